@@ -1,0 +1,68 @@
+//! Identities that travel with every row from the first file read to the last number printed.
+//!
+//! Three newtypes, so that a subject cannot be passed where a sample is meant.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Wraps an identifier as it stands in the source table.
+            pub fn new(id: impl Into<String>) -> Self {
+                Self(id.into())
+            }
+
+            /// The identifier as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(id: &str) -> Self {
+                Self(id.to_owned())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(id: String) -> Self {
+                Self(id)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// One person. Splits and bootstrap draws keep all samples of a subject together.
+    SubjectId
+}
+
+text_id! {
+    /// One row of a cohort: one image (or one feature vector) with its time and event.
+    SampleId
+}
+
+/// Position of a level in [`Groups::levels`](crate::Groups::levels).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GroupId(pub u32);
+
+impl GroupId {
+    /// The position as an array index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}

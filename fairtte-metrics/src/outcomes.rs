@@ -1,0 +1,66 @@
+//! Right-censored outcomes: an observed time and whether the event was seen at that time.
+
+use crate::MetricError;
+
+/// Observed times and event indicators of `n` samples.
+///
+/// Times are finite and greater than 0 in the unit of the data set; `event` is `true` where the event was
+/// observed and `false` where the sample was censored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcomes {
+    time: Vec<f64>,
+    event: Vec<bool>,
+}
+
+impl Outcomes {
+    /// Checks and keeps `time` and `event`, both of length `n`.
+    ///
+    /// # Errors
+    /// [`MetricError::LengthMismatch`] if the lengths differ, [`MetricError::InvalidTime`] if a time is not a
+    /// finite number greater than 0.
+    pub fn new(time: Vec<f64>, event: Vec<bool>) -> Result<Self, MetricError> {
+        if time.len() != event.len() {
+            return Err(MetricError::LengthMismatch {
+                what: "event indicators",
+                found: event.len(),
+                expected: time.len(),
+            });
+        }
+        if let Some(row) = time.iter().position(|t| !(t.is_finite() && *t > 0.0)) {
+            return Err(MetricError::InvalidTime { row, time: time[row] });
+        }
+        Ok(Self { time, event })
+    }
+
+    /// Observed times, in the unit of the data set.
+    pub fn time(&self) -> &[f64] {
+        &self.time
+    }
+
+    /// `true` = event observed, `false` = censored.
+    pub fn event(&self) -> &[bool] {
+        &self.event
+    }
+
+    /// Number of samples.
+    pub fn n(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Number of observed events.
+    pub fn n_events(&self) -> usize {
+        self.event.iter().filter(|event| **event).count()
+    }
+
+    /// The rows at `index`, in that order; a row may be taken more than once (bootstrap).
+    ///
+    /// # Panics
+    /// If an index is not below [`n`](Self::n).
+    #[must_use]
+    pub fn select(&self, index: &[usize]) -> Self {
+        Self {
+            time: index.iter().map(|&row| self.time[row]).collect(),
+            event: index.iter().map(|&row| self.event[row]).collect(),
+        }
+    }
+}

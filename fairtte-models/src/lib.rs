@@ -1,0 +1,22 @@
+//! Backbones from pictures and volumes to a representation, on burn, with no back end named.
+
+mod backbone;
+mod batch;
+mod efficientnet;
+mod encoder;
+mod error;
+mod initialise;
+mod layers;
+mod noise;
+mod resnet3d;
+mod small;
+
+pub use backbone::{Backbone, BackboneKind};
+pub use batch::{Batch, Pixels};
+pub use efficientnet::EfficientNetB0;
+pub use encoder::{EncoderConfig, ImageEncoder};
+pub use error::ModelError;
+pub use initialise::initialise;
+pub use noise::Noise;
+pub use resnet3d::ResNet18Volume;
+pub use small::{Small2d, Small3d};
