@@ -1,0 +1,95 @@
+//! `DeepHit` for one event type (Lee et al. 2018, AAAI; the paper's D.1.2).
+//!
+//! l_i = alpha * nll_i + (1 - alpha) * (1/n) sum_j R_ij exp(-(F_i(q_i) - F_j(q_i)) / sigma), with F the cumulative mass of
+//! the padded softmax, R_ij = 1 if i has an event and (q_i < q_j, or q_i = q_j and j is censored). Both F are read at i's
+//! interval (the paper prints F_j at q_j) and the row sum carries 1/n, so that the mean over the batch is pycox's loss.
+//! A sample's term depends on the rest of its batch. Two copies of a resampled event are never compared with each other.
+//! Golden values: pycox 0.3.0 `DeepHitSingle`, datasets.md 3.4.
+
+use burn::tensor::activation::softmax;
+use burn::tensor::{Tensor, TensorData};
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use super::pmf::{negative_log_likelihood, pad, survival};
+use super::{SurvivalHead, mask};
+use crate::{IntervalTargets, SurvivalError};
+
+/// Settings of `DeepHit`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DeepHitConfig {
+    /// Share of the likelihood in the loss, in [0, 1]; the rest is the ranking term. pycox: 0.2.
+    pub alpha: f64,
+    /// Width of the ranking term, at least 0.02 (below, its exponential leaves `f32`). pycox: 0.1.
+    pub sigma: f64,
+}
+
+impl Default for DeepHitConfig {
+    fn default() -> Self {
+        Self { alpha: 0.2, sigma: 0.1 }
+    }
+}
+
+/// Probability mass with a ranking term.
+#[derive(Clone, Copy, Debug)]
+pub struct DeepHit {
+    alpha: f64,
+    sigma: f64,
+}
+
+impl DeepHit {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// [`SurvivalError::Setting`] naming the key, its value and its range.
+    pub fn new(config: &DeepHitConfig) -> Result<Self, SurvivalError> {
+        let DeepHitConfig { alpha, sigma } = *config;
+        if !(0.0..=1.0).contains(&alpha) {
+            let expected = "a number in [0, 1]";
+            return Err(SurvivalError::Setting { key: "head.deephit.alpha", value: alpha, expected });
+        }
+        if !(0.02..f64::INFINITY).contains(&sigma) {
+            let expected = "a number of at least 0.02";
+            return Err(SurvivalError::Setting { key: "head.deephit.sigma", value: sigma, expected });
+        }
+        Ok(Self { alpha, sigma })
+    }
+
+    /// The ranking term of every sample, `[batch]`.
+    fn ranking(&self, padded: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
+        let [batch, width] = padded.dims();
+        let device = padded.device();
+        let IntervalTargets { index, event } = targets;
+        let up_to = mask(batch, width, &device, |i, m| m <= index[i]).float(); // [batch, width]
+        let mass = softmax(padded, 1);
+        let own = (mass.clone() * up_to.clone()).sum_dim(1); // F_i(q_i), [batch, 1]
+        let other = up_to.matmul(mass.transpose()); // F_j(q_i), [batch i, batch j]
+        let comparable = mask(batch, batch, &device, |i, j| {
+            event[i] && (index[i] < index[j] || (index[i] == index[j] && !event[j]))
+        });
+        let penalty = ((other - own) / self.sigma).exp();
+        let zeros = Tensor::from_data(TensorData::zeros::<f32, _>([batch, batch]), &device);
+        (zeros.mask_where(comparable, penalty).sum_dim(1) / batch as f64).flatten(0, 1)
+    }
+}
+
+impl SurvivalHead for DeepHit {
+    fn name(&self) -> &'static str {
+        "deephit"
+    }
+
+    fn subject_losses(&self, logits: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
+        let padded = pad(logits);
+        let likelihood = negative_log_likelihood(padded.clone(), targets);
+        likelihood * self.alpha + self.ranking(padded, targets) * (1.0 - self.alpha)
+    }
+
+    fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
+        survival(logits)
+    }
+
+    fn depends_on_batch(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,66 @@
+//! PMF: a probability for each interval and one for surviving the grid (Kvamme & Borgan 2021, section 3.1.1; the paper's
+//! D.1.1 prints it without the last).
+//!
+//! f = softmax(phi_0 .. phi_{L-1}, 0); the appended zero logit is survival beyond the grid.
+//! l_i = -log f(q_i) for an event, -log sum_{m > q_i} f(m) for a censoring, so the sum is never empty.
+//! S(cut_j) = sum_{m > j} f(m). A sample's term does not depend on the rest of the batch.
+//! Golden values: pycox 0.3.0 `nll_pmf`, datasets.md 3.2, 3.4, 3.5.
+
+use burn::tensor::Tensor;
+use ndarray::{Array2, ArrayView2};
+
+use super::{SurvivalHead, log_sum_exp, mask};
+use crate::IntervalTargets;
+
+/// Below any logit that training can reach, yet finite: its exponential is 0 and its gradient too.
+const NEVER: f32 = -1e30;
+
+/// Probability mass over the intervals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pmf;
+
+impl SurvivalHead for Pmf {
+    fn name(&self) -> &'static str {
+        "pmf"
+    }
+
+    fn subject_losses(&self, logits: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
+        negative_log_likelihood(pad(logits), targets)
+    }
+
+    fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
+        survival(logits)
+    }
+}
+
+/// Appends the zero logit of surviving the grid: `[batch, n_intervals]` -> `[batch, n_intervals + 1]`.
+pub(super) fn pad(logits: Tensor<2>) -> Tensor<2> {
+    let zeros = Tensor::zeros([logits.dims()[0], 1], &logits.device());
+    Tensor::cat(vec![logits, zeros], 1)
+}
+
+/// -log of the probability of what was observed: an event is the one interval q, a censoring all intervals after q.
+pub(super) fn negative_log_likelihood(padded: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
+    let [batch, width] = padded.dims();
+    let ruled_out = mask(batch, width, &padded.device(), |i, m| {
+        let q = targets.index[i];
+        if targets.event[i] { m != q } else { m <= q }
+    });
+    log_sum_exp(padded.clone()) - log_sum_exp(padded.mask_fill(ruled_out, NEVER))
+}
+
+/// Survival at the cut points, summed from the tail so that small probabilities keep their digits.
+pub(super) fn survival(logits: ArrayView2<'_, f32>) -> Array2<f64> {
+    let mut survival = Array2::zeros(logits.dim());
+    for (row, mut curve) in logits.rows().into_iter().zip(survival.rows_mut()) {
+        let largest = row.iter().map(|x| f64::from(*x)).fold(0.0, f64::max);
+        let weight = |x: f32| (f64::from(x) - largest).exp();
+        let mut tail = (-largest).exp(); // survives the grid
+        for (s, x) in curve.iter_mut().zip(row).rev() {
+            *s = tail;
+            tail += weight(*x);
+        }
+        curve.mapv_inplace(|s| s / tail); // the whole sum: 1 at most
+    }
+    survival
+}
