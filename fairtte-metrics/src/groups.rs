@@ -56,8 +56,75 @@ impl Groups {
         members.filter(|(_, g)| **g == Some(group)).map(|(row, _)| row).collect()
     }
 
+    /// The intersection of several attributes, for example `sex x age` with the levels `F & <= 60`, `F & > 60`, ..
+    ///
+    /// Every combination of levels is a level, also one without samples; a sample that misses one of the attributes
+    /// belongs to none.
+    ///
+    /// # Errors
+    /// [`MetricError::LengthMismatch`] if the attributes describe different numbers of samples,
+    /// [`MetricError::InvalidSetting`] without any attribute.
+    pub fn intersection(attributes: &[&Groups]) -> Result<Self, MetricError> {
+        let Some((first, rest)) = attributes.split_first() else {
+            let (setting, expected) = ("number of attributes to intersect", "at least 1");
+            return Err(MetricError::InvalidSetting { setting, value: "0".to_owned(), expected });
+        };
+        let mut product = (*first).clone();
+        for other in rest {
+            if other.n() != product.n() {
+                let what = "group memberships";
+                return Err(MetricError::LengthMismatch { what, found: other.n(), expected: product.n() });
+            }
+            let combine = |a: &String| other.levels.iter().map(|b| format!("{a} & {b}")).collect::<Vec<_>>();
+            let n_other = u32::try_from(other.levels.len()).expect("fewer than 2^32 levels");
+            let pairs = product.membership.iter().zip(&other.membership);
+            product = Self {
+                attribute: format!("{} x {}", product.attribute, other.attribute),
+                levels: product.levels.iter().flat_map(combine).collect(),
+                membership: pairs.map(|(a, b)| Some(GroupId((*a)?.0 * n_other + (*b)?.0))).collect(),
+            };
+        }
+        Ok(product)
+    }
+
     /// All group identities, in level order (also of levels without any sample).
     pub fn ids(&self) -> impl Iterator<Item = GroupId> + use<> {
         (0..self.levels.len()).map(|level| GroupId(u32::try_from(level).expect("fewer than 2^32 levels")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(name: &str, levels: &[&str], membership: &[Option<u32>]) -> Groups {
+        let levels = levels.iter().map(|level| (*level).to_owned()).collect();
+        Groups::new(name, levels, membership.iter().map(|level| level.map(GroupId)).collect()).unwrap()
+    }
+
+    #[test]
+    fn an_intersection_has_every_combination_and_leaves_out_missing_attributes() {
+        let sex = groups("sex", &["F", "M"], &[Some(0), Some(1), Some(1), None]);
+        let age = groups("age", &["<= 60", "> 60"], &[Some(1), Some(0), None, Some(0)]);
+        let both = Groups::intersection(&[&sex, &age]).unwrap();
+        assert_eq!(both.attribute(), "sex x age");
+        assert_eq!(both.levels(), ["F & <= 60", "F & > 60", "M & <= 60", "M & > 60"]);
+        assert_eq!(both.membership(), [Some(GroupId(1)), Some(GroupId(2)), None, None]);
+        assert_eq!(Groups::intersection(&[&sex]).unwrap(), sex);
+    }
+
+    #[test]
+    fn attributes_of_different_samples_do_not_intersect() {
+        let sex = groups("sex", &["F", "M"], &[Some(0)]);
+        let age = groups("age", &["young"], &[Some(0), Some(0)]);
+        assert!(matches!(Groups::intersection(&[&sex, &age]), Err(MetricError::LengthMismatch { found: 2, .. })));
+        assert!(Groups::intersection(&[]).is_err());
+    }
+
+    #[test]
+    fn a_membership_beyond_the_levels_is_refused() {
+        let found = Groups::new("sex", vec!["F".to_owned()], vec![Some(GroupId(0)), Some(GroupId(1))]);
+        let expected = MetricError::UnknownGroup { attribute: "sex".to_owned(), row: 1, n_levels: 1 };
+        assert_eq!(found, Err(expected));
     }
 }

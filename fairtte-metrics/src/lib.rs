@@ -1,15 +1,53 @@
 //! Exact, censoring-aware survival and fairness metrics for predictions of any model.
 //!
-//! Everything is a pure function in `f64` over a few checked types ([`Outcomes`], [`Groups`], ..). What cannot be
-//! computed is a [`MetricError`] that says why; no function returns NaN.
+//! Everything is a pure function in `f64` over a few checked types ([`Outcomes`], [`SurvivalCurves`],
+//! [`CensoringCurve`], [`Groups`]). What cannot be computed is a [`MetricError`] that says why; no function returns
+//! NaN. [`evaluate`] puts all of it together for one set of predictions.
+#![cfg_attr(
+    test,
+    expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")
+)]
 
+mod auc_td;
+mod bootstrap;
+mod brier;
+mod censoring;
+mod concordance_td;
+mod curves;
 mod error;
+mod evaluation;
+mod fenwick;
 mod groups;
 mod ids;
+mod integrate;
+mod kaplan_meier;
+mod normal;
 mod outcomes;
+mod per_group;
+mod reading;
+mod report;
 pub mod seeds;
+mod time_window;
 
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
+pub use bootstrap::{Bootstrap, Resample, percentile_interval};
+pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
+pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
+pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
+pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
+pub use evaluation::{EvaluationSettings, evaluate};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
+pub use kaplan_meier::KaplanMeier;
 pub use outcomes::Outcomes;
+pub use per_group::{Direction, GroupValue, PerGroup};
+pub use reading::Reading;
+pub use report::{
+    AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
+};
+pub use time_window::TimeWindow;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

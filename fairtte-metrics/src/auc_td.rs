@@ -1,0 +1,315 @@
+//! Cumulative/dynamic time-dependent AUC: at time t, do those who had the event by t have lower survival S(t) than
+//! those still free of it?
+//!
+//! AUC(t) = sum over cases i and controls j of g_i (1{S_i(t) < S_j(t)} + 1/2 1{tied}) / (sum g_i * number of
+//! controls), with cases T_i <= t with event, controls T_j > t, and g_i = 1 / G(T_i) from the censoring curve of the
+//! training sample. (A factor 1 / G(t), printed in the paper, is the same for all pairs and cancels.)
+//! Summary: the time average over [t_min, t_max] by trapezoids (`FairTTE`, E.1.2); as a second summary the mean
+//! weighted by the drop of the Kaplan-Meier curve of the evaluated sample.
+//! Sources: Uno et al. (2007), <https://doi.org/10.1198/016214507000000149>; Hung & Chiang (2010); Lambert &
+//! Chevret (2016), <https://doi.org/10.1177/0962280213515571>, for the weighted mean.
+//! Golden values: `scikit-survival` 0.28.0 `cumulative_dynamic_auc`. Where we differ: an undefined time is an error
+//! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
+
+use crate::censoring::CensoringCurve;
+use crate::concordance_td::to_u32;
+use crate::curves::{SurvivalCurves, check_grid};
+use crate::integrate::time_average;
+use crate::kaplan_meier::KaplanMeier;
+use crate::reading::Reading;
+use crate::{MetricError, Outcomes};
+
+/// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by S(t) and a new class of
+/// tied samples starts where the step to the next one is larger.
+pub const TIE_TOLERANCE: f64 = 1e-8;
+
+/// AUC(t) at every time with its two summaries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AucTd {
+    /// Evaluation times.
+    pub times: Vec<f64>,
+    /// AUC at each time, in [0, 1], or the reason why it has none there (no case yet, no control left, ..).
+    pub values: Vec<Result<f64, MetricError>>,
+    /// Trapezoid mean over the times that have a value; higher is better.
+    pub time_average: Result<f64, MetricError>,
+}
+
+impl AucTd {
+    fn new(times: &[f64], values: Vec<Result<f64, MetricError>>) -> Self {
+        let average = average_of_defined(times, &values);
+        Self { times: times.to_vec(), values, time_average: average }
+    }
+
+    /// Number of times without a value.
+    pub fn n_undefined(&self) -> usize {
+        self.values.iter().filter(|value| value.is_err()).count()
+    }
+
+    /// Mean weighted by the drop of `survival`, the Kaplan-Meier curve of the evaluated sample, between times
+    /// (`scikit-survival`): sum of AUC(t_k) (S(t_k-1) - S(t_k)) / (1 - S(t_last)), with S(t_0) = 1. A single time
+    /// gives its AUC. A time without a value counts only if survival drops there (`scikit-survival` returns NaN also
+    /// where it does not).
+    ///
+    /// # Errors
+    /// The error of the first time without a value at which survival drops; [`MetricError::NoSurvivalDrop`] if it
+    /// never drops.
+    pub fn drop_weighted_mean(&self, survival: &KaplanMeier) -> Result<f64, MetricError> {
+        if let [single] = self.values.as_slice() {
+            return single.clone();
+        }
+        let (mut before, mut sum) = (1.0, 0.0);
+        for (time, value) in self.times.iter().zip(&self.values) {
+            let here = survival.at(*time);
+            let drop = before - here;
+            if drop > 0.0 {
+                sum += value.clone()? * drop;
+            }
+            before = here;
+        }
+        if before < 1.0 {
+            return Ok(sum / (1.0 - before));
+        }
+        Err(MetricError::NoSurvivalDrop { time: self.times[self.times.len() - 1] })
+    }
+
+    /// Sorts everything that does not depend on weights; see [`PreparedAucTd::weighted`].
+    ///
+    /// Cost: O(L n log n) time and O(L n) memory for L times.
+    ///
+    /// # Errors
+    /// As [`auc_td`].
+    pub fn prepare(
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+    ) -> Result<PreparedAucTd, MetricError> {
+        curves.check_rows(outcomes.n())?;
+        reading.validate()?;
+        check_grid(times)?;
+        Ok(PreparedAucTd::new(outcomes, curves, censoring, reading, times))
+    }
+}
+
+/// AUC of `curves` at every one of `times`, with weights from `censoring` (fitted on training data).
+///
+/// Tied times: a sample censored exactly at t is neither case nor control. Tied predictions count 1/2, within
+/// [`TIE_TOLERANCE`]. Cost: one sort per time.
+///
+/// ```
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves, auc_td};
+/// use ndarray::array;
+///
+/// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, true])?;
+/// let curves = SurvivalCurves::new(vec![1.0, 2.0], array![[0.5, 0.1], [0.7, 0.6], [0.6, 0.5]])?;
+/// let no_censoring = CensoringCurve::fit(&outcomes, CensoringTies::default())?;
+/// let auc = auc_td(&outcomes, &curves, &no_censoring, Reading::Step, &[1.0, 2.0, 3.0])?;
+/// // At 1 both controls are above the case; at 2 one of two cases is below the control; at 3 nobody is left.
+/// assert_eq!((auc.values[0].clone(), auc.values[1].clone(), auc.n_undefined()), (Ok(1.0), Ok(0.5), 1));
+/// assert_eq!(auc.time_average, Ok(0.75));
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+///
+/// # Errors
+/// [`MetricError::LengthMismatch`] if outcomes and curves differ in length, [`MetricError::EmptyGrid`] or
+/// [`MetricError::InvalidGrid`] for the times, [`MetricError::InvalidSetting`] for a refinement factor of 0. What goes
+/// wrong at one time (no cases, no controls, no censoring weight) stands in [`AucTd::values`].
+pub fn auc_td(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    censoring: &CensoringCurve,
+    reading: Reading,
+    times: &[f64],
+) -> Result<AucTd, MetricError> {
+    AucTd::prepare(outcomes, curves, censoring, reading, times)?.weighted(&vec![1; outcomes.n()])
+}
+
+/// AUC(t) sorted and ready for any number of weight vectors.
+#[derive(Clone, Debug)]
+pub struct PreparedAucTd {
+    times: Vec<f64>,
+    /// Samples by time, earliest first.
+    order: Vec<u32>,
+    /// 1 / G(T) of the events and 0 of the censored, in that order; an error where an event has no weight.
+    case_weights: Vec<Result<f64, MetricError>>,
+    ranks: Vec<TimeRanks>,
+}
+
+/// The classes of tied predictions at one time, numbered by rising S(t).
+#[derive(Clone, Debug)]
+struct TimeRanks {
+    n_ranks: usize,
+    /// The samples before this place of the order have T <= t.
+    n_passed: usize,
+    /// Rank of every sample, in order of time.
+    ranks: Vec<u32>,
+}
+
+impl PreparedAucTd {
+    fn new(
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+    ) -> Self {
+        let (time, event) = (outcomes.time(), outcomes.event());
+        let mut order: Vec<usize> = (0..outcomes.n()).collect();
+        order.sort_by(|&a, &b| time[a].total_cmp(&time[b]));
+        let case_weight = |&row: &usize| if event[row] { censoring.weight_at(time[row]) } else { Ok(0.0) };
+        let ranks_at = |&t: &f64| {
+            let (rank_of_row, n_ranks) = tied_ranks(&curves.all_at(t, reading));
+            TimeRanks {
+                n_ranks,
+                n_passed: order.partition_point(|&row| time[row] <= t),
+                ranks: order.iter().map(|&row| rank_of_row[row]).collect(),
+            }
+        };
+        Self {
+            times: times.to_vec(),
+            case_weights: order.iter().map(case_weight).collect(),
+            ranks: times.iter().map(ranks_at).collect(),
+            order: order.iter().map(|&row| to_u32(row)).collect(),
+        }
+    }
+
+    /// The AUC of the sample in which row `i` occurs `weights[i]` times, as if it were written out that often.
+    ///
+    /// The classes of tied predictions are those of the sample that was prepared. Cost: O(L n), no sorting.
+    ///
+    /// # Errors
+    /// [`MetricError::LengthMismatch`] if there is not one weight per sample.
+    pub fn weighted(&self, weights: &[u32]) -> Result<AucTd, MetricError> {
+        if weights.len() != self.order.len() {
+            return Err(MetricError::LengthMismatch {
+                what: "weights",
+                found: weights.len(),
+                expected: self.order.len(),
+            });
+        }
+        let weights: Vec<u32> = self.order.iter().map(|&row| weights[row as usize]).collect();
+        let mut in_rank = Vec::new();
+        let mut values = Vec::with_capacity(self.times.len());
+        for (time, ranks) in self.times.iter().zip(&self.ranks) {
+            values.push(self.at_time(*time, ranks, &weights, &mut in_rank));
+        }
+        Ok(AucTd::new(&self.times, values))
+    }
+
+    fn at_time(
+        &self,
+        time: f64,
+        ranks: &TimeRanks,
+        weights: &[u32],
+        in_rank: &mut Vec<u64>,
+    ) -> Result<f64, MetricError> {
+        let (passed, later) = ranks.ranks.split_at(ranks.n_passed);
+        in_rank.clear();
+        in_rank.resize(ranks.n_ranks + 1, 0);
+        for (&rank, &weight) in later.iter().zip(&weights[ranks.n_passed..]) {
+            in_rank[rank as usize] += u64::from(weight);
+        }
+        // From here on: controls with this rank or a higher one.
+        for rank in (0..ranks.n_ranks).rev() {
+            in_rank[rank] += in_rank[rank + 1];
+        }
+        let (mut won, mut total) = (0.0, 0.0);
+        for ((&rank, &weight), case_weight) in passed.iter().zip(weights).zip(&self.case_weights) {
+            if weight > 0 {
+                let case_weight = f64::from(weight) * case_weight.clone()?;
+                let (above, tied_or_above) = (in_rank[rank as usize + 1], in_rank[rank as usize]);
+                won += case_weight * 0.5 * (above + tied_or_above) as f64;
+                total += case_weight;
+            }
+        }
+        if total <= 0.0 {
+            return Err(MetricError::NoCases { time });
+        }
+        if in_rank[0] == 0 {
+            return Err(MetricError::NoControls { time });
+        }
+        Ok(won / (total * in_rank[0] as f64))
+    }
+}
+
+/// Number of the class of tied values that each value belongs to, by rising value, and the number of classes.
+fn tied_ranks(values: &[f64]) -> (Vec<u32>, usize) {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0; values.len()];
+    let (mut rank, mut before) = (0, f64::INFINITY);
+    for row in order {
+        if values[row] - before > TIE_TOLERANCE {
+            rank += 1;
+        }
+        before = values[row];
+        ranks[row] = rank;
+    }
+    (ranks, if values.is_empty() { 0 } else { rank as usize + 1 })
+}
+
+fn average_of_defined(times: &[f64], values: &[Result<f64, MetricError>]) -> Result<f64, MetricError> {
+    let defined = times.iter().zip(values).filter_map(|(time, value)| value.as_ref().ok().map(|v| (*time, *v)));
+    let (defined_times, defined_values): (Vec<f64>, Vec<f64>) = defined.unzip();
+    match values.first() {
+        Some(Err(first)) if defined_times.is_empty() => {
+            Err(MetricError::UndefinedAtEveryTime { n_times: times.len(), first: Box::new(first.clone()) })
+        }
+        None => Err(MetricError::EmptyGrid),
+        Some(_) => Ok(time_average(&defined_times, &defined_values)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+    use crate::CensoringTies;
+
+    #[test]
+    fn cases_are_weighted_by_the_censoring_curve() {
+        // G = 1 at time 1 and 1/2 from time 2 on, so the case at 3 counts twice. At 3.5: case 0 (S 0.1) is below
+        // the control (0.5), case 2 (S 0.9) above it: AUC = 1 / (1 + 2).
+        let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, false, true, true]).unwrap();
+        let train = Outcomes::new(vec![2.0, 5.0], vec![false, true]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.2], [0.9], [0.5]]).unwrap();
+        let censoring = CensoringCurve::fit(&train, CensoringTies::default()).unwrap();
+        let auc = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[3.5]).unwrap();
+        assert!((auc.time_average.unwrap() - 1.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_time_without_cases_controls_or_weights_is_named() {
+        let outcomes = Outcomes::new(vec![2.0, 3.0, 4.0], vec![true, false, true]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.2], [0.9]]).unwrap();
+        let train = Outcomes::new(vec![1.0, 3.0], vec![true, false]).unwrap();
+        let censoring = CensoringCurve::fit(&train, CensoringTies::default()).unwrap();
+        let auc = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[1.0, 3.5, 4.0]).unwrap();
+        let zero = MetricError::ZeroCensoringSurvival { time: 4.0 };
+        assert_eq!(auc.values, [Err(MetricError::NoCases { time: 1.0 }), Ok(1.0), Err(zero)]);
+        let none = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[0.5, 1.0]).unwrap();
+        let first = Box::new(MetricError::NoCases { time: 0.5 });
+        assert_eq!(none.time_average, Err(MetricError::UndefinedAtEveryTime { n_times: 2, first }));
+    }
+
+    #[test]
+    fn near_ties_form_chains_like_those_of_scikit_survival() {
+        let (ranks, n_ranks) = tied_ranks(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4]);
+        assert_eq!((ranks, n_ranks), (vec![1, 1, 1, 2, 0], 3));
+    }
+
+    #[test]
+    fn the_drop_weighted_mean_skips_undefined_times_only_where_survival_is_flat() {
+        let survival =
+            KaplanMeier::fit(&Outcomes::new(vec![2.0, 3.0, 4.0, 5.0], vec![true, true, true, true]).unwrap()).unwrap();
+        let undefined = Err(MetricError::NoCases { time: 1.0 });
+        let early = AucTd::new(&[1.0, 2.0, 4.0], vec![undefined.clone(), Ok(0.5), Ok(0.8)]);
+        assert!((early.drop_weighted_mean(&survival).unwrap() - (0.5 * 0.25 + 0.8 * 0.5) / 0.75).abs() < 1e-15);
+        let late = AucTd::new(&[2.0, 4.0], vec![Ok(0.5), undefined.clone()]);
+        assert_eq!(late.drop_weighted_mean(&survival), undefined);
+        let flat = AucTd::new(&[0.5, 1.0], vec![Ok(0.5), Ok(0.5)]);
+        assert_eq!(flat.drop_weighted_mean(&survival), Err(MetricError::NoSurvivalDrop { time: 1.0 }));
+    }
+}

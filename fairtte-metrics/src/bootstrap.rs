@@ -1,0 +1,186 @@
+//! Bootstrap intervals: how much a number would move if other people had been sampled.
+//!
+//! A replicate draws as many units (subjects, or single samples) with replacement as there are and is represented by
+//! how often each sample was drawn, so that metrics can share their sorting between replicates. The same replicates
+//! serve every metric, group and gap, which makes differences paired.
+//! Source: Efron (1979), percentile interval; resampling whole clusters: Davison & Hinkley (1997), section 3.8. The
+//! quantile rule is linear interpolation, as in `numpy.quantile`; golden values in `tests/golden.rs`.
+
+use std::collections::BTreeMap;
+
+use rand::RngExt as _;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::concordance_td::to_u32;
+use crate::kaplan_meier::check_level;
+use crate::{MetricError, SubjectId, seeds};
+
+/// What is drawn with replacement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resample {
+    /// Subjects, each with all of its samples: samples of one person are not independent.
+    #[default]
+    Subject,
+    /// Samples, as if every one were a different person.
+    Sample,
+}
+
+/// A fixed set of bootstrap replicates of `n` samples.
+///
+/// ```
+/// use fairtte_metrics::{Bootstrap, Resample, SubjectId, percentile_interval};
+///
+/// let subjects: Vec<SubjectId> = (0..50).map(|k| SubjectId::new(format!("s{k:02}"))).collect();
+/// let bootstrap = Bootstrap::new(&subjects, Resample::Subject, 200, 7);
+/// // The mean row number, recomputed in every replicate.
+/// let means = bootstrap.map(|weights| {
+///     let sum: u32 = weights.iter().zip(0..).map(|(weight, row): (&u32, u32)| weight * row).sum();
+///     f64::from(sum) / 50.0
+/// });
+/// let (lower, upper) = percentile_interval(&means, 0.95)?.expect("there are replicates");
+/// assert!(lower < 24.5 && 24.5 < upper);
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bootstrap {
+    n: usize,
+    /// Rows of every unit.
+    units: Vec<Vec<u32>>,
+    n_replicates: usize,
+    seed: u64,
+}
+
+impl Bootstrap {
+    /// Fixes the replicates; row `i` belongs to `subjects[i]`.
+    ///
+    /// Units are kept in the order of their names, so with [`Resample::Subject`] the replicates do not depend on the
+    /// order of the samples.
+    pub fn new(subjects: &[SubjectId], resample: Resample, n_replicates: usize, seed: u64) -> Self {
+        let units = match resample {
+            Resample::Sample => (0..subjects.len()).map(|row| vec![to_u32(row)]).collect(),
+            Resample::Subject => {
+                let mut by_subject: BTreeMap<&SubjectId, Vec<u32>> = BTreeMap::new();
+                for (row, subject) in subjects.iter().enumerate() {
+                    by_subject.entry(subject).or_default().push(to_u32(row));
+                }
+                by_subject.into_values().collect()
+            }
+        };
+        Self { n: subjects.len(), units, n_replicates, seed }
+    }
+
+    /// Number of replicates.
+    pub fn n_replicates(&self) -> usize {
+        self.n_replicates
+    }
+
+    /// Number of units that are drawn.
+    pub fn n_units(&self) -> usize {
+        self.units.len()
+    }
+
+    /// How often every sample occurs in `replicate`, `[n]`. Replicate k is the same whatever their total number.
+    pub fn weights(&self, replicate: usize) -> Vec<u32> {
+        let mut weights = vec![0; self.n];
+        let mut rng = seeds::stream(self.seed, "bootstrap", &[replicate as u64]);
+        for _ in 0..self.units.len() {
+            for &row in &self.units[rng.random_range(0..self.units.len())] {
+                weights[row as usize] += 1;
+            }
+        }
+        weights
+    }
+
+    /// Applies `statistic` to the weights of every replicate, in parallel; results are in the order of replicates and
+    /// do not depend on the number of threads.
+    pub fn map<T: Send>(&self, statistic: impl Fn(&[u32]) -> T + Sync) -> Vec<T> {
+        (0..self.n_replicates).into_par_iter().map(|replicate| statistic(&self.weights(replicate))).collect()
+    }
+}
+
+/// The percentile interval of `level` (for example 0.95) of finite `values`; `None` without values.
+///
+/// # Errors
+/// [`MetricError::InvalidSetting`] if `level` is not in (0, 1).
+pub fn percentile_interval(values: &[f64], level: f64) -> Result<Option<(f64, f64)>, MetricError> {
+    check_level(level)?;
+    if values.is_empty() {
+        return Ok(None);
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    Ok(Some((quantile(&sorted, 0.5 - level / 2.0), quantile(&sorted, 0.5 + level / 2.0))))
+}
+
+/// Quantile `p` in [0, 1] of ascending, non-empty `sorted` by linear interpolation (the default of `numpy.quantile`).
+pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let last = sorted.len() - 1;
+    let place = p * last as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "place lies in [0, last]")]
+    let below = (place.floor() as usize).min(last);
+    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    low + (high - low) * (place - below as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_abs_diff_eq;
+
+    use super::*;
+
+    fn subjects(n: usize, per_subject: usize) -> Vec<SubjectId> {
+        (0..n).map(|row| SubjectId::new(format!("{:05}", row / per_subject))).collect()
+    }
+
+    #[test]
+    fn all_samples_of_a_subject_are_drawn_together_and_units_add_up() {
+        let bootstrap = Bootstrap::new(&subjects(30, 3), Resample::Subject, 20, 1);
+        for replicate in 0..20 {
+            let weights = bootstrap.weights(replicate);
+            assert!(weights.chunks(3).all(|unit| unit[0] == unit[1] && unit[1] == unit[2]));
+            assert_eq!(weights.iter().sum::<u32>(), 30);
+        }
+        let by_sample = Bootstrap::new(&subjects(30, 3), Resample::Sample, 1, 1).weights(0);
+        assert!(by_sample.chunks(3).any(|unit| unit[0] != unit[1]));
+        assert_eq!(by_sample.iter().sum::<u32>(), 30);
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_change_the_replicates() {
+        let bootstrap = Bootstrap::new(&subjects(40, 1), Resample::Subject, 64, 9);
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| bootstrap.map(<[u32]>::to_vec))
+        };
+        assert_eq!(run(1), run(3));
+        assert_ne!(run(1)[0], Bootstrap::new(&subjects(40, 1), Resample::Subject, 64, 10).weights(0));
+    }
+
+    #[test]
+    fn the_spread_of_a_mean_is_the_one_of_theory() {
+        // Bootstrap variance of a mean = population variance / number of units; with 2 equal samples per subject the
+        // units are the subjects.
+        let values: Vec<f64> = (0..100).map(|row| f64::from(row / 2)).collect();
+        let mean = values.iter().sum::<f64>() / 100.0;
+        let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / 100.0;
+        let bootstrap = Bootstrap::new(&subjects(100, 2), Resample::Subject, 4_000, 3);
+        let means = bootstrap
+            .map(|weights| values.iter().zip(weights).map(|(value, w)| value * f64::from(*w)).sum::<f64>() / 100.0);
+        let centre = means.iter().sum::<f64>() / 4_000.0;
+        let spread = means.iter().map(|m| (m - centre) * (m - centre)).sum::<f64>() / 4_000.0;
+        assert_abs_diff_eq!(spread / (variance / 50.0), 1.0, epsilon = 0.07); // 3 standard errors of a variance
+        assert_abs_diff_eq!(centre, mean, epsilon = 0.1);
+    }
+
+    #[test]
+    fn quantiles_interpolate_like_numpy() {
+        // numpy.quantile([1, 2, 4, 8], [0.025, 0.975]) = [1.075, 7.7]
+        let (lower, upper) = percentile_interval(&[8.0, 1.0, 4.0, 2.0], 0.95).unwrap().unwrap();
+        assert_abs_diff_eq!(lower, 1.075, epsilon = 1e-12);
+        assert_abs_diff_eq!(upper, 7.7, epsilon = 1e-12);
+        assert_eq!(percentile_interval(&[], 0.95), Ok(None));
+        assert!(percentile_interval(&[1.0], 1.5).is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! How a survival curve that is known on a grid is read at a time between two grid points.
+//!
+//! A discrete-time model knows S only at its cut points, and how S is read in between changes rank metrics a lot:
+//! on one simulated cohort C^td of the same model was 0.559 on the raw grid and 0.726 on refined curves. So the
+//! reading is part of every result. The refined reading is the pipeline that the `FairTTE` paper (section E, footnote to
+//! its reference 5) adapted: linear interpolation onto a finer grid, then a step function on that grid.
+//! Golden values: `pycox` 0.3.0, `interpolate(2)` and `EvalSurv(steps="post")`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::MetricError;
+
+/// How S(t) is read between, before and beyond grid points.
+///
+/// Before the first grid point every reading gives the value of the **first** column (not 1), beyond the last grid
+/// point the value of the last column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Reading {
+    /// The value at the last grid point that is not after t.
+    Step,
+    /// Linear interpolation onto a grid `factor` times finer, then [`Reading::Step`] on that grid.
+    Refined {
+        /// Number of parts that every interval is cut into, at least 1 (1 is the same as `Step`).
+        factor: usize,
+    },
+    /// The straight line between the two neighbouring grid points.
+    Linear,
+    /// The curve whose hazard is constant between the two neighbouring grid points: S is interpolated geometrically.
+    ConstantHazard,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self::Refined { factor: 10 }
+    }
+}
+
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step => f.write_str("step"),
+            Self::Refined { factor } => write!(f, "refined x{factor}"),
+            Self::Linear => f.write_str("linear"),
+            Self::ConstantHazard => f.write_str("constant hazard"),
+        }
+    }
+}
+
+/// Where a time falls on a grid under some reading: `fraction` of the way from `column` to the next column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Position {
+    pub(crate) column: usize,
+    /// In [0, 1); 0 on a grid point.
+    pub(crate) fraction: f64,
+}
+
+impl Reading {
+    /// Checks the setting.
+    ///
+    /// # Errors
+    /// [`MetricError::InvalidSetting`] if the refinement factor is 0.
+    pub fn validate(self) -> Result<(), MetricError> {
+        match self {
+            Self::Refined { factor: 0 } => Err(MetricError::InvalidSetting {
+                setting: "refinement factor of the reading",
+                value: "0".to_owned(),
+                expected: "a whole number >= 1",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where `t` falls on `grid` (strictly increasing, not empty). O(log of the grid).
+    ///
+    /// Positions never decrease with `t`, so equal positions are contiguous in time.
+    pub(crate) fn position(self, grid: &[f64], t: f64) -> Position {
+        let after = grid.partition_point(|g| *g <= t);
+        if after == 0 {
+            return Position { column: 0, fraction: 0.0 };
+        }
+        let column = after - 1;
+        if after == grid.len() {
+            return Position { column, fraction: 0.0 };
+        }
+        let (start, end) = (grid[column], grid[after]);
+        let fraction = match self {
+            Self::Step => 0.0,
+            Self::Refined { factor } => refined_fraction(start, end, factor, t),
+            Self::Linear | Self::ConstantHazard => (t - start) / (end - start),
+        };
+        Position { column, fraction }
+    }
+
+    /// S between two columns whose values are `here` and `next`.
+    pub(crate) fn blend(self, here: f64, next: f64, fraction: f64) -> f64 {
+        if fraction <= 0.0 {
+            return here;
+        }
+        match self {
+            Self::ConstantHazard if here > 0.0 => here * (next / here).powf(fraction),
+            _ => here + (next - here) * fraction,
+        }
+    }
+}
+
+/// Largest multiple of 1/factor whose time `start + k * (end - start) / factor` is not after `t`.
+fn refined_fraction(start: f64, end: f64, factor: usize, t: f64) -> f64 {
+    let factor = factor.max(1);
+    let width = (end - start) / factor as f64;
+    let time_of = |part: usize| start + part as f64 * width;
+    // Searching the times themselves (not dividing) keeps a time that equals a refined grid point on that point.
+    let (mut low, mut high) = (0, factor);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if time_of(middle) <= t {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low as f64 / factor as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_column_serves_before_the_grid_and_the_last_beyond_it() {
+        let grid = [1.0, 2.0, 4.0];
+        for reading in [Reading::Step, Reading::default(), Reading::Linear, Reading::ConstantHazard] {
+            assert_eq!(reading.position(&grid, 0.2), Position { column: 0, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 1.0), Position { column: 0, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 4.0), Position { column: 2, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 9.0), Position { column: 2, fraction: 0.0 });
+        }
+    }
+
+    #[test]
+    fn a_refined_reading_steps_at_the_parts_of_an_interval() {
+        let reading = Reading::Refined { factor: 4 };
+        let grid = [1.0, 2.0, 4.0];
+        assert_eq!(reading.position(&grid, 2.49), Position { column: 1, fraction: 0.0 });
+        assert_eq!(reading.position(&grid, 2.5), Position { column: 1, fraction: 0.25 });
+        assert_eq!(reading.position(&grid, 3.99), Position { column: 1, fraction: 0.75 });
+    }
+
+    #[test]
+    fn a_constant_hazard_that_ends_at_zero_reads_zero_at_once() {
+        let read = |fraction| Reading::ConstantHazard.blend(0.5, 0.0, fraction);
+        assert_eq!([read(0.0), read(0.01), read(0.99)], [0.5, 0.0, 0.0]);
+        assert_eq!(Reading::ConstantHazard.blend(0.0, 0.0, 0.5), 0.0);
+    }
+
+    #[test]
+    fn a_reading_is_written_as_its_name() {
+        let json = |reading| serde_json::to_string(&reading).unwrap();
+        assert_eq!(json(Reading::ConstantHazard), r#""constant-hazard""#);
+        assert_eq!(json(Reading::default()), r#"{"refined":{"factor":10}}"#);
+        assert_eq!(Reading::default().to_string(), "refined x10");
+        assert!(serde_json::from_str::<Reading>(r#"{"refined":{"factr":10}}"#).is_err());
+    }
+}
