@@ -1,19 +1,24 @@
 //! Cumulative/dynamic time-dependent AUC: at time t, do those who had the event by t have lower survival S(t) than
 //! those still free of it?
 //!
-//! AUC(t) = sum over cases i and controls j of g_i (1{S_i(t) < S_j(t)} + 1/2 1{tied}) / (sum g_i * number of
-//! controls), with cases T_i <= t with event, controls T_j > t, and g_i = 1 / G(T_i) from the censoring curve of the
-//! training sample. (A factor 1 / G(t), printed in the paper, is the same for all pairs and cancels.)
-//! Summary: the time average over [t_min, t_max] by trapezoids (`FairTTE`, E.1.2); as a second summary the mean
-//! weighted by the drop of the Kaplan-Meier curve of the evaluated sample.
+//! ```text
+//!            sum over cases i, controls j of  g_i (1{S_i(t) < S_j(t)} + 1/2 1{tied})
+//! AUC(t) =  -------------------------------------------------------------------------
+//!                       sum over cases i of g_i  *  number of controls
+//! ```
+//!
+//! with cases `T_i <= t` with event, controls `T_j > t`, and weights `g_i = 1 / G(T_i)` from the censoring curve of
+//! the training sample. (A factor 1 / G(t), printed in the paper, is the same for all pairs and cancels.)
+//! Summary: the time average by trapezoids (`FairTTE`, E.1.2); as a second summary the mean weighted by the drop of
+//! the Kaplan-Meier curve of the evaluated sample.
 //! Sources: Uno et al. (2007), <https://doi.org/10.1198/016214507000000149>; Hung & Chiang (2010); Lambert &
 //! Chevret (2016), <https://doi.org/10.1177/0962280213515571>, for the weighted mean.
 //! Golden values: `scikit-survival` 0.28.0 `cumulative_dynamic_auc`. Where we differ: an undefined time is an error
 //! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
 
 use crate::censoring::CensoringCurve;
-use crate::concordance_td::to_u32;
 use crate::curves::{SurvivalCurves, check_grid};
+use crate::ids::to_u32;
 use crate::integrate::time_average;
 use crate::kaplan_meier::KaplanMeier;
 use crate::reading::Reading;
@@ -46,8 +51,8 @@ impl AucTd {
     }
 
     /// Mean weighted by the drop of `survival`, the Kaplan-Meier curve of the evaluated sample, between times
-    /// (`scikit-survival`): sum of AUC(t_k) (S(t_k-1) - S(t_k)) / (1 - S(t_last)), with S(t_0) = 1. A single time
-    /// gives its AUC. A time without a value counts only if survival drops there (`scikit-survival` returns NaN also
+    /// (`scikit-survival`): the sum over k of `AUC(t[k]) * (S(t[k-1]) - S(t[k]))`, divided by `1 - S(t[last])`, with
+    /// S = 1 before the first time. A single time gives its AUC. A time without a value counts only if survival drops there (`scikit-survival` returns NaN also
     /// where it does not).
     ///
     /// # Errors

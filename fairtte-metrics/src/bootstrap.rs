@@ -12,7 +12,7 @@ use rand::RngExt as _;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::concordance_td::to_u32;
+use crate::ids::to_u32;
 use crate::kaplan_meier::check_level;
 use crate::{MetricError, SubjectId, seeds};
 

@@ -1,7 +1,10 @@
 //! Brier score of survival predictions and its integral over time (IBS).
 //!
-//! BS(t) = 1/n sum over i of S_i(t)^2 1{T_i <= t, event} / G(T_i) + (1 - S_i(t))^2 1{T_i > t} / G(t); a sample
-//! censored by t adds nothing. IBS = trapezoid integral of BS over the times, divided by their range.
+//! ```text
+//! BS(t) = 1/n * sum over i of  S_i(t)^2 1{T_i <= t, event} / G(T_i)  +  (1 - S_i(t))^2 1{T_i > t} / G(t)
+//! ```
+//!
+//! A sample censored by t adds nothing. IBS = trapezoid integral of BS over the times, divided by their range.
 //! Source: Graf et al. (1999), <https://doi.org/10.1002/(SICI)1097-0258(19990915/30)18:17/18%3C2529::AID-SIM274%3E3.0.CO;2-5>;
 //! `FairTTE`, Definition 5, prints (1 - S^2), a misprint of (1 - S)^2.
 //! Convention and golden values: `scikit-survival` 0.28.0 `brier_score`, `integrated_brier_score`: G right-continuous

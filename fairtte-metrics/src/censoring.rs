@@ -64,20 +64,23 @@ impl CensoringCurve {
         if sets.is_empty() {
             return Err(MetricError::NoSamples);
         }
-        let mut survival = 1.0;
-        let survivals = sets.iter().map(|set| {
+        let mut so_far = 1.0;
+        let survival = sets.iter().map(|set| {
             let at_risk = match ties {
                 CensoringTies::EventsFirst => set.n_at_risk - set.n_events,
                 CensoringTies::Flipped => set.n_at_risk,
             };
             if set.n_censored > 0 {
-                survival *= 1.0 - set.n_censored as f64 / at_risk as f64;
+                so_far *= 1.0 - set.n_censored as f64 / at_risk as f64;
             }
-            survival
+            so_far
         });
-        let survival = survivals.collect();
-        let times = sets.iter().map(|set| set.time).collect();
-        Ok(Self { times, survival, ties, beyond: BeyondLastTime::default() })
+        Ok(Self {
+            survival: survival.collect(),
+            times: sets.iter().map(|set| set.time).collect(),
+            ties,
+            beyond: BeyondLastTime::default(),
+        })
     }
 
     /// The same curve with another policy beyond the last time.

@@ -1,10 +1,13 @@
 //! Time-dependent concordance C^td: how often the sample with the earlier event was given the lower survival at
 //! that event's time.
 //!
-//! C^td = sum over comparable (i, j) of 1{S_i(T_i) < S_j(T_i)} / number of comparable (i, j), where (i, j) is
-//! comparable if i has an event and either T_i < T_j, or T_i = T_j and j is censored.
+//! ```text
+//! C^td = sum over comparable (i, j) of 1{S_i(T_i) < S_j(T_i)}  /  number of comparable (i, j)
+//! ```
+//!
+//! (i, j) is comparable if i has an event and either `T_i < T_j`, or `T_i = T_j` and j is censored.
 //! Source: Antolini, Boracchi & Biganzoli (2005), <https://doi.org/10.1002/sim.2427>; `FairTTE`, Definition 3. The
-//! paper prints T_i < T_j only; like `pycox` (`antolini`) we also compare an event with a censoring at the same
+//! paper prints `T_i < T_j` only; like `pycox` (`antolini`) we also compare an event with a censoring at the same
 //! time, who is known to have outlived it. Two events at the same time are not comparable.
 //! Golden values: `pycox` 0.3.0 (strict) and `SurvivalEVAL` 0.9.0, ties "Risk" (half).
 //!
@@ -15,6 +18,7 @@
 
 use crate::curves::SurvivalCurves;
 use crate::fenwick::Fenwick;
+use crate::ids::to_u32;
 use crate::reading::{Position, Reading};
 use crate::{MetricError, Outcomes};
 
@@ -298,11 +302,6 @@ impl Counts {
             n_tied_predictions: self.tied,
         })
     }
-}
-
-/// Rows and buckets are stored in 32 bits: they are read once per replicate, and memory traffic is the cost.
-pub(crate) fn to_u32(index: usize) -> u32 {
-    u32::try_from(index).expect("fewer than 2^32 samples")
 }
 
 #[cfg(test)]

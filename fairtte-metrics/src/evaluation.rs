@@ -311,29 +311,34 @@ impl Summary<'_> {
             estimate.undefined_times = slice.value.as_ref().map_or(0, |slice| undefined_times(slice, metric));
             GroupReport { level: value.level.clone(), estimate }
         });
-        // The defined values of a replicate, if it defines every group that the full sample defines.
         let defined: Vec<usize> = (0..values.groups.len()).filter(|&k| values.groups[k].value.is_ok()).collect();
+        let rows = rows_of(slices, &defined);
+        // The defined values of a replicate, if it defines every group that the full sample defines.
         let in_replicate = |replicate: &Replicate| -> Option<Vec<f64>> {
             defined.iter().map(|&level| replicate.groups[index][level][metric]).collect()
         };
-        let compare = |value: Result<f64, MetricError>, statistic: &dyn Fn(&[f64], Option<f64>) -> Option<f64>| {
-            let replicates = self.replicates.iter();
-            let replicates = replicates.map(|r| in_replicate(r).and_then(|v| statistic(&v, r.overall[metric])));
-            self.estimate(&value, replicates, &rows_of(slices, &defined))
+        let complete: Vec<Option<Vec<f64>>> = self.replicates.iter().map(in_replicate).collect();
+        let from_groups = |value: Result<f64, MetricError>, statistic: &dyn Fn(&[f64]) -> Option<f64>| {
+            let replicates = complete.iter().map(|values| statistic(values.as_ref()?));
+            self.estimate(&value, replicates, &rows)
         };
+        let gap = from_groups(values.gap(), &per_group::gap_of);
         let worst = values.worst(direction);
         let scaled = overall.clone().map_err(|reason| MetricError::OverallUndefined { reason: Box::new(reason) });
         let scaled = scaled.and_then(|overall| values.equity_scaling(overall, direction));
+        let overall_in_replicates = self.replicates.iter().map(|replicate| replicate.overall[metric]);
+        let scaled_in_replicates = complete
+            .iter()
+            .zip(overall_in_replicates)
+            .map(|(values, overall)| per_group::equity_scaling_of(values.as_ref()?, overall?, direction));
         AttributeReport {
             attribute: values.attribute.clone(),
             n_missing: values.n_missing,
-            gap: compare(values.gap(), &|values, _| per_group::gap_of(values)),
-            worst_group: worst.as_ref().ok().map(|(group, _)| group.level.clone()),
-            worst: compare(worst.map(|(_, value)| value), &|values, _| per_group::worst_of(values, direction)),
-            equity_scaling: compare(scaled, &|values, overall| {
-                per_group::equity_scaling_of(values, overall?, direction)
-            }),
             groups: groups.collect(),
+            gap,
+            worst_group: worst.as_ref().ok().map(|(group, _)| group.level.clone()),
+            worst: from_groups(worst.map(|(_, value)| value), &|values| per_group::worst_of(values, direction)),
+            equity_scaling: self.estimate(&scaled, scaled_in_replicates, &rows),
         }
     }
 

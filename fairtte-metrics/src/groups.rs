@@ -76,12 +76,12 @@ impl Groups {
                 return Err(MetricError::LengthMismatch { what, found: other.n(), expected: product.n() });
             }
             let combine = |a: &String| other.levels.iter().map(|b| format!("{a} & {b}")).collect::<Vec<_>>();
-            let n_other = u32::try_from(other.levels.len()).expect("fewer than 2^32 levels");
+            let pair = |a: GroupId, b: GroupId| GroupId::from_index(a.index() * other.levels.len() + b.index());
             let pairs = product.membership.iter().zip(&other.membership);
             product = Self {
                 attribute: format!("{} x {}", product.attribute, other.attribute),
                 levels: product.levels.iter().flat_map(combine).collect(),
-                membership: pairs.map(|(a, b)| Some(GroupId((*a)?.0 * n_other + (*b)?.0))).collect(),
+                membership: pairs.map(|(a, b)| Some(pair((*a)?, (*b)?))).collect(),
             };
         }
         Ok(product)
@@ -89,7 +89,7 @@ impl Groups {
 
     /// All group identities, in level order (also of levels without any sample).
     pub fn ids(&self) -> impl Iterator<Item = GroupId> + use<> {
-        (0..self.levels.len()).map(|level| GroupId(u32::try_from(level).expect("fewer than 2^32 levels")))
+        (0..self.levels.len()).map(GroupId::from_index)
     }
 }
 

@@ -61,8 +61,19 @@ text_id! {
 pub struct GroupId(pub u32);
 
 impl GroupId {
+    /// The group at this position.
+    pub(crate) fn from_index(index: usize) -> Self {
+        Self(to_u32(index))
+    }
+
     /// The position as an array index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// Rows, ranks and levels are kept in 32 bits: they are read once per bootstrap replicate, where memory traffic is
+/// the cost.
+pub(crate) fn to_u32(index: usize) -> u32 {
+    u32::try_from(index).expect("fewer than 2^32 rows")
 }

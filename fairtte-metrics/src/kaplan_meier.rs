@@ -1,7 +1,7 @@
 //! The Kaplan-Meier estimate of the survival function, with its Greenwood variance.
 //!
-//! S(t) = product over event times u <= t of (1 - d_u / r_u), where d_u events happen at u among r_u samples whose
-//! time is not before u; a sample censored at u is still at risk at u.
+//! S(t) = product over event times u <= t of (1 - d / r), where d events happen at u among r samples whose time is not
+//! before u; a sample censored at u is still at risk at u.
 //! Sources: Kaplan & Meier (1958), <https://doi.org/10.1080/01621459.1958.10501452>; the variance is that of
 //! Greenwood (1926), the interval on the scale of log(-log S) that of Kalbfleisch & Prentice (1980).
 //! Golden values: `scikit-survival` 0.28.0, `lifelines` 0.30.3, `pycox` 0.3.0 and R `survfit`, which agree.

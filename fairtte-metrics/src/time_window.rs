@@ -49,17 +49,15 @@ pub(crate) fn choose_times(
         return Err(MetricError::EmptyWindow { lower, upper });
     }
     let times = equally_spaced(lower, upper, settings.n_times);
-    let mut rule = format!(
-        "{} equally spaced times between the {} and {} quantiles of the {} evaluated event times",
+    let clipped =
+        if wanted > limit { format!("; upper end clipped from {wanted} to {limit}, {reason}") } else { String::new() };
+    let rule = format!(
+        "{} equally spaced times between the {} and {} quantiles of the {} evaluated event times{clipped}",
         times.len(),
         settings.lower_quantile,
         settings.upper_quantile,
         event_times.len()
     );
-    if wanted > limit {
-        rule.push_str("; upper end clipped from ");
-        rule.push_str(&format!("{wanted} to {limit}, {reason}"));
-    }
     Ok(TimeWindow { lower, upper, times, rule })
 }
 

@@ -1,0 +1,274 @@
+//! Laws that hold for every input: against a plain double loop, under permutation, negation and duplication.
+
+#![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
+
+use fairtte_metrics::{
+    AucTd, CensoringCurve, CensoringTies, ConcordanceTd, Outcomes, PreparedBrier, Reading, SurvivalCurves,
+    TiedPredictions, auc_td, brier_score, concordance_td, integrated_brier_score,
+};
+use ndarray::Array2;
+use proptest::prelude::*;
+
+const GRID: [f64; 4] = [1.0, 2.0, 4.0, 7.0];
+const TIMES: [f64; 5] = [0.5, 2.0, 3.3, 5.0, 8.5];
+
+/// A sample with many ties: times and predictions lie on coarse lattices, so that every tie rule is used.
+#[derive(Clone, Debug)]
+struct Sample {
+    time: Vec<f64>,
+    event: Vec<bool>,
+    survival: Vec<[f64; 4]>,
+}
+
+impl Sample {
+    fn n(&self) -> usize {
+        self.time.len()
+    }
+
+    fn outcomes(&self) -> Outcomes {
+        Outcomes::new(self.time.clone(), self.event.clone()).unwrap()
+    }
+
+    fn curves(&self) -> SurvivalCurves {
+        let values = Array2::from_shape_vec((self.n(), 4), self.survival.concat()).unwrap();
+        SurvivalCurves::new(GRID.to_vec(), values).unwrap()
+    }
+
+    fn censoring(&self) -> CensoringCurve {
+        // One more sample, censored after everything else, so that weights exist at every time.
+        let time = [self.time.as_slice(), &[9.5, 10.0]].concat();
+        let event = [self.event.as_slice(), &[false, false]].concat();
+        CensoringCurve::fit(&Outcomes::new(time, event).unwrap(), CensoringTies::EventsFirst).unwrap()
+    }
+
+    fn select(&self, index: &[usize]) -> Self {
+        Self {
+            time: index.iter().map(|&row| self.time[row]).collect(),
+            event: index.iter().map(|&row| self.event[row]).collect(),
+            survival: index.iter().map(|&row| self.survival[row]).collect(),
+        }
+    }
+}
+
+fn samples() -> impl Strategy<Value = Sample> {
+    let row = (1..18_u8, any::<bool>(), [0..5_u8, 0..5_u8, 0..5_u8, 0..5_u8]);
+    prop::collection::vec(row, 2..40).prop_map(|rows| Sample {
+        time: rows.iter().map(|row| f64::from(row.0) / 2.0).collect(),
+        event: rows.iter().map(|row| row.1).collect(),
+        survival: rows.iter().map(|row| falling(row.2)).collect(),
+    })
+}
+
+/// Drops of 0 to 4 twentieths at every grid point.
+fn falling(drops: [u8; 4]) -> [f64; 4] {
+    let mut left = 20;
+    drops.map(|drop| {
+        left -= i32::from(drop);
+        f64::from(left) / 20.0
+    })
+}
+
+fn readings() -> impl Strategy<Value = Reading> {
+    prop_oneof![
+        Just(Reading::Step),
+        (1..6_usize).prop_map(|factor| Reading::Refined { factor }),
+        Just(Reading::Linear),
+        Just(Reading::ConstantHazard),
+    ]
+}
+
+/// Comparable, concordant and tied pairs by a plain double loop over the definition.
+fn count_pairs(sample: &Sample, reading: Reading) -> (u64, u64, u64) {
+    let curves = sample.curves();
+    let (mut comparable, mut concordant, mut tied) = (0, 0, 0);
+    for i in (0..sample.n()).filter(|&i| sample.event[i]) {
+        let here = curves.at(i, sample.time[i], reading);
+        for j in 0..sample.n() {
+            let outlived = sample.time[j] > sample.time[i];
+            if outlived || (sample.time[j] >= sample.time[i] && !sample.event[j]) {
+                let other = curves.at(j, sample.time[i], reading);
+                comparable += 1;
+                concordant += u64::from(here < other);
+                tied += u64::from(here >= other && here <= other);
+            }
+        }
+    }
+    (comparable, concordant, tied)
+}
+
+/// AUC at time t by a plain double loop over the definition.
+fn auc_by_pairs(sample: &Sample, reading: Reading, t: f64) -> Option<f64> {
+    let (curves, censoring) = (sample.curves(), sample.censoring());
+    let (mut won, mut total) = (0.0, 0.0);
+    for i in (0..sample.n()).filter(|&i| sample.event[i] && sample.time[i] <= t) {
+        let weight = 1.0 / censoring.at(sample.time[i]).unwrap();
+        for j in (0..sample.n()).filter(|&j| sample.time[j] > t) {
+            let difference = curves.at(j, t, reading) - curves.at(i, t, reading);
+            won += weight * if difference.abs() <= 1e-8 { 0.5 } else { f64::from(u8::from(difference > 0.0)) };
+            total += weight;
+        }
+    }
+    (total > 0.0).then(|| won / total)
+}
+
+fn brier_by_hand(sample: &Sample, reading: Reading, t: f64) -> f64 {
+    let (curves, censoring) = (sample.curves(), sample.censoring());
+    let loss = |row: usize| {
+        let survival = curves.at(row, t, reading);
+        if sample.time[row] > t {
+            (1.0 - survival).powi(2) / censoring.at(t).unwrap()
+        } else if sample.event[row] {
+            survival.powi(2) / censoring.at(sample.time[row]).unwrap()
+        } else {
+            0.0
+        }
+    };
+    (0..sample.n()).map(loss).sum::<f64>() / sample.n() as f64
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-12
+}
+
+/// All summary values; `None` where undefined.
+fn summaries(sample: &Sample, reading: Reading) -> [Option<f64>; 4] {
+    let (outcomes, curves, censoring) = (sample.outcomes(), sample.curves(), sample.censoring());
+    let concordance = |ties| concordance_td(&outcomes, &curves, reading, ties).ok().map(|found| found.value);
+    [
+        concordance(TiedPredictions::Strict),
+        concordance(TiedPredictions::Half),
+        auc_td(&outcomes, &curves, &censoring, reading, &TIMES).unwrap().time_average.ok(),
+        integrated_brier_score(&outcomes, &curves, &censoring, reading, &TIMES).ok(),
+    ]
+}
+
+fn all_close(a: [Option<f64>; 4], b: [Option<f64>; 4]) -> bool {
+    a.into_iter().zip(b).all(|pair| match pair {
+        (Some(a), Some(b)) => close(a, b),
+        (None, None) => true,
+        _ => false,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn concordance_counts_equal_a_double_loop(sample in samples(), reading in readings()) {
+        let (comparable, concordant, tied) = count_pairs(&sample, reading);
+        match concordance_td(&sample.outcomes(), &sample.curves(), reading, TiedPredictions::Half) {
+            Ok(found) => {
+                let counts = (found.n_comparable, found.n_concordant, found.n_tied_predictions);
+                prop_assert_eq!(counts, (comparable, concordant, tied));
+                let expected = (concordant as f64 + 0.5 * tied as f64) / comparable as f64;
+                prop_assert!(close(found.value, expected));
+            }
+            Err(_) => prop_assert_eq!(comparable, 0),
+        }
+    }
+
+    #[test]
+    fn auc_and_brier_equal_their_definitions(sample in samples(), reading in readings()) {
+        let (outcomes, curves, censoring) = (sample.outcomes(), sample.curves(), sample.censoring());
+        let auc = auc_td(&outcomes, &curves, &censoring, reading, &TIMES).unwrap();
+        let brier = brier_score(&outcomes, &curves, &censoring, reading, &TIMES).unwrap();
+        for (k, t) in TIMES.into_iter().enumerate() {
+            match auc_by_pairs(&sample, reading, t) {
+                Some(expected) => prop_assert!(close(auc.values[k].clone().unwrap(), expected)),
+                None => prop_assert!(auc.values[k].is_err()),
+            }
+            prop_assert!(close(brier.values[k], brier_by_hand(&sample, reading, t)));
+        }
+        let integral: f64 = (1..TIMES.len())
+            .map(|k| (TIMES[k] - TIMES[k - 1]) * f64::midpoint(brier.values[k], brier.values[k - 1]))
+            .sum();
+        let found = integrated_brier_score(&outcomes, &curves, &censoring, reading, &TIMES).unwrap();
+        prop_assert!(close(found, integral / (TIMES[4] - TIMES[0])));
+    }
+
+    #[test]
+    fn the_order_of_samples_changes_nothing(sample in samples(), reading in readings(), seed in any::<u64>()) {
+        let mut order: Vec<usize> = (0..sample.n()).collect();
+        order.sort_by_key(|row| (*row as u64 + 1).wrapping_mul(seed | 1).rotate_left(17));
+        prop_assert!(all_close(summaries(&sample, reading), summaries(&sample.select(&order), reading)));
+    }
+
+    #[test]
+    fn a_weight_is_a_number_of_copies(
+        sample in samples(),
+        reading in readings(),
+        weights in prop::collection::vec(0..4_u32, 40),
+    ) {
+        let weights = &weights[..sample.n()];
+        let copies: Vec<usize> =
+            (0..sample.n()).flat_map(|row| std::iter::repeat_n(row, weights[row] as usize)).collect();
+        // The censoring curve stays that of the original sample, as it does in a bootstrap.
+        let (outcomes, curves, censoring) = (sample.outcomes(), sample.curves(), sample.censoring());
+        let (copied, copied_curves) = (outcomes.select(&copies), curves.select(&copies));
+        let prepared = ConcordanceTd::prepare(&outcomes, &curves, reading).unwrap();
+        for ties in [TiedPredictions::Strict, TiedPredictions::Half] {
+            prop_assert_eq!(prepared.weighted(weights, ties), concordance_td(&copied, &copied_curves, reading, ties));
+        }
+        let auc = AucTd::prepare(&outcomes, &curves, &censoring, reading, &TIMES).unwrap().weighted(weights).unwrap();
+        let copied_auc = auc_td(&copied, &copied_curves, &censoring, reading, &TIMES).unwrap();
+        for (weighted, written_out) in auc.values.iter().zip(&copied_auc.values) {
+            match (weighted, written_out) {
+                (Ok(a), Ok(b)) => prop_assert!(close(*a, *b)),
+                (a, b) => prop_assert_eq!(a, b),
+            }
+        }
+        let brier = PreparedBrier::new(&outcomes, &curves, &censoring, reading, &TIMES).unwrap().weighted(weights);
+        match integrated_brier_score(&copied, &copied_curves, &censoring, reading, &TIMES) {
+            Ok(expected) => prop_assert!(close(brier.unwrap(), expected)),
+            Err(error) => prop_assert_eq!(brier, Err(error)),
+        }
+    }
+
+    #[test]
+    fn reversed_predictions_mirror_concordance_and_auc(sample in samples()) {
+        // Proportional hazards curves: reversing the rates reverses every ranking at every time.
+        let rate = |row: usize, reverse: bool| {
+            let rate = f64::from(sample.time[row].to_bits().count_ones() % 5 + 1) + f64::from(u8::from(row % 3 == 0));
+            if reverse { 7.0 - rate } else { rate }
+        };
+        let curves = |reverse| {
+            let values = Array2::from_shape_fn((sample.n(), 4), |(row, k)| (-0.1 * rate(row, reverse) * GRID[k]).exp());
+            SurvivalCurves::new(GRID.to_vec(), values).unwrap()
+        };
+        let (outcomes, censoring) = (sample.outcomes(), sample.censoring());
+        let concordance =
+            |reverse| concordance_td(&outcomes, &curves(reverse), Reading::Step, TiedPredictions::Half);
+        if let Ok(found) = concordance(false) {
+            prop_assert!(close(found.value + concordance(true).unwrap().value, 1.0));
+        }
+        let auc = |reverse| auc_td(&outcomes, &curves(reverse), &censoring, Reading::Step, &TIMES).unwrap();
+        for (a, b) in auc(false).values.iter().zip(&auc(true).values) {
+            if let (Ok(a), Ok(b)) = (a, b) {
+                prop_assert!(close(a + b, 1.0));
+            }
+        }
+    }
+
+    #[test]
+    fn every_reading_stays_in_the_unit_interval_and_never_rises(sample in samples(), reading in readings()) {
+        let curves = sample.curves();
+        for row in 0..sample.n() {
+            let mut before = 1.0;
+            for step in 0..100 {
+                let here = curves.at(row, f64::from(step) / 10.0, reading);
+                prop_assert!((0.0..=before).contains(&here));
+                before = here;
+            }
+        }
+    }
+
+    #[test]
+    fn values_lie_in_their_ranges(sample in samples(), reading in readings()) {
+        let [strict, half, auc, brier] = summaries(&sample, reading);
+        for value in [strict, half, auc].into_iter().flatten() {
+            prop_assert!((0.0..=1.0).contains(&value));
+        }
+        prop_assert!(strict <= half);
+        prop_assert!(brier.unwrap() >= 0.0);
+    }
+}

@@ -1,0 +1,167 @@
+//! Reads the golden files: inputs, subsets and the records of the other packages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fairtte_metrics::{CensoringCurve, CensoringTies, MetricError, Outcomes, SurvivalCurves};
+use ndarray::Array2;
+use serde_json::Value;
+
+/// The full set beside the repository if it is there, else the files that are part of this crate.
+pub fn folder() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shared = here.join("../../shared/golden");
+    if shared.is_dir() {
+        return shared;
+    }
+    eprintln!("only the files in tests/golden are compared: {} is absent", shared.display());
+    here.join("tests/golden")
+}
+
+/// The parsed file of this name in the full set; `None`, with a printed reason, if it is not there.
+pub fn table(name: &str) -> Option<Value> {
+    let path = folder().join(name);
+    if path.is_file() {
+        return Some(parse(&path));
+    }
+    eprintln!("skipped: {} is absent", path.display());
+    None
+}
+
+/// All evaluation samples of the set.
+pub fn cases() -> Vec<Case> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with('s') && path.extension().is_some_and(|extension| extension == "json")
+    });
+    paths.sort();
+    assert!(paths.len() >= 4, "golden files are missing in {}", folder().display());
+    paths.iter().map(|path| Case::read(path)).collect()
+}
+
+fn parse(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Numbers; the strings `NaN` and `Infinity` become `None`. R writes a vector of length 1 as a number.
+pub fn optional_numbers(values: &Value) -> Vec<Option<f64>> {
+    values.as_array().map_or_else(|| vec![values.as_f64()], |values| values.iter().map(Value::as_f64).collect())
+}
+
+pub fn numbers(values: &Value) -> Vec<f64> {
+    optional_numbers(values).into_iter().map(Option::unwrap).collect()
+}
+
+pub fn flags(values: &Value) -> Vec<bool> {
+    numbers(values).into_iter().map(|value| value > 0.5).collect()
+}
+
+pub fn rows(values: &Value) -> Vec<usize> {
+    values.as_array().unwrap().iter().map(|row| usize::try_from(row.as_u64().unwrap()).unwrap()).collect()
+}
+
+pub fn matrix(values: &Value) -> Array2<f64> {
+    let rows: Vec<Vec<f64>> = values.as_array().unwrap().iter().map(numbers).collect();
+    let shape = (rows.len(), rows[0].len());
+    Array2::from_shape_vec(shape, rows.concat()).unwrap()
+}
+
+/// A float64 array in C order as `numpy.save` writes it (format version 1).
+fn npy_matrix(path: &Path, columns: usize) -> Array2<f64> {
+    let bytes = fs::read(path).unwrap();
+    let header_length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let (header, data) = bytes[10..].split_at(header_length);
+    let header = String::from_utf8_lossy(header);
+    assert!(header.contains("'<f8'") && header.contains("'fortran_order': False"), "{header}");
+    let values: Vec<f64> = data.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap())).collect();
+    Array2::from_shape_vec((values.len() / columns, columns), values).unwrap()
+}
+
+/// One golden file.
+pub struct Case {
+    pub name: String,
+    pub subsets: Vec<Subset>,
+    pub derived: Value,
+    train: Outcomes,
+    outputs: Value,
+}
+
+/// One evaluated part of a case.
+pub struct Subset {
+    pub name: String,
+    pub rows: Vec<usize>,
+    /// An error if an observed time is 0, which this crate refuses.
+    pub outcomes: Result<Outcomes, MetricError>,
+    pub curves: SurvivalCurves,
+    /// Evaluation times.
+    pub tau: Vec<f64>,
+}
+
+/// What one package says about one subset.
+pub struct Record<'a> {
+    pub function: &'a str,
+    pub args: &'a Value,
+    pub censoring: &'a str,
+    /// `None` where the package raised an error.
+    pub value: Option<&'a Value>,
+}
+
+impl Case {
+    fn read(path: &Path) -> Self {
+        let file = parse(path);
+        let inputs = &file["inputs"];
+        let grid = numbers(&inputs["grid"]);
+        let survival = match inputs["surv_npy"].as_str() {
+            Some(name) => npy_matrix(&path.with_file_name(name), grid.len()),
+            None => matrix(&inputs["surv"]),
+        };
+        let curves = SurvivalCurves::new(grid, survival).unwrap();
+        let (time, event) = (numbers(&inputs["time"]), flags(&inputs["event"]));
+        let subset = |(name, subset): (&String, &Value)| {
+            let rows = if subset["index"].is_string() { (0..time.len()).collect() } else { rows(&subset["index"]) };
+            let times = rows.iter().map(|&row| time[row]).collect();
+            Subset {
+                name: name.clone(),
+                outcomes: Outcomes::new(times, rows.iter().map(|&row| event[row]).collect()),
+                curves: curves.select(&rows),
+                rows,
+                tau: numbers(&subset["tau"]),
+            }
+        };
+        Self {
+            name: path.file_stem().unwrap().to_string_lossy().into_owned(),
+            subsets: file["subsets"].as_object().unwrap().iter().map(subset).collect(),
+            derived: file["derived"]["values"].clone(),
+            train: Outcomes::new(numbers(&inputs["train_time"]), flags(&inputs["train_event"])).unwrap(),
+            outputs: file["outputs"].clone(),
+        }
+    }
+
+    pub fn subset(&self, name: &str) -> &Subset {
+        self.subsets.iter().find(|subset| subset.name == name).unwrap()
+    }
+
+    /// The records of `package` for one subset.
+    pub fn records<'a>(&'a self, subset: &'a Subset, package: &'a str) -> impl Iterator<Item = Record<'a>> {
+        let outputs = self.outputs.as_array().unwrap().iter();
+        outputs.filter(move |output| output["peer"] == package && output["subset"] == subset.name.as_str()).map(
+            |output| Record {
+                function: output["function"].as_str().unwrap(),
+                args: &output["args"],
+                censoring: output["cens"].as_str().unwrap_or("none"),
+                value: output.get("value"),
+            },
+        )
+    }
+
+    /// The events-first censoring curve of a record: fitted on the training sample or on the subset itself.
+    pub fn censoring(&self, name: &str, outcomes: &Outcomes) -> CensoringCurve {
+        let sample = match name {
+            "train" => &self.train,
+            "self" => outcomes,
+            other => panic!("unknown censoring sample {other}"),
+        };
+        CensoringCurve::fit(sample, CensoringTies::EventsFirst).unwrap()
+    }
+}
