@@ -1,1 +1,29 @@
+//! Training strategies for fair time-to-event models, and the only training loop.
 
+mod checkpoint;
+mod error;
+mod gradients;
+mod learner;
+mod monitor;
+mod network;
+mod predict;
+pub mod strategies;
+mod trainer;
+
+use std::fmt::Display;
+
+pub use error::FairnessError;
+pub use learner::{Learner, LearnerSpec, OptimiserConfig};
+pub use monitor::{Monitor, Validation};
+pub use network::{Forward, NetworkSpec, SurvivalNetwork};
+pub use predict::predict;
+pub use strategies::{Strategy, StrategyConfig};
+pub use trainer::{EpochReport, Observer, Silent, TrainedRun, TrainingConfig, TrainingData, fit};
+
+/// A setting in its range, or an error that names key, value and range.
+fn check(key: &'static str, value: impl Display, in_range: bool, expected: &str) -> Result<(), FairnessError> {
+    if in_range {
+        return Ok(());
+    }
+    Err(FairnessError::Setting { key, value: value.to_string(), expected: expected.to_owned() })
+}

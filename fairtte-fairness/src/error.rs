@@ -1,0 +1,85 @@
+//! What can go wrong in training.
+
+use std::path::PathBuf;
+
+use fairtte_data::DataError;
+use fairtte_metrics::MetricError;
+use fairtte_models::ModelError;
+use fairtte_survival::SurvivalError;
+
+/// Why a training could not start, go on or end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FairnessError {
+    /// A setting is outside its range.
+    #[error("{key} is {value}, expected {expected}")]
+    Setting {
+        /// Name of the setting in the run file.
+        key: &'static str,
+        /// Value found.
+        value: String,
+        /// Range in words.
+        expected: String,
+    },
+    /// A strategy needs groups and no sample has one.
+    #[error("strategy {strategy} needs groups, but no training sample has a value of attribute \"{attribute}\"")]
+    NoGroups {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// Name of the attribute.
+        attribute: String,
+    },
+    /// The loss or its gradient left the number range.
+    #[error(
+        "{what} is {value} in epoch {epoch}, step {step}; a lower training.learning-rate or training.gradient-clip may help"
+    )]
+    NotFinite {
+        /// Loss or gradient norm.
+        what: &'static str,
+        /// The value.
+        value: f64,
+        /// Epoch, counted from 1.
+        epoch: usize,
+        /// Step within the epoch, counted from 1.
+        step: usize,
+    },
+    /// The validation metric cannot be computed.
+    #[error("validation metric \"{monitor}\" is undefined in epoch {epoch}")]
+    Monitor {
+        /// Name of the metric.
+        monitor: &'static str,
+        /// Epoch, counted from 1.
+        epoch: usize,
+        /// Why.
+        #[source]
+        source: MetricError,
+    },
+    /// Somebody asked the run to stop; the checkpoint of the last complete epoch stands.
+    #[error("interrupted in epoch {epoch}; {n_complete} complete epochs are kept, the same command goes on from there")]
+    Interrupted {
+        /// Epoch in progress, counted from 1.
+        epoch: usize,
+        /// Number of complete epochs.
+        n_complete: usize,
+    },
+    /// A checkpoint cannot be read or does not fit the network.
+    #[error("checkpoint {path} cannot be used: {reason}")]
+    Checkpoint {
+        /// File or folder.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// From the data.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// From the network.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// From the head.
+    #[error(transparent)]
+    Survival(#[from] SurvivalError),
+    /// From a metric.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+}

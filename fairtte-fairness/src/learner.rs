@@ -1,0 +1,182 @@
+//! One network with its optimiser: the piece from which strategies are put together.
+
+use std::path::Path;
+
+use burn::module::Module as _;
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::store::ModuleRecord;
+use burn::tensor::{Bytes, Device, Tensor};
+use fairtte_data::write_atomically;
+use fairtte_metrics::seeds::stream;
+use fairtte_models::{Batch, Noise};
+use fairtte_survival::SurvivalHead;
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use crate::gradients::clip_by_global_norm;
+use crate::network::{Forward, NetworkSpec, SurvivalNetwork};
+use crate::strategies::{Saved, StepContext};
+use crate::{FairnessError, check};
+
+/// Settings of `AdamW` (Loshchilov & Hutter 2019; betas 0.9 and 0.999, epsilon 1e-8).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct OptimiserConfig {
+    /// Step size, above 0. The paper searches 1e-4 to 1e-3.
+    pub learning_rate: f64,
+    /// Decoupled weight decay, at least 0. The paper searches 1e-6 to 1e-4.
+    pub weight_decay: f64,
+    /// Largest joint L2 norm of all gradients; 0 = no clipping.
+    pub gradient_clip: f64,
+}
+
+impl Default for OptimiserConfig {
+    fn default() -> Self {
+        Self { learning_rate: 1e-3, weight_decay: 1e-5, gradient_clip: 5.0 }
+    }
+}
+
+impl OptimiserConfig {
+    pub(crate) fn check(&self) -> Result<(), FairnessError> {
+        let Self { learning_rate, weight_decay, gradient_clip } = *self;
+        let positive = learning_rate > 0.0 && learning_rate.is_finite();
+        check("optimiser.learning-rate", learning_rate, positive, "a finite number > 0")?;
+        let not_negative = |x: f64| x >= 0.0 && x.is_finite();
+        check("optimiser.weight-decay", weight_decay, not_negative(weight_decay), "a finite number >= 0")?;
+        check("optimiser.gradient-clip", gradient_clip, not_negative(gradient_clip), "a finite number >= 0 (0 = off)")
+    }
+}
+
+/// What a strategy needs to build its networks.
+#[derive(Clone, Debug)]
+pub struct LearnerSpec {
+    /// Shape of the network.
+    pub network: NetworkSpec,
+    /// Settings of its optimiser.
+    pub optimiser: OptimiserConfig,
+    /// Seed of the run; each network draws its weights from a stream of its own name.
+    pub seed: u64,
+    /// Device without autodiff.
+    pub device: Device,
+}
+
+/// A network, its optimiser and the device they live on.
+pub struct Learner {
+    network: SurvivalNetwork,
+    optimiser: ModuleOptimizer,
+    config: OptimiserConfig,
+    device: Device,
+}
+
+impl std::fmt::Debug for Learner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { config, device, .. } = self; // the optimiser has no Debug
+        f.debug_struct("Learner").field("config", config).field("device", device).finish_non_exhaustive()
+    }
+}
+
+impl Learner {
+    /// Builds the network `name` with freshly drawn weights.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] or [`FairnessError::Model`] if a setting is outside its range.
+    pub fn new(spec: &LearnerSpec, name: &str) -> Result<Self, FairnessError> {
+        spec.optimiser.check()?;
+        spec.network.encoder.validate()?;
+        let device = spec.device.clone().autodiff();
+        let weights = stream(spec.seed, &format!("weights/{name}"), &[]);
+        let network = SurvivalNetwork::new(&spec.network, weights, &device);
+        Ok(Self { network, optimiser: adamw(&spec.optimiser), config: spec.optimiser, device })
+    }
+
+    /// Number of trainable parameters.
+    pub fn n_parameters(&self) -> usize {
+        self.network.num_params()
+    }
+
+    /// The device of training batches (with autodiff).
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Training pass with dropout from `noise`.
+    ///
+    /// # Errors
+    /// As [`SurvivalNetwork::forward`].
+    pub fn forward(&self, batch: &Batch, noise: &mut Noise) -> Result<Forward, FairnessError> {
+        self.network.forward(batch, noise)
+    }
+
+    /// One optimiser step down the gradient of `loss` (`[1]`); gives the gradient norm before clipping.
+    ///
+    /// # Errors
+    /// [`FairnessError::NotFinite`] if the loss or its gradient is not finite; the weights are then untouched.
+    pub fn descend(&mut self, loss: Tensor<1>, context: &StepContext<'_>) -> Result<f64, FairnessError> {
+        let value = f64::from(loss.clone().into_scalar::<f32>());
+        context.require_finite("the loss", value)?;
+        let mut gradients = GradientsParams::from_grads(loss.backward(), &self.network);
+        let largest = (self.config.gradient_clip > 0.0).then_some(self.config.gradient_clip);
+        let norm = clip_by_global_norm(&self.network, &mut gradients, largest);
+        context.require_finite("the gradient norm", norm)?;
+        self.network = self.optimiser.step(self.config.learning_rate, self.network.clone(), gradients);
+        Ok(norm)
+    }
+
+    /// Survival at the cut points in evaluation mode, `[batch, n_intervals]`; `batch` lives on the device without autodiff.
+    ///
+    /// # Errors
+    /// As [`SurvivalNetwork::forward`].
+    pub fn survival(&self, batch: &Batch, head: &dyn SurvivalHead) -> Result<Array2<f64>, FairnessError> {
+        let logits = self.network.valid().forward(batch, &mut Noise::Off)?.logits;
+        let shape = logits.dims();
+        let values = logits.into_data().try_to_vec::<f32>().expect("logits are f32");
+        let logits = Array2::from_shape_vec(shape, values).expect("a tensor fills its shape");
+        Ok(head.survival(logits.view()))
+    }
+
+    /// Writes `<name>.weights.bpk` and, for [`Saved::Everything`], `<name>.optimiser.bpk` into `folder`.
+    ///
+    /// # Errors
+    /// [`FairnessError::Data`] if a file cannot be written.
+    pub fn save(&self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
+        let encode = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
+        let weights = folder.join(format!("{name}.weights.bpk"));
+        let bytes = self.network.clone().into_record().into_bytes().map_err(|e| encode(&weights, e.to_string()))?;
+        write_atomically(&weights, |file| std::io::Write::write_all(file, &bytes))?;
+        if what == Saved::Everything {
+            let optimiser = folder.join(format!("{name}.optimiser.bpk"));
+            let bytes = self.optimiser.into_bytes().map_err(|e| encode(&optimiser, e.to_string()))?;
+            write_atomically(&optimiser, |file| std::io::Write::write_all(file, &bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Reads what [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// [`FairnessError::Checkpoint`] naming the file if it cannot be read or does not fit this network.
+    pub fn load(&mut self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
+        let weights = folder.join(format!("{name}.weights.bpk"));
+        let unusable = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
+        let record = ModuleRecord::from_bytes(read(&weights)?).map_err(|e| unusable(&weights, e.to_string()))?;
+        self.network = self.network.clone().try_load_record(record).map_err(|e| unusable(&weights, e.to_string()))?;
+        if what == Saved::Everything {
+            let path = folder.join(format!("{name}.optimiser.bpk"));
+            let loaded = adamw(&self.config).from_bytes(read(&path)?);
+            self.optimiser = loaded.map_err(|e| unusable(&path, e.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+fn adamw(config: &OptimiserConfig) -> ModuleOptimizer {
+    #[expect(clippy::cast_possible_truncation, reason = "burn takes the weight decay in f32")]
+    let weight_decay = config.weight_decay as f32;
+    AdamWConfig::new().with_epsilon(1e-8).with_weight_decay(weight_decay).init()
+}
+
+fn read(path: &Path) -> Result<Bytes, FairnessError> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| FairnessError::Checkpoint { path: path.to_owned(), reason: error.to_string() })?;
+    Ok(Bytes::from_bytes_vec(bytes))
+}

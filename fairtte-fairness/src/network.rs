@@ -1,0 +1,54 @@
+//! Steps 6 and 7 in one module: encoder and classifier.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use fairtte_models::{Batch, EncoderConfig, ImageEncoder, Noise, initialise};
+use fairtte_survival::Classifier;
+use rand_chacha::ChaCha8Rng;
+
+use crate::FairnessError;
+
+/// Everything that fixes the shape of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetworkSpec {
+    /// Backbone, length of the representation, dropout.
+    pub encoder: EncoderConfig,
+    /// Input channels.
+    pub channels: usize,
+    /// Number of cut points.
+    pub n_intervals: usize,
+}
+
+/// Pixels to logits.
+#[derive(Module, Debug)]
+pub struct SurvivalNetwork {
+    encoder: ImageEncoder,
+    classifier: Classifier,
+}
+
+/// What one forward pass gives.
+#[derive(Clone, Debug)]
+pub struct Forward {
+    /// What the classifier reads, `[batch, representation]`.
+    pub representation: Tensor<2>,
+    /// One output per cut point, `[batch, n_intervals]`.
+    pub logits: Tensor<2>,
+}
+
+impl SurvivalNetwork {
+    /// Builds the network and draws its weights from `stream`.
+    pub fn new(spec: &NetworkSpec, stream: ChaCha8Rng, device: &Device) -> Self {
+        let encoder = spec.encoder.build(spec.channels, device);
+        let classifier = Classifier::new(spec.encoder.representation, Classifier::HIDDEN, spec.n_intervals, device);
+        initialise(Self { encoder, classifier }, stream)
+    }
+
+    /// Feeds the pixels of `batch`.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] if the backbone cannot read them.
+    pub fn forward(&self, batch: &Batch, noise: &mut Noise) -> Result<Forward, FairnessError> {
+        let representation = self.encoder.forward(batch.pixels.clone(), noise)?;
+        Ok(Forward { logits: self.classifier.forward(representation.clone()), representation })
+    }
+}

@@ -1,0 +1,19 @@
+//! Empirical risk minimisation: the mean loss of the batch, the paper's base model.
+//!
+//! Acts nowhere; needs no attribute; has no settings. With the `DeepHit` head the mean over the batch is pycox's loss.
+
+use super::objective::{Objective, Terms, Value};
+
+/// The plain mean loss.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Erm;
+
+impl Objective for Erm {
+    fn name(&self) -> &'static str {
+        "erm"
+    }
+
+    fn value(&mut self, terms: &Terms<'_>) -> Value {
+        Value { objective: terms.losses.clone().mean(), absent_groups: 0, terms: Vec::new() }
+    }
+}

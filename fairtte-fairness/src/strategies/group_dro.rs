@@ -1,0 +1,269 @@
+//! Group distributionally robust optimisation (Sagawa et al. 2020, Algorithm 1, arXiv 1911.08731; the paper's D.2.1).
+//!
+//! Acts on the objective; needs the attribute in training only. Per step, with L_g the mean loss of group g in the batch:
+//! w_g <- w_g exp(eta (L_g + C / sqrt(n_g))), normalise, then descend sum_g w_g L_g (weights without gradient, L_g
+//! without the adjustment, n_g the training count). Weights are kept as logarithms: large losses do not overflow.
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `eta` | 0.01 | > 0 | step size of the group weights; the paper searches 1e-3 to 1e-1 |
+//! | `adjustment` | 0 | >= 0 | C, generalisation adjustment (section 3.3 of the source searches 0 to 5) |
+//! | `absent` | `unit` | `unit`, `hold` | a group absent from the batch gets factor 1, or keeps its normalised weight |
+//! | `balanced-sampler` | true | | draw every group equally often, as the released code does |
+//!
+//! With `unit` and positive losses a rare group would lose weight in every batch that misses it, hence the sampler.
+//! Survival: L_g is the mean survival loss, censored samples included. Samples without the attribute train the task with
+//! weight 1/n each. Golden values: our worked cases `golden/group_dro.json`.
+
+use burn::tensor::{Tensor, TensorData};
+use fairtte_data::Sampling;
+use fairtte_metrics::GroupId;
+use serde::{Deserialize, Serialize};
+
+use super::TrainingCells;
+use super::objective::{Objective, Terms, Value};
+use super::subgroup_rebalancing::{SubgroupRebalancing, SubgroupRebalancingConfig};
+use crate::{FairnessError, check};
+
+/// What happens to the weight of a group without a sample in the batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AbsentGroup {
+    /// Factor 1, then all weights are normalised (Algorithm 1).
+    #[default]
+    Unit,
+    /// It stays; the present groups share the mass that they had.
+    Hold,
+}
+
+/// Settings of Group DRO.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct GroupDroConfig {
+    /// Step size of the group weights, above 0.
+    pub eta: f64,
+    /// Generalisation adjustment C, at least 0.
+    pub adjustment: f64,
+    /// What happens to the weight of an absent group.
+    pub absent: AbsentGroup,
+    /// Draw every group equally often.
+    pub balanced_sampler: bool,
+}
+
+impl Default for GroupDroConfig {
+    fn default() -> Self {
+        Self { eta: 0.01, adjustment: 0.0, absent: AbsentGroup::Unit, balanced_sampler: true }
+    }
+}
+
+/// Groups with a larger loss gain weight.
+#[derive(Clone, Debug)]
+pub struct GroupDro {
+    eta: f64,
+    absent: AbsentGroup,
+    /// C / sqrt(n_g) of every group.
+    adjustments: Vec<f64>,
+    /// Logarithms of the weights, which sum to 1.
+    log_weights: Vec<f64>,
+    levels: Vec<String>,
+    sampling: Sampling,
+}
+
+impl GroupDro {
+    /// Starts with equal weights for the groups that occur in training.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if no training sample has a
+    /// group.
+    pub fn new(config: &GroupDroConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        let GroupDroConfig { eta, adjustment, absent, balanced_sampler } = *config;
+        check("strategy.group-dro.eta", eta, eta > 0.0 && eta.is_finite(), "a finite number > 0")?;
+        let in_range = adjustment >= 0.0 && adjustment.is_finite();
+        check("strategy.group-dro.adjustment", adjustment, in_range, "a finite number >= 0")?;
+        cells.require_groups("group-dro")?;
+        let counts = cells.counts();
+        let n_present = counts.iter().filter(|n| **n > 0).count() as f64;
+        let of_count = |n: &usize, present: f64, empty: f64| if *n > 0 { present } else { empty };
+        let sampling = if balanced_sampler {
+            SubgroupRebalancing::new(&SubgroupRebalancingConfig::default(), cells)?.sampling()
+        } else {
+            Sampling::Shuffled
+        };
+        Ok(Self {
+            eta,
+            absent,
+            adjustments: counts.iter().map(|n| of_count(n, adjustment / (*n as f64).sqrt(), 0.0)).collect(),
+            log_weights: counts.iter().map(|n| of_count(n, -n_present.ln(), f64::NEG_INFINITY)).collect(),
+            levels: cells.levels.clone(),
+            sampling,
+        })
+    }
+
+    /// The weights of all groups, summing to 1.
+    fn weights(&self) -> Vec<f64> {
+        self.log_weights.iter().map(|w| w.exp()).collect()
+    }
+
+    /// Algorithm 1, lines 5 and 6; `None` = absent from the batch.
+    fn update(&mut self, mean_losses: &[Option<f64>]) {
+        let log_mass = |weights: &[f64], select: &dyn Fn(usize) -> bool| {
+            let chosen = || weights.iter().enumerate().filter(|(g, _)| select(*g)).map(|(_, w)| *w);
+            let largest = chosen().fold(f64::NEG_INFINITY, f64::max);
+            if largest == f64::NEG_INFINITY {
+                return largest;
+            }
+            largest + chosen().map(|w| (w - largest).exp()).sum::<f64>().ln()
+        };
+        let moves = |g: usize| match self.absent {
+            AbsentGroup::Unit => true,
+            AbsentGroup::Hold => mean_losses[g].is_some(),
+        };
+        let before = log_mass(&self.log_weights, &moves);
+        let mut weights = self.log_weights.clone();
+        for (g, loss) in mean_losses.iter().enumerate() {
+            weights[g] += loss.map_or(0.0, |loss| self.eta * (loss + self.adjustments[g]));
+        }
+        let after = log_mass(&weights, &moves);
+        if before.is_finite() && after.is_finite() {
+            for (g, weight) in weights.iter_mut().enumerate().filter(|(g, _)| moves(*g)) {
+                *weight += before - after;
+                self.log_weights[g] = *weight;
+            }
+        }
+    }
+
+    /// Updates the weights and gives the coefficient of every sample's loss, which carries no gradient, `[batch]`.
+    fn coefficients(&mut self, losses: &[f64], groups: &[Option<GroupId>]) -> (Vec<f64>, usize) {
+        let n_groups = self.log_weights.len();
+        let (mut counts, mut sums) = (vec![0_usize; n_groups], vec![0.0; n_groups]);
+        for (loss, group) in losses.iter().zip(groups) {
+            if let Some(group) = group {
+                counts[group.index()] += 1;
+                sums[group.index()] += loss;
+            }
+        }
+        let means: Vec<Option<f64>> =
+            counts.iter().zip(&sums).map(|(n, sum)| (*n > 0).then(|| sum / *n as f64)).collect();
+        self.update(&means);
+        let weights = self.weights();
+        let n = losses.len() as f64;
+        let share_known = counts.iter().sum::<usize>() as f64 / n;
+        let of_group = |g: &GroupId| share_known * weights[g.index()] / counts[g.index()] as f64;
+        let coefficients = groups.iter().map(|group| group.as_ref().map_or(1.0 / n, of_group)).collect();
+        (coefficients, means.iter().filter(|mean| mean.is_none()).count())
+    }
+}
+
+impl Objective for GroupDro {
+    fn name(&self) -> &'static str {
+        "group-dro"
+    }
+
+    fn sampling(&self) -> Sampling {
+        self.sampling.clone()
+    }
+
+    fn value(&mut self, terms: &Terms<'_>) -> Value {
+        let losses: Vec<f32> = terms.losses.clone().into_data().try_to_vec().expect("losses are f32");
+        let losses: Vec<f64> = losses.into_iter().map(f64::from).collect();
+        let (coefficients, absent_groups) = self.coefficients(&losses, terms.groups);
+        #[expect(clippy::cast_possible_truncation, reason = "losses are f32")]
+        let coefficients: Vec<f32> = coefficients.into_iter().map(|c| c as f32).collect();
+        let data = TensorData::new(coefficients, [losses.len()]);
+        let coefficients = Tensor::<1>::from_data(data, &terms.losses.device());
+        let names = self.levels.iter().map(|level| format!("weight of {level}"));
+        Value {
+            objective: (terms.losses.clone() * coefficients).sum(),
+            absent_groups,
+            terms: names.zip(self.weights()).collect(),
+        }
+    }
+
+    fn state(&self) -> Vec<f64> {
+        // Logarithms, so that a resumed run goes on with the same bits; minus infinity has no place in JSON.
+        self.log_weights.iter().map(|w| w.max(f64::MIN)).collect()
+    }
+
+    fn restore(&mut self, state: &[f64]) -> bool {
+        let fits = state.len() == self.log_weights.len();
+        if fits {
+            self.log_weights = state.iter().map(|w| if *w > f64::MIN { *w } else { f64::NEG_INFINITY }).collect();
+        }
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+    use approx::assert_relative_eq;
+    use serde_json::Value as Json;
+
+    fn numbers(json: &Json) -> Vec<f64> {
+        json.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+    }
+
+    fn from_case(inputs: &Json) -> GroupDro {
+        let counts: Vec<usize> = serde_json::from_value(inputs["train_counts"].clone()).unwrap();
+        let adjustments = numbers(&inputs["C"]);
+        let initial = numbers(&inputs["initial_weights"]);
+        GroupDro {
+            eta: inputs["eta"].as_f64().unwrap(),
+            absent: serde_json::from_value(inputs["absent"].clone()).unwrap(),
+            adjustments: adjustments.iter().zip(&counts).map(|(c, n)| c / (*n as f64).sqrt()).collect(),
+            log_weights: initial.iter().map(|w| w.ln()).collect(),
+            levels: counts.iter().map(|n| n.to_string()).collect(),
+            sampling: Sampling::Shuffled,
+        }
+    }
+
+    #[test]
+    fn weights_losses_and_gradients_are_those_of_the_worked_cases() {
+        let golden: Json = serde_json::from_str(include_str!("../../tests/golden/group_dro.json")).unwrap();
+        let mut n_compared = 0;
+        for case in golden["cases"].as_array().unwrap() {
+            let (name, mut dro) = (&case["name"], from_case(&case["inputs"]));
+            for step in case["expected"]["steps"].as_array().unwrap() {
+                let losses = numbers(&step["batch"]["losses"]);
+                let groups: Vec<u32> = serde_json::from_value(step["batch"]["group"].clone()).unwrap();
+                let groups: Vec<Option<GroupId>> = groups.into_iter().map(|g| Some(GroupId(g))).collect();
+                let (coefficients, _) = dro.coefficients(&losses, &groups);
+                let objective: f64 = coefficients.iter().zip(&losses).map(|(c, l)| c * l).sum();
+                let mut found = dro.weights();
+                found.extend(&coefficients);
+                found.push(objective);
+                let mut expected = numbers(&step["weights_after"]);
+                expected.extend(numbers(&step["d_loss_d_sample_loss"]));
+                expected.push(step["loss"].as_f64().unwrap());
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert!(
+                        (found - expected).abs() <= 1e-9 * expected.abs() + 1e-12,
+                        "case {name}: {found} is not {expected}"
+                    );
+                    n_compared += 1;
+                }
+            }
+        }
+        println!("group DRO: {n_compared} numbers compared");
+        assert!(n_compared >= 100, "only {n_compared} compared");
+    }
+
+    #[test]
+    fn samples_without_the_attribute_train_the_task() {
+        let mut dro = GroupDro {
+            eta: 0.1,
+            absent: AbsentGroup::Unit,
+            adjustments: vec![0.0; 2],
+            log_weights: vec![0.5_f64.ln(); 2],
+            levels: vec!["a".into(), "b".into()],
+            sampling: Sampling::Shuffled,
+        };
+        let groups = [Some(GroupId(0)), None, Some(GroupId(1)), None];
+        let (coefficients, absent) = dro.coefficients(&[1.0; 4], &groups);
+        assert_eq!(absent, 0);
+        for coefficient in coefficients {
+            assert_relative_eq!(coefficient, 0.25); // equal losses leave equal weights
+        }
+    }
+}

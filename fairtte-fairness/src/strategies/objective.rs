@@ -1,0 +1,128 @@
+//! Strategies that only change the loss: one network, one pass, one optimiser.
+
+use std::path::Path;
+
+use burn::tensor::Tensor;
+use fairtte_data::{Sampling, write_atomically};
+use fairtte_metrics::GroupId;
+use fairtte_models::Batch;
+use fairtte_survival::{IntervalTargets, SurvivalHead};
+use ndarray::Array2;
+
+use super::{Saved, StepContext, StepReport, Strategy};
+use crate::{FairnessError, Learner};
+
+/// What an objective may combine.
+#[derive(Clone, Debug)]
+pub struct Terms<'a> {
+    /// Loss of every sample, `[batch]`.
+    pub losses: Tensor<1>,
+    /// What the classifier read, `[batch, representation]`.
+    pub representation: Tensor<2>,
+    /// Interval and event of every sample.
+    pub targets: &'a IntervalTargets,
+    /// Group of every sample, `[batch]`.
+    pub groups: &'a [Option<GroupId>],
+}
+
+/// What an objective gives.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// The number to descend, `[1]`.
+    pub objective: Tensor<1>,
+    /// Groups without a sample in the batch.
+    pub absent_groups: usize,
+    /// Further terms by name, for the log.
+    pub terms: Vec<(String, f64)>,
+}
+
+/// A strategy that turns the losses of a batch into one number.
+pub trait Objective {
+    /// Name in run files.
+    fn name(&self) -> &'static str;
+
+    /// How the training samples of an epoch are drawn.
+    fn sampling(&self) -> Sampling {
+        Sampling::Shuffled
+    }
+
+    /// Combines the losses of one batch; may change the objective's state.
+    fn value(&mut self, terms: &Terms<'_>) -> Value;
+
+    /// State that a resumed run needs (numbers only).
+    fn state(&self) -> Vec<f64> {
+        Vec::new()
+    }
+
+    /// Takes back what [`state`](Self::state) gave; false if it does not fit.
+    fn restore(&mut self, state: &[f64]) -> bool {
+        state.is_empty()
+    }
+}
+
+/// The full strategy around an objective.
+#[derive(Debug)]
+pub struct ObjectiveStrategy<O> {
+    objective: O,
+    learner: Learner,
+}
+
+impl<O: Objective> ObjectiveStrategy<O> {
+    /// Joins an objective and the network that it trains.
+    pub fn new(objective: O, learner: Learner) -> Self {
+        Self { objective, learner }
+    }
+}
+
+const NETWORK: &str = "network";
+const STATE_FILE: &str = "objective.json";
+
+impl<O: Objective> Strategy for ObjectiveStrategy<O> {
+    fn name(&self) -> &'static str {
+        self.objective.name()
+    }
+
+    fn sampling(&self) -> Sampling {
+        self.objective.sampling()
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let targets = context.cut_points.discretise(&batch.time, &batch.event);
+        let forward = self.learner.forward(batch, &mut context.noise(NETWORK))?;
+        let losses = context.head.subject_losses(forward.logits, &targets); // [batch]
+        let task_loss = f64::from(losses.clone().mean().into_scalar::<f32>());
+        context.require_finite("the task loss", task_loss)?;
+        let terms = Terms { losses, representation: forward.representation, targets: &targets, groups: &batch.groups };
+        let Value { objective, absent_groups, terms } = self.objective.value(&terms);
+        let value = f64::from(objective.clone().into_scalar::<f32>());
+        let gradient_norm = self.learner.descend(objective, context)?;
+        Ok(StepReport { task_loss, objective: value, gradient_norm, absent_groups, terms })
+    }
+
+    fn predict(&self, batch: &Batch, head: &dyn SurvivalHead) -> Result<Array2<f64>, FairnessError> {
+        self.learner.survival(batch, head)
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.save(folder, NETWORK, what)?;
+        if what == Saved::Everything {
+            let state = self.objective.state();
+            write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, &state)?))?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.load(folder, NETWORK, what)?;
+        if what == Saved::Everything {
+            let path = folder.join(STATE_FILE);
+            let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
+            let text = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
+            let state: Vec<f64> = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
+            if !self.objective.restore(&state) {
+                return Err(unusable(format!("{} numbers do not fit strategy {}", state.len(), self.name())));
+            }
+        }
+        Ok(())
+    }
+}
