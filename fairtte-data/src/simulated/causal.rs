@@ -130,7 +130,8 @@ impl<'a> CausalModel<'a> {
 
         let halvings = if group_one { self.config.bias.time_distribution } else { 0.0 };
         let scale = SCALE_YEARS * (-halvings).exp2();
-        let log_censoring = censoring_slope(self.config, group_one) * z + self.log_censoring_hazard[usize::from(group_one)];
+        let log_censoring =
+            censoring_slope(self.config, group_one) * z + self.log_censoring_hazard[usize::from(group_one)];
         Subject {
             attributes,
             group_one,
@@ -290,7 +291,9 @@ mod tests {
 
     #[test]
     fn group_share_and_the_biased_attribute_choose_group_one() {
-        for (attribute, share) in [(BiasedAttribute::Sex, 0.2), (BiasedAttribute::Age, 0.3), (BiasedAttribute::Race, 0.7)] {
+        for (attribute, share) in
+            [(BiasedAttribute::Sex, 0.2), (BiasedAttribute::Age, 0.3), (BiasedAttribute::Race, 0.7)]
+        {
             let config =
                 SimulationConfig { biased_attribute: attribute, group_share: share, ..SimulationConfig::default() };
             let model = CausalModel::new(&config, 11);

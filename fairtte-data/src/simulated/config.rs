@@ -43,8 +43,9 @@ pub struct SimulationConfig {
     pub bias: BiasKnobs,
 }
 
-/// One knob per source of bias, each from 0 (unbiased) to 1 (maximal). The formulas are in the
-/// [module header](super).
+/// One knob per source of bias, each from 0 (unbiased) to 1 (maximal).
+///
+/// The formulas, and what else a knob moves, are in the header of the module `simulated`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BiasKnobs {

@@ -19,7 +19,7 @@ use super::shading::{SmoothField, bell, burden, edge, normal, scale_to_mean, spo
 /// Most opacities in a picture.
 const MAX_OPACITIES: usize = 18;
 /// Mean brightness that opacities add to the lungs when the burden is 1.
-const FULL_BURDEN: f64 = 0.27;
+const FULL_BURDEN: f64 = 0.35;
 /// Lung apex in body coordinates.
 const LUNG_TOP: f64 = -0.74;
 
@@ -28,6 +28,7 @@ pub(super) struct Film {
     /// Brightness, nominally 0 to 1.
     pub brightness: Vec<f64>,
     /// 1 inside the lung fields, 0 outside, in between at their edge.
+    #[cfg_attr(not(test), expect(dead_code, reason = "lets a test measure inside the region"))]
     pub lungs: Vec<f64>,
 }
 
@@ -48,9 +49,11 @@ pub(super) fn draw(size: [usize; 2], who: Attributes, x_z: f64, body: &mut impl 
     let shadows: Vec<f64> = in_body
         .iter()
         .zip(&lungs)
-        .map(|(&[x, y], &lung)| {
-            if lung > 0.0 { lung * (1.0 + 0.25 * texture.at([x, y, 0.0])).max(0.0) * spots.at(x, y) } else { 0.0 }
-        })
+        .map(
+            |(&[x, y], &lung)| {
+                if lung > 0.0 { lung * (1.0 + 0.25 * texture.at([x, y, 0.0])).max(0.0) * spots.at(x, y) } else { 0.0 }
+            },
+        )
         .collect();
     let scale = scale_to_mean(&shadows, &lungs, spots.mean);
 
@@ -58,9 +61,9 @@ pub(super) fn draw(size: [usize; 2], who: Attributes, x_z: f64, body: &mut impl 
         .map(|pixel| {
             let ([u, v], [x, y]) = (places[pixel], in_body[pixel]);
             let tissue = body.attenuation(x, y, lungs[pixel]) + scale * shadows[pixel];
-            let exposed = pose.gain * (1.0 - 0.10 * tissue) * tissue + 0.012 * unevenness.at([u, v, 0.0]);
+            let exposed = pose.gain * (1.0 - 0.10 * tissue) * tissue + 0.008 * unevenness.at([u, v, 0.0]);
             let marked = exposed.max(0.9 * body.marker(u, v));
-            marked + pose.offset + 0.022 * normal(rng)
+            marked + pose.offset + 0.020 * normal(rng)
         })
         .collect();
     Film { brightness, lungs }
@@ -82,10 +85,10 @@ impl Pose {
         Self {
             cos: angle.cos(),
             sin: angle.sin(),
-            zoom: (0.03 * normal(rng)).exp(),
+            zoom: (0.02 * normal(rng)).exp(),
             shift: [0.025 * normal(rng), 0.03 * normal(rng)],
-            gain: (0.03 * normal(rng)).exp(),
-            offset: 0.02 + 0.006 * normal(rng),
+            gain: (0.02 * normal(rng)).exp(),
+            offset: 0.02 + 0.004 * normal(rng),
         }
     }
 
@@ -132,14 +135,14 @@ impl Body {
             Race::Asian => [0.86, 0.88],
             Race::Other => [-0.86, 0.88],
         };
-        let breast = if who.female { 0.075 * (0.25 * normal(rng)).exp() } else { 0.0 * normal(rng) };
+        let breast = if who.female { 0.045 * (0.2 * normal(rng)).exp() } else { 0.0 * normal(rng) };
         Self {
             breadth: if who.female { 0.94 } else { 1.02 } + 0.025 * stature,
-            soft_tissue: contrast * (1.0 + 0.05 * weight),
+            soft_tissue: contrast * (1.0 + 0.02 * weight),
             bone: (0.085 - 0.010 * decades + 0.008 * normal(rng)).max(0.02),
-            heart: 1.0 + 0.05 * weight + 0.05 * normal(rng),
+            heart: 1.0 + 0.02 * weight + 0.03 * normal(rng),
             aorta: (1.0 + 0.12 * decades + 0.08 * normal(rng)).max(0.4),
-            calcification: (0.09 + 0.05 * decades + 0.02 * normal(rng)).max(0.0),
+            calcification: (0.06 + 0.035 * decades + 0.01 * normal(rng)).max(0.0),
             breast,
             breast_shape: [0.33 + 0.03 * normal(rng), 0.36 + 0.04 * normal(rng)],
             domes: [0.24 + 0.03 * normal(rng), 0.18 + 0.03 * normal(rng)],
@@ -193,14 +196,21 @@ impl Body {
         }
         let thickness = (1.0 - (x / half) * (x / half)).max(0.0).sqrt();
         let below = edge(y - self.diaphragm(x), 0.06) * edge(0.80 * half - x.abs(), 0.2);
-        let flesh = self.soft_tissue * (0.34 + 0.20 * thickness + 0.16 * below);
-        let air = lung * (0.34 + 0.03 * self.soft_tissue - 0.05 * edge(-0.3 - y, 0.6));
+        let chest = self.soft_tissue * (0.36 + 0.18 * thickness);
+        let flesh = chest + self.soft_tissue * 0.16 * below;
+        // Lungs take a share of the chest's depth, less at the apex.
+        let air = lung * chest * (0.70 - 0.10 * edge(-0.3 - y, 0.6));
         let stomach = 0.16 * self.gas * bell(sq((x - 0.38) / 0.13) + sq((y - self.diaphragm(x) - 0.16) / 0.08));
-        body * (flesh - air - stomach + self.mediastinum(x, y) + self.skeleton(x, y, lung) + self.soft_shadows(x, y, lung))
+        body * (flesh - air - stomach
+            + self.mediastinum(x / self.breadth, x, y)
+            + self.skeleton(x, y, lung)
+            + self.soft_shadows(x, y, lung))
     }
 
     /// Heart, great vessels, trachea and spine.
-    fn mediastinum(&self, x: f64, y: f64) -> f64 {
+    ///
+    /// `x` is measured in chest widths, so that a narrow chest has a narrow heart; `x_body` is not.
+    fn mediastinum(&self, x: f64, x_body: f64, y: f64) -> f64 {
         let (dx, dy) = (x - 0.16, y - 0.32);
         let (along, across) = (0.80 * dx + 0.60 * dy, 0.80 * dy - 0.60 * dx);
         let heart_radius = (sq(along / (0.44 * self.heart)) + sq(across / (0.29 * self.heart))).sqrt();
@@ -211,7 +221,7 @@ impl Body {
         let knob = edge(1.0 - (sq((x - 0.12) / 0.09) + sq((y + 0.27) / 0.10)).sqrt() / self.aorta, 0.35);
         let trachea = edge(0.045 - x.abs(), 0.03) * edge(-0.18 - y, 0.15);
         let spine = edge(0.085 - x.abs(), 0.03) * (1.0 + 0.35 * (38.0 * y).sin());
-        let above = edge(self.diaphragm(x) - y + 0.02, 0.08);
+        let above = edge(self.diaphragm(x_body) - y + 0.02, 0.08);
         0.27 * heart.max(vessels).max(0.9 * knob) * above - 0.10 * trachea + 0.05 * spine
     }
 
@@ -223,11 +233,11 @@ impl Body {
         let behind = rib(y - self.rib_phase + 0.05 - 0.34 * sq(side - 0.08) - 0.05 * side, 0.155);
         let front = rib(y - self.rib_phase + 0.42 * sq(side - 0.72) - 0.11, 0.18) * edge(side - 0.26, 0.12);
         let collar = bell(sq((y + 0.60 + 0.16 * side - 0.03 * (7.0 * side).sin()) / 0.028)) * edge(0.85 - side, 0.1);
-        let shoulder = edge(0.11 - (sq(side - 0.90) + sq(y + 0.46)).sqrt(), 0.05);
+        let shoulder = edge(0.12 - (sq(side - 0.90) + sq(y + 0.46)).sqrt(), 0.09);
         let ends = rib(y - self.rib_phase + 0.42 * sq(side - 0.72) - 0.11, 0.18)
             * bell(sq((side - 0.30) / 0.06))
             * (0.6 + 0.4 * (60.0 * y + 45.0 * x).sin());
-        self.bone * (cage * (behind + 0.6 * front) + 1.1 * collar * edge(y + 0.85, 0.1) + 1.2 * shoulder)
+        self.bone * (cage * (behind + 0.6 * front) + 1.1 * collar * edge(y + 0.85, 0.1) + shoulder)
             + self.calcification * ends * lung
     }
 
@@ -236,7 +246,8 @@ impl Body {
         let (dx, dy) = (x.abs() - 0.17, y + 0.02);
         let distance = (dx * dx + dy * dy).sqrt();
         let fan = (11.0 * dy.atan2(dx + 0.02) + self.vessel_phase + 4.0 * distance + x.signum()).cos();
-        let vessels = lung * (0.10 * bell(sq(distance / 0.10)) + 0.07 * fan.max(0.0).powi(2) * bell(sq(distance / 0.22)));
+        let vessels =
+            lung * (0.10 * bell(sq(distance / 0.10)) + 0.07 * fan.max(0.0).powi(2) * bell(sq(distance / 0.22)));
         let [radius, height] = self.breast_shape;
         let from_breast = (sq(x.abs() - 0.45 * self.breadth) + sq(y - height)).sqrt();
         // The lower edge of a breast is sharp, the upper one fades.
@@ -244,12 +255,15 @@ impl Body {
         vessels + self.breast * edge(radius - from_breast, softness)
     }
 
-    /// The letter in a corner, in film coordinates.
+    /// The letter in a corner, in film coordinates: R at the viewer's left, L at the right.
     fn marker(&self, u: f64, v: f64) -> f64 {
         let (du, dv) = (u - self.marker[0], v - self.marker[1]);
-        let upright = edge(0.018 - (du + 0.035).abs(), 0.03) * edge(0.06 - dv.abs(), 0.03);
-        let foot = edge(0.018 - (dv - 0.05).abs(), 0.03) * edge(0.05 - du.abs(), 0.03);
-        upright.max(foot)
+        let stroke = |distance: f64| edge(0.018 - distance.abs(), 0.03);
+        let upright = stroke(du + 0.035) * edge(0.07 - dv.abs(), 0.03);
+        let foot = stroke(dv - 0.06) * edge(0.05 - du.abs(), 0.03);
+        let bowl = stroke((sq(du) + sq(dv + 0.03)).sqrt() - 0.035);
+        let leg = stroke(0.7 * (du + 0.02 - dv)) * edge(0.03 - (dv - 0.04).abs(), 0.03);
+        upright.max(if self.marker[0] < 0.0 { bowl.max(leg) } else { foot })
     }
 }
 
@@ -302,7 +316,7 @@ fn opacities(body: &Body, burden: f64, rng: &mut impl Rng) -> Opacities {
             }
         })
         .collect();
-    Opacities { spots, mean: FULL_BURDEN * burden * (0.03 * normal(rng)).exp() }
+    Opacities { spots, mean: FULL_BURDEN * burden * (0.02 * normal(rng)).exp() }
 }
 
 impl Opacities {

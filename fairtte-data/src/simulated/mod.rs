@@ -46,7 +46,9 @@ mod volume;
 mod write;
 
 #[cfg(test)]
-mod tests;
+mod bias_tests;
+#[cfg(test)]
+mod file_tests;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -83,7 +85,8 @@ pub struct Simulation {
 /// Simulates a cohort into the folder `out`.
 ///
 /// `on_progress(done, total)` is called from several threads, once per image. A folder that already holds this very
-/// simulation is returned as it is; one in which it was interrupted is completed. About 2 ms per 64 x 64 film.
+/// simulation is returned as it is; one in which it was interrupted is completed. About 1 to 2 ms of one core per
+/// film of 64 x 64, 4 ms per volume of 24 x 32 x 32.
 ///
 /// # Errors
 ///
@@ -115,7 +118,8 @@ pub fn simulate(
         .collect::<Result<_, SimulationError>>()?;
 
     let n_events = samples.iter().filter(|sample| sample.visit == 0 && sample.event).count();
-    let counts = Counts { n_subjects: config.n_subjects, n_images: samples.len(), n_events };
+    let event_rate = n_events as f64 / config.n_subjects as f64;
+    let counts = Counts { n_subjects: config.n_subjects, n_images: samples.len(), n_events, event_rate };
     write::write_file(&out.join(write::MANIFEST), manifest(config, &samples).as_bytes())?;
     write::write_file(&out.join(write::TRUTH), truth(config, &samples).as_bytes())?;
     write::finish(out, &request, counts)?;
@@ -173,7 +177,9 @@ fn manifest(config: &SimulationConfig, samples: &[Sample]) -> String {
 }
 
 fn truth(config: &SimulationConfig, samples: &[Sample]) -> String {
-    let mut text = String::from("image,subject_id,visit,elapsed,z,x_z,true_risk,event_time,censoring_time,group_one,sex,age,race\n");
+    let mut text = String::from(
+        "image,subject_id,visit,elapsed,z,x_z,true_risk,event_time,censoring_time,group_one,sex,age,race\n",
+    );
     for sample in samples {
         let (person, who) = (&sample.person, sample.person.attributes);
         let _ = writeln!(

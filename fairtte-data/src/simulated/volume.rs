@@ -20,7 +20,7 @@ use super::shading::{SmoothField, bell, burden, edge, normal, scale_to_mean, spo
 /// Most lesions in a volume.
 const MAX_LESIONS: usize = 16;
 /// Mean brightness that lesions add to the brain when the burden is 1.
-const FULL_BURDEN: f64 = 0.12;
+const FULL_BURDEN: f64 = 0.15;
 /// Border of the brain as a share of the head's radius.
 const BRAIN: f64 = 0.80;
 
@@ -28,7 +28,8 @@ const BRAIN: f64 = 0.80;
 pub(super) struct Volume {
     /// Brightness, nominally 0 to 1.
     pub brightness: Vec<f64>,
-    /// 1 inside the brain, 0 outside.
+    /// 1 in the tissue of the brain, 0 in its fluid spaces and outside.
+    #[cfg_attr(not(test), expect(dead_code, reason = "lets a test measure inside the region"))]
     pub brain: Vec<f64>,
 }
 
@@ -46,13 +47,12 @@ pub(super) fn draw(size: [usize; 3], who: Attributes, x_z: f64, body: &mut impl 
             pose.to_head([centre(x, width), centre(y, height), centre(z, depth)])
         })
         .collect();
-    let brain: Vec<f64> = in_head.iter().map(|&place| edge(BRAIN - head.radius(place), 0.06)).collect();
+    let brain: Vec<f64> =
+        in_head.iter().map(|&place| edge(BRAIN - head.radius(place), 0.06) * (1.0 - head.ventricle(place))).collect();
     let shadows: Vec<f64> = in_head
         .iter()
         .zip(&brain)
-        .map(|(&place, &brain)| {
-            if brain > 0.0 { brain * (1.0 - head.ventricle(place)) * spots.at(place) } else { 0.0 }
-        })
+        .map(|(&place, &brain)| if brain > 0.0 { brain * spots.at(place) } else { 0.0 })
         .collect();
     let scale = scale_to_mean(&shadows, &brain, spots.mean);
 
@@ -85,7 +85,7 @@ impl Pose {
             turn: [turn.cos(), turn.sin()],
             nod: [nod.cos(), nod.sin()],
             shift: [0.02 * normal(rng), 0.02 * normal(rng), 0.02 * normal(rng)],
-            gain: (0.025 * normal(rng)).exp(),
+            gain: (0.012 * normal(rng)).exp(),
         }
     }
 
@@ -125,7 +125,7 @@ impl Head {
         Self {
             axes: [0.76 * size * (1.0 + shape), 0.92 * size * (1.0 - shape), 0.94 * size],
             ventricles: (1.0 + 0.12 * decades + 0.06 * normal(rng)).max(0.5),
-            furrows: (0.5 + 0.14 * decades + 0.05 * normal(rng)).clamp(0.1, 1.0),
+            furrows: (0.5 + 0.10 * decades + 0.05 * normal(rng)).clamp(0.1, 1.0),
             folds: SmoothField::draw(13, rng),
             bumps: SmoothField::draw(4, rng),
             shading_direction,
@@ -152,7 +152,8 @@ impl Head {
         // A lateral ventricle bows outwards to the back.
         let middle = 0.11 * v.sqrt() + 0.10 * (0.1 - y).max(0.0);
         let bow = 0.14 - 0.5 * (y + 0.02) * (y + 0.02);
-        let lateral = sq((x.abs() - middle) / (0.085 * v)) + sq((y + 0.04) / (0.42 * v.sqrt())) + sq((z - bow) / (0.16 * v));
+        let lateral =
+            sq((x.abs() - middle) / (0.085 * v)) + sq((y + 0.04) / (0.42 * v.sqrt())) + sq((z - bow) / (0.16 * v));
         let third = sq(x / (0.045 * v)) + sq(y / 0.16) + sq((z + 0.12) / 0.16);
         edge(1.0 - lateral.sqrt(), 0.5).max(edge(1.0 - third.sqrt(), 0.5))
     }
@@ -169,7 +170,8 @@ impl Head {
         let marrow = 0.16 * bell(sq((radius - 0.885) / 0.018));
         let brain = edge(BRAIN - radius, 0.05);
         let skull_and_fluid = 0.10 + marrow;
-        let head = scalp * 0.72 + (1.0 - scalp) * (brain * self.brain_tissue(scaled, radius, place) + (1.0 - brain) * skull_and_fluid);
+        let head = scalp * 0.72
+            + (1.0 - scalp) * (brain * self.brain_tissue(scaled, radius, place) + (1.0 - brain) * skull_and_fluid);
         outside * head
     }
 

@@ -38,14 +38,16 @@ pub(super) struct Request {
     pub config: SimulationConfig,
 }
 
-/// What came of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What came of it; named as in the record.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Counts {
     pub n_subjects: usize,
     pub n_images: usize,
     /// Subjects whose event is observed.
     pub n_events: usize,
+    /// The same as a share of the subjects.
+    pub event_rate: f64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,7 +73,8 @@ pub(super) fn inspect(out: &Path, request: &Request) -> Result<Folder, Simulatio
         if !same(&found.request, request) {
             return Err(in_use(format!("another simulation ({})", differences(&found.request, request))));
         }
-        if let Some(path) = [MANIFEST, TRUTH, IMAGES].map(|name| out.join(name)).into_iter().find(|path| !path.exists()) {
+        if let Some(path) = [MANIFEST, TRUTH, IMAGES].map(|name| out.join(name)).into_iter().find(|path| !path.exists())
+        {
             return Err(SimulationError::Incomplete { path });
         }
         return found.counts.map(Folder::Finished).ok_or_else(|| in_use("a record without counts".to_owned()));
@@ -110,7 +113,9 @@ pub(super) fn finish(out: &Path, request: &Request, counts: Counts) -> Result<()
 
 /// Compares what both requests are after a passage through text, so that no digit lost in parsing makes them differ.
 fn same(stored: &Request, asked: &Request) -> bool {
-    serde_json::to_string(asked).and_then(|text| serde_json::from_str::<Request>(&text)).is_ok_and(|asked| *stored == asked)
+    serde_json::to_string(asked)
+        .and_then(|text| serde_json::from_str::<Request>(&text))
+        .is_ok_and(|asked| *stored == asked)
 }
 
 /// Names what differs between two requests.
@@ -129,8 +134,11 @@ fn differences(stored: &Request, asked: &Request) -> String {
 }
 
 fn read_record(path: &Path) -> Result<Record, SimulationError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| SimulationError::Io { action: "read", path: path.to_owned(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| SimulationError::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
     serde_json::from_str(&text).map_err(|source| SimulationError::Record { path: path.to_owned(), source })
 }
 
