@@ -136,8 +136,10 @@ pub struct PreparedAucTd {
     times: Vec<f64>,
     /// Samples by time, earliest first.
     order: Vec<u32>,
-    /// 1 / G(T) of the events and 0 of the censored, in that order; an error where an event has no weight.
-    case_weights: Vec<Result<f64, MetricError>>,
+    /// 1 / G(T) of the events and 0 of the censored, in that order.
+    case_weights: Vec<f64>,
+    /// Places of the events without such a weight, ascending, and why.
+    without_weight: Vec<(usize, MetricError)>,
     ranks: Vec<TimeRanks>,
 }
 
@@ -162,7 +164,12 @@ impl PreparedAucTd {
         let (time, event) = (outcomes.time(), outcomes.event());
         let mut order: Vec<usize> = (0..outcomes.n()).collect();
         order.sort_by(|&a, &b| time[a].total_cmp(&time[b]));
-        let case_weight = |&row: &usize| if event[row] { censoring.weight_at(time[row]) } else { Ok(0.0) };
+        let (mut case_weights, mut without_weight) = (Vec::with_capacity(order.len()), Vec::new());
+        for (place, &row) in order.iter().enumerate() {
+            let weight = if event[row] { censoring.weight_at(time[row]) } else { Ok(0.0) };
+            case_weights.push(*weight.as_ref().unwrap_or(&0.0));
+            without_weight.extend(weight.err().map(|reason| (place, reason)));
+        }
         let ranks_at = |&t: &f64| {
             let (rank_of_row, n_ranks) = tied_ranks(&curves.all_at(t, reading));
             TimeRanks {
@@ -173,7 +180,8 @@ impl PreparedAucTd {
         };
         Self {
             times: times.to_vec(),
-            case_weights: order.iter().map(case_weight).collect(),
+            case_weights,
+            without_weight,
             ranks: times.iter().map(ranks_at).collect(),
             order: order.iter().map(|&row| to_u32(row)).collect(),
         }
@@ -194,48 +202,52 @@ impl PreparedAucTd {
             });
         }
         let weights: Vec<u32> = self.order.iter().map(|&row| weights[row as usize]).collect();
+        let case_weights: Vec<f64> = weights.iter().zip(&self.case_weights).map(|(n, w)| f64::from(*n) * w).collect();
+        // From the time of this event on, one case has no weight.
+        let spoilt = self.without_weight.iter().find(|(place, _)| weights[*place] > 0);
         let mut in_rank = Vec::new();
         let mut values = Vec::with_capacity(self.times.len());
         for (time, ranks) in self.times.iter().zip(&self.ranks) {
-            values.push(self.at_time(*time, ranks, &weights, &mut in_rank));
+            values.push(match spoilt {
+                Some((place, reason)) if *place < ranks.n_passed => Err(reason.clone()),
+                _ => auc_at(*time, ranks, &weights, &case_weights, &mut in_rank),
+            });
         }
         Ok(AucTd::new(&self.times, values))
     }
+}
 
-    fn at_time(
-        &self,
-        time: f64,
-        ranks: &TimeRanks,
-        weights: &[u32],
-        in_rank: &mut Vec<u64>,
-    ) -> Result<f64, MetricError> {
-        let (passed, later) = ranks.ranks.split_at(ranks.n_passed);
-        in_rank.clear();
-        in_rank.resize(ranks.n_ranks + 1, 0);
-        for (&rank, &weight) in later.iter().zip(&weights[ranks.n_passed..]) {
-            in_rank[rank as usize] += u64::from(weight);
-        }
-        // From here on: controls with this rank or a higher one.
-        for rank in (0..ranks.n_ranks).rev() {
-            in_rank[rank] += in_rank[rank + 1];
-        }
-        let (mut won, mut total) = (0.0, 0.0);
-        for ((&rank, &weight), case_weight) in passed.iter().zip(weights).zip(&self.case_weights) {
-            if weight > 0 {
-                let case_weight = f64::from(weight) * case_weight.clone()?;
-                let (above, tied_or_above) = (in_rank[rank as usize + 1], in_rank[rank as usize]);
-                won += case_weight * 0.5 * (above + tied_or_above) as f64;
-                total += case_weight;
-            }
-        }
-        if total <= 0.0 {
-            return Err(MetricError::NoCases { time });
-        }
-        if in_rank[0] == 0 {
-            return Err(MetricError::NoControls { time });
-        }
-        Ok(won / (total * in_rank[0] as f64))
+/// AUC at one time; `weights` (copies of each sample) and `case_weights` (copies times 1 / G) are in order of time.
+fn auc_at(
+    time: f64,
+    ranks: &TimeRanks,
+    weights: &[u32],
+    case_weights: &[f64],
+    in_rank: &mut Vec<u64>,
+) -> Result<f64, MetricError> {
+    let (passed, later) = ranks.ranks.split_at(ranks.n_passed);
+    in_rank.clear();
+    in_rank.resize(ranks.n_ranks + 1, 0);
+    for (&rank, &weight) in later.iter().zip(&weights[ranks.n_passed..]) {
+        in_rank[rank as usize] += u64::from(weight);
     }
+    // From here on: controls with this rank or a higher one.
+    for rank in (0..ranks.n_ranks).rev() {
+        in_rank[rank] += in_rank[rank + 1];
+    }
+    let (mut won, mut total) = (0.0, 0.0);
+    for (&rank, &case_weight) in passed.iter().zip(case_weights) {
+        let (above, tied_or_above) = (in_rank[rank as usize + 1], in_rank[rank as usize]);
+        won += case_weight * (above + tied_or_above) as f64;
+        total += case_weight;
+    }
+    if total <= 0.0 {
+        return Err(MetricError::NoCases { time });
+    }
+    if in_rank[0] == 0 {
+        return Err(MetricError::NoControls { time });
+    }
+    Ok(0.5 * won / (total * in_rank[0] as f64))
 }
 
 /// Number of the class of tied values that each value belongs to, by rising value, and the number of classes.

@@ -46,6 +46,11 @@ pub struct ConcordanceTd {
 }
 
 impl ConcordanceTd {
+    /// C^td of the same pairs under another rule for tied predictions.
+    pub fn value_with(&self, ties: TiedPredictions) -> f64 {
+        share(self.n_concordant, self.n_tied_predictions, self.n_comparable, ties)
+    }
+
     /// Sorts everything that does not depend on weights; see [`PreparedConcordanceTd::weighted`].
     ///
     /// Cost: O(n L log n) time and O(n L) memory, where L is the number of distinct positions of event times on the
@@ -103,8 +108,6 @@ pub struct PreparedConcordanceTd {
     /// comparable with an event are exactly those before its time's first event.
     order: Vec<u32>,
     bins: Vec<Bin>,
-    /// For every bin, the bucket of each of the first `n_ranked` samples of `order`.
-    buckets: Vec<u32>,
     events: Vec<BinEvent>,
 }
 
@@ -115,14 +118,35 @@ pub struct PreparedConcordanceTd {
 #[derive(Clone, Debug)]
 struct Bin {
     n_buckets: usize,
+    /// Bucket of every sample that is at risk for at least one event of the bin, in order.
+    buckets: Buckets,
     /// Samples at risk for every event of the bin: the first `n_common` of the order.
     n_common: usize,
-    /// Samples at risk for at least one event of the bin.
-    n_ranked: usize,
-    /// Start of this bin's part of `buckets`.
-    first_bucket: usize,
     /// This bin's part of `events`.
     events: std::ops::Range<usize>,
+}
+
+/// Bucket numbers; most bins have few events, and then a byte each is enough.
+#[derive(Clone, Debug)]
+enum Buckets {
+    Narrow(Vec<u8>),
+    Wide(Vec<u32>),
+}
+
+trait BucketNumber: Copy {
+    fn index(self) -> usize;
+}
+
+impl BucketNumber for u8 {
+    fn index(self) -> usize {
+        usize::from(self)
+    }
+}
+
+impl BucketNumber for u32 {
+    fn index(self) -> usize {
+        self as usize
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +165,7 @@ impl PreparedConcordanceTd {
         // `false < true`: the censored first.
         order.sort_by(|&a, &b| time[b].total_cmp(&time[a]).then(event[a].cmp(&event[b])));
 
-        let mut prepared = Self { order: vec![], bins: vec![], buckets: vec![], events: vec![] };
+        let mut prepared = Self { order: vec![], bins: vec![], events: vec![] };
         let mut open: Vec<(usize, usize)> = Vec::new(); // (place, n_at_risk) of the events of the current bin
         let mut position = None;
         let mut first_tied = 0;
@@ -186,20 +210,20 @@ impl PreparedConcordanceTd {
             levels.partition_point(|level| *level < value) + levels.partition_point(|level| *level <= value)
         };
         let (n_common, n_ranked) = (open[0].1, open[open.len() - 1].1);
-        let (first_bucket, first_event) = (self.buckets.len(), self.events.len());
-        self.buckets.extend((0..n_ranked).map(|place| to_u32(bucket(prediction(place)))));
+        let n_buckets = 2 * levels.len() + 1;
+        let ranked = (0..n_ranked).map(|place| to_u32(bucket(prediction(place))));
+        let buckets = if n_buckets <= usize::from(u8::MAX) + 1 {
+            Buckets::Narrow(ranked.map(|bucket| u8::try_from(bucket).expect("fewer than 256 buckets")).collect())
+        } else {
+            Buckets::Wide(ranked.collect())
+        };
+        let first_event = self.events.len();
         self.events.extend(open.iter().map(|&(place, n_at_risk)| BinEvent {
             place,
             n_at_risk,
             bucket: bucket(prediction(place)),
         }));
-        self.bins.push(Bin {
-            n_buckets: 2 * levels.len() + 1,
-            n_common,
-            n_ranked,
-            first_bucket,
-            events: first_event..self.events.len(),
-        });
+        self.bins.push(Bin { n_buckets, buckets, n_common, events: first_event..self.events.len() });
     }
 
     /// C^td of the sample in which row `i` occurs `weights[i]` times, exactly as if it were written out that often.
@@ -226,18 +250,28 @@ impl PreparedConcordanceTd {
         let mut counts = Counts::default();
         let mut scratch = Scratch::default();
         for bin in &self.bins {
-            self.count_bin(bin, &weights, &n_before, &mut scratch, &mut counts);
+            let inputs = (bin, weights.as_slice(), n_before.as_slice());
+            match &bin.buckets {
+                Buckets::Narrow(buckets) => self.count_bin(inputs, buckets, &mut scratch, &mut counts),
+                Buckets::Wide(buckets) => self.count_bin(inputs, buckets, &mut scratch, &mut counts),
+            }
         }
         counts.finish(n_before[weights.len()], ties)
     }
 
-    fn count_bin(&self, bin: &Bin, weights: &[u32], n_before: &[u64], scratch: &mut Scratch, counts: &mut Counts) {
-        let buckets = &self.buckets[bin.first_bucket..bin.first_bucket + bin.n_ranked];
+    /// Adds the pairs of one bin; `weights` are in order, `n_before[k]` is the sum of the first k of them.
+    fn count_bin<B: BucketNumber>(
+        &self,
+        (bin, weights, n_before): (&Bin, &[u32], &[u64]),
+        buckets: &[B],
+        scratch: &mut Scratch,
+        counts: &mut Counts,
+    ) {
         let Scratch { in_bucket, above, inside } = scratch;
         in_bucket.clear();
         in_bucket.resize(bin.n_buckets, 0);
         for (&bucket, &weight) in buckets[..bin.n_common].iter().zip(weights) {
-            in_bucket[bucket as usize] += u64::from(weight);
+            in_bucket[bucket.index()] += u64::from(weight);
         }
         above.clear();
         above.resize(bin.n_buckets, 0);
@@ -249,7 +283,7 @@ impl PreparedConcordanceTd {
         let mut n_joined = bin.n_common;
         for event in &self.events[bin.events.clone()] {
             while n_joined < event.n_at_risk {
-                inside.add(buckets[n_joined] as usize, u64::from(weights[n_joined]));
+                inside.add(buckets[n_joined].index(), u64::from(weights[n_joined]));
                 n_joined += 1;
             }
             let weight = u64::from(weights[event.place]);
@@ -291,17 +325,21 @@ impl Counts {
         if self.comparable == 0 {
             return Err(MetricError::NoComparablePairs { n: as_count(n), n_events: as_count(self.n_events) });
         }
-        let tied_credit = match ties {
-            TiedPredictions::Strict => 0.0,
-            TiedPredictions::Half => 0.5 * self.tied as f64,
-        };
         Ok(ConcordanceTd {
-            value: (self.concordant as f64 + tied_credit) / self.comparable as f64,
+            value: share(self.concordant, self.tied, self.comparable, ties),
             n_comparable: self.comparable,
             n_concordant: self.concordant,
             n_tied_predictions: self.tied,
         })
     }
+}
+
+fn share(concordant: u64, equal: u64, comparable: u64, ties: TiedPredictions) -> f64 {
+    let credit = match ties {
+        TiedPredictions::Strict => 0.0,
+        TiedPredictions::Half => 0.5 * equal as f64,
+    };
+    (concordant as f64 + credit) / comparable as f64
 }
 
 #[cfg(test)]

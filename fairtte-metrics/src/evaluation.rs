@@ -232,10 +232,9 @@ impl Slice {
 
     /// All metrics with these weights of the slice's rows.
     fn evaluate(&self, weights: &[u32]) -> Values {
-        let concordance = |ties| -> Result<f64, MetricError> {
-            let prepared = self.concordance.as_ref().map_err(MetricError::clone)?;
-            Ok(prepared.weighted(weights, ties)?.value)
-        };
+        let prepared = self.concordance.as_ref().map_err(MetricError::clone);
+        let pairs = prepared.and_then(|prepared| prepared.weighted(weights, TiedPredictions::Strict));
+        let concordance = |ties| pairs.clone().map(|pairs| pairs.value_with(ties));
         let auc = self.auc.as_ref().map_err(MetricError::clone).and_then(|auc| auc.weighted(weights)?.time_average);
         let brier = self.brier.as_ref().map_err(MetricError::clone).and_then(|brier| brier.weighted(weights));
         [concordance(TiedPredictions::Strict), concordance(TiedPredictions::Half), auc, brier]

@@ -272,3 +272,20 @@ proptest! {
         prop_assert!(brier.unwrap() >= 0.0);
     }
 }
+
+#[test]
+fn a_bin_with_hundreds_of_distinct_predictions_is_counted_like_a_double_loop() {
+    let n = 700;
+    let spread = |row: usize, factor: usize| row * factor % n;
+    let sample = Sample {
+        time: (0..n).map(|row| 1.0 + spread(row, 37) as f64 / n as f64).collect(),
+        event: (0..n).map(|row| row % 4 > 0).collect(),
+        // 350 distinct values, all read from the first column.
+        survival: (0..n).map(|row| [1.0 - (spread(row, 101) / 2) as f64 / n as f64, 0.0, 0.0, 0.0]).collect(),
+    };
+    let (comparable, concordant, tied) = count_pairs(&sample, Reading::Step);
+    let found = concordance_td(&sample.outcomes(), &sample.curves(), Reading::Step, TiedPredictions::Strict).unwrap();
+    let counts = (found.n_comparable, found.n_concordant, found.n_tied_predictions);
+    assert_eq!(counts, (comparable, concordant, tied));
+    assert!(tied > 0);
+}
