@@ -72,7 +72,7 @@ impl AucTd {
             before = here;
         }
         if before < 1.0 {
-            return Ok(sum / (1.0 - before));
+            return Ok((sum / (1.0 - before)).min(1.0));
         }
         Err(MetricError::NoSurvivalDrop { time: self.times[self.times.len() - 1] })
     }
@@ -247,7 +247,8 @@ fn auc_at(
     if in_rank[0] == 0 {
         return Err(MetricError::NoControls { time });
     }
-    Ok(0.5 * won / (total * in_rank[0] as f64))
+    // Rounding must not lift a perfect ranking above 1.
+    Ok((0.5 * won / (total * in_rank[0] as f64)).min(1.0))
 }
 
 /// Number of the class of tied values that each value belongs to, by rising value, and the number of classes.

@@ -8,7 +8,10 @@ pub(crate) fn time_average(times: &[f64], values: &[f64]) -> f64 {
     if range <= 0.0 {
         return values[0];
     }
-    trapezoid_weights(times).zip(values).map(|(weight, value)| weight * value).sum::<f64>() / range
+    let average = trapezoid_weights(times).zip(values).map(|(weight, value)| weight * value).sum::<f64>() / range;
+    // An average lies between the extremes; rounding must not carry it beyond them.
+    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    average.clamp(low, high)
 }
 
 /// The weight that the trapezoid rule gives to the value at each time.
@@ -25,5 +28,11 @@ mod tests {
     fn a_straight_line_averages_to_its_middle_on_any_grid() {
         assert_eq!(time_average(&[1.0, 1.5, 3.0, 5.0], &[2.0, 3.0, 6.0, 10.0]), 6.0);
         assert_eq!(time_average(&[4.0], &[0.25]), 0.25);
+    }
+
+    #[test]
+    fn a_constant_averages_to_itself_exactly() {
+        let times: Vec<f64> = (0..50).map(|k| 0.1 + f64::from(k * k) / 7.0).collect();
+        assert_eq!(time_average(&times, &[1.0; 50]), 1.0);
     }
 }

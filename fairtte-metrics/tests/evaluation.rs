@@ -156,8 +156,8 @@ fn groups_too_small_to_score_stay_visible_with_their_reason() {
     let level_of = |row: usize| match row {
         1 => Some(1),
         2 => None,
-        _ if row % 3 == 0 => Some(0),
-        _ => Some(2 + u32::from(row % 2 == 0)),
+        _ if row.is_multiple_of(3) => Some(0),
+        _ => Some(2 + u32::from(row.is_multiple_of(2))),
     };
     let race = groups("race", &["a", "b", "c", "d", "e"], level_of, 60);
     let report = cohort.evaluate(&[race], &settings(30));

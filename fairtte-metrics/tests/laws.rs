@@ -151,7 +151,7 @@ fn all_close(a: [Option<f64>; 4], b: [Option<f64>; 4]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn concordance_counts_equal_a_double_loop(sample in samples(), reading in readings()) {
