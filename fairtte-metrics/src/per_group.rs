@@ -2,7 +2,7 @@
 //!
 //! The gap is the largest difference between two groups, max - min (`FairTTE`, Equation 1 and E.2). Equity scaling is
 //! `u / (1 + sum over groups a of |v - v(a)|)` for the overall value v, with u = v for a metric where higher is better
-//! and u = 1 - v for one where lower is better (`FairTTE`, E.3, after Luo et al. 2024, arXiv 2403.19949).
+//! and u = 1 - v for one where lower is better (`FairTTE`, E.3, after Luo et al., IEEE Trans. Medical Imaging 2024).
 //! Golden values: `fairlearn` 0.15.0 `MetricFrame` (difference, ratio).
 //!
 //! A group in which the metric is undefined stays visible with its reason, is left out of the differences, and is
