@@ -1,0 +1,64 @@
+//! `fairtte list`: what a run file can name, read off the registries.
+
+use std::collections::BTreeMap;
+
+use fairtte_fairness::{Monitor, StrategyConfig};
+use fairtte_models::BackboneKind;
+use fairtte_survival::HeadConfig;
+
+use super::{print, print_json};
+use crate::CliError;
+use crate::args::{List, Listed};
+use crate::device;
+
+const ALL: [Listed; 6] =
+    [Listed::Data, Listed::Backbones, Listed::Heads, Listed::Strategies, Listed::Monitors, Listed::Devices];
+
+pub(super) fn run(arguments: &List) -> Result<(), CliError> {
+    let chosen = arguments.what.map_or_else(|| ALL.to_vec(), |what| vec![what]);
+    let sections: Vec<_> = chosen.into_iter().map(section).collect();
+    if arguments.json {
+        let names: BTreeMap<_, BTreeMap<_, _>> =
+            sections.into_iter().map(|(title, _, entries)| (title, entries.into_iter().collect())).collect();
+        return print_json(&names);
+    }
+    for (title, key, entries) in sections {
+        print(format!("{title} ({key})"));
+        let width = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, about) in entries {
+            print(format!("  {name:width$}  {about}"));
+        }
+    }
+    Ok(())
+}
+
+type Section = (&'static str, &'static str, Vec<(&'static str, String)>);
+
+/// Title, where a run file names it, and the entries with one line each.
+fn section(what: Listed) -> Section {
+    let pairs = |entries: &[(&'static str, &'static str)]| {
+        entries.iter().map(|(name, about)| (*name, (*about).to_owned())).collect::<Vec<_>>()
+    };
+    match what {
+        Listed::Data => {
+            let entries = fairtte_data::catalogue().into_iter().map(|entry| (entry.name, entry.about.to_owned()));
+            ("data", "[data.NAME]", entries.collect())
+        }
+        Listed::Backbones => {
+            let entries = BackboneKind::ALL.into_iter().map(|kind| (kind.name(), kind.summary().to_owned()));
+            ("backbones", "model.backbone = \"NAME\"", entries.collect())
+        }
+        Listed::Heads => ("heads", "[head.NAME]", pairs(&HeadConfig::CATALOGUE)),
+        Listed::Strategies => ("strategies", "[strategy.NAME]", pairs(&StrategyConfig::CATALOGUE)),
+        Listed::Monitors => {
+            let entries = Monitor::ALL.into_iter().map(|monitor| (monitor.name(), monitor.summary().to_owned()));
+            ("monitors", "training.monitor = \"NAME\"", entries.collect())
+        }
+        Listed::Devices => {
+            let entry = |(name, about, present): (&'static str, &str, bool)| {
+                (name, if present { about.to_owned() } else { format!("{about}; not in this build") })
+            };
+            ("devices", "--device NAME", device::CATALOGUE.into_iter().map(entry).collect())
+        }
+    }
+}

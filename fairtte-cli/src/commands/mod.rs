@@ -1,0 +1,55 @@
+//! One file per command.
+
+mod demo;
+mod evaluate;
+mod list;
+mod prepare;
+mod simulate;
+mod train;
+
+use serde::Serialize;
+
+use crate::CliError;
+use crate::args::{Command, Common};
+use crate::run_file::RunFile;
+
+/// Runs a command.
+pub(crate) fn run(command: Command) -> Result<(), CliError> {
+    match command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Prepare(arguments) => prepare::run(&arguments),
+        Command::Train(arguments) => train::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::List(arguments) => list::run(&arguments),
+    }
+}
+
+/// Prints a result on standard output.
+#[expect(clippy::print_stdout, reason = "the one place where results reach the user")]
+fn print(text: impl std::fmt::Display) {
+    println!("{text}");
+}
+
+/// Prints a result for machines on standard output.
+fn print_json(value: &impl Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::Bug(error.to_string()))?;
+    print(text);
+    Ok(())
+}
+
+/// Applies the arguments that win over the run file.
+fn override_run(run: &mut RunFile, common: &Common) {
+    if let Some(device) = &common.device {
+        run.device.clone_from(device);
+    }
+    if let Some(threads) = common.threads {
+        run.threads = threads;
+    }
+}
+
+/// Sizes the thread pool that burn, decoding and bootstrap share; 0 = one per core.
+fn use_threads(n: usize) {
+    // Fails only if the pool exists already: then a host program has sized it.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(n).build_global();
+}

@@ -1,0 +1,67 @@
+//! `fairtte prepare`: read, exclude, split and decode, and show what became of every row.
+
+use fairtte_data::{FlowStep, Part};
+use serde_json::json;
+
+use super::{override_run, print, print_json, use_threads};
+use crate::CliError;
+use crate::args::Run;
+use crate::prepare::{Prepared, prepare};
+use crate::progress::say;
+use crate::run_file::RunFile;
+use crate::run_folder::RunFolder;
+
+pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
+    let run = read(arguments)?;
+    use_threads(run.threads);
+    say(format!("preparing \"{}\" in {}", run.name, run.output.display()));
+    if arguments.common.dry_run {
+        return dry_run(&run, "read the data, decode its images into the cache, write cohort, exclusions and split");
+    }
+    let folder = RunFolder::open(&run)?;
+    let prepared = prepare(&run, &folder)?;
+    if arguments.common.json {
+        let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
+        return print_json(&json!({
+            "n": prepared.cohort.n(), "n-events": prepared.cohort.n_events(),
+            "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.exclusions.flow(),
+            "samples-per-part": parts.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        }));
+    }
+    print_summary(&prepared);
+    print(format!("\nfiles: {}", folder.path().display()));
+    Ok(())
+}
+
+/// The run file of `train` and `prepare` with the arguments that win over it.
+pub(super) fn read(arguments: &Run) -> Result<RunFile, CliError> {
+    let mut run = RunFile::read(&arguments.config, &arguments.common.set)?;
+    override_run(&mut run, &arguments.common);
+    if let Some(output) = &arguments.output {
+        run.output.clone_from(output);
+    }
+    Ok(run)
+}
+
+/// Prints the resolved run file and what would be done.
+pub(super) fn dry_run(run: &RunFile, what: &str) -> Result<(), CliError> {
+    print(run.to_toml()?.trim_end());
+    say(format!("dry run: would {what}; cache {}, run folder {}", run.cache().display(), run.output.display()));
+    Ok(())
+}
+
+/// Exclusion flow and sizes of the parts.
+pub(super) fn print_summary(prepared: &Prepared) {
+    for FlowStep { label, n_kept, n_excluded, reasons } in prepared.exclusions.flow() {
+        let reasons: Vec<String> = reasons.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
+        let lost = if n_excluded == 0 { String::new() } else { format!("  (-{n_excluded}: {})", reasons.join(", ")) };
+        print(format!("{n_kept:>8}  {label}{lost}"));
+    }
+    let (cohort, split) = (&prepared.cohort, &prepared.split);
+    for part in Part::ALL {
+        let rows = split.rows(part);
+        let events = rows.iter().filter(|row| cohort.samples[**row].event).count();
+        let subjects = split.n_subjects(part);
+        print(format!("{:>8}  in the {} part ({subjects} subjects, {events} events)", rows.len(), part.name()));
+    }
+}

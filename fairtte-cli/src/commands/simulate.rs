@@ -1,0 +1,44 @@
+//! `fairtte simulate`: a cohort with known causes of every bias, in the generic layout.
+
+use fairtte_data::simulated::{SimulationConfig, simulate};
+use serde_json::json;
+
+use super::{print, print_json, use_threads};
+use crate::CliError;
+use crate::args::Simulate;
+use crate::progress::{Files, say};
+use crate::run_file::Merged;
+
+pub(super) fn run(arguments: &Simulate) -> Result<(), CliError> {
+    let mut merged = Merged::default();
+    arguments.config.iter().try_for_each(|file| merged.add_file(file))?;
+    merged.set_all(&arguments.set)?;
+    let config: SimulationConfig = merged.into_config()?;
+    config.validate()?;
+    use_threads(arguments.threads);
+    let out = &arguments.output;
+    let (n, subjects) = (config.n_images(), config.n_subjects);
+    say(format!("simulating {n} images of {subjects} subjects into {}", out.display()));
+    if arguments.dry_run {
+        let text = toml::to_string(&config).map_err(|error| CliError::Bug(error.to_string()))?;
+        print(text.trim_end());
+        return Ok(());
+    }
+    let files = Files::new("simulating");
+    let simulation = simulate(&config, arguments.seed, out, &|done, total| files.update(done, total))?;
+    if arguments.json {
+        return print_json(&json!({
+            "folder": simulation.folder, "manifest": simulation.manifest, "truth": simulation.truth,
+            "n-subjects": simulation.n_subjects, "n-images": simulation.n_images, "n-events": simulation.n_events,
+            "reused": simulation.reused,
+        }));
+    }
+    let fate = if simulation.reused { "was already there" } else { "written" };
+    print(format!(
+        "{} images, {} subjects, {} with an observed event; {fate}",
+        simulation.n_images, simulation.n_subjects, simulation.n_events
+    ));
+    print(format!("table: {}", simulation.manifest.display()));
+    print(format!("truth: {}", simulation.truth.display()));
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! `fairtte train`: the ten steps of ARCHITECTURE.md, in order.
+
+use std::time::Instant;
+
+use fairtte_data::{Loader, Part, write_predictions};
+use fairtte_fairness::strategies::TrainingCells;
+use fairtte_fairness::{LearnerSpec, NetworkSpec, Strategy, TrainingData, fit, predict};
+use fairtte_survival::{CutPoints, SurvivalHead};
+
+use super::evaluate::{Outputs, evaluate_run};
+use super::prepare::{dry_run, print_summary, read};
+use super::use_threads;
+use crate::args::Run;
+use crate::prepare::{Prepared, prepare};
+use crate::progress::{Training, say};
+use crate::run_file::RunFile;
+use crate::run_folder::{RunFolder, write_text};
+use crate::{CliError, device, interrupt};
+
+pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
+    let run = read(arguments)?;
+    if arguments.common.dry_run {
+        check(&run)?;
+        return dry_run(&run, "prepare the data, train, predict and evaluate");
+    }
+    train(&run, arguments.common.json)
+}
+
+/// Trains, predicts and evaluates in the run folder, going on where an earlier call ended.
+pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
+    let started = Instant::now();
+    use_threads(run.threads);
+    check(run)?;
+    let device = device::open(&run.device)?;
+    let outputs = Outputs { json, part: Part::Test, started };
+    say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
+    let folder = RunFolder::open(run)?;
+    if folder.done().exists() {
+        say("this run is done; showing its evaluation");
+        return evaluate_run(&folder, run, &outputs);
+    }
+    // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
+    let prepared = prepare(run, &folder)?;
+    if !json {
+        print_summary(&prepared);
+    }
+    let Prepared { cohort, split, store, .. } = &prepared;
+    let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
+    // Step 4: what is fitted sees the training part only.
+    let intensity = run.intensity.fit(store, cohort, train)?;
+    let cut_points = CutPoints::equidistant(&cohort.outcomes(train)?, run.time.intervals)?;
+    // Step 5: one loader for training and prediction.
+    let groups = prepared.membership();
+    let loader = Loader::new(store, cohort, groups.clone(), &intensity)?;
+    // Steps 6 to 8: network, loss and strategy, trained by the only loop.
+    let head = run.head.build()?;
+    let spec = LearnerSpec {
+        network: NetworkSpec {
+            encoder: run.model.clone(),
+            channels: run.image.channels,
+            n_intervals: cut_points.n(),
+        },
+        optimiser: run.optimiser,
+        seed: run.seed,
+        device: device.clone(),
+    };
+    let mut strategy = run.strategy.build(&spec, &cells(&prepared, train))?;
+    let data = TrainingData {
+        cohort,
+        loader: &loader,
+        train,
+        validation,
+        groups: &groups,
+        head: head.as_ref(),
+        cut_points: &cut_points,
+        seed: run.seed,
+        device: &device,
+    };
+    let stop = interrupt::flag();
+    let trained = fit(strategy.as_mut(), &data, &run.training, folder.path(), &mut Training::new(), &stop)?;
+    let ending = if trained.stopped_early { "stopped early" } else { "all epochs done" };
+    say(format!("{ending} after epoch {}; predicting with the weights of epoch {}", trained.epochs.len(), trained.best_epoch));
+    // Step 9: curves of everything that was not trained on.
+    write_curves(&folder, &prepared, &loader, strategy.as_ref(), head.as_ref(), &cut_points, &device)?;
+    // Step 10: from the saved files.
+    evaluate_run(&folder, run, &outputs)?;
+    write_text(&folder.done(), "")
+}
+
+/// What can be refused before any file is read.
+fn check(run: &RunFile) -> Result<(), CliError> {
+    run.training.validate()?;
+    run.model.validate()?;
+    run.evaluation.validate()?;
+    run.image.check()?;
+    run.split.check()?;
+    let (n_axes, backbone) = (run.model.backbone.n_axes(), run.model.backbone.name());
+    if run.image.size.len() != n_axes {
+        let message = format!("{:?} has {} axes, but backbone {backbone} reads {n_axes}", run.image.size, run.image.size.len());
+        let help = if n_axes == 2 { "write size = [height, width]" } else { "write size = [depth, height, width]" };
+        let (key, place) = ("image.size".to_owned(), String::new());
+        return Err(CliError::Config { key, message, place, help: Some(help.to_owned()) });
+    }
+    if run.strategy.needs_groups() && run.training_attributes().is_empty() {
+        let message = "the strategy works on groups, but the run file has no [[attribute]]".to_owned();
+        let (key, place) = ("strategy".to_owned(), String::new());
+        return Err(CliError::Config { key, message, place, help: None });
+    }
+    Ok(())
+}
+
+/// Groups and events of the training part, which sampling and weights are computed from.
+fn cells(prepared: &Prepared, train: &[usize]) -> TrainingCells {
+    let (attribute, levels) = match &prepared.training_groups {
+        Some(groups) => (groups.attribute().to_owned(), groups.levels().to_vec()),
+        None => (String::new(), Vec::new()),
+    };
+    let membership = prepared.membership();
+    TrainingCells {
+        attribute,
+        levels,
+        groups: train.iter().map(|row| membership[*row]).collect(),
+        event: train.iter().map(|row| prepared.cohort.samples[*row].event).collect(),
+    }
+}
+
+/// Predicts validation and test, in the order of the cohort.
+fn write_curves(
+    folder: &RunFolder,
+    prepared: &Prepared,
+    loader: &Loader<'_>,
+    strategy: &dyn Strategy,
+    head: &dyn SurvivalHead,
+    cut_points: &CutPoints,
+    device: &burn::tensor::Device,
+) -> Result<(), CliError> {
+    let held_out = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
+    let rows = { let mut rows = held_out; rows.sort_unstable(); rows };
+    let survival = predict(strategy, loader, &rows, head, device)?;
+    let samples = prepared.cohort.sample_ids(&rows);
+    Ok(write_predictions(&folder.predictions(), &samples, cut_points.times(), survival.view())?)
+}

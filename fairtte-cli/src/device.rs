@@ -1,0 +1,53 @@
+//! The only place that names burn's back ends.
+
+use burn::tensor::Device;
+
+use crate::CliError;
+
+/// Names and conditions of all devices, for `fairtte list devices`.
+pub(crate) const CATALOGUE: [(&str, &str, bool); 5] = [
+    ("flex", "portable CPU back end, nothing to install", cfg!(feature = "flex")),
+    ("ndarray", "CPU through burn-ndarray (build with --features ndarray)", cfg!(feature = "ndarray")),
+    ("tch", "CPU through LibTorch 2.9; tch-cuda:0 is its first GPU (build with --features tch)", cfg!(feature = "tch")),
+    ("cuda:0", "first NVIDIA GPU through CubeCL (build with --features cuda)", cfg!(feature = "cuda")),
+    ("wgpu", "default GPU through WebGPU (build with --features wgpu)", cfg!(feature = "wgpu")),
+];
+
+/// Opens a device by the name that `--device` and run files use.
+///
+/// # Errors
+/// [`CliError::Device`] if the name is unknown or its back end was not compiled in.
+pub(crate) fn open(name: &str) -> Result<Device, CliError> {
+    let (back_end, index) = match name.split_once(':') {
+        Some((back_end, index)) => (back_end, index.parse::<usize>().map_err(|_| unknown(name))?),
+        None => (name, 0),
+    };
+    match back_end {
+        #[cfg(feature = "flex")]
+        "flex" => Ok(Device::flex()),
+        #[cfg(feature = "ndarray")]
+        "ndarray" => Ok(Device::ndarray()),
+        #[cfg(feature = "tch")]
+        "tch" => Ok(Device::libtorch()),
+        #[cfg(feature = "tch")]
+        "tch-cuda" => Ok(Device::libtorch_cuda(index)),
+        #[cfg(feature = "cuda")]
+        "cuda" => Ok(Device::cuda(index)),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        "flex" | "ndarray" | "tch" | "tch-cuda" | "cuda" | "wgpu" => {
+            let feature = back_end.trim_end_matches("-cuda");
+            let problem = format!("is not in this build, expected one built with --features {feature}");
+            Err(CliError::Device { device: name.to_owned(), problem })
+        }
+        _ => {
+            let _ = index;
+            Err(unknown(name))
+        }
+    }
+}
+
+fn unknown(name: &str) -> CliError {
+    let problem = "is unknown, expected flex, ndarray, tch, tch-cuda:N, cuda:N or wgpu".to_owned();
+    CliError::Device { device: name.to_owned(), problem }
+}

@@ -1,0 +1,163 @@
+//! Errors of the command line: one sentence, a hint where there is one, and an exit code.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use fairtte_data::DataError;
+use fairtte_data::simulated::SimulationError;
+use fairtte_fairness::FairnessError;
+use fairtte_metrics::MetricError;
+use fairtte_models::ModelError;
+use fairtte_survival::SurvivalError;
+
+use crate::exit::Exit;
+use crate::report::ReportError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum CliError {
+    /// A run file cannot be read.
+    #[error("cannot read run file {}: {source}", path.display())]
+    ReadRunFile {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A run file is not TOML.
+    #[error("{origin} is not valid TOML: {message}")]
+    Toml {
+        /// The file or argument, with its line.
+        origin: String,
+        /// What the parser said.
+        message: String,
+    },
+    /// A key or value of the run file is wrong.
+    #[error("{key}: {message}{place}")]
+    Config {
+        /// Path of the key, for example `training.epochs`.
+        key: String,
+        /// What is wrong and what was expected.
+        message: String,
+        /// Where it stands, if it is known.
+        place: String,
+        /// The nearest valid key or value.
+        #[help]
+        help: Option<String>,
+    },
+    /// The run folder belongs to another run.
+    #[error("{} holds a run with other settings: {difference}", folder.display())]
+    OtherRun {
+        /// The folder.
+        folder: PathBuf,
+        /// First difference.
+        difference: String,
+        /// What to do.
+        #[help]
+        help: String,
+    },
+    /// A file of a run folder is missing or is not what it should be.
+    #[error("{}: {problem}", path.display())]
+    RunFolder {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The device is unknown or not compiled in.
+    #[error("device \"{device}\" {problem}")]
+    Device {
+        /// The device asked for.
+        device: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// From the data.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// From the simulator.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// From training.
+    #[error(transparent)]
+    Training(#[from] FairnessError),
+    /// From a metric.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// From the report.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// A bug.
+    #[error("{0}; this is a bug in fairtte")]
+    Bug(String),
+}
+
+impl From<SurvivalError> for CliError {
+    fn from(error: SurvivalError) -> Self {
+        Self::Training(error.into())
+    }
+}
+
+impl From<ModelError> for CliError {
+    fn from(error: ModelError) -> Self {
+        Self::Training(error.into())
+    }
+}
+
+impl CliError {
+    /// The exit code of this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::ReadRunFile { .. }
+            | Self::Toml { .. }
+            | Self::Config { .. }
+            | Self::OtherRun { .. }
+            | Self::Device { .. }
+            | Self::Metric(MetricError::InvalidSetting { .. } | MetricError::InvalidGrid { .. }) => Exit::Config,
+            Self::RunFolder { .. } | Self::Metric(_) => Exit::Data,
+            Self::Data(error) => of_data(error),
+            Self::Simulation(error) => match error {
+                SimulationError::Setting { .. } => Exit::Config,
+                _ => Exit::Data,
+            },
+            Self::Training(error) => of_training(error),
+            Self::Report(_) | Self::Bug(_) => Exit::Bug,
+        }
+    }
+}
+
+fn of_data(error: &DataError) -> Exit {
+    match error {
+        DataError::InvalidSetting { .. } => Exit::Config,
+        _ => Exit::Data,
+    }
+}
+
+fn of_training(error: &FairnessError) -> Exit {
+    match error {
+        FairnessError::Setting { .. }
+        | FairnessError::Model(ModelError::Setting { .. })
+        | FairnessError::Survival(SurvivalError::Setting { .. } | SurvivalError::TooFewIntervals { .. }) => Exit::Config,
+        FairnessError::Survival(SurvivalError::NoEvent { .. }) | FairnessError::NoGroups { .. } => Exit::Data,
+        FairnessError::Data(error) => of_data(error),
+        FairnessError::Interrupted { .. } => Exit::Interrupted,
+        _ => Exit::Training,
+    }
+}
+
+/// Prints the error, its causes and its hint on standard error.
+#[expect(clippy::print_stderr, reason = "the one place where errors reach the user")]
+pub(crate) fn print(error: CliError) {
+    let terminal = std::io::stderr().is_terminal();
+    // Logs are searched line by line: a sentence must not be wrapped there.
+    let width = if terminal { console_width() } else { usize::MAX };
+    let handler = miette::MietteHandlerOpts::new().width(width).color(terminal).unicode(terminal);
+    // Fails only if a handler is there already, which would print too.
+    let _ = miette::set_hook(Box::new(move |_| Box::new(handler.clone().build())));
+    eprintln!("{:?}", miette::Report::new(error));
+}
+
+fn console_width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(120)
+}

@@ -1,0 +1,33 @@
+//! Exit codes, all of them here and in `fairtte --help`.
+
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Ok = 0,
+    /// A bug in this program.
+    Bug = 1,
+    /// Wrong arguments.
+    Usage = 2,
+    /// A run file or a setting is wrong.
+    Config = 3,
+    /// Data or files cannot be read or written.
+    Data = 4,
+    /// Training failed.
+    Training = 5,
+    /// Interrupted; the same command goes on.
+    Interrupted = 130,
+}
+
+/// What `--help` says about them.
+pub const HELP: &str = "Exit codes: 0 done; 1 a bug in fairtte; 2 wrong arguments; 3 wrong run file or setting; \
+4 data or files cannot be read or written; 5 training failed; 130 interrupted (the same command goes on).";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

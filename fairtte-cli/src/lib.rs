@@ -1,0 +1,43 @@
+//! The `fairtte` command: arguments, run files, device choice, progress and reports around the library crates.
+//!
+//! [`main`] is the whole program; [`run_file::RunFile`] is what a run file may say.
+
+pub mod args;
+mod commands;
+mod device;
+mod error;
+mod exit;
+mod interrupt;
+mod prepare;
+mod progress;
+mod report;
+mod run_file;
+mod run_folder;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+pub use error::CliError;
+pub use exit::Exit;
+pub use run_file::RunFile;
+
+/// Parses the arguments, runs the command, and says what went wrong on standard error.
+pub fn main() -> ExitCode {
+    let arguments = match args::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // clap answers --help and --version this way too, on standard output.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            return if error.print().is_ok() { exit.into() } else { Exit::Bug.into() };
+        }
+    };
+    match commands::run(arguments.command) {
+        Ok(()) => Exit::Ok.into(),
+        Err(error) => {
+            let exit = error.exit();
+            error::print(error);
+            exit.into()
+        }
+    }
+}

@@ -1,0 +1,19 @@
+# What CI runs.
+check:
+    bash .ci/run
+
+# The demo.
+demo:
+    cargo run -p fairtte-cli -- demo
+
+# Quick feedback on one crate: just test fairtte-metrics
+test crate:
+    cargo test -p {{crate}}
+
+# Metrics benchmarks (release build).
+bench:
+    cargo bench -p fairtte-metrics
+
+# The user guide (needs mdbook).
+book:
+    mdbook build docs
