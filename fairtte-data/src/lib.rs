@@ -1,1 +1,33 @@
+#![doc = include_str!("../README.md")]
 
+pub mod adapters;
+mod atomic;
+mod attributes;
+mod cohort;
+mod cohort_file;
+mod error;
+mod exclusions;
+pub mod image;
+mod intensity;
+mod label_rule;
+mod loader;
+mod manifest;
+mod predictions_file;
+pub mod simulated;
+mod split;
+pub mod table;
+
+pub use adapters::{Adapter, CatalogueEntry, DataConfig, Generic, GenericConfig, Simulated, catalogue};
+pub use atomic::write_atomically;
+pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
+pub use cohort::{AttributeColumn, Cohort, Sample, build_cohort};
+pub use cohort_file::{read_cohort, write_cohort};
+pub use error::{DataError, Place};
+pub use exclusions::{Exclusion, Exclusions, FlowStep, Reason};
+pub use image::{ImageConfig, ImageStore};
+pub use intensity::{Intensity, IntensityConfig};
+pub use label_rule::{Label, LabelRule, ObservedTime};
+pub use loader::{Batches, HostBatch, Loader, Sampling};
+pub use manifest::{Manifest, ManifestRow};
+pub use predictions_file::{match_predictions, read_predictions, write_predictions};
+pub use split::{Part, Split, SplitConfig, split_by_subject};

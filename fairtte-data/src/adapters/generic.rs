@@ -1,0 +1,238 @@
+//! Generic table: one row per image, columns mapped by name.
+//!
+//! | card | |
+//! |---|---|
+//! | modality | any 2D picture (JPEG, PNG) or 3D volume (NIfTI-1) |
+//! | subject, visit | one subject per value of the subject column; every row is a visit |
+//! | event, time origin | the event column is 0/1; time runs from the image to event or censoring |
+//! | censoring | event 0: the time is the last time the subject was known to be free of the event |
+//! | attributes | every column that is not mapped to something else |
+//! | expected folder | the table anywhere; image paths relative to `image-root` or to the folder of the table |
+//! | source, licence, access | the user's own |
+
+use std::path::{Path, PathBuf};
+
+use fairtte_metrics::SubjectId;
+use serde::{Deserialize, Serialize};
+
+use crate::label_rule::ObservedTime;
+use crate::manifest::ManifestRow;
+use crate::table::Table;
+use crate::{Adapter, DataError, LabelRule, Manifest};
+
+pub(super) const NAME: &str = "generic";
+
+/// Settings of [`Generic`], the table `[data.generic]` of a run file.
+///
+/// ```
+/// let config: fairtte_data::GenericConfig = toml::from_str(r#"
+///     table = "cohort.csv"
+///     time = "years_to_progression"
+///     time-unit = "years"
+/// "#)?;
+/// assert_eq!(config.event, "event");
+/// # Ok::<(), toml::de::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GenericConfig {
+    /// The table: `.csv`, `.tsv` (either also `.gz`) or `.parquet`.
+    pub table: PathBuf,
+    /// Name of the data set in reports; the file name of the table without its ending if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Folder that image paths are relative to; the folder of the table if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_root: Option<PathBuf>,
+    /// Column with the path of the image; `image` if not given.
+    #[serde(default = "image_column")]
+    pub image: String,
+    /// Column with the identity of the person; `subject_id` if not given.
+    #[serde(default = "subject_column")]
+    pub subject: String,
+    /// Column with the identity of the sample, unique per row; the text of the image path if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<String>,
+    /// Column with the time from the image to event or censoring, > 0; `time` if not given.
+    #[serde(default = "time_column")]
+    pub time: String,
+    /// Column with 1 (event observed) or 0 (censored); `event` if not given.
+    #[serde(default = "event_column")]
+    pub event: String,
+    /// Unit of the time column, for axis labels; `time units` if not given.
+    #[serde(default = "unnamed_unit")]
+    pub time_unit: String,
+}
+
+fn image_column() -> String {
+    "image".to_owned()
+}
+
+fn subject_column() -> String {
+    "subject_id".to_owned()
+}
+
+fn time_column() -> String {
+    "time".to_owned()
+}
+
+fn event_column() -> String {
+    "event".to_owned()
+}
+
+pub(crate) fn unnamed_unit() -> String {
+    "time units".to_owned()
+}
+
+impl GenericConfig {
+    /// The defaults for the table at `table`.
+    pub fn new(table: impl Into<PathBuf>) -> Self {
+        Self {
+            table: table.into(),
+            name: None,
+            image_root: None,
+            image: image_column(),
+            subject: subject_column(),
+            sample: None,
+            time: time_column(),
+            event: event_column(),
+            time_unit: unnamed_unit(),
+        }
+    }
+
+    pub(super) fn resolve_paths(&mut self, base: &Path) {
+        self.table = base.join(&self.table);
+        self.image_root = self.image_root.as_ref().map(|root| base.join(root));
+    }
+}
+
+/// Adapter of the generic table; see the head of this file.
+#[derive(Clone, Debug)]
+pub struct Generic {
+    config: GenericConfig,
+    rule: ObservedTime,
+}
+
+impl Generic {
+    /// An adapter for the table that `config` describes.
+    pub fn new(config: GenericConfig) -> Self {
+        let rule = ObservedTime { time: config.time.clone(), event: config.event.clone() };
+        Self { config, rule }
+    }
+
+    fn image_root(&self) -> Result<PathBuf, DataError> {
+        let table = &self.config.table;
+        let root = self.config.image_root.as_deref().or(table.parent()).unwrap_or(Path::new(""));
+        std::path::absolute(root.join("")).map_err(|source| DataError::read(root, source))
+    }
+
+    fn dataset_name(&self) -> String {
+        let file_name = self.config.table.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let stem = file_name.split('.').next().unwrap_or_default().to_owned();
+        self.config.name.clone().unwrap_or(stem)
+    }
+}
+
+impl Adapter for Generic {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn label_rule(&self) -> &dyn LabelRule {
+        &self.rule
+    }
+
+    fn read(&self) -> Result<Manifest, DataError> {
+        let config = &self.config;
+        let table = Table::read(&config.table)?;
+        let image = table.text(&config.image)?;
+        let subject = table.text(&config.subject)?;
+        let sample = config.sample.as_ref().map(|name| table.text(name)).transpose()?;
+        let time = table.text(&config.time)?;
+        let event = table.text(&config.event)?;
+        let mapped = [Some(&config.image), Some(&config.subject), config.sample.as_ref()];
+        let mapped = mapped.into_iter().flatten().chain([&config.time, &config.event]);
+        let mapped: Vec<&str> = mapped.map(String::as_str).collect();
+        let attribute_names = table.names().into_iter().filter(|name| !mapped.contains(name));
+        let attribute_names: Vec<String> = attribute_names.map(str::to_owned).collect();
+        let attributes = attribute_names.iter().map(|name| table.text(name)).collect::<Result<Vec<_>, _>>()?;
+        let root = self.image_root()?;
+        let row = |index: usize| ManifestRow {
+            sample_id: sample.as_ref().unwrap_or(&image)[index].clone(),
+            subject_id: subject[index].as_deref().map(SubjectId::from),
+            image: image[index].as_ref().map(|path| root.join(path)),
+            source_row: table.row(index),
+            labels: vec![time[index].clone(), event[index].clone()],
+            attributes: attributes.iter().map(|column| column[index].clone()).collect(),
+        };
+        Ok(Manifest {
+            name: self.dataset_name(),
+            source: config.table.clone(),
+            time_unit: config.time_unit.clone(),
+            label_names: vec![config.time.clone(), config.event.clone()],
+            attribute_names,
+            rows: (0..table.n_rows()).map(row).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    fn table(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn columns_are_mapped_by_name_and_the_rest_are_attributes() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "age\tfilm\tpid\tyears\tdied\n61\ta/1.png\t007\t2.5\t1\n\t\"b 2.png\"\t8\t\t0\n";
+        let mut config = GenericConfig::new(table(folder.path(), "films.tsv", text));
+        config.image = "film".to_owned();
+        config.subject = "pid".to_owned();
+        config.time = "years".to_owned();
+        config.event = "died".to_owned();
+        config.time_unit = "years".to_owned();
+        let manifest = Generic::new(config).read().unwrap();
+        assert_eq!(manifest.name, "films");
+        assert_eq!(manifest.time_unit, "years");
+        assert_eq!(manifest.attribute_names, ["age"]);
+        let [first, second] = manifest.rows.as_slice() else { panic!("two rows") };
+        assert_eq!(first.subject_id, Some(SubjectId::from("007")), "leading zeros belong to a name");
+        assert_eq!(first.image, Some(folder.path().join("a/1.png")));
+        assert_eq!(first.sample_id.as_deref(), Some("a/1.png"));
+        assert_eq!(first.attributes, [Some("61".to_owned())]);
+        assert_eq!((first.source_row, second.source_row), (2, 3));
+        assert_eq!(second.sample_id.as_deref(), Some("b 2.png"));
+        assert_eq!(manifest.label(first, "years"), Some("2.5"));
+        assert_eq!(manifest.label(second, "years"), None);
+        assert_eq!(second.attributes, [None]);
+    }
+
+    #[test]
+    fn a_missing_column_is_named_with_the_file_and_the_nearest_column() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = table(folder.path(), "cohort.csv", "image,subject_id,tiem,event\na.png,1,2,0\n");
+        let message = Generic::new(GenericConfig::new(&path)).read().unwrap_err().to_string();
+        assert_eq!(message, format!("column \"time\" is not in {}, nearest is \"tiem\"", path.display()));
+    }
+
+    #[test]
+    fn a_misspelt_key_is_refused() {
+        let message = toml::from_str::<GenericConfig>("table = 'a.csv'\ntime-unti = 'days'").unwrap_err().to_string();
+        assert!(message.contains("time-unti") && message.contains("time-unit"), "{message}");
+    }
+
+    #[test]
+    fn relative_paths_of_a_run_file_are_relative_to_its_folder() {
+        let mut config = GenericConfig::new("cohort.csv");
+        config.image_root = Some(PathBuf::from("/absolute"));
+        config.resolve_paths(Path::new("/runs"));
+        assert_eq!(config.table, Path::new("/runs/cohort.csv"));
+        assert_eq!(config.image_root.as_deref(), Some(Path::new("/absolute")));
+    }
+}

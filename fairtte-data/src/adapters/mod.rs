@@ -1,0 +1,111 @@
+//! The data sets this crate can read: one file each, and the only registry of them.
+//!
+//! An adapter knows the files and columns of its data set and turns them into a [`Manifest`]; nothing outside its file
+//! does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
+
+mod generic;
+mod simulated;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use generic::unnamed_unit;
+pub use generic::{Generic, GenericConfig};
+pub use simulated::Simulated;
+
+use crate::simulated::SimulationConfig;
+use crate::{DataError, LabelRule, Manifest};
+
+/// Reads the files of one data set.
+pub trait Adapter {
+    /// Name of the data set as the run file spells it, for example `generic`.
+    fn name(&self) -> &'static str;
+
+    /// Reads every row; nothing is dropped.
+    ///
+    /// # Errors
+    /// A missing file or column, or a table that cannot be parsed.
+    fn read(&self) -> Result<Manifest, DataError>;
+
+    /// The rule that makes time and event from this data set's raw label cells.
+    fn label_rule(&self) -> &dyn LabelRule;
+}
+
+/// Which data set a run reads, chosen by the name of the table in the run file: `[data.generic]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DataConfig {
+    /// A table with one row per image.
+    Generic(GenericConfig),
+    /// A cohort generated with known sources of bias.
+    Simulated(SimulationConfig),
+}
+
+impl DataConfig {
+    /// The adapter of this data set. What has to be generated first is drawn from `seed` into a folder of `cache_dir`.
+    pub fn adapter(&self, seed: u64, cache_dir: &Path) -> Box<dyn Adapter> {
+        match self {
+            Self::Generic(config) => Box::new(Generic::new(config.clone())),
+            Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
+        }
+    }
+
+    /// Takes relative paths as relative to `base` (the folder of the run file).
+    pub fn resolve_paths(&mut self, base: &Path) {
+        match self {
+            Self::Generic(config) => config.resolve_paths(base),
+            Self::Simulated(_) => {}
+        }
+    }
+}
+
+/// One line of `fairtte list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CatalogueEntry {
+    /// Name in the run file.
+    pub name: &'static str,
+    /// What it reads, in one sentence.
+    pub about: &'static str,
+}
+
+/// Every data set that a run file can name, in the order of [`DataConfig`].
+pub fn catalogue() -> Vec<CatalogueEntry> {
+    vec![
+        CatalogueEntry {
+            name: generic::NAME,
+            about: "a CSV, TSV or Parquet table: image path, subject, time, event and attribute columns, mapped by name",
+        },
+        CatalogueEntry {
+            name: simulated::NAME,
+            about: "chest-film-like pictures or brain-like volumes, generated with one knob per source of bias",
+        },
+    ]
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_set_is_chosen_by_the_name_of_the_table() {
+        let config = "[generic]\ntable = 'cohort.csv'";
+        let config: DataConfig = toml::from_str(config).unwrap();
+        assert_eq!(config, DataConfig::Generic(GenericConfig::new("cohort.csv")));
+        let config: DataConfig = toml::from_str("[simulated]\nn-subjects = 7").unwrap();
+        assert_eq!(config.adapter(0, Path::new("cache")).name(), "simulated");
+        let error = toml::from_str::<DataConfig>("[generc]\ntable = 'cohort.csv'").unwrap_err().to_string();
+        assert!(error.contains("generc") && error.contains("generic"), "{error}");
+    }
+
+    #[test]
+    fn every_name_of_the_catalogue_is_known_to_the_run_file() {
+        for entry in catalogue() {
+            let error = toml::from_str::<DataConfig>(&format!("[{}]\nno-such-key = 1", entry.name)).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains("no-such-key"), "{}: {message}", entry.name);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Files that are either complete or absent.
+//!
+//! The bytes go to a temporary file in the same folder, are flushed to the disk and then renamed over the final name;
+//! a rename within one folder is atomic, so a reader (or a killed run that starts again) sees the old file or the new
+//! one, never half of it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use crate::DataError;
+
+/// Writes `path` through `write`, atomically.
+///
+/// The folder of `path` is created if it does not exist. If `write` fails, the temporary file is removed and a file
+/// that stood at `path` before is untouched.
+///
+/// # Errors
+/// [`DataError::Write`] naming `path` (disk full, folder not writable, or whatever `write` returned).
+///
+/// ```
+/// use std::io::Write as _;
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("note.txt");
+/// fairtte_data::write_atomically(&path, |writer| writer.write_all(b"kept"))?;
+/// assert_eq!(std::fs::read(&path)?, b"kept");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_atomically<T>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<T>,
+) -> Result<T, DataError> {
+    write_and_rename(path, write).map_err(|source| DataError::write(path, source))
+}
+
+fn write_and_rename<T>(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<T>) -> io::Result<T> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+    std::fs::create_dir_all(folder)?;
+    let prefix = format!(".{}.", name.to_string_lossy());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".tmp");
+    // A temporary file is private to its owner by default; a result should be as readable as any other file.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let temporary = builder.tempfile_in(folder)?;
+    let mut writer = BufWriter::new(temporary.as_file());
+    let value = write(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    temporary.as_file().sync_all()?;
+    temporary.persist(path).map_err(|failed| failed.error)?;
+    sync_folder(folder);
+    Ok(value)
+}
+
+/// Makes the rename itself durable. Not every file system lets a folder be opened and flushed, and the file is complete
+/// either way, so a refusal is no error.
+fn sync_folder(folder: &Path) {
+    #[cfg(unix)]
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.csv");
+        write_atomically(&path, |writer| writer.write_all(b"old")).unwrap();
+        let failed = write_atomically(&path, |writer| {
+            writer.write_all(b"half of the new")?;
+            writer.flush()?;
+            Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull))
+        });
+        let message = failed.unwrap_err().to_string();
+        assert!(message.starts_with("cannot write ") && message.contains("result.csv"), "{message}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(folder.path()), ["result.csv"]);
+    }
+
+    #[test]
+    fn a_folder_that_is_a_file_is_an_error_that_names_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("plain");
+        std::fs::write(&file, b"").unwrap();
+        let message = write_atomically(&file.join("inside.csv"), |_| Ok(())).unwrap_err().to_string();
+        assert!(message.contains("inside.csv"), "{message}");
+    }
+
+    /// `/dev/full` accepts an open and refuses every byte, like a full disk.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_an_error_that_names_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.csv");
+        let failed = write_atomically(&path, |_| {
+            let mut full = File::options().write(true).open("/dev/full")?;
+            full.write_all(b"x")
+        });
+        let message = failed.unwrap_err().to_string();
+        assert!(message.contains("result.csv") && message.contains("space"), "{message}");
+        assert!(names(folder.path()).is_empty());
+    }
+}

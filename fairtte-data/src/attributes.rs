@@ -1,0 +1,412 @@
+//! Sensitive attributes: from raw values to groups, with everything fitted on the training samples only.
+//!
+//! An attribute is one of four things: a number cut at a threshold (`<= 60` is group 0, `> 60` is group 1), one
+//! reference level against all others (`Non-White` is group 0, `White` is group 1), a given list of levels, or the
+//! levels seen among the training samples in alphabetical order. A sample whose value is missing belongs to no group.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use fairtte_metrics::{GroupId, Groups};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::DataError;
+use crate::cohort::{AttributeColumn, Cohort};
+use crate::error::{Place, nearest};
+
+/// How one attribute becomes groups; at most one of `threshold`, `reference` and `levels`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AttributeConfig {
+    /// Column of the attribute.
+    pub name: String,
+    /// Cuts a number in two: a finite number, or `"median"` of the training samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Threshold>,
+    /// One level against all others, for example `White`; compared without regard to case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The levels in the order of the groups; compared without regard to case. Other values belong to no group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<String>>,
+}
+
+impl AttributeConfig {
+    /// The attribute `name` with the levels seen among the training samples.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), threshold: None, reference: None, levels: None }
+    }
+}
+
+/// Where a number is cut in two.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// At this value; a sample exactly at it is in the lower group.
+    Value(f64),
+    /// At the median of the training samples.
+    Median,
+}
+
+impl Serialize for Threshold {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Value(value) => serializer.serialize_f64(*value),
+            Self::Median => serializer.serialize_str("median"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Threshold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ThresholdVisitor;
+
+        impl Visitor<'_> for ThresholdVisitor {
+            type Value = Threshold;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a finite number or \"median\"")
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Threshold, E> {
+                let finite = value.is_finite().then_some(Threshold::Value(value));
+                finite.ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Threshold, E> {
+                Ok(Threshold::Value(value as f64))
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Threshold, E> {
+                Ok(Threshold::Value(value as f64))
+            }
+
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<Threshold, E> {
+                let known = (value == "median").then_some(Threshold::Median);
+                known.ok_or_else(|| E::invalid_value(de::Unexpected::Str(value), &self))
+            }
+        }
+
+        deserializer.deserialize_any(ThresholdVisitor)
+    }
+}
+
+/// Samples whose value belongs to no group of an attribute, to be shown to the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UngroupedValue {
+    /// The attribute.
+    pub attribute: String,
+    /// The value; `None` for missing ones.
+    pub value: Option<String>,
+    /// Number of samples.
+    pub n_samples: usize,
+}
+
+impl fmt::Display for UngroupedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attribute, value, n_samples } = self;
+        match value {
+            Some(value) => write!(
+                f,
+                "{n_samples} samples have {attribute} \"{value}\", which is no level seen in training or listed: they belong to no group"
+            ),
+            None => write!(f, "{n_samples} samples have no {attribute}: they belong to no group"),
+        }
+    }
+}
+
+/// Groups of every sample of a cohort, for every attribute, fitted on its training samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FittedAttributes {
+    groups: Vec<Groups>,
+    ungrouped: Vec<UngroupedValue>,
+}
+
+impl FittedAttributes {
+    /// Fits thresholds and levels on the samples at `train_rows` and assigns every sample of `cohort` to its groups.
+    ///
+    /// # Errors
+    /// [`DataError::UnknownAttribute`], [`DataError::InvalidAttribute`] (contradicting settings, a reference that no
+    /// training sample has, no training value to fit on), [`DataError::InvalidCell`] for a value that is no number
+    /// where a threshold is given.
+    pub fn fit(configs: &[AttributeConfig], cohort: &Cohort, train_rows: &[usize]) -> Result<Self, DataError> {
+        let mut fitted = Self { groups: Vec::new(), ungrouped: Vec::new() };
+        for config in configs {
+            let column = find_column(cohort, &config.name)?;
+            let rule = LevelRule::fit(config, cohort, column, train_rows)?;
+            let membership = rule.assign(cohort, column)?;
+            fitted.ungrouped.extend(ungrouped(column, &membership));
+            fitted.groups.push(Groups::new(config.name.clone(), rule.level_names(), membership)?);
+        }
+        Ok(fitted)
+    }
+
+    /// Groups of the samples at `rows`, in that order; one entry per attribute, in the order of the settings.
+    ///
+    /// # Panics
+    /// If a row is not below the number of samples.
+    pub fn groups(&self, rows: &[usize]) -> Vec<Groups> {
+        self.groups.iter().map(|groups| select(groups, rows)).collect()
+    }
+
+    /// Groups of all samples of the cohort; one entry per attribute.
+    pub fn all(&self) -> &[Groups] {
+        &self.groups
+    }
+
+    /// Values that belong to no group, with the number of samples, over the whole cohort.
+    pub fn ungrouped(&self) -> &[UngroupedValue] {
+        &self.ungrouped
+    }
+}
+
+/// `groups` restricted to the samples at `rows`.
+pub(crate) fn select(groups: &Groups, rows: &[usize]) -> Groups {
+    let membership = rows.iter().map(|&row| groups.membership()[row]).collect();
+    Groups::new(groups.attribute(), groups.levels().to_vec(), membership).expect("levels are unchanged")
+}
+
+fn find_column<'a>(cohort: &'a Cohort, name: &str) -> Result<&'a AttributeColumn, DataError> {
+    cohort.attributes.iter().find(|column| column.name == name).ok_or_else(|| DataError::UnknownAttribute {
+        attribute: name.to_owned(),
+        data: format!("cohort \"{}\"", cohort.name),
+        nearest: nearest(name, cohort.attributes.iter().map(|column| column.name.as_str())),
+    })
+}
+
+/// A fitted rule from a raw value to a level.
+enum LevelRule {
+    Threshold(f64),
+    Reference(String),
+    Levels { names: Vec<String>, ignore_case: bool },
+}
+
+impl LevelRule {
+    fn fit(
+        config: &AttributeConfig,
+        cohort: &Cohort,
+        column: &AttributeColumn,
+        train_rows: &[usize],
+    ) -> Result<Self, DataError> {
+        let invalid = |problem: String| DataError::InvalidAttribute { attribute: config.name.clone(), problem };
+        let seen: BTreeSet<&str> = train_rows.iter().filter_map(|&row| column.values[row].as_deref()).collect();
+        match (&config.threshold, &config.reference, &config.levels) {
+            (Some(Threshold::Value(value)), None, None) if value.is_finite() => Ok(Self::Threshold(*value)),
+            (Some(Threshold::Value(value)), None, None) => {
+                Err(invalid(format!("threshold is {value}, expected a finite number")))
+            }
+            (Some(Threshold::Median), None, None) => {
+                let mut values = Vec::new();
+                for &row in train_rows {
+                    values.extend(number(cohort, column, row)?);
+                }
+                let median = median(values).ok_or_else(|| invalid("no training sample has a value".to_owned()))?;
+                Ok(Self::Threshold(median))
+            }
+            (None, Some(reference), None) => {
+                if !seen.iter().any(|value| same_ignoring_case(value, reference)) {
+                    let hint = nearest(reference, seen).map(|name| format!(", nearest is \"{name}\""));
+                    let hint = hint.unwrap_or_default();
+                    return Err(invalid(format!("no training sample has the reference \"{reference}\"{hint}")));
+                }
+                Ok(Self::Reference(reference.clone()))
+            }
+            (None, None, Some(levels)) => {
+                let repeated = |(i, level): (usize, &String)| levels[..i].iter().any(|l| same_ignoring_case(l, level));
+                if levels.is_empty() || levels.iter().enumerate().any(repeated) {
+                    return Err(invalid(format!("levels are {levels:?}, expected a list of different names")));
+                }
+                Ok(Self::Levels { names: levels.clone(), ignore_case: true })
+            }
+            (None, None, None) => {
+                let names: Vec<String> = seen.into_iter().map(str::to_owned).collect();
+                if names.is_empty() {
+                    return Err(invalid("no training sample has a value".to_owned()));
+                }
+                Ok(Self::Levels { names, ignore_case: false })
+            }
+            _ => Err(invalid("expected at most one of threshold, reference and levels".to_owned())),
+        }
+    }
+
+    fn level_names(&self) -> Vec<String> {
+        match self {
+            Self::Threshold(value) => vec![format!("<= {value}"), format!("> {value}")],
+            Self::Reference(reference) => vec![format!("Non-{reference}"), reference.clone()],
+            Self::Levels { names, .. } => names.clone(),
+        }
+    }
+
+    fn assign(&self, cohort: &Cohort, column: &AttributeColumn) -> Result<Vec<Option<GroupId>>, DataError> {
+        (0..cohort.n()).map(|row| self.level(cohort, column, row)).collect()
+    }
+
+    fn level(&self, cohort: &Cohort, column: &AttributeColumn, row: usize) -> Result<Option<GroupId>, DataError> {
+        let group = |is_second: bool| Some(GroupId(u32::from(is_second)));
+        let Some(value) = column.values[row].as_deref() else { return Ok(None) };
+        Ok(match self {
+            Self::Threshold(threshold) => number(cohort, column, row)?.and_then(|number| group(number > *threshold)),
+            Self::Reference(reference) => group(same_ignoring_case(value, reference)),
+            Self::Levels { names, ignore_case } => {
+                let same = |name: &String| if *ignore_case { same_ignoring_case(name, value) } else { name == value };
+                let position = names.iter().position(same);
+                position.map(|level| GroupId(u32::try_from(level).expect("fewer than 2^32 levels")))
+            }
+        })
+    }
+}
+
+/// The value of `row` as a finite number; `None` if it is missing.
+fn number(cohort: &Cohort, column: &AttributeColumn, row: usize) -> Result<Option<f64>, DataError> {
+    let Some(value) = column.values[row].as_deref() else { return Ok(None) };
+    match value.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(Some(number)),
+        _ => Err(DataError::InvalidCell {
+            column: column.name.clone(),
+            sample: cohort.samples[row].sample_id.to_string(),
+            value: format!("\"{value}\""),
+            expected: "a finite number, because the attribute has a threshold",
+            place: Place { file: cohort.source.clone(), row: cohort.samples[row].source_row },
+        }),
+    }
+}
+
+/// The middle value, or the mean of the two middle values; `None` if there is none.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    match n {
+        0 => None,
+        _ if n % 2 == 1 => Some(values[n / 2]),
+        _ => Some(f64::midpoint(values[n / 2 - 1], values[n / 2])),
+    }
+}
+
+fn same_ignoring_case(a: &str, b: &str) -> bool {
+    a.trim().to_lowercase() == b.trim().to_lowercase()
+}
+
+fn ungrouped(column: &AttributeColumn, membership: &[Option<GroupId>]) -> Vec<UngroupedValue> {
+    let mut counts: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    for (value, _) in column.values.iter().zip(membership).filter(|(_, group)| group.is_none()) {
+        *counts.entry(value.as_deref()).or_insert(0) += 1;
+    }
+    let entry = |(value, n_samples): (Option<&str>, usize)| UngroupedValue {
+        attribute: column.name.clone(),
+        value: value.map(str::to_owned),
+        n_samples,
+    };
+    counts.into_iter().map(entry).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+    use crate::cohort::Sample;
+
+    fn cohort(values: &[&str]) -> Cohort {
+        let sample = |i: usize| Sample {
+            sample_id: format!("s{i}").into(),
+            subject_id: format!("p{i}").into(),
+            image: format!("s{i}.png").into(),
+            time: 1.0,
+            event: true,
+            source_row: i + 2,
+        };
+        let value = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
+        Cohort {
+            name: "made-up".to_owned(),
+            time_unit: "days".to_owned(),
+            source: "made-up.csv".into(),
+            samples: (0..values.len()).map(sample).collect(),
+            attributes: vec![AttributeColumn { name: "trait".to_owned(), values: values.iter().map(value).collect() }],
+        }
+    }
+
+    fn fit(config: &str, values: &[&str], train_rows: &[usize]) -> Result<FittedAttributes, DataError> {
+        let config: AttributeConfig = toml::from_str(&format!("name = 'trait'\n{config}")).unwrap();
+        FittedAttributes::fit(&[config], &cohort(values), train_rows)
+    }
+
+    fn indices(groups: &Groups) -> Vec<Option<u32>> {
+        groups.membership().iter().map(|group| group.map(|g| g.0)).collect()
+    }
+
+    #[test]
+    fn a_threshold_puts_its_own_value_into_the_lower_group() {
+        let fitted = fit("threshold = 60", &["60", "60.5", "", "12"], &[0]).unwrap();
+        let groups = &fitted.groups(&[0, 1, 2, 3])[0];
+        assert_eq!(groups.levels(), ["<= 60", "> 60"]);
+        assert_eq!(indices(groups), [Some(0), Some(1), None, Some(0)]);
+        assert_eq!(fitted.ungrouped()[0].to_string(), "1 samples have no trait: they belong to no group");
+    }
+
+    #[test]
+    fn the_median_is_that_of_the_training_samples() {
+        let fitted = fit("threshold = 'median'", &["1", "2", "4", "1000", "3000", "2000"], &[0, 1, 2, 3]).unwrap();
+        assert_eq!(fitted.all()[0].levels(), ["<= 3", "> 3"]);
+        let changed = fit("threshold = 'median'", &["1", "2", "4", "1000", "-7", "-9"], &[0, 1, 2, 3]).unwrap();
+        assert_eq!(
+            changed.all()[0].levels(),
+            fitted.all()[0].levels(),
+            "values outside the training part are not seen"
+        );
+    }
+
+    #[test]
+    fn a_reference_stands_against_all_others_whatever_the_case() {
+        let fitted = fit("reference = 'White'", &["WHITE", "Asian", "", "white"], &[0, 1, 2]).unwrap();
+        assert_eq!(fitted.all()[0].levels(), ["Non-White", "White"]);
+        assert_eq!(indices(&fitted.all()[0]), [Some(1), Some(0), None, Some(1)]);
+        let message = fit("reference = 'Wihte'", &["White", "Asian"], &[0, 1]).unwrap_err().to_string();
+        assert!(message.ends_with("\"Wihte\", nearest is \"White\""), "{message}");
+    }
+
+    #[test]
+    fn a_level_seen_only_outside_training_belongs_to_no_group_and_is_counted() {
+        let fitted = fit("", &["M", "F", "X", "X", ""], &[0, 1]).unwrap();
+        assert_eq!(fitted.all()[0].levels(), ["F", "M"]);
+        assert_eq!(indices(&fitted.groups(&[3, 1, 0])[0]), [None, Some(0), Some(1)]);
+        let counts: Vec<_> = fitted.ungrouped().iter().map(|u| (u.value.as_deref(), u.n_samples)).collect();
+        assert_eq!(counts, [(None, 1), (Some("X"), 2)]);
+    }
+
+    #[test]
+    fn given_levels_keep_their_order_even_if_empty() {
+        let fitted = fit("levels = ['old', 'young', 'other']", &["Young", "old", "none"], &[0]).unwrap();
+        assert_eq!(fitted.all()[0].levels(), ["old", "young", "other"]);
+        assert_eq!(indices(&fitted.all()[0]), [Some(1), Some(0), None]);
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_names_sample_and_row() {
+        let message = fit("threshold = 60", &["61", "sixty"], &[0]).unwrap_err().to_string();
+        assert!(message.starts_with("trait of sample \"s1\" is \"sixty\", expected a finite number"), "{message}");
+        assert!(message.ends_with("(made-up.csv, row 3)"), "{message}");
+    }
+
+    #[test]
+    fn contradicting_or_impossible_settings_are_refused() {
+        for (config, expected) in [
+            ("threshold = 60\nreference = 'F'", "at most one of"),
+            ("levels = []", "list of different names"),
+            ("levels = ['a', 'A']", "list of different names"),
+            ("threshold = 'median'", "no training sample has a value"),
+            ("", "no training sample has a value"),
+        ] {
+            let message = fit(config, &["", "F"], &[0]).unwrap_err().to_string();
+            assert!(message.contains(expected), "{config}: {message}");
+        }
+        let error = toml::from_str::<AttributeConfig>("name = 'age'\nthreshold = 'mean'").unwrap_err().to_string();
+        assert!(error.contains("a finite number or \"median\""), "{error}");
+    }
+
+    #[test]
+    fn settings_survive_a_round_trip() {
+        for text in ["name = \"age\"\nthreshold = 60.5\n", "name = \"age\"\nthreshold = \"median\"\n"] {
+            let config: AttributeConfig = toml::from_str(text).unwrap();
+            assert_eq!(toml::to_string(&config).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! What can go wrong between a file and a batch; every message names the thing, its value and what was expected.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::split::Part;
+
+/// A row of a table, for error messages: the file and the row as a spreadsheet shows it (the header is row 1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The table.
+    pub file: PathBuf,
+    /// Row, counted from 1; in CSV and TSV files the header is row 1.
+    pub row: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, row {}", self.file.display(), self.row)
+    }
+}
+
+/// Why files could not become a cohort, a split, an image store or a batch.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// A file could not be opened or read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A file could not be written (disk full, folder not writable); nothing was left behind.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A table has an ending that names no known format.
+    #[error("{} is no table this program reads, expected a name ending in .csv, .tsv (either also .gz) or .parquet", path.display())]
+    UnknownTableFormat {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A table could not be parsed.
+    #[error("{} cannot be read as a table: {detail}", path.display())]
+    InvalidTable {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        detail: String,
+    },
+    /// A column that the run file names does not exist.
+    #[error("column \"{column}\" is not in {}{}", path.display(), nearest_hint(nearest.as_deref()))]
+    MissingColumn {
+        /// The column asked for.
+        column: String,
+        /// The table.
+        path: PathBuf,
+        /// The existing column whose name is nearest.
+        nearest: Option<String>,
+    },
+    /// A column name stands twice in a header.
+    #[error("column \"{column}\" appears more than once in {}, expected each name once", path.display())]
+    DuplicateColumn {
+        /// The name.
+        column: String,
+        /// The table.
+        path: PathBuf,
+    },
+    /// A cell does not hold what its column should hold.
+    #[error("{column} of sample \"{sample}\" is {value}, expected {expected} ({place})")]
+    InvalidCell {
+        /// Name of the column in the table.
+        column: String,
+        /// Identity of the sample.
+        sample: String,
+        /// The value found, as it stands in the table.
+        value: String,
+        /// What is allowed.
+        expected: &'static str,
+        /// Where it stands.
+        place: Place,
+    },
+    /// Two rows carry the same sample identity.
+    #[error("sample \"{sample}\" appears twice, expected each sample once ({place}; first in row {first_row})")]
+    DuplicateSample {
+        /// Identity of the sample.
+        sample: String,
+        /// The second appearance.
+        place: Place,
+        /// Row of the first appearance.
+        first_row: usize,
+    },
+    /// Nothing is left to work with.
+    #[error("no sample is left {stage} ({n_read} read from {}, {n_excluded} excluded: {reasons})", source_file.display())]
+    NoSamples {
+        /// After which step, for example `after labelling`.
+        stage: &'static str,
+        /// Rows read.
+        n_read: usize,
+        /// Rows excluded.
+        n_excluded: usize,
+        /// The reasons with their counts.
+        reasons: String,
+        /// Where the rows came from.
+        source_file: PathBuf,
+    },
+    /// Rows kept and rows excluded do not add up to rows read.
+    #[error("{n_read} rows were read but {n_kept} kept and {n_excluded} excluded, expected kept + excluded = read")]
+    RowsUnaccounted {
+        /// Rows read.
+        n_read: usize,
+        /// Rows kept.
+        n_kept: usize,
+        /// Rows excluded.
+        n_excluded: usize,
+    },
+    /// An attribute that the run file names is no column of the data.
+    #[error("attribute \"{attribute}\" is not among the columns of {data}{}", nearest_hint(nearest.as_deref()))]
+    UnknownAttribute {
+        /// The attribute asked for.
+        attribute: String,
+        /// The data set or file.
+        data: String,
+        /// The existing column whose name is nearest.
+        nearest: Option<String>,
+    },
+    /// The settings of an attribute contradict each other or the training data.
+    #[error("attribute \"{attribute}\": {problem}")]
+    InvalidAttribute {
+        /// The attribute.
+        attribute: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// A setting is outside its range.
+    #[error("{key} is {value}, expected {expected}")]
+    InvalidSetting {
+        /// Key of the run file.
+        key: &'static str,
+        /// The value found.
+        value: String,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// A part of the split holds no subject.
+    #[error(
+        "empty {part} part: {n_subjects} subjects are too few for the fractions of the split, expected at least one subject in each part"
+    )]
+    EmptyPart {
+        /// The part.
+        part: Part,
+        /// Subjects in the cohort.
+        n_subjects: usize,
+    },
+    /// A split file puts one subject into two parts.
+    #[error("subject \"{subject}\" is in the {second} part and in the {first} part, expected one part ({place})")]
+    SubjectInTwoParts {
+        /// The subject.
+        subject: String,
+        /// Part of its first row.
+        first: Part,
+        /// Part of this row.
+        second: Part,
+        /// The second appearance.
+        place: Place,
+    },
+    /// A subject of the cohort is missing from a split file.
+    #[error("subject \"{subject}\" of the cohort is not in {}, expected every subject with its part", path.display())]
+    SubjectWithoutPart {
+        /// The subject.
+        subject: String,
+        /// The split file.
+        path: PathBuf,
+    },
+    /// A value of `predictions` is missing or not a probability.
+    #[error("survival of sample \"{sample}\" at time {time} is {value}, expected a probability in [0, 1]{}", place_hint(place.as_ref()))]
+    InvalidSurvival {
+        /// The sample.
+        sample: String,
+        /// The time (name of the column).
+        time: String,
+        /// The value found.
+        value: String,
+        /// Where it stands, if it came from a file.
+        place: Option<Place>,
+    },
+    /// A column of `predictions` is not named by a time, or the times do not ascend.
+    #[error("column \"{column}\" of {}: {problem}, expected sample_id and then one column per time, named by ascending times >= 0", path.display())]
+    InvalidGrid {
+        /// The column.
+        column: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The shape of an array does not fit the identities beside it.
+    #[error("{what} has {found} entries, expected {expected}")]
+    ShapeMismatch {
+        /// What was counted.
+        what: &'static str,
+        /// Number found.
+        found: usize,
+        /// Number expected.
+        expected: usize,
+    },
+    /// A sample of the cohort has no prediction, or a prediction has no sample.
+    #[error("sample \"{sample}\" {problem}")]
+    UnmatchedSample {
+        /// The sample.
+        sample: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A file that this crate wrote is damaged or of another version.
+    #[error("{} is damaged: {detail}; delete it to have it written again", path.display())]
+    DamagedFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The image store has no pixels for a sample.
+    #[error("sample \"{sample}\" has no decoded image in {}", store.display())]
+    ImageNotStored {
+        /// The sample.
+        sample: String,
+        /// The store.
+        store: PathBuf,
+    },
+    /// A cohort could not be simulated.
+    #[error(transparent)]
+    Simulation(#[from] crate::simulated::SimulationError),
+    /// Outcomes or groups that the metrics crate does not accept.
+    #[error(transparent)]
+    Metric(#[from] fairtte_metrics::MetricError),
+}
+
+impl DataError {
+    pub(crate) fn read(path: &Path, source: io::Error) -> Self {
+        Self::Read { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
+        Self::Write { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn invalid_table(path: &Path, detail: impl fmt::Display) -> Self {
+        Self::InvalidTable { path: path.to_owned(), detail: detail.to_string() }
+    }
+
+    pub(crate) fn damaged(path: &Path, detail: impl fmt::Display) -> Self {
+        Self::DamagedFile { path: path.to_owned(), detail: detail.to_string() }
+    }
+}
+
+fn nearest_hint(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(", nearest is \"{name}\"")).unwrap_or_default()
+}
+
+fn place_hint(place: Option<&Place>) -> String {
+    place.map(|place| format!(" ({place})")).unwrap_or_default()
+}
+
+/// The candidate whose spelling is nearest to `name`, if there is any.
+///
+/// Jaro-Winkler similarity without regard to case; ties go to the first candidate.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let wanted = name.to_lowercase();
+    let mut best: Option<(f64, &str)> = None;
+    for candidate in candidates {
+        let similarity = strsim::jaro_winkler(&wanted, &candidate.to_lowercase());
+        if best.is_none_or(|(highest, _)| similarity > highest) {
+            best = Some((similarity, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate.to_owned())
+}

@@ -1,0 +1,265 @@
+//! Rows that did not become samples: which, why, and how many. Rows read = rows kept + rows excluded, always.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use fairtte_metrics::SampleId;
+use serde::{Deserialize, Serialize};
+
+use crate::DataError;
+use crate::table::{ColumnValues, write_csv};
+
+/// Why a row was left out; the order is the order of the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// The cell of the sample identity is empty.
+    MissingSample,
+    /// The cell of the subject is empty.
+    MissingSubject,
+    /// The cell of the image path is empty.
+    MissingImage,
+    /// The cell of the time is empty.
+    MissingTime,
+    /// The cell of the event is empty.
+    MissingEvent,
+    /// There is no file at the image path.
+    ImageMissing,
+    /// The image file has no bytes.
+    ImageEmpty,
+    /// The file exists but cannot be opened or read.
+    ImageUnopened,
+    /// The file is truncated, damaged or not an image.
+    ImageUnreadable,
+    /// An image of a kind this program does not take (colour or complex voxels, header without voxels, ..).
+    ImageUnsupported,
+    /// A picture where volumes are expected, a volume where pictures are expected, a 4D series, a single slice.
+    ImageWrongDimensions,
+    /// The image holds values that are not finite numbers.
+    ImageNonFinite,
+}
+
+impl Reason {
+    /// The code in `exclusions.csv` and in reports.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::MissingSample => "missing_sample",
+            Self::MissingSubject => "missing_subject",
+            Self::MissingImage => "missing_image",
+            Self::MissingTime => "missing_time",
+            Self::MissingEvent => "missing_event",
+            Self::ImageMissing => "image_missing",
+            Self::ImageEmpty => "image_empty",
+            Self::ImageUnopened => "image_unopened",
+            Self::ImageUnreadable => "image_unreadable",
+            Self::ImageUnsupported => "image_unsupported",
+            Self::ImageWrongDimensions => "image_wrong_dimensions",
+            Self::ImageNonFinite => "image_non_finite",
+        }
+    }
+
+    fn step(self) -> Step {
+        if self < Self::MissingTime {
+            Step::Identity
+        } else if self < Self::ImageMissing {
+            Step::Label
+        } else {
+            Step::Image
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// The steps at which rows are left out, in their order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Identity,
+    Label,
+    Image,
+}
+
+impl Step {
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::Identity, "with sample, subject and image path"),
+        (Self::Label, "with time and event"),
+        (Self::Image, "with a readable image"),
+    ];
+}
+
+/// One row that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exclusion {
+    /// Identity of the sample, or `row 17` if it has none.
+    pub sample_id: SampleId,
+    /// Why.
+    pub reason: Reason,
+    /// One sentence with the place (file and row) or what the decoder said.
+    pub source: String,
+}
+
+/// All rows left out of a cohort, and how many rows were read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exclusions {
+    n_read: usize,
+    list: Vec<Exclusion>,
+}
+
+/// One box of the exclusion flow: what remains after a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowStep {
+    /// What the kept rows have, for example `with time and event`.
+    pub label: String,
+    /// Rows that remain after this step.
+    pub n_kept: usize,
+    /// Rows left out at this step.
+    pub n_excluded: usize,
+    /// Reason codes of this step with their counts, none of them 0.
+    pub reasons: Vec<(&'static str, usize)>,
+}
+
+impl Exclusions {
+    /// Nothing excluded yet of `n_read` rows.
+    pub fn new(n_read: usize) -> Self {
+        Self { n_read, list: Vec::new() }
+    }
+
+    /// Adds one row.
+    pub fn push(&mut self, exclusion: Exclusion) {
+        self.list.push(exclusion);
+    }
+
+    /// Adds the rows of a later step.
+    pub fn extend(&mut self, exclusions: impl IntoIterator<Item = Exclusion>) {
+        self.list.extend(exclusions);
+    }
+
+    /// Rows read.
+    pub fn n_read(&self) -> usize {
+        self.n_read
+    }
+
+    /// Rows excluded.
+    pub fn n(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The rows, in the order in which they were excluded.
+    pub fn list(&self) -> &[Exclusion] {
+        &self.list
+    }
+
+    /// Number of rows per reason, in the order of the steps; reasons without a row are absent.
+    pub fn counts(&self) -> Vec<(Reason, usize)> {
+        let mut counts = BTreeMap::new();
+        for exclusion in &self.list {
+            *counts.entry(exclusion.reason).or_insert(0) += 1;
+        }
+        counts.into_iter().collect()
+    }
+
+    /// The reasons with their counts as text, for example `missing_time 2, image_empty 1`; `none` if there are none.
+    pub fn summary(&self) -> String {
+        let counts: Vec<String> = self.counts().iter().map(|(reason, n)| format!("{reason} {n}")).collect();
+        if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
+    }
+
+    /// Checks that `n_kept` rows kept and the rows excluded make up the rows read.
+    ///
+    /// # Errors
+    /// [`DataError::RowsUnaccounted`] if they do not.
+    pub fn check(&self, n_kept: usize) -> Result<(), DataError> {
+        if n_kept + self.n() == self.n_read {
+            return Ok(());
+        }
+        Err(DataError::RowsUnaccounted { n_read: self.n_read, n_kept, n_excluded: self.n() })
+    }
+
+    /// The flow from rows read to rows kept: `rows read` and then one entry per step, also where nothing was lost.
+    pub fn flow(&self) -> Vec<FlowStep> {
+        let mut n_kept = self.n_read;
+        let start = FlowStep { label: "rows read".to_owned(), n_kept, n_excluded: 0, reasons: Vec::new() };
+        let mut flow = vec![start];
+        for (step, label) in Step::ALL {
+            let here = self.counts().into_iter().filter(|(reason, _)| reason.step() == step);
+            let reasons: Vec<_> = here.map(|(reason, n)| (reason.code(), n)).collect();
+            let n_excluded = reasons.iter().map(|(_, n)| n).sum();
+            n_kept -= n_excluded;
+            flow.push(FlowStep { label: label.to_owned(), n_kept, n_excluded, reasons });
+        }
+        flow
+    }
+
+    /// Writes `sample_id,reason,source`, one line per row, atomically.
+    ///
+    /// # Errors
+    /// [`DataError::Write`] naming `path`.
+    pub fn write_csv(&self, path: &Path) -> Result<(), DataError> {
+        let columns = vec![
+            ("sample_id".to_owned(), ColumnValues::text(self.list.iter().map(|e| &e.sample_id))),
+            ("reason".to_owned(), ColumnValues::text(self.list.iter().map(|e| e.reason))),
+            ("source".to_owned(), ColumnValues::text(self.list.iter().map(|e| &e.source))),
+        ];
+        write_csv(path, columns)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    fn exclusion(sample: &str, reason: Reason) -> Exclusion {
+        Exclusion { sample_id: sample.into(), reason, source: format!("why, \"{sample}\"") }
+    }
+
+    fn three_of_ten() -> Exclusions {
+        let mut exclusions = Exclusions::new(10);
+        exclusions.extend([
+            exclusion("c", Reason::ImageEmpty),
+            exclusion("a", Reason::MissingTime),
+            exclusion("b", Reason::MissingTime),
+        ]);
+        exclusions
+    }
+
+    #[test]
+    fn the_flow_counts_every_row_once_in_the_order_of_the_steps() {
+        let flow = three_of_ten().flow();
+        let kept: Vec<_> = flow.iter().map(|step| (step.n_kept, step.n_excluded)).collect();
+        assert_eq!(kept, [(10, 0), (10, 0), (8, 2), (7, 1)]);
+        assert_eq!(flow[2].reasons, [("missing_time", 2)]);
+        assert_eq!(three_of_ten().summary(), "missing_time 2, image_empty 1");
+    }
+
+    #[test]
+    fn a_row_that_vanished_is_an_error() {
+        three_of_ten().check(7).unwrap();
+        let message = three_of_ten().check(6).unwrap_err().to_string();
+        assert_eq!(message, "10 rows were read but 6 kept and 3 excluded, expected kept + excluded = read");
+    }
+
+    #[test]
+    fn the_list_is_written_with_quotes_where_needed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("exclusions.csv");
+        three_of_ten().write_csv(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().next(), Some("sample_id,reason,source"));
+        assert_eq!(text.lines().nth(1), Some("c,image_empty,\"why, \"\"c\"\"\""));
+    }
+
+    #[test]
+    fn codes_in_json_are_the_codes_in_the_table() {
+        for reason in [Reason::MissingSample, Reason::ImageWrongDimensions, Reason::ImageNonFinite] {
+            assert_eq!(serde_json::to_string(&reason).unwrap(), format!("\"{}\"", reason.code()));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! From image files to pixels: decoding, resizing, and one memory-mapped array per cohort.
+
+mod decode;
+mod jpeg;
+mod mmap;
+mod orientation;
+mod prepare;
+mod resize;
+mod store;
+mod store_file;
+mod volume;
+
+use serde::{Deserialize, Serialize};
+
+pub use decode::{Picture, decode_picture};
+pub use prepare::{Pixels, Undecodable, prepare_image};
+pub use resize::{resize_picture, resize_volume};
+pub use store::{ImageStore, StoredPixels};
+pub use volume::{Volume, decode_volume};
+
+use crate::DataError;
+
+/// Size and channels that every image of a cohort is brought to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ImageConfig {
+    /// `[height, width]` of pictures or `[depth, height, width]` of volumes, in pixels, each in 1..=4096;
+    /// `[64, 64]` if not given.
+    pub size: Vec<usize>,
+    /// 1: colour is averaged to gray; 3: gray is repeated, colour is kept. 1 if not given.
+    pub channels: usize,
+}
+
+impl Default for ImageConfig {
+    fn default() -> Self {
+        Self { size: vec![64, 64], channels: 1 }
+    }
+}
+
+impl ImageConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`] naming the key.
+    pub fn check(&self) -> Result<(), DataError> {
+        if !matches!(self.size.len(), 2 | 3) || self.size.iter().any(|extent| !(1..=4096).contains(extent)) {
+            return Err(DataError::InvalidSetting {
+                key: "image.size",
+                value: format!("{:?}", self.size),
+                expected: "[height, width] or [depth, height, width], each from 1 to 4096",
+            });
+        }
+        if !matches!(self.channels, 1 | 3) {
+            return Err(DataError::InvalidSetting {
+                key: "image.channels",
+                value: self.channels.to_string(),
+                expected: "1 or 3",
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the images are volumes.
+    pub fn is_volume(&self) -> bool {
+        self.size.len() == 3
+    }
+
+    /// Pixels of one channel of one image.
+    pub fn n_pixels(&self) -> usize {
+        self.size.iter().product()
+    }
+}

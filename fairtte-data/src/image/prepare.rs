@@ -1,0 +1,118 @@
+//! One image file to the pixels a model sees: decode, scale to \[0, 1\], resize, bring to the wanted channels.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use super::{ImageConfig, decode_picture, decode_volume, resize_picture, resize_volume};
+use crate::Reason;
+
+/// Why a file gave no image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecodable {
+    /// The reason code.
+    pub reason: Reason,
+    /// One sentence.
+    pub detail: String,
+}
+
+impl Undecodable {
+    pub(super) fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: detail.into() }
+    }
+}
+
+/// Pixels of one image, quantised for the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pixels {
+    /// A picture, `[channels, height, width]`; intensity = value / 255.
+    Picture(Vec<u8>),
+    /// A volume, `[depth, height, width]` (one channel, whatever the configured number: volumes are gray);
+    /// intensity = value / 65535, an error of at most 1/131070 of the volume's range.
+    Volume(Vec<u16>),
+}
+
+/// Reads, decodes and resizes the image at `path`.
+///
+/// # Errors
+/// Every failure has a reason code; a damaged file is never a panic.
+pub fn prepare_image(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
+    // Third-party decoders work on arbitrary bytes here. A panic in one of them would end a run of hours over one
+    // damaged file, so it becomes an exclusion like every other failure.
+    catch_unwind(AssertUnwindSafe(|| prepare(path, config)))
+        .unwrap_or_else(|_| Err(Undecodable::new(Reason::ImageUnreadable, "the decoder stopped on an internal error")))
+}
+
+fn prepare(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
+    let unopened = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Undecodable::new(Reason::ImageMissing, "there is no such file"),
+        _ => Undecodable::new(Reason::ImageUnopened, error.to_string()),
+    };
+    let mut file = File::open(path).map_err(unopened)?;
+    if config.is_volume() {
+        let volume = decode_volume(file)?;
+        let resized = resize_volume(&volume, [config.size[0], config.size[1], config.size[2]]);
+        return Ok(Pixels::Volume(resized.iter().map(|intensity| quantise(*intensity)).collect()));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(unopened)?;
+    let picture = resize_picture(&decode_picture(&bytes)?, config.size[0], config.size[1]);
+    Ok(Pixels::Picture(planes(&picture.pixels, picture.channels, config.channels)))
+}
+
+/// An intensity in \[0, 1\] as a 16-bit number.
+fn quantise(intensity: f32) -> u16 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=65535")]
+    let quantised = (intensity * 65_535.0).round().clamp(0.0, 65_535.0) as u16;
+    quantised
+}
+
+/// `[pixels, from]` to `[to, pixels]`: colour is averaged to gray, gray is repeated.
+fn planes(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
+    match (from, to) {
+        (3, 1) => pixels.chunks_exact(3).map(mean_of_three).collect(),
+        (3, _) => (0..3).flat_map(|channel| pixels.iter().skip(channel).step_by(3).copied()).collect(),
+        _ => pixels.repeat(to),
+    }
+}
+
+fn mean_of_three(pixel: &[u8]) -> u8 {
+    let sum: u16 = pixel.iter().copied().map(u16::from).sum();
+    u8::try_from((sum + 1) / 3).expect("a mean of bytes is a byte")
+}
+
+/// What kind of image the first bytes announce, for sentences like "the file is a PNG picture".
+pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
+    let starts = |signature: &[u8]| bytes.starts_with(signature);
+    let nifti = |header: [u8; 4]| starts(&header) && bytes.get(344..347).is_some_and(|magic| magic == b"n+1");
+    match bytes {
+        _ if starts(b"\x89PNG\r\n\x1a\n") => Some("a PNG picture"),
+        _ if starts(b"\xff\xd8\xff") => Some("a JPEG picture"),
+        _ if starts(b"\x1f\x8b") => Some("a gzipped file, probably a NIfTI volume"),
+        _ if nifti(348_i32.to_le_bytes()) || nifti(348_i32.to_be_bytes()) => Some("a NIfTI volume"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_is_averaged_or_kept_and_gray_is_repeated() {
+        let colour = [10, 20, 33, 255, 255, 255];
+        assert_eq!(planes(&colour, 3, 1), [21, 255]);
+        assert_eq!(planes(&colour, 3, 3), [10, 255, 20, 255, 33, 255]);
+        assert_eq!(planes(&[7, 8], 1, 3), [7, 8, 7, 8, 7, 8]);
+        assert_eq!(planes(&[7, 8], 1, 1), [7, 8]);
+    }
+
+    #[test]
+    fn quantised_intensities_are_off_by_half_a_step_at_most() {
+        for intensity in [0.0_f32, 1.0, 0.123_456, 0.999_99] {
+            let back = f32::from(quantise(intensity)) / 65_535.0;
+            assert!((back - intensity).abs() <= 0.51 / 65_535.0, "{intensity} became {back}");
+        }
+    }
+}

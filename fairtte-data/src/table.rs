@@ -1,0 +1,233 @@
+//! Tables read as text by column name, so that a cell that cannot be parsed can be named by column, row and value.
+//!
+//! CSV and TSV (plain or gzipped) and Parquet, chosen by the ending of the name. Cells are trimmed; an empty cell is
+//! missing. Numbers in Parquet columns become their shortest decimal that reads back as the same number.
+
+use std::fs::File;
+use std::io::{Cursor, Read as _};
+use std::path::{Path, PathBuf};
+
+use polars::prelude::{
+    Column, CsvParseOptions, CsvReadOptions, DataFrame, DataType, IntoColumn as _, KeyValueMetadata, NamedFrom as _,
+    ParquetCompression, ParquetReader, ParquetWriter, SerReader as _, SerWriter as _, Series,
+};
+
+use crate::error::{Place, nearest};
+use crate::{DataError, write_atomically};
+
+/// A table in memory: named columns of equal length.
+#[derive(Clone, Debug)]
+pub struct Table {
+    path: PathBuf,
+    frame: DataFrame,
+    first_row: usize,
+    metadata: Vec<(String, String)>,
+}
+
+/// A column to be written: its name and its values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnValues {
+    /// Text; `None` becomes an empty cell.
+    Text(Vec<Option<String>>),
+    /// Numbers.
+    Number(Vec<f64>),
+    /// Whole numbers.
+    Integer(Vec<i64>),
+}
+
+impl ColumnValues {
+    /// Text without missing cells.
+    pub fn text<T: ToString>(values: impl IntoIterator<Item = T>) -> Self {
+        Self::Text(values.into_iter().map(|value| Some(value.to_string())).collect())
+    }
+
+    fn into_column(self, name: &str) -> Column {
+        let series = match self {
+            Self::Text(values) => Series::new(name.into(), values),
+            Self::Number(values) => Series::new(name.into(), values),
+            Self::Integer(values) => Series::new(name.into(), values),
+        };
+        series.into_column()
+    }
+}
+
+impl Table {
+    /// Reads the table at `path`.
+    ///
+    /// # Errors
+    /// [`DataError::Read`] if the file cannot be read, [`DataError::UnknownTableFormat`] for another ending,
+    /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has more cells than the header),
+    /// [`DataError::DuplicateColumn`] if a name stands twice in the header.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let stem = name.strip_suffix(".gz").unwrap_or(&name);
+        let gzipped = stem.len() < name.len();
+        match stem.rsplit_once('.').map(|(_, ending)| ending) {
+            Some("csv") => Self::read_separated(path, b',', gzipped),
+            Some("tsv") => Self::read_separated(path, b'\t', gzipped),
+            Some("parquet") if !gzipped => Self::read_parquet(path),
+            _ => Err(DataError::UnknownTableFormat { path: path.to_owned() }),
+        }
+    }
+
+    fn read_separated(path: &Path, separator: u8, gzipped: bool) -> Result<Self, DataError> {
+        let read_error = |source| DataError::read(path, source);
+        let mut bytes = std::fs::read(path).map_err(read_error)?;
+        if gzipped {
+            let mut plain = Vec::new();
+            flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).map_err(read_error)?;
+            bytes = plain;
+        }
+        let frame = CsvReadOptions::default()
+            // No inference: every cell stays the text it is, so "007" remains a name.
+            .with_infer_schema_length(Some(0))
+            .with_parse_options(CsvParseOptions::default().with_separator(separator))
+            .into_reader_with_file_handle(Cursor::new(bytes))
+            .finish()
+            .map_err(|error| DataError::invalid_table(path, error))?;
+        let table = Self { path: path.to_owned(), frame, first_row: 2, metadata: Vec::new() };
+        table.refuse_repeated_names()?;
+        Ok(table)
+    }
+
+    fn read_parquet(path: &Path) -> Result<Self, DataError> {
+        let file = File::open(path).map_err(|source| DataError::read(path, source))?;
+        let invalid = |error| DataError::invalid_table(path, error);
+        let mut reader = ParquetReader::new(file);
+        let entries = reader.get_metadata().map_err(invalid)?.key_value_metadata().clone().unwrap_or_default();
+        let metadata = entries.into_iter().filter_map(|entry| Some((entry.key, entry.value?))).collect();
+        let frame = reader.finish().map_err(invalid)?;
+        Ok(Self { path: path.to_owned(), frame, first_row: 1, metadata })
+    }
+
+    /// The reader renames the second `time` to `time_duplicated_0`; which of the two is meant only the user can say.
+    fn refuse_repeated_names(&self) -> Result<(), DataError> {
+        for name in self.names() {
+            if let Some(column) = name.strip_suffix("_duplicated_0")
+                && self.has(column)
+            {
+                return Err(DataError::DuplicateColumn { column: column.to_owned(), path: self.path.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The file the table came from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Names of the columns, in the order of the file.
+    pub fn names(&self) -> Vec<&str> {
+        self.frame.columns().iter().map(|column| column.name().as_str()).collect()
+    }
+
+    /// Number of rows, without the header.
+    pub fn n_rows(&self) -> usize {
+        self.frame.height()
+    }
+
+    /// Whether a column of this name exists.
+    pub fn has(&self, name: &str) -> bool {
+        self.names().contains(&name)
+    }
+
+    /// Where row `index` (from 0) stands in the file.
+    pub fn place(&self, index: usize) -> Place {
+        Place { file: self.path.clone(), row: self.row(index) }
+    }
+
+    /// Row `index` (from 0) as a spreadsheet counts it: from 1, and the header of a CSV file is row 1.
+    pub fn row(&self, index: usize) -> usize {
+        index + self.first_row
+    }
+
+    /// The text that the writer of a Parquet file left under `key`.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        self.metadata.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The cells of column `name`, trimmed; an empty cell is `None`.
+    ///
+    /// # Errors
+    /// [`DataError::MissingColumn`] with the nearest existing name.
+    pub fn text(&self, name: &str) -> Result<Vec<Option<String>>, DataError> {
+        let column = self.column(name)?;
+        let as_text = column.cast(&DataType::String).map_err(|error| DataError::invalid_table(&self.path, error))?;
+        let cells = as_text.str().map_err(|error| DataError::invalid_table(&self.path, error))?;
+        let trimmed = cells.iter().map(|cell| {
+            let cell = cell?.trim();
+            (!cell.is_empty()).then(|| cell.to_owned())
+        });
+        Ok(trimmed.collect())
+    }
+
+    /// The cells of column `name` as numbers; `Err` holds the text of a cell that is no number (empty if missing).
+    ///
+    /// # Errors
+    /// [`DataError::MissingColumn`] with the nearest existing name.
+    pub fn numbers(&self, name: &str) -> Result<Vec<Result<f64, String>>, DataError> {
+        let column = self.column(name)?;
+        if column.dtype().is_primitive_numeric() {
+            let invalid = |error| DataError::invalid_table(&self.path, error);
+            let as_f64 = column.cast(&DataType::Float64).map_err(invalid)?;
+            let values = as_f64.f64().map_err(invalid)?;
+            return Ok(values.iter().map(|value| value.ok_or_else(String::new)).collect());
+        }
+        let parse = |cell: Option<String>| {
+            let cell = cell.unwrap_or_default();
+            cell.parse::<f64>().map_err(|_| cell)
+        };
+        Ok(self.text(name)?.into_iter().map(parse).collect())
+    }
+
+    fn column(&self, name: &str) -> Result<&Column, DataError> {
+        self.frame.column(name).map_err(|_| DataError::MissingColumn {
+            column: name.to_owned(),
+            path: self.path.clone(),
+            nearest: nearest(name, self.names()),
+        })
+    }
+}
+
+/// Writes `columns` as Parquet, atomically; `metadata` is kept in the footer of the file.
+///
+/// The same columns give the same bytes.
+///
+/// # Errors
+/// [`DataError::Write`] naming `path`.
+pub fn write_parquet(
+    path: &Path,
+    columns: Vec<(String, ColumnValues)>,
+    metadata: &[(&str, String)],
+) -> Result<(), DataError> {
+    let mut frame = to_frame(path, columns)?;
+    let entries: Vec<_> = metadata.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    write_atomically(path, |writer| {
+        ParquetWriter::new(writer)
+            .with_compression(ParquetCompression::Zstd(None))
+            .with_key_value_metadata((!entries.is_empty()).then(|| KeyValueMetadata::from_static(entries)))
+            .finish(&mut frame)
+            .map_err(std::io::Error::other)
+    })?;
+    Ok(())
+}
+
+/// Writes `columns` as CSV (or TSV, if the name of `path` ends so), atomically.
+///
+/// # Errors
+/// [`DataError::Write`] naming `path`.
+pub fn write_csv(path: &Path, columns: Vec<(String, ColumnValues)>) -> Result<(), DataError> {
+    let mut frame = to_frame(path, columns)?;
+    let separator = if path.extension().is_some_and(|ending| ending == "tsv") { b'\t' } else { b',' };
+    write_atomically(path, |writer| {
+        let writer = polars::prelude::CsvWriter::new(writer).with_separator(separator);
+        let mut writer = writer;
+        writer.finish(&mut frame).map_err(std::io::Error::other)
+    })
+}
+
+fn to_frame(path: &Path, columns: Vec<(String, ColumnValues)>) -> Result<DataFrame, DataError> {
+    let columns = columns.into_iter().map(|(name, values)| values.into_column(&name)).collect();
+    DataFrame::new_infer_height(columns).map_err(|error| DataError::write(path, std::io::Error::other(error)))
+}
