@@ -2,8 +2,8 @@
 //!
 //! Subjects are ordered by a keyed hash of their identity (BLAKE3, keyed by the `split` stream of the seed) and the
 //! order is cut into `floor(train n)`, `floor(validation n)` and the rest. A subject's place in the order depends on
-//! nothing but its identity and the seed: adding images never moves a subject, and adding a subject shifts each cut by
-//! at most one subject.
+//! nothing but its identity and the seed: adding images never moves a subject, and adding a subject moves at most three
+//! others (one over the first cut, two over the second).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;

@@ -1,0 +1,178 @@
+//! What an evaluation reads: the cohort and the predictions, saved and read again.
+
+use std::path::Path;
+
+use fairtte_data::{
+    AttributeConfig, FittedAttributes, match_predictions, read_cohort, read_predictions, write_cohort,
+    write_predictions,
+};
+use fairtte_metrics::SampleId;
+use ndarray::{Array2, array};
+use proptest::prelude::*;
+
+use crate::make::cohort_of_subjects;
+
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn a_cohort_with_its_groups_survives_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let subjects: Vec<String> = ["a", "b", "b", "c, d", "e"].map(str::to_owned).to_vec();
+    let mut cohort = cohort_of_subjects(&subjects);
+    cohort.samples[1].time = 0.1 + 0.2;
+    let config = AttributeConfig {
+        levels: Some(vec!["unseen".to_owned(), "M".to_owned(), "F".to_owned()]),
+        ..AttributeConfig::new("sex")
+    };
+    let fitted = FittedAttributes::fit(&[config], &cohort, &[0, 1, 2]).unwrap();
+    let path = folder.path().join("cohort.parquet");
+    write_cohort(&path, &cohort, fitted.all()).unwrap();
+    let (read, groups) = read_cohort(&path).unwrap();
+    assert_eq!(groups, fitted.all(), "levels keep their order, also the one without a sample");
+    assert_eq!((read.name.as_str(), read.time_unit.as_str()), ("made-up", "days"));
+    assert_eq!(read.attributes, cohort.attributes);
+    for (read, written) in read.samples.iter().zip(&cohort.samples) {
+        let mut written = written.clone();
+        written.source_row = read.source_row;
+        assert_eq!(*read, written);
+    }
+    let again = folder.path().join("again.parquet");
+    write_cohort(&again, &cohort, fitted.all()).unwrap();
+    assert_eq!(bytes(&path), bytes(&again), "the same cohort gives the same bytes");
+}
+
+#[test]
+fn a_cohort_in_csv_can_be_read_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let cohort = cohort_of_subjects(&["a".to_owned(), "b".to_owned(), "c".to_owned()]);
+    let fitted = FittedAttributes::fit(&[AttributeConfig::new("sex")], &cohort, &[0, 1, 2]).unwrap();
+    let path = folder.path().join("cohort.csv");
+    write_cohort(&path, &cohort, fitted.all()).unwrap();
+    let header = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned();
+    assert_eq!(header, "sample_id,subject_id,image,time,event,sex,sex_group");
+    let (read, groups) = read_cohort(&path).unwrap();
+    assert_eq!(groups, fitted.all());
+    assert_eq!(read.outcomes(&[0, 1, 2]).unwrap(), cohort.outcomes(&[0, 1, 2]).unwrap());
+}
+
+#[test]
+fn a_bad_cohort_file_names_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cohort.csv");
+    let message = |rows: &str| {
+        std::fs::write(&path, format!("sample_id,subject_id,image,time,event\n{rows}")).unwrap();
+        read_cohort(&path).unwrap_err().to_string()
+    };
+    let place = |row: usize| format!("({}, row {row})", path.display());
+    assert_eq!(
+        message("a,1,,-2,0\n"),
+        format!("time of sample \"a\" is -2, expected a finite number > 0 {}", place(2))
+    );
+    assert_eq!(
+        message("a,1,,2,3\n"),
+        format!("event of sample \"a\" is 3, expected 1 (observed) or 0 (censored) {}", place(2))
+    );
+    assert!(message("a,1,,2,1\na,1,,2,1\n").starts_with("sample \"a\" appears twice"));
+    assert!(message("a,,,2,1\n").starts_with("subject_id of sample \"a\" is empty"));
+    std::fs::write(&path, "sample_id,subject_id,image,tmie,event\n").unwrap();
+    assert!(read_cohort(&path).unwrap_err().to_string().contains("nearest is \"tmie\""));
+}
+
+fn ids(names: &[&str]) -> Vec<SampleId> {
+    names.iter().map(|name| SampleId::from(*name)).collect()
+}
+
+#[test]
+fn predictions_keep_every_bit_in_both_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = ids(&["b", "a, with comma", "c"]);
+    let grid = [0.0, 0.1 + 0.2, 1e-7, 13.0];
+    let mut grid = grid.to_vec();
+    grid.sort_by(f64::total_cmp);
+    let survival = array![[1.0, 0.9, 0.5, 0.0], [1.0, 1.0 / 3.0, 1e-300, 0.0], [1.0, 1.0, 1.0, 1.0]];
+    for name in ["p.parquet", "p.csv"] {
+        let path = folder.path().join(name);
+        write_predictions(&path, &samples, &grid, survival.view()).unwrap();
+        let (read_samples, read_grid, read_survival) = read_predictions(&path).unwrap();
+        assert_eq!(
+            (read_samples, read_grid, read_survival),
+            (samples.clone(), grid.clone(), survival.clone()),
+            "{name}"
+        );
+        let first = bytes(&path);
+        write_predictions(&path, &samples, &grid, survival.view()).unwrap();
+        assert_eq!(first, bytes(&path), "{name}: the same predictions give the same bytes");
+    }
+    let header = std::fs::read_to_string(folder.path().join("p.csv")).unwrap().lines().next().unwrap().to_owned();
+    assert_eq!(header, "sample_id,0,0.0000001,0.30000000000000004,13");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn any_curves_survive_the_file(values in prop::collection::vec(0.0_f64..=1.0, 12), step in 1e-6_f64..1e6) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("predictions.parquet");
+        let survival = Array2::from_shape_vec((3, 4), values).unwrap();
+        let grid: Vec<f64> = (0..4).map(|i| f64::from(i) * step).collect();
+        write_predictions(&path, &ids(&["x", "y", "z"]), &grid, survival.view()).unwrap();
+        prop_assert_eq!(read_predictions(&path).unwrap(), (ids(&["x", "y", "z"]), grid, survival));
+    }
+}
+
+#[test]
+fn predictions_of_an_outside_model_are_checked_cell_by_cell() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("outside.csv");
+    let message = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        read_predictions(&path).unwrap_err().to_string()
+    };
+    let shown = path.display();
+    assert!(message("id,0,1\na,1,1\n").starts_with("column \"sample_id\" is not in "));
+    assert!(message("sample_id\na\n").contains("no column of survival follows it"));
+    assert!(message("sample_id,0,later\na,1,1\n").starts_with("column \"later\" of "));
+    assert!(message("sample_id,1,0\na,1,1\n").starts_with("column \"0\" of "));
+    assert!(message("sample_id,-1,0\na,1,1\n").contains("no finite number >= 0"));
+    assert!(message("sample_id,NaN\na,1\n").contains("no finite number >= 0"));
+    let bad = |value: &str| {
+        let shown_value = if value.is_empty() { "empty" } else { value };
+        let expected = format!(
+            "survival of sample \"b\" at time 1.5 is {shown_value}, expected a probability in [0, 1] ({shown}, row 3)"
+        );
+        assert_eq!(message(&format!("sample_id,0,1.5\na,1,0.5\nb,1,{value}\n")), expected);
+    };
+    ["1.0001", "-0.5", "NaN", "half", ""].into_iter().for_each(bad);
+    let twice = message("sample_id,0\na,1\na,1\n");
+    assert_eq!(
+        twice,
+        format!("sample \"a\" appears twice, expected each sample once ({shown}, row 3; first in row 2)")
+    );
+    assert!(message("sample_id,0\n,1\n").starts_with("sample_id of sample \"row 2\" is empty"));
+}
+
+#[test]
+fn nothing_but_probabilities_is_ever_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.parquet");
+    let write = |names: &[&str], grid: &[f64], survival: Array2<f64>| {
+        write_predictions(&path, &ids(names), grid, survival.view()).unwrap_err().to_string()
+    };
+    assert!(write(&["a"], &[0.0], array![[f64::NAN]]).contains("survival of sample \"a\" at time 0 is NaN"));
+    assert!(write(&["a"], &[0.0], array![[1.5]]).contains("is 1.5"));
+    assert!(write(&["a", "a"], &[0.0], array![[1.0], [1.0]]).contains("predicted twice"));
+    assert!(write(&["a"], &[0.0, 0.0], array![[1.0, 1.0]]).contains("not above"));
+    assert!(write(&["a"], &[0.0, 1.0], array![[1.0]]).contains("expected 2"));
+    assert!(!path.exists());
+}
+
+#[test]
+fn predictions_are_matched_to_samples_by_name() {
+    let cohort = ids(&["a", "b"]);
+    assert_eq!(match_predictions(&cohort, &ids(&["b", "a"])).unwrap(), [1, 0]);
+    let message = |predicted: &[&str]| match_predictions(&cohort, &ids(predicted)).unwrap_err().to_string();
+    assert!(message(&["a"]).starts_with("sample \"b\" has no prediction"));
+    assert!(message(&["a", "b", "c"]).starts_with("sample \"c\" is predicted but"));
+}

@@ -1,0 +1,215 @@
+//! Batches: what is in them, in which order, and that nothing but seed and epoch decides it.
+
+use approx::assert_abs_diff_eq;
+use fairtte_data::{Cohort, HostBatch, ImageConfig, ImageStore, Intensity, IntensityConfig, Loader, Sampling};
+use fairtte_metrics::GroupId;
+use tempfile::TempDir;
+
+use crate::make;
+
+struct World {
+    _folder: TempDir,
+    cohort: Cohort,
+    store: ImageStore,
+}
+
+fn world(n: usize, channels: usize) -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..n).map(|i| format!("{i}.png")).collect();
+    for (i, name) in names.iter().enumerate() {
+        make::png(&folder.path().join(name), i as u8 * 9);
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let cohort = make::cohort(folder.path(), &names);
+    let config = ImageConfig { size: vec![6, 5], channels };
+    let (store, _) = ImageStore::open_or_build(&cohort, &config, folder.path(), &|_, _| {}).unwrap();
+    World { _folder: folder, cohort, store }
+}
+
+impl World {
+    fn loader(&self, intensity: &Intensity) -> Loader<'_> {
+        let levels = [None, Some(GroupId(0)), Some(GroupId(1))];
+        let groups = (0..self.cohort.n()).map(|row| levels[row % 3]).collect();
+        Loader::new(&self.store, &self.cohort, groups, intensity).unwrap()
+    }
+
+    fn plain(&self) -> Loader<'_> {
+        self.loader(&Intensity::none(self.store.n_channels()))
+    }
+}
+
+fn order(loader: &Loader<'_>, rows: &[usize], sampling: &Sampling, seed: u64, epoch: u64) -> Vec<usize> {
+    loader.batches(rows, 4, sampling, seed, epoch).unwrap().flat_map(|batch| batch.rows).collect()
+}
+
+#[test]
+fn every_field_of_a_batch_is_about_the_same_samples() {
+    let world = world(10, 3);
+    let rows = [9, 2, 4, 7, 0];
+    let batches: Vec<HostBatch> = world.plain().batches(&rows, 3, &Sampling::Sequential, 0, 0).unwrap().collect();
+    assert_eq!(batches.iter().map(|b| b.rows.clone()).collect::<Vec<_>>(), [vec![9, 2, 4], vec![7, 0]]);
+    for batch in &batches {
+        assert_eq!(batch.shape, [batch.rows.len(), 3, 6, 5]);
+        assert_eq!(batch.pixels.len(), batch.rows.len() * 90);
+        for (i, &row) in batch.rows.iter().enumerate() {
+            let sample = &world.cohort.samples[row];
+            assert_eq!(
+                (&batch.sample_ids[i], batch.time[i], batch.event[i]),
+                (&sample.sample_id, sample.time, sample.event)
+            );
+            assert_eq!(batch.groups[i], [None, Some(GroupId(0)), Some(GroupId(1))][row % 3]);
+            let fairtte_data::image::StoredPixels::Picture(stored) =
+                world.store.pixels(world.store.position(&sample.sample_id).unwrap())
+            else {
+                panic!("a film")
+            };
+            for (pixel, stored) in batch.pixels[i * 90..(i + 1) * 90].iter().zip(stored) {
+                assert_abs_diff_eq!(*pixel, f32::from(*stored) / 255.0, epsilon = 1e-7);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_epoch_depends_on_seed_and_epoch_only() {
+    let world = world(23, 1);
+    let loader = world.plain();
+    let rows = world.cohort.all_rows();
+    let weighted = Sampling::Weighted((0..23).map(|i| f64::from(i % 5)).collect());
+    for sampling in [Sampling::Shuffled, weighted] {
+        let first = order(&loader, &rows, &sampling, 7, 3);
+        // Other epochs in between change nothing: a resumed run sees the same batches.
+        order(&loader, &rows, &sampling, 7, 4);
+        assert_eq!(order(&world.plain(), &rows, &sampling, 7, 3), first);
+        assert_ne!(order(&loader, &rows, &sampling, 7, 4), first);
+        assert_ne!(order(&loader, &rows, &sampling, 8, 3), first);
+    }
+    let mut shuffled = order(&loader, &rows, &Sampling::Shuffled, 7, 3);
+    shuffled.sort_unstable();
+    assert_eq!(shuffled, rows, "every row once");
+    assert_eq!(order(&loader, &rows, &Sampling::Sequential, 1, 1), rows);
+}
+
+#[test]
+fn skipped_batches_change_nothing_about_the_later_ones() {
+    let world = world(11, 1);
+    let loader = world.plain();
+    let rows = world.cohort.all_rows();
+    let batches = || loader.batches(&rows, 4, &Sampling::Shuffled, 2, 5).unwrap();
+    assert_eq!(batches().len(), 3);
+    assert_eq!(batches().skip(1).collect::<Vec<_>>(), batches().collect::<Vec<_>>()[1..]);
+}
+
+#[test]
+fn a_lone_last_sample_joins_the_batch_before_it() {
+    let world = world(9, 1);
+    let sizes = |n: usize, batch_size| {
+        let rows: Vec<usize> = (0..n).collect();
+        let loader = world.plain();
+        let batches = loader.batches(&rows, batch_size, &Sampling::Sequential, 0, 0).unwrap();
+        batches.map(|batch| batch.rows.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(9, 4), [4, 5]);
+    assert_eq!(sizes(8, 4), [4, 4]);
+    assert_eq!(sizes(7, 4), [4, 3]);
+    assert_eq!(sizes(1, 4), [1]);
+    assert_eq!(sizes(3, 1), [1, 1, 1]);
+    assert_eq!(sizes(3, 2), [3]);
+    assert!(sizes(0, 4).is_empty());
+}
+
+#[test]
+fn weights_are_the_expected_shares() {
+    let world = world(4, 1);
+    let loader = world.plain();
+    let sampling = Sampling::Weighted(vec![1.0, 0.0, 3.0, 4.0]);
+    let mut counts = [0_usize; 4];
+    for epoch in 0..1000 {
+        for row in order(&loader, &[0, 1, 2, 3], &sampling, 5, epoch) {
+            counts[row] += 1;
+        }
+    }
+    assert_eq!(counts[1], 0, "a row of weight 0 is never drawn");
+    for (count, share) in counts.into_iter().zip([0.125, 0.0, 0.375, 0.5]) {
+        // 4000 draws: three standard deviations are at most 0.024.
+        assert_abs_diff_eq!(count as f64 / 4000.0, share, epsilon = 0.024);
+    }
+}
+
+#[test]
+fn impossible_requests_are_refused() {
+    let world = world(3, 1);
+    let loader = world.plain();
+    let rows = [0, 1, 2];
+    let message =
+        |batch_size, sampling: &Sampling| loader.batches(&rows, batch_size, sampling, 0, 0).unwrap_err().to_string();
+    assert_eq!(message(0, &Sampling::Shuffled), "batch-size is 0, expected a whole number >= 1");
+    assert!(message(2, &Sampling::Weighted(vec![1.0])).contains("has 1 entries, expected 3"));
+    assert!(message(2, &Sampling::Weighted(vec![1.0, -1.0, 1.0])).contains("weights is -1"));
+    assert!(message(2, &Sampling::Weighted(vec![1.0, f64::NAN, 1.0])).contains("weights is NaN"));
+    assert!(message(2, &Sampling::Weighted(vec![0.0; 3])).contains("sum > 0"));
+    let short = Loader::new(&world.store, &world.cohort, vec![None], &Intensity::none(1)).unwrap_err().to_string();
+    assert_eq!(short, "list of groups has 1 entries, expected 3");
+    let mut stranger = world.cohort.clone();
+    stranger.samples[1].sample_id = "unknown".into();
+    let message = Loader::new(&world.store, &stranger, vec![None; 3], &Intensity::none(1)).unwrap_err().to_string();
+    assert!(message.starts_with("sample \"unknown\" has no decoded image"), "{message}");
+}
+
+#[test]
+fn intensities_have_mean_0_and_deviation_1_over_the_training_images() {
+    let world = world(12, 3);
+    let train = [0, 3, 4, 5, 9];
+    let intensity = IntensityConfig::Standardise.fit(&world.store, &world.cohort, &train).unwrap();
+    let loader = world.loader(&intensity);
+    let pixels: Vec<f64> = loader
+        .batches(&train, 2, &Sampling::Sequential, 0, 0)
+        .unwrap()
+        .flat_map(|batch| batch.pixels)
+        .map(f64::from)
+        .collect();
+    let n = pixels.len() as f64;
+    let mean = pixels.iter().sum::<f64>() / n;
+    let variance = pixels.iter().map(|pixel| (pixel - mean).powi(2)).sum::<f64>() / n;
+    assert_abs_diff_eq!(mean, 0.0, epsilon = 1e-6);
+    assert_abs_diff_eq!(variance, 1.0, epsilon = 1e-5);
+    let other = Intensity::fit(&world.store, &world.cohort, &[0, 3]).unwrap();
+    assert_ne!(intensity, other, "only the rows given are seen");
+    let none = IntensityConfig::None.fit(&world.store, &world.cohort, &train).unwrap();
+    assert_eq!(none, Intensity::none(3));
+}
+
+#[test]
+fn a_constant_channel_does_not_divide_by_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.png", "b.png"] {
+        image::GrayImage::from_pixel(8, 8, image::Luma([77])).save(folder.path().join(name)).unwrap();
+    }
+    let cohort = make::cohort(folder.path(), &["a.png", "b.png"]);
+    let config = ImageConfig { size: vec![4, 4], channels: 1 };
+    let (store, _) = ImageStore::open_or_build(&cohort, &config, folder.path(), &|_, _| {}).unwrap();
+    let intensity = Intensity::fit(&store, &cohort, &[0, 1]).unwrap();
+    assert_eq!(intensity.standard_deviation, [1.0]);
+    let loader = Loader::new(&store, &cohort, vec![None; 2], &intensity).unwrap();
+    let batch = loader.batches(&[0, 1], 2, &Sampling::Sequential, 0, 0).unwrap().next().unwrap();
+    assert!(batch.pixels.iter().all(|pixel| pixel.abs() < 1e-6), "{:?}", batch.pixels);
+}
+
+#[test]
+fn volumes_are_scaled_and_repeated_for_every_channel() {
+    let folder = tempfile::tempdir().unwrap();
+    make::nifti(&folder.path().join("a.nii"), [3, 5, 6, 7, 1, 1, 1, 1]);
+    let cohort = make::cohort(folder.path(), &["a.nii"]);
+    let config = ImageConfig { size: vec![7, 6, 5], channels: 3 };
+    let (store, _) = ImageStore::open_or_build(&cohort, &config, folder.path(), &|_, _| {}).unwrap();
+    let intensity = Intensity { mean: vec![0.5, 0.0, 0.25], standard_deviation: vec![0.5, 1.0, 2.0] };
+    let loader = Loader::new(&store, &cohort, vec![None], &intensity).unwrap();
+    let batch = loader.batches(&[0], 1, &Sampling::Sequential, 0, 0).unwrap().next().unwrap();
+    assert_eq!(batch.shape, [1, 3, 7, 6, 5]);
+    for (channel, (mean, deviation)) in [(0.5, 0.5), (0.0, 1.0), (0.25, 2.0)].into_iter().enumerate() {
+        for voxel in 0..210 {
+            let expected = (voxel as f32 / 209.0 - mean) / deviation;
+            assert_abs_diff_eq!(batch.pixels[channel * 210 + voxel], expected, epsilon = 4e-5);
+        }
+    }
+}

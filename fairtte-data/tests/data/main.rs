@@ -1,0 +1,12 @@
+//! Tests over the public interface, one binary so that the table library is linked once.
+
+#![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+
+mod files;
+mod images;
+mod loader;
+mod make;
+mod shared_data;
+mod split;
+mod store;
+mod tables;
