@@ -1,0 +1,99 @@
+//! What a reader sees of an evaluation: a plain table for the terminal and a self-contained HTML page.
+//!
+//! Both are made from the same [`EvaluationReport`], so they cannot disagree. The page needs no network and no script:
+//! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
+
+mod format;
+mod page;
+mod plots;
+mod rows;
+mod table;
+#[cfg(test)]
+mod test_reports;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use fairtte_metrics::EvaluationReport;
+
+/// Everything that the HTML page shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// Heading, for example the name of the run.
+    pub title: &'a str,
+    /// One line below the heading; may be empty.
+    pub subtitle: &'a str,
+    /// Name and value of what fixes the run: data set, backbone, head, strategy, device, seed, versions, ..
+    pub facts: &'a [(String, String)],
+    /// The numbers.
+    pub evaluation: &'a EvaluationReport,
+    /// Unit of all times, for example `years`; may be empty if it is unknown.
+    pub time_unit: &'a str,
+    /// Training history in order of epochs; empty for predictions of an outside model.
+    pub epochs: &'a [EpochPoint],
+    /// What the best epoch was chosen by, for example `validation NLL`.
+    pub monitor: &'a str,
+    /// From the rows read to the samples evaluated, one step after another; may be empty.
+    pub flow: &'a [FlowRow],
+    /// Remarks for the reader, one paragraph each.
+    pub notes: &'a [String],
+}
+
+/// What training reported after one epoch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EpochPoint {
+    /// Number of the epoch.
+    pub epoch: usize,
+    /// Mean training loss of the strategy.
+    pub train_loss: f64,
+    /// Negative log-likelihood on the validation part.
+    pub validation_nll: f64,
+    /// C^td on the validation part, where it exists.
+    pub validation_c_td: Option<f64>,
+    /// Whether the final model is that of this epoch.
+    pub best: bool,
+}
+
+/// One step from the rows read to the samples evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowRow {
+    /// What is left after the step, for example `cohort` or `test part`.
+    pub label: String,
+    /// How many are left.
+    pub n_kept: usize,
+    /// How many the step took away.
+    pub n_excluded: usize,
+    /// Why, with how many each.
+    pub reasons: Vec<(String, usize)>,
+}
+
+/// Why no page could be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// A plot could not be drawn.
+    #[error("cannot draw the figure \"{figure}\" of the report")]
+    Plot {
+        /// Title of the figure.
+        figure: String,
+        /// What the plotting library said.
+        #[source]
+        source: plots::DrawError,
+    },
+    /// The page could not be filled in.
+    #[error("cannot fill in the page of the report")]
+    Template(#[from] minijinja::Error),
+}
+
+/// The HTML page: one file without script, style sheet, image or font from elsewhere.
+///
+/// # Errors
+/// [`ReportError`] if a plot or the template fails, which no input should cause.
+pub fn render_page(page: &Page<'_>) -> Result<String, ReportError> {
+    page::render(page)
+}
+
+/// The table for a terminal of `width` columns (at least 72 are used): plain text, no colour.
+pub fn render_table(report: &EvaluationReport, width: usize) -> String {
+    table::render(report, width)
+}

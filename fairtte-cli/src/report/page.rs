@@ -1,0 +1,241 @@
+//! The HTML page: collects everything into one context and fills in the template.
+
+use fairtte_metrics::{Estimate, EvaluationReport, MetricReport};
+use minijinja::value::{Serde, Value};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use serde::Serialize;
+
+use super::format::{count, escape, interval, percent, value};
+use super::plots::{LossCurve, forest, loss_curve, survival_figures};
+use super::rows::{self, attribute_rows, remarks};
+use super::words::{Statement, statements};
+use super::{EpochPoint, FlowRow, Page, ReportError};
+
+const TEMPLATE: &str = include_str!("page.html");
+
+pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    // A misspelt name in the template is an error and not an empty place.
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.add_filter("metric", metric_name);
+    environment.add_template("page.html", TEMPLATE)?;
+    let context = Context::new(page)?;
+    Ok(environment.get_template("page.html")?.render(Serde(&context))?)
+}
+
+/// Escapes a text and raises the `td` of `C^td` and `AUC^td`.
+fn metric_name(text: &str) -> Value {
+    Value::from_safe_string(escape(text).replace("C^td", "C<sup>td</sup>"))
+}
+
+#[derive(Serialize)]
+struct Context<'a> {
+    title: &'a str,
+    subtitle: &'a str,
+    facts: &'a [(String, String)],
+    samples: String,
+    reading: &'a str,
+    window: String,
+    rule: Option<&'a str>,
+    bootstrap: String,
+    level: String,
+    has_intervals: bool,
+    tiles: Vec<Tile<'a>>,
+    statements: Vec<Statement>,
+    metrics: Vec<Metric<'a>>,
+    survival: Vec<Survival>,
+    has_window: bool,
+    losses: Vec<String>,
+    n_epochs: String,
+    monitor: &'a str,
+    kept_epoch: Option<usize>,
+    flow: Vec<Step<'a>>,
+    notes: &'a [String],
+}
+
+/// The value of one metric over all samples, with its gaps.
+#[derive(Serialize)]
+struct Tile<'a> {
+    label: &'a str,
+    direction: &'static str,
+    value: String,
+    interval: Option<String>,
+    reason: Option<&'a str>,
+    gaps: Vec<Gap<'a>>,
+}
+
+#[derive(Serialize)]
+struct Gap<'a> {
+    attribute: &'a str,
+    value: String,
+    interval: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Metric<'a> {
+    label: &'a str,
+    name: &'a str,
+    direction: &'static str,
+    convention: &'a str,
+    window: Option<String>,
+    /// The metric with the same numbers, in place of plot and table.
+    same_as: Option<&'a str>,
+    forest: Option<String>,
+    chance: bool,
+    rows: Vec<TableRow>,
+}
+
+#[derive(Serialize)]
+struct TableRow {
+    /// `all`, `attribute`, `group` or `summary`.
+    kind: &'static str,
+    name: String,
+    value: String,
+    interval: String,
+    n: usize,
+    events: usize,
+    subjects: usize,
+    remarks: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Survival {
+    title: String,
+    small: bool,
+    panels: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Step<'a> {
+    label: &'a str,
+    n_kept: usize,
+    n_excluded: usize,
+    reasons: &'a [(String, usize)],
+    /// Exclusions that no reason accounts for.
+    unexplained: usize,
+    /// What was there before the first step, if that step took something away.
+    n_before: Option<usize>,
+}
+
+impl<'a> Context<'a> {
+    fn new(page: &Page<'a>) -> Result<Self, ReportError> {
+        let report = page.evaluation;
+        let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
+        let metrics = report.metrics.iter().enumerate();
+        Ok(Self {
+            title: page.title,
+            subtitle: page.subtitle,
+            facts: page.facts,
+            samples: format!("{samples} of {subjects}, {}", count(report.n_events, "event")),
+            reading: &report.reading,
+            window: rows::window(report, page.time_unit),
+            rule: report.times.as_ref().map(|window| window.rule.as_str()),
+            bootstrap: rows::bootstrap(&report.settings),
+            level: percent(report.settings.level),
+            has_intervals: report.settings.replicates > 0,
+            tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
+            statements: statements(report),
+            metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
+            survival: survival(page)?,
+            has_window: report.times.is_some(),
+            losses: losses(page.epochs)?,
+            n_epochs: count(page.epochs.len(), "epoch"),
+            monitor: page.monitor,
+            kept_epoch: page.epochs.iter().find(|epoch| epoch.best).map(|epoch| epoch.epoch),
+            flow: page.flow.iter().enumerate().map(step).collect(),
+            notes: page.notes,
+        })
+    }
+}
+
+fn tile(metric: &MetricReport) -> Tile<'_> {
+    let gaps = metric.attributes.iter().map(|attribute| Gap {
+        attribute: &attribute.attribute,
+        value: value(&attribute.gap),
+        interval: interval(&attribute.gap),
+    });
+    Tile {
+        label: &metric.label,
+        direction: rows::direction(metric),
+        value: value(&metric.overall),
+        interval: interval(&metric.overall),
+        reason: metric.overall.undefined.as_deref(),
+        gaps: gaps.collect(),
+    }
+}
+
+fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, index: usize) -> Result<Metric<'a>, ReportError> {
+    let report = page.evaluation;
+    let same_as = rows::same_as(report, metric).map(|other| other.label.as_str());
+    let forest = if same_as.is_none() { Some(forest(metric, &format!("forest-{index}"))?) } else { None };
+    Ok(Metric {
+        label: &metric.label,
+        name: &metric.name,
+        direction: rows::direction(metric),
+        convention: &metric.convention,
+        window: rows::uses_window(metric).then(|| rows::window(report, page.time_unit)),
+        same_as,
+        forest,
+        chance: rows::has_chance_level(metric),
+        rows: table_rows(metric, report),
+    })
+}
+
+fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow> {
+    let row = |kind, name: String, estimate: &Estimate| TableRow {
+        kind,
+        name,
+        value: value(estimate),
+        interval: interval(estimate).unwrap_or_else(|| "none".to_owned()),
+        n: estimate.n,
+        events: estimate.n_events,
+        subjects: estimate.n_subjects,
+        remarks: remarks(estimate, report),
+    };
+    let mut table = vec![row("all", "all".to_owned(), &metric.overall)];
+    for attribute in &metric.attributes {
+        let mut heading = row("attribute", attribute.attribute.clone(), &metric.overall);
+        heading.remarks = match attribute.n_missing {
+            0 => Vec::new(),
+            n => vec![format!("{} without a value, in no group", count(n, "sample"))],
+        };
+        table.push(heading);
+        let rows = attribute_rows(attribute).into_iter();
+        table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r.name, r.estimate)));
+    }
+    table
+}
+
+fn survival(page: &Page<'_>) -> Result<Vec<Survival>, ReportError> {
+    let figures = survival_figures(page.evaluation, page.time_unit)?.into_iter();
+    let figures = figures.map(|figure| Survival {
+        title: figure.attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}")),
+        small: figure.small,
+        panels: figure.panels,
+    });
+    Ok(figures.collect())
+}
+
+fn losses(epochs: &[EpochPoint]) -> Result<Vec<String>, ReportError> {
+    let curves = [
+        (LossCurve::Train, "loss-train"),
+        (LossCurve::ValidationNll, "loss-nll"),
+        (LossCurve::ValidationConcordance, "loss-c-td"),
+    ];
+    let figures: Vec<Option<String>> =
+        curves.into_iter().map(|(curve, id)| loss_curve(epochs, curve, id)).collect::<Result<_, _>>()?;
+    Ok(figures.into_iter().flatten().collect())
+}
+
+fn step((index, row): (usize, &FlowRow)) -> Step<'_> {
+    let explained: usize = row.reasons.iter().map(|(_, n)| n).sum();
+    Step {
+        label: &row.label,
+        n_kept: row.n_kept,
+        n_excluded: row.n_excluded,
+        reasons: &row.reasons,
+        unexplained: row.n_excluded.saturating_sub(explained),
+        n_before: (index == 0 && row.n_excluded > 0).then_some(row.n_kept + row.n_excluded),
+    }
+}

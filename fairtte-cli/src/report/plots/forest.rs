@@ -1,0 +1,158 @@
+//! Forest plot of one metric: the whole sample and every group, each with its interval.
+
+use std::ops::Range;
+
+use fairtte_metrics::{Estimate, MetricReport};
+
+use super::super::ReportError;
+use super::super::format::{elide, interval, list, number, wrap};
+use super::super::rows::{direction, has_chance_level, reason};
+use super::canvas::{
+    AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, INK, Ink, MUTED, fitting, padded_range, ticks,
+};
+
+const WIDTH: f64 = 520.0;
+const LEFT: f64 = 150.0;
+const RIGHT: f64 = 372.0;
+const VALUES: f64 = 384.0;
+const ROW: f64 = 21.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 44.0;
+/// Sides of the square of the smallest and of the largest group.
+const SQUARES: (f64, f64) = (4.0, 10.0);
+
+enum Line<'a> {
+    Heading(&'a str),
+    Row { name: &'a str, indented: bool, estimate: &'a Estimate },
+}
+
+/// The figure of `metric`; `id` is unique on the page.
+pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportError> {
+    let mut lines = vec![Line::Row { name: "all", indented: false, estimate: &metric.overall }];
+    for attribute in &metric.attributes {
+        lines.push(Line::Heading(&attribute.attribute));
+        let groups = attribute.groups.iter();
+        lines.extend(groups.map(|g| Line::Row { name: &g.level, indented: true, estimate: &g.estimate }));
+    }
+    let height = TOP + lines.iter().map(height_of).sum::<f64>() + BOTTOM;
+    let bottom = height - BOTTOM;
+    let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom, x: range(metric), y: 0.0..1.0 };
+    let figure = Figure {
+        id,
+        title: format!("{} overall and in every group", metric.label),
+        description: describe(metric),
+        width: WIDTH,
+        height,
+    };
+    figure.draw(|canvas| {
+        references(canvas, &axes, metric)?;
+        axes.draw_x(canvas, &ticks(&axes.x, 6), &format!("{} ({})", superscript(&metric.label), direction(metric)))?;
+        let mut top = TOP;
+        for line in &lines {
+            match line {
+                Line::Heading(name) => heading(canvas, name, top)?,
+                Line::Row { name, indented, estimate } => {
+                    let label = elide(name, fitting(LEFT - if *indented { 22.0 } else { 10.0 }, 12.0));
+                    let middle = top + ROW / 2.0;
+                    let ink = Ink::new(12.0, INK);
+                    canvas.text(&label, (if *indented { 14.0 } else { 2.0 }, middle), Anchor::Start, ink)?;
+                    row(canvas, &axes, estimate, metric, middle)?;
+                }
+            }
+            top += height_of(line);
+        }
+        Ok(())
+    })
+}
+
+/// `C^td` with raised letters.
+pub(super) fn superscript(label: &str) -> String {
+    label.replace("^td", "\u{1d57}\u{1d48}")
+}
+
+fn heading(canvas: &Canvas<'_>, name: &str, top: f64) -> Result<(), DrawError> {
+    let label = elide(name, fitting(LEFT - 8.0, 12.5));
+    canvas.text(&label, (2.0, top + ROW / 2.0 + 3.0), Anchor::Start, Ink::new(12.0, INK).bold())
+}
+
+/// The value of the whole sample, and what guessing gives where that is known.
+fn references(canvas: &Canvas<'_>, axes: &Axes, metric: &MetricReport) -> Result<(), DrawError> {
+    if has_chance_level(metric) && axes.x.contains(&0.5) {
+        let x = axes.x_at(0.5);
+        canvas.line(&[(x, axes.top), (x, axes.bottom)], AXIS, 1.0)?;
+    }
+    match metric.overall.value {
+        Some(value) => {
+            let x = axes.x_at(value);
+            canvas.dashed(&[(x, axes.top), (x, axes.bottom)], BLUE, 1.0, (4.0, 4.0))
+        }
+        None => Ok(()),
+    }
+}
+
+fn row(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    estimate: &Estimate,
+    metric: &MetricReport,
+    middle: f64,
+) -> Result<(), DrawError> {
+    let Some(value) = estimate.value else {
+        for (k, line) in reason_lines(estimate).iter().enumerate() {
+            let at = (LEFT + 6.0, middle + 13.0 * k as f64);
+            canvas.text(line, at, Anchor::Start, Ink::new(11.0, MUTED).italic())?;
+        }
+        return Ok(());
+    };
+    if let Some((lower, upper)) = estimate.lower.zip(estimate.upper) {
+        let (lower, upper) = (axes.x_at(lower), axes.x_at(upper));
+        canvas.line(&[(lower, middle), (upper, middle)], INK, 1.4)?;
+        for end in [lower, upper] {
+            canvas.line(&[(end, middle - 3.0), (end, middle + 3.0)], INK, 1.4)?;
+        }
+    }
+    let share = (estimate.n_events as f64 / metric.overall.n_events.max(1) as f64).min(1.0);
+    let side = SQUARES.0 + (SQUARES.1 - SQUARES.0) * share.sqrt();
+    canvas.square((axes.x_at(value), middle), side, BLUE)?;
+    let range = interval(estimate).map_or_else(|| " (no interval)".to_owned(), |range| format!(" ({range})"));
+    let text = number(value) + &range;
+    canvas.text(&text, (VALUES, middle), Anchor::Start, Ink::new(11.0, INK))
+}
+
+/// Why there is no value, in lines that fit right of the name.
+fn reason_lines(estimate: &Estimate) -> Vec<String> {
+    let reason = reason(estimate);
+    let text = if reason.starts_with("undefined") { reason.to_owned() } else { format!("undefined: {reason}") };
+    wrap(&text, fitting(WIDTH - LEFT - 10.0, 10.5))
+}
+
+fn height_of(line: &Line<'_>) -> f64 {
+    match line {
+        Line::Heading(_) => ROW + 3.0,
+        Line::Row { estimate, .. } if estimate.value.is_some() => ROW,
+        Line::Row { estimate, .. } => ROW + 13.0 * (reason_lines(estimate).len() - 1) as f64,
+    }
+}
+
+/// Wide enough for all intervals and, where it has a meaning, for 0.5; inside [0, 1].
+fn range(metric: &MetricReport) -> Range<f64> {
+    let groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups).map(|group| &group.estimate);
+    let ends = std::iter::once(&metric.overall).chain(groups).flat_map(|e| [e.value, e.lower, e.upper]).flatten();
+    let range = padded_range(ends.chain(has_chance_level(metric).then_some(0.5)), 0.05);
+    range.start.max(-0.02)..range.end.min(1.02)
+}
+
+fn describe(metric: &MetricReport) -> String {
+    let say = |name: &str, estimate: &Estimate| match (estimate.value, interval(estimate)) {
+        (Some(value), Some(interval)) => format!("{name} {}, interval {interval}", number(value)),
+        (Some(value), None) => format!("{name} {}, no interval", number(value)),
+        (None, _) => format!("{name} undefined"),
+    };
+    let mut parts = vec![say("all samples", &metric.overall)];
+    for attribute in &metric.attributes {
+        let groups = attribute.groups.iter();
+        let groups: Vec<String> = groups.map(|group| say(&group.level, &group.estimate)).collect();
+        parts.push(format!("{}: {}", attribute.attribute, list(&groups)));
+    }
+    parts.join("; ")
+}

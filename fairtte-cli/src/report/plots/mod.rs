@@ -1,0 +1,14 @@
+//! The figures of the page, as SVG to be placed inside HTML.
+//!
+//! Colours are those of Okabe & Ito, which stay apart for colour-blind readers; the style sheet of the page maps the
+//! neutral ones to its light and dark scheme. Nothing is told by colour alone.
+
+mod canvas;
+mod forest;
+mod losses;
+mod survival;
+
+pub(super) use canvas::DrawError;
+pub(super) use forest::forest;
+pub(super) use losses::{LossCurve, loss_curve};
+pub(super) use survival::survival_figures;

@@ -1,0 +1,106 @@
+//! The rows that the table and the page show for one metric, with what must stand beside each number.
+
+use fairtte_metrics::{AttributeReport, Direction, Estimate, EvaluationReport, EvaluationSettings, MetricReport};
+
+use super::format::{count, short};
+
+/// One number of a metric.
+pub(super) struct Row<'a> {
+    pub(super) name: String,
+    pub(super) is_group: bool,
+    pub(super) estimate: &'a Estimate,
+}
+
+/// The groups of `attribute`, then the differences between them.
+pub(super) fn attribute_rows(attribute: &AttributeReport) -> Vec<Row<'_>> {
+    let groups = attribute.groups.iter();
+    let groups = groups.map(|group| Row { name: group.level.clone(), is_group: true, estimate: &group.estimate });
+    let worst = match &attribute.worst_group {
+        Some(level) => format!("worst group: {level}"),
+        None => "worst group".to_owned(),
+    };
+    let summaries = [
+        ("gap (0 = equal)".to_owned(), &attribute.gap),
+        (worst, &attribute.worst),
+        ("equity scaling (1 = best)".to_owned(), &attribute.equity_scaling),
+    ];
+    let summaries = summaries.into_iter().map(|(name, estimate)| Row { name, is_group: false, estimate });
+    groups.chain(summaries).collect()
+}
+
+/// Why there is no value.
+pub(super) fn reason(estimate: &Estimate) -> &str {
+    estimate.undefined.as_deref().unwrap_or("no reason was recorded")
+}
+
+/// What a reader must know about a number: why it does not exist, or what it leaves out.
+pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<String> {
+    if estimate.value.is_none() {
+        return vec![reason(estimate).to_owned()];
+    }
+    let mut remarks = Vec::new();
+    if estimate.n_subjects == 1 && estimate.lower.is_some() {
+        remarks.push("a single subject: the interval cannot say how much others would differ".to_owned());
+    }
+    if estimate.undefined_times > 0 {
+        let n_times = report.times.as_ref().map_or(0, |window| window.times.len());
+        let times = estimate.undefined_times;
+        remarks.push(format!("no value at {times} of {n_times} evaluation times; average over the others"));
+    }
+    let (without, replicates) = (estimate.undefined_replicates, report.settings.replicates);
+    if without > 0 && estimate.lower.is_none() {
+        remarks.push(format!("no interval: no value in any of {replicates} bootstrap replicates"));
+    } else if without > 0 {
+        remarks.push(format!("no value in {without} of {replicates} bootstrap replicates; interval from the others"));
+    }
+    remarks
+}
+
+/// `higher is better` or `lower is better`.
+pub(super) fn direction(metric: &MetricReport) -> &'static str {
+    match metric.direction() {
+        Direction::HigherIsBetter => "higher is better",
+        Direction::LowerIsBetter => "lower is better",
+    }
+}
+
+/// Whether the metric is an average over the evaluation times.
+pub(super) fn uses_window(metric: &MetricReport) -> bool {
+    !metric.name.starts_with("c_td")
+}
+
+/// Whether 0.5 is what a model without any knowledge gets.
+pub(super) fn has_chance_level(metric: &MetricReport) -> bool {
+    metric.name.starts_with("c_td") || metric.name.starts_with("auc")
+}
+
+/// The evaluation times in words, for example `100 times from 1.2 to 9.8 years`.
+pub(super) fn window(report: &EvaluationReport, time_unit: &str) -> String {
+    match (&report.times, &report.times_undefined) {
+        (Some(window), _) => {
+            let (n, lower, upper) = (count(window.times.len(), "time"), short(window.lower), short(window.upper));
+            format!("{n} from {lower} to {upper} {time_unit}").trim_end().to_owned()
+        }
+        (None, Some(reason)) => format!("none: {reason}"),
+        (None, None) => "none".to_owned(),
+    }
+}
+
+/// How intervals were made, in words.
+pub(super) fn bootstrap(settings: &EvaluationSettings) -> String {
+    if settings.replicates == 0 {
+        return "none (0 bootstrap replicates)".to_owned();
+    }
+    let unit = match settings.resample {
+        fairtte_metrics::Resample::Subject => "subjects",
+        fairtte_metrics::Resample::Sample => "samples",
+    };
+    let (level, n) = (super::format::percent(settings.level), settings.replicates);
+    format!("{level}, percentile bootstrap, {n} replicates of {unit}, seed {}", settings.seed)
+}
+
+/// The metric before `metric` whose every number is the same, if any: then one of the two is enough.
+pub(super) fn same_as<'a>(report: &'a EvaluationReport, metric: &MetricReport) -> Option<&'a MetricReport> {
+    let before = report.metrics.iter().take_while(|other| other.name != metric.name);
+    before.into_iter().find(|other| other.overall == metric.overall && other.attributes == metric.attributes)
+}

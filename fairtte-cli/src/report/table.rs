@@ -1,0 +1,132 @@
+//! The table for the terminal: one block per metric, in it the whole sample and every group of every attribute.
+
+use fairtte_metrics::{EvaluationReport, MetricReport};
+
+use super::format::{clean, count, interval, percent, value, wrap};
+use super::rows::{self, Row, attribute_rows, remarks};
+
+/// Columns right of the name: value, interval, n, events, subjects.
+const NUMBERS_WIDTH: usize = 51;
+const MIN_WIDTH: usize = 72;
+/// Names are not padded further than this, so that the eye finds the number.
+const MAX_NAME_WIDTH: usize = 42;
+const INDENT: &str = "  ";
+
+pub(super) fn render(report: &EvaluationReport, width: usize) -> String {
+    let width = width.max(MIN_WIDTH);
+    let longest = report.metrics.iter().flat_map(|metric| &metric.attributes).flat_map(attribute_rows);
+    let longest = longest.map(|row| row.name.chars().count() + 2 * INDENT.len()).max().unwrap_or(0);
+    let name_width = longest.clamp(16, MAX_NAME_WIDTH.min(width - NUMBERS_WIDTH));
+    let mut table = Table { report, width, name_width, text: String::new() };
+    table.header();
+    for metric in &report.metrics {
+        table.metric(metric);
+    }
+    table.text
+}
+
+struct Table<'a> {
+    report: &'a EvaluationReport,
+    width: usize,
+    name_width: usize,
+    text: String,
+}
+
+impl Table<'_> {
+    fn header(&mut self) {
+        let report = self.report;
+        let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
+        self.line(&format!("{samples} of {subjects}, {}", count(report.n_events, "event")));
+        self.fact("curves read", &report.reading);
+        self.fact("intervals", &rows::bootstrap(&report.settings));
+        self.fact("evaluation times", &rows::window(report, ""));
+        if let Some(window) = &report.times {
+            self.fact("", &window.rule);
+        }
+    }
+
+    fn fact(&mut self, name: &str, text: &str) {
+        for (k, line) in wrap(&clean(text), self.width - 18).iter().enumerate() {
+            self.line(&format!("{:<18}{line}", if k == 0 { name } else { "" }));
+        }
+    }
+
+    fn metric(&mut self, metric: &MetricReport) {
+        let report = self.report;
+        let times = if rows::uses_window(metric) { format!(", {}", rows::window(report, "")) } else { String::new() };
+        let direction = rows::direction(metric);
+        self.text.push('\n');
+        self.wrapped("", &format!("{}: {direction} (curves read {}{times})", metric.label, report.reading));
+        if let Some(other) = rows::same_as(report, metric) {
+            self.wrapped(INDENT, &format!("every number is that of {}", other.label));
+            return;
+        }
+        let interval = if report.settings.replicates == 0 {
+            String::new()
+        } else {
+            format!("{} interval", percent(report.settings.level))
+        };
+        self.columns("", "value", &interval, "n", "events", "subjects");
+        self.row(&Row { name: "all".to_owned(), is_group: true, estimate: &metric.overall }, "");
+        for attribute in &metric.attributes {
+            let missing = match attribute.n_missing {
+                0 => String::new(),
+                n => format!(" ({} without a value, in no group)", count(n, "sample")),
+            };
+            self.wrapped("", &format!("{}{missing}", clean(&attribute.attribute)));
+            let rows = attribute_rows(attribute);
+            for (k, row) in rows.iter().enumerate() {
+                // Gap, worst group and equity scaling often share their remark: it is said once, below the last.
+                let said_below = rows.get(k + 1).is_some_and(|next| !row.is_group && same_remarks(row, next, report));
+                self.numbers(row, INDENT);
+                if !said_below {
+                    self.remarks(row, INDENT);
+                }
+            }
+        }
+    }
+
+    fn row(&mut self, row: &Row<'_>, indent: &str) {
+        self.numbers(row, indent);
+        self.remarks(row, indent);
+    }
+
+    fn numbers(&mut self, row: &Row<'_>, indent: &str) {
+        let estimate = row.estimate;
+        let interval = interval(estimate).unwrap_or_else(|| "-".to_owned());
+        let [n, events, subjects] = [estimate.n, estimate.n_events, estimate.n_subjects].map(|n| n.to_string());
+        let name = wrap(&clean(&row.name), self.name_width - 2 * INDENT.len());
+        // A long name needs several lines; the numbers stand on the first.
+        let (first, rest) = name.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+        self.columns(&format!("{indent}{first}"), &value(estimate), &interval, &n, &events, &subjects);
+        for line in rest {
+            self.line(&format!("{indent}{INDENT}{line}"));
+        }
+    }
+
+    fn remarks(&mut self, row: &Row<'_>, indent: &str) {
+        for remark in remarks(row.estimate, self.report) {
+            self.wrapped(&format!("{indent}{INDENT}"), &clean(&remark));
+        }
+    }
+
+    fn columns(&mut self, name: &str, value: &str, interval: &str, n: &str, events: &str, subjects: &str) {
+        let width = self.name_width;
+        self.line(&format!("{name:<width$} {value:>9}  {interval:<14} {n:>7} {events:>7} {subjects:>8}"));
+    }
+
+    fn wrapped(&mut self, indent: &str, text: &str) {
+        for line in wrap(text, self.width - indent.len()) {
+            self.line(&format!("{indent}{line}"));
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+}
+
+fn same_remarks(row: &Row<'_>, next: &Row<'_>, report: &EvaluationReport) -> bool {
+    remarks(row.estimate, report) == remarks(next.estimate, report)
+}

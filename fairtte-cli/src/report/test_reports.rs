@@ -1,0 +1,114 @@
+//! Small reports with known numbers for the tests.
+
+use fairtte_metrics::{
+    AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, EvaluationSettings, GroupCurves, GroupReport,
+    MetricReport, TimeWindow,
+};
+
+pub(super) const ODD_LEVEL: &str = "<b>old & \"frail\"</b>";
+
+pub(super) fn estimate(value: f64, lower: f64, upper: f64, [n, n_events, n_subjects]: [usize; 3]) -> Estimate {
+    Estimate {
+        value: Some(value),
+        undefined: None,
+        lower: Some(lower),
+        upper: Some(upper),
+        n,
+        n_events,
+        n_subjects,
+        undefined_replicates: 0,
+        undefined_times: 0,
+    }
+}
+
+pub(super) fn undefined(reason: &str, [n, n_events, n_subjects]: [usize; 3]) -> Estimate {
+    let none = Estimate { value: None, lower: None, upper: None, ..estimate(0.0, 0.0, 0.0, [n, n_events, n_subjects]) };
+    Estimate { undefined: Some(reason.to_owned()), undefined_replicates: 1000, ..none }
+}
+
+fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> MetricReport {
+    let at = |value: f64, counts| estimate(value + shift, value + shift - 0.05, value + shift + 0.06, counts);
+    let group = |level: &str, estimate| GroupReport { level: level.to_owned(), estimate };
+    let mut old = at(0.61, [41, 12, 40]);
+    old.undefined_replicates = 37;
+    let sex = AttributeReport {
+        attribute: "sex".to_owned(),
+        n_missing: 3,
+        groups: vec![group("female", at(0.74, [60, 31, 58])), group("male", at(0.69, [57, 29, 57]))],
+        gap: estimate(0.05, 0.001, 0.173, [117, 60, 115]),
+        worst_group: Some("male".to_owned()),
+        worst: at(0.69, [117, 60, 115]),
+        equity_scaling: estimate(0.674, 0.601, 0.743, [117, 60, 115]),
+    };
+    let age = AttributeReport {
+        attribute: "age".to_owned(),
+        n_missing: 0,
+        groups: vec![
+            group("young", at(0.77, [79, 49, 78])),
+            group(ODD_LEVEL, old),
+            group("unknown", undefined("none of 4 samples has an observed event", [4, 0, 4])),
+        ],
+        gap: estimate(0.16, 0.082, 0.31, [120, 61, 118]),
+        worst_group: Some(ODD_LEVEL.to_owned()),
+        worst: at(0.61, [120, 61, 118]),
+        equity_scaling: estimate(0.612, 0.533, 0.689, [120, 61, 118]),
+    };
+    MetricReport {
+        name: name.to_owned(),
+        label: label.to_owned(),
+        convention: format!("convention of {label}"),
+        higher_is_better,
+        overall: at(0.72, [120, 61, 118]),
+        attributes: vec![sex, age],
+    }
+}
+
+fn curves(attribute: Option<&str>, level: Option<&str>, n: usize, n_events: usize) -> GroupCurves {
+    GroupCurves {
+        attribute: attribute.map(str::to_owned),
+        level: level.map(str::to_owned),
+        n,
+        n_events,
+        kaplan_meier: BandedCurve {
+            times: vec![0.0, 2.0, 5.0],
+            survival: vec![1.0, 0.75, 0.0],
+            lower: vec![Some(1.0), Some(0.6), None],
+            upper: vec![Some(1.0), Some(0.85), None],
+            n_at_risk: vec![n, n, 1],
+        },
+        predicted: Curve { times: vec![0.0, 3.0, 6.0], survival: vec![1.0, 0.7, 0.2] },
+    }
+}
+
+/// Four metrics, of which the second repeats the first; `age` has a level that looks like HTML and one without events.
+pub(super) fn report() -> EvaluationReport {
+    EvaluationReport {
+        n: 120,
+        n_events: 61,
+        n_subjects: 118,
+        reading: "refined x10".to_owned(),
+        settings: EvaluationSettings::default(),
+        times: Some(TimeWindow {
+            lower: 1.5,
+            upper: 8.25,
+            times: (0..100).map(|k| 1.5 + f64::from(k) * 6.75 / 99.0).collect(),
+            rule: "100 equally spaced times between the 0.1 and 0.9 quantiles of the 61 evaluated event times"
+                .to_owned(),
+        }),
+        times_undefined: None,
+        metrics: vec![
+            metric("c_td_antolini_strict", "C^td", true, 0.0),
+            metric("c_td_half", "C^td (ties 1/2)", true, 0.0),
+            metric("auc_td", "AUC^td", true, 0.01),
+            metric("ibs", "IBS", false, -0.5),
+        ],
+        curves: vec![
+            curves(None, None, 120, 61),
+            curves(Some("sex"), Some("female"), 60, 31),
+            curves(Some("sex"), Some("male"), 57, 29),
+            curves(Some("age"), Some("young"), 79, 49),
+            curves(Some("age"), Some(ODD_LEVEL), 41, 12),
+            curves(Some("age"), Some("unknown"), 4, 0),
+        ],
+    }
+}

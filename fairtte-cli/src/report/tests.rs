@@ -1,0 +1,249 @@
+//! The table and the page as a whole, on reports with known numbers.
+
+use fairtte_metrics::EvaluationReport;
+
+use super::test_reports::{ODD_LEVEL, estimate, report};
+use super::{EpochPoint, FlowRow, Page, render_page, render_table};
+
+fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'a [FlowRow]) -> Page<'a> {
+    Page {
+        title: "Run <7> & more",
+        subtitle: "evaluation on the test part",
+        facts: &[],
+        evaluation,
+        time_unit: "years",
+        epochs,
+        monitor: "validation NLL",
+        flow,
+        notes: &[],
+    }
+}
+
+fn epochs() -> Vec<EpochPoint> {
+    let epoch = |(epoch, nll): (usize, f64)| EpochPoint {
+        epoch,
+        train_loss: 2.0 / epoch as f64,
+        validation_nll: nll,
+        validation_c_td: (epoch > 1).then_some(0.5 + 0.05 * epoch as f64),
+        best: epoch == 3,
+    };
+    [(1, 1.9), (2, 1.4), (3, 1.2), (4, 1.3)].into_iter().map(epoch).collect()
+}
+
+fn flow() -> Vec<FlowRow> {
+    let reasons = vec![("image <truncated>".to_owned(), 5), ("time is 0".to_owned(), 2)];
+    vec![
+        FlowRow { label: "cohort".to_owned(), n_kept: 603, n_excluded: 8, reasons },
+        FlowRow { label: "test part".to_owned(), n_kept: 120, n_excluded: 0, reasons: Vec::new() },
+    ]
+}
+
+#[test]
+fn the_table_says_everything_beside_the_number_it_belongs_to() {
+    let table = render_table(&report(), 90);
+    let expected = "\
+120 samples of 118 subjects, 61 events
+curves read       refined x10
+intervals         95 %, percentile bootstrap, 1000 replicates of subjects, seed 0
+evaluation times  100 times from 1.5 to 8.25
+                  100 equally spaced times between the 0.1 and 0.9 quantiles of the 61
+                  evaluated event times
+
+C^td: higher is better (curves read refined x10)
+                                          value  95 % interval        n  events subjects
+all                                       0.720  0.670 to 0.780     120      61      118
+sex (3 samples without a value, in no group)
+  female                                  0.740  0.690 to 0.800      60      31       58
+  male                                    0.690  0.640 to 0.750      57      29       57
+  gap (0 = equal)                         0.050  0.001 to 0.173     117      60      115
+  worst group: male                       0.690  0.640 to 0.750     117      60      115
+  equity scaling (1 = best)               0.674  0.601 to 0.743     117      60      115
+age
+  young                                   0.770  0.720 to 0.830      79      49       78
+  <b>old & \"frail\"</b>                    0.610  0.560 to 0.670      41      12       40
+    no value in 37 of 1000 bootstrap replicates; interval from the others
+  unknown                             undefined  -                    4       0        4
+    none of 4 samples has an observed event
+  gap (0 = equal)                         0.160  0.082 to 0.310     120      61      118
+  worst group: <b>old & \"frail\"</b>       0.610  0.560 to 0.670     120      61      118
+  equity scaling (1 = best)               0.612  0.533 to 0.689     120      61      118
+
+C^td (ties 1/2): higher is better (curves read refined x10)
+  every number is that of C^td
+
+AUC^td: higher is better (curves read refined x10, 100 times from 1.5 to 8.25)
+";
+    assert!(table.starts_with(expected), "{table}");
+    assert!(table.contains("\nIBS: lower is better (curves read refined x10, 100 times from 1.5 to 8.25)\n"));
+    assert!(table.ends_with('\n') && !table.ends_with("\n\n"));
+}
+
+#[test]
+fn the_table_keeps_to_its_width_and_loses_no_name() {
+    let mut report = report();
+    let name = "a level whose name is longer than any column could ever be, \u{1b}[31mwith a colour code";
+    for metric in &mut report.metrics {
+        metric.attributes[1].groups[0].level = name.to_owned();
+    }
+    for width in [10, 72, 80, 100, 200] {
+        let table = render_table(&report, width);
+        let longest = table.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= width.max(72), "{longest} columns of {width}:\n{table}");
+        let words: Vec<&str> = table.split_whitespace().collect();
+        assert!(name.split(' ').take(12).all(|word| words.contains(&word)), "{table}");
+        assert!(!table.contains('\u{1b}'), "a control character reached the terminal");
+    }
+}
+
+#[test]
+fn without_replicates_or_times_the_table_says_so() {
+    let mut report = report();
+    report.settings.replicates = 0;
+    report.times = None;
+    report.times_undefined = Some("no event in 5 samples".to_owned());
+    let table = render_table(&report, 80);
+    assert!(table.contains("intervals         none (0 bootstrap replicates)\n"), "{table}");
+    assert!(table.contains("evaluation times  none: no event in 5 samples\n"), "{table}");
+    assert!(!table.contains("95 %"), "{table}");
+}
+
+#[test]
+fn the_page_holds_every_group_and_number() {
+    let report = report();
+    let html = render_page(&page(&report, &epochs(), &flow())).unwrap();
+    for name in ["female", "male", "young", "unknown", "sex", "age", "AUC", "IBS", "refined x10"] {
+        assert!(html.contains(name), "{name}");
+    }
+    let groups = report.metrics.iter().flat_map(|metric| &metric.attributes).flat_map(|attribute| {
+        let groups = attribute.groups.iter().map(|group| &group.estimate);
+        groups.chain([&attribute.gap, &attribute.worst, &attribute.equity_scaling])
+    });
+    for estimate in groups.chain(report.metrics.iter().map(|metric| &metric.overall)) {
+        if let (Some(value), Some(lower), Some(upper)) = (estimate.value, estimate.lower, estimate.upper) {
+            let cells = format!(
+                "<td>{value:.3}</td><td>{lower:.3} to {upper:.3}</td><td>{}</td><td>{}</td><td>{}</td>",
+                estimate.n, estimate.n_events, estimate.n_subjects
+            );
+            assert!(html.contains(&cells), "{cells}");
+        }
+    }
+    assert!(html.contains("no value in 37 of 1000 bootstrap replicates"));
+    assert!(html.contains("100 times from 1.5 to 8.25 years"));
+    assert!(html.contains("excluded: <b>8</b>") && html.contains("time is 0: <b>2</b>"));
+    assert!(html.contains("no reason recorded: <b>1</b>") && html.contains("<b>n = 611</b>"));
+    assert!(html.contains("The model is that of epoch 3, chosen by validation NLL"));
+}
+
+#[test]
+fn an_undefined_value_stands_with_its_reason_in_table_and_plots() {
+    let html = render_page(&page(&report(), &[], &[])).unwrap();
+    let reason = "none of 4 samples has an observed event";
+    let cells = format!("<td class=\"undefined\">undefined</td><td class=\"undefined\">none</td><td>4</td><td>0</td>");
+    assert!(html.contains(&cells));
+    assert!(html.contains(&format!("<td colspan=\"6\">{reason}</td>")));
+    // Three plots; C^td (ties 1/2) repeats C^td and has none.
+    assert_eq!(html.matches(&format!("\nundefined: {reason}\n")).count(), 3);
+    assert!(html.contains("age: unknown has no C<sup>td</sup>, C<sup>td</sup> (ties 1/2), AUC<sup>td</sup>, IBS"));
+}
+
+#[test]
+fn the_page_needs_nothing_from_elsewhere_and_runs_nothing() {
+    let html = render_page(&page(&report(), &epochs(), &flow())).unwrap();
+    for forbidden in ["<script", "http:", "https:", "src=", "@import", "url(", "<link", "<iframe", "onload", "xlink"] {
+        assert!(!html.contains(forbidden), "{forbidden}");
+    }
+    let targets = html.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    for target in targets {
+        let section = format!("id=\"{}\"", target.strip_prefix('#').expect("a place on this page"));
+        assert!(html.contains(&section), "{section}");
+    }
+}
+
+#[test]
+fn what_comes_from_data_is_escaped_in_html_and_svg() {
+    let facts = [("<i>name</i>".to_owned(), "a & \"b\"".to_owned())];
+    let notes = ["<img>".to_owned()];
+    let (report, epochs, flow) = (report(), epochs(), flow());
+    let page = Page { facts: &facts, notes: &notes, time_unit: "<days>", ..page(&report, &epochs, &flow) };
+    let html = render_page(&page).unwrap();
+    for raw in [ODD_LEVEL, "<b>old", "<i>name", "<img>", "<days>", "<truncated>", "Run <7>", "& more"] {
+        assert!(!html.contains(raw), "{raw}");
+    }
+    assert!(html.contains("Run &lt;7&gt; &amp; more"));
+    assert!(html.contains("\n&lt;b&gt;old &amp; &quot;frail"), "the level inside a plot");
+    assert!(html.contains("time (&lt;days&gt;)"));
+}
+
+#[test]
+fn every_element_of_the_page_is_closed_and_every_id_is_used_once() {
+    let html = render_page(&page(&report(), &epochs(), &flow())).unwrap();
+    for tag in ["svg", "div", "dl", "table", "tr", "figure", "section", "text", "p", "small"] {
+        let opened = html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count();
+        assert_eq!(opened, html.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+    let mut ids: Vec<&str> = html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    let n_ids = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), n_ids);
+    // All samples, sex and age, three metrics, three curves of the training.
+    assert_eq!(html.matches("role=\"img\"").count(), 3 + 3 + 3);
+}
+
+#[test]
+fn sections_without_content_are_left_out() {
+    let report = report();
+    let html = render_page(&page(&report, &[], &[])).unwrap();
+    assert!(!html.contains("id=\"training\"") && !html.contains("#training"));
+    assert!(!html.contains("id=\"flow\"") && !html.contains("#flow"));
+    let html = render_page(&page(&report, &epochs(), &flow())).unwrap();
+    assert!(html.contains("id=\"training\"") && html.contains("id=\"flow\""));
+}
+
+#[test]
+fn an_evaluation_without_attributes_intervals_or_times_still_makes_a_page() {
+    let mut report = report();
+    report.settings.replicates = 0;
+    report.times = None;
+    report.times_undefined = Some("none of 4 samples has an observed event".to_owned());
+    report.curves.truncate(1);
+    for metric in &mut report.metrics {
+        metric.attributes.clear();
+        (metric.overall.lower, metric.overall.upper) = (None, None);
+    }
+    let html = render_page(&Page { time_unit: "", ..page(&report, &[], &[]) }).unwrap();
+    assert!(html.contains("None were computed, so nothing on this page says how certain a number is."));
+    assert!(html.contains("none: none of 4 samples has an observed event"));
+    assert!(html.contains("\ntime\n"), "the time axis without a unit");
+}
+
+#[test]
+fn more_than_three_groups_get_a_panel_each() {
+    let mut report = report();
+    let last = report.curves[5].clone();
+    for level in ["four", "five"] {
+        report.curves.push(fairtte_metrics::GroupCurves { level: Some(level.to_owned()), ..last.clone() });
+    }
+    let empty = fairtte_metrics::GroupCurves {
+        level: Some("nobody".to_owned()),
+        n: 0,
+        kaplan_meier: fairtte_metrics::BandedCurve::default(),
+        predicted: fairtte_metrics::Curve::default(),
+        ..last
+    };
+    report.curves.push(empty);
+    let html = render_page(&page(&report, &[], &[])).unwrap();
+    assert_eq!(html.matches("id=\"km-2-").count(), 6 * 2);
+    assert!(html.contains("\nno samples\n"));
+}
+
+#[test]
+fn the_page_says_when_two_groups_cannot_be_told_apart() {
+    let mut report = report();
+    let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();
+    assert!(says(&report).contains("these data do not show a difference."));
+    report.metrics[0].attributes[0].gap = estimate(0.2, 0.11, 0.3, [117, 60, 115]);
+    let clear = says(&report);
+    assert!(!clear.contains("these data do not show a difference."));
+    assert!(clear.contains("this interval starts clear of 0"));
+}
