@@ -261,7 +261,7 @@ mod tests {
         let (cohort, exclusions) = cohort_of(rows, &[AttributeConfig::new("sex")]).unwrap();
         let events: Vec<bool> = cohort.samples.iter().map(|sample| sample.event).collect();
         assert_eq!(events, [true, false, true, false, true, false]);
-        assert_eq!(cohort.samples[4].time, 0.5);
+        assert_eq!(cohort.outcomes(&[4]).unwrap().time(), [0.5]);
         assert_eq!((cohort.n(), cohort.n_subjects(), cohort.n_events(), exclusions.n()), (6, 3, 3, 0));
         assert_eq!(cohort.attributes[0].values[3], None, "a missing attribute excludes nobody");
     }

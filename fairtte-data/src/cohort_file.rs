@@ -45,7 +45,7 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, groups: &[Groups]) -> Result<(
         time_unit: cohort.time_unit.clone(),
         levels: groups.iter().map(|g| (g.attribute().to_owned(), g.levels().to_vec())).collect(),
     };
-    let metadata = serde_json::to_string(&metadata).expect("text always becomes JSON");
+    let metadata = serde_json::to_string(&metadata).map_err(|error| DataError::write(path, error.into()))?;
     write_parquet(path, columns, &[(METADATA_KEY, metadata)])
 }
 

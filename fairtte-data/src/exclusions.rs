@@ -8,7 +8,7 @@ use fairtte_metrics::SampleId;
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
-use crate::table::{ColumnValues, write_csv};
+use crate::table::{ColumnValues, Table, write_csv};
 
 /// Why a row was left out; the order is the order of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,6 +42,22 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason, in the order of the steps.
+    pub const ALL: [Self; 12] = [
+        Self::MissingSample,
+        Self::MissingSubject,
+        Self::MissingImage,
+        Self::MissingTime,
+        Self::MissingEvent,
+        Self::ImageMissing,
+        Self::ImageEmpty,
+        Self::ImageUnopened,
+        Self::ImageUnreadable,
+        Self::ImageUnsupported,
+        Self::ImageWrongDimensions,
+        Self::ImageNonFinite,
+    ];
+
     /// The code in `exclusions.csv` and in reports.
     pub fn code(self) -> &'static str {
         match self {
@@ -209,6 +225,29 @@ impl Exclusions {
         ];
         write_csv(path, columns)
     }
+
+    /// Reads what [`write_csv`](Self::write_csv) wrote beside a cohort of `n_kept` samples.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidCell`] for an unknown reason, and what [`Table::read`] returns.
+    pub fn read_csv(path: &Path, n_kept: usize) -> Result<Self, DataError> {
+        let table = Table::read(path)?;
+        let cells = table.text("sample_id")?.into_iter().zip(table.text("reason")?).zip(table.text("source")?);
+        let mut list = Vec::with_capacity(table.n_rows());
+        for (index, ((sample, reason), source)) in cells.enumerate() {
+            let (sample, code) = (sample.unwrap_or_default(), reason.unwrap_or_default());
+            let reason = Reason::ALL.into_iter().find(|reason| reason.code() == code);
+            let reason = reason.ok_or_else(|| DataError::InvalidCell {
+                column: "reason".to_owned(),
+                sample: sample.clone(),
+                value: format!("\"{code}\""),
+                expected: "a reason code",
+                place: table.place(index),
+            })?;
+            list.push(Exclusion { sample_id: sample.into(), reason, source: source.unwrap_or_default() });
+        }
+        Ok(Self { n_read: n_kept + list.len(), list })
+    }
 }
 
 #[cfg(test)]
@@ -261,5 +300,18 @@ mod tests {
         for reason in [Reason::MissingSample, Reason::ImageWrongDimensions, Reason::ImageNonFinite] {
             assert_eq!(serde_json::to_string(&reason).unwrap(), format!("\"{}\"", reason.code()));
         }
+    }
+
+    #[test]
+    fn a_written_list_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("exclusions.csv");
+        for exclusions in [three_of_ten(), Exclusions::new(10)] {
+            exclusions.write_csv(&path).unwrap();
+            assert_eq!(Exclusions::read_csv(&path, 10 - exclusions.n()).unwrap(), exclusions);
+        }
+        std::fs::write(&path, "sample_id,reason,source\nx,bad_luck,\n").unwrap();
+        let error = Exclusions::read_csv(&path, 1).unwrap_err().to_string();
+        assert!(error.starts_with("reason of sample \"x\" is \"bad_luck\", expected a reason code ("), "{error}");
     }
 }

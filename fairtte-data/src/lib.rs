@@ -29,5 +29,5 @@ pub use intensity::{Intensity, IntensityConfig};
 pub use label_rule::{Label, LabelRule, ObservedTime};
 pub use loader::{Batches, HostBatch, Loader, Sampling};
 pub use manifest::{Manifest, ManifestRow};
-pub use predictions_file::{match_predictions, read_predictions, write_predictions};
+pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
 pub use split::{Part, Split, SplitConfig, split_by_subject};

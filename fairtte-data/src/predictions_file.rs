@@ -4,7 +4,7 @@
 //! reads back as the same number (`0`, `0.5`, `13`); the cell is the predicted probability S(t) of no event up to that
 //! time. Curves from any outside model can be scored by writing a `.csv` of the same columns.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use fairtte_metrics::SampleId;
@@ -14,6 +14,9 @@ use crate::DataError;
 use crate::error::Place;
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
+/// Samples, grid of times, and survival `[n_samples, n_times]`.
+pub type PredictionTable = (Vec<SampleId>, Vec<f64>, Array2<f64>);
+
 /// Writes survival curves, atomically; Parquet, or CSV if `path` ends so. The same curves give the same bytes.
 ///
 /// `survival` is `[n_samples, n_times]` with values in \[0, 1\]; `grid` holds `n_times` ascending times >= 0 in the time
@@ -22,6 +25,7 @@ use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 /// # Errors
 /// [`DataError::ShapeMismatch`], [`DataError::InvalidGrid`], [`DataError::InvalidSurvival`],
 /// [`DataError::UnmatchedSample`] if a sample appears twice, [`DataError::Write`].
+#[expect(clippy::needless_pass_by_value, reason = "a view is a reference already")]
 pub fn write_predictions(
     path: &Path,
     samples: &[SampleId],
@@ -37,8 +41,8 @@ pub fn write_predictions(
     }
     let names: Vec<String> = grid.iter().map(f64::to_string).collect();
     check_grid(path, &names, grid)?;
-    let mut seen = HashMap::with_capacity(samples.len());
-    if let Some(sample) = samples.iter().find(|sample| seen.insert(*sample, ()).is_some()) {
+    let mut seen = HashSet::with_capacity(samples.len());
+    if let Some(sample) = samples.iter().find(|sample| !seen.insert(*sample)) {
         return Err(DataError::UnmatchedSample { sample: sample.to_string(), problem: "is predicted twice" });
     }
     for ((row, column), &value) in survival.indexed_iter() {
@@ -66,7 +70,7 @@ pub fn write_predictions(
 /// [`DataError::MissingColumn`] without `sample_id`, [`DataError::InvalidGrid`] naming a column that is no time,
 /// [`DataError::InvalidCell`] for a row without sample, [`DataError::DuplicateSample`],
 /// [`DataError::InvalidSurvival`] naming column and row, and what [`Table::read`] returns.
-pub fn read_predictions(path: &Path) -> Result<(Vec<SampleId>, Vec<f64>, Array2<f64>), DataError> {
+pub fn read_predictions(path: &Path) -> Result<PredictionTable, DataError> {
     let table = Table::read(path)?;
     let samples = read_samples(&table)?;
     let names: Vec<String> = table.names().into_iter().filter(|name| *name != "sample_id").map(str::to_owned).collect();

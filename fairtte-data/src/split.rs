@@ -201,6 +201,7 @@ impl Split {
 ///
 /// # Errors
 /// [`DataError::InvalidSetting`] for fractions out of range, [`DataError::EmptyPart`] if there are too few subjects.
+#[expect(clippy::missing_panics_doc, reason = "every subject of the cohort is given a part just before")]
 pub fn split_by_subject(cohort: &Cohort, config: &SplitConfig, seed: u64) -> Result<Split, DataError> {
     config.check()?;
     let mut key = [0_u8; blake3::KEY_LEN];

@@ -29,6 +29,7 @@ pub struct Simulated {
 
 impl Simulated {
     /// An adapter for the cohort that `config` and `seed` define, kept in a folder of its own inside `cache_dir`.
+    #[expect(clippy::missing_panics_doc, reason = "numbers and names always become JSON")]
     pub fn new(config: SimulationConfig, seed: u64, cache_dir: &Path) -> Self {
         // Settings and seed are in the name, so two simulations never compete for one folder.
         let request = serde_json::to_string(&(&config, seed)).expect("numbers and names always become JSON");
@@ -36,12 +37,12 @@ impl Simulated {
         let folder = cache_dir.join(format!("simulated-{}", &fingerprint[..16]));
         let mut table = GenericConfig::new(folder.join("manifest.csv"));
         table.name = Some(NAME.to_owned());
-        table.time_unit = match config.time_unit {
+        let time_unit = match config.time_unit {
             TimeUnit::Years => "years",
             TimeUnit::Months => "months",
             TimeUnit::Days => "days",
-        }
-        .to_owned();
+        };
+        time_unit.clone_into(&mut table.time_unit);
         Self { config, seed, folder, table: Generic::new(table) }
     }
 

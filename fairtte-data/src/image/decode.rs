@@ -37,7 +37,8 @@ pub fn decode_picture(bytes: &[u8]) -> Result<Picture, Undecodable> {
     if bytes.is_empty() {
         return Err(Undecodable::new(Reason::ImageEmpty, "the file has no bytes"));
     }
-    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().expect("memory never fails to read");
+    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
+    let mut reader = reader.map_err(|error| unreadable(error.to_string()))?;
     match reader.format() {
         Some(ImageFormat::Jpeg) if !jpeg::is_complete(bytes) => {
             return Err(unreadable(

@@ -20,7 +20,7 @@ impl Orientation {
 
     /// The orientation that `header` gives: by its affine matrix, else by its quaternion, else the stored order.
     pub(super) fn of(header: &NiftiHeader) -> Self {
-        let affine = (header.sform_code > 0).then(|| [header.srow_x, header.srow_y, header.srow_z]);
+        let affine = (header.sform_code > 0).then_some([header.srow_x, header.srow_y, header.srow_z]);
         let affine = affine.map(|rows| rows.map(|row| [row[0], row[1], row[2]].map(f64::from)));
         let from_affine = affine.and_then(nearest_axes);
         let from_quaternion = || (header.qform_code > 0).then(|| rotation(header)).and_then(nearest_axes);
@@ -47,7 +47,9 @@ fn nearest_axes(mut matrix: [[f64; 3]; 3]) -> Option<Orientation> {
         if !(norm.is_finite() && norm > 0.0) {
             return None;
         }
-        matrix.iter_mut().for_each(|row| row[stored] /= norm);
+        for row in &mut matrix {
+            row[stored] /= norm;
+        }
     }
     let mut axes = [None; 3];
     for _ in 0..3 {

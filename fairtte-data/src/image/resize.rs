@@ -47,13 +47,13 @@ fn resize_plane(resizer: &mut Resizer, plane: &[f32], from: [usize; 2], to: [usi
     let bytes = bytemuck::cast_slice(plane);
     let source = ImageRef::new(side(from[1]), side(from[0]), bytes, PixelType::F32);
     let source = source.expect("the buffer has the size of the plane and the alignment of f32");
-    let mut resized = vec![0_f32; to[0] * to[1]];
-    let buffer = bytemuck::cast_slice_mut(&mut resized);
+    let mut values = vec![0_f32; to[0] * to[1]];
+    let buffer = bytemuck::cast_slice_mut(&mut values);
     let target = Image::from_slice_u8(side(to[1]), side(to[0]), buffer, PixelType::F32);
     let mut target = target.expect("the buffer has the size of the plane and the alignment of f32");
     resizer.resize(&source, &mut target, &options()).expect("both sides have the same pixel type");
     drop(target);
-    resized
+    values
 }
 
 fn side(extent: usize) -> u32 {

@@ -34,6 +34,7 @@ pub struct ImageStore {
     index: Index,
     positions: HashMap<SampleId, usize>,
     n_channels: usize,
+    n_image_bytes: usize,
     pixel_hash: [u8; 32],
 }
 
@@ -92,7 +93,10 @@ impl ImageStore {
             return Ok(None);
         }
         let positions = index.samples.iter().cloned().zip(0..).collect();
-        Ok(Some(Self { path: path.to_owned(), map, index, positions, n_channels: config.channels, pixel_hash }))
+        let n_image_bytes = index.n_image_bytes();
+        let n_image_bytes = n_image_bytes.ok_or_else(|| DataError::damaged(path, "an image has an impossible size"))?;
+        let n_channels = config.channels;
+        Ok(Some(Self { path: path.to_owned(), map, index, positions, n_channels, n_image_bytes, pixel_hash }))
     }
 
     /// The store file.
@@ -130,10 +134,9 @@ impl ImageStore {
     /// # Panics
     /// If `position` is not below [`n`](Self::n).
     pub fn pixels(&self, position: usize) -> StoredPixels<'_> {
-        let n_bytes = self.index.n_image_bytes().expect("checked when the store was opened");
-        let begin = PIXELS_BEGIN + position * n_bytes;
+        let begin = PIXELS_BEGIN + position * self.n_image_bytes;
         assert!(position < self.n(), "image {position} of a store of {}", self.n());
-        let bytes = &self.map[begin..begin + n_bytes];
+        let bytes = &self.map[begin..begin + self.n_image_bytes];
         match self.index.element {
             Element::U8 => StoredPixels::Picture(bytes),
             Element::U16 => StoredPixels::Volume(bytemuck::cast_slice(bytes)),
@@ -145,8 +148,7 @@ impl ImageStore {
     /// # Errors
     /// [`DataError::DamagedFile`] if it differs.
     pub fn verify(&self) -> Result<(), DataError> {
-        let n_bytes = self.index.n_image_bytes().expect("checked when the store was opened") * self.n();
-        let pixels = &self.map[PIXELS_BEGIN..PIXELS_BEGIN + n_bytes];
+        let pixels = &self.map[PIXELS_BEGIN..PIXELS_BEGIN + self.n_image_bytes * self.n()];
         if blake3::hash(pixels).as_bytes() == &self.pixel_hash {
             return Ok(());
         }
@@ -209,7 +211,7 @@ fn build(
                     Ok(Pixels::Picture(pixels)) => store.write_image(&pixels)?,
                     Ok(Pixels::Volume(pixels)) => store.write_image(bytemuck::cast_slice(&pixels))?,
                     Err(undecodable) => {
-                        index.exclusions.push(exclusion(sample, undecodable));
+                        index.exclusions.push(exclusion(sample, &undecodable));
                         continue;
                     }
                 }
@@ -230,7 +232,7 @@ fn build(
     written
 }
 
-fn exclusion(sample: &Sample, undecodable: Undecodable) -> Exclusion {
+fn exclusion(sample: &Sample, undecodable: &Undecodable) -> Exclusion {
     Exclusion {
         sample_id: sample.sample_id.clone(),
         reason: undecodable.reason,

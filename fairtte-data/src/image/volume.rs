@@ -57,7 +57,7 @@ fn decode_stream(mut stream: impl Read) -> Result<Volume, Undecodable> {
         .map_err(|error| unreadable(&error))?;
     let stored = volume.into_ndarray::<f32>().map_err(|error| unreadable(&error))?;
     let stored = stored.into_dimensionality::<Ix3>().map_err(|error| unreadable(&error))?;
-    scale_to_unit(body_aligned(stored, Orientation::of(&header)))
+    scale_to_unit(&body_aligned(stored, Orientation::of(&header)))
 }
 
 /// The header, checked for everything that does not depend on the size, and the type of the voxels.
@@ -82,15 +82,16 @@ fn read_header(stream: &mut impl Read) -> Result<(NiftiHeader, NiftiType), Undec
         return Err(Undecodable::new(Reason::ImageUnsupported, detail));
     }
     let voxel_type = header.data_type().map_err(|error| unreadable(&error))?;
-    match voxel_type {
-        NiftiType::Uint8 | NiftiType::Int8 | NiftiType::Uint16 | NiftiType::Int16 | NiftiType::Uint32 => {}
-        NiftiType::Int32 | NiftiType::Uint64 | NiftiType::Int64 | NiftiType::Float32 | NiftiType::Float64 => {}
-        other => {
-            let detail = format!("voxels are {other:?}, expected whole or floating-point numbers");
-            return Err(Undecodable::new(Reason::ImageUnsupported, detail));
-        }
+    if !is_real_number(voxel_type) {
+        let detail = format!("voxels are {voxel_type:?}, expected whole or floating-point numbers");
+        return Err(Undecodable::new(Reason::ImageUnsupported, detail));
     }
     Ok((header, voxel_type))
+}
+
+fn is_real_number(voxel_type: NiftiType) -> bool {
+    use NiftiType::{Float32, Float64, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64};
+    matches!(voxel_type, Uint8 | Int8 | Uint16 | Int16 | Uint32 | Int32 | Uint64 | Int64 | Float32 | Float64)
 }
 
 /// `[x, y, z]`; further dimensions must be 1.
@@ -168,7 +169,7 @@ fn body_aligned(stored: Array3<f32>, Orientation([right, anterior, superior]): O
     volume
 }
 
-fn scale_to_unit(volume: Array3<f32>) -> Result<Volume, Undecodable> {
+fn scale_to_unit(volume: &Array3<f32>) -> Result<Volume, Undecodable> {
     let (depth, height, width) = volume.dim();
     let mut voxels: Vec<f32> = volume.as_standard_layout().iter().copied().collect();
     let n_bad = voxels.iter().filter(|voxel| !voxel.is_finite()).count();

@@ -17,7 +17,7 @@ fn world(n: usize, channels: usize) -> World {
     let folder = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..n).map(|i| format!("{i}.png")).collect();
     for (i, name) in names.iter().enumerate() {
-        make::png(&folder.path().join(name), i as u8 * 9);
+        make::png(&folder.path().join(name), i * 9);
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let cohort = make::cohort(folder.path(), &names);

@@ -1,5 +1,6 @@
 //! Made-up cohorts and image files.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use flate2::write::GzEncoder;
 pub fn cohort(folder: &Path, images: &[&str]) -> Cohort {
     let mut table = String::from("image,subject_id,time,event\n");
     for (i, image) in images.iter().enumerate() {
-        table += &format!("{image},p{i},{},{}\n", i + 1, i % 2);
+        writeln!(table, "{image},p{i},{},{}", i + 1, i % 2).unwrap();
     }
     std::fs::write(folder.join("cohort.csv"), table).unwrap();
     let adapter = Generic::new(GenericConfig::new(folder.join("cohort.csv")));
@@ -41,14 +42,15 @@ pub fn cohort_of_subjects(subjects: &[String]) -> Cohort {
 }
 
 /// A gray PNG of 20 x 16 pixels whose every pixel depends on `shade`.
-pub fn png(path: &Path, shade: u8) {
-    let film = image::GrayImage::from_fn(20, 16, |x, y| image::Luma([shade.wrapping_add((x * 7 + y * 3) as u8)]));
+pub fn png(path: &Path, shade: usize) {
+    let gray = |x, y| u8::try_from((shade + x as usize * 7 + y as usize * 3) % 256).unwrap();
+    let film = image::GrayImage::from_fn(20, 16, |x, y| image::Luma([gray(x, y)]));
     film.save(path).unwrap();
 }
 
 /// A NIfTI-1 file of 16-bit voxels 0, 1, 2, .. (column-major) with the given `dim` field; gzipped if `path` ends in gz.
 pub fn nifti(path: &Path, dim: [i16; 8]) {
-    let n: i64 = dim[1..].iter().take(dim[0] as usize).map(|extent| i64::from(*extent)).product();
+    let n: i64 = dim[1..].iter().take(usize::try_from(dim[0]).unwrap()).map(|extent| i64::from(*extent)).product();
     let voxels = (0..n).flat_map(|i| ((i % 30_000) as i16).to_le_bytes()).collect();
     write_maybe_gzipped(path, &nifti_bytes(dim, 4, 16, voxels));
 }

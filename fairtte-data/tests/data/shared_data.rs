@@ -155,8 +155,12 @@ fn collected_volumes_are_read_or_refused() {
             ("ok", Ok(volume)) if !name.contains("no_qform_no_sform") => {
                 let (low, high) = (case["min"].as_f64().unwrap(), case["max"].as_f64().unwrap());
                 for voxel in case["canonical_voxels"].as_array().into_iter().flatten() {
-                    let at: Vec<usize> =
-                        voxel[0].as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as usize).collect();
+                    let at: Vec<usize> = voxel[0]
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .map(|i| usize::try_from(i.as_u64().unwrap()).unwrap())
+                        .collect();
                     let expected = if high > low { (voxel[1].as_f64().unwrap() - low) / (high - low) } else { 0.0 };
                     let [_, height, width] = volume.size;
                     let found = f64::from(volume.voxels[(at[2] * height + at[1]) * width + at[0]]);

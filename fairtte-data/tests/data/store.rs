@@ -19,7 +19,7 @@ fn folder_of_films() -> (TempDir, Cohort) {
     let folder = tempfile::tempdir().unwrap();
     let mut names: Vec<String> = (0..40).map(|i| format!("{i}.png")).collect();
     for (i, name) in names.iter().enumerate() {
-        make::png(&folder.path().join(name), i as u8 * 5);
+        make::png(&folder.path().join(name), i * 5);
     }
     std::fs::write(folder.path().join("empty.png"), b"").unwrap();
     names.insert(17, "empty.png".to_owned());

@@ -60,7 +60,6 @@ fn what_is_no_table_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let message = |name: &str, text: &str| Table::read(&write(folder.path(), name, text)).unwrap_err().to_string();
     assert!(message("cohort.xlsx", "").contains("cohort.xlsx") && message("cohort.xlsx", "").contains(".parquet"));
-    assert!(message("empty.csv", "").starts_with("cannot be read as a table").eq(&false));
     assert!(message("empty.csv", "").contains("empty.csv cannot be read as a table"));
     assert!(message("wide.csv", "a,b\n1,2,3\n").contains("wide.csv cannot be read as a table"));
     assert!(message("text.parquet", "PAR1 no").contains("text.parquet cannot be read as a table"));
@@ -92,11 +91,8 @@ fn numbers_keep_every_bit_and_text_that_is_none_is_returned() {
     for name in ["n.parquet", "n.csv"] {
         let path = folder.path().join(name);
         let columns = vec![("x".to_owned(), ColumnValues::Number(values.clone()))];
-        if name == "n.csv" {
-            write_csv(&path, columns).unwrap()
-        } else {
-            write_parquet(&path, columns, &[]).unwrap()
-        }
+        let written = if name == "n.csv" { write_csv(&path, columns) } else { write_parquet(&path, columns, &[]) };
+        written.unwrap();
         let read: Vec<u64> =
             Table::read(&path).unwrap().numbers("x").unwrap().into_iter().map(|v| v.unwrap().to_bits()).collect();
         assert_eq!(read, values.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), "{name}");
