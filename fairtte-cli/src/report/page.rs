@@ -24,9 +24,9 @@ pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     Ok(environment.get_template("page.html")?.render(Serde(&context))?)
 }
 
-/// Escapes a text and raises the `td` of `C^td` and `AUC^td`.
+/// Escapes a text, raises the `td` of `C^td` and `AUC^td`, and keeps percent signs with their numbers.
 fn metric_name(text: &str) -> Value {
-    Value::from_safe_string(escape(text).replace("C^td", "C<sup>td</sup>"))
+    Value::from_safe_string(escape(text).replace("C^td", "C<sup>td</sup>").replace(" % ", "\u{a0}% "))
 }
 
 #[derive(Serialize)]

@@ -2,65 +2,66 @@
 
 use fairtte_metrics::{AttributeReport, Estimate, EvaluationReport, GroupReport, MetricReport};
 
-use super::format::{count, interval, list, number, percent};
+use super::format::{count, interval, number, percent};
 use super::rows::reason;
 
 /// Below this many events a metric of a group is little more than an anecdote.
 const FEW_EVENTS: usize = 20;
 /// Rule of thumb for judging a survival model at all: Collins, Ogundimu & Altman (2016), doi:10.1002/sim.6787.
 const ENOUGH_EVENTS: usize = 100;
-/// A gap of two groups whose interval starts below this share of its end is compatible with equal groups: for a normal
-/// difference that is just significant at the level of the interval the share is 0.05, for equal groups 0.01.
+/// A gap of two groups whose interval starts below this share of its end is compatible with equal groups. For a
+/// normally distributed difference and an interval of 95 % the share is 0.014 if the groups are equal, 0.053 if the
+/// difference is 1.96 standard errors, and 0.138 at 2.576.
 const NEAR_ZERO: f64 = 0.05;
 
-/// A sentence or two about one thing.
+/// What is to be said about one thing, one line per paragraph.
 #[derive(Debug, PartialEq, serde::Serialize)]
 pub(super) struct Statement {
     pub(super) topic: String,
-    pub(super) text: String,
+    pub(super) lines: Vec<String>,
+}
+
+impl Statement {
+    fn new(topic: impl Into<String>, line: String) -> Self {
+        Self { topic: topic.into(), lines: vec![line] }
+    }
 }
 
 /// What a reader should take away.
 pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
-    let mut statements = vec![Statement { topic: "Overall".to_owned(), text: overall(report) }];
+    let mut statements = vec![Statement::new("Overall", overall(report))];
     let Some(main) = report.metrics.first() else { return statements };
     for attribute in &main.attributes {
-        let mut text = differences(attribute, main);
+        let mut sentences = vec![differences(attribute, main)];
         let ibs = report.metric("ibs").and_then(|ibs| attribute_of(ibs, &attribute.attribute).map(|a| (ibs, a)));
-        if let Some(sentence) = ibs.and_then(|(ibs, attribute)| short_gap(attribute, ibs)) {
-            text.push(' ');
-            text.push_str(&sentence);
-        }
+        sentences.extend(ibs.and_then(|(ibs, attribute)| short_gap(attribute, ibs)));
         if attribute.n_missing > 0 {
             let missing = attribute.n_missing;
-            text.push_str(&format!(" {missing} of {} samples have no value for it: they are in no group.", report.n));
+            sentences.push(format!("{missing} of {} samples have no value for it: they are in no group.", report.n));
         }
-        statements.push(Statement { topic: format!("By {}", attribute.attribute), text });
+        statements.push(Statement::new(format!("By {}", attribute.attribute), sentences.join(" ")));
     }
-    statements.extend(few_events(main));
+    statements.extend(about_gaps(main));
+    statements.extend(few_events(report));
     statements.extend(not_computed(report));
     statements
 }
 
 fn overall(report: &EvaluationReport) -> String {
     let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-    let mut text = format!("{samples} of {subjects}, with {}.", count(report.n_events, "observed event"));
-    for metric in &report.metrics {
-        let sentence = match metric.name.as_str() {
-            "c_td_antolini_strict" => concordance(metric, report),
-            "ibs" => brier(metric, report),
-            _ => continue,
-        };
-        text.push(' ');
-        text.push_str(&sentence);
-    }
+    let mut sentences = vec![format!("{samples} of {subjects}, with {}.", count(report.n_events, "observed event"))];
+    sentences.extend(report.metrics.iter().filter_map(|metric| match metric.name.as_str() {
+        "c_td_antolini_strict" => Some(concordance(metric, report)),
+        "ibs" => Some(brier(metric, report)),
+        _ => None,
+    }));
     if report.n_events < ENOUGH_EVENTS {
-        text.push_str(&format!(
-            " This is a small sample: a common rule of thumb asks for at least {ENOUGH_EVENTS} events to judge a \
-             survival model, so every number here is provisional."
+        sentences.push(format!(
+            "This is a small sample: a common rule of thumb asks for at least {ENOUGH_EVENTS} events to judge a \
+             survival model [8], so every number here is provisional."
         ));
     }
-    text
+    sentences.join(" ")
 }
 
 fn concordance(metric: &MetricReport, report: &EvaluationReport) -> String {
@@ -120,38 +121,60 @@ fn differences(attribute: &AttributeReport, metric: &MetricReport) -> String {
     let gap = number(gap);
     let facts =
         format!("{label} differs by {gap} ({range}) between {worst_name}, the worst, and {best_name}, the best");
-    format!("{facts}. {}", reading_of_gap(attribute, worst, best, ordered.len()))
+    let (n_defined, n_levels) = (ordered.len(), attribute.groups.len());
+    let left_out = if n_defined < n_levels {
+        format!(" Only {n_defined} of {n_levels} groups have a value.")
+    } else {
+        String::new()
+    };
+    format!("{facts}.{left_out} {}", reading_of_gap(attribute, worst, best, n_defined))
 }
 
-fn reading_of_gap(attribute: &AttributeReport, worst: &GroupReport, best: &GroupReport, n_groups: usize) -> String {
-    let Some((lower, upper)) = attribute.gap.lower.zip(attribute.gap.upper) else {
-        return "Without an interval nothing can be said about how certain that is.".to_owned();
+fn reading_of_gap(
+    attribute: &AttributeReport,
+    worst: &GroupReport,
+    best: &GroupReport,
+    n_groups: usize,
+) -> &'static str {
+    let Some((lower, upper)) = ends(&attribute.gap) else {
+        return "Without an interval nothing can be said about how certain that is.";
     };
     if n_groups == 2 {
         return if lower <= NEAR_ZERO * upper {
-            "A gap is a largest difference and never negative, so its interval cannot fall below 0; this one starts \
-             so close to 0 that equal groups could have given it: these data do not show a difference."
-                .to_owned()
+            "The interval of the gap starts so close to 0 that equal groups could have given it: these data do not show a \
+             difference."
         } else {
-            "A gap is a largest difference and never negative; this interval starts clear of 0, which equal groups \
-             would rarely give."
-                .to_owned()
+            "The interval of the gap starts clear of 0, which equal groups would rarely give."
         };
     }
-    let start = format!(
-        "The largest difference among {n_groups} groups is above 0 even when all are equal, so its interval is no test."
-    );
-    let overlap = match (ends(&worst.estimate), ends(&best.estimate)) {
+    match (ends(&worst.estimate), ends(&best.estimate)) {
         (Some(worst), Some(best)) if worst.0.max(best.0) <= worst.1.min(best.1) => {
-            "The intervals of the worst and the best group overlap: these data do not settle whether they differ."
+            "The intervals of these two groups overlap: these data do not settle whether they differ."
         }
         (Some(_), Some(_)) => {
-            "The intervals of the worst and the best group do not overlap, which speaks for a real difference, though \
-             these two were picked after seeing the numbers."
+            "The intervals of these two groups do not overlap, which speaks for a real difference, though the two were \
+             picked after seeing the numbers."
         }
-        _ => "At least one of these two groups has no interval.",
-    };
-    format!("{start} {overlap}")
+        _ => "At least one of these two groups has no interval, so nothing can be said about how certain that is.",
+    }
+}
+
+/// What a gap can and cannot say.
+fn about_gaps(metric: &MetricReport) -> Option<Statement> {
+    let with_gap = |attribute: &&AttributeReport| attribute.gap.lower.is_some();
+    let n_defined = |a: &AttributeReport| a.groups.iter().filter(|group| group.estimate.value.is_some()).count();
+    let mut gaps = metric.attributes.iter().filter(with_gap).peekable();
+    gaps.peek()?;
+    let mut text = "A gap is the largest difference between two groups. It is never negative, so its interval cannot \
+                    fall below 0 and even equal groups have a gap above 0."
+        .to_owned();
+    if gaps.any(|attribute| n_defined(attribute) > 2) {
+        text.push_str(
+            " With more than two groups the interval stays away from 0 even when all are equal; there the intervals \
+             of the worst and the best group are compared instead.",
+        );
+    }
+    Some(Statement::new("About gaps", text))
 }
 
 fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
@@ -179,59 +202,65 @@ fn attribute_of<'a>(metric: &'a MetricReport, name: &str) -> Option<&'a Attribut
     metric.attributes.iter().find(|attribute| attribute.attribute == name)
 }
 
-/// Groups whose value rests on few events, and the least certain value of all.
-fn few_events(metric: &MetricReport) -> Option<Statement> {
-    let groups: Vec<(&AttributeReport, &GroupReport)> = metric
-        .attributes
-        .iter()
-        .flat_map(|attribute| attribute.groups.iter().map(move |group| (attribute, group)))
-        .filter(|(_, group)| group.estimate.value.is_some())
-        .collect();
-    let few = groups.iter().filter(|(_, group)| group.estimate.n_events < FEW_EVENTS);
-    let few: Vec<String> = few
-        .map(|(attribute, group)| {
-            format!("{}: {} ({})", attribute.attribute, group.level, count(group.estimate.n_events, "event"))
-        })
-        .collect();
-    if few.is_empty() {
+/// Groups whose values rest on few events, and the least certain value of the main metric.
+fn few_events(report: &EvaluationReport) -> Option<Statement> {
+    let main = report.metrics.first()?;
+    let mut attributes = Vec::new();
+    for (index, attribute) in main.attributes.iter().enumerate() {
+        let values = |level: usize| {
+            let attributes = report.metrics.iter().filter_map(move |metric| metric.attributes.get(index));
+            attributes.filter_map(move |attribute| attribute.groups.get(level)?.estimate.value)
+        };
+        let groups = attribute.groups.iter().enumerate();
+        let few = groups.filter(|(level, g)| g.estimate.n_events < FEW_EVENTS && values(*level).next().is_some());
+        let few: Vec<String> = few.map(|(_, g)| format!("{} ({})", g.level, g.estimate.n_events)).collect();
+        if !few.is_empty() {
+            attributes.push(format!("{}: {}", attribute.attribute, few.join(", ")));
+        }
+    }
+    if attributes.is_empty() {
         return None;
     }
-    let mut text = format!(
-        "Fewer than {FEW_EVENTS} events stand behind {}. There a single person can move the value: take it as a hint, \
-         not as a finding.",
-        list(&few)
-    );
-    let width = |group: &GroupReport| ends(&group.estimate).map(|(lower, upper)| upper - lower);
-    let widths = groups.iter().filter_map(|(_, group)| Some((width(group)?, group)));
+    let mut sentences = vec![format!(
+        "Fewer than {FEW_EVENTS} events (their number in brackets) stand behind {}. There a single person can move a \
+         value: take it as a hint, not as a finding.",
+        attributes.join("; ")
+    )];
+    let groups = main.attributes.iter().flat_map(|attribute| &attribute.groups);
+    let widths = groups.filter_map(|group| ends(&group.estimate).map(|(lower, upper)| (upper - lower, group)));
     if let Some((_, widest)) = widths.max_by(|a, b| a.0.total_cmp(&b.0)) {
         let range = interval(&widest.estimate).unwrap_or_default();
-        let (label, level) = (&metric.label, &widest.level);
-        text.push_str(&format!(" The widest interval of {label} is that of {level}: {range}."));
+        sentences.push(format!("The widest interval of {} is that of {}: {range}.", main.label, widest.level));
     }
-    Some(Statement { topic: "Small groups".to_owned(), text })
+    Some(Statement::new("Small groups", sentences.join(" ")))
 }
 
-/// Groups without a value, each with its reason; metrics that share a reason are named together.
+/// Why a value is missing, and the metrics that lack it.
+type Reason<'a> = (&'a str, Vec<&'a str>);
+
+/// Groups without a value, each with its reasons; metrics that share a reason are named together.
 fn not_computed(report: &EvaluationReport) -> Option<Statement> {
-    let mut reasons: Vec<(String, String, Vec<String>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<Reason<'_>>)> = Vec::new();
     for metric in &report.metrics {
         for attribute in &metric.attributes {
-            for group in &attribute.groups {
-                let Some(reason) = &group.estimate.undefined else { continue };
-                let group = format!("{}: {}", attribute.attribute, group.level);
-                match reasons.iter_mut().find(|known| known.0 == group && known.1 == *reason) {
-                    Some(known) => known.2.push(metric.label.clone()),
-                    None => reasons.push((group, reason.clone(), vec![metric.label.clone()])),
+            for group in attribute.groups.iter().filter(|group| group.estimate.value.is_none()) {
+                let name = format!("{}: {}", attribute.attribute, group.level);
+                let place = groups.iter().position(|known| known.0 == name).unwrap_or_else(|| {
+                    groups.push((name, Vec::new()));
+                    groups.len() - 1
+                });
+                let (reasons, why) = (&mut groups[place].1, reason(&group.estimate));
+                match reasons.iter_mut().find(|known| known.0 == why) {
+                    Some(known) => known.1.push(&metric.label),
+                    None => reasons.push((why, vec![&metric.label])),
                 }
             }
         }
     }
-    if reasons.is_empty() {
-        return None;
-    }
-    let sentence = |(group, reason, labels): &(String, String, Vec<String>)| {
-        format!("{group} has no {} ({reason}).", labels.join(", "))
+    let line = |(name, reasons): &(String, Vec<Reason<'_>>)| {
+        let reasons = reasons.iter().map(|(why, labels)| format!("no {}: {why}", labels.join(", ")));
+        format!("{name} has {}.", reasons.collect::<Vec<_>>().join("; "))
     };
-    let text = reasons.iter().map(sentence).collect::<Vec<_>>().join(" ");
-    Some(Statement { topic: "Not computed".to_owned(), text })
+    let lines: Vec<String> = groups.iter().map(line).collect();
+    (!lines.is_empty()).then(|| Statement { topic: "Not computed".to_owned(), lines })
 }

@@ -8,7 +8,7 @@ use super::super::ReportError;
 use super::super::format::{elide, interval, list, number, wrap};
 use super::super::rows::{direction, has_chance_level, reason};
 use super::canvas::{
-    AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, INK, Ink, MUTED, fitting, padded_range, ticks,
+    AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, INK, Ink, MUTED, Point, fitting, padded_range, ticks,
 };
 
 const WIDTH: f64 = 520.0;
@@ -16,9 +16,11 @@ const LEFT: f64 = 150.0;
 const RIGHT: f64 = 372.0;
 const VALUES: f64 = 384.0;
 const ROW: f64 = 21.0;
+/// Height of a further line of text in a row.
+const LINE: f64 = 13.5;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 44.0;
-/// Sides of the square of the smallest and of the largest group.
+/// Sides of the square of a group without events and of the whole sample.
 const SQUARES: (f64, f64) = (4.0, 10.0);
 
 enum Line<'a> {
@@ -34,7 +36,7 @@ pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportEr
         let groups = attribute.groups.iter();
         lines.extend(groups.map(|g| Line::Row { name: &g.level, indented: true, estimate: &g.estimate }));
     }
-    let height = TOP + lines.iter().map(height_of).sum::<f64>() + BOTTOM;
+    let height = TOP + lines.iter().map(Line::height).sum::<f64>() + BOTTOM;
     let bottom = height - BOTTOM;
     let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom, x: range(metric), y: 0.0..1.0 };
     let figure = Figure {
@@ -45,21 +47,11 @@ pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportEr
         height,
     };
     figure.draw(|canvas| {
-        references(canvas, &axes, metric)?;
         axes.draw_x(canvas, &ticks(&axes.x, 6), &format!("{} ({})", superscript(&metric.label), direction(metric)))?;
         let mut top = TOP;
         for line in &lines {
-            match line {
-                Line::Heading(name) => heading(canvas, name, top)?,
-                Line::Row { name, indented, estimate } => {
-                    let label = elide(name, fitting(LEFT - if *indented { 22.0 } else { 10.0 }, 12.0));
-                    let middle = top + ROW / 2.0;
-                    let ink = Ink::new(12.0, INK);
-                    canvas.text(&label, (if *indented { 14.0 } else { 2.0 }, middle), Anchor::Start, ink)?;
-                    row(canvas, &axes, estimate, metric, middle)?;
-                }
-            }
-            top += height_of(line);
+            line.draw(canvas, &axes, metric, top)?;
+            top += line.height();
         }
         Ok(())
     })
@@ -70,24 +62,62 @@ pub(super) fn superscript(label: &str) -> String {
     label.replace("^td", "\u{1d57}\u{1d48}")
 }
 
-fn heading(canvas: &Canvas<'_>, name: &str, top: f64) -> Result<(), DrawError> {
-    let label = elide(name, fitting(LEFT - 8.0, 12.5));
-    canvas.text(&label, (2.0, top + ROW / 2.0 + 3.0), Anchor::Start, Ink::new(12.0, INK).bold())
+impl Line<'_> {
+    fn height(&self) -> f64 {
+        match self {
+            Self::Heading(_) => ROW + 3.0,
+            Self::Row { estimate, .. } if estimate.value.is_some() => ROW + LINE * (self.name().len() - 1) as f64,
+            Self::Row { estimate, .. } => ROW + LINE * (self.name().len().max(reason_lines(estimate).len()) - 1) as f64,
+        }
+    }
+
+    /// The name in at most two lines.
+    fn name(&self) -> Vec<String> {
+        let (name, indent) = match self {
+            Self::Heading(name) => (name, 8.0),
+            Self::Row { name, indented, .. } => (name, if *indented { 20.0 } else { 8.0 }),
+        };
+        let width = fitting(LEFT - indent, 12.5);
+        let mut lines = wrap(name, width);
+        if lines.len() > 2 {
+            lines = vec![lines[0].clone(), elide(&lines[1..].join(" "), width)];
+        }
+        lines
+    }
+
+    fn draw(&self, canvas: &Canvas<'_>, axes: &Axes, metric: &MetricReport, top: f64) -> Result<(), DrawError> {
+        match self {
+            Self::Heading(_) => {
+                references(canvas, axes, metric, (top, top + self.height()))?;
+                let label = elide(&self.name().join(" "), fitting(LEFT - 8.0, 12.5));
+                canvas.text(&label, (2.0, top + ROW / 2.0 + 3.0), Anchor::Start, Ink::new(12.0, INK).bold())
+            }
+            Self::Row { indented, estimate, .. } => {
+                let middle = top + ROW / 2.0;
+                let left = if *indented { 14.0 } else { 2.0 };
+                for (k, line) in self.name().iter().enumerate() {
+                    let at = (left, middle + LINE * k as f64);
+                    canvas.text(line, at, Anchor::Start, Ink::new(12.0, INK))?;
+                }
+                // A line through the words would make them hard to read.
+                if estimate.value.is_some() {
+                    references(canvas, axes, metric, (top, top + self.height()))?;
+                }
+                row(canvas, axes, estimate, metric, middle)
+            }
+        }
+    }
 }
 
-/// The value of the whole sample, and what guessing gives where that is known.
-fn references(canvas: &Canvas<'_>, axes: &Axes, metric: &MetricReport) -> Result<(), DrawError> {
+/// The value of the whole sample, and what guessing gives where that is known, beside one row.
+fn references(canvas: &Canvas<'_>, axes: &Axes, metric: &MetricReport, (top, bottom): Point) -> Result<(), DrawError> {
     if has_chance_level(metric) && axes.x.contains(&0.5) {
         let x = axes.x_at(0.5);
-        canvas.line(&[(x, axes.top), (x, axes.bottom)], AXIS, 1.0)?;
+        canvas.line(&[(x, top), (x, bottom)], AXIS, 1.0)?;
     }
-    match metric.overall.value {
-        Some(value) => {
-            let x = axes.x_at(value);
-            canvas.dashed(&[(x, axes.top), (x, axes.bottom)], BLUE, 1.0, (4.0, 4.0))
-        }
-        None => Ok(()),
-    }
+    let Some(value) = metric.overall.value else { return Ok(()) };
+    let x = axes.x_at(value);
+    canvas.dashed(&[(x, top), (x, bottom)], BLUE, 1.0, (4.0, 4.0))
 }
 
 fn row(
@@ -99,7 +129,7 @@ fn row(
 ) -> Result<(), DrawError> {
     let Some(value) = estimate.value else {
         for (k, line) in reason_lines(estimate).iter().enumerate() {
-            let at = (LEFT + 6.0, middle + 13.0 * k as f64);
+            let at = (LEFT + 6.0, middle + LINE * k as f64);
             canvas.text(line, at, Anchor::Start, Ink::new(11.0, MUTED).italic())?;
         }
         return Ok(());
@@ -124,14 +154,6 @@ fn reason_lines(estimate: &Estimate) -> Vec<String> {
     let reason = reason(estimate);
     let text = if reason.starts_with("undefined") { reason.to_owned() } else { format!("undefined: {reason}") };
     wrap(&text, fitting(WIDTH - LEFT - 10.0, 10.5))
-}
-
-fn height_of(line: &Line<'_>) -> f64 {
-    match line {
-        Line::Heading(_) => ROW + 3.0,
-        Line::Row { estimate, .. } if estimate.value.is_some() => ROW,
-        Line::Row { estimate, .. } => ROW + 13.0 * (reason_lines(estimate).len() - 1) as f64,
-    }
 }
 
 /// Wide enough for all intervals and, where it has a meaning, for 0.5; inside [0, 1].

@@ -18,8 +18,8 @@ pub(crate) enum LossCurve {
 impl LossCurve {
     fn title(self) -> &'static str {
         match self {
-            Self::Train => "training loss (mean per sample)",
-            Self::ValidationNll => "validation NLL (mean per sample)",
+            Self::Train => "training loss",
+            Self::ValidationNll => "validation NLL",
             Self::ValidationConcordance => "validation C\u{1d57}\u{1d48}",
         }
     }
@@ -70,8 +70,16 @@ pub(crate) fn loss_curve(epochs: &[EpochPoint], curve: LossCurve, id: &str) -> R
             let label = format!("kept: epoch {}", short(best.epoch as f64));
             canvas.text(&label, (x + shift, axes.top - 7.0), anchor, Ink::new(11.0, MUTED))?;
         }
-        let points: Vec<Point> = values.iter().map(|&(epoch, value)| axes.at(epoch, value)).collect();
-        canvas.line(&points, colour, 1.8)?;
+        // The line breaks where an epoch has no value.
+        for run in epochs.chunk_by(|a, b| curve.of(a).is_some() == curve.of(b).is_some()) {
+            let points = run.iter().filter_map(|e| Some(axes.at(e.epoch as f64, curve.of(e)?)));
+            let points: Vec<Point> = points.collect();
+            match points.as_slice() {
+                [] => {}
+                [alone] => canvas.circle(*alone, 2.0, colour)?,
+                several => canvas.line(several, colour, 1.8)?,
+            }
+        }
         if let Some((epoch, value)) = best.and_then(|best| Some((best.epoch as f64, curve.of(best)?))) {
             canvas.circle(axes.at(epoch, value), 4.0, colour)?;
         }

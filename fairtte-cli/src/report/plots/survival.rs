@@ -63,7 +63,7 @@ impl Style<'_> {
 
     /// Up to three groups over each other, with their names on the right.
     fn overlaid(&self, groups: &[GroupCurves], id: &str) -> Result<String, ReportError> {
-        let (left, right, top, bottom) = (52.0, 384.0, 12.0, 256.0);
+        let (left, right, top, bottom) = (52.0, 356.0, 12.0, 256.0);
         let axes = Axes { left, right, top, bottom, x: 0.0..self.end, y: 0.0..1.0 };
         let of = groups[0].attribute.as_ref().map_or_else(String::new, |attribute| format!(" by {attribute}"));
         let title = format!("Observed and predicted survival{of}");
