@@ -252,3 +252,27 @@ fn the_page_says_when_two_groups_cannot_be_told_apart() {
     assert!(!clear.contains("these data do not show a difference."));
     assert!(clear.contains("The interval of the gap starts clear of 0"));
 }
+
+#[test]
+fn a_low_concordance_is_called_worse_than_guessing_only_if_ties_do_not_explain_it() {
+    let mut report = report();
+    let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();
+    assert!(says(&report).contains("Guessing gives 0.5, below the whole interval."));
+    let low = estimate(0.2, 0.1, 0.3, [120, 61, 118]);
+    (report.metrics[0].overall, report.metrics[1].overall) = (low.clone(), low);
+    assert!(says(&report).contains("the model ranks worse than guessing"));
+    report.metrics[1].overall = estimate(0.62, 0.55, 0.7, [120, 61, 118]);
+    let tied = says(&report);
+    assert!(!tied.contains("the model ranks worse than guessing"));
+    assert!(tied.contains("count 0 in it; counting them 1/2 gives 0.620"));
+}
+
+#[test]
+fn a_gap_that_lacks_many_replicates_says_so() {
+    let mut report = report();
+    let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();
+    report.metrics[0].attributes[1].gap.undefined_replicates = 50;
+    assert!(!says(&report).contains("may be too narrow"));
+    report.metrics[0].attributes[1].gap.undefined_replicates = 51;
+    assert!(says(&report).contains("In 51 of 1000 bootstrap replicates a group had no value"));
+}

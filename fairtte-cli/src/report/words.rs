@@ -9,6 +9,10 @@ use super::rows::reason;
 const FEW_EVENTS: usize = 20;
 /// Rule of thumb for judging a survival model at all: Collins, Ogundimu & Altman (2016), doi:10.1002/sim.6787.
 const ENOUGH_EVENTS: usize = 100;
+/// A difference that shows in the three decimals of the page.
+const VISIBLE: f64 = 0.001;
+/// Share of replicates without a value that is worth a sentence.
+const MANY_UNDEFINED: f64 = 0.05;
 /// A gap of two groups whose interval starts below this share of its end is compatible with equal groups. For a
 /// normally distributed difference and an interval of 95 % the share is 0.014 if the groups are equal, 0.053 if the
 /// difference is 1.96 standard errors, and 0.138 at 2.576.
@@ -35,6 +39,14 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
         let mut sentences = vec![differences(attribute, main)];
         let ibs = report.metric("ibs").and_then(|ibs| attribute_of(ibs, &attribute.attribute).map(|a| (ibs, a)));
         sentences.extend(ibs.and_then(|(ibs, attribute)| short_gap(attribute, ibs)));
+        let without = attribute.gap.undefined_replicates;
+        if ends(&attribute.gap).is_some() && without as f64 > MANY_UNDEFINED * report.settings.replicates as f64 {
+            sentences.push(format!(
+                "In {without} of {} bootstrap replicates a group had no value; the interval of the gap rests on the \
+                 others and may be too narrow.",
+                report.settings.replicates
+            ));
+        }
         if attribute.n_missing > 0 {
             let missing = attribute.n_missing;
             sentences.push(format!("{missing} of {} samples have no value for it: they are in no group.", report.n));
@@ -74,15 +86,23 @@ fn concordance(metric: &MetricReport, report: &EvaluationReport) -> String {
         metric.label,
         with_interval(estimate, report)
     );
-    let verdict = match estimate.lower.zip(estimate.upper) {
+    // Pairs with equal predictions count 0 here, so a low value need not be a wrong order.
+    let half = report.metric("c_td_half").map(|half| &half.overall);
+    let tied = half.filter(|half| half.value.is_some_and(|half| half - value >= VISIBLE));
+    let verdict = match ends(estimate) {
         None => ".",
         Some((lower, _)) if lower > 0.5 => ", below the whole interval.",
+        Some((_, upper)) if upper < 0.5 && tied.is_some() => ", above the whole interval.",
         Some((_, upper)) if upper < 0.5 => ", above the whole interval: the model ranks worse than guessing.",
         Some(_) => {
             ", which lies inside the interval: these data do not show that the model ranks better than guessing."
         }
     };
-    meaning + verdict
+    let counted_half = tied.map_or_else(String::new, |half| {
+        let half = with_interval(half, report);
+        format!(" Pairs with equal predictions count 0 in it; counting them 1/2 gives {half}.")
+    });
+    meaning + verdict + &counted_half
 }
 
 fn brier(metric: &MetricReport, report: &EvaluationReport) -> String {
