@@ -26,7 +26,7 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum DataError {
     /// A file could not be opened or read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -206,8 +206,8 @@ impl Exclusions {
         for (step, label) in Step::ALL {
             let here = self.counts().into_iter().filter(|(reason, _)| reason.step() == step);
             let reasons: Vec<_> = here.map(|(reason, n)| (reason.code(), n)).collect();
-            let n_excluded = reasons.iter().map(|(_, n)| n).sum();
-            n_kept -= n_excluded;
+            let n_excluded: usize = reasons.iter().map(|(_, n)| n).sum();
+            n_kept = n_kept.saturating_sub(n_excluded);
             flow.push(FlowStep { label: label.to_owned(), n_kept, n_excluded, reasons });
         }
         flow

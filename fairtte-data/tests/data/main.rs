@@ -7,6 +7,7 @@ mod images;
 mod loader;
 mod make;
 mod shared_data;
+mod simulated;
 mod split;
 mod store;
 mod tables;
