@@ -93,7 +93,7 @@ pub struct Common {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Where to compute (`fairtte list devices`), in place of `device` in the run file
-    #[arg(long)]
+    #[arg(long, env = "FAIRTTE_DEVICE")]
     pub device: Option<String>,
     /// Threads; 0 = one per core
     #[arg(long)]

@@ -22,28 +22,32 @@ pub(crate) fn open(name: &str) -> Result<Device, CliError> {
         Some((back_end, index)) => (back_end, index.parse::<usize>().map_err(|_| unknown(name))?),
         None => (name, 0),
     };
-    match back_end {
+    match (back_end, index) {
         #[cfg(feature = "flex")]
-        "flex" => Ok(Device::flex()),
+        ("flex", 0) => Ok(Device::flex()),
         #[cfg(feature = "ndarray")]
-        "ndarray" => Ok(Device::ndarray()),
+        ("ndarray", 0) => Ok(Device::ndarray()),
         #[cfg(feature = "tch")]
-        "tch" => Ok(Device::libtorch()),
+        ("tch", 0) => Ok(Device::libtorch()),
         #[cfg(feature = "tch")]
-        "tch-cuda" => Ok(Device::libtorch_cuda(index)),
+        ("tch-cuda", index) => Ok(Device::libtorch_cuda(index)),
         #[cfg(feature = "cuda")]
-        "cuda" => Ok(Device::cuda(index)),
+        ("cuda", index) => Ok(Device::cuda(index)),
         #[cfg(feature = "wgpu")]
-        "wgpu" => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
-        "flex" | "ndarray" | "tch" | "tch-cuda" | "cuda" | "wgpu" => {
-            let feature = back_end.trim_end_matches("-cuda");
+        ("wgpu", 0) => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        _ => Err(absent(name, back_end)),
+    }
+}
+
+fn absent(name: &str, back_end: &str) -> CliError {
+    let feature = back_end.trim_end_matches("-cuda");
+    let compiled_in = CATALOGUE.iter().find(|(known, ..)| known.trim_end_matches(":0") == feature);
+    match compiled_in {
+        Some((_, _, false)) => {
             let problem = format!("is not in this build, expected one built with --features {feature}");
-            Err(CliError::Device { device: name.to_owned(), problem })
+            CliError::Device { device: name.to_owned(), problem }
         }
-        _ => {
-            let _ = index;
-            Err(unknown(name))
-        }
+        _ => unknown(name),
     }
 }
 

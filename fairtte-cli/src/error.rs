@@ -146,16 +146,32 @@ fn of_training(error: &FairnessError) -> Exit {
     }
 }
 
-/// Prints the error, its causes and its hint on standard error.
+/// Prints the error with its causes as one sentence, and its hint, on standard error.
 #[expect(clippy::print_stderr, reason = "the one place where errors reach the user")]
-pub(crate) fn print(error: CliError) {
+pub(crate) fn print(error: &CliError) {
     let terminal = std::io::stderr().is_terminal();
     // Logs are searched line by line: a sentence must not be wrapped there.
     let width = if terminal { console_width() } else { usize::MAX };
     let handler = miette::MietteHandlerOpts::new().width(width).color(terminal).unicode(terminal);
     // Fails only if a handler is there already, which would print too.
     let _ = miette::set_hook(Box::new(move |_| Box::new(handler.clone().build())));
-    eprintln!("{:?}", miette::Report::new(error));
+    let mut diagnostic = miette::MietteDiagnostic::new(sentence(error));
+    diagnostic.help = miette::Diagnostic::help(error).map(|help| help.to_string());
+    eprintln!("{:?}", miette::Report::new(diagnostic));
+}
+
+/// The message and every cause that it does not name already.
+fn sentence(error: &CliError) -> String {
+    let mut sentence = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !sentence.contains(&text) {
+            sentence = format!("{sentence}: {text}");
+        }
+        cause = error.source();
+    }
+    sentence
 }
 
 fn console_width() -> usize {

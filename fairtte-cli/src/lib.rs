@@ -36,7 +36,7 @@ pub fn main() -> ExitCode {
         Ok(()) => Exit::Ok.into(),
         Err(error) => {
             let exit = error.exit();
-            error::print(error);
+            error::print(&error);
             exit.into()
         }
     }

@@ -2,12 +2,10 @@
 //!
 //! `cargo bench -p fairtte-metrics`
 
-use std::hint::black_box;
-
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use divan::Bencher;
 use fairtte_metrics::{
-    AucTd, Bootstrap, CensoringCurve, CensoringTies, ConcordanceTd, Outcomes, PreparedBrier, Reading, Resample,
-    SubjectId, SurvivalCurves, TiedPredictions, seeds,
+    AucTd, Bootstrap, CensoringCurve, CensoringTies, ConcordanceTd, Outcomes, PreparedAucTd, PreparedBrier,
+    PreparedConcordanceTd, Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, seeds,
 };
 use ndarray::Array2;
 use rand::RngExt as _;
@@ -46,35 +44,62 @@ fn cohort(n: usize) -> Cohort {
     }
 }
 
-fn metrics(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("metrics");
-    group.sample_size(10);
-    for n in [2_000, 20_000] {
-        let Cohort { outcomes, curves, censoring, times, bootstrap } = cohort(n);
-        let (reading, ones) = (Reading::default(), vec![1; n]);
-        let concordance = || ConcordanceTd::prepare(&outcomes, &curves, reading).expect("valid");
-        let auc = || AucTd::prepare(&outcomes, &curves, &censoring, reading, &times).expect("valid");
-        let brier = || PreparedBrier::new(&outcomes, &curves, &censoring, reading, &times).expect("valid");
+const SIZES: [usize; 2] = [2_000, 20_000];
+const READING: Reading = Reading::Refined { factor: 10 };
 
-        group.bench_function(BenchmarkId::new("c_td once", n), |b| {
-            b.iter(|| black_box(concordance().weighted(&ones, TiedPredictions::Strict)));
-        });
-        group.bench_function(BenchmarkId::new("auc_td once", n), |b| b.iter(|| black_box(auc().weighted(&ones))));
-        group.bench_function(BenchmarkId::new("ibs once", n), |b| b.iter(|| black_box(brier().weighted(&ones))));
-
-        let (concordance, auc, brier) = (concordance(), auc(), brier());
-        group.bench_function(BenchmarkId::new("c_td 100 replicates", n), |b| {
-            b.iter(|| black_box(bootstrap.map(|weights| concordance.weighted(weights, TiedPredictions::Strict))));
-        });
-        group.bench_function(BenchmarkId::new("auc_td 100 replicates", n), |b| {
-            b.iter(|| black_box(bootstrap.map(|weights| auc.weighted(weights))));
-        });
-        group.bench_function(BenchmarkId::new("ibs 100 replicates", n), |b| {
-            b.iter(|| black_box(bootstrap.map(|weights| brier.weighted(weights))));
-        });
-    }
-    group.finish();
+fn main() {
+    divan::main();
 }
 
-criterion_group!(benches, metrics);
-criterion_main!(benches);
+impl Cohort {
+    fn concordance(&self) -> PreparedConcordanceTd {
+        ConcordanceTd::prepare(&self.outcomes, &self.curves, READING).expect("valid")
+    }
+
+    fn auc(&self) -> PreparedAucTd {
+        AucTd::prepare(&self.outcomes, &self.curves, &self.censoring, READING, &self.times).expect("valid")
+    }
+
+    fn brier(&self) -> PreparedBrier {
+        PreparedBrier::new(&self.outcomes, &self.curves, &self.censoring, READING, &self.times).expect("valid")
+    }
+}
+
+#[divan::bench(args = SIZES)]
+fn c_td_once(bencher: Bencher<'_, '_>, n: usize) {
+    let (cohort, ones) = (cohort(n), vec![1; n]);
+    bencher.bench(|| cohort.concordance().weighted(&ones, TiedPredictions::Strict));
+}
+
+#[divan::bench(args = SIZES)]
+fn auc_td_once(bencher: Bencher<'_, '_>, n: usize) {
+    let (cohort, ones) = (cohort(n), vec![1; n]);
+    bencher.bench(|| cohort.auc().weighted(&ones));
+}
+
+#[divan::bench(args = SIZES)]
+fn ibs_once(bencher: Bencher<'_, '_>, n: usize) {
+    let (cohort, ones) = (cohort(n), vec![1; n]);
+    bencher.bench(|| cohort.brier().weighted(&ones));
+}
+
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn c_td_100_replicates(bencher: Bencher<'_, '_>, n: usize) {
+    let cohort = cohort(n);
+    let prepared = cohort.concordance();
+    bencher.bench(|| cohort.bootstrap.map(|weights| prepared.weighted(weights, TiedPredictions::Strict)));
+}
+
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn auc_td_100_replicates(bencher: Bencher<'_, '_>, n: usize) {
+    let cohort = cohort(n);
+    let prepared = cohort.auc();
+    bencher.bench(|| cohort.bootstrap.map(|weights| prepared.weighted(weights)));
+}
+
+#[divan::bench(args = SIZES, sample_count = 10)]
+fn ibs_100_replicates(bencher: Bencher<'_, '_>, n: usize) {
+    let cohort = cohort(n);
+    let prepared = cohort.brier();
+    bencher.bench(|| cohort.bootstrap.map(|weights| prepared.weighted(weights)));
+}

@@ -81,6 +81,7 @@ fn evaluate_into(folder: &RunFolder, target: &RunFolder, run: &RunFile, outputs:
         let share = 100.0 * data / total.max(f64::MIN_POSITIVE);
         facts.push(("training time".to_owned(), format!("{total:.1} s, {share:.1} % of it making batches")));
     }
+    let chosen = epochs.iter().rev().find(|epoch| epoch.best).map(|epoch| epoch.epoch);
     let epochs: Vec<EpochPoint> = epochs
         .iter()
         .map(|epoch| EpochPoint {
@@ -88,7 +89,7 @@ fn evaluate_into(folder: &RunFolder, target: &RunFolder, run: &RunFile, outputs:
             train_loss: epoch.train_loss,
             validation_nll: epoch.validation.nll,
             validation_c_td: epoch.validation.c_td,
-            best: epoch.best,
+            best: Some(epoch.epoch) == chosen,
         })
         .collect();
     let flow: Vec<FlowRow> = exclusions

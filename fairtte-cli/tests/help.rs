@@ -1,0 +1,58 @@
+//! What a user sees before any run: help, lists, exit codes.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::process::Command;
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_fairtte")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn help_names_every_command_and_every_exit_code() {
+    let help = stdout(&["--help"]);
+    for word in ["demo", "simulate", "prepare", "train", "evaluate", "list", "Exit codes: 0 done", "130 interrupted"] {
+        assert!(help.contains(word), "{word} is missing in\n{help}");
+    }
+}
+
+#[test]
+fn every_command_has_help() {
+    for command in ["demo", "simulate", "prepare", "train", "evaluate", "list"] {
+        assert!(stdout(&[command, "--help"]).contains("Usage: fairtte"), "{command}");
+    }
+}
+
+#[test]
+fn the_lists_are_those_of_the_registries() {
+    let heads = "heads ([head.NAME])\n  \
+        pmf            probability mass over the intervals (Kvamme & Borgan 2021)\n  \
+        deephit        probability mass with a ranking term (Lee et al. 2018)\n  \
+        nnet-survival  hazard in each interval, also known as logistic hazard (Gensheimer & Narasimhan 2019)\n";
+    assert_eq!(stdout(&["list", "heads"]), heads);
+    let all = stdout(&["list"]);
+    for name in ["generic", "simulated", "efficientnet-b0", "resnet18-3d", "group-dro", "worst-group-c-td", "flex"] {
+        assert!(all.contains(name), "{name} is missing in\n{all}");
+    }
+}
+
+#[test]
+fn every_listed_name_is_one_that_a_run_file_can_say() {
+    let json = stdout(&["list", "--json"]);
+    let lists: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let names = |kind: &str| lists[kind].as_object().unwrap().keys().cloned().collect::<Vec<String>>();
+    let accepted = |set: &str| {
+        let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
+        stdout(&["train", "--dry-run", "--config", config, "--set", set]);
+    };
+    names("heads").iter().for_each(|name| accepted(&format!("head.{name}={{}}")));
+    names("strategies").iter().for_each(|name| accepted(&format!("strategy.{name}={{}}")));
+    names("monitors").iter().for_each(|name| accepted(&format!("training.monitor={name}")));
+    for name in names("backbones") {
+        let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
+        let size = if name.ends_with("3d") { "image.size=[8, 8, 8]" } else { "image.size=[8, 8]" };
+        let backbone = format!("model.backbone={name}");
+        stdout(&["train", "--dry-run", "--config", config, "--set", size, "--set", &backbone]);
+    }
+}

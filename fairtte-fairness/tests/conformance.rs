@@ -1,0 +1,281 @@
+//! One test over every strategy x head x kind of picture: it learns on a few samples, is saved and loaded again, and
+//! predicts the same; a training that was stopped ends with the same bits as one that was not.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use burn::tensor::Device;
+use fairtte_data::simulated::{PictureKind, SimulationConfig};
+use fairtte_data::{
+    Adapter as _, AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Intensity, Loader,
+    Part, Split, SplitConfig, build_cohort, split_by_subject,
+};
+use fairtte_fairness::strategies::{GroupDroConfig, StepReport, SubgroupRebalancingConfig, TrainingCells};
+use fairtte_fairness::{
+    EpochReport, FairnessError, LearnerSpec, Monitor, NetworkSpec, Observer, OptimiserConfig, Silent, Strategy,
+    StrategyConfig, TrainedRun, TrainingConfig, TrainingData, fit, predict,
+};
+use fairtte_metrics::{GroupId, Groups};
+use fairtte_models::{BackboneKind, EncoderConfig};
+use fairtte_survival::{CutPoints, DeepHitConfig, HeadConfig, NoSettings, SurvivalHead};
+use ndarray::Array2;
+
+const SEED: u64 = 5;
+
+/// A small simulated cohort with its pixels.
+struct Study {
+    cohort: Cohort,
+    store: ImageStore,
+    split: Split,
+    groups: Groups,
+    size: Vec<usize>,
+}
+
+impl Study {
+    fn new(folder: &Path, kind: PictureKind) -> Self {
+        let size = match kind {
+            PictureKind::Films => vec![16, 16],
+            PictureKind::Volumes => vec![12, 12, 12],
+        };
+        let mut config = SimulationConfig { n_subjects: 80, ..SimulationConfig::default() };
+        config.kind = kind;
+        config.size = size.clone();
+        let adapter = DataConfig::Simulated(config).adapter(SEED, folder);
+        let attributes = [AttributeConfig::new("sex")];
+        let manifest = adapter.read().unwrap();
+        let (cohort, _) = build_cohort(&manifest, adapter.label_rule(), &attributes).unwrap();
+        let image = ImageConfig { size: size.clone(), channels: 1 };
+        let (store, undecodable) = ImageStore::open_or_build(&cohort, &image, folder, &|_, _| {}).unwrap();
+        assert!(undecodable.is_empty());
+        let split = split_by_subject(&cohort, &SplitConfig::default(), SEED).unwrap();
+        let fitted = FittedAttributes::fit(&attributes, &cohort, split.rows(Part::Train)).unwrap();
+        let groups = fitted.all()[0].clone();
+        Self { cohort, store, split, groups, size }
+    }
+
+    fn backbone(&self) -> BackboneKind {
+        if self.size.len() == 2 { BackboneKind::Small2d } else { BackboneKind::Small3d }
+    }
+}
+
+/// Everything one training needs.
+struct Bench<'a> {
+    study: &'a Study,
+    loader: Loader<'a>,
+    membership: Vec<Option<GroupId>>,
+    head: Box<dyn SurvivalHead>,
+    cut_points: CutPoints,
+    device: Device,
+}
+
+impl<'a> Bench<'a> {
+    fn new(study: &'a Study, head: &HeadConfig) -> Self {
+        let train = study.split.rows(Part::Train);
+        let membership = study.groups.membership().to_vec();
+        let intensity = Intensity::fit(&study.store, &study.cohort, train).unwrap();
+        Self {
+            loader: Loader::new(&study.store, &study.cohort, membership.clone(), &intensity).unwrap(),
+            membership,
+            head: head.build().unwrap(),
+            cut_points: CutPoints::equidistant(&study.cohort.outcomes(train).unwrap(), 8).unwrap(),
+            device: Device::flex(),
+            study,
+        }
+    }
+
+    fn strategy(&self, config: &StrategyConfig) -> Box<dyn Strategy> {
+        let train = self.study.split.rows(Part::Train);
+        let spec = LearnerSpec {
+            network: NetworkSpec {
+                encoder: EncoderConfig { dropout: 0.1, ..EncoderConfig::new(self.study.backbone()) },
+                channels: 1,
+                n_intervals: self.cut_points.n(),
+            },
+            optimiser: OptimiserConfig { learning_rate: 5e-3, ..OptimiserConfig::default() },
+            seed: SEED,
+            device: self.device.clone(),
+        };
+        let cells = TrainingCells {
+            attribute: "sex".to_owned(),
+            levels: self.study.groups.levels().to_vec(),
+            groups: train.iter().map(|row| self.membership[*row]).collect(),
+            event: train.iter().map(|row| self.study.cohort.samples[*row].event).collect(),
+        };
+        config.build(&spec, &cells).unwrap()
+    }
+
+    fn fit(
+        &self,
+        strategy: &mut dyn Strategy,
+        epochs: usize,
+        folder: &Path,
+        observer: &mut dyn Observer,
+        stop: &AtomicBool,
+    ) -> Result<TrainedRun, FairnessError> {
+        let config = TrainingConfig { epochs, batch_size: 12, monitor: Monitor::Nll, patience: 100 };
+        let data = TrainingData {
+            cohort: &self.study.cohort,
+            loader: &self.loader,
+            train: self.study.split.rows(Part::Train),
+            validation: self.study.split.rows(Part::Validation),
+            groups: &self.membership,
+            head: self.head.as_ref(),
+            cut_points: &self.cut_points,
+            seed: SEED,
+            device: &self.device,
+        };
+        fit(strategy, &data, &config, folder, observer, stop)
+    }
+
+    fn curves(&self, strategy: &dyn Strategy) -> Array2<f64> {
+        let rows = self.study.split.rows(Part::Test);
+        predict(strategy, &self.loader, rows, self.head.as_ref(), &self.device).unwrap()
+    }
+}
+
+fn heads() -> [HeadConfig; 3] {
+    [
+        HeadConfig::Pmf(NoSettings {}),
+        HeadConfig::DeepHit(DeepHitConfig::default()),
+        HeadConfig::NnetSurvival(NoSettings {}),
+    ]
+}
+
+fn strategies() -> [StrategyConfig; 3] {
+    [
+        StrategyConfig::Erm(NoSettings {}),
+        StrategyConfig::SubgroupRebalancing(SubgroupRebalancingConfig::default()),
+        StrategyConfig::GroupDro(GroupDroConfig { eta: 0.1, ..GroupDroConfig::default() }),
+    ]
+}
+
+/// Stops a training after a number of steps, as Ctrl-C would.
+struct StopAfter<'a> {
+    steps: AtomicUsize,
+    stop: &'a AtomicBool,
+}
+
+impl Observer for StopAfter<'_> {
+    fn started(&mut self, _first: usize, _epochs: usize, _n_steps: usize) {}
+    fn step_done(&mut self, _epoch: usize, _report: &StepReport) {
+        if self.steps.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+    fn epoch_done(&mut self, _report: &EpochReport) {}
+}
+
+#[test]
+fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in [PictureKind::Films, PictureKind::Volumes] {
+        let study = Study::new(&folder.path().join(format!("{kind:?}")), kind);
+        for head in heads() {
+            let bench = Bench::new(&study, &head);
+            for config in strategies() {
+                let name = format!("{kind:?} {} {}", bench.head.name(), bench.strategy(&config).name());
+                let run = folder.path().join(name.replace(' ', "-"));
+                let mut whole = bench.strategy(&config);
+                let never = AtomicBool::new(false);
+                let trained = bench.fit(whole.as_mut(), 6, &run.join("whole"), &mut Silent, &never).unwrap();
+
+                let losses: Vec<f64> = trained.epochs.iter().map(|epoch| epoch.train_loss).collect();
+                assert!(losses[5] < losses[0], "{name} does not learn: {losses:?}");
+                let curves = bench.curves(whole.as_ref());
+                assert_eq!(curves.dim(), (study.split.rows(Part::Test).len(), 8), "{name}");
+                assert!(curves.iter().all(|s| (0.0..=1.0).contains(s)), "{name}");
+
+                // Saved and loaded into a strategy with other weights.
+                let saved = run.join("saved");
+                whole.save(&saved, fairtte_fairness::strategies::Saved::Weights).unwrap();
+                let mut loaded = bench.strategy(&config);
+                assert_ne!(bench.curves(loaded.as_ref()), curves, "{name}: untrained weights predict the same");
+                loaded.load(&saved, fairtte_fairness::strategies::Saved::Weights).unwrap();
+                assert_eq!(bench.curves(loaded.as_ref()), curves, "{name}");
+
+                // Stopped in the middle of the third epoch, then started again by the same call.
+                let stop = AtomicBool::new(false);
+                let mut observer = StopAfter { steps: AtomicUsize::new(10), stop: &stop };
+                let mut stopped = bench.strategy(&config);
+                let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
+                let message = "interrupted in epoch 3; 2 complete epochs are kept, the same command goes on from there";
+                assert_eq!(error.to_string(), message, "{name}");
+                let mut resumed = bench.strategy(&config);
+                bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();
+                assert_eq!(bench.curves(resumed.as_ref()), curves, "{name}: a resumed training ends elsewhere");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_and_two_threads_train_to_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path(), PictureKind::Films);
+    let bench = Bench::new(&study, &HeadConfig::NnetSurvival(NoSettings {}));
+    let curves = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        pool.install(|| {
+            let mut strategy = bench.strategy(&StrategyConfig::Erm(NoSettings {}));
+            let run = folder.path().join(format!("{n_threads}-threads"));
+            bench.fit(strategy.as_mut(), 2, &run, &mut Silent, &AtomicBool::new(false)).unwrap();
+            bench.curves(strategy.as_ref())
+        })
+    };
+    assert_eq!(curves(1), curves(2));
+}
+
+#[test]
+fn a_validation_part_without_an_event_is_refused_before_training() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = Study::new(folder.path(), PictureKind::Films);
+    for row in study.split.rows(Part::Validation).to_vec() {
+        study.cohort.samples[row].event = false;
+    }
+    let bench = Bench::new(&study, &HeadConfig::Pmf(NoSettings {}));
+    let mut strategy = bench.strategy(&StrategyConfig::Erm(NoSettings {}));
+    let run = folder.path().join("run");
+    let error = bench.fit(strategy.as_mut(), 1, &run, &mut Silent, &AtomicBool::new(false)).unwrap_err();
+    let expected = "the validation part has 16 samples and no observed event, expected at least one";
+    assert_eq!(error.to_string(), expected);
+    assert!(!run.exists(), "a refused training leaves nothing behind");
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path(), PictureKind::Films);
+    let bench = Bench::new(&study, &HeadConfig::Pmf(NoSettings {}));
+    let train = |epochs| {
+        let mut strategy = bench.strategy(&StrategyConfig::Erm(NoSettings {}));
+        bench.fit(strategy.as_mut(), epochs, folder.path(), &mut Silent, &AtomicBool::new(false))
+    };
+    train(1).unwrap();
+    let weights = folder.path().join("checkpoint/epoch-00001/last/network.weights.bpk");
+    let bytes = std::fs::read(&weights).unwrap();
+    std::fs::write(&weights, &bytes[..bytes.len() / 2]).unwrap();
+    let error = train(2).unwrap_err();
+    assert!(matches!(&error, FairnessError::Checkpoint { path, .. } if *path == weights), "{error}");
+}
+
+#[test]
+fn a_learning_rate_that_explodes_ends_in_an_error_not_in_nan() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path(), PictureKind::Films);
+    let bench = Bench::new(&study, &HeadConfig::DeepHit(DeepHitConfig::default()));
+    let spec = LearnerSpec {
+        network: NetworkSpec {
+            encoder: EncoderConfig::new(BackboneKind::Small2d),
+            channels: 1,
+            n_intervals: bench.cut_points.n(),
+        },
+        optimiser: OptimiserConfig { learning_rate: 1e30, weight_decay: 0.0, gradient_clip: 0.0 },
+        seed: SEED,
+        device: Device::flex(),
+    };
+    let cells = TrainingCells { attribute: String::new(), levels: vec![], groups: vec![None], event: vec![true] };
+    let mut strategy = StrategyConfig::Erm(NoSettings {}).build(&spec, &cells).unwrap();
+    let error = bench.fit(strategy.as_mut(), 3, folder.path(), &mut Silent, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, FairnessError::NotFinite { .. }), "{error}");
+}

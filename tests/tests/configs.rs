@@ -1,0 +1,55 @@
+//! Every run file in `configs/` parses and is checked; the ones on real images read their data where it is there.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::path::{Path, PathBuf};
+
+use fairtte_tests::succeed;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+#[test]
+fn every_run_file_parses() {
+    let mut n = 0;
+    for entry in std::fs::read_dir(root().join("configs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            succeed(["train", "--dry-run", "--config", &path.display().to_string()]);
+            n += 1;
+        }
+    }
+    println!("{n} run files parsed");
+    assert!(n >= 3, "configs/ holds demo, grape and lgg at least");
+}
+
+/// Prepares a run file on real images, small, if its data set is there.
+fn prepare(config: &str, table: &str, sets: &[&str]) -> Option<serde_json::Value> {
+    let table = root().parent().unwrap().join("shared/data").join(table);
+    if !table.exists() {
+        println!("skipped: {} is not there", table.display());
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let config = root().join("configs").join(config).display().to_string();
+    let output = folder.path().join("run").display().to_string();
+    let mut arguments = vec!["prepare", "--json", "--config", &config, "--output", &output];
+    sets.iter().for_each(|set| arguments.extend(["--set", set]));
+    Some(serde_json::from_str(&succeed(arguments).stdout).unwrap())
+}
+
+#[test]
+fn the_fundus_photographs_of_grape_become_a_cohort() {
+    if let Some(summary) = prepare("grape.toml", "grape/manifest.csv", &["image.size=[32, 32]"]) {
+        assert_eq!((summary["n"].as_u64(), summary["n-subjects"].as_u64()), (Some(443), Some(144)));
+        assert_eq!(summary["n-events"].as_u64(), Some(106));
+    }
+}
+
+#[test]
+fn the_brain_volumes_of_lgg_become_a_cohort() {
+    if let Some(summary) = prepare("lgg.toml", "lgg_mri/manifest.csv", &["image.size=[12, 16, 16]"]) {
+        assert_eq!((summary["n"].as_u64(), summary["n-subjects"].as_u64()), (Some(110), Some(110)));
+        assert_eq!(summary["n-events"].as_u64(), Some(32));
+    }
+}

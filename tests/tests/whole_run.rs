@@ -1,0 +1,192 @@
+//! The whole job through the binary: demo, files of a run, evaluation without a model, outside curves, determinism, and
+//! runs that are stopped in the middle.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use fairtte_tests::{SmallRun, c_td, fail, fairtte, files, report, succeed};
+
+#[test]
+fn the_quick_demo_runs_from_nothing_and_shows_its_result_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = |extra: &[&str]| {
+        let output = folder.path().join("demo").display().to_string();
+        let arguments = ["demo", "--quick", "--output", &output];
+        succeed(arguments.iter().chain(extra).map(|argument| (*argument).to_owned()))
+    };
+    let first = demo(&[]);
+    for expected in ["C^td", "AUC^td", "IBS", "sex", "gap", "worst", "equity", "report:"] {
+        assert!(first.stdout.contains(expected), "{expected} is missing in\n{}", first.stdout);
+    }
+    assert!(first.stderr.contains("epoch   1 of 2"), "plain lines where there is no terminal: {}", first.stderr);
+    let run = folder.path().join("demo/run");
+    let found = files(&run);
+    for file in [
+        "cohort.parquet",
+        "done",
+        "evaluation.json",
+        "exclusions.csv",
+        "predictions.parquet",
+        "report.html",
+        "run.toml",
+        "split.csv",
+        "steps.jsonl",
+    ] {
+        assert!(found.contains(&file.to_owned()), "{file} is missing in {found:?}");
+    }
+    assert!(found.iter().all(|file| !file.contains(".tmp")), "{found:?}");
+    let steps = std::fs::read_to_string(run.join("steps.jsonl")).unwrap();
+    assert_eq!(steps.lines().count(), 2);
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("<svg") && !page.contains("<script"), "a page without script, with figures");
+
+    let again = demo(&["--json"]);
+    assert!(again.stderr.contains("this run is done"), "{}", again.stderr);
+    let shown: fairtte_metrics::EvaluationReport = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(shown, report(&run));
+}
+
+#[test]
+fn a_finished_run_is_evaluated_again_without_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path());
+    let before = run.train();
+    let output = run.output();
+    std::fs::remove_dir_all(output.join("checkpoint")).unwrap();
+    std::fs::remove_dir_all(folder.path().join("cache")).unwrap();
+    std::fs::remove_file(output.join("evaluation.json")).unwrap();
+    let path = output.display().to_string();
+    succeed(["evaluate", &path]);
+    assert_eq!(report(&output), before);
+
+    let step = folder.path().join("step").display().to_string();
+    succeed(["evaluate", &path, "--set", "reading=step", "--set", "replicates=0", "--output", &step]);
+    let other = report(step.as_ref());
+    assert_eq!((other.reading.as_str(), other.settings.replicates), ("step", 0));
+    assert_eq!(report(&output), before, "another output leaves the run folder as it is");
+}
+
+#[test]
+fn curves_of_an_outside_model_are_scored_the_same_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    // Worked by hand: comparable pairs are (a,b), (a,c), (a,d), (b,c), (b,d); the curve of d lies below b's at time 2.
+    let cohort = write(
+        "cohort.csv",
+        "sample_id,subject_id,image,time,event,sex,sex_group\n\
+         a,1,,1,1,F,F\nb,2,,2,1,F,F\nc,3,,3,0,M,M\nd,4,,4,1,M,M\n",
+    );
+    let predictions = write(
+        "predictions.csv",
+        "sample_id,0,1,2,3,4\nd,1,0.9,0.3,0.2,0.1\na,1,0.4,0.3,0.2,0.1\nb,1,0.6,0.5,0.4,0.3\nc,1,0.8,0.7,0.6,0.5\n",
+    );
+    let output = folder.path().join("scored").display().to_string();
+    let outcome =
+        succeed(["evaluate", "--predictions", &predictions, "--cohort", &cohort, "--output", &output, "--json"]);
+    assert!((c_td(&report(output.as_ref())) - 4.0 / 5.0).abs() < 1e-12, "{}", outcome.stdout);
+
+    let lacking = write("lacking.csv", "sample_id,0,1\na,1,0.5\n");
+    let sentence = "sample \"b\" has no prediction, expected one for every evaluated sample";
+    fail(["evaluate", "--predictions", &lacking, "--cohort", &cohort, "--output", &output], 4, sentence);
+    let strange = write("strange.csv", "sample_id,0,1\nz,1,0.5\n");
+    let sentence = "sample \"z\" is predicted but not in the cohort";
+    fail(["evaluate", "--predictions", &strange, "--cohort", &cohort, "--output", &output], 4, sentence);
+    let beyond = write("beyond.csv", "sample_id,0,1\na,1,1.5\n");
+    let sentence = "survival of sample \"a\" at time 1 is 1.5, expected a probability in [0, 1]";
+    fail(["evaluate", "--predictions", &beyond, "--cohort", &cohort, "--output", &output], 4, sentence);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_with_one_and_two_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let predictions = |name: &str, threads: usize, seed: u64| {
+        let run = SmallRun::new(&folder.path().join(name))
+            .set(&format!("threads={threads}"))
+            .set(&format!("seed={seed}"))
+            .set("strategy.group-dro.eta=0.05");
+        run.train();
+        std::fs::read(run.output().join("predictions.parquet")).unwrap()
+    };
+    let first = predictions("first", 2, 1);
+    assert!(first == predictions("second", 2, 1), "two runs of one seed differ");
+    assert!(first == predictions("one-thread", 1, 1), "the number of threads changes the result");
+    assert!(first != predictions("other", 2, 2), "another seed gives the same predictions");
+}
+
+/// Starts a training, waits for its second epoch to end, sends `signal`, and gives the exit code and standard error.
+#[cfg(unix)]
+fn stop_after_two_epochs(run: &SmallRun, signal: &str) -> (i32, String) {
+    let mut child = fairtte().args(run.arguments("train")).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut seen = String::new();
+    for line in lines.by_ref() {
+        let line = line.unwrap();
+        seen += &line;
+        seen.push('\n');
+        if line.starts_with("epoch   2 of") {
+            let id = child.id().to_string();
+            assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+            break;
+        }
+    }
+    for line in lines {
+        seen += &line.unwrap();
+        seen.push('\n');
+    }
+    (child.wait().unwrap().code().unwrap_or(-1), seen)
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_that_is_stopped_or_killed_goes_on_and_ends_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str| SmallRun::new(&folder.path().join(name)).set("training.epochs=8").set("training.patience=20");
+    let whole = run("whole");
+    let expected = whole.train();
+    let expected_bytes = std::fs::read(whole.output().join("predictions.parquet")).unwrap();
+    for (name, signal, code) in [("interrupted", "-INT", 130), ("killed", "-KILL", -1)] {
+        let stopped = run(name);
+        let (found, stderr) = stop_after_two_epochs(&stopped, signal);
+        assert_eq!(found, code, "{name}: {stderr}");
+        if code == 130 {
+            assert!(stderr.contains("interrupted in epoch"), "{stderr}");
+            assert!(stderr.contains("the same command goes on from there"), "{stderr}");
+        }
+        assert!(!stopped.output().join("done").exists(), "{name}");
+        assert!(!stopped.output().join("predictions.parquet").exists(), "{name}");
+        let outcome = succeed(stopped.arguments("train"));
+        assert!(outcome.stderr.contains("going on after epoch"), "{}", outcome.stderr);
+        assert!(std::fs::read(stopped.output().join("predictions.parquet")).unwrap() == expected_bytes, "{name}");
+        assert_eq!(report(&stopped.output()), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_prints_what_a_run_file_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path()).set("training.epochs=7");
+    let mut arguments = run.arguments("train");
+    arguments.push("--dry-run".to_owned());
+    let outcome = succeed(&arguments);
+    assert!(outcome.stdout.contains("epochs = 7"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("gradient-clip = 5.0"), "defaults are written out: {}", outcome.stdout);
+    assert_eq!(files(folder.path()), ["run.toml"]);
+}
+
+#[test]
+fn simulate_writes_a_table_that_the_generic_adapter_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let films = folder.path().join("films").display().to_string();
+    let sets = ["--set", "n-subjects=60", "--set", "size=[32, 32]", "--set", "bias.censoring-rate=0.5"];
+    let simulate = ["simulate", "--output", &films].into_iter().chain(sets);
+    let outcome = succeed(simulate);
+    assert!(outcome.stdout.contains("60 images, 60 subjects"), "{}", outcome.stdout);
+    let table = folder.path().join("films/manifest.csv");
+    let run = SmallRun::with_data(&folder.path().join("run"), &fairtte_tests::generic_data(&table));
+    assert_eq!(run.train().n, 12);
+}
