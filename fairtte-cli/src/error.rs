@@ -129,7 +129,10 @@ impl CliError {
 
 fn of_data(error: &DataError) -> Exit {
     match error {
-        DataError::InvalidSetting { .. } => Exit::Config,
+        DataError::InvalidSetting { .. }
+        | DataError::InvalidAttribute { .. }
+        | DataError::UnknownAttribute { .. }
+        | DataError::Simulation(SimulationError::Setting { .. }) => Exit::Config,
         _ => Exit::Data,
     }
 }
@@ -138,7 +141,9 @@ fn of_training(error: &FairnessError) -> Exit {
     match error {
         FairnessError::Setting { .. }
         | FairnessError::Model(ModelError::Setting { .. })
-        | FairnessError::Survival(SurvivalError::Setting { .. } | SurvivalError::TooFewIntervals { .. }) => Exit::Config,
+        | FairnessError::Survival(SurvivalError::Setting { .. } | SurvivalError::TooFewIntervals { .. }) => {
+            Exit::Config
+        }
         FairnessError::Survival(SurvivalError::NoEvent { .. }) | FairnessError::NoGroups { .. } => Exit::Data,
         FairnessError::Data(error) => of_data(error),
         FairnessError::Interrupted { .. } => Exit::Interrupted,

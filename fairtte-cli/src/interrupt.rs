@@ -1,20 +1,29 @@
-//! Ctrl-C and SIGTERM: the first one asks training to stop after its step, the second one ends the program at once.
+//! Ctrl-C and SIGTERM: training stops after its step and says how to go on; at any other time, and the second time, the
+//! program ends at once. Every file is complete or absent at any moment, so neither leaves anything half-written.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::exit::Exit;
 
-/// A flag that is set when somebody asks the program to stop.
-#[expect(clippy::exit, reason = "a second Ctrl-C means now; files are complete or absent at any moment")]
-pub(crate) fn flag() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&flag);
-    // Fails only if a handler is installed already, by a host program that then decides itself.
-    let _ = ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(Exit::Interrupted as u8));
-        }
+static STOP: AtomicBool = AtomicBool::new(false);
+static IN_TRAINING: AtomicBool = AtomicBool::new(false);
+
+/// Runs `training` with a flag that is set when somebody asks the program to stop.
+#[expect(clippy::exit, reason = "the user asked for it; files are complete or absent at any moment")]
+pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
+    static HANDLER: OnceLock<()> = OnceLock::new();
+    HANDLER.get_or_init(|| {
+        // Fails only if a handler is there already, of a host program that then decides itself.
+        let _ = ctrlc::set_handler(|| {
+            let asked_before = STOP.swap(true, Ordering::Relaxed);
+            if asked_before || !IN_TRAINING.load(Ordering::Relaxed) {
+                std::process::exit(i32::from(Exit::Interrupted as u8));
+            }
+        });
     });
-    flag
+    IN_TRAINING.store(true, Ordering::Relaxed);
+    let value = training(&STOP);
+    IN_TRAINING.store(false, Ordering::Relaxed);
+    value
 }

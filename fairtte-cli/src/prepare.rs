@@ -16,7 +16,6 @@ pub(crate) struct Prepared {
     pub(crate) exclusions: Exclusions,
     pub(crate) split: Split,
     pub(crate) store: ImageStore,
-    pub(crate) attributes: FittedAttributes,
     /// Groups that the strategy works on, for every row of the cohort.
     pub(crate) training_groups: Option<Groups>,
 }
@@ -56,7 +55,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, Cli
     write_cohort(&folder.cohort(), &cohort, attributes.all())?;
     exclusions.write_csv(&folder.exclusions())?;
     split.write_csv(&folder.split())?;
-    Ok(Prepared { cohort, exclusions, split, store, attributes, training_groups })
+    Ok(Prepared { cohort, exclusions, split, store, training_groups })
 }
 
 /// A resumed run must see the same samples as when it started.

@@ -119,14 +119,15 @@ impl RunFile {
         let mut merged = Merged::default();
         let mut folder = PathBuf::new();
         for file in files {
-            merged.add_file(file)?;
-            if merged.table.contains_key("data") {
+            if merged.add_file(file)? {
                 folder = file.parent().map(Path::to_owned).unwrap_or_default();
             }
         }
         merged.set_all(sets)?;
         let mut run: Self = merged.into_config()?;
-        run.data.resolve_paths(&folder);
+        // Absolute, so that the resolved file means the same wherever it is read from.
+        let base = std::path::absolute(Path::new(".").join(&folder));
+        run.data.resolve_paths(&base.map_err(|source| CliError::ReadRunFile { path: folder, source })?);
         Ok(run)
     }
 
@@ -169,21 +170,24 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
-    pub(crate) fn add_file(&mut self, path: &Path) -> Result<(), CliError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })?;
+    /// Says whether the file names a data set.
+    pub(crate) fn add_file(&mut self, path: &Path) -> Result<bool, CliError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })?;
         self.add_text(&text, &path.display().to_string())
     }
 
-    pub(crate) fn add_text(&mut self, text: &str, origin: &str) -> Result<(), CliError> {
+    /// Says whether the text names a data set.
+    pub(crate) fn add_text(&mut self, text: &str, origin: &str) -> Result<bool, CliError> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map(|span| text[..span.start].lines().count().max(1));
             let place = line.map_or_else(String::new, |line| format!(", line {line}"));
             CliError::Toml { origin: format!("{origin}{place}"), message: error.message().to_owned() }
         })?;
+        let names_data = table.contains_key("data");
         merge(&mut self.table, table);
         self.sources.push((origin.to_owned(), text.to_owned()));
-        Ok(())
+        Ok(names_data)
     }
 
     pub(crate) fn set_all(&mut self, sets: &[String]) -> Result<(), CliError> {
@@ -214,6 +218,9 @@ impl Merged {
                 let problem = format!("{key} has {n} entries, expected {key}.0 to {key}.{}", n.saturating_sub(1));
                 node = item.ok_or_else(|| malformed(&problem))?;
                 continue;
+            }
+            if CHOICES.contains(key) && entry.is_str() {
+                *entry = Value::Table(Table::new()); // another choice was written as a plain word
             }
             if !entry.is_table() {
                 return Err(malformed(&format!("{key} is a value, not a table")));

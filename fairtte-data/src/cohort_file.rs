@@ -85,8 +85,11 @@ pub fn read_cohort(path: &Path) -> Result<(Cohort, Vec<Groups>), DataError> {
     let (mut attributes, mut groups) = (Vec::new(), Vec::new());
     for name in table.names().into_iter().filter(|name| !fixed.contains(name)) {
         let values = table.text(name)?;
-        // A column `x_group` is the grouping of `x` only if there is an `x`; otherwise it is an attribute itself.
-        match name.strip_suffix(GROUP_SUFFIX).filter(|attribute| table.has(attribute)) {
+        // Our own files say which attributes have a grouping; in a table made by hand, every `x_group` is one.
+        let is_grouped = |attribute: &&str| {
+            metadata.as_ref().is_none_or(|metadata| metadata.levels.iter().any(|(name, _)| name == attribute))
+        };
+        match name.strip_suffix(GROUP_SUFFIX).filter(is_grouped) {
             Some(attribute) => groups.push(read_groups(path, attribute, &values, metadata.as_ref())?),
             None => attributes.push(AttributeColumn { name: name.to_owned(), values }),
         }
@@ -98,8 +101,9 @@ pub fn read_cohort(path: &Path) -> Result<(Cohort, Vec<Groups>), DataError> {
 }
 
 fn read_samples(table: &Table) -> Result<Vec<Sample>, DataError> {
-    let [ids, subjects, images] = ["sample_id", "subject_id", "image"].map(|name| table.text(name));
-    let (ids, subjects, images) = (ids?, subjects?, images?);
+    let (ids, subjects) = (table.text("sample_id")?, table.text("subject_id")?);
+    // An evaluation needs no images, so a table made by hand may leave them out.
+    let images = if table.has("image") { table.text("image")? } else { vec![None; table.n_rows()] };
     let (times, events) = (table.numbers("time")?, table.text("event")?);
     let mut first_rows = HashMap::with_capacity(ids.len());
     let mut samples = Vec::with_capacity(ids.len());

@@ -31,7 +31,7 @@ pub enum FairnessError {
     },
     /// The loss or its gradient left the number range.
     #[error(
-        "{what} is {value} in epoch {epoch}, step {step}; a lower training.learning-rate or training.gradient-clip may help"
+        "{what} is {value} in epoch {epoch}, step {step}; a lower optimiser.learning-rate or optimiser.gradient-clip may help"
     )]
     NotFinite {
         /// Loss or gradient norm.

@@ -37,7 +37,11 @@ impl Default for OptimiserConfig {
 }
 
 impl OptimiserConfig {
-    pub(crate) fn check(&self) -> Result<(), FairnessError> {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
         let Self { learning_rate, weight_decay, gradient_clip } = *self;
         let positive = learning_rate > 0.0 && learning_rate.is_finite();
         check("optimiser.learning-rate", learning_rate, positive, "a finite number > 0")?;
@@ -81,17 +85,12 @@ impl Learner {
     /// # Errors
     /// [`FairnessError::Setting`] or [`FairnessError::Model`] if a setting is outside its range.
     pub fn new(spec: &LearnerSpec, name: &str) -> Result<Self, FairnessError> {
-        spec.optimiser.check()?;
+        spec.optimiser.validate()?;
         spec.network.encoder.validate()?;
         let device = spec.device.clone().autodiff();
         let weights = stream(spec.seed, &format!("weights/{name}"), &[]);
         let network = SurvivalNetwork::new(&spec.network, weights, &device);
         Ok(Self { network, optimiser: adamw(&spec.optimiser), config: spec.optimiser, device })
-    }
-
-    /// Number of trainable parameters.
-    pub fn n_parameters(&self) -> usize {
-        self.network.num_params()
     }
 
     /// The device of training batches (with autodiff).

@@ -1,4 +1,4 @@
-//! Training strategies for fair time-to-event models, and the only training loop.
+#![doc = include_str!("../README.md")]
 
 mod checkpoint;
 mod error;

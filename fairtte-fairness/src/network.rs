@@ -17,6 +17,8 @@ pub struct NetworkSpec {
     pub channels: usize,
     /// Number of cut points.
     pub n_intervals: usize,
+    /// Logits at which the output layer starts, `[n_intervals]`; 0 if not given.
+    pub output_bias: Option<Vec<f64>>,
 }
 
 /// Pixels to logits.
@@ -40,6 +42,10 @@ impl SurvivalNetwork {
     pub fn new(spec: &NetworkSpec, stream: ChaCha8Rng, device: &Device) -> Self {
         let encoder = spec.encoder.build(spec.channels, device);
         let classifier = Classifier::new(spec.encoder.representation, Classifier::HIDDEN, spec.n_intervals, device);
+        let classifier = match &spec.output_bias {
+            Some(logits) => classifier.starting_at(logits),
+            None => classifier,
+        };
         initialise(Self { encoder, classifier }, stream)
     }
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use burn::tensor::Device;
 use fairtte_data::simulated::{PictureKind, SimulationConfig};
 use fairtte_data::{
-    Adapter as _, AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Intensity, Loader,
-    Part, Split, SplitConfig, build_cohort, split_by_subject,
+    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Intensity, Loader, Part, Split,
+    SplitConfig, build_cohort, split_by_subject,
 };
 use fairtte_fairness::strategies::{GroupDroConfig, StepReport, SubgroupRebalancingConfig, TrainingCells};
 use fairtte_fairness::{
@@ -91,6 +91,7 @@ impl<'a> Bench<'a> {
                 encoder: EncoderConfig { dropout: 0.1, ..EncoderConfig::new(self.study.backbone()) },
                 channels: 1,
                 n_intervals: self.cut_points.n(),
+                output_bias: None,
             },
             optimiser: OptimiserConfig { learning_rate: 5e-3, ..OptimiserConfig::default() },
             seed: SEED,
@@ -181,7 +182,9 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
                 let trained = bench.fit(whole.as_mut(), 6, &run.join("whole"), &mut Silent, &never).unwrap();
 
                 let losses: Vec<f64> = trained.epochs.iter().map(|epoch| epoch.train_loss).collect();
-                assert!(losses[5] < losses[0], "{name} does not learn: {losses:?}");
+                // Single epochs of four steps are noisy; the best of the later ones must be clearly better.
+                let best = losses[1..].iter().copied().fold(f64::INFINITY, f64::min);
+                assert!(best < 0.95 * losses[0], "{name} does not learn: {losses:?}");
                 let curves = bench.curves(whole.as_ref());
                 assert_eq!(curves.dim(), (study.split.rows(Part::Test).len(), 8), "{name}");
                 assert!(curves.iter().all(|s| (0.0..=1.0).contains(s)), "{name}");
@@ -269,6 +272,7 @@ fn a_learning_rate_that_explodes_ends_in_an_error_not_in_nan() {
             encoder: EncoderConfig::new(BackboneKind::Small2d),
             channels: 1,
             n_intervals: bench.cut_points.n(),
+            output_bias: None,
         },
         optimiser: OptimiserConfig { learning_rate: 1e30, weight_decay: 0.0, gradient_clip: 0.0 },
         seed: SEED,

@@ -1,4 +1,4 @@
-//! Backbones from pictures and volumes to a representation, on burn, with no back end named.
+#![doc = include_str!("../README.md")]
 
 mod backbone;
 mod batch;

@@ -6,8 +6,8 @@
 //!
 //! | network | channels | parameters with 1 input channel |
 //! |---|---|---|
-//! | `small-2d` | 16, 32, 64, 64 | 60,960 |
-//! | `small-3d` | 8, 16, 32, 64 | 73,080 |
+//! | `small-2d` | 16, 32, 64, 64 | 60,400 |
+//! | `small-3d` | 8, 16, 32, 64 | 73,032 |
 
 use burn::module::Module;
 use burn::tensor::activation::relu;

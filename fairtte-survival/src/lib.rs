@@ -1,4 +1,4 @@
-//! Discrete-time survival heads: intervals, losses and curves, each checked against pycox.
+#![doc = include_str!("../README.md")]
 
 mod classifier;
 mod error;
@@ -7,5 +7,5 @@ mod intervals;
 
 pub use classifier::Classifier;
 pub use error::SurvivalError;
-pub use heads::{DeepHit, DeepHitConfig, HeadConfig, NnetSurvival, NoSettings, Pmf, SurvivalHead};
+pub use heads::{DeepHit, DeepHitConfig, HeadConfig, NnetSurvival, NoSettings, Pmf, SurvivalHead, marginal_hazard};
 pub use intervals::{CutPoints, IntervalTargets};

@@ -4,7 +4,7 @@
 
 use approx::assert_abs_diff_eq;
 use burn::tensor::{Device, Tensor, TensorData};
-use fairtte_survival::{DeepHit, DeepHitConfig, IntervalTargets, NnetSurvival, Pmf, SurvivalHead};
+use fairtte_survival::{DeepHit, DeepHitConfig, IntervalTargets, NnetSurvival, Pmf, SurvivalHead, marginal_hazard};
 use ndarray::{Array2, array};
 use proptest::prelude::*;
 
@@ -132,6 +132,27 @@ fn curves_are_those_of_pycox() {
     let expected = [0.377_540_7, 0.276_004_5, 0.032_900_6, 0.016_450_3];
     for (found, expected) in hazard.iter().zip(expected) {
         assert_abs_diff_eq!(*found, expected, epsilon = 2e-7);
+    }
+}
+
+// Seven samples by hand: at risk 7, 6, 4; events 0, 1, 2.
+#[test]
+fn training_starts_at_the_marginal_distribution() {
+    let targets = targets(&[0, 1, 1, 2, 2, 2, 2], &[0, 1, 0, 1, 1, 0, 0]);
+    let hazard = marginal_hazard(&targets, 3);
+    for (found, expected) in hazard.iter().zip([0.05 / 7.1, 1.05 / 6.1, 2.05 / 4.1]) {
+        assert_abs_diff_eq!(*found, expected, epsilon = 1e-15);
+    }
+    let heads: [&dyn SurvivalHead; 3] = [&Pmf, &deephit(0.2, 0.1), &NnetSurvival];
+    for head in heads {
+        #[expect(clippy::cast_possible_truncation, reason = "logits are f32")]
+        let logits: Vec<f32> = head.logits_of(&hazard).iter().map(|logit| *logit as f32).collect();
+        let curve = head.survival(Array2::from_shape_vec((1, 3), logits).unwrap().view());
+        let mut survival = 1.0;
+        for (found, hazard) in curve.iter().zip(&hazard) {
+            survival *= 1.0 - hazard;
+            assert_abs_diff_eq!(*found, survival, epsilon = 1e-6);
+        }
     }
 }
 

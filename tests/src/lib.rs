@@ -209,7 +209,8 @@ pub fn generic_table(folder: &Path, n: usize, cell: impl Fn(usize, &str) -> Opti
     std::fs::create_dir_all(folder).expect("a temporary folder can be written");
     for row in 0..n {
         let name = format!("{row}.png");
-        let shade = |x: u32, y: u32| image::Luma([u8::try_from((x * 7 + y * 3 + row as u32 * 11) % 256).expect("below 256")]);
+        let shade =
+            |x: u32, y: u32| image::Luma([u8::try_from((x * 7 + y * 3 + row as u32 * 11) % 256).expect("below 256")]);
         image::GrayImage::from_fn(32, 32, shade).save(folder.join(&name)).expect("a picture can be written");
         let default = |column: &str| match column {
             "image" => name.clone(),

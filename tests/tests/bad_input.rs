@@ -35,7 +35,7 @@ fn a_missing_column_is_named_with_the_nearest_one() {
 
 #[test]
 fn an_unparsable_number_is_named() {
-    table_fails(in_row(6, "time", "soon"), "time of sample \"6.png\" is \"soon\", expected a finite number > 0");
+    table_fails(in_row(6, "time", "soon"), "time of sample \"6.png\" is soon, expected a finite number > 0");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_row_is_counted_as_a_spreadsheet_does() {
 
 #[test]
 fn an_event_other_than_0_and_1_is_named() {
-    table_fails(in_row(3, "event", "2"), "event of sample \"3.png\" is 2, expected 0 or 1");
+    table_fails(in_row(3, "event", "2"), "event of sample \"3.png\" is 2, expected 1 (observed) or 0 (censored)");
 }
 
 #[test]
@@ -171,8 +171,7 @@ fn an_all_censored_group_and_a_group_of_one_stay_visible_with_their_reason() {
         _ => None,
     };
     let table = generic_table(&folder.path().join("data"), 80, cell);
-    let run = SmallRun::with_data(folder.path(), &generic_data(&table))
-        .set("attribute.0.levels=[\"F\", \"M\", \"X\"]");
+    let run = SmallRun::with_data(folder.path(), &generic_data(&table)).set("attribute.0.levels=[\"F\", \"M\", \"X\"]");
     let report = run.train();
     let metric = report.metric("c_td_antolini_strict").unwrap();
     let group = |level: &str| {
@@ -252,7 +251,7 @@ fn values_outside_their_range_name_the_key() {
 fn an_attribute_that_is_no_column_names_the_nearest() {
     let folder = tempfile::tempdir().unwrap();
     let run = SmallRun::new(folder.path()).set("attribute.0.name=sexx");
-    let outcome = fail(run.arguments("train"), DATA, "attribute \"sexx\" is not among the columns");
+    let outcome = fail(run.arguments("train"), CONFIG, "attribute \"sexx\" is not among the columns");
     assert!(outcome.stderr.contains("sex"), "{}", outcome.stderr);
 }
 
@@ -296,7 +295,11 @@ fn another_run_in_the_same_folder_is_refused() {
     run.train();
     let before = report(&run.output());
     let other = run.clone().set("training.epochs=3");
-    let outcome = fail(other.arguments("train"), CONFIG, "holds a run with other settings: `epochs = 2` there, `epochs = 3` here");
+    let outcome = fail(
+        other.arguments("train"),
+        CONFIG,
+        "holds a run with other settings: `epochs = 2` there, `epochs = 3` here",
+    );
     assert!(outcome.stderr.contains("choose another --output"), "{}", outcome.stderr);
     assert_eq!(report(&run.output()), before);
 }

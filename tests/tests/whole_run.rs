@@ -76,11 +76,8 @@ fn curves_of_an_outside_model_are_scored_the_same_way() {
         path.display().to_string()
     };
     // Worked by hand: comparable pairs are (a,b), (a,c), (a,d), (b,c), (b,d); the curve of d lies below b's at time 2.
-    let cohort = write(
-        "cohort.csv",
-        "sample_id,subject_id,image,time,event,sex,sex_group\n\
-         a,1,,1,1,F,F\nb,2,,2,1,F,F\nc,3,,3,0,M,M\nd,4,,4,1,M,M\n",
-    );
+    let cohort =
+        write("cohort.csv", "sample_id,subject_id,time,event,sex_group\na,1,1,1,F\nb,2,2,1,F\nc,3,3,0,M\nd,4,4,1,M\n");
     let predictions = write(
         "predictions.csv",
         "sample_id,0,1,2,3,4\nd,1,0.9,0.3,0.2,0.1\na,1,0.4,0.3,0.2,0.1\nb,1,0.6,0.5,0.4,0.3\nc,1,0.8,0.7,0.6,0.5\n",
@@ -121,7 +118,8 @@ fn the_same_seed_gives_the_same_bytes_with_one_and_two_threads() {
 /// Starts a training, waits for its second epoch to end, sends `signal`, and gives the exit code and standard error.
 #[cfg(unix)]
 fn stop_after_two_epochs(run: &SmallRun, signal: &str) -> (i32, String) {
-    let mut child = fairtte().args(run.arguments("train")).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child =
+        fairtte().args(run.arguments("train")).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut seen = String::new();
     for line in lines.by_ref() {
@@ -145,7 +143,8 @@ fn stop_after_two_epochs(run: &SmallRun, signal: &str) -> (i32, String) {
 #[cfg(unix)]
 fn a_run_that_is_stopped_or_killed_goes_on_and_ends_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |name: &str| SmallRun::new(&folder.path().join(name)).set("training.epochs=8").set("training.patience=20");
+    let run =
+        |name: &str| SmallRun::new(&folder.path().join(name)).set("training.epochs=8").set("training.patience=20");
     let whole = run("whole");
     let expected = whole.train();
     let expected_bytes = std::fs::read(whole.output().join("predictions.parquet")).unwrap();

@@ -1,7 +1,7 @@
 //! `fairtte demo`: the whole job on a simulated cohort with a planted bias.
 
 use super::train::train;
-use super::{override_run, print, prepare};
+use super::{override_run, prepare, print};
 use crate::CliError;
 use crate::args::Demo;
 use crate::progress::say;

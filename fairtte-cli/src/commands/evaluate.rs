@@ -208,12 +208,7 @@ fn restrict(groups: &Groups, rows: &[usize]) -> Result<Groups, CliError> {
 
 /// The row of the predictions for every row of the cohort that is scored. Predictions of other parts are no error, those
 /// of unknown samples are.
-fn match_rows(
-    path: &Path,
-    cohort: &Cohort,
-    predicted: &[SampleId],
-    rows: &[usize],
-) -> Result<Vec<usize>, CliError> {
+fn match_rows(path: &Path, cohort: &Cohort, predicted: &[SampleId], rows: &[usize]) -> Result<Vec<usize>, CliError> {
     let failed = |problem: String| CliError::RunFolder { path: path.to_owned(), problem };
     let known: std::collections::HashSet<&SampleId> = cohort.samples.iter().map(|s| &s.sample_id).collect();
     if let Some(stranger) = predicted.iter().find(|id| !known.contains(id)) {

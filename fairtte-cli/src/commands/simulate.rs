@@ -11,7 +11,9 @@ use crate::run_file::Merged;
 
 pub(super) fn run(arguments: &Simulate) -> Result<(), CliError> {
     let mut merged = Merged::default();
-    arguments.config.iter().try_for_each(|file| merged.add_file(file))?;
+    for file in &arguments.config {
+        merged.add_file(file)?;
+    }
     merged.set_all(&arguments.set)?;
     let config: SimulationConfig = merged.into_config()?;
     config.validate()?;

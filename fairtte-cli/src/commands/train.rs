@@ -5,7 +5,7 @@ use std::time::Instant;
 use fairtte_data::{Loader, Part, write_predictions};
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{LearnerSpec, NetworkSpec, Strategy, TrainingData, fit, predict};
-use fairtte_survival::{CutPoints, SurvivalHead};
+use fairtte_survival::{CutPoints, SurvivalError, SurvivalHead, marginal_hazard};
 
 use super::evaluate::{Outputs, evaluate_run};
 use super::prepare::{dry_run, print_summary, read};
@@ -54,11 +54,14 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     let loader = Loader::new(store, cohort, groups.clone(), &intensity)?;
     // Steps 6 to 8: network, loss and strategy, trained by the only loop.
     let head = run.head.build()?;
+    let outcomes = cohort.outcomes(train)?;
+    let targets = cut_points.discretise(outcomes.time(), outcomes.event());
     let spec = LearnerSpec {
         network: NetworkSpec {
             encoder: run.model.clone(),
             channels: run.image.channels,
             n_intervals: cut_points.n(),
+            output_bias: Some(head.logits_of(&marginal_hazard(&targets, cut_points.n()))),
         },
         optimiser: run.optimiser,
         seed: run.seed,
@@ -76,10 +79,15 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         seed: run.seed,
         device: &device,
     };
-    let stop = interrupt::flag();
-    let trained = fit(strategy.as_mut(), &data, &run.training, folder.path(), &mut Training::new(), &stop)?;
+    let trained = interrupt::stoppable(|stop| {
+        fit(strategy.as_mut(), &data, &run.training, folder.path(), &mut Training::new(), stop)
+    })?;
     let ending = if trained.stopped_early { "stopped early" } else { "all epochs done" };
-    say(format!("{ending} after epoch {}; predicting with the weights of epoch {}", trained.epochs.len(), trained.best_epoch));
+    say(format!(
+        "{ending} after epoch {}; predicting with the weights of epoch {}",
+        trained.epochs.len(),
+        trained.best_epoch
+    ));
     // Step 9: curves of everything that was not trained on.
     write_curves(&folder, &prepared, &loader, strategy.as_ref(), head.as_ref(), &cut_points, &device)?;
     // Step 10: from the saved files.
@@ -90,13 +98,19 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
 /// What can be refused before any file is read.
 fn check(run: &RunFile) -> Result<(), CliError> {
     run.training.validate()?;
+    run.optimiser.validate()?;
+    run.head.build()?;
     run.model.validate()?;
     run.evaluation.validate()?;
     run.image.check()?;
     run.split.check()?;
+    if run.time.intervals < 2 {
+        return Err(SurvivalError::TooFewIntervals { found: run.time.intervals }.into());
+    }
     let (n_axes, backbone) = (run.model.backbone.n_axes(), run.model.backbone.name());
     if run.image.size.len() != n_axes {
-        let message = format!("{:?} has {} axes, but backbone {backbone} reads {n_axes}", run.image.size, run.image.size.len());
+        let message =
+            format!("{:?} has {} axes, but backbone {backbone} reads {n_axes}", run.image.size, run.image.size.len());
         let help = if n_axes == 2 { "write size = [height, width]" } else { "write size = [depth, height, width]" };
         let (key, place) = ("image.size".to_owned(), String::new());
         return Err(CliError::Config { key, message, place, help: Some(help.to_owned()) });
@@ -135,7 +149,11 @@ fn write_curves(
     device: &burn::tensor::Device,
 ) -> Result<(), CliError> {
     let held_out = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
-    let rows = { let mut rows = held_out; rows.sort_unstable(); rows };
+    let rows = {
+        let mut rows = held_out;
+        rows.sort_unstable();
+        rows
+    };
     let survival = predict(strategy, loader, &rows, head, device)?;
     let samples = prepared.cohort.sample_ids(&rows);
     Ok(write_predictions(&folder.predictions(), &samples, cut_points.times(), survival.view())?)

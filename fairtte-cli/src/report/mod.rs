@@ -44,7 +44,7 @@ pub struct Page<'a> {
 pub struct EpochPoint {
     /// Number of the epoch.
     pub epoch: usize,
-    /// Mean training loss of the strategy.
+    /// Mean training loss of the head, before the strategy weighs it.
     pub train_loss: f64,
     /// Negative log-likelihood on the validation part.
     pub validation_nll: f64,

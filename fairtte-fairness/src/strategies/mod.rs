@@ -177,7 +177,7 @@ impl StrategyConfig {
     pub fn needs_groups(&self) -> bool {
         match self {
             Self::Erm(_) => false,
-            Self::SubgroupRebalancing(config) => config.by != Cells::Event,
+            Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
             Self::GroupDro(_) => true,
         }
     }

@@ -20,8 +20,8 @@ use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
-use super::TrainingCells;
 use super::objective::{Objective, Terms, Value};
+use super::{StrategyConfig, TrainingCells};
 use crate::FairnessError;
 
 /// What makes a cell.
@@ -72,7 +72,7 @@ impl SubgroupRebalancing {
     /// # Errors
     /// [`FairnessError::NoGroups`] if groups are needed and no training sample has one.
     pub fn new(config: &SubgroupRebalancingConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
-        if config.by != Cells::Event || config.mode == RebalancingMode::Reweigh {
+        if StrategyConfig::SubgroupRebalancing(*config).needs_groups() {
             cells.require_groups("subgroup-rebalancing")?;
         }
         Ok(match config.mode {

@@ -11,7 +11,7 @@ use burn::tensor::{Tensor, TensorData};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::pmf::{negative_log_likelihood, pad, survival};
+use super::pmf::{logits_of, negative_log_likelihood, pad, survival};
 use super::{SurvivalHead, mask};
 use crate::{IntervalTargets, SurvivalError};
 
@@ -87,6 +87,10 @@ impl SurvivalHead for DeepHit {
 
     fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
         survival(logits)
+    }
+
+    fn logits_of(&self, hazard: &[f64]) -> Vec<f64> {
+        logits_of(hazard)
     }
 
     fn depends_on_batch(&self) -> bool {

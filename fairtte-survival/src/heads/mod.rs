@@ -30,10 +30,36 @@ pub trait SurvivalHead: Debug + Send + Sync {
     /// Survival at every cut point: logits `[n, n_intervals]` -> `[n, n_intervals]` in `f64`, non-increasing, in [0, 1].
     fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64>;
 
+    /// Logits at which every subject is predicted `hazard`, `[n_intervals]`, each in (0, 1): where the output layer
+    /// starts, so that training begins with the marginal distribution (see [`marginal_hazard`]).
+    fn logits_of(&self, hazard: &[f64]) -> Vec<f64>;
+
     /// Whether a sample's loss depends on the other samples of its batch.
     fn depends_on_batch(&self) -> bool {
         false
     }
+}
+
+/// Share of the samples at risk that have their event in each interval, `[n_intervals]`, strictly inside (0, 1).
+///
+/// A twentieth of an event and a tenth of a sample are added to each interval, so that one without events (the first,
+/// which is time 0) gets a small hazard and not 0. Cost O(n + `n_intervals`).
+///
+/// # Panics
+/// If an index is not below `n_intervals`.
+pub fn marginal_hazard(targets: &IntervalTargets, n_intervals: usize) -> Vec<f64> {
+    let (mut events, mut leaving) = (vec![0_usize; n_intervals], vec![0_usize; n_intervals]);
+    for (&index, &event) in targets.index.iter().zip(&targets.event) {
+        leaving[index] += 1;
+        events[index] += usize::from(event);
+    }
+    let mut at_risk = targets.index.len();
+    let hazard = events.into_iter().zip(leaving).map(|(events, leaving)| {
+        let hazard = (events as f64 + 0.05) / (at_risk as f64 + 0.1);
+        at_risk -= leaving;
+        hazard
+    });
+    hazard.collect()
 }
 
 /// Settings for a head without any.

@@ -44,6 +44,10 @@ impl SurvivalHead for NnetSurvival {
         }
         survival
     }
+
+    fn logits_of(&self, hazard: &[f64]) -> Vec<f64> {
+        hazard.iter().map(|h| h.ln() - (-h).ln_1p()).collect()
+    }
 }
 
 /// log(1 + exp(x)) without overflow.

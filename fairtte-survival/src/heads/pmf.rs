@@ -31,6 +31,24 @@ impl SurvivalHead for Pmf {
     fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
         survival(logits)
     }
+
+    fn logits_of(&self, hazard: &[f64]) -> Vec<f64> {
+        logits_of(hazard)
+    }
+}
+
+/// log f(m) - log of the probability of surviving the grid, whose logit is 0.
+pub(super) fn logits_of(hazard: &[f64]) -> Vec<f64> {
+    let mut log_survival = 0.0;
+    let log_mass: Vec<f64> = hazard
+        .iter()
+        .map(|h| {
+            let log_mass = log_survival + h.ln();
+            log_survival += (-h).ln_1p();
+            log_mass
+        })
+        .collect();
+    log_mass.into_iter().map(|log_mass| log_mass - log_survival).collect()
 }
 
 /// Appends the zero logit of surviving the grid: `[batch, n_intervals]` -> `[batch, n_intervals + 1]`.
