@@ -143,6 +143,9 @@ impl RunFile {
     }
 
     /// The resolved run file, every default written out.
+    ///
+    /// # Errors
+    /// [`CliError::Bug`] if a setting has no form in TOML.
     pub fn to_toml(&self) -> Result<String, CliError> {
         toml::to_string(self).map_err(|error| CliError::Bug(format!("the run file cannot be written: {error}")))
     }

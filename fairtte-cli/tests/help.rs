@@ -46,9 +46,15 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
         let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
         stdout(&["train", "--dry-run", "--config", config, "--set", set]);
     };
-    names("heads").iter().for_each(|name| accepted(&format!("head.{name}={{}}")));
-    names("strategies").iter().for_each(|name| accepted(&format!("strategy.{name}={{}}")));
-    names("monitors").iter().for_each(|name| accepted(&format!("training.monitor={name}")));
+    for name in names("heads") {
+        accepted(&format!("head.{name}={{}}"));
+    }
+    for name in names("strategies") {
+        accepted(&format!("strategy.{name}={{}}"));
+    }
+    for name in names("monitors") {
+        accepted(&format!("training.monitor={name}"));
+    }
     for name in names("backbones") {
         let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
         let size = if name.ends_with("3d") { "image.size=[8, 8, 8]" } else { "image.size=[8, 8]" };

@@ -110,7 +110,7 @@ impl Learner {
     ///
     /// # Errors
     /// [`FairnessError::NotFinite`] if the loss or its gradient is not finite; the weights are then untouched.
-    pub fn descend(&mut self, loss: Tensor<1>, context: &StepContext<'_>) -> Result<f64, FairnessError> {
+    pub fn descend(&mut self, loss: &Tensor<1>, context: &StepContext<'_>) -> Result<f64, FairnessError> {
         let value = f64::from(loss.clone().into_scalar::<f32>());
         context.require_finite("the loss", value)?;
         let mut gradients = GradientsParams::from_grads(loss.backward(), &self.network);
@@ -125,6 +125,9 @@ impl Learner {
     ///
     /// # Errors
     /// As [`SurvivalNetwork::forward`].
+    ///
+    /// # Panics
+    /// Never: logits are `f32` and fill their shape.
     pub fn survival(&self, batch: &Batch, head: &dyn SurvivalHead) -> Result<Array2<f64>, FairnessError> {
         let logits = self.network.valid().forward(batch, &mut Noise::Off)?.logits;
         let shape = logits.dims();

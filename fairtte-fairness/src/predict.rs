@@ -16,6 +16,9 @@ const BATCH_SIZE: usize = 64;
 ///
 /// # Errors
 /// [`FairnessError::Model`] if the backbone cannot read the pixels.
+///
+/// # Panics
+/// Never: all blocks share one grid.
 pub fn predict(
     strategy: &dyn Strategy,
     loader: &Loader<'_>,

@@ -40,7 +40,7 @@ impl Study {
         };
         let mut config = SimulationConfig { n_subjects: 80, ..SimulationConfig::default() };
         config.kind = kind;
-        config.size = size.clone();
+        config.size.clone_from(&size);
         let adapter = DataConfig::Simulated(config).adapter(SEED, folder);
         let attributes = [AttributeConfig::new("sex")];
         let manifest = adapter.read().unwrap();

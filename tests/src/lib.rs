@@ -103,9 +103,9 @@ impl SmallRun {
     /// If the run file cannot be written.
     pub fn with_data(folder: &Path, data: &str) -> Self {
         let mut text = format!(
-            "name = \"small\"\noutput = {:?}\ncache = {:?}\n{data}\n",
-            folder.join("run"),
-            folder.join("cache")
+            "name = \"small\"\noutput = '{}'\ncache = '{}'\n{data}\n",
+            folder.join("run").display(),
+            folder.join("cache").display()
         );
         text.push_str(
             "[[attribute]]\nname = \"sex\"\n[image]\nsize = [32, 32]\n[time]\nintervals = 10\n\
@@ -209,8 +209,8 @@ pub fn generic_table(folder: &Path, n: usize, cell: impl Fn(usize, &str) -> Opti
     std::fs::create_dir_all(folder).expect("a temporary folder can be written");
     for row in 0..n {
         let name = format!("{row}.png");
-        let shade =
-            |x: u32, y: u32| image::Luma([u8::try_from((x * 7 + y * 3 + row as u32 * 11) % 256).expect("below 256")]);
+        let shift = u32::try_from(row).expect("few rows") * 11;
+        let shade = |x: u32, y: u32| image::Luma([u8::try_from((x * 7 + y * 3 + shift) % 256).expect("below 256")]);
         image::GrayImage::from_fn(32, 32, shade).save(folder.join(&name)).expect("a picture can be written");
         let default = |column: &str| match column {
             "image" => name.clone(),
@@ -230,5 +230,5 @@ pub fn generic_table(folder: &Path, n: usize, cell: impl Fn(usize, &str) -> Opti
 
 /// The text of a `[data.generic]` table for a run file.
 pub fn generic_data(table: &Path) -> String {
-    format!("[data.generic]\ntable = {table:?}\ntime-unit = \"years\"\n")
+    format!("[data.generic]\ntable = '{}'\ntime-unit = \"years\"\n", table.display())
 }

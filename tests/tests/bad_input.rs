@@ -166,7 +166,7 @@ fn an_all_censored_group_and_a_group_of_one_stay_visible_with_their_reason() {
     let folder = tempfile::tempdir().unwrap();
     let cell = |row: usize, column: &str| match column {
         "sex" if row == 0 => Some("X".to_owned()),
-        "event" if row / 2 % 2 == 0 => Some("0".to_owned()), // all F are censored
+        "event" if (row / 2).is_multiple_of(2) => Some("0".to_owned()), // all F are censored
         "event" => Some("1".to_owned()),
         _ => None,
     };
@@ -281,7 +281,7 @@ fn a_full_disk_leaves_nothing_half_written() {
     let path = folder.path().join("predictions.parquet");
     let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
     let error = fairtte_data::write_atomically(&path, |file| -> std::io::Result<()> {
-        std::io::Write::write_all(file, &[7; 100_000])?;
+        std::io::Write::write_all(file, &vec![7; 100_000])?;
         Err(full())
     });
     assert!(error.unwrap_err().to_string().contains("no storage space"), "the reason is shown");

@@ -1,5 +1,6 @@
 //! Every run file in `configs/` parses and is checked; the ones on real images read their data where it is there.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+#![expect(clippy::print_stdout, reason = "the numbers behind a bound are worth seeing")]
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,9 @@ fn prepare(config: &str, table: &str, sets: &[&str]) -> Option<serde_json::Value
     let config = root().join("configs").join(config).display().to_string();
     let output = folder.path().join("run").display().to_string();
     let mut arguments = vec!["prepare", "--json", "--config", &config, "--output", &output];
-    sets.iter().for_each(|set| arguments.extend(["--set", set]));
+    for set in sets {
+        arguments.extend(["--set", set]);
+    }
     Some(serde_json::from_str(&succeed(arguments).stdout).unwrap())
 }
 

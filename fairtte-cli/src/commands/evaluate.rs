@@ -171,15 +171,14 @@ impl Scored {
         let rows = split.map_or_else(|| cohort.all_rows(), |split| split.rows(part).to_vec());
         let order = match_rows(path, cohort, &samples, &rows)?;
         let mut notes = Vec::new();
-        let fitted_on = match split {
-            Some(split) => split.rows(Part::Train).to_vec(),
-            None => {
-                notes.push(
-                    "There is no split: all samples are evaluated, and the censoring curve is fitted on them too."
-                        .to_owned(),
-                );
-                cohort.all_rows()
-            }
+        let fitted_on = if let Some(split) = split {
+            split.rows(Part::Train).to_vec()
+        } else {
+            notes.push(
+                "There is no split: all samples are evaluated, and the censoring curve is fitted on them too."
+                    .to_owned(),
+            );
+            cohort.all_rows()
         };
         let censoring = CensoringCurve::fit(&cohort.outcomes(&fitted_on)?, CensoringTies::EventsFirst)?;
         Ok(Self {
@@ -237,7 +236,7 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         Ok(toml::Value::Table(table)) => table
             .into_iter()
             .map(|(name, settings)| {
-                let settings = settings.as_table().map(|table| table.to_string()).unwrap_or_default();
+                let settings = settings.as_table().map(std::string::ToString::to_string).unwrap_or_default();
                 let settings: Vec<&str> = settings.lines().collect();
                 if settings.is_empty() { name } else { format!("{name} ({})", settings.join(", ")) }
             })

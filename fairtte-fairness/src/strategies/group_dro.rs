@@ -1,8 +1,8 @@
 //! Group distributionally robust optimisation (Sagawa et al. 2020, Algorithm 1, arXiv 1911.08731; the paper's D.2.1).
 //!
-//! Acts on the objective; needs the attribute in training only. Per step, with L_g the mean loss of group g in the batch:
-//! w_g <- w_g exp(eta (L_g + C / sqrt(n_g))), normalise, then descend sum_g w_g L_g (weights without gradient, L_g
-//! without the adjustment, n_g the training count). Weights are kept as logarithms: large losses do not overflow.
+//! Acts on the objective; needs the attribute in training only. Per step, with `L_g` the mean loss of group g in the batch:
+//! `w_g` <- `w_g` exp(eta (`L_g` + C / `sqrt(n_g)`)), normalise, then descend `sum_g` `w_g` `L_g` (weights without gradient, `L_g`
+//! without the adjustment, `n_g` the training count). Weights are kept as logarithms: large losses do not overflow.
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
@@ -12,7 +12,7 @@
 //! | `balanced-sampler` | true | | draw every group equally often, as the released code does |
 //!
 //! With `unit` and positive losses a rare group would lose weight in every batch that misses it, hence the sampler.
-//! Survival: L_g is the mean survival loss, censored samples included. Samples without the attribute train the task with
+//! Survival: `L_g` is the mean survival loss, censored samples included. Samples without the attribute train the task with
 //! weight 1/n each. Golden values: our worked cases `golden/group_dro.json`.
 
 use burn::tensor::{Tensor, TensorData};
@@ -61,7 +61,7 @@ impl Default for GroupDroConfig {
 pub struct GroupDro {
     eta: f64,
     absent: AbsentGroup,
-    /// C / sqrt(n_g) of every group.
+    /// C / `sqrt(n_g)` of every group.
     adjustments: Vec<f64>,
     /// Logarithms of the weights, which sum to 1.
     log_weights: Vec<f64>,
@@ -196,6 +196,7 @@ impl Objective for GroupDro {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
     use super::*;
     use approx::assert_relative_eq;
     use serde_json::Value as Json;
@@ -213,7 +214,7 @@ mod tests {
             absent: serde_json::from_value(inputs["absent"].clone()).unwrap(),
             adjustments: adjustments.iter().zip(&counts).map(|(c, n)| c / (*n as f64).sqrt()).collect(),
             log_weights: initial.iter().map(|w| w.ln()).collect(),
-            levels: counts.iter().map(|n| n.to_string()).collect(),
+            levels: counts.iter().map(std::string::ToString::to_string).collect(),
             sampling: Sampling::Shuffled,
         }
     }

@@ -95,7 +95,7 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
         let terms = Terms { losses, representation: forward.representation, targets: &targets, groups: &batch.groups };
         let Value { objective, absent_groups, terms } = self.objective.value(&terms);
         let value = f64::from(objective.clone().into_scalar::<f32>());
-        let gradient_norm = self.learner.descend(objective, context)?;
+        let gradient_norm = self.learner.descend(&objective, context)?;
         Ok(StepReport { task_loss, objective: value, gradient_norm, absent_groups, terms })
     }
 

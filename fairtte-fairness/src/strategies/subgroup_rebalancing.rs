@@ -1,8 +1,8 @@
 //! Subgroup rebalancing (Kamiran & Calders 2012, Knowl. Inf. Syst. 33; Idrissi et al. 2022; the paper's D.2.2).
 //!
 //! Acts on sampling (`mode = "resample"`) or on the loss (`mode = "reweigh"`); needs the attribute in training only.
-//! Resampling: w_i = 1 / (K n_cell(i)) over the K non-empty cells, n draws with replacement per epoch.
-//! Reweighing: w_i = P(g) P(d) / P(g, d) as loss weights, the definition in Kamiran & Calders; the paper describes
+//! Resampling: `w_i` = 1 / (K `n_cell(i)`) over the K non-empty cells, n draws with replacement per epoch.
+//! Reweighing: `w_i` = P(g) P(d) / P(g, d) as loss weights, the definition in Kamiran & Calders; the paper describes
 //! resampling. A sample without the attribute keeps its natural share 1/n, and the cells share the rest.
 //!
 //! | setting | default | values |
@@ -150,6 +150,7 @@ fn loss_weights(groups: &[Option<GroupId>], event: &[bool]) -> BTreeMap<(GroupId
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
     use super::*;
     use approx::assert_relative_eq;
     use serde_json::Value as Json;

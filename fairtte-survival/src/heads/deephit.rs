@@ -1,8 +1,8 @@
 //! `DeepHit` for one event type (Lee et al. 2018, AAAI; the paper's D.1.2).
 //!
-//! l_i = alpha * nll_i + (1 - alpha) * (1/n) sum_j R_ij exp(-(F_i(q_i) - F_j(q_i)) / sigma), with F the cumulative mass of
-//! the padded softmax, R_ij = 1 if i has an event and (q_i < q_j, or q_i = q_j and j is censored). Both F are read at i's
-//! interval (the paper prints F_j at q_j) and the row sum carries 1/n, so that the mean over the batch is pycox's loss.
+//! `l_i` = alpha * `nll_i` + (1 - alpha) * (1/n) `sum_j` `R_ij` exp(-(F_i(q_i) - `F_j(q_i)`) / sigma), with F the cumulative mass of
+//! the padded softmax, `R_ij` = 1 if i has an event and (`q_i` < `q_j`, or `q_i` = `q_j` and j is censored). Both F are read at i's
+//! interval (the paper prints `F_j` at `q_j`) and the row sum carries 1/n, so that the mean over the batch is pycox's loss.
 //! A sample's term depends on the rest of its batch. Two copies of a resampled event are never compared with each other.
 //! Golden values: pycox 0.3.0 `DeepHitSingle`, datasets.md 3.4.
 
@@ -86,7 +86,7 @@ impl SurvivalHead for DeepHit {
     }
 
     fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
-        survival(logits)
+        survival(&logits)
     }
 
     fn logits_of(&self, hazard: &[f64]) -> Vec<f64> {

@@ -1,9 +1,9 @@
 //! PMF: a probability for each interval and one for surviving the grid (Kvamme & Borgan 2021, section 3.1.1; the paper's
 //! D.1.1 prints it without the last).
 //!
-//! f = softmax(phi_0 .. phi_{L-1}, 0); the appended zero logit is survival beyond the grid.
-//! l_i = -log f(q_i) for an event, -log sum_{m > q_i} f(m) for a censoring, so the sum is never empty.
-//! S(cut_j) = sum_{m > j} f(m). A sample's term does not depend on the rest of the batch.
+//! f = `softmax(phi_0` .. phi_{L-1}, 0); the appended zero logit is survival beyond the grid.
+//! `l_i` = -log `f(q_i)` for an event, -log sum_{m > `q_i`} f(m) for a censoring, so the sum is never empty.
+//! `S(cut_j)` = sum_{m > j} f(m). A sample's term does not depend on the rest of the batch.
 //! Golden values: pycox 0.3.0 `nll_pmf`, datasets.md 3.2, 3.4, 3.5.
 
 use burn::tensor::Tensor;
@@ -29,7 +29,7 @@ impl SurvivalHead for Pmf {
     }
 
     fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
-        survival(logits)
+        survival(&logits)
     }
 
     fn logits_of(&self, hazard: &[f64]) -> Vec<f64> {
@@ -68,7 +68,7 @@ pub(super) fn negative_log_likelihood(padded: Tensor<2>, targets: &IntervalTarge
 }
 
 /// Survival at the cut points, summed from the tail so that small probabilities keep their digits.
-pub(super) fn survival(logits: ArrayView2<'_, f32>) -> Array2<f64> {
+pub(super) fn survival(logits: &ArrayView2<'_, f32>) -> Array2<f64> {
     let mut survival = Array2::zeros(logits.dim());
     for (row, mut curve) in logits.rows().into_iter().zip(survival.rows_mut()) {
         let largest = row.iter().map(|x| f64::from(*x)).fold(0.0, f64::max);
