@@ -125,8 +125,8 @@ impl RunFile {
         }
         merged.set_all(sets)?;
         let mut run: Self = merged.into_config()?;
-        // Absolute, so that the resolved file means the same wherever it is read from.
-        let base = std::path::absolute(Path::new(".").join(&folder));
+        // One name for one folder, so that the resolved file means the same wherever it is read from.
+        let base = Path::new(".").join(&folder).canonicalize();
         run.data.resolve_paths(&base.map_err(|source| CliError::ReadRunFile { path: folder, source })?);
         Ok(run)
     }

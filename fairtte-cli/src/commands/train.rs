@@ -100,6 +100,7 @@ fn check(run: &RunFile) -> Result<(), CliError> {
     run.training.validate()?;
     run.optimiser.validate()?;
     run.head.build()?;
+    run.strategy.validate()?;
     run.model.validate()?;
     run.evaluation.validate()?;
     run.image.check()?;

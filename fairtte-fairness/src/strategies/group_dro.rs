@@ -56,6 +56,19 @@ impl Default for GroupDroConfig {
     }
 }
 
+impl GroupDroConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let Self { eta, adjustment, .. } = *self;
+        check("strategy.group-dro.eta", eta, eta > 0.0 && eta.is_finite(), "a finite number > 0")?;
+        let in_range = adjustment >= 0.0 && adjustment.is_finite();
+        check("strategy.group-dro.adjustment", adjustment, in_range, "a finite number >= 0")
+    }
+}
+
 /// Groups with a larger loss gain weight.
 #[derive(Clone, Debug)]
 pub struct GroupDro {
@@ -76,10 +89,8 @@ impl GroupDro {
     /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if no training sample has a
     /// group.
     pub fn new(config: &GroupDroConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        config.validate()?;
         let GroupDroConfig { eta, adjustment, absent, balanced_sampler } = *config;
-        check("strategy.group-dro.eta", eta, eta > 0.0 && eta.is_finite(), "a finite number > 0")?;
-        let in_range = adjustment >= 0.0 && adjustment.is_finite();
-        check("strategy.group-dro.adjustment", adjustment, in_range, "a finite number >= 0")?;
         cells.require_groups("group-dro")?;
         let counts = cells.counts();
         let n_present = counts.iter().filter(|n| **n > 0).count() as f64;

@@ -182,6 +182,17 @@ impl StrategyConfig {
         }
     }
 
+    /// Checks the ranges of the settings.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        match self {
+            Self::Erm(_) | Self::SubgroupRebalancing(_) => Ok(()),
+            Self::GroupDro(config) => config.validate(),
+        }
+    }
+
     /// Checks the settings and builds the strategy with freshly drawn weights.
     ///
     /// # Errors
