@@ -121,9 +121,9 @@ pub struct Evaluate {
     /// Parts of the subjects (`subject_id,part`); without it all samples are evaluated
     #[arg(long, value_name = "FILE", requires = "predictions")]
     pub split: Option<PathBuf>,
-    /// Part to evaluate
-    #[arg(long, value_enum, default_value_t = EvaluatedPart::Test)]
-    pub part: EvaluatedPart,
+    /// Part to evaluate: test if not given; the files of validation are named `evaluation-validation.json` and so on
+    #[arg(long, value_enum)]
+    pub part: Option<EvaluatedPart>,
     /// Folder for `evaluation.json` and `report.html`; the run folder if not given
     #[arg(short, long, value_name = "DIR", required_unless_present = "run")]
     pub output: Option<PathBuf>,

@@ -106,6 +106,11 @@ impl From<ModelError> for CliError {
 }
 
 impl CliError {
+    /// A setting that no single file or argument is to blame for.
+    pub(crate) fn setting(key: &str, message: String, help: Option<&str>) -> Self {
+        Self::Config { key: key.to_owned(), message, place: String::new(), help: help.map(str::to_owned) }
+    }
+
     /// The exit code of this error.
     pub fn exit(&self) -> Exit {
         match self {
@@ -141,10 +146,10 @@ fn of_training(error: &FairnessError) -> Exit {
     match error {
         FairnessError::Setting { .. }
         | FairnessError::Model(ModelError::Setting { .. })
-        | FairnessError::Survival(SurvivalError::Setting { .. } | SurvivalError::TooFewIntervals { .. }) => {
-            Exit::Config
-        }
-        FairnessError::Survival(SurvivalError::NoEvent { .. }) | FairnessError::NoGroups { .. } => Exit::Data,
+        | FairnessError::Survival(SurvivalError::Setting { .. } | SurvivalError::Intervals { .. }) => Exit::Config,
+        FairnessError::Survival(SurvivalError::NoEvent { .. })
+        | FairnessError::NoGroups { .. }
+        | FairnessError::Checkpoint { .. } => Exit::Data,
         FairnessError::Data(error) => of_data(error),
         FairnessError::Interrupted { .. } => Exit::Interrupted,
         _ => Exit::Training,

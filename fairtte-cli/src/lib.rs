@@ -32,7 +32,12 @@ pub fn main() -> ExitCode {
             return if error.print().is_ok() { exit.into() } else { Exit::Bug.into() };
         }
     };
-    match commands::run(arguments.command) {
+    interrupt::install();
+    // A panic is a bug: its message is out already, and it has its exit code.
+    let Ok(result) = std::panic::catch_unwind(|| commands::run(arguments.command)) else {
+        return Exit::Bug.into();
+    };
+    match result {
         Ok(()) => Exit::Ok.into(),
         Err(error) => {
             let exit = error.exit();

@@ -33,8 +33,6 @@ impl Prepared {
 /// # Errors
 /// [`CliError`] from the data or the run file.
 pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, CliError> {
-    run.split.check()?;
-    run.image.check()?;
     let adapter = run.data.adapter(run.seed, &run.cache());
     let manifest = adapter.read()?;
     let (cohort, mut exclusions) = build_cohort(&manifest, adapter.label_rule(), &run.attribute)?;
@@ -61,7 +59,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, Cli
 /// A resumed run must see the same samples as when it started.
 fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<(), CliError> {
     let path = folder.cohort();
-    if !path.exists() {
+    if !folder.is_trained() || !path.exists() {
         return Ok(());
     }
     let (kept, _) = read_cohort(&path)?;

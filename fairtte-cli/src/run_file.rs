@@ -6,15 +6,15 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, SplitConfig};
-use fairtte_fairness::{OptimiserConfig, StrategyConfig, TrainingConfig};
+use fairtte_fairness::{Monitor, OptimiserConfig, StrategyConfig, TrainingConfig};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_models::EncoderConfig;
-use fairtte_survival::HeadConfig;
+use fairtte_survival::{CutPoints, HeadConfig};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::CliError;
+use crate::{CliError, device};
 
 /// Everything that decides a run. Paths of the data are relative to the file that names them, `output` and `cache` to
 /// the current folder.
@@ -165,11 +165,73 @@ impl RunFile {
     }
 }
 
+impl RunFile {
+    /// What can be refused before any file is read: ranges, names of attributes, and settings that do not fit together.
+    ///
+    /// # Errors
+    /// [`CliError`] naming the key, its value and what was expected.
+    pub fn check(&self) -> Result<(), CliError> {
+        device::open(&self.device)?;
+        self.split.check()?;
+        self.image.check()?;
+        self.training.validate()?;
+        self.optimiser.validate()?;
+        self.model.validate()?;
+        self.head.build()?;
+        self.strategy.validate()?;
+        self.evaluation.validate()?;
+        CutPoints::check(self.time.intervals)?;
+        if let DataConfig::Simulated(config) = &self.data {
+            config.validate()?;
+        }
+        self.check_axes()?;
+        self.check_groups()
+    }
+
+    fn check_axes(&self) -> Result<(), CliError> {
+        let (size, backbone) = (&self.image.size, self.model.backbone);
+        if size.len() == backbone.n_axes() {
+            return Ok(());
+        }
+        let (found, expected) = (size.len(), backbone.n_axes());
+        let message = format!("{size:?} has {found} axes, but backbone {} reads {expected}", backbone.name());
+        let help = if expected == 2 { "write size = [height, width]" } else { "write size = [depth, height, width]" };
+        Err(CliError::setting("image.size", message, Some(help)))
+    }
+
+    fn check_groups(&self) -> Result<(), CliError> {
+        let known: Vec<&str> = self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+        let intersections = self.groups.intersections.iter().map(|names| ("groups.intersections", names));
+        for (key, names) in intersections.chain([("groups.train", &self.groups.train)]) {
+            if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+                let message =
+                    format!("\"{unknown}\" is no [[attribute]] of this run, expected one of {}", known.join(", "));
+                return Err(CliError::setting(key, message, None));
+            }
+            let distinct = names.iter().collect::<std::collections::BTreeSet<_>>().len();
+            if distinct < names.len() || (key == "groups.intersections" && distinct < 2) {
+                let message = format!("{names:?} is no intersection, expected two or more different attributes");
+                return Err(CliError::setting(key, message, None));
+            }
+        }
+        if known.is_empty() && self.strategy.needs_groups() {
+            let message = "it works on groups, but the run file has no [[attribute]]".to_owned();
+            return Err(CliError::setting("strategy", message, None));
+        }
+        if known.is_empty() && self.training.monitor == Monitor::WorstGroupCTd {
+            let message = "worst-group-c-td needs groups, but the run file has no [[attribute]]".to_owned();
+            return Err(CliError::setting("training.monitor", message, None));
+        }
+        Ok(())
+    }
+}
+
 /// Settings merged from files and arguments, with the texts that keys are searched in.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     table: Table,
     sources: Vec<(String, String)>,
+    sets: Vec<String>,
 }
 
 impl Merged {
@@ -194,6 +256,7 @@ impl Merged {
     }
 
     pub(crate) fn set_all(&mut self, sets: &[String]) -> Result<(), CliError> {
+        self.sets.extend(sets.iter().cloned());
         sets.iter().try_for_each(|set| self.set(set))
     }
 
@@ -244,7 +307,9 @@ impl Merged {
             let path = error.path().to_string();
             let message = error.inner().message().to_owned();
             let (key, help) = explain(&path, &message);
-            let place = self.sources.iter().rev().find_map(|(origin, text)| place(origin, text, &key));
+            let from_set = self.sets.iter().rev().find(|set| set.split('=').next().is_some_and(|path| path == key));
+            let from_file = || self.sources.iter().rev().find_map(|(origin, text)| place(origin, text, &key));
+            let place = from_set.map(|set| format!(" (--set {set})")).or_else(from_file);
             CliError::Config { key, message: shorten(&message), place: place.unwrap_or_default(), help }
         })
     }
@@ -298,14 +363,19 @@ fn shorten(message: &str) -> String {
     message.replace('`', "\"").trim_end().to_owned()
 }
 
-/// File and line of a key, found by its last name.
+/// File and line of a key: the line that assigns it below the header of its table, or the header itself.
 fn place(origin: &str, text: &str, key: &str) -> Option<String> {
-    let name = key.rsplit('.').next()?;
-    let names_key = |line: &&str| {
-        let line = line.trim_start().trim_start_matches('[').trim_start_matches('[');
-        let start = line.split(['=', ']', ' ']).next().unwrap_or_default();
-        start == name || start.ends_with(&format!(".{name}"))
+    let mut table = String::new();
+    let stands_on = |line: &str| {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[') {
+            table = header.trim_matches(['[', ']', ' ']).to_owned();
+            return table == key;
+        }
+        let name = line.split('=').next().unwrap_or_default().trim();
+        let path = if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
+        path == key
     };
-    let line = text.lines().position(|line| names_key(&line))? + 1;
+    let line = text.lines().position(stands_on)? + 1;
     Some(format!(" ({origin}, line {line})"))
 }

@@ -3,9 +3,11 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use fairtte_data::write_atomically;
+use fairtte_data::{Part, write_atomically};
 use fairtte_fairness::EpochReport;
+use fairtte_metrics::EvaluationSettings;
 
+use crate::run_file::GroupsConfig;
 use crate::{CliError, RunFile};
 
 /// A run folder.
@@ -47,36 +49,43 @@ impl RunFolder {
         self.path.join("predictions.parquet")
     }
 
-    pub(crate) fn evaluation(&self) -> PathBuf {
-        self.path.join("evaluation.json")
+    pub(crate) fn evaluation(&self, part: Part) -> PathBuf {
+        self.path.join(format!("evaluation{}.json", suffix(part)))
     }
 
-    pub(crate) fn report(&self) -> PathBuf {
-        self.path.join("report.html")
+    pub(crate) fn report(&self, part: Part) -> PathBuf {
+        self.path.join(format!("report{}.html", suffix(part)))
     }
 
     pub(crate) fn done(&self) -> PathBuf {
         self.path.join("done")
     }
 
-    /// Takes the folder for `run`: a new one gets `run.toml`, one of the same run is gone on with.
+    /// Takes the folder for `run`: one in which nothing was trained yet gets its `run.toml`, one of the same run is gone
+    /// on with.
     ///
     /// # Errors
     /// [`CliError::OtherRun`] if it holds a run with other settings, [`CliError::Data`] if it cannot be written.
     pub(crate) fn open(run: &RunFile) -> Result<Self, CliError> {
         let folder = Self::new(&run.output);
-        let path = folder.run_file();
-        if path.exists() {
+        if folder.is_trained() {
             folder.require_same(run)?;
-        } else {
-            write_text(&path, &run.to_toml()?)?;
         }
+        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
+        write_text(&folder.run_file(), &resolved.to_toml()?)?;
         Ok(folder)
     }
 
+    /// Whether there is anything that depends on the settings of the training.
+    pub(crate) fn is_trained(&self) -> bool {
+        [self.path.join("checkpoint"), self.predictions(), self.done()].iter().any(|path| path.exists())
+    }
+
     fn require_same(&self, run: &RunFile) -> Result<(), CliError> {
-        // Device, threads and places do not change what a run is.
+        // Device, threads, places and what is reported do not change what was trained.
         let essence = |run: &RunFile| RunFile {
+            evaluation: EvaluationSettings::default(),
+            groups: GroupsConfig { intersections: Vec::new(), ..run.groups.clone() },
             output: PathBuf::new(),
             cache: None,
             device: String::new(),
@@ -105,6 +114,11 @@ impl RunFolder {
         let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
         text.lines().map(|line| serde_json::from_str(line).map_err(|error| damaged(error.to_string()))).collect()
     }
+}
+
+/// The test part has the plain names: its numbers are the result.
+fn suffix(part: Part) -> String {
+    if part == Part::Test { String::new() } else { format!("-{}", part.name()) }
 }
 
 /// Writes a text file, atomically.

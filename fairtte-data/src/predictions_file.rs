@@ -11,6 +11,7 @@ use fairtte_metrics::SampleId;
 use ndarray::{Array2, ArrayView2};
 
 use crate::DataError;
+use crate::cohort::Cohort;
 use crate::error::Place;
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
@@ -100,20 +101,24 @@ pub fn read_predictions(path: &Path) -> Result<PredictionTable, DataError> {
     Ok((samples, grid, survival))
 }
 
-/// For every sample of `cohort`, the row of its prediction; all samples must be predicted and nothing else.
+/// For every sample of `cohort` at `rows`, the row of its prediction. Other samples of the cohort may be predicted too.
 ///
 /// # Errors
-/// [`DataError::UnmatchedSample`] naming the first sample without a prediction, or the first prediction of a sample that
-/// is not in `cohort`.
-pub fn match_predictions(cohort: &[SampleId], predicted: &[SampleId]) -> Result<Vec<usize>, DataError> {
+/// [`DataError::UnmatchedSample`] naming the first evaluated sample without a prediction, or the first prediction of a
+/// sample that is not in `cohort` at all.
+pub fn match_predictions(cohort: &Cohort, rows: &[usize], predicted: &[SampleId]) -> Result<Vec<usize>, DataError> {
     let unmatched = |sample: &SampleId, problem| DataError::UnmatchedSample { sample: sample.to_string(), problem };
-    let mut row_of: HashMap<&SampleId, usize> = predicted.iter().enumerate().map(|(row, id)| (id, row)).collect();
-    let find = |id| row_of.remove(id).ok_or_else(|| unmatched(id, "has no prediction, expected one for every sample"));
-    let rows = cohort.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-    match predicted.iter().find(|id| row_of.contains_key(id)) {
-        Some(extra) => Err(unmatched(extra, "is predicted but is not among the samples to be evaluated")),
-        None => Ok(rows),
+    let known: HashSet<&SampleId> = cohort.samples.iter().map(|sample| &sample.sample_id).collect();
+    if let Some(stranger) = predicted.iter().find(|id| !known.contains(id)) {
+        return Err(unmatched(stranger, "is predicted but is not in the cohort"));
     }
+    let row_of: HashMap<&SampleId, usize> = predicted.iter().enumerate().map(|(row, id)| (id, row)).collect();
+    let find = |row: &usize| {
+        let id = &cohort.samples[*row].sample_id;
+        let missing = || unmatched(id, "has no prediction, expected one for every evaluated sample");
+        row_of.get(id).copied().ok_or_else(missing)
+    };
+    rows.iter().map(find).collect()
 }
 
 fn read_samples(table: &Table) -> Result<Vec<SampleId>, DataError> {

@@ -64,18 +64,16 @@ pub struct LearnerSpec {
     pub device: Device,
 }
 
-/// A network, its optimiser and the device they live on.
+/// A network and its optimiser.
 pub struct Learner {
     network: SurvivalNetwork,
     optimiser: ModuleOptimizer,
     config: OptimiserConfig,
-    device: Device,
 }
 
 impl std::fmt::Debug for Learner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { config, device, .. } = self; // the optimiser has no Debug
-        f.debug_struct("Learner").field("config", config).field("device", device).finish_non_exhaustive()
+        f.debug_struct("Learner").field("config", &self.config).finish_non_exhaustive() // the optimiser has no Debug
     }
 }
 
@@ -90,12 +88,7 @@ impl Learner {
         let device = spec.device.clone().autodiff();
         let weights = stream(spec.seed, &format!("weights/{name}"), &[]);
         let network = SurvivalNetwork::new(&spec.network, weights, &device);
-        Ok(Self { network, optimiser: adamw(&spec.optimiser), config: spec.optimiser, device })
-    }
-
-    /// The device of training batches (with autodiff).
-    pub fn device(&self) -> &Device {
-        &self.device
+        Ok(Self { network, optimiser: adamw(&spec.optimiser), config: spec.optimiser })
     }
 
     /// Training pass with dropout from `noise`.

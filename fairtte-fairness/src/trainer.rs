@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use burn::tensor::Device;
-use fairtte_data::{Cohort, Loader, write_atomically};
+use fairtte_data::{Cohort, Loader, Sampling, write_atomically};
 use fairtte_metrics::{GroupId, Outcomes};
 use fairtte_models::Batch;
 use fairtte_survival::{CutPoints, SurvivalError, SurvivalHead};
@@ -154,7 +154,11 @@ pub fn fit(
     let validation = Validator::new(data, config.monitor)?;
     let checkpoints = Checkpoints::new(&folder.join("checkpoint"));
     let mut progress = checkpoints.restore(strategy)?;
-    let n_steps = data.train.len().div_ceil(config.batch_size);
+    let log = folder.join("steps.jsonl");
+    if !progress.epochs.is_empty() {
+        write_lines(&log, &progress.epochs)?; // a kill may have come between checkpoint and log
+    }
+    let n_steps = data.loader.batches(data.train, config.batch_size, &Sampling::Sequential, 0, 0)?.len();
     observer.started(progress.epochs.len(), config.epochs, n_steps);
     while !is_finished(&progress, config) {
         let epoch = progress.epochs.len();
@@ -169,8 +173,11 @@ pub fn fit(
         let report = totals.report(epoch, scores, improved, started.elapsed().as_secs_f64());
         progress.epochs.push(report.clone());
         checkpoints.keep(strategy, &progress, improved)?;
-        write_lines(&folder.join("steps.jsonl"), &progress.epochs)?;
+        write_lines(&log, &progress.epochs)?;
         observer.epoch_done(&report);
+        if stop.load(Ordering::Relaxed) {
+            return Err(FairnessError::Interrupted { epoch: epoch + 1, n_complete: epoch + 1 });
+        }
     }
     checkpoints.load_best(strategy)?;
     let best_epoch = progress.best.map_or(0, |(epoch, _)| epoch + 1);

@@ -17,7 +17,7 @@ use crate::{Backbone, BackboneKind, ModelError, Pixels};
 pub struct EncoderConfig {
     /// Name of the backbone (`fairtte list backbones`).
     pub backbone: BackboneKind,
-    /// Length of the representation, at least 1. Paper: 64.
+    /// Length of the representation, 1 to 65,536. Paper: 64.
     #[serde(default = "default_representation")]
     pub representation: usize,
     /// Probability with which an entry of the representation is dropped in training, in [0, 1). Paper: 0.5.
@@ -45,8 +45,8 @@ impl EncoderConfig {
     /// [`ModelError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), ModelError> {
         let setting = |key, value, expected| Err(ModelError::Setting { key, value, expected });
-        if self.representation == 0 {
-            return setting("model.representation", "0".to_owned(), "at least 1");
+        if !(1..=65_536).contains(&self.representation) {
+            return setting("model.representation", self.representation.to_string(), "a whole number from 1 to 65536");
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return setting("model.dropout", self.dropout.to_string(), "a number in [0, 1)");

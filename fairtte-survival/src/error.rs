@@ -4,9 +4,9 @@
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SurvivalError {
-    /// Cut points need at least two points.
-    #[error("time.intervals is {found}, expected at least 2 cut points (0 and the largest training time)")]
-    TooFewIntervals {
+    /// The number of cut points is outside its range.
+    #[error("time.intervals is {found}, expected 2 to 10000 cut points")]
+    Intervals {
         /// Number found.
         found: usize,
     },

@@ -27,14 +27,24 @@ pub struct IntervalTargets {
 }
 
 impl CutPoints {
+    /// Numbers of cut points that make sense: 0 and the largest time at least, and no more than a network can have
+    /// outputs for.
+    pub const RANGE: std::ops::RangeInclusive<usize> = 2..=10_000;
+
+    /// Checks a number of cut points.
+    ///
+    /// # Errors
+    /// [`SurvivalError::Intervals`] unless `n` is in [`RANGE`](Self::RANGE).
+    pub fn check(n: usize) -> Result<(), SurvivalError> {
+        if Self::RANGE.contains(&n) { Ok(()) } else { Err(SurvivalError::Intervals { found: n }) }
+    }
+
     /// `n` equally spaced cut points from 0 to the largest time of `train`.
     ///
     /// # Errors
-    /// [`SurvivalError::TooFewIntervals`] if `n` < 2, [`SurvivalError::NoEvent`] if no training sample has an event.
+    /// [`SurvivalError::Intervals`] unless `n` is in [`RANGE`](Self::RANGE), [`SurvivalError::NoEvent`] if no training sample has an event.
     pub fn equidistant(train: &Outcomes, n: usize) -> Result<Self, SurvivalError> {
-        if n < 2 {
-            return Err(SurvivalError::TooFewIntervals { found: n });
-        }
+        Self::check(n)?;
         if train.n_events() == 0 {
             return Err(SurvivalError::NoEvent { part: "training", n: train.n() });
         }

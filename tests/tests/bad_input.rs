@@ -2,8 +2,6 @@
 //! nothing half-written.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use std::path::Path;
-
 use fairtte_tests::{SmallRun, fail, files, generic_data, generic_table, report, succeed};
 
 const CONFIG: i32 = 3;
@@ -237,7 +235,7 @@ fn values_outside_their_range_name_the_key() {
         ("model.dropout=1.5", "model.dropout is 1.5, expected a number in [0, 1)"),
         ("strategy.group-dro.eta=0", "strategy.group-dro.eta is 0, expected a finite number > 0"),
         ("head.deephit.alpha=2", "head.deephit.alpha is 2, expected a number in [0, 1]"),
-        ("time.intervals=1", "time.intervals is 1, expected at least 2 cut points"),
+        ("time.intervals=1", "time.intervals is 1, expected 2 to 10000 cut points"),
         ("image.size=[8, 8, 8]", "has 3 axes, but backbone small-2d reads 2"),
         ("device=tpu", "device \"tpu\" is unknown, expected flex"),
         ("training.epochs=few", "training.epochs: invalid type: string \"few\""),
@@ -271,21 +269,58 @@ fn a_run_folder_that_cannot_be_written_is_named() {
     fail(run.arguments("train"), DATA, &format!("cannot write {}", blocked.join("run").join("run.toml").display()));
 }
 
+/// Files of at most `kib` kilobytes can be written: the same failure as a disk that fills up in the middle of a file.
+#[cfg(target_os = "linux")]
+fn with_small_files(run: &SmallRun, kib: usize) -> fairtte_tests::Outcome {
+    let script = format!("ulimit -f {kib}; trap '' XFSZ; exec \"$0\" \"$@\"");
+    let mut command = std::process::Command::new("bash");
+    command.arg("-c").arg(script).arg(fairtte_tests::binary()).args(run.arguments("train"));
+    command.output().unwrap().into()
+}
+
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_disk_leaves_nothing_half_written() {
-    // /dev/full fails every write with "no space left on device"; predictions go through the same writer.
-    let error = fairtte_data::write_atomically(Path::new("/dev/full/x"), |_| Ok(())).unwrap_err();
-    assert!(error.to_string().starts_with("cannot write /dev/full/x"), "{error}");
+fn a_disk_that_fills_up_leaves_nothing_half_written_and_the_run_goes_on_later() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("predictions.parquet");
-    let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
-    let error = fairtte_data::write_atomically(&path, |file| -> std::io::Result<()> {
-        std::io::Write::write_all(file, &vec![7; 100_000])?;
-        Err(full())
-    });
-    assert!(error.unwrap_err().to_string().contains("no storage space"), "the reason is shown");
-    assert_eq!(files(folder.path()), Vec::<String>::new(), "no file and no temporary file is left");
+    let run = SmallRun::new(folder.path());
+    // The decoded pictures (120 KB) do not fit in 64 KB; the weights of a checkpoint (about 280 KB) not in 200.
+    for kib in [64, 200] {
+        let outcome = with_small_files(&run, kib);
+        assert_eq!(outcome.code, DATA, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("cannot write"), "{}", outcome.stderr);
+        let found = files(folder.path());
+        assert!(found.iter().all(|file| !file.ends_with(".tmp") && !file.ends_with("done")), "{found:?}");
+        assert!(!run.output().join("predictions.parquet").exists());
+    }
+    run.train();
+    assert!(run.output().join("done").exists());
+}
+
+#[test]
+fn a_corrected_run_file_goes_on_in_the_same_folder_while_nothing_is_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path());
+    let wrong = run.clone().set("attribute.0.reference=Z");
+    fail(wrong.arguments("train"), CONFIG, "attribute \"sex\"");
+    assert!(run.output().join("run.toml").exists());
+    run.train();
+}
+
+#[test]
+fn names_of_groups_are_checked_before_any_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for (set, sentence) in [
+        (
+            "groups.intersections=[[\"sex\", \"agee\"]]",
+            "groups.intersections: \"agee\" is no [[attribute]] of this run",
+        ),
+        ("groups.intersections=[[\"sex\"]]", "is no intersection, expected two or more different attributes"),
+        ("groups.train=[\"zz\"]", "groups.train: \"zz\" is no [[attribute]] of this run, expected one of sex"),
+    ] {
+        let run = SmallRun::new(folder.path()).set(set);
+        fail(run.arguments("train"), CONFIG, sentence);
+        assert!(!run.output().exists());
+    }
 }
 
 #[test]

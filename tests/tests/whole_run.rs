@@ -65,6 +65,10 @@ fn a_finished_run_is_evaluated_again_without_a_model() {
     let other = report(step.as_ref());
     assert_eq!((other.reading.as_str(), other.settings.replicates), ("step", 0));
     assert_eq!(report(&output), before, "another output leaves the run folder as it is");
+    succeed(["evaluate", &path, "--part", "validation"]);
+    assert_eq!(report(&output), before, "the validation part has files of its own");
+    let text = std::fs::read_to_string(output.join("evaluation-validation.json")).unwrap();
+    assert!(text.contains("\"part\": \"validation\"") && text.contains("\"device\": \"flex\""), "{text}");
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn curves_of_an_outside_model_are_scored_the_same_way() {
     let sentence = "sample \"b\" has no prediction, expected one for every evaluated sample";
     fail(["evaluate", "--predictions", &lacking, "--cohort", &cohort, "--output", &output], 4, sentence);
     let strange = write("strange.csv", "sample_id,0,1\nz,1,0.5\n");
-    let sentence = "sample \"z\" is predicted but not in the cohort";
+    let sentence = "sample \"z\" is predicted but is not in the cohort";
     fail(["evaluate", "--predictions", &strange, "--cohort", &cohort, "--output", &output], 4, sentence);
     let beyond = write("beyond.csv", "sample_id,0,1\na,1,1.5\n");
     let sentence = "survival of sample \"a\" at time 1 is 1.5, expected a probability in [0, 1]";
@@ -163,6 +167,30 @@ fn a_run_that_is_stopped_or_killed_goes_on_and_ends_the_same() {
         assert!(std::fs::read(stopped.output().join("predictions.parquet")).unwrap() == expected_bytes, "{name}");
         assert_eq!(report(&stopped.output()), expected, "{name}");
     }
+}
+
+#[test]
+fn a_log_that_a_kill_cut_off_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path());
+    run.train();
+    let output = run.output();
+    let log = output.join("steps.jsonl");
+    let whole = std::fs::read_to_string(&log).unwrap();
+    // As if the kill had come between the last checkpoint and the log.
+    std::fs::write(&log, whole.lines().next().unwrap()).unwrap();
+    std::fs::remove_file(output.join("done")).unwrap();
+    run.train();
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), whole);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_reader_who_leaves_early_is_no_error() {
+    let script = format!("'{}' list | head -1; exit ${{PIPESTATUS[0]}}", fairtte_tests::binary().display());
+    let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1);
 }
 
 #[test]

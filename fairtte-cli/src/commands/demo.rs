@@ -20,6 +20,13 @@ const QUICK: [&str; 5] = [
 ];
 
 pub(super) fn run(arguments: &Demo) -> Result<(), CliError> {
+    if let Some(set) = arguments.common.set.iter().find(|set| set.starts_with("output=") || set.starts_with("cache=")) {
+        return Err(CliError::setting(
+            &format!("--set {set}"),
+            "the demo keeps all its files in --output".to_owned(),
+            None,
+        ));
+    }
     let quick = QUICK.iter().filter(|_| arguments.quick).map(|set| (*set).to_owned());
     let sets: Vec<String> = quick.chain(arguments.common.set.iter().cloned()).collect();
     let mut run = RunFile::from_text(RUN_FILE, "configs/demo.toml", &sets)?;
@@ -28,6 +35,7 @@ pub(super) fn run(arguments: &Demo) -> Result<(), CliError> {
     run.cache = Some(arguments.output.join("cache"));
     say("demo: simulated chest films; those of women show less of the disease than those of men (data.simulated.bias)");
     if arguments.common.dry_run {
+        run.check()?;
         return prepare::dry_run(&run, "simulate a cohort, train, predict and evaluate");
     }
     train(&run, arguments.common.json)?;

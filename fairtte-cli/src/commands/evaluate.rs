@@ -1,16 +1,16 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fairtte_data::{Cohort, Exclusions, Part, Split, read_cohort, read_predictions};
+use fairtte_data::{Cohort, Exclusions, Part, Split, match_predictions, read_cohort, read_predictions};
 use fairtte_metrics::{
-    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, SampleId, SurvivalCurves, evaluate,
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, SurvivalCurves, evaluate,
 };
 use ndarray::{Array2, Axis};
+use serde::Serialize;
 
-use super::{print, print_json, use_threads};
+use super::{print, use_threads};
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart};
 use crate::prepare::choose_groups;
@@ -27,10 +27,10 @@ pub(super) struct Outputs {
 }
 
 pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
-    use_threads(arguments.threads);
+    use_threads(arguments.threads)?;
     let part = match arguments.part {
-        EvaluatedPart::Validation => Part::Validation,
-        EvaluatedPart::Test => Part::Test,
+        Some(EvaluatedPart::Validation) => Part::Validation,
+        Some(EvaluatedPart::Test) | None => Part::Test,
     };
     let outputs = Outputs { json: arguments.json, part, started: Instant::now() };
     match &arguments.run {
@@ -113,7 +113,7 @@ fn evaluate_into(folder: &RunFolder, target: &RunFolder, run: &RunFile, outputs:
         flow: &flow,
         notes: &scored.notes,
     };
-    publish(target, &page, outputs)
+    publish(target, &page, Some(run), Some(outputs.part), outputs)
 }
 
 /// Scores the curves of a model that was trained elsewhere.
@@ -123,6 +123,10 @@ fn outside(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliError> {
     let cohort_file = arguments.cohort.as_ref().ok_or_else(missing)?;
     let target = RunFolder::new(arguments.output.as_ref().ok_or_else(missing)?);
     let settings = settings(None, &arguments.set)?;
+    if arguments.part.is_some() && arguments.split.is_none() {
+        let message = "there are no parts without --split".to_owned();
+        return Err(CliError::setting("--part", message, None));
+    }
     if arguments.dry_run {
         say(format!("dry run: would evaluate {} into {}", predictions.display(), target.path().display()));
         return Ok(());
@@ -145,7 +149,7 @@ fn outside(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliError> {
         flow: &[],
         notes: &scored.notes,
     };
-    publish(&target, &page, outputs)
+    publish(&target, &page, None, split.as_ref().map(|_| outputs.part), outputs)
 }
 
 /// The rows that are scored, with everything their metrics need.
@@ -169,7 +173,7 @@ impl Scored {
     ) -> Result<Self, CliError> {
         let (samples, grid, survival) = read_predictions(path)?;
         let rows = split.map_or_else(|| cohort.all_rows(), |split| split.rows(part).to_vec());
-        let order = match_rows(path, cohort, &samples, &rows)?;
+        let order = match_predictions(cohort, &rows, &samples)?;
         let mut notes = Vec::new();
         let fitted_on = if let Some(split) = split {
             split.rows(Part::Train).to_vec()
@@ -203,23 +207,6 @@ impl Scored {
 fn restrict(groups: &Groups, rows: &[usize]) -> Result<Groups, CliError> {
     let membership = rows.iter().map(|row| groups.membership()[*row]).collect();
     Ok(Groups::new(groups.attribute(), groups.levels().to_vec(), membership)?)
-}
-
-/// The row of the predictions for every row of the cohort that is scored. Predictions of other parts are no error, those
-/// of unknown samples are.
-fn match_rows(path: &Path, cohort: &Cohort, predicted: &[SampleId], rows: &[usize]) -> Result<Vec<usize>, CliError> {
-    let failed = |problem: String| CliError::RunFolder { path: path.to_owned(), problem };
-    let known: std::collections::HashSet<&SampleId> = cohort.samples.iter().map(|s| &s.sample_id).collect();
-    if let Some(stranger) = predicted.iter().find(|id| !known.contains(id)) {
-        return Err(failed(format!("sample \"{stranger}\" is predicted but not in the cohort")));
-    }
-    let position: HashMap<&SampleId, usize> = predicted.iter().enumerate().map(|(row, id)| (id, row)).collect();
-    let find = |row: &usize| {
-        let id = &cohort.samples[*row].sample_id;
-        let missing = || failed(format!("sample \"{id}\" has no prediction, expected one for every evaluated sample"));
-        position.get(id).copied().ok_or_else(missing)
-    };
-    rows.iter().map(find).collect()
 }
 
 fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Result<Vec<Groups>, CliError> {
@@ -268,17 +255,42 @@ fn facts_of_parts(cohort: &Cohort, split: &Split) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Writes the two files and shows the result.
-fn publish(target: &RunFolder, page: &Page<'_>, outputs: &Outputs) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(page.evaluation).map_err(|error| CliError::Bug(error.to_string()))?;
-    write_text(&target.evaluation(), &text)?;
-    write_text(&target.report(), &render_page(page)?)?;
+/// `evaluation.json`: the report and what it is about.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Record<'a> {
+    part: &'a str,
+    device: Option<&'a str>,
+    seed: Option<u64>,
+    #[serde(flatten)]
+    report: &'a EvaluationReport,
+}
+
+/// Writes the two files and shows the result; `run` is absent for an outside model.
+fn publish(
+    target: &RunFolder,
+    page: &Page<'_>,
+    run: Option<&RunFile>,
+    part: Option<Part>,
+    outputs: &Outputs,
+) -> Result<(), CliError> {
+    let record = Record {
+        part: part.map_or("all", Part::name),
+        device: run.map(|run| run.device.as_str()),
+        seed: run.map(|run| run.seed),
+        report: page.evaluation,
+    };
+    let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
+    let part = part.unwrap_or(Part::Test);
+    write_text(&target.evaluation(part), &text)?;
+    write_text(&target.report(part), &render_page(page)?)?;
     if outputs.json {
-        return print_json(page.evaluation);
+        print(text);
+        return Ok(());
     }
     print(render_table(page.evaluation, 100));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
-    print(format!("report: {}", target.report().display()));
+    print(format!("report: {}", target.report(part).display()));
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
     Ok(())
 }

@@ -25,10 +25,11 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
     }
 }
 
-/// Prints a result on standard output.
-#[expect(clippy::print_stdout, reason = "the one place where results reach the user")]
+/// Prints a result on standard output, the one place where results reach the user. Who closes the pipe early has seen
+/// enough.
 fn print(text: impl std::fmt::Display) {
-    println!("{text}");
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 /// Prints a result for machines on standard output.
@@ -49,7 +50,10 @@ fn override_run(run: &mut RunFile, common: &Common) {
 }
 
 /// Sizes the thread pool that burn, decoding and bootstrap share; 0 = one per core.
-fn use_threads(n: usize) {
-    // Fails only if the pool exists already: then a host program has sized it.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(n).build_global();
+///
+/// # Errors
+/// [`CliError::Config`] if so many threads cannot be had.
+fn use_threads(n: usize) -> Result<(), CliError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build_global();
+    pool.map_err(|error| CliError::setting("threads", format!("{n} threads cannot be had: {error}"), None))
 }

@@ -13,7 +13,8 @@ use crate::run_folder::RunFolder;
 
 pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
     let run = read(arguments)?;
-    use_threads(run.threads);
+    run.check()?;
+    use_threads(run.threads)?;
     say(format!("preparing \"{}\" in {}", run.name, run.output.display()));
     if arguments.common.dry_run {
         return dry_run(&run, "read the data, decode its images into the cache, write cohort, exclusions and split");

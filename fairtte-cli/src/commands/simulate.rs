@@ -17,7 +17,7 @@ pub(super) fn run(arguments: &Simulate) -> Result<(), CliError> {
     merged.set_all(&arguments.set)?;
     let config: SimulationConfig = merged.into_config()?;
     config.validate()?;
-    use_threads(arguments.threads);
+    use_threads(arguments.threads)?;
     let out = &arguments.output;
     let (n, subjects) = (config.n_images(), config.n_subjects);
     say(format!("simulating {n} images of {subjects} subjects into {}", out.display()));

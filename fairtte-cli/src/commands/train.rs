@@ -5,7 +5,7 @@ use std::time::Instant;
 use fairtte_data::{Loader, Part, write_predictions};
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{LearnerSpec, NetworkSpec, Strategy, TrainingData, fit, predict};
-use fairtte_survival::{CutPoints, SurvivalError, SurvivalHead, marginal_hazard};
+use fairtte_survival::{CutPoints, SurvivalHead, marginal_hazard};
 
 use super::evaluate::{Outputs, evaluate_run};
 use super::prepare::{dry_run, print_summary, read};
@@ -20,7 +20,7 @@ use crate::{CliError, device, interrupt};
 pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
     let run = read(arguments)?;
     if arguments.common.dry_run {
-        check(&run)?;
+        run.check()?;
         return dry_run(&run, "prepare the data, train, predict and evaluate");
     }
     train(&run, arguments.common.json)
@@ -29,8 +29,8 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
 /// Trains, predicts and evaluates in the run folder, going on where an earlier call ended.
 pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     let started = Instant::now();
-    use_threads(run.threads);
-    check(run)?;
+    use_threads(run.threads)?;
+    run.check()?;
     let device = device::open(&run.device)?;
     let outputs = Outputs { json, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
@@ -93,35 +93,6 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     // Step 10: from the saved files.
     evaluate_run(&folder, run, &outputs)?;
     write_text(&folder.done(), "")
-}
-
-/// What can be refused before any file is read.
-fn check(run: &RunFile) -> Result<(), CliError> {
-    run.training.validate()?;
-    run.optimiser.validate()?;
-    run.head.build()?;
-    run.strategy.validate()?;
-    run.model.validate()?;
-    run.evaluation.validate()?;
-    run.image.check()?;
-    run.split.check()?;
-    if run.time.intervals < 2 {
-        return Err(SurvivalError::TooFewIntervals { found: run.time.intervals }.into());
-    }
-    let (n_axes, backbone) = (run.model.backbone.n_axes(), run.model.backbone.name());
-    if run.image.size.len() != n_axes {
-        let message =
-            format!("{:?} has {} axes, but backbone {backbone} reads {n_axes}", run.image.size, run.image.size.len());
-        let help = if n_axes == 2 { "write size = [height, width]" } else { "write size = [depth, height, width]" };
-        let (key, place) = ("image.size".to_owned(), String::new());
-        return Err(CliError::Config { key, message, place, help: Some(help.to_owned()) });
-    }
-    if run.strategy.needs_groups() && run.training_attributes().is_empty() {
-        let message = "the strategy works on groups, but the run file has no [[attribute]]".to_owned();
-        let (key, place) = ("strategy".to_owned(), String::new());
-        return Err(CliError::Config { key, message, place, help: None });
-    }
-    Ok(())
 }
 
 /// Groups and events of the training part, which sampling and weights are computed from.

@@ -170,9 +170,12 @@ fn nothing_but_probabilities_is_ever_written() {
 
 #[test]
 fn predictions_are_matched_to_samples_by_name() {
-    let cohort = ids(&["a", "b"]);
-    assert_eq!(match_predictions(&cohort, &ids(&["b", "a"])).unwrap(), [1, 0]);
-    let message = |predicted: &[&str]| match_predictions(&cohort, &ids(predicted)).unwrap_err().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cohort.csv");
+    std::fs::write(&path, "sample_id,subject_id,time,event\na,1,1,1\nb,2,2,0\nc,3,3,1\n").unwrap();
+    let (cohort, _) = read_cohort(&path).unwrap();
+    assert_eq!(match_predictions(&cohort, &[0, 1], &ids(&["b", "c", "a"])).unwrap(), [2, 0]);
+    let message = |predicted: &[&str]| match_predictions(&cohort, &[0, 1], &ids(predicted)).unwrap_err().to_string();
     assert!(message(&["a"]).starts_with("sample \"b\" has no prediction"));
-    assert!(message(&["a", "b", "c"]).starts_with("sample \"c\" is predicted but"));
+    assert!(message(&["a", "b", "d"]).starts_with("sample \"d\" is predicted but is not in the cohort"));
 }

@@ -188,7 +188,8 @@ impl StrategyConfig {
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
         match self {
-            Self::Erm(_) | Self::SubgroupRebalancing(_) => Ok(()),
+            Self::Erm(_) => Ok(()),
+            Self::SubgroupRebalancing(config) => config.validate(),
             Self::GroupDro(config) => config.validate(),
         }
     }

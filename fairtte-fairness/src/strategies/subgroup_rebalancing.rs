@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::objective::{Objective, Terms, Value};
 use super::{StrategyConfig, TrainingCells};
-use crate::FairnessError;
+use crate::{FairnessError, check};
 
 /// What makes a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +58,18 @@ pub struct SubgroupRebalancingConfig {
     pub mode: RebalancingMode,
 }
 
+impl SubgroupRebalancingConfig {
+    /// Checks that no setting is without effect.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] if `by` is set for reweighing, whose weights are those of group x event.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let has_effect = self.mode == RebalancingMode::Resample || self.by == Cells::Group;
+        let expected = "no value with mode = \"reweigh\", whose weights are those of group and event";
+        check("strategy.subgroup-rebalancing.by", format!("{:?}", self.by), has_effect, expected)
+    }
+}
+
 /// Every cell is drawn equally often, or weighs as if group and event were independent.
 #[derive(Clone, Debug)]
 pub struct SubgroupRebalancing {
@@ -72,6 +84,7 @@ impl SubgroupRebalancing {
     /// # Errors
     /// [`FairnessError::NoGroups`] if groups are needed and no training sample has one.
     pub fn new(config: &SubgroupRebalancingConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        config.validate()?;
         if StrategyConfig::SubgroupRebalancing(*config).needs_groups() {
             cells.require_groups("subgroup-rebalancing")?;
         }
