@@ -369,7 +369,7 @@ fn place(origin: &str, text: &str, key: &str) -> Option<String> {
     let stands_on = |line: &str| {
         let line = line.trim();
         if let Some(header) = line.strip_prefix('[') {
-            table = header.trim_matches(['[', ']', ' ']).to_owned();
+            header.trim_matches(['[', ']', ' ']).clone_into(&mut table);
             return table == key;
         }
         let name = line.split('=').next().unwrap_or_default().trim();
