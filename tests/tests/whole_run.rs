@@ -148,7 +148,7 @@ fn stop_after_two_epochs(run: &SmallRun, signal: &str) -> (i32, String) {
 fn a_run_that_is_stopped_or_killed_goes_on_and_ends_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let run =
-        |name: &str| SmallRun::new(&folder.path().join(name)).set("training.epochs=8").set("training.patience=20");
+        |name: &str| SmallRun::new(&folder.path().join(name)).set("training.epochs=30").set("training.patience=30");
     let whole = run("whole");
     let expected = whole.train();
     let expected_bytes = std::fs::read(whole.output().join("predictions.parquet")).unwrap();
