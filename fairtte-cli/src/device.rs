@@ -17,6 +17,10 @@ pub(crate) const CATALOGUE: [(&str, &str, bool); 5] = [
 ///
 /// # Errors
 /// [`CliError::Device`] if the name is unknown or its back end was not compiled in.
+#[cfg_attr(
+    any(feature = "ndarray", feature = "tch"),
+    expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
+)]
 pub(crate) fn open(name: &str) -> Result<Device, CliError> {
     let (back_end, index) = match name.split_once(':') {
         Some((back_end, index)) => (back_end, index.parse::<usize>().map_err(|_| unknown(name))?),
