@@ -111,6 +111,12 @@ impl CliError {
         Self::Config { key: key.to_owned(), message, place: String::new(), help: help.map(str::to_owned) }
     }
 
+    /// A list of attributes names one that the run does not have.
+    pub(crate) fn unknown_attribute(key: &str, name: &str, known: &[&str]) -> Self {
+        let message = format!("\"{name}\" is no [[attribute]] of this run, expected one of {}", known.join(", "));
+        Self::setting(key, message, None)
+    }
+
     /// The exit code of this error.
     pub fn exit(&self) -> Exit {
         match self {

@@ -87,12 +87,7 @@ pub(crate) fn choose_groups(all: &[Groups], names: &[&str], key: &str) -> Result
     let find = |name: &&str| {
         all.iter().find(|groups| groups.attribute() == *name).ok_or_else(|| {
             let known: Vec<&str> = all.iter().map(Groups::attribute).collect();
-            CliError::Config {
-                key: key.to_owned(),
-                message: format!("\"{name}\" is no attribute of this run, expected one of {}", known.join(", ")),
-                place: String::new(),
-                help: Some(format!("add [[attribute]] name = \"{name}\"")),
-            }
+            CliError::unknown_attribute(key, name, &known)
         })
     };
     let chosen: Vec<&Groups> = names.iter().map(find).collect::<Result<_, _>>()?;

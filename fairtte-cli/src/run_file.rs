@@ -204,9 +204,7 @@ impl RunFile {
         let intersections = self.groups.intersections.iter().map(|names| ("groups.intersections", names));
         for (key, names) in intersections.chain([("groups.train", &self.groups.train)]) {
             if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
-                let message =
-                    format!("\"{unknown}\" is no [[attribute]] of this run, expected one of {}", known.join(", "));
-                return Err(CliError::setting(key, message, None));
+                return Err(CliError::unknown_attribute(key, unknown, &known));
             }
             let distinct = names.iter().collect::<std::collections::BTreeSet<_>>().len();
             if distinct < names.len() || (key == "groups.intersections" && distinct < 2) {

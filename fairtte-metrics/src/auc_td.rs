@@ -16,6 +16,7 @@
 //! Golden values: `scikit-survival` 0.28.0 `cumulative_dynamic_auc`. Where we differ: an undefined time is an error
 //! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
 
+use crate::bootstrap::weights_in_order;
 use crate::censoring::CensoringCurve;
 use crate::curves::{SurvivalCurves, check_grid};
 use crate::ids::to_u32;
@@ -194,14 +195,7 @@ impl PreparedAucTd {
     /// # Errors
     /// [`MetricError::LengthMismatch`] if there is not one weight per sample.
     pub fn weighted(&self, weights: &[u32]) -> Result<AucTd, MetricError> {
-        if weights.len() != self.order.len() {
-            return Err(MetricError::LengthMismatch {
-                what: "weights",
-                found: weights.len(),
-                expected: self.order.len(),
-            });
-        }
-        let weights: Vec<u32> = self.order.iter().map(|&row| weights[row as usize]).collect();
+        let weights = weights_in_order(weights, &self.order)?;
         let case_weights: Vec<f64> = weights.iter().zip(&self.case_weights).map(|(n, w)| f64::from(*n) * w).collect();
         // From the time of this event on, one case has no weight.
         let spoilt = self.without_weight.iter().find(|(place, _)| weights[*place] > 0);

@@ -10,6 +10,7 @@
 //! Convention and golden values: `scikit-survival` 0.28.0 `brier_score`, `integrated_brier_score`: G right-continuous
 //! from the training sample; where G = 0 the weight is 0. Such samples are counted in our result.
 
+use crate::bootstrap::check_weights;
 use crate::censoring::CensoringCurve;
 use crate::curves::{SurvivalCurves, check_grid};
 use crate::integrate::trapezoid_weights;
@@ -120,10 +121,7 @@ impl PreparedBrier {
     /// [`MetricError::LengthMismatch`] if there is not one weight per sample, [`MetricError::NoSamples`] if all weights
     /// are 0.
     pub fn weighted(&self, weights: &[u32]) -> Result<f64, MetricError> {
-        let expected = self.subject_integrals.len();
-        if weights.len() != expected {
-            return Err(MetricError::LengthMismatch { what: "weights", found: weights.len(), expected });
-        }
+        check_weights(weights, self.subject_integrals.len())?;
         let n: u64 = weights.iter().copied().map(u64::from).sum();
         if n == 0 {
             return Err(MetricError::NoSamples);

@@ -16,6 +16,7 @@
 //! bin's events. What is left per evaluation is to add up weights: O(n) per bin plus O(log n) per sample, so
 //! O(n log n + n L) in all. A bootstrap replicate is a vector of multiplicities and shares all of the sorting.
 
+use crate::bootstrap::weights_in_order;
 use crate::curves::SurvivalCurves;
 use crate::fenwick::Fenwick;
 use crate::ids::to_u32;
@@ -234,14 +235,7 @@ impl PreparedConcordanceTd {
     /// [`MetricError::LengthMismatch`] if there is not one weight per sample, [`MetricError::NoEvents`] and
     /// [`MetricError::NoComparablePairs`] as in [`concordance_td`].
     pub fn weighted(&self, weights: &[u32], ties: TiedPredictions) -> Result<ConcordanceTd, MetricError> {
-        if weights.len() != self.order.len() {
-            return Err(MetricError::LengthMismatch {
-                what: "weights",
-                found: weights.len(),
-                expected: self.order.len(),
-            });
-        }
-        let weights: Vec<u32> = self.order.iter().map(|&row| weights[row as usize]).collect();
+        let weights = weights_in_order(weights, &self.order)?;
         let mut n_before = Vec::with_capacity(weights.len() + 1);
         n_before.push(0_u64);
         for &weight in &weights {

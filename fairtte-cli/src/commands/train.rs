@@ -5,6 +5,7 @@ use std::time::Instant;
 use fairtte_data::{Loader, Part, write_predictions};
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{LearnerSpec, NetworkSpec, Strategy, TrainingData, fit, predict};
+use fairtte_metrics::GroupId;
 use fairtte_survival::{CutPoints, SurvivalHead, marginal_hazard};
 
 use super::evaluate::{Outputs, evaluate_run};
@@ -48,14 +49,14 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
     // Step 4: what is fitted sees the training part only.
     let intensity = run.intensity.fit(store, cohort, train)?;
-    let cut_points = CutPoints::equidistant(&cohort.outcomes(train)?, run.time.intervals)?;
+    let outcomes = cohort.outcomes(train)?;
+    let cut_points = CutPoints::equidistant(&outcomes, run.time.intervals)?;
+    let targets = cut_points.discretise(outcomes.time(), outcomes.event());
     // Step 5: one loader for training and prediction.
     let groups = prepared.membership();
     let loader = Loader::new(store, cohort, groups.clone(), &intensity)?;
     // Steps 6 to 8: network, loss and strategy, trained by the only loop.
     let head = run.head.build()?;
-    let outcomes = cohort.outcomes(train)?;
-    let targets = cut_points.discretise(outcomes.time(), outcomes.event());
     let spec = LearnerSpec {
         network: NetworkSpec {
             encoder: run.model.clone(),
@@ -67,7 +68,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         seed: run.seed,
         device: device.clone(),
     };
-    let mut strategy = run.strategy.build(&spec, &cells(&prepared, train))?;
+    let mut strategy = run.strategy.build(&spec, &cells(&prepared, &groups, train))?;
     let data = TrainingData {
         cohort,
         loader: &loader,
@@ -96,12 +97,11 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
 }
 
 /// Groups and events of the training part, which sampling and weights are computed from.
-fn cells(prepared: &Prepared, train: &[usize]) -> TrainingCells {
+fn cells(prepared: &Prepared, membership: &[Option<GroupId>], train: &[usize]) -> TrainingCells {
     let (attribute, levels) = match &prepared.training_groups {
         Some(groups) => (groups.attribute().to_owned(), groups.levels().to_vec()),
         None => (String::new(), Vec::new()),
     };
-    let membership = prepared.membership();
     TrainingCells {
         attribute,
         levels,
@@ -120,12 +120,8 @@ fn write_curves(
     cut_points: &CutPoints,
     device: &burn::tensor::Device,
 ) -> Result<(), CliError> {
-    let held_out = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
-    let rows = {
-        let mut rows = held_out;
-        rows.sort_unstable();
-        rows
-    };
+    let mut rows = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
+    rows.sort_unstable();
     let survival = predict(strategy, loader, &rows, head, device)?;
     let samples = prepared.cohort.sample_ids(&rows);
     Ok(write_predictions(&folder.predictions(), &samples, cut_points.times(), survival.view())?)
