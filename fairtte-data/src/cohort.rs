@@ -72,7 +72,7 @@ impl Cohort {
     /// Times and events of the samples at `rows`, in that order.
     ///
     /// # Errors
-    /// [`DataError::Metric`] if a time is not finite and > 0.
+    /// [`DataError::Metric`] if a time is not finite and >= 0.
     ///
     /// # Panics
     /// If a row is not below [`n`](Self::n).

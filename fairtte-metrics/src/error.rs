@@ -14,8 +14,8 @@ pub enum MetricError {
         /// Number of samples.
         expected: usize,
     },
-    /// A time is not a finite number above 0.
-    #[error("time of row {row} is {time}, expected a finite number > 0")]
+    /// A time is not a finite number, or lies below 0.
+    #[error("time of row {row} is {time}, expected a finite number >= 0")]
     InvalidTime {
         /// Row, counted from 0.
         row: usize,

@@ -4,8 +4,8 @@ use crate::MetricError;
 
 /// Observed times and event indicators of `n` samples.
 ///
-/// Times are finite and greater than 0 in the unit of the data set; `event` is `true` where the event was
-/// observed and `false` where the sample was censored.
+/// Times are finite and at least 0 in the unit of the data set (0: event or censoring on the day of entry, as it occurs
+/// in registries); `event` is `true` where the event was observed and `false` where the sample was censored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcomes {
     time: Vec<f64>,
@@ -17,7 +17,7 @@ impl Outcomes {
     ///
     /// # Errors
     /// [`MetricError::LengthMismatch`] if the lengths differ, [`MetricError::InvalidTime`] if a time is not a
-    /// finite number greater than 0.
+    /// finite number >= 0.
     pub fn new(time: Vec<f64>, event: Vec<bool>) -> Result<Self, MetricError> {
         if time.len() != event.len() {
             return Err(MetricError::LengthMismatch {
@@ -26,7 +26,7 @@ impl Outcomes {
                 expected: time.len(),
             });
         }
-        if let Some(row) = time.iter().position(|t| !(t.is_finite() && *t > 0.0)) {
+        if let Some(row) = time.iter().position(|t| !(t.is_finite() && *t >= 0.0)) {
             return Err(MetricError::InvalidTime { row, time: time[row] });
         }
         Ok(Self { time, event })
