@@ -12,6 +12,7 @@ mod auc_td;
 mod bootstrap;
 mod brier;
 mod censoring;
+mod concordance_bins;
 mod concordance_td;
 mod curves;
 mod error;
