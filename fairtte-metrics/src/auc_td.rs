@@ -16,6 +16,7 @@
 //! Golden values: `scikit-survival` 0.28.0 `cumulative_dynamic_auc`. Where we differ: an undefined time is an error
 //! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
 
+use crate::auc_convention::AucConvention;
 use crate::bootstrap::weights_in_order;
 use crate::censoring::CensoringCurve;
 use crate::curves::{SurvivalCurves, check_grid};
@@ -91,10 +92,25 @@ impl AucTd {
         reading: Reading,
         times: &[f64],
     ) -> Result<PreparedAucTd, MetricError> {
+        Self::prepare_with(outcomes, curves, censoring, reading, times, AucConvention::default())
+    }
+
+    /// As [`prepare`](Self::prepare) by another convention.
+    ///
+    /// # Errors
+    /// As [`auc_td`].
+    pub fn prepare_with(
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+        convention: AucConvention,
+    ) -> Result<PreparedAucTd, MetricError> {
         curves.check_rows(outcomes.n())?;
         reading.validate()?;
         check_grid(times)?;
-        Ok(PreparedAucTd::new(outcomes, curves, censoring, reading, times))
+        Ok(PreparedAucTd::new(outcomes, curves, censoring, reading, times, convention))
     }
 }
 
@@ -128,16 +144,31 @@ pub fn auc_td(
     reading: Reading,
     times: &[f64],
 ) -> Result<AucTd, MetricError> {
-    AucTd::prepare(outcomes, curves, censoring, reading, times)?.weighted(&vec![1; outcomes.n()])
+    auc_td_with(outcomes, curves, censoring, reading, times, AucConvention::default())
+}
+
+/// [`auc_td`] by another convention: see [`AucConvention`].
+///
+/// # Errors
+/// As [`auc_td`].
+pub fn auc_td_with(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    censoring: &CensoringCurve,
+    reading: Reading,
+    times: &[f64],
+    convention: AucConvention,
+) -> Result<AucTd, MetricError> {
+    AucTd::prepare_with(outcomes, curves, censoring, reading, times, convention)?.weighted(&vec![1; outcomes.n()])
 }
 
 /// AUC(t) sorted and ready for any number of weight vectors.
 #[derive(Clone, Debug)]
 pub struct PreparedAucTd {
     times: Vec<f64>,
-    /// Samples by time, earliest first.
+    /// Samples by time, earliest first; at equal times the events before the censored.
     order: Vec<u32>,
-    /// 1 / G(T) of the events and 0 of the censored, in that order.
+    /// Weights as cases of the events and 0 of the censored, in that order.
     case_weights: Vec<f64>,
     /// Places of the events without such a weight, ascending, and why.
     without_weight: Vec<(usize, MetricError)>,
@@ -148,7 +179,7 @@ pub struct PreparedAucTd {
 #[derive(Clone, Debug)]
 struct TimeRanks {
     n_ranks: usize,
-    /// The samples before this place of the order have T <= t.
+    /// From this place of the order on stand the controls; the events before it are the cases.
     n_passed: usize,
     /// Rank of every sample, in order of time.
     ranks: Vec<u32>,
@@ -161,21 +192,22 @@ impl PreparedAucTd {
         censoring: &CensoringCurve,
         reading: Reading,
         times: &[f64],
+        convention: AucConvention,
     ) -> Self {
         let (time, event) = (outcomes.time(), outcomes.event());
         let mut order: Vec<usize> = (0..outcomes.n()).collect();
-        order.sort_by(|&a, &b| time[a].total_cmp(&time[b]));
+        order.sort_by(|&a, &b| time[a].total_cmp(&time[b]).then(event[b].cmp(&event[a])));
         let (mut case_weights, mut without_weight) = (Vec::with_capacity(order.len()), Vec::new());
         for (place, &row) in order.iter().enumerate() {
-            let weight = if event[row] { censoring.weight_at(time[row]) } else { Ok(0.0) };
+            let weight = if event[row] { convention.case_weight(censoring, time[row]) } else { Ok(0.0) };
             case_weights.push(*weight.as_ref().unwrap_or(&0.0));
             without_weight.extend(weight.err().map(|reason| (place, reason)));
         }
         let ranks_at = |&t: &f64| {
-            let (rank_of_row, n_ranks) = tied_ranks(&curves.all_at(t, reading));
+            let (rank_of_row, n_ranks) = tied_ranks(&curves.all_at(t, reading), convention.tie_tolerance());
             TimeRanks {
                 n_ranks,
-                n_passed: order.partition_point(|&row| time[row] <= t),
+                n_passed: order.partition_point(|&row| !convention.is_control(time[row], event[row], t)),
                 ranks: order.iter().map(|&row| rank_of_row[row]).collect(),
             }
         };
@@ -245,14 +277,15 @@ fn auc_at(
     Ok((0.5 * won / (total * in_rank[0] as f64)).min(1.0))
 }
 
-/// Number of the class of tied values that each value belongs to, by rising value, and the number of classes.
-fn tied_ranks(values: &[f64]) -> (Vec<u32>, usize) {
+/// Number of the class of tied values that each value belongs to, by rising value, and the number of classes; a class
+/// ends where the step to the next value is larger than `tolerance`.
+fn tied_ranks(values: &[f64], tolerance: f64) -> (Vec<u32>, usize) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0; values.len()];
     let (mut rank, mut before) = (0, f64::INFINITY);
     for row in order {
-        if values[row] - before > TIE_TOLERANCE {
+        if values[row] - before > tolerance {
             rank += 1;
         }
         before = values[row];
@@ -308,7 +341,7 @@ mod tests {
 
     #[test]
     fn near_ties_form_chains_like_those_of_scikit_survival() {
-        let (ranks, n_ranks) = tied_ranks(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4]);
+        let (ranks, n_ranks) = tied_ranks(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], TIE_TOLERANCE);
         assert_eq!((ranks, n_ranks), (vec![1, 1, 1, 2, 0], 3));
     }
 

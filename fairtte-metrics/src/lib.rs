@@ -8,6 +8,7 @@
     expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")
 )]
 
+mod auc_convention;
 mod auc_td;
 mod bootstrap;
 mod brier;
@@ -30,7 +31,8 @@ mod report;
 pub mod seeds;
 mod time_window;
 
-pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
+pub use auc_convention::AucConvention;
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
