@@ -188,4 +188,16 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// A subject has samples in two strata, so it cannot be drawn within one.
+    #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
+    SubjectInTwoStrata {
+        /// The first such subject, by name.
+        subject: crate::SubjectId,
+    },
+    /// A sample occurs too often in a bootstrap replicate for the compact form of its weights.
+    #[error("a sample is drawn more than 65535 times in bootstrap replicate {replicate}")]
+    TooManyDraws {
+        /// Replicate, counted from 0.
+        replicate: usize,
+    },
 }
