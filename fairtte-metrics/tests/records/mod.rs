@@ -7,8 +7,12 @@ use fairtte_metrics::{CensoringCurve, CensoringTies, MetricError, Outcomes, Surv
 use ndarray::Array2;
 use serde_json::Value;
 
-/// The full set beside the repository if it is there, else the files that are part of this crate.
+/// The folder named by `FAIRTTE_GOLDEN`; without it the full set beside the repository if it is there, else the files
+/// that are part of this crate.
 pub fn folder() -> PathBuf {
+    if let Some(named) = std::env::var_os("FAIRTTE_GOLDEN") {
+        return PathBuf::from(named);
+    }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shared = here.join("../../shared/golden");
     if shared.is_dir() {
@@ -18,26 +22,28 @@ pub fn folder() -> PathBuf {
     here.join("tests/golden")
 }
 
-/// The parsed file of this name in the full set; `None`, with a printed reason, if it is not there.
-pub fn table(name: &str) -> Option<Value> {
-    let path = folder().join(name);
-    if path.is_file() {
-        return Some(parse(&path));
-    }
-    eprintln!("skipped: {} is absent", path.display());
-    None
+/// Files of the folder whose names start with `prefix`, in order.
+fn files(prefix: char) -> Vec<PathBuf> {
+    let folder = folder();
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with(prefix) && path.extension().is_some_and(|extension| extension == "json")
+    });
+    paths.sort();
+    paths
 }
 
 /// All evaluation samples of the set.
 pub fn cases() -> Vec<Case> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        name.starts_with('s') && path.extension().is_some_and(|extension| extension == "json")
-    });
-    paths.sort();
-    assert!(paths.len() >= 4, "golden files are missing in {}", folder().display());
-    paths.iter().map(|path| Case::read(path)).collect()
+    files('s').iter().map(|path| Case::read(path)).collect()
+}
+
+/// All files of tests, distances and intervals, with their names (`t_wilcoxon`, ..).
+pub fn tables() -> Vec<(String, Value)> {
+    let named = |path: &PathBuf| (path.file_stem().unwrap().to_string_lossy().into_owned(), parse(path));
+    files('t').iter().map(named).collect()
 }
 
 fn parse(path: &Path) -> Value {
@@ -83,7 +89,7 @@ pub struct Case {
     pub name: String,
     pub subsets: Vec<Subset>,
     pub derived: Value,
-    train: Outcomes,
+    pub train: Outcomes,
     outputs: Value,
 }
 
@@ -91,20 +97,28 @@ pub struct Case {
 pub struct Subset {
     pub name: String,
     pub rows: Vec<usize>,
-    /// An error if an observed time is 0, which this crate refuses.
+    /// An error if this crate refuses an observed time.
     pub outcomes: Result<Outcomes, MetricError>,
     pub curves: SurvivalCurves,
+    /// Scores, higher = riskier; empty if the case has none.
+    pub risk: Vec<f64>,
     /// Evaluation times.
     pub tau: Vec<f64>,
+    /// The time of one-time metrics (1-calibration).
+    pub target_time: Option<f64>,
 }
 
 /// What one package says about one subset.
 pub struct Record<'a> {
+    pub peer: &'a str,
+    pub version: &'a str,
     pub function: &'a str,
     pub args: &'a Value,
     pub censoring: &'a str,
     /// `None` where the package raised an error.
     pub value: Option<&'a Value>,
+    /// What it said then.
+    pub error: Option<&'a str>,
 }
 
 impl Case {
@@ -118,6 +132,7 @@ impl Case {
         };
         let curves = SurvivalCurves::new(grid, survival).unwrap();
         let (time, event) = (numbers(&inputs["time"]), flags(&inputs["event"]));
+        let risk = inputs["risk"].as_array().map_or_else(Vec::new, |_| numbers(&inputs["risk"]));
         let subset = |(name, subset): (&String, &Value)| {
             let rows = if subset["index"].is_string() { (0..time.len()).collect() } else { rows(&subset["index"]) };
             let times = rows.iter().map(|&row| time[row]).collect();
@@ -125,8 +140,10 @@ impl Case {
                 name: name.clone(),
                 outcomes: Outcomes::new(times, rows.iter().map(|&row| event[row]).collect()),
                 curves: curves.select(&rows),
+                risk: if risk.is_empty() { vec![] } else { rows.iter().map(|&row| risk[row]).collect() },
                 rows,
                 tau: numbers(&subset["tau"]),
+                target_time: subset["target_time"].as_f64(),
             }
         };
         Self {
@@ -142,17 +159,21 @@ impl Case {
         self.subsets.iter().find(|subset| subset.name == name).unwrap()
     }
 
-    /// The records of `package` for one subset.
-    pub fn records<'a>(&'a self, subset: &'a Subset, package: &'a str) -> impl Iterator<Item = Record<'a>> {
-        let outputs = self.outputs.as_array().unwrap().iter();
-        outputs.filter(move |output| output["peer"] == package && output["subset"] == subset.name.as_str()).map(
-            |output| Record {
-                function: output["function"].as_str().unwrap(),
+    /// All records, with the subset each one is about.
+    pub fn records(&self) -> impl Iterator<Item = (&Subset, Record<'_>)> {
+        self.outputs.as_array().unwrap().iter().map(|output| {
+            let text = |key: &str| output[key].as_str();
+            let record = Record {
+                peer: text("peer").unwrap(),
+                version: text("version").unwrap_or_default(),
+                function: text("function").unwrap(),
                 args: &output["args"],
-                censoring: output["cens"].as_str().unwrap_or("none"),
+                censoring: text("cens").unwrap_or("none"),
                 value: output.get("value"),
-            },
-        )
+                error: text("error"),
+            };
+            (self.subset(text("subset").unwrap()), record)
+        })
     }
 
     /// The events-first censoring curve of a record: fitted on the training sample or on the subset itself.

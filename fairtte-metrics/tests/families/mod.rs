@@ -1,0 +1,42 @@
+//! One file per family of metrics: each claims the records of the conventions it offers and compares them.
+
+use fairtte_metrics::Outcomes;
+use serde_json::Value;
+
+use crate::records::{Case, Record, Subset};
+use crate::tally::{Tally, Verdict};
+
+/// One record of another package about one subset whose outcomes this crate accepts.
+pub struct Item<'a> {
+    pub case: &'a Case,
+    pub subset: &'a Subset,
+    pub outcomes: &'a Outcomes,
+    pub record: &'a Record<'a>,
+}
+
+/// Asks every family about a record.
+pub fn compare(item: &Item<'_>, tally: &mut Tally) {
+    type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
+    const FAMILIES: &[Family] = &[
+    ];
+    let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
+    tally.book(verdicts);
+}
+
+/// Asks every family about the gaps that were derived from a case's records.
+pub fn compare_derived(case: &Case, tally: &mut Tally) {
+    type Family = fn(&Case, &mut Tally) -> Verdict;
+    const FAMILIES: &[Family] = &[
+    ];
+    let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(case, tally)).collect();
+    tally.book(verdicts);
+}
+
+/// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
+pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
+    type Family = fn(&str, &Value, &mut Tally) -> Verdict;
+    const FAMILIES: &[Family] = &[
+    ];
+    let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
+    tally.book(verdicts);
+}
