@@ -12,6 +12,7 @@ mod auc_td;
 mod bootstrap;
 mod brier;
 mod censoring;
+mod comparison;
 mod concordance_td;
 mod curves;
 mod error;
@@ -33,6 +34,7 @@ pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
+pub use comparison::{Comparison, EquityScaling};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
@@ -41,7 +43,7 @@ pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
 pub use kaplan_meier::KaplanMeier;
 pub use outcomes::Outcomes;
-pub use per_group::{Direction, GroupValue, PerGroup};
+pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
