@@ -14,6 +14,7 @@ mod bootstrap;
 mod brier;
 mod censoring;
 mod concordance_bins;
+mod comparison;
 mod concordance_td;
 mod curves;
 mod error;
@@ -36,6 +37,7 @@ pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
+pub use comparison::{Comparison, EquityScaling};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
@@ -44,7 +46,7 @@ pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
 pub use kaplan_meier::KaplanMeier;
 pub use outcomes::Outcomes;
-pub use per_group::{Direction, GroupValue, PerGroup};
+pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
