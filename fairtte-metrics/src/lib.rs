@@ -28,6 +28,7 @@ mod normal;
 mod outcomes;
 mod per_group;
 mod reading;
+mod replicates;
 mod report;
 pub mod seeds;
 mod time_window;
