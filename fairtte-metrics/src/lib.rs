@@ -8,10 +8,12 @@
     expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")
 )]
 
+mod auc_convention;
 mod auc_td;
 mod bootstrap;
 mod brier;
 mod censoring;
+mod concordance_bins;
 mod comparison;
 mod concordance_td;
 mod curves;
@@ -30,12 +32,14 @@ mod outcomes;
 mod paired;
 mod per_group;
 mod reading;
+mod replicates;
 mod report;
 pub mod seeds;
 mod stratify;
 mod time_window;
 
-pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
+pub use auc_convention::AucConvention;
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
