@@ -15,15 +15,20 @@ const UP: Direction = Direction::HigherIsBetter;
 
 /// The gaps and equity-scaled values that follow from the recorded overall and group values of every metric.
 pub fn compare_derived(case: &Case, tally: &mut Tally) -> Vec<Verdict> {
-    let derived = case.derived.as_object().unwrap();
-    derived.iter().map(|(name, record)| derived_record(&format!("{} {name}", case.name), record, tally)).collect()
+    let Some(derived) = case.derived.as_object() else { return vec![Verdict::NotMine] };
+    derived.iter().flat_map(|(name, record)| derived_record(name, record, tally)).collect()
 }
 
-fn derived_record(what: &str, record: &Value, tally: &mut Tally) -> Verdict {
+fn derived_record(what: &str, record: &Value, tally: &mut Tally) -> Vec<Verdict> {
     let values: Vec<(String, Option<f64>)> =
         record["by_group"].as_object().unwrap().iter().map(|(level, value)| (level.clone(), value.as_f64())).collect();
     let groups = per_group(&values);
-    tally.at(&format!("{what} undefined groups"), count(groups.n_undefined()), number(&record["n_undefined_groups"]), 0.0);
+    tally.at(
+        &format!("{what} undefined groups"),
+        count(groups.n_undefined()),
+        number(&record["n_undefined_groups"]),
+        0.0,
+    );
     let mut refused = Vec::new();
     let mut check = |name: &str, found: Result<f64, MetricError>| match (found, record[name].as_f64()) {
         (Ok(found), Some(expected)) => tally.at(&format!("{what} {name}"), found, expected, TOLERANCE),
@@ -35,7 +40,7 @@ fn derived_record(what: &str, record: &Value, tally: &mut Tally) -> Verdict {
     let overall = record["overall"].as_f64().unwrap_or(f64::NAN);
     let scaled = groups.equity_scaled(EquityScaling::FairSeg, overall, UP);
     check("es", scaled.map(|scaled| scaled.value));
-    if refused.is_empty() { Verdict::Compared } else { Verdict::Refused(refused.join("; ")) }
+    refused.into_iter().map(Verdict::Refused).chain([Verdict::Compared]).collect()
 }
 
 /// The groups of an attribute with these values.
@@ -82,7 +87,11 @@ pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) -> Verdict {
     };
     let cases = file["cases"].as_array().unwrap().iter();
     let refused: Vec<String> = cases.flat_map(|case| compare(case["name"].as_str().unwrap(), case, tally)).collect();
-    if refused.is_empty() { Verdict::Compared } else { Verdict::Refused(refused.join("; ")) }
+    if refused.is_empty() {
+        return Verdict::Compared;
+    }
+    tally.book([Verdict::Compared]);
+    Verdict::Refused(refused.join("; "))
 }
 
 /// The inputs of one case of a table, and the two metrics that the tables are about.
