@@ -28,7 +28,7 @@ const NO_BLOCK: u32 = u32::MAX;
 ///
 /// let subjects = ["a", "b", "a", "c"].map(SubjectId::from);
 /// let bootstrap = Bootstrap::new(&subjects, Resample::Subject, 100, 1);
-/// let jackknife = Jackknife::new(&bootstrap, 200);
+/// let jackknife = Jackknife::new(&bootstrap, Jackknife::DEFAULT_BLOCKS);
 /// assert_eq!(jackknife.n_blocks(), 3);
 /// assert_eq!(jackknife.weights(0), [0, 1, 0, 1]); // without subject a
 /// ```
@@ -42,6 +42,9 @@ pub struct Jackknife {
 }
 
 impl Jackknife {
+    /// A number of blocks that costs a fifth of 1,000 replicates and moves an interval by less than 1 % of its width.
+    pub const DEFAULT_BLOCKS: usize = 200;
+
     /// One unit per block if there are at most `max_blocks` units, else at most `max_blocks` blocks of equal size
     /// (at least two in every stratum, which may add to them). A unit that is a stratum of its own says nothing
     /// about spread and is never left out, unless it is the only stratum.
@@ -164,7 +167,7 @@ impl JackknifeValues {
         if values.len() < 2 {
             return Err(MetricError::BcaUndefined { reason: "fewer than 2 jackknife values" });
         }
-        let (mut squares, mut cubes) = (0.0, 0.0);
+        let mut influences: Vec<f64> = Vec::with_capacity(values.len());
         let mut rest = values.as_slice();
         for &n_blocks in &self.strata {
             let (stratum, others) = rest.split_at(n_blocks as usize);
@@ -174,16 +177,16 @@ impl JackknifeValues {
             let Some(first) = stratum.first().filter(differs) else { continue };
             let n = stratum.len() as f64;
             let mean = first + stratum.iter().map(|value| value - first).sum::<f64>() / n;
-            for value in stratum {
-                let influence = (n - 1.0) / n * (mean - value);
-                squares += influence * influence;
-                cubes += influence * influence * influence;
-            }
+            influences.extend(stratum.iter().map(|value| (n - 1.0) / n * (mean - value)));
         }
-        if squares == 0.0 {
+        // In units of the largest, because the cubes of tiny numbers would vanish.
+        let largest = influences.iter().fold(0.0_f64, |largest, influence| largest.max(influence.abs()));
+        if largest == 0.0 {
             return Ok(0.0);
         }
-        finite("acceleration of the interval", cubes / (6.0 * squares * squares.sqrt()))
+        let sum_of = |power: i32| influences.iter().map(|influence| (influence / largest).powi(power)).sum::<f64>();
+        let squares = sum_of(2);
+        finite("acceleration of the interval", sum_of(3) / (6.0 * squares * squares.sqrt()))
     }
 }
 
@@ -285,6 +288,9 @@ mod tests {
         assert!(matches!(JackknifeValues::new(some(&[0.1])).acceleration(), Err(MetricError::BcaUndefined { .. })));
         let infinite = JackknifeValues::new(some(&[0.1, f64::INFINITY])).acceleration();
         assert!(matches!(infinite, Err(MetricError::NotFinite { .. })));
+        // As 1, 1, 4: (1 + 1 - 8) / (6 * 6^1.5), up to rounding.
+        let tiny = JackknifeValues::new(some(&[1e-200, 1e-200, 4e-200])).acceleration().unwrap();
+        assert_relative_eq!(tiny, -(6.0_f64.powf(-1.5)), max_relative = 1e-12);
         let jackknife = Jackknife::new(&Bootstrap::new(&subjects(3), Resample::Subject, 1, 0), 3);
         assert!(jackknife.collect(some(&[0.1])).is_err());
     }
