@@ -3,8 +3,9 @@
 //! A replicate draws as many units (subjects, or single samples) with replacement as there are and is represented by
 //! how often each sample was drawn, so that metrics can share their sorting between replicates. The same replicates
 //! serve every metric, group and gap, which makes differences paired.
-//! Source: Efron (1979), percentile interval; resampling whole clusters: Davison & Hinkley (1997), section 3.8. The
-//! quantile rule is linear interpolation, as in `numpy.quantile`; golden values in `tests/golden.rs`.
+//! Within strata, every replicate keeps the number of units of each stratum.
+//! Source: Efron (1979), percentile interval; resampling whole clusters and strata: Davison & Hinkley (1997), sections
+//! 3.8 and 3.2. The quantile rule is linear interpolation, as in `numpy.quantile`; golden values in `tests/golden.rs`.
 
 use std::collections::BTreeMap;
 

@@ -115,23 +115,28 @@ impl Sample {
         concordance_td(&outcomes, &curves, Reading::Step, TiedPredictions::Strict).map(|pairs| pairs.value)
     }
 
-    /// Harrell's C over all pairs of rows with these weights; ties within 1e-8 count one half.
+    /// Harrell's C over all pairs of rows with these weights; risks within 1e-8 of each other count one half.
+    ///
+    /// A row drawn twice is an event at the same time as itself, so it is not comparable with itself.
     fn harrell(&self, weights: &[u32]) -> Option<f64> {
         let (time, event) = (self.outcomes.time(), self.outcomes.event());
-        let (mut comparable, mut concordant) = (0_u64, 0.0);
-        for i in (0..weights.len()).filter(|&i| event[i] && weights[i] > 0) {
+        let (mut comparable, mut concordant) = (0.0, 0.0);
+        for i in (0..weights.len()).filter(|&i| event[i]) {
             for j in (0..weights.len()).filter(|&j| time[j] > time[i] || (time[j] >= time[i] && !event[j])) {
-                let (weight, ahead) = (u64::from(weights[i]) * u64::from(weights[j]), self.risk[i] - self.risk[j]);
-                // A row and itself, drawn twice, have the same time and are both events: never comparable.
-                if time[j] < time[i] || i == j {
-                    continue;
-                }
+                let weight = f64::from(weights[i]) * f64::from(weights[j]);
+                let ahead = self.risk[i] - self.risk[j];
                 comparable += weight;
-                concordant += if ahead.abs() <= 1e-8 { 0.5 } else { f64::from(u8::from(ahead > 0.0)) }
-                    * f64::from(u32::try_from(weight).unwrap());
+                concordant +=
+                    if ahead.abs() <= 1e-8 { 0.5 * weight } else { weight * f64::from(u8::from(ahead > 0.0)) };
             }
         }
-        (comparable > 0).then(|| concordant / f64::from(u32::try_from(comparable).unwrap()))
+        (comparable > 0.0).then(|| concordant / comparable)
+    }
+
+    /// Harrell's C of some rows.
+    fn harrell_of(&self, rows: &[usize]) -> Result<f64, MetricError> {
+        let weights: Vec<u32> = (0..self.outcomes.n()).map(|row| u32::from(rows.contains(&row))).collect();
+        self.harrell(&weights).ok_or(MetricError::NoSamples)
     }
 }
 
@@ -142,45 +147,48 @@ fn fairlearn(name: &str, case: &Value, tally: &mut Tally) -> Vec<String> {
     let levels = (0..n_levels).map(|level| level.to_string()).collect();
     let membership = membership.iter().map(|level| Some(GroupId(u32::try_from(*level).unwrap()))).collect();
     let groups = Groups::new("group", levels, membership).unwrap();
-    let harrell = |rows: &[usize]| {
-        let weights: Vec<u32> = (0..sample.outcomes.n()).map(|row| u32::from(rows.contains(&row))).collect();
-        sample.harrell(&weights).ok_or(MetricError::NoSamples)
-    };
-    let antolini = |rows: &[usize]| sample.antolini(rows);
-    let metrics: [(&str, &dyn Fn(&[usize]) -> Result<f64, MetricError>); 2] =
-        [("harrell_sksurv", &harrell), ("ctd_pycox_antolini", &antolini)];
     let all_rows: Vec<usize> = (0..sample.outcomes.n()).collect();
     let mut refused = Vec::new();
-    for (metric_name, metric) in metrics {
-        let expected = &case["outputs"][metric_name];
-        let found = PerGroup::compute(&groups, &sample.outcomes, None, metric).unwrap();
-        let overall = metric(&all_rows);
-        let compare = |comparison, direction| found.compare(comparison, overall.clone()?, direction);
-        let mut check = |key: &str, value: Result<f64, MetricError>| match (value, expected[key].as_f64()) {
-            (Ok(value), Some(expected)) => tally.at(&format!("{name} {metric_name} {key}"), value, expected, TOLERANCE),
-            (Err(error), None) => refused.push(format!("{key}: {}", kind(&error))),
-            (value, expected) => {
-                tally.mismatch(&format!("{name} {metric_name} {key} found {value:?}, expected {expected:?}"));
-            }
+    for metric_name in ["harrell_sksurv", "ctd_pycox_antolini"] {
+        let metric = |rows: &[usize]| match metric_name {
+            "harrell_sksurv" => sample.harrell_of(rows),
+            _ => sample.antolini(rows),
         };
-        check("overall", overall.clone());
-        check("difference_between_groups", compare(Comparison::Gap, UP));
-        check("difference_to_overall", compare(Comparison::GapToOverall, UP));
-        check("ratio_between_groups", compare(Comparison::Ratio, UP));
-        check("ratio_to_overall", compare(Comparison::RatioToOverall, UP));
-        check("group_min", compare(Comparison::Worst, UP));
-        check("group_max", compare(Comparison::Worst, Direction::LowerIsBetter));
-        check("es_higher_better", compare(Comparison::EquityScaling(EquityScaling::FairTte), UP));
-        for group in &found.groups {
-            let expected = &expected["by_group"][&group.level];
-            match (&group.value, expected.as_f64()) {
-                (Ok(value), Some(expected)) => {
-                    tally.at(&format!("{name} {metric_name} group {}", group.level), *value, expected, TOLERANCE);
-                }
-                (Err(_), None) => {}
-                (value, _) => tally.mismatch(&format!("{name} {metric_name} {}: {value:?}, {expected}", group.level)),
-            }
-        }
+        let found = PerGroup::compute(&groups, &sample.outcomes, None, metric).unwrap();
+        let (what, expected) = (format!("{name} {metric_name}"), &case["outputs"][metric_name]);
+        refused.extend(fairlearn_record(&what, &found, &metric(&all_rows), expected, tally));
+    }
+    refused
+}
+
+fn fairlearn_record(
+    what: &str,
+    groups: &PerGroup<f64>,
+    overall: &Result<f64, MetricError>,
+    expected: &Value,
+    tally: &mut Tally,
+) -> Vec<String> {
+    let mut refused = Vec::new();
+    let mut check = |key: &str, found: Result<f64, MetricError>, expected: &Value| match (found, expected.as_f64()) {
+        (Ok(found), Some(expected)) => tally.at(&format!("{what} {key}"), found, expected, TOLERANCE),
+        (Err(error), None) => refused.push(format!("{key}: {}", kind(&error))),
+        (found, expected) => tally.mismatch(&format!("{what} {key} found {found:?}, expected {expected:?}")),
+    };
+    check("overall", overall.clone(), &expected["overall"]);
+    for group in &groups.groups {
+        check(&format!("group {}", group.level), group.value.clone(), &expected["by_group"][&group.level]);
+    }
+    for (key, comparison, direction) in [
+        ("difference_between_groups", Comparison::Gap, UP),
+        ("difference_to_overall", Comparison::GapToOverall, UP),
+        ("ratio_between_groups", Comparison::Ratio, UP),
+        ("ratio_to_overall", Comparison::RatioToOverall, UP),
+        ("group_min", Comparison::Worst, UP),
+        ("group_max", Comparison::Worst, Direction::LowerIsBetter),
+        ("es_higher_better", Comparison::EquityScaling(EquityScaling::FairTte), UP),
+    ] {
+        let found = overall.clone().and_then(|overall| groups.compare(comparison, overall, direction));
+        check(key, found, &expected[key]);
     }
     refused
 }
@@ -195,44 +203,56 @@ fn bootstrap(name: &str, case: &Value, tally: &mut Tally) -> Vec<String> {
     };
     let drawn: Vec<Vec<u32>> = case["indices"].as_array().unwrap().iter().map(|drawn| weights_of(drawn, n)).collect();
     let mut refused = Vec::new();
-    let metrics: [(&str, &dyn Fn(&[u32]) -> Option<f64>); 2] =
-        [("ctd_antolini", &antolini), ("harrell", &|weights| sample.harrell(weights))];
-    for (metric_name, metric) in metrics {
-        let expected = &case["outputs"][metric_name];
-        let what = |key: &str| format!("{name} {metric_name} {key}");
-        let replicates: Vec<Option<f64>> = drawn.iter().map(|weights| metric(weights)).collect();
-        optionals_close(tally, &what("replicates"), &replicates, &expected["replicates"]);
-        let Some(theta) = metric(&vec![1; n]) else {
-            refused.push("the value does not exist".to_owned());
-            continue;
+    for metric_name in ["ctd_antolini", "harrell"] {
+        let metric = |weights: &[u32]| match metric_name {
+            "harrell" => sample.harrell(weights),
+            _ => antolini(weights),
         };
-        tally.at(&what("theta"), theta, number(&expected["theta"]), TOLERANCE);
+        let replicates: Vec<Option<f64>> = drawn.iter().map(|weights| metric(weights)).collect();
         let left_out = |row: usize| metric(&(0..n).map(|other| u32::from(other != row)).collect::<Vec<_>>());
-        let recomputed: Vec<Option<f64>> = (0..n).map(left_out).collect();
-        let mut recorded = recomputed.clone();
-        if !expected["jackknife"].is_null() {
-            optionals_close(tally, &what("jackknife"), &recomputed, &expected["jackknife"]);
-            recorded = optional_numbers(&expected["jackknife"]);
+        let jackknife: Vec<Option<f64>> = (0..n).map(left_out).collect();
+        let (what, expected) = (format!("{name} {metric_name}"), &case["outputs"][metric_name]);
+        match metric(&vec![1; n]) {
+            Some(value) => refused.extend(bootstrap_record(&what, value, &replicates, &jackknife, expected, tally)),
+            None => refused.push(format!("{what}: the value does not exist")),
         }
-        // `harrell` has all five, `ctd_antolini` no BCa.
-        match (Replicated::new(theta, &replicates).standard_error(), expected["se"].as_f64()) {
-            (Ok(found), Some(expected)) => tally.at(&what("se"), found, expected, TOLERANCE),
-            (Err(error), None) => refused.push(format!("se: {}", kind(&error))),
-            (found, expected) => tally.mismatch(&format!("{} found {found:?}, expected {expected:?}", what("se"))),
-        }
-        for (key, method) in [
-            ("percentile_95", IntervalMethod::Percentile),
-            ("basic_95", IntervalMethod::Basic),
-            ("bca_95_scipy", IntervalMethod::Bca),
-        ] {
-            if expected[key].is_null() {
-                continue;
-            }
-            for jackknife in [&recorded, &recomputed] {
-                let jackknife = JackknifeValues::new(jackknife.clone());
-                let found = Replicated::new(theta, &replicates).with_jackknife(&jackknife).interval(0.95, method);
-                refused.extend(interval_close(tally, &what(key), found, &expected[key]));
-            }
+    }
+    refused
+}
+
+fn bootstrap_record(
+    what: &str,
+    value: f64,
+    replicates: &[Option<f64>],
+    jackknife: &[Option<f64>],
+    expected: &Value,
+    tally: &mut Tally,
+) -> Vec<String> {
+    tally.at(&format!("{what} theta"), value, number(&expected["theta"]), TOLERANCE);
+    optionals_close(tally, &format!("{what} replicates"), replicates, &expected["replicates"]);
+    let mut refused = Vec::new();
+    let error = Replicated::new(value, replicates).standard_error();
+    match (error, expected["se"].as_f64()) {
+        (Ok(found), Some(expected)) => tally.at(&format!("{what} se"), found, expected, TOLERANCE),
+        (Err(error), None) => refused.push(format!("se: {}", kind(&error))),
+        (found, expected) => tally.mismatch(&format!("{what} se found {found:?}, expected {expected:?}")),
+    }
+    // Only some metrics of the file have jackknife values and BCa.
+    let mut sources = vec![jackknife.to_vec()];
+    if !expected["jackknife"].is_null() {
+        optionals_close(tally, &format!("{what} jackknife"), jackknife, &expected["jackknife"]);
+        sources.push(optional_numbers(&expected["jackknife"]));
+    }
+    let methods = [
+        ("percentile_95", IntervalMethod::Percentile),
+        ("basic_95", IntervalMethod::Basic),
+        ("bca_95_scipy", IntervalMethod::Bca),
+    ];
+    for (key, method) in methods.into_iter().filter(|(key, _)| !expected[*key].is_null()) {
+        for jackknife in &sources {
+            let jackknife = JackknifeValues::new(jackknife.clone());
+            let found = Replicated::new(value, replicates).with_jackknife(&jackknife).interval(0.95, method);
+            refused.extend(interval_close(tally, &format!("{what} {key}"), found, &expected[key]));
         }
     }
     refused
