@@ -1,5 +1,7 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod groups;
+
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
 
@@ -27,6 +29,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
     type Family = fn(&Case, &mut Tally) -> Verdict;
     const FAMILIES: &[Family] = &[];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(case, tally)).collect();
+    let verdicts = groups::compare_derived(case, tally);
     tally.book(verdicts);
 }
 
@@ -34,6 +37,9 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
     const FAMILIES: &[Family] = &[];
+    const FAMILIES: &[Family] = &[
+        groups::compare_table,
+    ];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
 }
