@@ -11,41 +11,59 @@
 mod auc_td;
 mod bootstrap;
 mod brier;
+mod calibration_alpha;
 mod censoring;
+mod chi_square;
 mod concordance_bins;
 mod concordance_td;
 mod curves;
+mod d_calibration;
 mod error;
 mod evaluation;
 mod fenwick;
 mod groups;
 mod ids;
 mod integrate;
+mod integrated_calibration;
 mod kaplan_meier;
 mod normal;
+mod one_calibration;
 mod outcomes;
+mod own_time_survival;
+mod pairwise_sum;
 mod per_group;
 mod reading;
 mod report;
 pub mod seeds;
+mod selection;
 mod time_window;
 
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
+pub use calibration_alpha::{CalibrationAlpha, DEFAULT_HAZARD_REPLACEMENT, calibration_alpha};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
+pub use d_calibration::{DCalibration, DCalibrationConvention, d_calibration};
 pub use error::MetricError;
 pub use evaluation::{EvaluationSettings, evaluate};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
+pub use integrated_calibration::{IntegratedCalibration, integrated_calibration, integrated_calibration_by_group};
 pub use kaplan_meier::KaplanMeier;
+pub use one_calibration::{
+    BinVariance, CalibrationBin, ObservedRisk, OneCalibration, OneCalibrationSettings, RiskBinning, one_calibration,
+};
 pub use outcomes::Outcomes;
+pub use own_time_survival::{OwnTimeReading, survival_at_own_time};
 pub use per_group::{Direction, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
+};
+pub use selection::{
+    ExcludedRun, Measured, Run, RunStanding, RunTable, RunValue, Selection, SelectionCriterion, WorstGroup, select_run,
 };
 pub use time_window::TimeWindow;
 
