@@ -34,8 +34,10 @@ mod pairwise_sum;
 mod per_group;
 mod reading;
 mod report;
+mod run_table;
 pub mod seeds;
 mod selection;
+mod selection_values;
 mod time_window;
 
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
@@ -62,9 +64,8 @@ pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
 };
-pub use selection::{
-    ExcludedRun, Measured, Run, RunStanding, RunTable, RunValue, Selection, SelectionCriterion, WorstGroup, select_run,
-};
+pub use run_table::{Measured, Run, RunTable};
+pub use selection::{ExcludedRun, RunStanding, RunValue, Selection, SelectionCriterion, WorstGroup, select_run};
 pub use time_window::TimeWindow;
 
 #[cfg(doctest)]

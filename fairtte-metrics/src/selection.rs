@@ -13,67 +13,13 @@
 //! A run that lacks a value the criterion needs is never chosen and takes no part in front or optimum: it is returned
 //! as excluded, with the reason.
 
-use std::cmp::Ordering;
-use std::collections::HashSet;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, MetricError};
-
-/// How far, relative to the base utility, rounding may carry a run that lies exactly on the limit of tolerated loss.
-const LIMIT_ROUNDING: f64 = 1e-12;
-
-/// A number of a run, or why there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measured {
-    /// The number.
-    Value(f64),
-    /// Why there is none.
-    Undefined(String),
-}
-
-impl Measured {
-    /// The number, if there is one.
-    pub fn value(&self) -> Option<f64> {
-        match self {
-            Self::Value(value) => Some(*value),
-            Self::Undefined(_) => None,
-        }
-    }
-}
-
-impl From<Result<f64, MetricError>> for Measured {
-    fn from(value: Result<f64, MetricError>) -> Self {
-        value.map_or_else(|error| Self::Undefined(error.to_string()), Self::Value)
-    }
-}
-
-/// The validation metrics of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Run {
-    /// Name, distinct in its table.
-    pub run: String,
-    /// Utility over all samples.
-    pub utility: Measured,
-    /// Utility of every group, in the order of [`RunTable::groups`].
-    pub group_utilities: Vec<Measured>,
-    /// Fairness gap, >= 0; smaller is fairer.
-    pub gap: Measured,
-}
-
-/// The runs to choose from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct RunTable {
-    /// Which end of the utility is good (of the overall utility and of the groups' alike).
-    pub direction: Direction,
-    /// Names of the groups.
-    pub groups: Vec<String>,
-    /// One entry per run.
-    pub runs: Vec<Run>,
-}
+use crate::run_table::check_table;
+use crate::selection_values::{
+    by_distance, by_gap, by_utility, by_worst_group, compare, compare_defined, utility_limit,
+};
+use crate::{Direction, Measured, MetricError, Run, RunTable};
 
 /// Which group is the worst one of minimax Pareto selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -229,113 +175,6 @@ pub fn select_run(table: &RunTable, criterion: SelectionCriterion) -> Result<Sel
     Ok(Selection { criterion, chosen, runs, excluded })
 }
 
-/// `Greater` if `a` is better than `b`; 0 and -0 are equal.
-fn compare(direction: Direction, a: f64, b: f64) -> Ordering {
-    let order = a.partial_cmp(&b).unwrap_or(Ordering::Equal);
-    match direction {
-        Direction::HigherIsBetter => order,
-        Direction::LowerIsBetter => order.reverse(),
-    }
-}
-
-/// As [`compare`], with an undefined value the worst.
-fn compare_defined(direction: Direction, a: &Measured, b: &Measured) -> Ordering {
-    match (a.value(), b.value()) {
-        (Some(a), Some(b)) => compare(direction, a, b),
-        (a, b) => a.is_some().cmp(&b.is_some()),
-    }
-}
-
-fn by_utility(runs: &[&Run]) -> Vec<RunValue> {
-    runs.iter().map(|run| eligible(run, defined(&run.utility))).collect()
-}
-
-fn by_gap(direction: Direction, runs: &[&Run], base_utility: f64, tolerated_loss: f64) -> Vec<RunValue> {
-    let limit = utility_limit(direction, base_utility, tolerated_loss);
-    let slack = LIMIT_ROUNDING * base_utility.abs();
-    let value = |run: &&Run| {
-        let utility = defined(&run.utility);
-        let tolerated = match direction {
-            Direction::HigherIsBetter => utility >= limit - slack,
-            Direction::LowerIsBetter => utility <= limit + slack,
-        };
-        let standing = if tolerated { RunStanding::Eligible } else { RunStanding::TooMuchLoss { limit } };
-        RunValue { standing, ..eligible(run, defined(&run.gap)) }
-    };
-    runs.iter().map(value).collect()
-}
-
-fn utility_limit(direction: Direction, base_utility: f64, tolerated_loss: f64) -> f64 {
-    let loss = tolerated_loss * base_utility.abs();
-    match direction {
-        Direction::HigherIsBetter => base_utility - loss,
-        Direction::LowerIsBetter => base_utility + loss,
-    }
-}
-
-fn by_worst_group(direction: Direction, runs: &[&Run], worst_group: WorstGroup) -> Vec<RunValue> {
-    let utilities: Vec<Vec<f64>> = runs.iter().map(|run| group_utilities(run)).collect();
-    let of_all = worst_of_all(direction, &utilities);
-    let dominates = |a: &[f64], b: &[f64]| {
-        let orders = || a.iter().zip(b).map(|(a, b)| compare(direction, *a, *b));
-        orders().all(Ordering::is_ge) && orders().any(Ordering::is_gt)
-    };
-    let value = |(run, own): (&&Run, &Vec<f64>)| {
-        let worst = match worst_group {
-            WorstGroup::OfEachRun => own.iter().copied().min_by(|a, b| compare(direction, *a, *b)),
-            WorstGroup::OfAllRuns => Some(own[of_all]),
-        };
-        let dominating = utilities.iter().position(|other| dominates(other, own));
-        let standing =
-            dominating.map_or(RunStanding::Eligible, |other| RunStanding::Dominated { by: runs[other].run.clone() });
-        RunValue { standing, ..eligible(run, worst.expect("a table without groups was refused")) }
-    };
-    runs.iter().zip(&utilities).map(value).collect()
-}
-
-/// The first of the groups whose best utility over all runs is the worst.
-fn worst_of_all(direction: Direction, utilities: &[Vec<f64>]) -> usize {
-    let best = best_of_groups(direction, utilities);
-    // `min_by` keeps the first of equal elements.
-    (0..best.len()).min_by(|a, b| compare(direction, best[*a], best[*b])).unwrap_or(0)
-}
-
-fn best_of_groups(direction: Direction, utilities: &[Vec<f64>]) -> Vec<f64> {
-    let n_groups = utilities.first().map_or(0, Vec::len);
-    let best = |group: usize| utilities.iter().map(|run| run[group]).max_by(|a, b| compare(direction, *a, *b));
-    (0..n_groups).filter_map(best).collect()
-}
-
-fn by_distance(table: &RunTable, runs: &[&Run]) -> Result<Vec<RunValue>, MetricError> {
-    let utilities: Vec<Vec<f64>> = runs.iter().map(|run| group_utilities(run)).collect();
-    let best = best_of_groups(table.direction, &utilities);
-    let mut values = Vec::with_capacity(runs.len());
-    for (run, own) in runs.iter().zip(&utilities) {
-        let mut distance = 0.0_f64;
-        for ((own, best), group) in own.iter().zip(&best).zip(&table.groups) {
-            // `hypot` neither overflows nor loses small distances in their squares.
-            distance = distance.hypot((own - best) / best);
-            if !distance.is_finite() {
-                return Err(MetricError::ZeroOptimum { group: group.clone(), best: *best });
-            }
-        }
-        values.push(eligible(run, distance));
-    }
-    Ok(values)
-}
-
-fn eligible(run: &Run, value: f64) -> RunValue {
-    RunValue { run: run.run.clone(), value, standing: RunStanding::Eligible }
-}
-
-fn group_utilities(run: &Run) -> Vec<f64> {
-    run.group_utilities.iter().map(defined).collect()
-}
-
-fn defined(measured: &Measured) -> f64 {
-    measured.value().expect("a run that lacks a needed value was excluded")
-}
-
 /// What `run` lacks under `criterion`.
 fn missing_value(run: &Run, groups: &[String], criterion: SelectionCriterion) -> Option<String> {
     let missing = |what: &str, measured: &Measured| match measured {
@@ -352,38 +191,6 @@ fn missing_value(run: &Run, groups: &[String], criterion: SelectionCriterion) ->
             utilities.find_map(|(group, utility)| missing(&format!("utility of group \"{group}\""), utility))
         }
     }
-}
-
-fn check_table(table: &RunTable) -> Result<(), MetricError> {
-    if table.runs.is_empty() {
-        return Err(MetricError::NoRuns);
-    }
-    let mut names = HashSet::new();
-    for Run { run, utility, group_utilities, gap } in &table.runs {
-        if !names.insert(run) {
-            return Err(MetricError::RepeatedRun { run: run.clone() });
-        }
-        let (found, expected) = (group_utilities.len(), table.groups.len());
-        if found != expected {
-            return Err(MetricError::RunGroupsMismatch { run: run.clone(), found, expected });
-        }
-        let of_groups = table.groups.iter().map(|group| format!("utility of group \"{group}\"")).zip(group_utilities);
-        for (what, measured) in std::iter::once(("utility".to_owned(), utility)).chain(of_groups) {
-            if let Some(value) = measured.value().filter(|value| !value.is_finite()) {
-                return Err(MetricError::InvalidRunValue {
-                    run: run.clone(),
-                    what,
-                    value,
-                    expected: "a finite number",
-                });
-            }
-        }
-        if let Some(value) = gap.value().filter(|value| !(value.is_finite() && *value >= 0.0)) {
-            let (what, expected) = ("gap".to_owned(), "a finite number >= 0");
-            return Err(MetricError::InvalidRunValue { run: run.clone(), what, value, expected });
-        }
-    }
-    Ok(())
 }
 
 fn check_criterion(table: &RunTable, criterion: SelectionCriterion) -> Result<(), MetricError> {
