@@ -8,6 +8,7 @@
     expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")
 )]
 
+mod auc_convention;
 mod auc_td;
 mod bootstrap;
 mod brier;
@@ -15,6 +16,7 @@ mod calibration_alpha;
 mod censoring;
 mod chi_square;
 mod concordance_bins;
+mod comparison;
 mod concordance_td;
 mod curves;
 mod d_calibration;
@@ -33,6 +35,7 @@ mod own_time_survival;
 mod pairwise_sum;
 mod per_group;
 mod reading;
+mod replicates;
 mod report;
 mod run_table;
 pub mod seeds;
@@ -40,11 +43,13 @@ mod selection;
 mod selection_values;
 mod time_window;
 
-pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
+pub use auc_convention::AucConvention;
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use calibration_alpha::{CalibrationAlpha, DEFAULT_HAZARD_REPLACEMENT, calibration_alpha};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
+pub use comparison::{Comparison, EquityScaling};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use d_calibration::{DCalibration, DCalibrationConvention, d_calibration};
@@ -60,6 +65,7 @@ pub use one_calibration::{
 pub use outcomes::Outcomes;
 pub use own_time_survival::{OwnTimeReading, survival_at_own_time};
 pub use per_group::{Direction, GroupValue, PerGroup};
+pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
