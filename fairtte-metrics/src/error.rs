@@ -262,6 +262,7 @@ pub enum MetricError {
         group: String,
         /// The best utility.
         best: f64,
+    },
     /// A subject has samples in two strata, so it cannot be drawn within one.
     #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
     SubjectInTwoStrata {

@@ -64,7 +64,6 @@ pub use one_calibration::{
 };
 pub use outcomes::Outcomes;
 pub use own_time_survival::{OwnTimeReading, survival_at_own_time};
-pub use per_group::{Direction, GroupValue, PerGroup};
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
