@@ -17,22 +17,27 @@ mod censoring;
 mod chi_square;
 mod concordance_bins;
 mod comparison;
+mod concordance_bins;
 mod concordance_td;
 mod curves;
 mod d_calibration;
 mod error;
 mod evaluation;
 mod fenwick;
+mod finite;
 mod groups;
 mod ids;
 mod integrate;
 mod integrated_calibration;
+mod intervals;
+mod jackknife;
 mod kaplan_meier;
 mod normal;
 mod one_calibration;
 mod outcomes;
 mod own_time_survival;
 mod pairwise_sum;
+mod paired;
 mod per_group;
 mod reading;
 mod replicates;
@@ -41,6 +46,7 @@ mod run_table;
 pub mod seeds;
 mod selection;
 mod selection_values;
+mod stratify;
 mod time_window;
 
 pub use auc_convention::AucConvention;
@@ -58,12 +64,15 @@ pub use evaluation::{EvaluationSettings, evaluate};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
 pub use integrated_calibration::{IntegratedCalibration, integrated_calibration, integrated_calibration_by_group};
+pub use intervals::{Interval, IntervalMethod, Replicated};
+pub use jackknife::{Jackknife, JackknifeValues};
 pub use kaplan_meier::KaplanMeier;
 pub use one_calibration::{
     BinVariance, CalibrationBin, ObservedRisk, OneCalibration, OneCalibrationSettings, RiskBinning, one_calibration,
 };
 pub use outcomes::Outcomes;
 pub use own_time_survival::{OwnTimeReading, survival_at_own_time};
+pub use paired::{PairedDifference, paired_difference};
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
@@ -71,6 +80,7 @@ pub use report::{
 };
 pub use run_table::{Measured, Run, RunTable};
 pub use selection::{ExcludedRun, RunStanding, RunValue, Selection, SelectionCriterion, WorstGroup, select_run};
+pub use stratify::Stratify;
 pub use time_window::TimeWindow;
 
 #[cfg(doctest)]
