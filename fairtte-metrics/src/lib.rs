@@ -15,7 +15,6 @@ mod brier;
 mod calibration_alpha;
 mod censoring;
 mod chi_square;
-mod concordance_bins;
 mod comparison;
 mod concordance_bins;
 mod concordance_td;
