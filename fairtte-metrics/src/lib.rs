@@ -27,6 +27,7 @@ mod per_group;
 mod reading;
 mod report;
 pub mod seeds;
+mod statistics;
 mod time_window;
 
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
@@ -45,6 +46,12 @@ pub use per_group::{Direction, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
+};
+pub use statistics::{
+    Adjustment, Alternative, CliqueRule, FriedmanTest, ImanDavenportTest, MAX_EXACT_DIFFERENCES, RangeQuantile,
+    RankTable, RankTies, SignedRankMethod, SignedRankNull, SignedRankSettings, SignedRankTest, ZeroDifferences,
+    adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman, iman_davenport, nemenyi,
+    p_value_cliques, pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
 };
 pub use time_window::TimeWindow;
 

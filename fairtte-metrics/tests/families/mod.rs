@@ -1,5 +1,7 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod statistics;
+
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
 
@@ -36,6 +38,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
     const FAMILIES: &[Family] = &[
+        statistics::compare_table,
     ];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);

@@ -1,0 +1,172 @@
+//! Upper tails of the normal, chi-square and F distributions, with full relative accuracy far out.
+//!
+//! Normal: `Q(1/2, z^2 / 2) / 2`; chi-square: `Q(df / 2, x / 2)`, both through the regularised upper incomplete gamma
+//! function Q of statrs 0.18, which is within 4e-13 of mpmath 1.4.1 for df up to 499 and p down to 1e-290 (its `erfc` is
+//! only good to 1e-10, so it is not used). F: `I_x(df2 / 2, df1 / 2)` at `x = df2 / (df2 + df1 F)` by the continued
+//! fraction of the incomplete beta function (NIST Digital Library of Mathematical Functions, 8.17.22). Ours and not
+//! statrs', whose differences of log-gamma values lose digits as df2 grows (9e-12 at df2 = 9,000): both degrees of
+//! freedom are whole here, so the beta function is a product. A tail under 1e-308 comes out as 0.
+
+use std::f64::consts::PI;
+
+use statrs::function::gamma::gamma_ur;
+
+/// Beyond this argument Q underflows; statrs refuses an infinite one.
+const LARGEST_ARGUMENT: f64 = 1e4;
+
+/// Probability that a standard normal variable lies above `z`.
+pub(super) fn normal_upper(z: f64) -> f64 {
+    let beyond = 0.5 * gamma_ur(0.5, (0.5 * z * z).min(LARGEST_ARGUMENT));
+    if z < 0.0 { 1.0 - beyond } else { beyond }
+}
+
+/// Probability that a chi-square variable with `df >= 1` degrees of freedom is at least `x >= 0`.
+pub(super) fn chi_square_upper(x: f64, df: usize) -> f64 {
+    gamma_ur(df as f64 / 2.0, x / 2.0)
+}
+
+/// Probability that an F variable with `df1, df2 >= 1` degrees of freedom is at least `f >= 0`.
+pub(super) fn f_upper(f: f64, df1: usize, df2: usize) -> f64 {
+    if f <= 0.0 {
+        return 1.0;
+    }
+    let (a, b) = (df2 as f64 / 2.0, df1 as f64 / 2.0);
+    let odds = b * f / a;
+    let (x, rest) = (1.0 / (1.0 + odds), 1.0 / (1.0 + 1.0 / odds));
+    // x^a (1 - x)^b / B(a, b), from logarithms that keep their digits at both ends.
+    let front = (ln_inverse_beta(df2, df1) - a * odds.ln_1p() - b * (1.0 / odds).ln_1p()).exp();
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front * beta_fraction(x, a, b) / a
+    } else {
+        1.0 - front * beta_fraction(rest, b, a) / b
+    }
+}
+
+/// `-ln B(m / 2, n / 2)`: recurrences from B(L, 1) = 1 / L and from B(L, 1/2).
+fn ln_inverse_beta(m: usize, n: usize) -> f64 {
+    let (large, small) = (m.max(n) as f64 / 2.0, m.min(n));
+    let half_integer = small % 2 == 1;
+    let mut product = if half_integer { half_step(large) / PI.sqrt() } else { large };
+    let mut logarithm = 0.0;
+    let start = if half_integer { 0.5 } else { 1.0 };
+    for step in 0..(small - 1) / 2 {
+        let second = start + step as f64;
+        product *= (large + second) / second;
+        if product > 1e250 {
+            logarithm += product.ln();
+            product = 1.0;
+        }
+    }
+    logarithm + product.ln()
+}
+
+/// Gamma(x + 1/2) / Gamma(x): its asymptotic series (NIST 5.11.13) above 100, reached by recurrence from below.
+fn half_step(x: f64) -> f64 {
+    const SERIES: [f64; 7] = [
+        1.0,
+        -1.0 / 8.0,
+        1.0 / 128.0,
+        5.0 / 1_024.0,
+        -21.0 / 32_768.0,
+        -399.0 / 262_144.0,
+        869.0 / 4_194_304.0,
+    ];
+    let (mut x, mut factor) = (x, 1.0);
+    while x < 100.0 {
+        factor *= x / (x + 0.5);
+        x += 1.0;
+    }
+    factor * x.sqrt() * SERIES.iter().rev().fold(0.0, |sum, term| sum / x + term)
+}
+
+/// The continued fraction of the incomplete beta function, by the modified Lentz method; for `x < (a + 1) / (a + b + 2)`
+/// it settles after about the square root of the larger parameter.
+fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
+    const TINY: f64 = 1e-300;
+    let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
+    let mut c = 1.0;
+    let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
+    let mut value = d;
+    for step in 1..100_000_u32 {
+        let m = f64::from(step);
+        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let mut change = 1.0;
+        for coefficient in [even, odd] {
+            d = 1.0 / away_from_zero(1.0 + coefficient * d);
+            c = away_from_zero(1.0 + coefficient / c);
+            change *= c * d;
+        }
+        value *= change;
+        if (change - 1.0).abs() < f64::EPSILON {
+            break;
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+
+    use super::*;
+
+    // Expected values of this module: mpmath 1.4.1 with 40 digits (erfc, gammainc, betainc; regularised).
+
+    #[test]
+    fn normal_tails_match_forty_digit_arithmetic() {
+        let golden = [
+            (0.1, 0.460_172_162_722_971_016_33),
+            (1.0, 0.158_655_253_931_457_051_41),
+            (2.0, 0.022_750_131_948_179_207_2),
+            (6.0, 9.865_876_450_376_981_407e-10),
+            (20.0, 2.753_624_118_606_233_695_1e-89),
+            (35.0, 1.124_910_706_472_406_244e-268),
+            (-2.0, 0.977_249_868_051_820_792_8),
+        ];
+        for (z, expected) in golden {
+            assert_relative_eq!(normal_upper(z), expected, max_relative = 2e-13);
+        }
+        assert_eq!((normal_upper(0.0), normal_upper(f64::MAX), normal_upper(-f64::MAX)), (0.5, 0.0, 1.0));
+    }
+
+    #[test]
+    fn chi_square_tails_match_forty_digit_arithmetic() {
+        let golden = [
+            (14.76, 3, 0.002_033_667_177_419_719_650_3),
+            (146.8114, 19, 9.015_714_673_246_360_522_1e-22),
+            (0.02, 1, 0.887_537_083_981_715_106_63),
+            (600.0, 99, 9.781_170_421_206_751_004_7e-73),
+        ];
+        for (x, df, expected) in golden {
+            assert_relative_eq!(chi_square_upper(x, df), expected, max_relative = 4e-13);
+        }
+        assert_eq!((chi_square_upper(0.0, 4), chi_square_upper(1e300, 4)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn f_tails_match_forty_digit_arithmetic_up_to_large_degrees_of_freedom() {
+        let golden = [
+            (8.716_535_433_070_867, 3, 27, 0.000_330_579_309_967_721_538_78),
+            (16.8, 5, 145, 4.476_921_231_763_464_570_2e-13),
+            (9.337, 19, 741, 1.746_987_920_861_176_650_9e-24),
+            (55.7455, 7, 161, 7.406_444_330_928_390_017_6e-40),
+            (2.218, 4, 28, 0.092_641_085_035_720_901_933),
+            (2.0, 1, 1, 0.391_826_552_030_607_270_17),
+            (0.01, 1, 9, 0.922_536_447_956_681_207_5),
+            (30.0, 9, 9_000, 3.891_895_356_009_984_312_7e-52),
+            (3.0, 49, 4_900, 1.654_860_874_817_595_453e-11),
+        ];
+        for (f, df1, df2, expected) in golden {
+            assert_relative_eq!(f_upper(f, df1, df2), expected, max_relative = 2e-13);
+        }
+        assert_eq!((f_upper(0.0, 3, 9), f_upper(f64::MAX, 3, 900)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn an_f_with_two_and_two_degrees_of_freedom_has_a_closed_form() {
+        for f in [1e-9, 0.2, 1.0, 7.0, 1e9] {
+            assert_relative_eq!(f_upper(f, 2, 2), 1.0 / (1.0 + f), max_relative = 1e-14);
+        }
+    }
+}

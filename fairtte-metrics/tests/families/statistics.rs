@@ -1,0 +1,291 @@
+//! Tests of models against each other: signed-rank, Friedman, Nemenyi, adjusted p values, cliques.
+
+use fairtte_metrics::{
+    Adjustment, Alternative, CliqueRule, Direction, MetricError, RangeQuantile, RankTable, RankTies, SignedRankMethod,
+    SignedRankSettings, SignedRankTest, ZeroDifferences, adjust_p_values, adjust_pairwise, cliques,
+    critical_difference, friedman, iman_davenport, nemenyi, p_value_cliques, pairwise_wilcoxon, wilcoxon_signed_rank,
+};
+use ndarray::Array2;
+use serde_json::Value;
+
+use crate::records::{matrix, numbers};
+use crate::tally::{Tally, Verdict};
+
+const CLOSE: f64 = 1e-12;
+/// Rounding of the other packages that is no difference of convention: a few units in the last place of what they subtract.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
+/// Claims the three files of tests.
+pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) -> Verdict {
+    let compare_case = match name {
+        "t_wilcoxon" => wilcoxon_case,
+        "t_friedman_nemenyi" => friedman_case,
+        "t_holm" => holm_case,
+        _ => return Verdict::NotMine,
+    };
+    for (index, case) in file["cases"].as_array().unwrap().iter().enumerate() {
+        let case_name = case["name"].as_str().map_or_else(|| index.to_string(), str::to_owned);
+        compare_case(case, &format!("{name} {case_name}"), tally);
+    }
+    Verdict::NotMine
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap()
+}
+
+fn wilcoxon_case(case: &Value, name: &str, tally: &mut Tally) {
+    let (first, second) = (numbers(&case["x"]), numbers(&case["y"]));
+    for record in case["outputs"]["scipy"].as_array().unwrap() {
+        let args = &record["args"];
+        tally.begin("scipy.stats.wilcoxon", format!("{name} scipy {args}"));
+        let settings = scipy_settings(args);
+        let found = wilcoxon_signed_rank(&first, &second, &settings);
+        let two_sided = settings.alternative == Alternative::TwoSided;
+        let verdict = signed_rank_record(&found, record["pvalue"].as_f64(), tally, |test, tally| {
+            let statistic = if two_sided { test.smaller_rank_sum() } else { test.positive_rank_sum };
+            tally.at("statistic", statistic, record["statistic"].as_f64().unwrap(), CLOSE);
+            match (record["zstatistic"].as_f64(), test.z) {
+                (Some(expected), Some(z)) => tally.at("z", if two_sided { -z.abs() } else { z }, expected, CLOSE),
+                (Some(_), None) => tally.mismatch("no z"),
+                // scipy shows z only if the normal approximation was asked for by name.
+                (None, _) => {}
+            }
+        });
+        tally.book([verdict]);
+    }
+    for record in case["outputs"]["R"]["results"].as_array().unwrap() {
+        let (corrected, exact) = (record["correct"].as_bool().unwrap(), record["exact"].as_bool());
+        tally.begin("R wilcox.test(paired = TRUE)", format!("{name} R {record}"));
+        let method = match exact {
+            Some(true) => SignedRankMethod::ExactUnlessTied { continuity_correction: corrected },
+            Some(false) => SignedRankMethod::Normal { continuity_correction: corrected },
+            None => SignedRankMethod::RDefault { continuity_correction: corrected },
+        };
+        let alternative = alternative(text(record, "alternative"));
+        let settings = SignedRankSettings { alternative, zeros: ZeroDifferences::Drop, method };
+        let found = wilcoxon_signed_rank(&first, &second, &settings);
+        let verdict = signed_rank_record(&found, record["p"].as_f64(), tally, |test, tally| {
+            tally.at("V", test.positive_rank_sum, record["V"].as_f64().unwrap(), CLOSE);
+        });
+        tally.book([verdict]);
+    }
+}
+
+fn signed_rank_record(
+    found: &Result<SignedRankTest, MetricError>,
+    p_value: Option<f64>,
+    tally: &mut Tally,
+    others: impl Fn(&SignedRankTest, &mut Tally),
+) -> Verdict {
+    match (found, p_value) {
+        (Ok(test), Some(expected)) => {
+            tally.at("p", test.p_value, expected, CLOSE);
+            others(test, tally);
+            Verdict::Compared
+        }
+        (Ok(test), None) => Verdict::Refused(format!("p {} from {:?}", test.p_value, test.null)),
+        (Err(error), None) => Verdict::Refused(error.to_string()),
+        (Err(error), Some(expected)) => {
+            tally.mismatch(&format!("{error}, expected p {expected}"));
+            Verdict::Compared
+        }
+    }
+}
+
+fn alternative(name: &str) -> Alternative {
+    match name {
+        "two-sided" | "two.sided" => Alternative::TwoSided,
+        "greater" => Alternative::Greater,
+        "less" => Alternative::Less,
+        other => panic!("unknown alternative {other}"),
+    }
+}
+
+fn scipy_settings(args: &Value) -> SignedRankSettings {
+    let continuity_correction = args["correction"].as_bool().unwrap();
+    SignedRankSettings {
+        alternative: alternative(text(args, "alternative")),
+        zeros: match text(args, "zero_method") {
+            "wilcox" => ZeroDifferences::Drop,
+            "pratt" => ZeroDifferences::Pratt,
+            "zsplit" => ZeroDifferences::Split,
+            other => panic!("unknown zero method {other}"),
+        },
+        method: match text(args, "method") {
+            "auto" => SignedRankMethod::ScipyAuto { continuity_correction },
+            "exact" => SignedRankMethod::UntiedTable,
+            "asymptotic" => SignedRankMethod::Normal { continuity_correction },
+            other => panic!("unknown method {other}"),
+        },
+    }
+}
+
+fn friedman_case(case: &Value, name: &str, tally: &mut Tally) {
+    let table = RankTable::new(matrix(&case["X"]), Direction::LowerIsBetter).unwrap();
+    let outputs = case["outputs"].as_object().unwrap();
+    for (key, expected) in outputs {
+        tally.begin(format!("t_friedman_nemenyi {key}"), format!("{name} {key}"));
+        let verdict = match key.as_str() {
+            "average_ranks" => {
+                tally.all_close(key, &table.average_ranks(), &numbers(expected), CLOSE);
+                Verdict::Compared
+            }
+            "friedman_scipy" => friedman_record(&table, RankTies::Corrected, expected, "statistic", tally),
+            "friedman_R" => friedman_record(&table, RankTies::Corrected, expected, "chisq", tally),
+            "friedman_no_tie_correction" => friedman_record(&table, RankTies::Uncorrected, expected, "statistic", tally),
+            "iman_davenport" => iman_davenport_record(&table, expected, tally),
+            "critical_difference" => critical_difference_record(&table, expected, tally),
+            _ if key.starts_with("cliques_") && expected.is_array() => clique_record(&table, key, expected, outputs, tally),
+            _ if expected.is_array() => pair_record(&table, key, expected, tally),
+            // Remarks.
+            _ => continue,
+        };
+        tally.book([verdict]);
+    }
+}
+
+fn friedman_record(table: &RankTable, ties: RankTies, expected: &Value, statistic: &str, tally: &mut Tally) -> Verdict {
+    let (found, p) = (friedman(table, ties), expected["p"].as_f64());
+    let (Ok(test), Some(p)) = (&found, p) else { return refused(found.map(|test| test.p_value), p, tally) };
+    let expected = expected[statistic].as_f64().unwrap();
+    // The others subtract 3 N (k + 1) from a sum of that size.
+    let subtracted = 3.0 * table.n_data_sets() as f64 * (table.n_models() as f64 + 1.0);
+    let tolerance = CLOSE + ROUNDING * subtracted / expected.clamp(f64::MIN_POSITIVE, 1.0);
+    tally.at("statistic", test.chi_square, expected, tolerance);
+    tally.at("p", test.p_value, p, CLOSE + ROUNDING * subtracted);
+    Verdict::Compared
+}
+
+fn iman_davenport_record(table: &RankTable, expected: &Value, tally: &mut Tally) -> Verdict {
+    let (found, p) = (iman_davenport(table, RankTies::Uncorrected), expected["p"].as_f64());
+    let (Ok(test), Some(p)) = (&found, p) else { return refused(found.map(|test| test.p_value), p, tally) };
+    let expected_f = expected["F"].as_f64().unwrap();
+    // The others divide by N (k - 1) - chi^2, which is small when data sets agree; F is about the ratio of the two, and a
+    // relative error of F moves p by up to (k - 1) (N - 1) / 2 times as much.
+    let tolerance = CLOSE + ROUNDING * (1.0 + expected_f);
+    tally.at("F", test.f, expected_f, tolerance);
+    let degrees = (expected["df1"].as_f64().unwrap(), expected["df2"].as_f64().unwrap());
+    tally.at("df1", test.degrees.0 as f64, degrees.0, 0.0);
+    tally.at("df2", test.degrees.1 as f64, degrees.1, 0.0);
+    tally.at("p", test.p_value, p, CLOSE + ROUNDING * (1.0 + expected_f) * degrees.1 / 2.0);
+    Verdict::Compared
+}
+
+/// The other package has no number, or we have none.
+fn refused(found: Result<f64, MetricError>, expected: Option<f64>, tally: &mut Tally) -> Verdict {
+    match (found, expected) {
+        (Err(error), None) => Verdict::Refused(error.to_string()),
+        (Ok(p), None) => Verdict::Refused(format!("p {p}")),
+        (found, Some(expected)) => {
+            tally.mismatch(&format!("{found:?}, expected p {expected}"));
+            Verdict::Compared
+        }
+    }
+}
+
+fn critical_difference_record(table: &RankTable, expected: &Value, tally: &mut Tally) -> Verdict {
+    for (alpha, values) in expected.as_object().unwrap() {
+        for (package, quantile) in [("scipy", RangeQuantile::Exact), ("autorank", RangeQuantile::Gleason)] {
+            let alpha: f64 = alpha.parse().unwrap();
+            match critical_difference(table.n_models(), table.n_data_sets(), alpha, quantile) {
+                Ok(found) => tally.at(package, found, values[package].as_f64().unwrap(), CLOSE),
+                Err(error) => return Verdict::Skipped(error.to_string()),
+            }
+        }
+    }
+    Verdict::Compared
+}
+
+fn pair_record(table: &RankTable, key: &str, expected: &Value, tally: &mut Tally) -> Verdict {
+    let scipy_auto = SignedRankMethod::ScipyAuto { continuity_correction: false };
+    let wilcoxon = |zeros, method| pairwise_wilcoxon(table, zeros, method).unwrap();
+    let pratt = || wilcoxon(ZeroDifferences::Pratt, SignedRankMethod::UntiedTable);
+    let adjusted = |p: Array2<f64>, adjustment| adjust_pairwise(&p, adjustment).unwrap();
+    let found = match key {
+        "nemenyi_p" => nemenyi(table),
+        "wilcoxon_pairwise_exact_pratt" => pratt(),
+        "holm_statsmodels_of_exact_pratt" => adjusted(pratt(), Adjustment::Holm),
+        "holm_unclipped_as_critdd" => adjusted(pratt(), Adjustment::HolmUnclipped),
+        "wilcoxon_pairwise_auto" => wilcoxon(ZeroDifferences::Drop, scipy_auto),
+        "holm_of_auto" => adjusted(wilcoxon(ZeroDifferences::Drop, scipy_auto), Adjustment::Holm),
+        _ => return Verdict::NotMine,
+    };
+    let below = (0..table.n_models()).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let rows = expected.as_array().unwrap();
+    let is_matrix = rows[0].is_array();
+    for (place, (i, j)) in below.enumerate() {
+        let expected = if is_matrix { &rows[i][j] } else { &rows[place] };
+        tally.at(&format!("pair {i}, {j}"), found[[i, j]], expected.as_f64().unwrap(), CLOSE);
+        if key == "nemenyi_p" {
+            tally.at(&format!("pair {j}, {i}"), found[[j, i]], rows[j][i].as_f64().unwrap(), CLOSE);
+        }
+    }
+    Verdict::Compared
+}
+
+fn clique_record(
+    table: &RankTable,
+    key: &str,
+    expected: &Value,
+    outputs: &serde_json::Map<String, Value>,
+    tally: &mut Tally,
+) -> Verdict {
+    let Some((rule_name, level)) = key.rsplit_once('_') else { return Verdict::NotMine };
+    // "005" is 0.05.
+    let alpha = format!("0.{}", &level[1..]).parse().unwrap();
+    let rule = match rule_name {
+        "cliques_autorank_cd" => CliqueRule::RankInterval(RangeQuantile::Gleason),
+        "cliques_scikit_posthocs_nemenyi" => CliqueRule::NemenyiCliques,
+        "cliques_critdd_formula" => CliqueRule::WidenedWilcoxonHolm,
+        _ => return Verdict::NotMine,
+    };
+    let expected: Vec<Vec<usize>> = expected.as_array().unwrap().iter().map(crate::records::rows).collect();
+    let mut found = vec![cliques(table, alpha, rule).unwrap()];
+    if rule == CliqueRule::NemenyiCliques {
+        // The same from the recorded p values alone.
+        found.push(p_value_cliques(table, &matrix(&outputs["nemenyi_p"]), alpha).unwrap());
+    }
+    let alone = expected.iter().any(|group| group.len() == 1);
+    for found in found {
+        tally.at("number of groups", sets(&found, alone).len() as f64, sets(&expected, alone).len() as f64, 0.0);
+        if sets(&found, alone) != sets(&expected, alone) {
+            tally.mismatch(&format!("found {found:?}, expected {expected:?}"));
+        }
+    }
+    Verdict::Compared
+}
+
+/// Groups as sorted sets; those of one model only if the record lists such.
+fn sets(groups: &[Vec<usize>], alone: bool) -> Vec<Vec<usize>> {
+    let mut sets: Vec<Vec<usize>> = groups.iter().filter(|group| alone || group.len() > 1).cloned().collect();
+    sets.iter_mut().for_each(|set| set.sort_unstable());
+    sets.sort();
+    sets
+}
+
+fn holm_case(case: &Value, name: &str, tally: &mut Tally) {
+    let p = numbers(&case["p"]);
+    for (key, expected) in case.as_object().unwrap() {
+        let (adjustment, expected) = match key.as_str() {
+            "holm" => (Adjustment::Holm, numbers(expected)),
+            "R_holm" => (Adjustment::Holm, numbers(&expected["p"])),
+            "bonferroni" => (Adjustment::Bonferroni, numbers(expected)),
+            "fdr_bh" => (Adjustment::BenjaminiHochberg, numbers(expected)),
+            "reject_005" => {
+                tally.begin("t_holm reject_005", format!("{name} {key}"));
+                let rejected = adjust_p_values(&p, Adjustment::Holm).unwrap().into_iter().map(|p| p <= 0.05);
+                let expected = expected.as_array().unwrap().iter().map(|flag| flag.as_bool().unwrap());
+                if !rejected.eq(expected) {
+                    tally.mismatch("rejections differ");
+                }
+                tally.book([Verdict::Compared]);
+                continue;
+            }
+            _ => continue,
+        };
+        tally.begin(format!("t_holm {key}"), format!("{name} {key}"));
+        tally.all_close(key, &adjust_p_values(&p, adjustment).unwrap(), &expected, CLOSE);
+        tally.book([Verdict::Compared]);
+    }
+}
