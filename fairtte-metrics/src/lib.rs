@@ -13,8 +13,8 @@ mod auc_td;
 mod bootstrap;
 mod brier;
 mod censoring;
-mod concordance_bins;
 mod comparison;
+mod concordance_bins;
 mod concordance_td;
 mod curves;
 mod error;
@@ -56,8 +56,8 @@ pub use report::{
 pub use statistics::{
     Adjustment, Alternative, CliqueRule, FriedmanTest, ImanDavenportTest, MAX_EXACT_DIFFERENCES, RangeQuantile,
     RankTable, RankTies, SignedRankMethod, SignedRankNull, SignedRankSettings, SignedRankTest, ZeroDifferences,
-    adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman, iman_davenport, nemenyi,
-    p_value_cliques, pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
+    adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman, iman_davenport, nemenyi, p_value_cliques,
+    pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
 };
 pub use time_window::TimeWindow;
 

@@ -48,7 +48,7 @@ pub fn adjust_p_values(p_values: &[f64], adjustment: Adjustment) -> Result<Vec<f
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
     let mut adjusted = vec![0.0; m];
     match adjustment {
-        Adjustment::Bonferroni => adjusted.iter_mut().zip(p_values).for_each(|(to, p)| *to = p * m as f64),
+        Adjustment::Bonferroni => adjusted = p_values.iter().map(|p| p * m as f64).collect(),
         Adjustment::Holm | Adjustment::HolmUnclipped => {
             let mut largest = 0.0_f64;
             for (before, row) in order.into_iter().enumerate() {
@@ -65,7 +65,9 @@ pub fn adjust_p_values(p_values: &[f64], adjustment: Adjustment) -> Result<Vec<f
         }
     }
     if adjustment != Adjustment::HolmUnclipped {
-        adjusted.iter_mut().for_each(|p| *p = p.min(1.0));
+        for p in &mut adjusted {
+            *p = p.min(1.0);
+        }
     }
     Ok(adjusted)
 }

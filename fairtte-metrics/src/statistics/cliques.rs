@@ -67,11 +67,7 @@ pub fn cliques(table: &RankTable, alpha: f64, rule: CliqueRule) -> Result<Vec<Ve
 ///
 /// # Errors
 /// If the matrix does not have one row and column per model, or `alpha` is out of range.
-pub fn p_value_cliques(
-    table: &RankTable,
-    p_values: &Array2<f64>,
-    alpha: f64,
-) -> Result<Vec<Vec<usize>>, MetricError> {
+pub fn p_value_cliques(table: &RankTable, p_values: &Array2<f64>, alpha: f64) -> Result<Vec<Vec<usize>>, MetricError> {
     check_alpha(alpha)?;
     let n_models = table.n_models();
     if p_values.dim() != (n_models, n_models) {
@@ -156,8 +152,12 @@ fn bron_kerbosch(
 /// Models of every group by rank, and groups by the places of their models.
 fn in_rank_order(table: &RankTable, mut groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     let mut place = vec![0; table.n_models()];
-    table.by_rank().into_iter().enumerate().for_each(|(at, model)| place[model] = at);
-    groups.iter_mut().for_each(|group| group.sort_unstable_by_key(|&model| place[model]));
+    for (at, model) in table.by_rank().into_iter().enumerate() {
+        place[model] = at;
+    }
+    for group in &mut groups {
+        group.sort_unstable_by_key(|&model| place[model]);
+    }
     groups.sort_by_cached_key(|group| group.iter().map(|&model| place[model]).collect::<Vec<_>>());
     groups
 }

@@ -1,6 +1,6 @@
 //! Friedman's test: do the average ranks of several models differ by more than chance?
 //!
-//! With k models, N data sets, rank sums R_j and ties of t models within a data set,
+//! With k models, N data sets, rank sums `R_j` and ties of t models within a data set,
 //! `chi^2 = 12 sum((R_j - N (k+1) / 2)^2) / (N k (k+1)) / (1 - sum(t^3 - t) / (N k (k^2 - 1)))` with k - 1 degrees of freedom
 //! (Friedman, Journal of the American Statistical Association 32 (1937) 675-701, DOI 10.1080/01621459.1937.10503522);
 //! the last factor is the tie correction, which `critdd` and Demšar (2006) leave out. Iman & Davenport, Communications in
@@ -109,8 +109,8 @@ struct Parts {
 impl Parts {
     fn of(table: &RankTable, ties: RankTies) -> Self {
         let (n, k) = (table.n_data_sets() as u128, table.n_models() as u128);
-        let tied = if ties == RankTies::Corrected { table.tie_sum() } else { 0 };
-        Self { scatter: 3 * table.squared_deviations(), largest: n * k * (k * k - 1) - tied }
+        let left_out = if ties == RankTies::Corrected { table.tie_sum() } else { 0 };
+        Self { scatter: 3 * table.squared_deviations(), largest: n * k * (k * k - 1) - left_out }
     }
 }
 

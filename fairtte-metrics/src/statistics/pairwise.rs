@@ -12,7 +12,8 @@ use crate::MetricError;
 
 /// Two-sided signed-rank p values of all pairs, `[n_models, n_models]`, symmetric with 1 on the diagonal.
 ///
-/// critdd: [`ZeroDifferences::Pratt`] with [`SignedRankMethod::UntiedTable`].
+/// critdd: [`ZeroDifferences::Pratt`] with [`SignedRankMethod::UntiedTable`]; as there, the later column is the first
+/// sample, which that method is sensitive to.
 ///
 /// # Errors
 /// If the test of a pair fails: see [`wilcoxon_signed_rank`](super::wilcoxon_signed_rank).

@@ -22,7 +22,9 @@ impl MidRanks {
         for ties in order.chunk_by(|&a, &b| values[a] == values[b]) {
             let last = first + ties.len();
             // Places first + 1 to last: twice their mean is the sum of the two ends.
-            ties.iter().for_each(|&row| ranks.doubled[row] = (first + 1 + last) as u64);
+            for &row in ties {
+                ranks.doubled[row] = (first + 1 + last) as u64;
+            }
             let size = ties.len() as u128;
             ranks.tie_sum += size * size * size - size;
             ranks.n_tied += if ties.len() > 1 { ties.len() } else { 0 };

@@ -11,18 +11,20 @@ use std::f64::consts::PI;
 
 use statrs::function::gamma::gamma_ur;
 
-/// Beyond this argument Q underflows; statrs refuses an infinite one.
-const LARGEST_ARGUMENT: f64 = 1e4;
+/// Q(a, x), also at the ends that statrs refuses.
+fn gamma_upper(a: f64, x: f64) -> f64 {
+    if x <= 0.0 { 1.0 } else { gamma_ur(a, x.min(f64::MAX)) }
+}
 
 /// Probability that a standard normal variable lies above `z`.
 pub(super) fn normal_upper(z: f64) -> f64 {
-    let beyond = 0.5 * gamma_ur(0.5, (0.5 * z * z).min(LARGEST_ARGUMENT));
+    let beyond = 0.5 * gamma_upper(0.5, 0.5 * z * z);
     if z < 0.0 { 1.0 - beyond } else { beyond }
 }
 
 /// Probability that a chi-square variable with `df >= 1` degrees of freedom is at least `x >= 0`.
 pub(super) fn chi_square_upper(x: f64, df: usize) -> f64 {
-    gamma_ur(df as f64 / 2.0, x / 2.0)
+    gamma_upper(df as f64 / 2.0, x / 2.0)
 }
 
 /// Probability that an F variable with `df1, df2 >= 1` degrees of freedom is at least `f >= 0`.
@@ -62,15 +64,8 @@ fn ln_inverse_beta(m: usize, n: usize) -> f64 {
 
 /// Gamma(x + 1/2) / Gamma(x): its asymptotic series (NIST 5.11.13) above 100, reached by recurrence from below.
 fn half_step(x: f64) -> f64 {
-    const SERIES: [f64; 7] = [
-        1.0,
-        -1.0 / 8.0,
-        1.0 / 128.0,
-        5.0 / 1_024.0,
-        -21.0 / 32_768.0,
-        -399.0 / 262_144.0,
-        869.0 / 4_194_304.0,
-    ];
+    const SERIES: [f64; 7] =
+        [1.0, -1.0 / 8.0, 1.0 / 128.0, 5.0 / 1_024.0, -21.0 / 32_768.0, -399.0 / 262_144.0, 869.0 / 4_194_304.0];
     let (mut x, mut factor) = (x, 1.0);
     while x < 100.0 {
         factor *= x / (x + 0.5);
@@ -84,18 +79,19 @@ fn half_step(x: f64) -> f64 {
 fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
-    let mut c = 1.0;
-    let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
-    let mut value = d;
+    let mut numerators = 1.0;
+    let mut denominators = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
+    let mut value = denominators;
     for step in 1..100_000_u32 {
-        let m = f64::from(step);
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        let step = f64::from(step);
+        let at = a + 2.0 * step;
+        let even = step * (b - step) * x / ((at - 1.0) * at);
+        let odd = -(a + step) * (a + b + step) * x / (at * (at + 1.0));
         let mut change = 1.0;
         for coefficient in [even, odd] {
-            d = 1.0 / away_from_zero(1.0 + coefficient * d);
-            c = away_from_zero(1.0 + coefficient / c);
-            change *= c * d;
+            denominators = 1.0 / away_from_zero(1.0 + coefficient * denominators);
+            numerators = away_from_zero(1.0 + coefficient / numerators);
+            change *= numerators * denominators;
         }
         value *= change;
         if (change - 1.0).abs() < f64::EPSILON {
@@ -116,13 +112,13 @@ mod tests {
     #[test]
     fn normal_tails_match_forty_digit_arithmetic() {
         let golden = [
-            (0.1, 0.460_172_162_722_971_016_33),
-            (1.0, 0.158_655_253_931_457_051_41),
-            (2.0, 0.022_750_131_948_179_207_2),
-            (6.0, 9.865_876_450_376_981_407e-10),
-            (20.0, 2.753_624_118_606_233_695_1e-89),
-            (35.0, 1.124_910_706_472_406_244e-268),
-            (-2.0, 0.977_249_868_051_820_792_8),
+            (0.1, 0.460_172_162_722_971),
+            (1.0, 0.158_655_253_931_457_05),
+            (2.0, 0.022_750_131_948_179_21),
+            (6.0, 9.865_876_450_376_98e-10),
+            (20.0, 2.753_624_118_606_233_7e-89),
+            (35.0, 1.124_910_706_472_406_2e-268),
+            (-2.0, 0.977_249_868_051_820_8),
         ];
         for (z, expected) in golden {
             assert_relative_eq!(normal_upper(z), expected, max_relative = 2e-13);
@@ -133,10 +129,10 @@ mod tests {
     #[test]
     fn chi_square_tails_match_forty_digit_arithmetic() {
         let golden = [
-            (14.76, 3, 0.002_033_667_177_419_719_650_3),
-            (146.8114, 19, 9.015_714_673_246_360_522_1e-22),
-            (0.02, 1, 0.887_537_083_981_715_106_63),
-            (600.0, 99, 9.781_170_421_206_751_004_7e-73),
+            (14.76, 3, 0.002_033_667_177_419_72),
+            (146.8114, 19, 9.015_714_673_246_36e-22),
+            (0.02, 1, 0.887_537_083_981_715_2),
+            (600.0, 99, 9.781_170_421_206_751e-73),
         ];
         for (x, df, expected) in golden {
             assert_relative_eq!(chi_square_upper(x, df), expected, max_relative = 4e-13);
@@ -147,15 +143,15 @@ mod tests {
     #[test]
     fn f_tails_match_forty_digit_arithmetic_up_to_large_degrees_of_freedom() {
         let golden = [
-            (8.716_535_433_070_867, 3, 27, 0.000_330_579_309_967_721_538_78),
-            (16.8, 5, 145, 4.476_921_231_763_464_570_2e-13),
-            (9.337, 19, 741, 1.746_987_920_861_176_650_9e-24),
-            (55.7455, 7, 161, 7.406_444_330_928_390_017_6e-40),
-            (2.218, 4, 28, 0.092_641_085_035_720_901_933),
-            (2.0, 1, 1, 0.391_826_552_030_607_270_17),
-            (0.01, 1, 9, 0.922_536_447_956_681_207_5),
-            (30.0, 9, 9_000, 3.891_895_356_009_984_312_7e-52),
-            (3.0, 49, 4_900, 1.654_860_874_817_595_453e-11),
+            (8.716_535_433_070_867, 3, 27, 0.000_330_579_309_967_721_53),
+            (16.8, 5, 145, 4.476_921_231_763_464_5e-13),
+            (9.337, 19, 741, 1.746_987_920_861_176_8e-24),
+            (55.7455, 7, 161, 7.406_444_330_928_39e-40),
+            (2.218, 4, 28, 0.092_641_085_035_720_9),
+            (2.0, 1, 1, 0.391_826_552_030_607_3),
+            (0.01, 1, 9, 0.922_536_447_956_681_2),
+            (30.0, 9, 9_000, 3.891_895_356_009_984e-52),
+            (3.0, 49, 4_900, 1.654_860_874_817_595_4e-11),
         ];
         for (f, df1, df2, expected) in golden {
             assert_relative_eq!(f_upper(f, df1, df2), expected, max_relative = 2e-13);

@@ -6,7 +6,7 @@ use fairtte_metrics::{
     critical_difference, friedman, iman_davenport, nemenyi, p_value_cliques, pairwise_wilcoxon, wilcoxon_signed_rank,
 };
 use ndarray::Array2;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::records::{matrix, numbers};
 use crate::tally::{Tally, Verdict};
@@ -23,26 +23,42 @@ pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) -> Verdict {
         "t_holm" => holm_case,
         _ => return Verdict::NotMine,
     };
+    let mut records = Records { tally, last: None };
     for (index, case) in file["cases"].as_array().unwrap().iter().enumerate() {
         let case_name = case["name"].as_str().map_or_else(|| index.to_string(), str::to_owned);
-        compare_case(case, &format!("{name} {case_name}"), tally);
+        compare_case(case, &format!("{name} {case_name}"), &mut records);
     }
-    Verdict::NotMine
+    records.last.unwrap_or(Verdict::NotMine)
+}
+
+/// The records inside one file: all are booked one by one, but for the last, which is the answer for the file.
+struct Records<'a> {
+    tally: &'a mut Tally,
+    last: Option<Verdict>,
+}
+
+impl Records<'_> {
+    fn compare(&mut self, line: &str, name: String, verdict: impl FnOnce(&mut Tally) -> Verdict) {
+        if let Some(verdict) = self.last.take() {
+            self.tally.book([verdict]);
+        }
+        self.tally.begin(line, name);
+        self.last = Some(verdict(self.tally));
+    }
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap()
 }
 
-fn wilcoxon_case(case: &Value, name: &str, tally: &mut Tally) {
+fn wilcoxon_case(case: &Value, name: &str, records: &mut Records<'_>) {
     let (first, second) = (numbers(&case["x"]), numbers(&case["y"]));
     for record in case["outputs"]["scipy"].as_array().unwrap() {
         let args = &record["args"];
-        tally.begin("scipy.stats.wilcoxon", format!("{name} scipy {args}"));
         let settings = scipy_settings(args);
         let found = wilcoxon_signed_rank(&first, &second, &settings);
         let two_sided = settings.alternative == Alternative::TwoSided;
-        let verdict = signed_rank_record(&found, record["pvalue"].as_f64(), tally, |test, tally| {
+        let others = |test: &SignedRankTest, tally: &mut Tally| {
             let statistic = if two_sided { test.smaller_rank_sum() } else { test.positive_rank_sum };
             tally.at("statistic", statistic, record["statistic"].as_f64().unwrap(), CLOSE);
             match (record["zstatistic"].as_f64(), test.z) {
@@ -51,12 +67,13 @@ fn wilcoxon_case(case: &Value, name: &str, tally: &mut Tally) {
                 // scipy shows z only if the normal approximation was asked for by name.
                 (None, _) => {}
             }
+        };
+        records.compare("scipy.stats.wilcoxon", format!("{name} scipy {args}"), |tally| {
+            signed_rank_record(&found, record["pvalue"].as_f64(), tally, others)
         });
-        tally.book([verdict]);
     }
     for record in case["outputs"]["R"]["results"].as_array().unwrap() {
         let (corrected, exact) = (record["correct"].as_bool().unwrap(), record["exact"].as_bool());
-        tally.begin("R wilcox.test(paired = TRUE)", format!("{name} R {record}"));
         let method = match exact {
             Some(true) => SignedRankMethod::ExactUnlessTied { continuity_correction: corrected },
             Some(false) => SignedRankMethod::Normal { continuity_correction: corrected },
@@ -65,10 +82,11 @@ fn wilcoxon_case(case: &Value, name: &str, tally: &mut Tally) {
         let alternative = alternative(text(record, "alternative"));
         let settings = SignedRankSettings { alternative, zeros: ZeroDifferences::Drop, method };
         let found = wilcoxon_signed_rank(&first, &second, &settings);
-        let verdict = signed_rank_record(&found, record["p"].as_f64(), tally, |test, tally| {
-            tally.at("V", test.positive_rank_sum, record["V"].as_f64().unwrap(), CLOSE);
+        records.compare("R wilcox.test(paired = TRUE)", format!("{name} R {record}"), |tally| {
+            signed_rank_record(&found, record["p"].as_f64(), tally, |test, tally| {
+                tally.at("V", test.positive_rank_sum, record["V"].as_f64().unwrap(), CLOSE);
+            })
         });
-        tally.book([verdict]);
     }
 }
 
@@ -121,27 +139,37 @@ fn scipy_settings(args: &Value) -> SignedRankSettings {
     }
 }
 
-fn friedman_case(case: &Value, name: &str, tally: &mut Tally) {
+fn friedman_case(case: &Value, name: &str, records: &mut Records<'_>) {
     let table = RankTable::new(matrix(&case["X"]), Direction::LowerIsBetter).unwrap();
     let outputs = case["outputs"].as_object().unwrap();
     for (key, expected) in outputs {
-        tally.begin(format!("t_friedman_nemenyi {key}"), format!("{name} {key}"));
-        let verdict = match key.as_str() {
-            "average_ranks" => {
-                tally.all_close(key, &table.average_ranks(), &numbers(expected), CLOSE);
-                Verdict::Compared
-            }
-            "friedman_scipy" => friedman_record(&table, RankTies::Corrected, expected, "statistic", tally),
-            "friedman_R" => friedman_record(&table, RankTies::Corrected, expected, "chisq", tally),
-            "friedman_no_tie_correction" => friedman_record(&table, RankTies::Uncorrected, expected, "statistic", tally),
-            "iman_davenport" => iman_davenport_record(&table, expected, tally),
-            "critical_difference" => critical_difference_record(&table, expected, tally),
-            _ if key.starts_with("cliques_") && expected.is_array() => clique_record(&table, key, expected, outputs, tally),
-            _ if expected.is_array() => pair_record(&table, key, expected, tally),
-            // Remarks.
-            _ => continue,
-        };
-        tally.book([verdict]);
+        // The others are remarks.
+        if expected.is_array() || expected.is_object() {
+            let compare = |tally: &mut Tally| friedman_output(&table, key, expected, outputs, tally);
+            records.compare(&format!("t_friedman_nemenyi {key}"), format!("{name} {key}"), compare);
+        }
+    }
+}
+
+fn friedman_output(
+    table: &RankTable,
+    key: &str,
+    expected: &Value,
+    outputs: &Map<String, Value>,
+    tally: &mut Tally,
+) -> Verdict {
+    match key {
+        "average_ranks" => {
+            tally.all_close(key, &table.average_ranks(), &numbers(expected), CLOSE);
+            Verdict::Compared
+        }
+        "friedman_scipy" => friedman_record(table, RankTies::Corrected, expected, "statistic", tally),
+        "friedman_R" => friedman_record(table, RankTies::Corrected, expected, "chisq", tally),
+        "friedman_no_tie_correction" => friedman_record(table, RankTies::Uncorrected, expected, "statistic", tally),
+        "iman_davenport" => iman_davenport_record(table, expected, tally),
+        "critical_difference" => critical_difference_record(table, expected, tally),
+        _ if key.starts_with("cliques_") => clique_record(table, key, expected, outputs, tally),
+        _ => pair_record(table, key, expected, tally),
     }
 }
 
@@ -199,17 +227,21 @@ fn critical_difference_record(table: &RankTable, expected: &Value, tally: &mut T
 
 fn pair_record(table: &RankTable, key: &str, expected: &Value, tally: &mut Tally) -> Verdict {
     let scipy_auto = SignedRankMethod::ScipyAuto { continuity_correction: false };
-    let wilcoxon = |zeros, method| pairwise_wilcoxon(table, zeros, method).unwrap();
-    let pratt = || wilcoxon(ZeroDifferences::Pratt, SignedRankMethod::UntiedTable);
-    let adjusted = |p: Array2<f64>, adjustment| adjust_pairwise(&p, adjustment).unwrap();
+    let auto = || pairwise_wilcoxon(table, ZeroDifferences::Drop, scipy_auto);
+    let pratt = || pairwise_wilcoxon(table, ZeroDifferences::Pratt, SignedRankMethod::UntiedTable);
+    let adjusted = |p: Result<Array2<f64>, _>, adjustment| adjust_pairwise(&p?, adjustment);
     let found = match key {
-        "nemenyi_p" => nemenyi(table),
+        "nemenyi_p" => Ok(nemenyi(table)),
         "wilcoxon_pairwise_exact_pratt" => pratt(),
         "holm_statsmodels_of_exact_pratt" => adjusted(pratt(), Adjustment::Holm),
         "holm_unclipped_as_critdd" => adjusted(pratt(), Adjustment::HolmUnclipped),
-        "wilcoxon_pairwise_auto" => wilcoxon(ZeroDifferences::Drop, scipy_auto),
-        "holm_of_auto" => adjusted(wilcoxon(ZeroDifferences::Drop, scipy_auto), Adjustment::Holm),
+        "wilcoxon_pairwise_auto" => auto(),
+        "holm_of_auto" => adjusted(auto(), Adjustment::Holm),
         _ => return Verdict::NotMine,
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => return Verdict::Skipped(error.to_string()),
     };
     let below = (0..table.n_models()).flat_map(|i| (0..i).map(move |j| (i, j)));
     let rows = expected.as_array().unwrap();
@@ -228,7 +260,7 @@ fn clique_record(
     table: &RankTable,
     key: &str,
     expected: &Value,
-    outputs: &serde_json::Map<String, Value>,
+    outputs: &Map<String, Value>,
     tally: &mut Tally,
 ) -> Verdict {
     let Some((rule_name, level)) = key.rsplit_once('_') else { return Verdict::NotMine };
@@ -241,7 +273,10 @@ fn clique_record(
         _ => return Verdict::NotMine,
     };
     let expected: Vec<Vec<usize>> = expected.as_array().unwrap().iter().map(crate::records::rows).collect();
-    let mut found = vec![cliques(table, alpha, rule).unwrap()];
+    let mut found = match cliques(table, alpha, rule) {
+        Ok(found) => vec![found],
+        Err(error) => return Verdict::Skipped(error.to_string()),
+    };
     if rule == CliqueRule::NemenyiCliques {
         // The same from the recorded p values alone.
         found.push(p_value_cliques(table, &matrix(&outputs["nemenyi_p"]), alpha).unwrap());
@@ -264,8 +299,9 @@ fn sets(groups: &[Vec<usize>], alone: bool) -> Vec<Vec<usize>> {
     sets
 }
 
-fn holm_case(case: &Value, name: &str, tally: &mut Tally) {
+fn holm_case(case: &Value, name: &str, records: &mut Records<'_>) {
     let p = numbers(&case["p"]);
+    let adjusted = |adjustment| adjust_p_values(&p, adjustment).unwrap();
     for (key, expected) in case.as_object().unwrap() {
         let (adjustment, expected) = match key.as_str() {
             "holm" => (Adjustment::Holm, numbers(expected)),
@@ -273,19 +309,21 @@ fn holm_case(case: &Value, name: &str, tally: &mut Tally) {
             "bonferroni" => (Adjustment::Bonferroni, numbers(expected)),
             "fdr_bh" => (Adjustment::BenjaminiHochberg, numbers(expected)),
             "reject_005" => {
-                tally.begin("t_holm reject_005", format!("{name} {key}"));
-                let rejected = adjust_p_values(&p, Adjustment::Holm).unwrap().into_iter().map(|p| p <= 0.05);
+                let rejected = adjusted(Adjustment::Holm).into_iter().map(|p| p <= 0.05);
                 let expected = expected.as_array().unwrap().iter().map(|flag| flag.as_bool().unwrap());
-                if !rejected.eq(expected) {
-                    tally.mismatch("rejections differ");
-                }
-                tally.book([Verdict::Compared]);
+                records.compare("t_holm reject_005", name.to_owned(), |tally| {
+                    if !rejected.eq(expected) {
+                        tally.mismatch("other rejections");
+                    }
+                    Verdict::Compared
+                });
                 continue;
             }
             _ => continue,
         };
-        tally.begin(format!("t_holm {key}"), format!("{name} {key}"));
-        tally.all_close(key, &adjust_p_values(&p, adjustment).unwrap(), &expected, CLOSE);
-        tally.book([Verdict::Compared]);
+        records.compare(&format!("t_holm {key}"), name.to_owned(), |tally| {
+            tally.all_close(key, &adjusted(adjustment), &expected, CLOSE);
+            Verdict::Compared
+        });
     }
 }
