@@ -20,18 +20,23 @@ mod curves;
 mod error;
 mod evaluation;
 mod fenwick;
+mod finite;
 mod groups;
 mod ids;
 mod integrate;
+mod intervals;
+mod jackknife;
 mod kaplan_meier;
 mod normal;
 mod outcomes;
+mod paired;
 mod per_group;
 mod reading;
 mod replicates;
 mod report;
 pub mod seeds;
 mod statistics;
+mod stratify;
 mod time_window;
 
 pub use auc_convention::AucConvention;
@@ -46,8 +51,11 @@ pub use error::MetricError;
 pub use evaluation::{EvaluationSettings, evaluate};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
+pub use intervals::{Interval, IntervalMethod, Replicated};
+pub use jackknife::{Jackknife, JackknifeValues};
 pub use kaplan_meier::KaplanMeier;
 pub use outcomes::Outcomes;
+pub use paired::{PairedDifference, paired_difference};
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
@@ -59,6 +67,7 @@ pub use statistics::{
     adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman, iman_davenport, nemenyi, p_value_cliques,
     pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
 };
+pub use stratify::Stratify;
 pub use time_window::TimeWindow;
 
 #[cfg(doctest)]

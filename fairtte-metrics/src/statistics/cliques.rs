@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::friedman::{RankTies, iman_davenport};
 use super::nemenyi::{RangeQuantile, critical_difference, nemenyi};
-use super::signed_rank::{SignedRankMethod, ZeroDifferences};
+use super::signed_rank_settings::{SignedRankMethod, ZeroDifferences};
 use super::{Adjustment, RankTable, adjust_pairwise, check_alpha, pairwise_wilcoxon};
 use crate::MetricError;
 

@@ -14,6 +14,7 @@ mod rank_table;
 mod ranks;
 mod signed_rank;
 mod signed_rank_distribution;
+mod signed_rank_settings;
 mod studentized_range;
 mod tails;
 
@@ -23,11 +24,9 @@ pub use friedman::{FriedmanTest, ImanDavenportTest, RankTies, friedman, iman_dav
 pub use nemenyi::{RangeQuantile, critical_difference, nemenyi};
 pub use pairwise::{adjust_pairwise, pairwise_wilcoxon};
 pub use rank_table::RankTable;
-pub use signed_rank::{
-    Alternative, SignedRankMethod, SignedRankNull, SignedRankSettings, SignedRankTest, ZeroDifferences,
-    wilcoxon_of_differences, wilcoxon_signed_rank,
-};
+pub use signed_rank::{SignedRankTest, wilcoxon_of_differences, wilcoxon_signed_rank};
 pub use signed_rank_distribution::MAX_EXACT_DIFFERENCES;
+pub use signed_rank_settings::{Alternative, SignedRankMethod, SignedRankNull, SignedRankSettings, ZeroDifferences};
 
 use crate::MetricError;
 

@@ -6,8 +6,10 @@
 
 use ndarray::Array2;
 
-use super::signed_rank::{Alternative, SignedRankMethod, SignedRankSettings, ZeroDifferences, wilcoxon_of_differences};
-use super::{Adjustment, RankTable, adjust_p_values};
+use super::{
+    Adjustment, Alternative, RankTable, SignedRankMethod, SignedRankSettings, ZeroDifferences, adjust_p_values,
+    wilcoxon_of_differences,
+};
 use crate::MetricError;
 
 /// Two-sided signed-rank p values of all pairs, `[n_models, n_models]`, symmetric with 1 on the diagonal.
