@@ -12,55 +12,79 @@ mod auc_convention;
 mod auc_td;
 mod bootstrap;
 mod brier;
+mod calibration_alpha;
 mod censoring;
+mod chi_square;
 mod comparison;
 mod concordance_bins;
 mod concordance_td;
 mod curves;
+mod d_calibration;
 mod error;
+mod evaluated;
 mod evaluation;
 mod fenwick;
 mod finite;
 mod groups;
 mod ids;
 mod integrate;
+mod integrated_calibration;
 mod intervals;
 mod jackknife;
 mod kaplan_meier;
 mod normal;
+mod one_calibration;
 mod outcomes;
+mod own_time_survival;
 mod paired;
+mod pairwise_sum;
 mod per_group;
 mod reading;
 mod replicates;
 mod report;
+mod run_table;
 pub mod seeds;
+mod selection;
+mod selection_values;
+mod settings;
 mod statistics;
 mod stratify;
+mod summary;
 mod time_window;
 
 pub use auc_convention::AucConvention;
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
+pub use calibration_alpha::{CalibrationAlpha, DEFAULT_HAZARD_REPLACEMENT, calibration_alpha};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
 pub use comparison::{Comparison, EquityScaling};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
+pub use d_calibration::{DCalibration, DCalibrationConvention, d_calibration};
 pub use error::MetricError;
-pub use evaluation::{EvaluationSettings, evaluate};
+pub use evaluation::evaluate;
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
+pub use integrated_calibration::{IntegratedCalibration, integrated_calibration, integrated_calibration_by_group};
 pub use intervals::{Interval, IntervalMethod, Replicated};
 pub use jackknife::{Jackknife, JackknifeValues};
 pub use kaplan_meier::KaplanMeier;
+pub use one_calibration::{
+    BinVariance, CalibrationBin, ObservedRisk, OneCalibration, OneCalibrationSettings, RiskBinning, one_calibration,
+};
 pub use outcomes::Outcomes;
+pub use own_time_survival::{OwnTimeReading, survival_at_own_time};
 pub use paired::{PairedDifference, paired_difference};
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
-    AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupCurves, GroupDifference,
+    GroupReport, MetricReport,
 };
+pub use run_table::{Measured, Run, RunTable};
+pub use selection::{ExcludedRun, RunStanding, RunValue, Selection, SelectionCriterion, WorstGroup, select_run};
+pub use settings::EvaluationSettings;
 pub use statistics::{
     Adjustment, Alternative, CliqueRule, FriedmanTest, ImanDavenportTest, MAX_EXACT_DIFFERENCES, RangeQuantile,
     RankTable, RankTies, SignedRankMethod, SignedRankNull, SignedRankSettings, SignedRankTest, ZeroDifferences,

@@ -12,8 +12,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::RankTable;
-use super::tails::{chi_square_upper, f_upper};
+use super::tails::f_upper;
 use crate::MetricError;
+use crate::chi_square::chi_square_upper_tail;
 
 /// Whether ties within a data set enlarge the statistic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +72,7 @@ pub fn friedman(table: &RankTable, ties: RankTies) -> Result<FriedmanTest, Metri
     }
     let degrees = table.n_models() - 1;
     let chi_square = (degrees as u128 * scatter) as f64 / largest as f64;
-    Ok(FriedmanTest { chi_square, degrees, p_value: chi_square_upper(chi_square, degrees) })
+    Ok(FriedmanTest { chi_square, degrees, p_value: chi_square_upper_tail(chi_square, degrees) })
 }
 
 /// The F test of Iman and Davenport, less conservative than [`friedman`].

@@ -1,5 +1,6 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod calibration;
 mod groups;
 mod statistics;
 
@@ -20,12 +21,12 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[];
+    const FAMILIES: &[Family] = &[calibration::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
 
-/// Asks every family about the gaps that were derived from a case's records.
+/// Compares the gaps that were derived from a case's records.
 pub fn compare_derived(case: &Case, tally: &mut Tally) {
     let verdicts = groups::compare_derived(case, tally);
     tally.book(verdicts);
