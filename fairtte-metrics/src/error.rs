@@ -405,4 +405,10 @@ pub enum MetricError {
         /// Number in the second list.
         second: usize,
     },
+    /// Two models of a comparison have the same name.
+    #[error("model \"{model}\" is given twice, expected a different name for each")]
+    RepeatedModel {
+        /// The name.
+        model: String,
+    },
 }
