@@ -8,11 +8,14 @@
     expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")
 )]
 
+mod auc_convention;
 mod auc_td;
 mod bias;
 mod bootstrap;
 mod brier;
 mod censoring;
+mod concordance_bins;
+mod comparison;
 mod concordance_td;
 mod curves;
 mod error;
@@ -26,6 +29,7 @@ mod normal;
 mod outcomes;
 mod per_group;
 mod reading;
+mod replicates;
 mod report;
 pub mod seeds;
 mod time_window;
@@ -39,9 +43,12 @@ pub use bias::{
     ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete, permutation_test,
     seeded_projections, sliced_wasserstein, wasserstein_1, wasserstein_p, wasserstein_p_power,
 };
+pub use auc_convention::AucConvention;
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
+pub use comparison::{Comparison, EquityScaling};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
@@ -50,7 +57,7 @@ pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
 pub use kaplan_meier::KaplanMeier;
 pub use outcomes::Outcomes;
-pub use per_group::{Direction, GroupValue, PerGroup};
+pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
