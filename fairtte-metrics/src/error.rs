@@ -200,12 +200,6 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
-    /// A result is beyond the largest `f64`.
-    #[error("the {what} is beyond the largest floating-point number, expected values of a smaller magnitude")]
-    Overflow {
-        /// What overflowed.
-        what: &'static str,
-    },
     /// An estimate needs more samples.
     #[error("{n} samples, expected at least {expected}")]
     TooFewSamples {
@@ -229,6 +223,7 @@ pub enum MetricError {
     UndefinedInEveryPermutation {
         /// Number of permutations.
         n_permutations: usize,
+    },
     /// A subject has samples in two strata, so it cannot be drawn within one.
     #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
     SubjectInTwoStrata {

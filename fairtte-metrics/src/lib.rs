@@ -34,7 +34,8 @@ mod report;
 pub mod seeds;
 mod time_window;
 
-pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
+pub use auc_convention::AucConvention;
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bias::{
     BiasSettings, BiasSource, BiasSources, ContingencyTable, DEFAULT_NEIGHBOURS, DimensionInformation,
     DisparityEstimate, Distribution, GroupSummary, KMeans, KMeansSettings, LabelPermutations, Normalisation,
@@ -43,8 +44,6 @@ pub use bias::{
     ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete, permutation_test,
     seeded_projections, sliced_wasserstein, wasserstein_1, wasserstein_p, wasserstein_p_power,
 };
-pub use auc_convention::AucConvention;
-pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};

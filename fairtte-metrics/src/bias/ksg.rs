@@ -59,7 +59,7 @@ impl DimensionInformation {
 /// # Errors
 /// [`MetricError::LengthMismatch`] if the lengths differ, [`MetricError::InvalidSetting`] if `neighbours` is 0,
 /// [`MetricError::TooFewSamples`] unless there are more samples than neighbours, [`MetricError::InvalidNumber`] if a
-/// number is not finite, [`MetricError::Overflow`] if a standard deviation is beyond `f64`.
+/// number is not finite, [`MetricError::NotFinite`] if a standard deviation is beyond `f64`.
 pub fn ksg_mutual_information(x: &[f64], y: &[f64], neighbours: usize) -> Result<f64, MetricError> {
     check(x.len(), y.len(), neighbours)?;
     ksg_scaled(&scaled(x)?, &scaled(y)?, neighbours)

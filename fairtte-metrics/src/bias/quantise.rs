@@ -45,7 +45,7 @@ pub fn equal_frequency_bins(values: &[f64], n_bins: usize) -> Result<Vec<u32>, M
 /// Labels of `n_bins` bins of the same width between the smallest and the largest value. O(n log B).
 ///
 /// # Errors
-/// As [`equal_frequency_bins`]; [`MetricError::Overflow`] if the range is beyond the largest `f64`.
+/// As [`equal_frequency_bins`]; [`MetricError::NotFinite`] if the range is beyond the largest `f64`.
 pub fn equal_width_bins(values: &[f64], n_bins: usize) -> Result<Vec<u32>, MetricError> {
     check_bins(values, n_bins)?;
     let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
@@ -111,7 +111,7 @@ pub struct KMeans {
 ///
 /// # Errors
 /// [`MetricError::NoSamples`] without rows or columns, [`MetricError::InvalidSetting`] for a setting of 0,
-/// [`MetricError::InvalidNumber`] if a number is not finite, [`MetricError::Overflow`] if distances are beyond `f64`.
+/// [`MetricError::InvalidNumber`] if a number is not finite, [`MetricError::NotFinite`] if distances are beyond `f64`.
 pub fn k_means(matrix: ArrayView2<'_, f64>, settings: &KMeansSettings) -> Result<KMeans, MetricError> {
     let counts = [
         ("n-clusters", settings.n_clusters),
@@ -380,6 +380,6 @@ mod tests {
         assert!(matches!(k_means(array![[1.0]].view(), &settings(0)), Err(MetricError::InvalidSetting { .. })));
         assert_eq!(k_means(Array2::zeros((0, 3)).view(), &settings(2)), Err(MetricError::NoSamples));
         let far = array![[f64::MAX], [f64::MIN]];
-        assert!(matches!(k_means(far.view(), &settings(1)), Err(MetricError::Overflow { .. })));
+        assert!(matches!(k_means(far.view(), &settings(1)), Err(MetricError::NotFinite { .. })));
     }
 }

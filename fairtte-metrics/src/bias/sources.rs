@@ -215,7 +215,9 @@ pub struct DisparityEstimate {
     pub permutation: PermutationTest,
     /// `value` minus its mean under permutation, or 0 where that is negative.
     pub null_corrected: f64,
-    /// Lower and upper end of the interval of `value`; `None` without (defined) replicates.
+    /// Lower and upper end of the interval of `value`; `None` without (defined) replicates. It says how precise the
+    /// value is, not whether groups differ: a distance between samples of equal groups is above 0 too, and its
+    /// interval need not reach 0. That question has its p value.
     pub interval: Option<(f64, f64)>,
     /// Replicates in which a compared group is empty; the interval rests on the others.
     pub n_undefined_replicates: usize,
@@ -248,7 +250,7 @@ pub struct DisparityEstimate {
 ///
 /// # Errors
 /// [`MetricError::LengthMismatch`] if the arguments differ in length, [`MetricError::NoSamples`] without samples,
-/// dimensions or known levels, [`MetricError::InvalidNumber`] if a component is not finite, [`MetricError::Overflow`]
+/// dimensions or known levels, [`MetricError::InvalidNumber`] if a component is not finite, [`MetricError::NotFinite`]
 /// if the representation is too large for `f64`, and those of [`BiasSettings::validate`].
 pub fn bias_sources(
     subjects: &[SubjectId],

@@ -47,7 +47,7 @@ impl Distribution {
     /// # Errors
     /// As [`new`](Self::new); [`MetricError::LengthMismatch`] unless there is one weight per value,
     /// [`MetricError::InvalidNumber`] if a weight is negative or not finite, [`MetricError::NoSamples`] if all are 0,
-    /// [`MetricError::Overflow`] if their sum is not finite.
+    /// [`MetricError::NotFinite`] if their sum is not finite.
     pub fn weighted(values: &[f64], weights: &[f64]) -> Result<Self, MetricError> {
         if weights.len() != values.len() {
             let (found, expected) = (weights.len(), values.len());
@@ -68,7 +68,7 @@ impl Distribution {
         let cumulative: Vec<f64> = running.collect();
         match cumulative.last() {
             None => Err(MetricError::NoSamples),
-            Some(total) if !total.is_finite() => Err(MetricError::Overflow { what: "sum of the weights" }),
+            Some(total) if !total.is_finite() => Err(MetricError::NotFinite { what: "sum of the weights", value: *total }),
             Some(_) => Ok(Self { values: pairs.into_iter().map(|(value, _)| value).collect(), cumulative }),
         }
     }
@@ -101,7 +101,7 @@ impl Distribution {
 /// ```
 ///
 /// # Errors
-/// [`MetricError::Overflow`] if the distance is beyond the largest `f64`.
+/// [`MetricError::NotFinite`] if the distance is beyond the largest `f64`.
 pub fn wasserstein_1(u: &Distribution, v: &Distribution) -> Result<f64, MetricError> {
     representable("Wasserstein distance", integrate_over_cdfs(u, v, f64::abs))
 }
@@ -109,7 +109,7 @@ pub fn wasserstein_1(u: &Distribution, v: &Distribution) -> Result<f64, MetricEr
 /// The energy distance `sqrt(2 integral (U - V)^2)`, in the square root of the unit of the values. O(n + m).
 ///
 /// # Errors
-/// [`MetricError::Overflow`] if the distance is beyond the largest `f64`.
+/// [`MetricError::NotFinite`] if the distance is beyond the largest `f64`.
 pub fn energy_distance(u: &Distribution, v: &Distribution) -> Result<f64, MetricError> {
     let area = integrate_over_cdfs(u, v, |difference| difference * difference);
     representable("energy distance", 2.0_f64.sqrt() * area.sqrt())
@@ -118,7 +118,7 @@ pub fn energy_distance(u: &Distribution, v: &Distribution) -> Result<f64, Metric
 /// `W_p^p` (not its root: the convention of POT's `wasserstein_1d`) for `p` >= 1. O(n + m).
 ///
 /// # Errors
-/// [`MetricError::InvalidSetting`] unless `p` is a finite number >= 1, [`MetricError::Overflow`] if the result is
+/// [`MetricError::InvalidSetting`] unless `p` is a finite number >= 1, [`MetricError::NotFinite`] if the result is
 /// beyond the largest `f64`.
 pub fn wasserstein_p_power(u: &Distribution, v: &Distribution, p: f64) -> Result<f64, MetricError> {
     check_order(p)?;
@@ -230,7 +230,7 @@ pub(super) fn check_finite(what: &'static str, values: &[f64]) -> Result<(), Met
 }
 
 pub(super) fn representable(what: &'static str, value: f64) -> Result<f64, MetricError> {
-    if value.is_finite() { Ok(value) } else { Err(MetricError::Overflow { what }) }
+    if value.is_finite() { Ok(value) } else { Err(MetricError::NotFinite { what, value }) }
 }
 
 /// The integral of `height(U(x) - V(x))` over x.
@@ -371,8 +371,8 @@ mod tests {
         assert!(matches!(Distribution::weighted(&[1.0], &[-1.0]), Err(MetricError::InvalidNumber { .. })));
         assert!(matches!(Distribution::weighted(&[1.0], &[]), Err(MetricError::LengthMismatch { .. })));
         let far = (sample(&[f64::MAX]), sample(&[f64::MIN]));
-        assert!(matches!(wasserstein_1(&far.0, &far.1), Err(MetricError::Overflow { .. })));
-        assert!(matches!(wasserstein_p_power(&far.0, &far.1, 2.0), Err(MetricError::Overflow { .. })));
+        assert!(matches!(wasserstein_1(&far.0, &far.1), Err(MetricError::NotFinite { .. })));
+        assert!(matches!(wasserstein_p_power(&far.0, &far.1, 2.0), Err(MetricError::NotFinite { .. })));
         assert!(wasserstein_p(&far.0, &far.1, 0.5).is_err());
     }
 }
