@@ -17,9 +17,8 @@ use crate::replicates::{Cells, LANES, Sorted};
 use crate::report::{AttributeReport, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport};
 use crate::time_window::choose_times;
 use crate::{
-    AucTd, Bootstrap, CensoringCurve, Direction, Groups, MetricError, Outcomes, PerGroup, PreparedAucTd,
-    PreparedBrier, Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions,
-    concordance_td, percentile_interval,
+    AucTd, Bootstrap, CensoringCurve, Direction, Groups, MetricError, Outcomes, PerGroup, PreparedAucTd, PreparedBrier,
+    Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, concordance_td, percentile_interval,
 };
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
@@ -205,7 +204,10 @@ fn replicates(
         curves,
         cells: Cells::new(groups, &plan.order),
         plan,
-        auc: overall.auc.clone().ok(),
+        auc: overall.auc.clone().ok().map(|auc| {
+            let cells = Cells::new(groups, &auc.order);
+            (auc, cells)
+        }),
         brier: overall.brier.as_ref().ok().map(|brier| brier.subject_integrals().to_vec()),
     };
     let values = sorted.values(bootstrap.n_replicates(), |first, out| bootstrap.weights_block(first, LANES, out))?;

@@ -14,24 +14,29 @@ mod bias;
 mod bootstrap;
 mod brier;
 mod censoring;
-mod concordance_bins;
 mod comparison;
+mod concordance_bins;
 mod concordance_td;
 mod curves;
 mod error;
 mod evaluation;
 mod fenwick;
+mod finite;
 mod groups;
 mod ids;
 mod integrate;
+mod intervals;
+mod jackknife;
 mod kaplan_meier;
 mod normal;
 mod outcomes;
+mod paired;
 mod per_group;
 mod reading;
 mod replicates;
 mod report;
 pub mod seeds;
+mod stratify;
 mod time_window;
 
 pub use auc_convention::AucConvention;
@@ -54,13 +59,17 @@ pub use error::MetricError;
 pub use evaluation::{EvaluationSettings, evaluate};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
+pub use intervals::{Interval, IntervalMethod, Replicated};
+pub use jackknife::{Jackknife, JackknifeValues};
 pub use kaplan_meier::KaplanMeier;
 pub use outcomes::Outcomes;
+pub use paired::{PairedDifference, paired_difference};
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
 };
+pub use stratify::Stratify;
 pub use time_window::TimeWindow;
 
 #[cfg(doctest)]

@@ -1,6 +1,7 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
 mod bias;
+mod groups;
 
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
@@ -29,14 +30,17 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
     type Family = fn(&Case, &mut Tally) -> Verdict;
     const FAMILIES: &[Family] = &[];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(case, tally)).collect();
+    let verdicts = groups::compare_derived(case, tally);
     tally.book(verdicts);
 }
 
 /// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
+    const FAMILIES: &[Family] = &[];
     const FAMILIES: &[Family] = &[
         bias::compare_table,
+        groups::compare_table,
     ];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
