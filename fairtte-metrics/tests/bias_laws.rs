@@ -83,7 +83,7 @@ proptest! {
         }
         let rows = Array2::from_shape_fn((x.len(), 2), |(row, column)| if column == 0 { x[row] } else { y[row] });
         let settings = KMeansSettings { n_clusters: n, n_starts: 2, max_iterations: 5, seed: 1 };
-        if let Ok(found) = k_means(rows.view(), &settings) {
+        if let Ok(found) = k_means(&rows, &settings) {
             prop_assert!(found.inertia.is_finite() && found.centres.iter().all(|value| value.is_finite()));
             prop_assert!(found.labels.iter().all(|label| (*label as usize) < found.centres.nrows()));
         }
@@ -105,7 +105,7 @@ proptest! {
             ..BiasSettings::default()
         };
         let (outcomes, groups) = (outcomes.expect("finite times"), groups.expect("three levels"));
-        if let Ok(found) = bias_sources(&subjects, representation.view(), &outcomes, &groups, &settings) {
+        if let Ok(found) = bias_sources(&subjects, &representation, &outcomes, &groups, &settings) {
             prop_assert_eq!(found.n + found.n_missing, n);
             for source in BiasSource::ALL {
                 let Ok(estimate) = &found.source(source).estimate else { continue };

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::ArrayView2;
+use ndarray::ArrayRef2;
 use rand::seq::SliceRandom as _;
 use rayon::prelude::*;
 
@@ -72,10 +72,10 @@ impl Transport {
     /// of what it projects.
     pub(super) fn of_projections(
         rows: Vec<usize>,
-        matrix: ArrayView2<'_, f64>,
-        projections: ArrayView2<'_, f64>,
+        matrix: &ArrayRef2<f64>,
+        projections: &ArrayRef2<f64>,
     ) -> Result<Self, MetricError> {
-        let projected: Vec<Vec<f64>> = matrix.dot(&projections).columns().into_iter().map(|c| c.to_vec()).collect();
+        let projected: Vec<Vec<f64>> = matrix.dot(projections).columns().into_iter().map(|c| c.to_vec()).collect();
         let line = |values: &Vec<f64>| {
             check_finite("projected representation", values)?;
             let (low, high) =
@@ -334,11 +334,11 @@ mod tests {
         let mut rng = seeds::stream(1, "matrix", &[]);
         let matrix = Array2::from_shape_fn((60, 4), |_| rng.random::<f64>());
         let projections = seeded_projections(4, 7, 5).unwrap();
-        let transport = Transport::of_projections((0..60).collect(), matrix.view(), projections.view()).unwrap();
+        let transport = Transport::of_projections((0..60).collect(), &matrix, &projections).unwrap();
         let group = (0..60).map(|row| Some(GroupId(row % 2))).collect();
         let found = transport.of(&[Arrangement { group, weight: vec![1; 60] }], &[PAIR]);
         let half = |first: usize| matrix.select(Axis(0), &(first..60).step_by(2).collect::<Vec<_>>());
-        let sliced = sliced_wasserstein(half(0).view(), half(1).view(), projections.view(), 1.0).unwrap();
+        let sliced = sliced_wasserstein(&half(0), &half(1), &projections, 1.0).unwrap();
         let range =
             |column: usize| Distribution::new(&matrix.dot(&projections.column(column)).to_vec()).unwrap().range();
         let normalised = sliced.powers.iter().enumerate().map(|(k, power)| power / (range(k).1 - range(k).0));
@@ -347,23 +347,23 @@ mod tests {
 
     #[test]
     fn information_by_group_is_the_table_of_the_group() {
-        let n = 200;
+        let n_rows = 200;
         let mut rng = seeds::stream(1, "labels", &[]);
-        let x: Vec<u32> = (0..n).map(|_| rng.random_range(0..4)).collect();
+        let x: Vec<u32> = (0..n_rows).map(|_| rng.random_range(0..4)).collect();
         let y: Vec<u32> =
             x.iter().map(|x| if rng.random::<f64>() < 0.5 { *x } else { rng.random_range(0..5) }).collect();
-        let subjects: Vec<SubjectId> = (0..n).map(|k| SubjectId::new(format!("{k}"))).collect();
-        let information = Information::new((0..n).collect(), (x.clone(), y.clone()), &subjects, 10, 1);
+        let subjects: Vec<SubjectId> = (0..n_rows).map(|k| SubjectId::new(format!("{k}"))).collect();
+        let information = Information::new((0..n_rows).collect(), (x.clone(), y.clone()), &subjects, 10, 1);
         assert_eq!(information.inflation, 1.0);
-        let arrangement = arrangement(n, 4);
-        let rows = (0..n).filter(|&row| arrangement.group[row] == Some(GroupId(2)));
+        let arrangement = arrangement(n_rows, 4);
+        let rows = (0..n_rows).filter(|&row| arrangement.group[row] == Some(GroupId(2)));
         let rows: Vec<usize> = rows.flat_map(|row| vec![row; arrangement.weight[row] as usize]).collect();
         let pick = |labels: &[u32]| rows.iter().map(|&row| labels[row]).collect::<Vec<_>>();
         let table = ContingencyTable::new(&pick(&x), &pick(&y)).unwrap();
         let found = information.by_group(&arrangement)[&GroupId(2)];
         assert_eq!(found.raw, table.normalised(Normalisation::Arithmetic));
-        let (a, b) = table.entropies();
-        let chance = table.expected_mutual_information() / f64::midpoint(a, b);
+        let (h_x, h_y) = table.entropies();
+        let chance = table.expected_mutual_information() / f64::midpoint(h_x, h_y);
         assert_relative_eq!(found.null_mean, chance, max_relative = 1e-13);
     }
 

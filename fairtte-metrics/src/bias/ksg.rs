@@ -5,14 +5,14 @@
 //! Grassberger, Phys. Rev. E 69 (2004) 066138, estimator 1, <https://doi.org/10.1103/PhysRevE.69.066138>.
 //! A continuous and a discrete one: `I = psi(n) + mean of [psi(k_i) - psi(n_i) - psi(m_i)]`, where `m_i` counts all
 //! samples nearer than the k-th neighbour of the same class of size `n_i`, `k_i = min(k, n_i - 1)`; a sample that is
-//! alone in its class is left out: Ross, PLoS ONE 9 (2014) e87357, <https://doi.org/10.1371/journal.pone.0087357>.
+//! alone in its class is left out: Ross, `PLoS` ONE 9 (2014) e87357, <https://doi.org/10.1371/journal.pone.0087357>.
 //! Negative estimates become 0. Variables are divided by their standard deviation (ddof 0), not centred.
 //! Golden values: scikit-learn 1.9.1 `mutual_info_regression`, `mutual_info_classif`, at 1e-6, because those add noise
 //! of 1e-10 to break ties. Here no noise is added: a sample at exactly the distance of the k-th neighbour is not
 //! "nearer"; where that distance is 0, the samples at distance 0 count. So tied data give a repeatable value, which
 //! differs from one with random ties; the estimators are meant for continuous data.
 
-use ndarray::{ArrayView2, Axis};
+use ndarray::{ArrayRef2, Axis};
 use rayon::prelude::*;
 
 use super::wasserstein::check_finite;
@@ -102,7 +102,7 @@ pub fn ksg_mutual_information_discrete(x: &[f64], labels: &[u32], neighbours: us
 /// # Errors
 /// As [`ksg_mutual_information`]; [`MetricError::NoSamples`] without columns.
 pub fn ksg_per_dimension(
-    x: ArrayView2<'_, f64>,
+    x: &ArrayRef2<f64>,
     y: &[f64],
     neighbours: usize,
 ) -> Result<DimensionInformation, MetricError> {
@@ -114,7 +114,7 @@ pub fn ksg_per_dimension(
 /// # Errors
 /// As [`ksg_mutual_information_discrete`]; [`MetricError::NoSamples`] without columns.
 pub fn ksg_per_dimension_discrete(
-    x: ArrayView2<'_, f64>,
+    x: &ArrayRef2<f64>,
     labels: &[u32],
     neighbours: usize,
 ) -> Result<DimensionInformation, MetricError> {
@@ -122,7 +122,7 @@ pub fn ksg_per_dimension_discrete(
 }
 
 fn per_column(
-    x: ArrayView2<'_, f64>,
+    x: &ArrayRef2<f64>,
     estimate: impl Fn(&[f64]) -> Result<f64, MetricError> + Sync,
 ) -> Result<DimensionInformation, MetricError> {
     if x.ncols() == 0 {
@@ -331,12 +331,12 @@ mod tests {
     fn every_dimension_is_estimated_alone() {
         let (a, y) = (random(60, 5), random(60, 6));
         let matrix = Array2::from_shape_fn((60, 2), |(row, column)| if column == 0 { a[row] } else { y[row] });
-        let found = ksg_per_dimension(matrix.view(), &y, DEFAULT_NEIGHBOURS).unwrap();
+        let found = ksg_per_dimension(&matrix, &y, DEFAULT_NEIGHBOURS).unwrap();
         assert_eq!(found.values[0], ksg_mutual_information(&a, &y, 3).unwrap());
         assert_eq!(found.max, found.values[1]);
         assert_eq!(found.mean, f64::midpoint(found.values[0], found.values[1]));
         let labels: Vec<u32> = (0..60).map(|row| row % 2).collect();
-        let discrete = ksg_per_dimension_discrete(matrix.view(), &labels, 3).unwrap();
+        let discrete = ksg_per_dimension_discrete(&matrix, &labels, 3).unwrap();
         assert_eq!(discrete.values[1], ksg_mutual_information_discrete(&y, &labels, 3).unwrap());
     }
 

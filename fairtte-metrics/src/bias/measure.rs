@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayRef2, Axis};
 use rayon::prelude::*;
 
 use super::disparity::{Arrangement, Disparity, Information, LANES, Pair, Rate, Transport};
@@ -21,7 +21,7 @@ const K_MEANS_ITERATIONS: usize = 100;
 /// [`bias_sources`](super::bias_sources) with checked settings.
 pub(super) fn measure(
     subjects: &[SubjectId],
-    representation: ArrayView2<'_, f64>,
+    representation: &ArrayRef2<f64>,
     outcomes: &Outcomes,
     groups: &Groups,
     settings: &BiasSettings,
@@ -43,17 +43,17 @@ pub(super) fn measure(
     }
     let clusters = input.clusters(representation, &members)?;
     let prepared = [
-        input.image_features(representation, members.clone())?,
+        input.image_features(representation, &members)?,
         input.information(BiasSource::MiTime, members.clone(), &clusters)?,
         input.information(BiasSource::MiCensoring, members.clone(), &clusters)?,
         input.time_distribution(&members),
-        input.censoring_rate(members.clone()),
+        input.censoring_rate(&members),
     ];
     let replicates = input.replicates(&prepared);
     let relative_event_rate_gap =
         input.relative_event_rate_gap(&members, &prepared[BiasSource::CensoringRate as usize]);
-    let by_source = |(source, replicates)| input.finish(source, replicates);
-    let sources = prepared.into_iter().zip(replicates).map(by_source).collect::<Result<_, _>>()?;
+    let by_source = |(source, replicates): (Prepared, &Vec<_>)| input.finish(source, replicates);
+    let sources = prepared.into_iter().zip(&replicates).map(by_source).collect();
     let all = LabelPermutations::new(subjects, groups.membership(), None, settings.n_permutations, settings.seed)?;
     Ok(BiasSources {
         attribute: groups.attribute().to_owned(),
@@ -98,7 +98,7 @@ impl Input<'_> {
     }
 
     /// Cluster of every row; 0 for rows without a level, which nobody reads.
-    fn clusters(&self, representation: ArrayView2<'_, f64>, members: &[usize]) -> Result<Vec<u32>, MetricError> {
+    fn clusters(&self, representation: &ArrayRef2<f64>, members: &[usize]) -> Result<Vec<u32>, MetricError> {
         let mut standardised: Array2<f64> = representation.to_owned();
         for group in self.groups.ids() {
             let rows = self.groups.rows(group);
@@ -118,7 +118,7 @@ impl Input<'_> {
             max_iterations: K_MEANS_ITERATIONS,
             seed: self.settings.seed,
         };
-        let labels = k_means(standardised.select(Axis(0), members).view(), &k_means_settings)?.labels;
+        let labels = k_means(&standardised.select(Axis(0), members), &k_means_settings)?.labels;
         let mut clusters = vec![0; representation.nrows()];
         members.iter().zip(labels).for_each(|(&row, label)| clusters[row] = label);
         Ok(clusters)
@@ -128,13 +128,13 @@ impl Input<'_> {
         members.iter().copied().filter(|&row| self.outcomes.event()[row]).collect()
     }
 
-    fn image_features(&self, representation: ArrayView2<'_, f64>, rows: Vec<usize>) -> Result<Prepared, MetricError> {
+    fn image_features(&self, representation: &ArrayRef2<f64>, rows: &[usize]) -> Result<Prepared, MetricError> {
         let settings = self.settings;
         let projections = seeded_projections(representation.ncols(), settings.n_projections, settings.seed)?;
-        let taken = representation.select(Axis(0), &rows);
-        let transport = Transport::of_projections(rows.clone(), taken.view(), projections.view())?;
+        let taken = representation.select(Axis(0), rows);
+        let transport = Transport::of_projections(rows.to_vec(), &taken, &projections)?;
         let summary = |_| Some(GroupSummary::Distribution);
-        Ok(self.prepare(BiasSource::ImageFeatures, &rows, summary, None, Box::new(transport)))
+        Ok(self.prepare(BiasSource::ImageFeatures, rows, summary, None, Box::new(transport)))
     }
 
     fn time_distribution(&self, members: &[usize]) -> Prepared {
@@ -147,11 +147,11 @@ impl Input<'_> {
         self.prepare(BiasSource::TimeDistribution, &rows, summary, None, Box::new(transport))
     }
 
-    fn censoring_rate(&self, rows: Vec<usize>) -> Prepared {
-        let rate = Rate { marked: rows.iter().map(|&row| !self.outcomes.event()[row]).collect(), rows: rows.clone() };
+    fn censoring_rate(&self, rows: &[usize]) -> Prepared {
+        let rate = Rate { marked: rows.iter().map(|&row| !self.outcomes.event()[row]).collect(), rows: rows.to_vec() };
         let by_group = rate.by_group(&self.observed());
         let summary = |group| by_group.get(&group).map(|rate| GroupSummary::CensoringRate(*rate));
-        self.prepare(BiasSource::CensoringRate, &rows, summary, None, Box::new(rate))
+        self.prepare(BiasSource::CensoringRate, rows, summary, None, Box::new(rate))
     }
 
     fn information(&self, source: BiasSource, members: Vec<usize>, clusters: &[u32]) -> Result<Prepared, MetricError> {
@@ -198,7 +198,9 @@ impl Input<'_> {
         disparity: Box<dyn Disparity>,
     ) -> Prepared {
         let mut membership = vec![None; self.groups.n()];
-        rows.iter().for_each(|&row| membership[row] = self.groups.membership()[row]);
+        for &row in rows {
+            membership[row] = self.groups.membership()[row];
+        }
         let describe = |group: GroupId| {
             let rows: Vec<usize> = rows.iter().copied().filter(|&row| membership[row] == Some(group)).collect();
             let (n, expected) = (rows.len(), self.settings.min_group_size);
@@ -247,7 +249,7 @@ impl Input<'_> {
         Ok(batches.concat())
     }
 
-    fn finish(&self, prepared: Prepared, replicates: Vec<Option<f64>>) -> Result<SourceDisparity, MetricError> {
+    fn finish(&self, prepared: Prepared, replicates: &[Option<f64>]) -> SourceDisparity {
         let observed = prepared.disparity.of(&[self.observed()], &prepared.pairs);
         let values = observed.into_iter().next().flatten().unwrap_or_default();
         let found = |pair: Pair| prepared.pairs.iter().position(|other| *other == pair).map(|place| values[place]);
@@ -269,7 +271,7 @@ impl Input<'_> {
                 n_levels: prepared.groups.len(),
             }),
         };
-        Ok(SourceDisparity { source: prepared.source, n: prepared.n, groups: prepared.groups, pairs, estimate })
+        SourceDisparity { source: prepared.source, n: prepared.n, groups: prepared.groups, pairs, estimate }
     }
 
     fn estimate(
@@ -277,11 +279,11 @@ impl Input<'_> {
         prepared: &Prepared,
         place: usize,
         value: f64,
-        replicates: Vec<Option<f64>>,
+        replicates: &[Option<f64>],
     ) -> Result<DisparityEstimate, MetricError> {
         let permutation = PermutationTest::new(value, &self.null(prepared)?)?;
         let n_replicates = replicates.len();
-        let defined: Vec<f64> = replicates.into_iter().flatten().collect();
+        let defined: Vec<f64> = replicates.iter().copied().flatten().collect();
         let reflect =
             |(low, high): (f64, f64)| ((2.0 * value - high).clamp(0.0, 1.0), (2.0 * value - low).clamp(0.0, 1.0));
         Ok(DisparityEstimate {

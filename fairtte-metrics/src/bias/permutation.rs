@@ -21,6 +21,9 @@ use crate::{GroupId, Groups, MetricError, SubjectId, seeds};
 /// Two sums of the same terms in another order differ by less than this share.
 const ROUNDING: f64 = 1e-10;
 
+/// Rows of a unit and the strata they lie in.
+type UnitRows = (Vec<u32>, BTreeSet<u32>);
+
 /// A fixed set of permutations of the group labels of `n` samples.
 #[derive(Clone, Debug)]
 pub struct LabelPermutations {
@@ -59,19 +62,15 @@ impl LabelPermutations {
             let (setting, expected) = ("n-permutations", "a whole number >= 1");
             return Err(MetricError::InvalidSetting { setting, value: "0".to_owned(), expected });
         }
-        let mut rows: BTreeMap<(&SubjectId, GroupId), (Vec<u32>, BTreeSet<u32>)> = BTreeMap::new();
+        let mut rows: BTreeMap<(&SubjectId, GroupId), UnitRows> = BTreeMap::new();
         for (row, (subject, group)) in subjects.iter().zip(membership).enumerate() {
             let Some(group) = group else { continue };
             let unit = rows.entry((subject, *group)).or_default();
             unit.0.push(to_u32(row));
             unit.1.insert(strata.map_or(0, |strata| strata[row]));
         }
-        let distinct: BTreeSet<&SubjectId> = rows.keys().map(|(subject, _)| *subject).collect();
-        let n_split_subjects = {
-            let mut n_groups: BTreeMap<&SubjectId, usize> = distinct.iter().map(|subject| (*subject, 0)).collect();
-            rows.keys().for_each(|(subject, _)| *n_groups.entry(subject).or_default() += 1);
-            n_groups.values().filter(|n| **n > 1).count()
-        };
+        let owners: Vec<&SubjectId> = rows.keys().map(|(subject, _)| *subject).collect(); // ascending
+        let n_split_subjects = owners.chunk_by(|a, b| a == b).filter(|units| units.len() > 1).count();
         let mut by_stratum: BTreeMap<BTreeSet<u32>, Vec<u32>> = BTreeMap::new();
         let mut units = Vec::with_capacity(rows.len());
         for ((_, group), (rows, strata)) in rows {

@@ -10,7 +10,7 @@
 //! so tied values stay together and bins of tied data may be empty. Golden labels: numpy 2.4.6. Labels of k-means
 //! depend on the random numbers, so scikit-learn's are no golden values; a test on separated clusters stands for them.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayRef2};
 use rand::{Rng, RngExt as _};
 use rayon::prelude::*;
 
@@ -112,7 +112,7 @@ pub struct KMeans {
 /// # Errors
 /// [`MetricError::NoSamples`] without rows or columns, [`MetricError::InvalidSetting`] for a setting of 0,
 /// [`MetricError::InvalidNumber`] if a number is not finite, [`MetricError::NotFinite`] if distances are beyond `f64`.
-pub fn k_means(matrix: ArrayView2<'_, f64>, settings: &KMeansSettings) -> Result<KMeans, MetricError> {
+pub fn k_means(matrix: &ArrayRef2<f64>, settings: &KMeansSettings) -> Result<KMeans, MetricError> {
     let counts = [
         ("n-clusters", settings.n_clusters),
         ("n-starts", settings.n_starts),
@@ -122,8 +122,8 @@ pub fn k_means(matrix: ArrayView2<'_, f64>, settings: &KMeansSettings) -> Result
         return Err(MetricError::InvalidSetting { setting, value: "0".to_owned(), expected: "a whole number >= 1" });
     }
     check_matrix(matrix)?;
-    let rows = matrix.as_standard_layout();
-    let rows = Rows { data: rows.as_slice().expect("standard layout"), d: matrix.ncols() };
+    let data: Vec<f64> = matrix.iter().copied().collect(); // row by row
+    let rows = Rows { data: &data, d: matrix.ncols() };
     let start = |start: usize| lloyd(rows, settings, seeds::stream(settings.seed, "bias-k-means", &[start as u64]));
     let mut best = start(0);
     for number in 1..settings.n_starts {
@@ -137,7 +137,7 @@ pub fn k_means(matrix: ArrayView2<'_, f64>, settings: &KMeansSettings) -> Result
 }
 
 /// Refuses an empty matrix and numbers that are not finite.
-pub(super) fn check_matrix(matrix: ArrayView2<'_, f64>) -> Result<(), MetricError> {
+pub(super) fn check_matrix(matrix: &ArrayRef2<f64>) -> Result<(), MetricError> {
     if matrix.is_empty() {
         return Err(MetricError::NoSamples);
     }
@@ -318,7 +318,7 @@ mod tests {
     fn separated_clouds_are_found_with_their_means() {
         for d in [3, 19] {
             let rows = clouds(d);
-            let found = k_means(rows.view(), &settings(3)).unwrap();
+            let found = k_means(&rows, &settings(3)).unwrap();
             for row in 0..150 {
                 assert_eq!(found.labels[row], found.labels[row % 3]);
             }
@@ -341,26 +341,26 @@ mod tests {
         let rows = Array2::from_shape_fn((5_000, 5), |_| rng.random::<f64>());
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| k_means(rows.view(), &settings(7)).unwrap())
+            pool.install(|| k_means(&rows, &settings(7)).unwrap())
         };
         assert_eq!(run(1), run(3));
         // Columns that are not contiguous in memory are the same matrix.
         let transposed = rows.t().as_standard_layout().into_owned();
-        assert_eq!(k_means(transposed.t(), &settings(7)).unwrap(), run(2));
+        assert_eq!(k_means(&transposed.t(), &settings(7)).unwrap(), run(2));
     }
 
     #[test]
     fn more_starts_never_give_a_worse_sum_of_squares() {
         let mut rng = seeds::stream(9, "noise", &[]);
         let rows = Array2::from_shape_fn((300, 2), |_| rng.random::<f64>());
-        let inertia = |n_starts| k_means(rows.view(), &KMeansSettings { n_starts, ..settings(12) }).unwrap().inertia;
+        let inertia = |n_starts| k_means(&rows, &KMeansSettings { n_starts, ..settings(12) }).unwrap().inertia;
         assert!(inertia(10) < inertia(1));
     }
 
     #[test]
     fn fewer_distinct_rows_than_clusters_give_fewer_clusters() {
         let rows = array![[1.0], [1.0], [5.0], [5.0], [5.0]];
-        let found = k_means(rows.view(), &settings(4)).unwrap();
+        let found = k_means(&rows, &settings(4)).unwrap();
         assert_eq!(found.centres.nrows(), 2);
         assert_eq!(found.inertia, 0.0);
         assert_ne!(found.labels[0], found.labels[2]);
@@ -376,10 +376,10 @@ mod tests {
     #[test]
     fn what_cannot_be_clustered_is_refused() {
         let nan = array![[1.0, 2.0], [f64::NAN, 0.0]];
-        assert!(matches!(k_means(nan.view(), &settings(2)), Err(MetricError::InvalidNumber { row: 1, .. })));
-        assert!(matches!(k_means(array![[1.0]].view(), &settings(0)), Err(MetricError::InvalidSetting { .. })));
-        assert_eq!(k_means(Array2::zeros((0, 3)).view(), &settings(2)), Err(MetricError::NoSamples));
+        assert!(matches!(k_means(&nan, &settings(2)), Err(MetricError::InvalidNumber { row: 1, .. })));
+        assert!(matches!(k_means(&array![[1.0]], &settings(0)), Err(MetricError::InvalidSetting { .. })));
+        assert_eq!(k_means(&Array2::zeros((0, 3)), &settings(2)), Err(MetricError::NoSamples));
         let far = array![[f64::MAX], [f64::MIN]];
-        assert!(matches!(k_means(far.view(), &settings(1)), Err(MetricError::NotFinite { .. })));
+        assert!(matches!(k_means(&far, &settings(1)), Err(MetricError::NotFinite { .. })));
     }
 }

@@ -21,7 +21,7 @@
 //! are larger in replicates than in the sample; ranges, clusters and bins are those of the whole sample. No package
 //! offers these numbers; their parts are checked against scipy, POT and scikit-learn.
 
-use ndarray::ArrayView2;
+use ndarray::ArrayRef2;
 use serde::{Deserialize, Serialize};
 
 use super::measure::measure;
@@ -241,7 +241,7 @@ pub struct DisparityEstimate {
 /// let groups = Groups::new("sex", vec!["F".into(), "M".into()], membership)?;
 /// let subjects: Vec<SubjectId> = (0..40).map(|k| SubjectId::new(format!("s{k}"))).collect();
 /// let settings = BiasSettings { n_permutations: 199, n_replicates: 200, ..BiasSettings::default() };
-/// let sources = bias_sources(&subjects, Array2::zeros((40, 3)).view(), &outcomes, &groups, &settings)?;
+/// let sources = bias_sources(&subjects, &Array2::zeros((40, 3)), &outcomes, &groups, &settings)?;
 /// let censoring = sources.source(BiasSource::CensoringRate).estimate.as_ref().expect("two groups of 20");
 /// assert_eq!(censoring.value, 0.5);
 /// assert!(censoring.permutation.p_value < 0.01);
@@ -254,7 +254,7 @@ pub struct DisparityEstimate {
 /// if the representation is too large for `f64`, and those of [`BiasSettings::validate`].
 pub fn bias_sources(
     subjects: &[SubjectId],
-    representation: ArrayView2<'_, f64>,
+    representation: &ArrayRef2<f64>,
     outcomes: &Outcomes,
     groups: &Groups,
     settings: &BiasSettings,

@@ -10,7 +10,7 @@
 //! root. Golden values: scipy 1.17.1 `wasserstein_distance`, `energy_distance`; POT 0.9.7 `wasserstein_1d`,
 //! `sliced_wasserstein_distance`, `max_sliced_wasserstein_distance`.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array2, ArrayRef1, ArrayRef2, Axis};
 use rand::RngExt as _;
 
 use crate::{MetricError, seeds};
@@ -68,7 +68,9 @@ impl Distribution {
         let cumulative: Vec<f64> = running.collect();
         match cumulative.last() {
             None => Err(MetricError::NoSamples),
-            Some(total) if !total.is_finite() => Err(MetricError::NotFinite { what: "sum of the weights", value: *total }),
+            Some(total) if !total.is_finite() => {
+                Err(MetricError::NotFinite { what: "sum of the weights", value: *total })
+            }
             Some(_) => Ok(Self { values: pairs.into_iter().map(|(value, _)| value).collect(), cumulative }),
         }
     }
@@ -122,14 +124,14 @@ pub fn energy_distance(u: &Distribution, v: &Distribution) -> Result<f64, Metric
 /// beyond the largest `f64`.
 pub fn wasserstein_p_power(u: &Distribution, v: &Distribution, p: f64) -> Result<f64, MetricError> {
     check_order(p)?;
-    let (mut i, mut j, mut moved, mut cost) = (0, 0, 0.0, 0.0);
-    while i < u.values.len() && j < v.values.len() {
-        let (share_u, share_v) = (u.share(i + 1), v.share(j + 1));
+    let (mut at_u, mut at_v, mut moved, mut cost) = (0, 0, 0.0, 0.0);
+    while at_u < u.values.len() && at_v < v.values.len() {
+        let (share_u, share_v) = (u.share(at_u + 1), v.share(at_v + 1));
         let next = share_u.min(share_v);
-        cost += (next - moved) * power((u.values[i] - v.values[j]).abs(), p);
+        cost += (next - moved) * power((u.values[at_u] - v.values[at_v]).abs(), p);
         moved = next;
-        i += usize::from(share_u <= next);
-        j += usize::from(share_v <= next);
+        at_u += usize::from(share_u <= next);
+        at_v += usize::from(share_v <= next);
     }
     representable("Wasserstein distance", cost)
 }
@@ -161,9 +163,9 @@ pub struct SlicedWasserstein {
 /// projections, [`MetricError::InvalidNumber`] if a projected value is not finite, and those of
 /// [`wasserstein_p_power`].
 pub fn sliced_wasserstein(
-    x: ArrayView2<'_, f64>,
-    y: ArrayView2<'_, f64>,
-    projections: ArrayView2<'_, f64>,
+    x: &ArrayRef2<f64>,
+    y: &ArrayRef2<f64>,
+    projections: &ArrayRef2<f64>,
     p: f64,
 ) -> Result<SlicedWasserstein, MetricError> {
     check_order(p)?;
@@ -176,11 +178,12 @@ pub fn sliced_wasserstein(
     if projections.ncols() == 0 {
         return Err(MetricError::NoSamples);
     }
-    let along = |direction: ArrayView1<'_, f64>| {
-        let projected = |rows: ArrayView2<'_, f64>| Distribution::new(&project(rows, direction));
+    let along = |direction: &ArrayRef1<f64>| {
+        let projected = |rows: &ArrayRef2<f64>| Distribution::new(&project(rows, direction));
         wasserstein_p_power(&projected(x)?, &projected(y)?, p)
     };
-    let powers: Vec<f64> = projections.axis_iter(Axis(1)).map(along).collect::<Result<_, _>>()?;
+    let powers: Vec<f64> =
+        projections.axis_iter(Axis(1)).map(|direction| along(&direction)).collect::<Result<_, _>>()?;
     let mean = powers.iter().sum::<f64>() / powers.len() as f64;
     let value = representable("sliced Wasserstein distance", root(mean, p))?;
     let max = root(powers.iter().copied().fold(0.0, f64::max), p);
@@ -218,8 +221,8 @@ pub fn seeded_projections(n_dimensions: usize, n_projections: usize, seed: u64) 
 }
 
 /// The rows `[n, d]` along one direction `[d]`.
-pub(super) fn project(rows: ArrayView2<'_, f64>, direction: ArrayView1<'_, f64>) -> Vec<f64> {
-    rows.dot(&direction).to_vec()
+pub(super) fn project(rows: &ArrayRef2<f64>, direction: &ArrayRef1<f64>) -> Vec<f64> {
+    rows.dot(direction).to_vec()
 }
 
 pub(super) fn check_finite(what: &'static str, values: &[f64]) -> Result<(), MetricError> {
@@ -235,24 +238,23 @@ pub(super) fn representable(what: &'static str, value: f64) -> Result<f64, Metri
 
 /// The integral of `height(U(x) - V(x))` over x.
 fn integrate_over_cdfs(u: &Distribution, v: &Distribution, height: impl Fn(f64) -> f64) -> f64 {
-    let (mut i, mut j, mut area) = (0, 0, 0.0);
+    let (mut n_u, mut n_v, mut area) = (0, 0, 0.0);
     let mut last = u.values[0].min(v.values[0]);
     loop {
-        let next = match (u.values.get(i), v.values.get(j)) {
-            (Some(&a), Some(&b)) => a.min(b),
-            (Some(&a), None) => a,
-            (None, Some(&b)) => b,
+        let next = match (u.values.get(n_u), v.values.get(n_v)) {
+            (Some(&next_u), Some(&next_v)) => next_u.min(next_v),
+            (Some(&next), None) | (None, Some(&next)) => next,
             (None, None) => return area,
         };
         if next > last {
-            area += height(u.share(i) - v.share(j)) * (next - last);
+            area += height(u.share(n_u) - v.share(n_v)) * (next - last);
             last = next;
         }
-        while u.values.get(i).is_some_and(|value| *value <= next) {
-            i += 1;
+        while u.values.get(n_u).is_some_and(|value| *value <= next) {
+            n_u += 1;
         }
-        while v.values.get(j).is_some_and(|value| *value <= next) {
-            j += 1;
+        while v.values.get(n_v).is_some_and(|value| *value <= next) {
+            n_v += 1;
         }
     }
 }
@@ -340,12 +342,12 @@ mod tests {
         // Directions (1, 0) and (3/5, 4/5); the points are (4, 3) apart: 4 and 24/5.
         let projections = array![[1.0, 0.6], [0.0, 0.8]];
         let (x, y) = (array![[1.0, 1.0]], array![[5.0, 4.0]]);
-        let found = sliced_wasserstein(x.view(), y.view(), projections.view(), 1.0).unwrap();
+        let found = sliced_wasserstein(&x, &y, &projections, 1.0).unwrap();
         assert_relative_eq!(found.value, 4.4, max_relative = 1e-15);
         assert_relative_eq!(found.max, 4.8, max_relative = 1e-15);
-        let squared = sliced_wasserstein(x.view(), y.view(), projections.view(), 2.0).unwrap();
+        let squared = sliced_wasserstein(&x, &y, &projections, 2.0).unwrap();
         assert_relative_eq!(squared.value, f64::midpoint(16.0, 23.04).sqrt(), max_relative = 1e-15);
-        assert!(sliced_wasserstein(x.view(), y.view(), array![[1.0]].view(), 1.0).is_err());
+        assert!(sliced_wasserstein(&x, &y, &array![[1.0]], 1.0).is_err());
     }
 
     #[test]

@@ -82,14 +82,14 @@ fn compare_distances(file: &Value, tally: &mut Tally) {
 fn compare_sliced(file: &Value, tally: &mut Tally) {
     for case in entries(file, "cases") {
         let (x, y, projections) = (matrix(&case["X"]), matrix(&case["Y"]), matrix(&case["projections"]));
-        let sliced = |p| sliced_wasserstein(x.view(), y.view(), projections.view(), p);
+        let sliced = |p| sliced_wasserstein(&x, &y, &projections, p);
         compare_outputs(&case["name"].to_string(), &case["outputs"], tally, |key| match key {
             "pot_p1" => Some(sliced(1.0).map(|found| found.value)),
             "pot_p2" => Some(sliced(2.0).map(|found| found.value)),
             "pot_max_sliced_p2" => Some(sliced(2.0).map(|found| found.max)),
-            "scipy_mean_W1_of_projections" => Some(sliced(1.0).map(|found| {
-                found.powers.iter().sum::<f64>() / found.powers.len() as f64
-            })),
+            "scipy_mean_W1_of_projections" => {
+                Some(sliced(1.0).map(|found| found.powers.iter().sum::<f64>() / found.powers.len() as f64))
+            }
             _ => None,
         });
     }
@@ -165,8 +165,8 @@ fn compare_neighbours(file: &Value, tally: &mut Tally) {
     let (z, y, group) = (matrix(&file["Z"]), numbers(&file["Y"]), labels(&file["group"]));
     for (key, expected) in file["outputs"].as_object().unwrap() {
         let found = match key.as_str() {
-            "mutual_info_regression_Z_Y" => ksg_per_dimension(z.view(), &y, NEIGHBOURS).unwrap().values,
-            "mutual_info_classif_Z_group" => ksg_per_dimension_discrete(z.view(), &group, NEIGHBOURS).unwrap().values,
+            "mutual_info_regression_Z_Y" => ksg_per_dimension(&z, &y, NEIGHBOURS).unwrap().values,
+            "mutual_info_classif_Z_group" => ksg_per_dimension_discrete(&z, &group, NEIGHBOURS).unwrap().values,
             "mutual_info_classif_Y_group" => vec![ksg_mutual_information_discrete(&y, &group, NEIGHBOURS).unwrap()],
             "note" => continue,
             _ => {
@@ -203,7 +203,7 @@ fn compare_gaps(file: &Value, tally: &mut Tally) {
         let outcomes = Outcomes::new(time, flags(&case["event"])).unwrap();
         let settings =
             BiasSettings { n_permutations: 1, n_replicates: 0, min_group_size: 1, ..BiasSettings::default() };
-        let sources = bias_sources(&subjects, Array2::zeros((n, 1)).view(), &outcomes, &groups, &settings).unwrap();
+        let sources = bias_sources(&subjects, &Array2::zeros((n, 1)), &outcomes, &groups, &settings).unwrap();
         let source = sources.source(BiasSource::CensoringRate);
         tally.at("censoring rate gap", source.estimate.as_ref().unwrap().value, expected, TOLERANCE);
         assert!(source.groups.iter().all(|group| matches!(group.summary, Ok(GroupSummary::CensoringRate(_)))));
