@@ -25,7 +25,7 @@ pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     tally.book(verdicts);
 }
 
-/// Asks every family about the gaps that were derived from a case's records.
+/// Compares the gaps that were derived from a case's records.
 pub fn compare_derived(case: &Case, tally: &mut Tally) {
     let verdicts = groups::compare_derived(case, tally);
     tally.book(verdicts);
