@@ -1,6 +1,7 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
 mod bias;
+mod calibration;
 mod groups;
 
 use fairtte_metrics::Outcomes;
@@ -20,7 +21,7 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[];
+    const FAMILIES: &[Family] = &[calibration::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
