@@ -339,6 +339,12 @@ pub enum MetricError {
         /// Number in the second list.
         second: usize,
     },
+    /// Two models of a comparison have the same name.
+    #[error("model \"{model}\" is given twice, expected a different name for each")]
+    RepeatedModel {
+        /// The name.
+        model: String,
+    },
     /// A number is not in the range of its kind.
     #[error("{what} of row {row} is {value}, expected {expected}")]
     InvalidNumber {

@@ -33,6 +33,7 @@ mod integrated_calibration;
 mod intervals;
 mod jackknife;
 mod kaplan_meier;
+mod model_comparison;
 mod normal;
 mod one_calibration;
 mod outcomes;
@@ -78,6 +79,7 @@ pub use integrated_calibration::{IntegratedCalibration, integrated_calibration, 
 pub use intervals::{Interval, IntervalMethod, Replicated};
 pub use jackknife::{Jackknife, JackknifeValues};
 pub use kaplan_meier::KaplanMeier;
+pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use one_calibration::{
     BinVariance, CalibrationBin, ObservedRisk, OneCalibration, OneCalibrationSettings, RiskBinning, one_calibration,
 };
