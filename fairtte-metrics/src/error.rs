@@ -411,4 +411,40 @@ pub enum MetricError {
         /// The name.
         model: String,
     },
+    /// A number is not in the range of its kind.
+    #[error("{what} of row {row} is {value}, expected {expected}")]
+    InvalidNumber {
+        /// What the number is.
+        what: &'static str,
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// An estimate needs more samples.
+    #[error("{n} samples, expected at least {expected}")]
+    TooFewSamples {
+        /// Samples found.
+        n: usize,
+        /// Samples needed.
+        expected: usize,
+    },
+    /// A group is too small to be compared.
+    #[error("group \"{level}\" has {n} samples that enter this comparison, expected at least {expected}")]
+    GroupTooSmall {
+        /// Name of the level.
+        level: String,
+        /// Samples found.
+        n: usize,
+        /// Samples needed.
+        expected: usize,
+    },
+    /// No permutation gave a value.
+    #[error("undefined in all {n_permutations} permutations, so no p value exists")]
+    UndefinedInEveryPermutation {
+        /// Number of permutations.
+        n_permutations: usize,
+    },
 }

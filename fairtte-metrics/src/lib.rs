@@ -10,6 +10,7 @@
 
 mod auc_convention;
 mod auc_td;
+mod bias;
 mod bootstrap;
 mod brier;
 mod calibration_alpha;
@@ -55,6 +56,14 @@ mod time_window;
 
 pub use auc_convention::AucConvention;
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
+pub use bias::{
+    BiasSettings, BiasSource, BiasSources, ContingencyTable, DEFAULT_NEIGHBOURS, DimensionInformation,
+    DisparityEstimate, Distribution, GroupSummary, KMeans, KMeansSettings, LabelPermutations, Normalisation,
+    NullCorrected, PairDisparity, PermutationTest, SlicedWasserstein, SourceDisparity, SourceGroup, bias_sources,
+    energy_distance, equal_frequency_bins, equal_width_bins, k_means, ksg_mutual_information,
+    ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete, permutation_test,
+    seeded_projections, sliced_wasserstein, wasserstein_1, wasserstein_p, wasserstein_p_power,
+};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use calibration_alpha::{CalibrationAlpha, DEFAULT_HAZARD_REPLACEMENT, calibration_alpha};

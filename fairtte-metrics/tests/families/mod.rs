@@ -1,5 +1,6 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod bias;
 mod calibration;
 mod groups;
 mod statistics;
@@ -35,7 +36,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
 /// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[groups::compare_table, statistics::compare_table];
+    const FAMILIES: &[Family] = &[bias::compare_table, groups::compare_table, statistics::compare_table];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
 }
