@@ -8,12 +8,15 @@
 //! Source: Graf et al. (1999), <https://doi.org/10.1002/(SICI)1097-0258(19990915/30)18:17/18%3C2529::AID-SIM274%3E3.0.CO;2-5>;
 //! `FairTTE`, Definition 5, prints (1 - S^2), a misprint of (1 - S)^2.
 //! Convention and golden values: `scikit-survival` 0.28.0 `brier_score`, `integrated_brier_score`: G right-continuous
-//! from the training sample; where G = 0 the weight is 0. Such samples are counted in our result.
+//! from the training sample; where G = 0 the weight is 0. Such samples are counted in our result. Other packages'
+//! conventions: [`brier_score_by`](crate::brier_score_by).
 
 use crate::bootstrap::check_weights;
+use crate::brier_convention::BrierConvention;
 use crate::censoring::CensoringCurve;
-use crate::curves::{SurvivalCurves, check_grid};
-use crate::integrate::trapezoid_weights;
+use crate::curves::SurvivalCurves;
+use crate::integration_rule::IntegrationRule;
+use crate::ipcw_losses::{IpcwLosses, PointLoss, Term, Weighting};
 use crate::reading::Reading;
 use crate::{MetricError, Outcomes};
 
@@ -55,15 +58,7 @@ pub fn brier_score(
     reading: Reading,
     times: &[f64],
 ) -> Result<BrierScore, MetricError> {
-    let weights = GrafWeights::new(outcomes, curves, censoring, reading, times)?;
-    let n = outcomes.n() as f64;
-    let (mut values, mut n_without_weight) = (Vec::new(), Vec::new());
-    for &t in times {
-        let losses = weights.losses(t, &curves.all_at(t, reading))?;
-        values.push(losses.iter().flatten().sum::<f64>() / n);
-        n_without_weight.push(losses.iter().filter(|loss| loss.is_none()).count());
-    }
-    Ok(BrierScore { times: times.to_vec(), values, n_without_weight })
+    losses(outcomes, curves, censoring, reading, times)?.score_over(times)
 }
 
 /// The integrated Brier score of `curves` over `times`: trapezoids divided by the range; lower is better.
@@ -100,16 +95,14 @@ impl PreparedBrier {
         reading: Reading,
         times: &[f64],
     ) -> Result<Self, MetricError> {
-        let weights = GrafWeights::new(outcomes, curves, censoring, reading, times)?;
-        if times.len() < 2 {
-            return Err(MetricError::TooFewTimes { n_times: times.len() });
-        }
-        let range = times[times.len() - 1] - times[0];
+        let losses = losses(outcomes, curves, censoring, reading, times)?;
+        let weights = IntegrationRule::Trapezoid.weights(times)?;
         let mut subject_integrals = vec![0.0; outcomes.n()];
-        for (&t, width) in times.iter().zip(trapezoid_weights(times)) {
-            let losses = weights.losses(t, &curves.all_at(t, reading))?;
-            for (integral, loss) in subject_integrals.iter_mut().zip(losses) {
-                *integral += width / range * loss.unwrap_or(0.0);
+        for (&t, weight) in times.iter().zip(weights) {
+            for (integral, term) in subject_integrals.iter_mut().zip(losses.terms(t)?) {
+                if let Term::Counted { loss, divisor } = term {
+                    *integral += weight * loss / divisor;
+                }
             }
         }
         Ok(Self { subject_integrals })
@@ -131,49 +124,16 @@ impl PreparedBrier {
     }
 }
 
-/// The parts of the weights that do not depend on the evaluation time.
-struct GrafWeights<'a> {
+/// Squared losses by the convention of this file.
+fn losses<'a>(
     outcomes: &'a Outcomes,
-    censoring: &'a CensoringCurve,
-    /// G at the time of every event; of no use for the censored.
-    survival_at_event: Vec<Result<f64, MetricError>>,
-}
-
-impl<'a> GrafWeights<'a> {
-    fn new(
-        outcomes: &'a Outcomes,
-        curves: &SurvivalCurves,
-        censoring: &'a CensoringCurve,
-        reading: Reading,
-        times: &[f64],
-    ) -> Result<Self, MetricError> {
-        curves.check_rows(outcomes.n())?;
-        reading.validate()?;
-        check_grid(times)?;
-        if outcomes.n() == 0 {
-            return Err(MetricError::NoSamples);
-        }
-        let survival_at_event = outcomes.time().iter().map(|time| censoring.at(*time)).collect();
-        Ok(Self { outcomes, censoring, survival_at_event })
-    }
-
-    /// Loss of every sample at time `t`, `[n]`; `None` where the censoring curve is 0.
-    fn losses(&self, t: f64, survival: &[f64]) -> Result<Vec<Option<f64>>, MetricError> {
-        let at_t = self.censoring.at(t);
-        let weigh = |loss: f64, g: f64| (g > 0.0).then(|| loss / g);
-        let mut losses = Vec::with_capacity(survival.len());
-        for (row, s) in survival.iter().enumerate() {
-            let (time, event) = (self.outcomes.time()[row], self.outcomes.event()[row]);
-            losses.push(if time > t {
-                weigh((1.0 - s) * (1.0 - s), at_t.clone()?)
-            } else if event {
-                weigh(s * s, self.survival_at_event[row].clone()?)
-            } else {
-                Some(0.0)
-            });
-        }
-        Ok(losses)
-    }
+    curves: &'a SurvivalCurves,
+    censoring: &CensoringCurve,
+    reading: Reading,
+    times: &[f64],
+) -> Result<IpcwLosses<'a>, MetricError> {
+    let weighting = Weighting::PerTime(BrierConvention::ScikitSurvival);
+    IpcwLosses::new(weighting, PointLoss::Squared, outcomes, curves, censoring, reading, times)
 }
 
 #[cfg(test)]

@@ -11,41 +11,57 @@
 mod auc_td;
 mod bootstrap;
 mod brier;
+mod brier_convention;
 mod censoring;
 mod concordance_td;
 mod curves;
 mod error;
 mod evaluation;
+mod explained_variation;
 mod fenwick;
 mod groups;
 mod ids;
 mod integrate;
+mod integrated_scores;
+mod integration_rule;
+mod ipcw_losses;
 mod kaplan_meier;
+mod linear_density;
+mod log_scores;
+mod nbll;
 mod normal;
 mod outcomes;
 mod per_group;
 mod reading;
 mod report;
 pub mod seeds;
+mod survival_evaluator;
 mod time_window;
 
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
+pub use brier_convention::{BrierConvention, brier_score_by, integrated_brier_score_by};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
 pub use evaluation::{EvaluationSettings, evaluate};
+pub use explained_variation::{ExplainedVariation, explained_residual_variation, kaplan_meier_curves};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
+pub use integrated_scores::{IntegratedScore, IntegratedScoreRule, ScoreWeights, TimeLoss, unique_times};
+pub use integration_rule::IntegrationRule;
 pub use kaplan_meier::KaplanMeier;
+pub use log_scores::{EventDensity, LogScore, SnlForm, negative_log_likelihood, rcll, snl};
+pub use nbll::{Nbll, integrated_nbll, nbll};
 pub use outcomes::Outcomes;
 pub use per_group::{Direction, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
 };
+pub use survival_evaluator::survival_evaluator_curves;
 pub use time_window::TimeWindow;
 
 #[cfg(doctest)]
