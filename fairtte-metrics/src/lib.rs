@@ -8,11 +8,14 @@
     expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")
 )]
 
+mod auc_convention;
 mod auc_td;
 mod bootstrap;
 mod brier;
 mod brier_convention;
 mod censoring;
+mod concordance_bins;
+mod comparison;
 mod concordance_td;
 mod curves;
 mod error;
@@ -33,16 +36,19 @@ mod normal;
 mod outcomes;
 mod per_group;
 mod reading;
+mod replicates;
 mod report;
 pub mod seeds;
 mod survival_evaluator;
 mod time_window;
 
-pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td};
+pub use auc_convention::AucConvention;
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use brier_convention::{BrierConvention, brier_score_by, integrated_brier_score_by};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
+pub use comparison::{Comparison, EquityScaling};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
@@ -56,7 +62,7 @@ pub use kaplan_meier::KaplanMeier;
 pub use log_scores::{EventDensity, LogScore, SnlForm, negative_log_likelihood, rcll, snl};
 pub use nbll::{Nbll, integrated_nbll, nbll};
 pub use outcomes::Outcomes;
-pub use per_group::{Direction, GroupValue, PerGroup};
+pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
