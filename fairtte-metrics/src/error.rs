@@ -205,6 +205,7 @@ pub enum MetricError {
     BaselineUndefined {
         /// Why.
         reason: Box<MetricError>,
+    },
     /// A subject has samples in two strata, so it cannot be drawn within one.
     #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
     SubjectInTwoStrata {

@@ -1,5 +1,8 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod brier;
+mod scores;
+
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
 
@@ -18,6 +21,8 @@ pub struct Item<'a> {
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
     const FAMILIES: &[Family] = &[
+        brier::compare,
+        scores::compare,
     ];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
