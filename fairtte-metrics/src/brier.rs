@@ -12,7 +12,7 @@
 //! conventions: [`brier_score_by`](crate::brier_score_by).
 
 use crate::bootstrap::check_weights;
-use crate::brier_convention::BrierConvention;
+use crate::brier_convention::{BrierConvention, check_ties};
 use crate::censoring::CensoringCurve;
 use crate::curves::SurvivalCurves;
 use crate::integration_rule::IntegrationRule;
@@ -27,7 +27,7 @@ pub struct BrierScore {
     pub times: Vec<f64>,
     /// BS at each time, >= 0; lower is better. Weights can lift it above 1.
     pub values: Vec<f64>,
-    /// Samples at each time that should have counted but have weight 0, because the censoring curve is 0.
+    /// Samples at each time that should have counted but have no weight, because the censoring curve is 0.
     pub n_without_weight: Vec<usize>,
 }
 
@@ -95,16 +95,44 @@ impl PreparedBrier {
         reading: Reading,
         times: &[f64],
     ) -> Result<Self, MetricError> {
-        let losses = losses(outcomes, curves, censoring, reading, times)?;
-        let weights = IntegrationRule::Trapezoid.weights(times)?;
-        let mut subject_integrals = vec![0.0; outcomes.n()];
-        for (&t, weight) in times.iter().zip(weights) {
-            for (integral, term) in subject_integrals.iter_mut().zip(losses.terms(t)?) {
-                if let Term::Counted { loss, divisor } = term {
-                    *integral += weight * loss / divisor;
-                }
-            }
+        Self::from_losses(&losses(outcomes, curves, censoring, reading, times)?, IntegrationRule::Trapezoid, times)
+    }
+
+    /// The same for another convention that is a mean over samples, with its own
+    /// [integration rule](BrierConvention::integration_rule).
+    ///
+    /// # Errors
+    /// As [`integrated_brier_score_by`](crate::integrated_brier_score_by), and [`MetricError::InvalidSetting`] for
+    /// `Pycox` and `Mlr3proba`, whose divisor depends on who was drawn.
+    pub fn by(
+        convention: BrierConvention,
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+    ) -> Result<Self, MetricError> {
+        if matches!(convention, BrierConvention::Pycox | BrierConvention::Mlr3proba) {
+            return Err(MetricError::InvalidSetting {
+                setting: "convention of a prepared Brier score",
+                value: convention.to_string(),
+                expected: "one that is a mean over samples: scikit-survival, survival-eval or risk-regression",
+            });
         }
+        check_ties(convention, censoring)?;
+        let weighting = Weighting::PerTime(convention);
+        let losses = IpcwLosses::new(weighting, PointLoss::Squared, outcomes, curves, censoring, reading, times)?;
+        Self::from_losses(&losses, convention.integration_rule(), times)
+    }
+
+    fn from_losses(losses: &IpcwLosses<'_>, rule: IntegrationRule, times: &[f64]) -> Result<Self, MetricError> {
+        let mut subject_integrals = vec![0.0; losses.n()];
+        let weights = rule.weights(times)?;
+        losses.visit(times, |row, k, term| {
+            if let Term::Counted { loss, weight } = term {
+                subject_integrals[row] += loss * weight * weights[k];
+            }
+        })?;
         Ok(Self { subject_integrals })
     }
 
@@ -186,5 +214,31 @@ mod tests {
         assert_eq!(beyond, Err(MetricError::BeyondCensoringCurve { time: 3.0, last: 2.5 }));
         let single = integrated_brier_score(&outcomes, &curves, &censoring, Reading::Step, &[2.0]);
         assert_eq!(single, Err(MetricError::TooFewTimes { n_times: 1 }));
+    }
+
+    #[test]
+    fn a_prepared_score_of_another_convention_equals_its_integral() {
+        let (outcomes, curves) = case();
+        let times = [1.0, 2.5, 3.0];
+        for convention in [BrierConvention::SurvivalEval, BrierConvention::RiskRegression] {
+            let censoring = convention.censoring_curve(&outcomes).unwrap();
+            let rule = convention.integration_rule();
+            let expected = crate::integrated_brier_score_by(
+                convention,
+                rule,
+                &outcomes,
+                &curves,
+                &censoring,
+                Reading::Step,
+                &times,
+            );
+            let prepared = PreparedBrier::by(convention, &outcomes, &curves, &censoring, Reading::Step, &times);
+            let found = prepared.unwrap().weighted(&[1; 4]).unwrap();
+            assert_abs_diff_eq!(found, expected.unwrap(), epsilon = 1e-15);
+        }
+        let pycox = BrierConvention::Pycox;
+        let censoring = pycox.censoring_curve(&outcomes).unwrap();
+        let refused = PreparedBrier::by(pycox, &outcomes, &curves, &censoring, Reading::Step, &times);
+        assert!(matches!(refused, Err(MetricError::InvalidSetting { .. })));
     }
 }

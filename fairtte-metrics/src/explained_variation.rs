@@ -94,7 +94,7 @@ mod tests {
 
     /// A made-up score: the value at the last grid point of the first sample.
     fn last_value(curves: &SurvivalCurves) -> Result<f64, MetricError> {
-        Ok(curves.survival()[[0, curves.grid().len() - 1]])
+        curves.survival().row(0).last().copied().ok_or(MetricError::EmptyGrid)
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! How a curve that is known at some times is averaged over time.
 //!
-//! All rules are linear: average = sum of weight_k * value_k. The trapezoid and the plain mean need no more words. The
-//! two Simpson rules are those of SciPy, because published integrated scores depend on which one was used: with an
-//! even number of points (an odd number of intervals) SciPy before 1.11 averages the two ways of giving one interval
-//! to a trapezoid, SciPy 1.11 and later corrects the last interval (Cartwright 2017, equation 8; Mathematica Journal
-//! 19, <https://doi.org/10.3888/tmj.19-1>).
-//! Golden values: SciPy 1.17.1 `simpson`; the older rule is checked by hand.
+//! ```text
+//! average = sum over k of  weight_k * value_k
+//! ```
+//!
+//! Every rule is linear, so its weights depend on the times alone. The two Simpson rules are those of `SciPy`, because
+//! published integrated scores depend on which one was used: with an even number of points (an odd number of
+//! intervals) `SciPy` before 1.11 averages the two ways of giving one end interval to a trapezoid, `SciPy` 1.11 and later
+//! puts the last interval under the parabola through the last three points (Cartwright 2017, "Simpson's rule cumulative
+//! integration with MS Excel and irregularly-spaced data", J. Math. Sci. Math. Educ. 12(2), 1-9).
+//! Golden values: `SciPy` 1.17.1 `simpson`; the older rule is checked by hand.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +24,9 @@ pub enum IntegrationRule {
     /// Trapezoids, divided by the range of the times.
     #[default]
     Trapezoid,
-    /// Parabolas, divided by the range; `scipy.integrate.simpson` since SciPy 1.11.
+    /// Parabolas, divided by the range; `scipy.integrate.simpson` since `SciPy` 1.11.
     Simpson,
-    /// Parabolas, divided by the range; `scipy.integrate.simps(even="avg")` before SciPy 1.11.
+    /// Parabolas, divided by the range; `scipy.integrate.simps(even="avg")` before `SciPy` 1.11.
     SimpsonAveraged,
     /// Every time counts the same, however far apart (`mlr3proba` `method = 1`); for scores that leave samples out,
     /// every pair of sample and time counts the same.
@@ -48,13 +52,16 @@ impl IntegrationRule {
     /// # Errors
     /// [`MetricError::EmptyGrid`] or [`MetricError::InvalidGrid`] for the times, [`MetricError::LengthMismatch`] if
     /// there is not one value per time, [`MetricError::TooFewTimes`] for a single time under a rule that needs two,
-    /// [`MetricError::EmptyWindow`] for steps from zero that end at time 0.
+    /// [`MetricError::EmptyWindow`] for steps from zero that end at time 0, [`MetricError::NotFinite`] if a value is not
+    /// finite or the sum overflows.
     pub fn average(self, times: &[f64], values: &[f64]) -> Result<f64, MetricError> {
         if values.len() != times.len() {
             let (found, expected) = (values.len(), times.len());
             return Err(MetricError::LengthMismatch { what: "values over time", found, expected });
         }
-        Ok(self.weights(times)?.iter().zip(values).map(|(weight, value)| weight * value).sum())
+        let value = self.weights(times)?.iter().zip(values).map(|(weight, value)| weight * value).sum::<f64>();
+        // Parabolas through times of very different distances have weights that no float holds.
+        if value.is_finite() { Ok(value) } else { Err(MetricError::NotFinite { what: "average over time", value }) }
     }
 
     /// The weight of each time; they sum to 1 unless the rule starts at zero.
@@ -76,11 +83,10 @@ impl IntegrationRule {
     pub(crate) fn check(self, times: &[f64]) -> Result<(), MetricError> {
         check_grid(times)?;
         match self {
-            Self::PlainMean => Ok(()),
             Self::LeftStepsFromZero if times[times.len() - 1] <= 0.0 => {
                 Err(MetricError::EmptyWindow { lower: 0.0, upper: 0.0 })
             }
-            Self::LeftStepsFromZero => Ok(()),
+            Self::PlainMean | Self::LeftStepsFromZero => Ok(()),
             _ if times.len() < 2 => Err(MetricError::TooFewTimes { n_times: times.len() }),
             _ => Ok(()),
         }
@@ -102,7 +108,7 @@ fn add_parabolas(weights: &mut [f64], times: &[f64], first: usize, end: usize) {
         let (h0, h1) = (times[k + 1] - times[k], times[k + 2] - times[k + 1]);
         let sixth = (h0 + h1) / 6.0;
         weights[k] += sixth * (2.0 - h1 / h0);
-        weights[k + 1] += sixth * (h0 + h1) * ((h0 + h1) / (h0 * h1));
+        weights[k + 1] += sixth * (2.0 + h0 / h1 + h1 / h0);
         weights[k + 2] += sixth * (2.0 - h0 / h1);
         k += 2;
     }
@@ -120,10 +126,11 @@ fn simpson(times: &[f64]) -> Vec<f64> {
     }
     add_parabolas(&mut weights, times, 0, n - 1);
     // The last interval under the parabola through the last three points.
-    let (h0, h1) = (times[n - 2] - times[n - 3], times[n - 1] - times[n - 2]);
-    weights[n - 1] += (2.0 * h1 * h1 + 3.0 * h0 * h1) / (6.0 * (h0 + h1));
-    weights[n - 2] += (h1 * h1 + 3.0 * h0 * h1) / (6.0 * h0);
-    weights[n - 3] -= h1 * h1 * h1 / (6.0 * h0 * (h0 + h1));
+    let last = times[n - 1] - times[n - 2];
+    let ratio = last / (times[n - 2] - times[n - 3]);
+    weights[n - 1] += last * (2.0 * ratio + 3.0) / (6.0 * (1.0 + ratio));
+    weights[n - 2] += last * (ratio + 3.0) / 6.0;
+    weights[n - 3] -= last * ratio * (ratio / (6.0 * (1.0 + ratio)));
     weights
 }
 
@@ -200,5 +207,7 @@ mod tests {
             IntegrationRule::Trapezoid.average(&[1.0, 2.0], &[1.0]),
             Err(MetricError::LengthMismatch { found: 1, expected: 2, .. })
         ));
+        let not_a_number = IntegrationRule::Trapezoid.average(&[1.0, 2.0], &[1.0, f64::NAN]);
+        assert!(matches!(not_a_number, Err(MetricError::NotFinite { .. })));
     }
 }

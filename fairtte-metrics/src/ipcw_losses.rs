@@ -13,7 +13,7 @@ use crate::brier::BrierScore;
 use crate::brier_convention::BrierConvention;
 use crate::curves::{SurvivalCurves, check_grid};
 use crate::integration_rule::IntegrationRule;
-use crate::reading::Reading;
+use crate::reading::{Position, Reading};
 use crate::{BeyondLastTime, CensoringCurve, MetricError, Outcomes};
 
 /// What `mlr3proba` divides by where G = 0 at an event.
@@ -64,18 +64,36 @@ impl Weighting {
     }
 }
 
-/// One sample at one time.
+/// One sample that counts at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Term {
-    /// Censored before t: counts in n, adds nothing.
-    Absent,
     /// Should count, but G = 0 gives no weight.
     WithoutWeight,
     Counted {
         loss: f64,
-        /// G, the inverse of the weight.
-        divisor: f64,
+        /// 1 / G.
+        weight: f64,
     },
+}
+
+/// What a loss is multiplied with: 1 / G, or nothing.
+#[derive(Clone, Copy, Debug)]
+enum Weight {
+    Known(f64),
+    /// G = 0, and the convention leaves the sample out.
+    LeftOut,
+    /// G is unknown, or 0 where the convention must divide: an error if the sample counts at an evaluation time.
+    Undefined,
+}
+
+impl Weight {
+    fn of(g: &Result<Option<f64>, MetricError>) -> Self {
+        match g {
+            Ok(Some(g)) => Self::Known(1.0 / g),
+            Ok(None) => Self::LeftOut,
+            Err(_) => Self::Undefined,
+        }
+    }
 }
 
 /// The weighted mean of the losses at one time.
@@ -84,7 +102,7 @@ pub(crate) struct MeanAt {
     /// `None` if nobody has a weight.
     pub(crate) value: Option<f64>,
     pub(crate) n_without_weight: usize,
-    /// Samples the mean is over.
+    /// Samples the mean is over; 0 without a value.
     pub(crate) n_counted: usize,
 }
 
@@ -96,8 +114,8 @@ pub(crate) struct IpcwLosses<'a> {
     curves: &'a SurvivalCurves,
     censoring: CensoringCurve,
     reading: Reading,
-    /// G at every event (`None`: 0 and left out); of no use for the censored.
-    at_event: Vec<Result<Option<f64>, MetricError>>,
+    /// The weight of every event; of no use for the censored.
+    at_event: Vec<Weight>,
 }
 
 impl<'a> IpcwLosses<'a> {
@@ -121,76 +139,106 @@ impl<'a> IpcwLosses<'a> {
             BrierConvention::Pycox | BrierConvention::Mlr3proba => censoring.clone().with_beyond(BeyondLastTime::Hold),
             _ => censoring.clone(),
         };
-        let at_event = outcomes.time().iter().map(|time| at_event(convention, &censoring, *time)).collect();
+        let at_event =
+            outcomes.time().iter().map(|time| Weight::of(&at_event(convention, &censoring, *time))).collect();
         Ok(Self { weighting, loss, outcomes, curves, censoring, reading, at_event })
     }
 
-    /// Every sample at time `t`, `[n]`.
-    pub(crate) fn terms(&self, t: f64) -> Result<Vec<Term>, MetricError> {
+    /// Number of samples.
+    pub(crate) fn n(&self) -> usize {
+        self.outcomes.n()
+    }
+
+    /// Calls `visit` with row, index of the time, and term of every sample that counts at one of `times`.
+    ///
+    /// Row by row, because that is how the curves lie in memory. An error if a sample that counts has no known weight.
+    pub(crate) fn visit(&self, times: &[f64], mut visit: impl FnMut(usize, usize, Term)) -> Result<(), MetricError> {
         let convention = self.weighting.convention();
         let censored_at_t_survive =
             matches!(convention, BrierConvention::SurvivalEval | BrierConvention::SurvivalEvalUnweighted);
-        let at_t = at_survivor(convention, &self.censoring, t);
-        let survival = self.survival(t);
-        let mut terms = Vec::with_capacity(survival.len());
-        for (row, survival) in survival.into_iter().enumerate() {
+        let at_times: Vec<AtTime> = times.iter().map(|t| self.at_time(*t)).collect();
+        for row in 0..self.n() {
             let (time, event) = (self.outcomes.time()[row], self.outcomes.event()[row]);
-            let free = time > t || (censored_at_t_survive && time >= t && !event);
-            let divisor = match self.weighting {
-                Weighting::PerTime(_) if free => at_t.clone()?,
-                _ if event => self.at_event[row].clone()?,
-                _ => {
-                    terms.push(Term::Absent);
-                    continue;
-                }
+            let survives = |t: f64| time > t || (censored_at_t_survive && time >= t && !event);
+            let n_free = times.partition_point(|t| survives(*t));
+            // The censored count while they are free, unless the weight is that of their event.
+            let n_counted = match (event, self.weighting) {
+                (true, _) => times.len(),
+                (false, Weighting::PerTime(_)) => n_free,
+                (false, Weighting::PerSubject) => 0,
             };
-            let loss = self.loss.of(survival, free);
-            terms.push(divisor.map_or(Term::WithoutWeight, |divisor| Term::Counted { loss, divisor }));
-        }
-        Ok(terms)
-    }
-
-    /// The mean at time `t`, divided as the convention says.
-    pub(crate) fn mean_at(&self, t: f64) -> Result<MeanAt, MetricError> {
-        let (mut sum, mut sum_of_weights, mut n_without_weight) = (0.0, 0.0, 0);
-        for term in self.terms(t)? {
-            match term {
-                Term::Absent => {}
-                Term::WithoutWeight => n_without_weight += 1,
-                Term::Counted { loss, divisor } => {
-                    sum += loss / divisor;
-                    sum_of_weights += 1.0 / divisor;
+            for (k, at_time) in at_times[..n_counted].iter().enumerate() {
+                let free = k < n_free;
+                let per_time = free && self.weighting != Weighting::PerSubject;
+                match if per_time { at_time.weight } else { self.at_event[row] } {
+                    Weight::Known(weight) => {
+                        let survival = at_time.position.map_or(1.0, |at| self.curves.read(row, at, self.reading));
+                        visit(row, k, Term::Counted { loss: self.loss.of(survival, free), weight });
+                    }
+                    Weight::LeftOut => visit(row, k, Term::WithoutWeight),
+                    // Asked again, for its error.
+                    Weight::Undefined if per_time => drop(at_survivor(convention, &self.censoring, times[k])?),
+                    Weight::Undefined => drop(at_event(convention, &self.censoring, time)?),
                 }
             }
         }
-        let n = self.outcomes.n();
-        let (divided_by, n_counted) = match self.weighting.convention() {
-            BrierConvention::Pycox => (sum_of_weights, n),
-            BrierConvention::Mlr3proba => ((n - n_without_weight) as f64, n - n_without_weight),
-            _ => (n as f64, n),
+        Ok(())
+    }
+
+    /// The means at `times`, divided as the convention says.
+    pub(crate) fn means(&self, times: &[f64]) -> Result<Vec<MeanAt>, MetricError> {
+        let mut sums = vec![(0.0, 0.0, 0_usize); times.len()];
+        self.visit(times, |_, k, term| {
+            let (sum, sum_of_weights, n_without_weight) = &mut sums[k];
+            match term {
+                Term::WithoutWeight => *n_without_weight += 1,
+                Term::Counted { loss, weight } => {
+                    *sum += loss * weight;
+                    *sum_of_weights += weight;
+                }
+            }
+        })?;
+        let n = self.n();
+        let mean = |(sum, sum_of_weights, n_without_weight): (f64, f64, usize)| {
+            let (divided_by, n_counted) = match self.weighting.convention() {
+                BrierConvention::Pycox => (sum_of_weights, if sum_of_weights > 0.0 { n } else { 0 }),
+                BrierConvention::Mlr3proba => ((n - n_without_weight) as f64, n - n_without_weight),
+                _ => (n as f64, n),
+            };
+            MeanAt { value: (divided_by > 0.0).then(|| sum / divided_by), n_without_weight, n_counted }
         };
-        let value = (divided_by > 0.0).then(|| sum / divided_by);
-        Ok(MeanAt { value, n_without_weight, n_counted })
+        Ok(sums.into_iter().map(mean).collect())
     }
 
-    /// The means at all `times`.
+    /// The means at all `times`, all of them defined.
     pub(crate) fn score_over(&self, times: &[f64]) -> Result<BrierScore, MetricError> {
-        let (mut values, mut n_without_weight) = (Vec::with_capacity(times.len()), Vec::with_capacity(times.len()));
-        for &t in times {
-            let mean = self.mean_at(t)?;
-            values.push(mean.value.ok_or(MetricError::NoWeight { time: t })?);
-            n_without_weight.push(mean.n_without_weight);
-        }
-        Ok(BrierScore { times: times.to_vec(), values, n_without_weight })
+        let means = self.means(times)?;
+        let n_without_weight = means.iter().map(|mean| mean.n_without_weight).collect();
+        Ok(BrierScore { times: times.to_vec(), values: defined(&means, times)?, n_without_weight })
     }
 
-    /// S of every sample at `t`. `mlr3proba` starts every curve at 1; elsewhere the reading decides.
-    fn survival(&self, t: f64) -> Vec<f64> {
-        if self.weighting.convention() == BrierConvention::Mlr3proba && t < self.curves.grid()[0] {
-            return vec![1.0; self.curves.n()];
+    fn at_time(&self, t: f64) -> AtTime {
+        let convention = self.weighting.convention();
+        let starts_at_one = convention == BrierConvention::Mlr3proba && t < self.curves.grid()[0];
+        AtTime {
+            weight: Weight::of(&at_survivor(convention, &self.censoring, t)),
+            position: (!starts_at_one).then(|| self.reading.position(self.curves.grid(), t)),
         }
-        self.curves.all_at(t, self.reading)
     }
+}
+
+/// What all samples share at one time.
+struct AtTime {
+    /// The weight of a survivor.
+    weight: Weight,
+    /// Where the curves are read; `None` before the grid under `mlr3proba`, which starts every curve at 1.
+    position: Option<Position>,
+}
+
+/// The values of the means, or the first time without one.
+fn defined(means: &[MeanAt], times: &[f64]) -> Result<Vec<f64>, MetricError> {
+    let value = |(mean, time): (&MeanAt, &f64)| mean.value.ok_or(MetricError::NoWeight { time: *time });
+    means.iter().zip(times).map(value).collect()
 }
 
 /// A mean over time, with what was left out of it.
@@ -208,7 +256,7 @@ pub(crate) fn mean_over_time(
     times: &[f64],
 ) -> Result<TimeMean, MetricError> {
     rule.check(times)?;
-    let means = times.iter().map(|t| losses.mean_at(*t)).collect::<Result<Vec<_>, _>>()?;
+    let means = losses.means(times)?;
     let n_without_weight = means.iter().map(|mean| mean.n_without_weight).sum();
     let value = if rule == IntegrationRule::PlainMean {
         let n_counted: usize = means.iter().map(|mean| mean.n_counted).sum();
@@ -219,9 +267,7 @@ pub(crate) fn mean_over_time(
         }
         sum / n_counted as f64
     } else {
-        let defined = |(mean, time): (&MeanAt, &f64)| mean.value.ok_or(MetricError::NoWeight { time: *time });
-        let values = means.iter().zip(times).map(defined).collect::<Result<Vec<_>, _>>()?;
-        rule.average(times, &values)?
+        rule.average(times, &defined(&means, times)?)?
     };
     Ok(TimeMean { value, n_without_weight })
 }

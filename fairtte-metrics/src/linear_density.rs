@@ -32,13 +32,11 @@ impl LinearCurve {
             return self.survival[0];
         }
         if t < self.times[0] {
-            return 1.0 + (self.survival[0] - 1.0) / self.times[0] * t;
+            return 1.0 + (self.survival[0] - 1.0) * (t / self.times[0]);
         }
-        if t > self.times[last] {
-            return (self.survival[last] + self.slope(last - 1) * (t - self.times[last])).max(0.0);
-        }
-        let node = self.times.partition_point(|time| *time <= t) - 1;
-        if node == last { self.survival[last] } else { self.survival[node] + self.slope(node) * (t - self.times[node]) }
+        let passed = self.times.partition_point(|time| *time <= t);
+        let node = (passed - 1).min(last - 1);
+        if passed > last { self.on_line(node, t).max(0.0) } else { self.on_line(node, t) }
     }
 
     /// The density at `t`, >= 0; `grid` is the one that the curve was made from.
@@ -48,14 +46,32 @@ impl LinearCurve {
         let next = grid.get(after + usize::from(on_grid));
         let interval = if after > 0 { Some((grid[after - 1], t)) } else { next.map(|next| (t, *next)) };
         // A grid of one point, asked for at that point, has no interval: its curve is flat.
-        interval.map_or(0.0, |(start, end)| {
-            let mass = self.survival(start) - self.survival(end);
-            (mass / (end - start)).max(0.0)
-        })
+        interval.map_or(0.0, |(start, end)| self.mean_density(start, end))
     }
 
-    fn slope(&self, node: usize) -> f64 {
-        (self.survival[node + 1] - self.survival[node]) / (self.times[node + 1] - self.times[node])
+    /// The drop of S from `start` to `end` per unit of time, where no node lies between them.
+    ///
+    /// On one line it is the slope of that line: a difference of two values of S would lose all digits in an interval
+    /// as short as rounding makes one.
+    fn mean_density(&self, start: f64, end: f64) -> f64 {
+        let last = self.times.len() - 1;
+        if last == 0 {
+            return 0.0;
+        }
+        if start < self.times[0] {
+            return (1.0 - self.survival[0]) / self.times[0];
+        }
+        let node = (self.times.partition_point(|time| *time <= start) - 1).min(last - 1);
+        if self.on_line(node, end) < 0.0 {
+            return (self.survival(start) - self.survival(end)) / (end - start);
+        }
+        (self.survival[node] - self.survival[node + 1]) / (self.times[node + 1] - self.times[node])
+    }
+
+    /// The line through `node` and the next one, at `t`.
+    fn on_line(&self, node: usize, t: f64) -> f64 {
+        let share = (t - self.times[node]) / (self.times[node + 1] - self.times[node]);
+        self.survival[node] + (self.survival[node + 1] - self.survival[node]) * share
     }
 }
 
@@ -88,6 +104,8 @@ mod tests {
         }
         // Beyond 8 nothing is left; from 5 to 10 the mass 0.3 spreads over 5.
         assert_abs_diff_eq!(curve().density(&GRID, 10.0), 0.06, epsilon = 1e-15);
+        // As close to a grid point as rounding allows.
+        assert_abs_diff_eq!(curve().density(&GRID, 3.0_f64.next_up()), 0.1, epsilon = 1e-15);
     }
 
     #[test]

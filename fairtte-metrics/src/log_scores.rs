@@ -104,7 +104,8 @@ impl EventDensity {
 /// ```
 ///
 /// # Errors
-/// [`MetricError::LengthMismatch`] if outcomes and curves differ in length, [`MetricError::NoSamples`] without samples.
+/// [`MetricError::LengthMismatch`] if outcomes and curves differ in length, [`MetricError::NoSamples`] without samples,
+/// [`MetricError::NotFinite`] if a density between almost equal grid points overflows.
 pub fn rcll(outcomes: &Outcomes, curves: &SurvivalCurves, density: EventDensity) -> Result<LogScore, MetricError> {
     mean_log_loss(outcomes, curves, density, |row, t| {
         if outcomes.event()[row] { density.density(curves, row, t) } else { density.survival(curves, row, t) }
@@ -172,7 +173,7 @@ pub fn snl(
         }
     }
     let divisor = if form == SnlForm::Documented { n } else { n_events };
-    Ok(LogScore { value: sum / divisor as f64, n_scored: n_events, n_floored })
+    log_score(sum / divisor as f64, n_events, n_floored)
 }
 
 /// Mean of -log `value` over all samples.
@@ -193,7 +194,16 @@ fn mean_log_loss(
         n_floored += usize::from(lifted);
         sum -= value.ln();
     }
-    Ok(LogScore { value: sum / n as f64, n_scored: n, n_floored })
+    log_score(sum / n as f64, n, n_floored)
+}
+
+/// A density on grid points that almost coincide can overflow.
+fn log_score(value: f64, n_scored: usize, n_floored: usize) -> Result<LogScore, MetricError> {
+    if value.is_finite() {
+        Ok(LogScore { value, n_scored, n_floored })
+    } else {
+        Err(MetricError::NotFinite { what: "mean log loss", value })
+    }
 }
 
 /// A zero is read as 1e-15; any other value, however small, stays.

@@ -6,7 +6,7 @@
 //!
 //! The weights are those of [`BrierConvention::Pycox`]: 1/G(T-) for events by t, 1/G(t) for survivors, G flipped. S is
 //! moved into [1e-7, 1 - 1e-7]. Source: Graf et al. (1999); Kvamme & Borgan (2019), arXiv:1912.08581, section 3.1.2.
-//! Golden values: `pycox` 0.3.0 `EvalSurv.integrated_nbll`, with Simpson's rule of SciPy 1.17.1.
+//! Golden values: `pycox` 0.3.0 `EvalSurv.integrated_nbll`, with Simpson's rule of `SciPy` 1.17.1.
 
 use crate::brier_convention::{BrierConvention, check_ties};
 use crate::integration_rule::IntegrationRule;
