@@ -18,8 +18,8 @@ use crate::ids::to_u32;
 use crate::reading::{Position, Reading};
 use crate::{MetricError, Outcomes};
 
-/// Most ranks (samples at risk, summed over bins) of one batch.
-const MAX_BATCH_RANKS: usize = 1 << 26;
+/// Most ranks (samples at risk, summed over bins) of one batch; few in tests, so that these have several batches.
+const MAX_BATCH_RANKS: usize = if cfg!(test) { 64 } else { 1 << 26 };
 /// Bins whose predictions are read from the survival matrix together, because a cache line holds several columns.
 const BINS_READ_TOGETHER: usize = 16;
 
@@ -163,7 +163,10 @@ impl BinPlan {
             let n_read = bins.iter().map(|bin| self.events[bin.events.end - 1].0 + 1).max().unwrap_or(0);
             let positions: Vec<Position> = bins.iter().map(|bin| bin.position).collect();
             let predictions = curves.read_block(&self.order[..n_read], &positions, self.reading);
-            bins.iter().zip(predictions.chunks(n_read)).map(|(bin, predictions)| self.rank_bin(bin, predictions)).collect()
+            bins.iter()
+                .zip(predictions.chunks(n_read))
+                .map(|(bin, predictions)| self.rank_bin(bin, predictions))
+                .collect()
         };
         self.bins[bins].par_chunks(BINS_READ_TOGETHER).flat_map_iter(rank).collect()
     }
