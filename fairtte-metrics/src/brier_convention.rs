@@ -44,7 +44,9 @@ pub enum BrierConvention {
     /// `SurvivalEVAL` without IPCW: a sample censored before t adds nothing and stays in n.
     SurvivalEvalUnweighted,
     /// `pycox` `EvalSurv`. Known bug, reproduced: for a sample beyond the last time G was fitted on, "G just before T"
-    /// is read one step too early, just before that last time.
+    /// is read one step too early, just before that last time. Not reproduced: where it divides by G = 0 its compiled
+    /// loop can stop in silence at that sample and return a number that depends on the order of the samples; ours is
+    /// an error.
     Pycox,
     /// R `riskRegression::Score` with `cens.model = "km"`.
     RiskRegression,

@@ -6,6 +6,9 @@
 //! added, or of the first interval if t is its first point. It depends on the unit of time.
 //! Golden values: through the scores in `log_scores.rs`.
 
+/// An interval shorter than this share of its end is too short for a difference.
+const SHORT: f64 = 1e-9;
+
 /// The nodes of one curve.
 pub(crate) struct LinearCurve {
     times: Vec<f64>,
@@ -32,11 +35,10 @@ impl LinearCurve {
             return self.survival[0];
         }
         if t < self.times[0] {
-            return 1.0 + (self.survival[0] - 1.0) * (t / self.times[0]);
+            return 1.0 + (self.survival[0] - 1.0) / self.times[0] * t;
         }
-        let passed = self.times.partition_point(|time| *time <= t);
-        let node = (passed - 1).min(last - 1);
-        if passed > last { self.on_line(node, t).max(0.0) } else { self.on_line(node, t) }
+        let node = self.times.partition_point(|time| *time <= t) - 1;
+        if node < last { self.on_line(node, t) } else { self.beyond(t) }
     }
 
     /// The density at `t`, >= 0; `grid` is the one that the curve was made from.
@@ -49,29 +51,37 @@ impl LinearCurve {
         interval.map_or(0.0, |(start, end)| self.mean_density(start, end))
     }
 
-    /// The drop of S from `start` to `end` per unit of time, where no node lies between them.
+    /// The mass from `start` to `end` per unit of time, where no node lies between them.
     ///
-    /// On one line it is the slope of that line: a difference of two values of S would lose all digits in an interval
-    /// as short as rounding makes one.
+    /// It is a difference of two values, as in the reference, so that both round alike; but an interval as short as
+    /// rounding makes one would leave no digit of it, and there the slope of the line is taken.
     fn mean_density(&self, start: f64, end: f64) -> f64 {
+        if end - start > SHORT * end {
+            let mass = (1.0 - self.survival(end)) - (1.0 - self.survival(start));
+            return (mass / (end - start)).max(0.0);
+        }
         let last = self.times.len() - 1;
-        if last == 0 {
+        if last == 0 || self.survival(end) <= 0.0 {
             return 0.0;
         }
         if start < self.times[0] {
             return (1.0 - self.survival[0]) / self.times[0];
         }
-        let node = (self.times.partition_point(|time| *time <= start) - 1).min(last - 1);
-        if self.on_line(node, end) < 0.0 {
-            return (self.survival(start) - self.survival(end)) / (end - start);
-        }
-        (self.survival[node] - self.survival[node + 1]) / (self.times[node + 1] - self.times[node])
+        -self.slope((self.times.partition_point(|time| *time <= start) - 1).min(last - 1))
     }
 
-    /// The line through `node` and the next one, at `t`.
+    fn slope(&self, node: usize) -> f64 {
+        (self.survival[node + 1] - self.survival[node]) / (self.times[node + 1] - self.times[node])
+    }
+
     fn on_line(&self, node: usize, t: f64) -> f64 {
-        let share = (t - self.times[node]) / (self.times[node + 1] - self.times[node]);
-        self.survival[node] + (self.survival[node + 1] - self.survival[node]) * share
+        self.slope(node) * (t - self.times[node]) + self.survival[node]
+    }
+
+    /// The last line goes on, down to 0.
+    fn beyond(&self, t: f64) -> f64 {
+        let last = self.times.len() - 1;
+        (self.survival[last] + self.slope(last - 1) * (t - self.times[last])).max(0.0)
     }
 }
 
