@@ -1,6 +1,7 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
 mod brier;
+mod calibration;
 mod groups;
 mod scores;
 
@@ -21,7 +22,7 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[brier::compare, scores::compare];
+    const FAMILIES: &[Family] = &[brier::compare, calibration::compare, scores::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
