@@ -4,6 +4,7 @@ mod brier;
 mod calibration;
 mod groups;
 mod scores;
+mod statistics;
 
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
@@ -36,7 +37,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
 /// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[groups::compare_table];
+    const FAMILIES: &[Family] = &[groups::compare_table, statistics::compare_table];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
 }
