@@ -188,6 +188,24 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// Nobody has a weight at an evaluation time: all samples are censored by then, or left out because G = 0.
+    #[error("no sample has a weight at time {time}: all are censored by then, or the censoring curve is zero")]
+    NoWeight {
+        /// The evaluation time.
+        time: f64,
+    },
+    /// A share of the Kaplan-Meier baseline's loss is asked for, but that loss is not above 0.
+    #[error("the Kaplan-Meier baseline scores {baseline}, expected a loss > 0 to explain a share of")]
+    NoBaselineLoss {
+        /// The score of the baseline.
+        baseline: f64,
+    },
+    /// The Kaplan-Meier baseline that a score is compared with has no score itself.
+    #[error("the score of the Kaplan-Meier baseline is undefined: {reason}")]
+    BaselineUndefined {
+        /// Why.
+        reason: Box<MetricError>,
+    },
     /// A difference of paired values is not a finite number.
     #[error("the paired difference of row {row} is {value}, expected a finite number")]
     InvalidDifference {

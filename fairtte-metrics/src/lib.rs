@@ -13,6 +13,7 @@ mod auc_td;
 mod bias;
 mod bootstrap;
 mod brier;
+mod brier_convention;
 mod calibration_alpha;
 mod censoring;
 mod chi_square;
@@ -24,16 +25,23 @@ mod d_calibration;
 mod error;
 mod evaluated;
 mod evaluation;
+mod explained_variation;
 mod fenwick;
 mod finite;
 mod groups;
 mod ids;
 mod integrate;
 mod integrated_calibration;
+mod integrated_scores;
+mod integration_rule;
 mod intervals;
+mod ipcw_losses;
 mod jackknife;
 mod kaplan_meier;
+mod linear_density;
+mod log_scores;
 mod model_comparison;
+mod nbll;
 mod normal;
 mod one_calibration;
 mod outcomes;
@@ -52,6 +60,7 @@ mod settings;
 mod statistics;
 mod stratify;
 mod summary;
+mod survival_evaluator;
 mod time_window;
 
 pub use auc_convention::AucConvention;
@@ -66,6 +75,7 @@ pub use bias::{
 };
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
+pub use brier_convention::{BrierConvention, brier_score_by, integrated_brier_score_by};
 pub use calibration_alpha::{CalibrationAlpha, DEFAULT_HAZARD_REPLACEMENT, calibration_alpha};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
 pub use comparison::{Comparison, EquityScaling};
@@ -74,13 +84,18 @@ pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use d_calibration::{DCalibration, DCalibrationConvention, d_calibration};
 pub use error::MetricError;
 pub use evaluation::evaluate;
+pub use explained_variation::{ExplainedVariation, explained_residual_variation, kaplan_meier_curves};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
 pub use integrated_calibration::{IntegratedCalibration, integrated_calibration, integrated_calibration_by_group};
+pub use integrated_scores::{IntegratedScore, IntegratedScoreRule, ScoreWeights, TimeLoss, unique_times};
+pub use integration_rule::IntegrationRule;
 pub use intervals::{Interval, IntervalMethod, Replicated};
 pub use jackknife::{Jackknife, JackknifeValues};
 pub use kaplan_meier::KaplanMeier;
+pub use log_scores::{EventDensity, LogScore, SnlForm, negative_log_likelihood, rcll, snl};
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
+pub use nbll::{Nbll, integrated_nbll, nbll};
 pub use one_calibration::{
     BinVariance, CalibrationBin, ObservedRisk, OneCalibration, OneCalibrationSettings, RiskBinning, one_calibration,
 };
@@ -103,6 +118,7 @@ pub use statistics::{
     pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
 };
 pub use stratify::Stratify;
+pub use survival_evaluator::survival_evaluator_curves;
 pub use time_window::TimeWindow;
 
 #[cfg(doctest)]

@@ -1,8 +1,10 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
 mod bias;
+mod brier;
 mod calibration;
 mod groups;
+mod scores;
 mod statistics;
 
 use fairtte_metrics::Outcomes;
@@ -22,7 +24,7 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[calibration::compare];
+    const FAMILIES: &[Family] = &[calibration::compare, brier::compare, scores::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
