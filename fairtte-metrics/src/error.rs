@@ -188,4 +188,26 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// A risk score is not a finite number.
+    #[error("risk of row {row} is {risk}, expected a finite number")]
+    InvalidRisk {
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        risk: f64,
+    },
+    /// Every comparable pair has tied predictions, and tied pairs are to be dropped.
+    #[error("all {n_tied} comparable pairs have tied predictions, so none is left when tied pairs are dropped")]
+    OnlyTiedPairs {
+        /// Comparable pairs.
+        n_tied: u64,
+    },
+    /// A curve is unknown beyond the last time it was fitted on.
+    #[error("time {time} lies beyond {last}, the last time the curve was fitted on")]
+    BeyondLastTime {
+        /// The time asked for.
+        time: f64,
+        /// Last time of the fitting sample.
+        last: f64,
+    },
 }

@@ -13,7 +13,10 @@ mod auc_td;
 mod bootstrap;
 mod brier;
 mod censoring;
+mod comparable_pairs;
+mod concordance;
 mod concordance_td;
+mod concordance_td_variants;
 mod curves;
 mod error;
 mod evaluation;
@@ -22,33 +25,45 @@ mod groups;
 mod ids;
 mod integrate;
 mod kaplan_meier;
+mod nelson_aalen;
 mod normal;
 mod outcomes;
 mod per_group;
 mod reading;
 mod report;
+mod risk;
 pub mod seeds;
+mod tied_pairs;
 mod time_window;
+mod uno;
 
 pub use auc_convention::AucConvention;
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
+pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
+pub use concordance_td_variants::{
+    ConcordanceTdSums, ConventionTd, ReadingTd, concordance_td_ipcw, concordance_td_with,
+};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
 pub use evaluation::{EvaluationSettings, evaluate};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
 pub use kaplan_meier::KaplanMeier;
+pub use nelson_aalen::{NelsonAalen, TiedEvents};
 pub use outcomes::Outcomes;
 pub use per_group::{Direction, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
 };
+pub use risk::Risk;
+pub use tied_pairs::{TieTest, TiedPairs};
 pub use time_window::TimeWindow;
+pub use uno::{UnoC, UnoConvention, uno_concordance};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
