@@ -209,5 +209,40 @@ pub enum MetricError {
         time: f64,
         /// Last time of the fitting sample.
         last: f64,
+    /// A subject has samples in two strata, so it cannot be drawn within one.
+    #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
+    SubjectInTwoStrata {
+        /// The first such subject, by name.
+        subject: crate::SubjectId,
+    },
+    /// A sample occurs too often in a bootstrap replicate for the compact form of its weights.
+    #[error("a sample is drawn more than 65535 times in bootstrap replicate {replicate}")]
+    TooManyDraws {
+        /// Replicate, counted from 0.
+        replicate: usize,
+    },
+    /// A sum over groups needs one group with a value.
+    #[error("none of the {n_levels} groups of attribute \"{attribute}\" has a value")]
+    NoDefinedGroup {
+        /// Name of the attribute.
+        attribute: String,
+        /// All levels.
+        n_levels: usize,
+    },
+    /// A ratio of values with different signs, or of losses, says nothing about equality.
+    #[error("a value compared for attribute \"{attribute}\" is {value}, expected values >= 0 for a ratio")]
+    NegativeRatio {
+        /// Name of the attribute.
+        attribute: String,
+        /// The first negative value.
+        value: f64,
+    },
+    /// A number that was handed in, or that follows from it, is not finite.
+    #[error("{what} is {value}, expected a finite number")]
+    NotFinite {
+        /// What the number is.
+        what: &'static str,
+        /// The value found.
+        value: f64,
     },
 }

@@ -15,6 +15,8 @@ mod brier;
 mod censoring;
 mod comparable_pairs;
 mod concordance;
+mod concordance_bins;
+mod comparison;
 mod concordance_td;
 mod concordance_td_variants;
 mod curves;
@@ -43,6 +45,7 @@ pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
 pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
+pub use comparison::{Comparison, EquityScaling};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use concordance_td_variants::{
     ConcordanceTdSums, ConventionTd, ReadingTd, concordance_td_ipcw, concordance_td_with,
@@ -55,7 +58,7 @@ pub use ids::{GroupId, SampleId, SubjectId};
 pub use kaplan_meier::KaplanMeier;
 pub use nelson_aalen::{NelsonAalen, TiedEvents};
 pub use outcomes::Outcomes;
-pub use per_group::{Direction, GroupValue, PerGroup};
+pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
