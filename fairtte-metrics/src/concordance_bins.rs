@@ -163,7 +163,10 @@ impl BinPlan {
             let n_read = bins.iter().map(|bin| self.events[bin.events.end - 1].0 + 1).max().unwrap_or(0);
             let positions: Vec<Position> = bins.iter().map(|bin| bin.position).collect();
             let predictions = curves.read_block(&self.order[..n_read], &positions, self.reading);
-            bins.iter().zip(predictions.chunks(n_read)).map(|(bin, predictions)| self.rank_bin(bin, predictions)).collect()
+            bins.iter()
+                .zip(predictions.chunks(n_read))
+                .map(|(bin, predictions)| self.rank_bin(bin, predictions))
+                .collect()
         };
         self.bins[bins].par_chunks(BINS_READ_TOGETHER).flat_map_iter(rank).collect()
     }

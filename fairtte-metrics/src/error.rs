@@ -209,6 +209,7 @@ pub enum MetricError {
         time: f64,
         /// Last time of the fitting sample.
         last: f64,
+    },
     /// A subject has samples in two strata, so it cannot be drawn within one.
     #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
     SubjectInTwoStrata {

@@ -14,9 +14,9 @@ mod bootstrap;
 mod brier;
 mod censoring;
 mod comparable_pairs;
+mod comparison;
 mod concordance;
 mod concordance_bins;
-mod comparison;
 mod concordance_td;
 mod concordance_td_variants;
 mod curves;
@@ -43,9 +43,9 @@ pub use auc_convention::AucConvention;
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
-pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
-pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
+pub use censoring::{AtZeroCensoring, BeyondLastTime, CensoringCurve, CensoringLookup, CensoringTies};
 pub use comparison::{Comparison, EquityScaling};
+pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use concordance_td_variants::{
     ConcordanceTdSums, ConventionTd, ReadingTd, concordance_td_ipcw, concordance_td_with,

@@ -1,5 +1,9 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod auc;
+mod estimators;
+mod rank;
+
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
 
@@ -17,7 +21,7 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[];
+    const FAMILIES: &[Family] = &[auc::compare, estimators::compare, rank::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
