@@ -66,6 +66,14 @@ impl AucConvention {
         }
     }
 
+    /// What is compared: minus the probability of the event by t, S - 1.
+    ///
+    /// It orders samples as S does. But the packages compare 1 - S, and its rounding decides whether predictions that differ
+    /// by just about the tolerance are tied.
+    pub(crate) fn prediction(survival: f64) -> f64 {
+        survival - 1.0
+    }
+
     /// Predictions that differ by at most this are tied.
     pub fn tie_tolerance(self) -> f64 {
         match self {
@@ -120,6 +128,16 @@ mod tests {
         for (convention, expected) in ALL.into_iter().zip(expected) {
             assert!((auc(convention) - expected).abs() < 1e-15, "{convention:?}");
         }
+    }
+
+    #[test]
+    fn predictions_at_the_edge_of_the_tolerance_are_compared_as_probabilities_of_the_event() {
+        // 0.3 and 0.3 + 1e-8 differ by a little less than 1e-8, 0.7 and 0.7 - 1e-8 by a little more: no tie in
+        // scikit-survival 0.28.0, whose value is 1.
+        let (low, high) = (0.3, 0.3 + 1e-8);
+        assert!(high - low <= TIE_TOLERANCE || (1.0 - low) - (1.0 - high) > TIE_TOLERANCE);
+        let prediction = AucConvention::prediction;
+        assert_eq!(prediction(high) - prediction(low), (1.0 - low) - (1.0 - high));
     }
 
     #[test]
