@@ -17,13 +17,16 @@
 //! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
 
 use crate::auc_convention::AucConvention;
+use rayon::prelude::*;
+
 use crate::bootstrap::weights_in_order;
 use crate::censoring::CensoringCurve;
 use crate::curves::{SurvivalCurves, check_grid};
+use crate::concordance_bins::latest_first;
 use crate::ids::to_u32;
 use crate::integrate::time_average;
 use crate::kaplan_meier::KaplanMeier;
-use crate::reading::Reading;
+use crate::reading::{Position, Reading};
 use crate::{MetricError, Outcomes};
 
 /// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by S(t) and a new class of
@@ -165,24 +168,58 @@ pub fn auc_td_with(
 /// AUC(t) sorted and ready for any number of weight vectors.
 #[derive(Clone, Debug)]
 pub struct PreparedAucTd {
-    times: Vec<f64>,
-    /// Samples by time, earliest first; at equal times the events before the censored.
-    order: Vec<u32>,
+    pub(crate) times: Vec<f64>,
+    /// Samples by time, latest first; at equal times the censored before the events. At every time the controls are
+    /// the first of them, and the events among the others are the cases.
+    pub(crate) order: Vec<u32>,
     /// Weights as cases of the events and 0 of the censored, in that order.
-    case_weights: Vec<f64>,
-    /// Places of the events without such a weight, ascending, and why.
-    without_weight: Vec<(usize, MetricError)>,
-    ranks: Vec<TimeRanks>,
+    pub(crate) case_weights: Vec<f64>,
+    /// Places of the events without such a weight, latest first, and why.
+    pub(crate) without_weight: Vec<(usize, MetricError)>,
+    pub(crate) walks: Vec<Walk>,
 }
 
-/// The classes of tied predictions at one time, numbered by rising S(t).
+/// The controls and cases at one time by falling S(t).
 #[derive(Clone, Debug)]
-struct TimeRanks {
-    n_ranks: usize,
-    /// From this place of the order on stand the controls; the events before it are the cases.
-    n_passed: usize,
-    /// Rank of every sample, in order of time.
-    ranks: Vec<u32>,
+pub(crate) struct Walk {
+    /// The controls are the samples before this place of the order.
+    pub(crate) n_controls: usize,
+    /// Places in the order; see [`Walk::classes`].
+    steps: Vec<u32>,
+}
+
+/// Marks a step that begins a new class of tied predictions.
+const NEW_CLASS: u32 = 1 << 31;
+/// Times that are read from the survival matrix together, because a cache line holds several columns.
+const TIMES_READ_TOGETHER: usize = 16;
+
+impl Walk {
+    /// `predictions` in order of the samples.
+    fn new(predictions: &[f64], is_event: &[bool], n_controls: usize, tolerance: f64) -> Self {
+        let takes_part = |place: &usize| *place < n_controls || is_event[*place];
+        // The bits of numbers >= 0 are ordered like the numbers.
+        let key = |place: usize| (predictions[place].to_bits(), to_u32(place));
+        let mut sorted: Vec<(u64, u32)> = (0..predictions.len()).filter(takes_part).map(key).collect();
+        sorted.sort_unstable_by_key(|&(bits, _)| std::cmp::Reverse(bits));
+        let mut before = f64::INFINITY;
+        let step = |(bits, place)| {
+            let prediction = f64::from_bits(bits);
+            let starts = before - prediction > tolerance;
+            before = prediction;
+            if starts { place | NEW_CLASS } else { place }
+        };
+        Self { n_controls, steps: sorted.into_iter().map(step).collect() }
+    }
+
+    /// The classes of tied predictions, by falling S(t); each is a slice of steps for [`place`].
+    pub(crate) fn classes(&self) -> impl Iterator<Item = &[u32]> {
+        self.steps.chunk_by(|_, next| next & NEW_CLASS == 0)
+    }
+}
+
+/// The place in the order that a step of a walk stands for.
+pub(crate) fn place(step: u32) -> usize {
+    (step & !NEW_CLASS) as usize
 }
 
 impl PreparedAucTd {
@@ -194,30 +231,29 @@ impl PreparedAucTd {
         times: &[f64],
         convention: AucConvention,
     ) -> Self {
-        let (time, event) = (outcomes.time(), outcomes.event());
-        let mut order: Vec<usize> = (0..outcomes.n()).collect();
-        order.sort_by(|&a, &b| time[a].total_cmp(&time[b]).then(event[b].cmp(&event[a])));
+        let order = latest_first(outcomes);
+        let time: Vec<f64> = order.iter().map(|&row| outcomes.time()[row as usize]).collect();
+        let event: Vec<bool> = order.iter().map(|&row| outcomes.event()[row as usize]).collect();
         let (mut case_weights, mut without_weight) = (Vec::with_capacity(order.len()), Vec::new());
-        for (place, &row) in order.iter().enumerate() {
-            let weight = if event[row] { convention.case_weight(censoring, time[row]) } else { Ok(0.0) };
+        for place in 0..order.len() {
+            let weight = if event[place] { convention.case_weight(censoring, time[place]) } else { Ok(0.0) };
             case_weights.push(*weight.as_ref().unwrap_or(&0.0));
             without_weight.extend(weight.err().map(|reason| (place, reason)));
         }
-        let ranks_at = |&t: &f64| {
-            let (rank_of_row, n_ranks) = tied_ranks(&curves.all_at(t, reading), convention.tie_tolerance());
-            TimeRanks {
-                n_ranks,
-                n_passed: order.partition_point(|&row| !convention.is_control(time[row], event[row], t)),
-                ranks: order.iter().map(|&row| rank_of_row[row]).collect(),
-            }
+        let is_control = |t: f64| move |&(time, event): &(f64, bool)| convention.is_control(time, event, t);
+        let samples: Vec<(f64, bool)> = time.iter().copied().zip(event.iter().copied()).collect();
+        let walks_at = |times: &[f64]| -> Vec<Walk> {
+            let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
+            let predictions = curves.read_block(&order, &positions, reading);
+            let walk = |(k, &t): (usize, &f64)| {
+                let n_controls = samples.partition_point(is_control(t));
+                let predictions = &predictions[k * order.len()..][..order.len()];
+                Walk::new(predictions, &event, n_controls, convention.tie_tolerance())
+            };
+            times.iter().enumerate().map(walk).collect()
         };
-        Self {
-            times: times.to_vec(),
-            case_weights,
-            without_weight,
-            ranks: times.iter().map(ranks_at).collect(),
-            order: order.iter().map(|&row| to_u32(row)).collect(),
-        }
+        let walks = times.par_chunks(TIMES_READ_TOGETHER).flat_map_iter(walks_at).collect();
+        Self { times: times.to_vec(), case_weights, without_weight, walks, order }
     }
 
     /// The AUC of the sample in which row `i` occurs `weights[i]` times, as if it were written out that often.
@@ -228,70 +264,37 @@ impl PreparedAucTd {
     /// [`MetricError::LengthMismatch`] if there is not one weight per sample.
     pub fn weighted(&self, weights: &[u32]) -> Result<AucTd, MetricError> {
         let weights = weights_in_order(weights, &self.order)?;
-        let case_weights: Vec<f64> = weights.iter().zip(&self.case_weights).map(|(n, w)| f64::from(*n) * w).collect();
         // From the time of this event on, one case has no weight.
-        let spoilt = self.without_weight.iter().find(|(place, _)| weights[*place] > 0);
-        let mut in_rank = Vec::new();
-        let mut values = Vec::with_capacity(self.times.len());
-        for (time, ranks) in self.times.iter().zip(&self.ranks) {
-            values.push(match spoilt {
-                Some((place, reason)) if *place < ranks.n_passed => Err(reason.clone()),
-                _ => auc_at(*time, ranks, &weights, &case_weights, &mut in_rank),
-            });
-        }
-        Ok(AucTd::new(&self.times, values))
+        let spoilt = self.without_weight.iter().rev().find(|(place, _)| weights[*place] > 0);
+        let value = |(time, walk): (&f64, &Walk)| match spoilt {
+            Some((place, reason)) if *place >= walk.n_controls => Err(reason.clone()),
+            _ => self.auc_at(*time, walk, &weights),
+        };
+        Ok(AucTd::new(&self.times, self.times.iter().zip(&self.walks).map(value).collect()))
     }
-}
 
-/// AUC at one time; `weights` (copies of each sample) and `case_weights` (copies times 1 / G) are in order of time.
-fn auc_at(
-    time: f64,
-    ranks: &TimeRanks,
-    weights: &[u32],
-    case_weights: &[f64],
-    in_rank: &mut Vec<u64>,
-) -> Result<f64, MetricError> {
-    let (passed, later) = ranks.ranks.split_at(ranks.n_passed);
-    in_rank.clear();
-    in_rank.resize(ranks.n_ranks + 1, 0);
-    for (&rank, &weight) in later.iter().zip(&weights[ranks.n_passed..]) {
-        in_rank[rank as usize] += u64::from(weight);
-    }
-    // From here on: controls with this rank or a higher one.
-    for rank in (0..ranks.n_ranks).rev() {
-        in_rank[rank] += in_rank[rank + 1];
-    }
-    let (mut won, mut total) = (0.0, 0.0);
-    for (&rank, &case_weight) in passed.iter().zip(case_weights) {
-        let (above, tied_or_above) = (in_rank[rank as usize + 1], in_rank[rank as usize]);
-        won += case_weight * (above + tied_or_above) as f64;
-        total += case_weight;
-    }
-    if total <= 0.0 {
-        return Err(MetricError::NoCases { time });
-    }
-    if in_rank[0] == 0 {
-        return Err(MetricError::NoControls { time });
-    }
-    // Rounding must not lift a perfect ranking above 1.
-    Ok((0.5 * won / (total * in_rank[0] as f64)).min(1.0))
-}
-
-/// Number of the class of tied values that each value belongs to, by rising value, and the number of classes; a class
-/// ends where the step to the next value is larger than `tolerance`.
-fn tied_ranks(values: &[f64], tolerance: f64) -> (Vec<u32>, usize) {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0; values.len()];
-    let (mut rank, mut before) = (0, f64::INFINITY);
-    for row in order {
-        if values[row] - before > tolerance {
-            rank += 1;
+    /// AUC at one time; `weights` (copies of each sample) are in order.
+    fn auc_at(&self, time: f64, walk: &Walk, weights: &[u32]) -> Result<f64, MetricError> {
+        let (mut n_controls_above, mut won, mut total) = (0_u64, 0.0, 0.0);
+        for class in walk.classes() {
+            let controls = class.iter().map(|&step| place(step)).filter(|place| *place < walk.n_controls);
+            let n_tied: u64 = controls.map(|place| u64::from(weights[place])).sum();
+            for case in class.iter().map(|&step| place(step)).filter(|place| *place >= walk.n_controls) {
+                let case_weight = f64::from(weights[case]) * self.case_weights[case];
+                won += case_weight * (2 * n_controls_above + n_tied) as f64;
+                total += case_weight;
+            }
+            n_controls_above += n_tied;
         }
-        before = values[row];
-        ranks[row] = rank;
+        if total <= 0.0 {
+            return Err(MetricError::NoCases { time });
+        }
+        if n_controls_above == 0 {
+            return Err(MetricError::NoControls { time });
+        }
+        // Rounding must not lift a perfect ranking above 1.
+        Ok((0.5 * won / (total * n_controls_above as f64)).min(1.0))
     }
-    (ranks, if values.is_empty() { 0 } else { rank as usize + 1 })
 }
 
 fn average_of_defined(times: &[f64], values: &[Result<f64, MetricError>]) -> Result<f64, MetricError> {
@@ -341,8 +344,9 @@ mod tests {
 
     #[test]
     fn near_ties_form_chains_like_those_of_scikit_survival() {
-        let (ranks, n_ranks) = tied_ranks(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], TIE_TOLERANCE);
-        assert_eq!((ranks, n_ranks), (vec![1, 1, 1, 2, 0], 3));
+        let walk = Walk::new(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], &[true; 5], 2, TIE_TOLERANCE);
+        let classes: Vec<Vec<usize>> = walk.classes().map(|class| class.iter().map(|&step| place(step)).collect()).collect();
+        assert_eq!(classes, [vec![3], vec![0, 2, 1], vec![4]]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod normal;
 mod outcomes;
 mod per_group;
 mod reading;
+mod replicates;
 mod report;
 mod risk;
 pub mod seeds;

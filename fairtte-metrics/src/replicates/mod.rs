@@ -15,10 +15,16 @@ mod brier;
 mod cells;
 mod concordance;
 
-pub(crate) use auc::AucLanes;
-pub(crate) use brier::BrierLanes;
+use rayon::prelude::*;
+
+use crate::auc_td::PreparedAucTd;
+use crate::concordance_bins::BinPlan;
+use crate::{MetricError, SurvivalCurves, TiedPredictions};
+
+use auc::AucLanes;
+use brier::BrierLanes;
 pub(crate) use cells::Cells;
-pub(crate) use concordance::ConcordanceLanes;
+use concordance::ConcordanceLanes;
 
 /// Replicates that are computed side by side: one cache line of weights per sample.
 pub(crate) const LANES: usize = 32;
@@ -76,4 +82,83 @@ fn add_weights(sums: &mut [u32; LANES], weights: &LaneWeights) {
     for (sum, &weight) in sums.iter_mut().zip(weights) {
         *sum += u32::from(weight);
     }
+}
+
+/// C^td with tied predictions counting 0 and 1/2, AUC^td and IBS, in this order; `None` where undefined.
+pub(crate) type Values = [Option<f64>; 4];
+
+/// What all replicates of one evaluation share.
+pub(crate) struct Sorted<'a> {
+    pub(crate) curves: &'a SurvivalCurves,
+    pub(crate) plan: BinPlan,
+    /// `None` where the AUC, or the Brier score, cannot be computed at all.
+    pub(crate) auc: Option<PreparedAucTd>,
+    /// What every sample adds to the integrated Brier score, by row.
+    pub(crate) brier: Option<Vec<f64>>,
+    pub(crate) cells: Cells,
+}
+
+/// The sums of one block of replicates.
+struct BlockSums {
+    concordance: ConcordanceLanes,
+    auc: Option<AucLanes>,
+    brier: Option<BrierLanes>,
+}
+
+impl Sorted<'_> {
+    /// The metrics of `n` weight vectors, by replicate and slice, in parallel over blocks; the values do not depend on
+    /// the number of threads. `fill(first, out)` writes the weights of the replicates `first..first + LANES` as
+    /// `[n_samples, LANES]`; those beyond `n` may be anything.
+    ///
+    /// # Errors
+    /// Those of `fill`, and [`MetricError::TooManyDraws`] if sums of weights do not fit into 32 bits.
+    pub(crate) fn values(
+        &self,
+        n: usize,
+        fill: impl Fn(usize, &mut [u16]) -> Result<(), MetricError> + Sync,
+    ) -> Result<Vec<Vec<Values>>, MetricError> {
+        let integrals = self.brier.as_ref().map(|by_row| in_order(by_row, &self.plan.order));
+        let mut sums: Vec<Option<BlockSums>> = (0..n.div_ceil(LANES)).map(|_| None).collect();
+        for batch in self.plan.batches() {
+            let bins = self.plan.rank(batch, self.curves);
+            sums.par_iter_mut().enumerate().try_for_each(|(number, sums)| {
+                let mut weights = vec![[0; LANES]; self.plan.order.len()];
+                fill(number * LANES, weights.as_flattened_mut())?;
+                let block = Block::new(&weights, &self.plan.order);
+                if !block.fits() {
+                    return Err(MetricError::TooManyDraws { replicate: number * LANES });
+                }
+                // The weights are made anew for every batch, but only C^td comes in batches.
+                let sums = sums.get_or_insert_with(|| BlockSums {
+                    concordance: ConcordanceLanes::new(&self.cells, &block),
+                    auc: self.auc.as_ref().map(|auc| AucLanes::new(auc, &self.cells, &block)),
+                    brier: integrals.as_ref().map(|integrals| BrierLanes::new(integrals, &self.cells, &block)),
+                });
+                sums.concordance.add(&bins, &self.cells, &block);
+                Ok(())
+            })?;
+        }
+        let of_replicate = |replicate: usize| {
+            let sums = sums[replicate / LANES].as_ref().expect("there is at least one batch");
+            (0..self.cells.n_slices()).map(|slice| sums.values(slice, replicate % LANES)).collect()
+        };
+        Ok((0..n).map(of_replicate).collect())
+    }
+}
+
+impl BlockSums {
+    fn values(&self, slice: usize, lane: usize) -> Values {
+        let (counts, n) = self.concordance.counts(slice, lane);
+        let strict = counts.finish(n, TiedPredictions::Strict).ok();
+        [
+            strict.map(|found| found.value),
+            strict.map(|found| found.value_with(TiedPredictions::Half)),
+            self.auc.as_ref().and_then(|auc| auc.value(slice, lane)),
+            self.brier.as_ref().and_then(|brier| brier.value(slice, lane)),
+        ]
+    }
+}
+
+fn in_order(by_row: &[f64], order: &[u32]) -> Vec<f64> {
+    order.iter().map(|&row| by_row[row as usize]).collect()
 }
