@@ -66,14 +66,6 @@ impl AucConvention {
         }
     }
 
-    /// What is compared: minus the probability of the event by t, S - 1.
-    ///
-    /// It orders samples as S does. But the packages compare 1 - S, and its rounding decides whether predictions that differ
-    /// by just about the tolerance are tied.
-    pub(crate) fn prediction(survival: f64) -> f64 {
-        survival - 1.0
-    }
-
     /// Predictions that differ by at most this are tied.
     pub fn tie_tolerance(self) -> f64 {
         match self {
@@ -88,7 +80,7 @@ mod tests {
     use ndarray::array;
 
     use super::*;
-    use crate::{CensoringTies, Outcomes, Reading, SurvivalCurves, auc_td_with};
+    use crate::{CensoringTies, Outcomes, Reading, SurvivalCurves, auc_td, auc_td_with};
 
     const ALL: [AucConvention; 4] = [
         AucConvention::ScikitSurvival,
@@ -132,12 +124,25 @@ mod tests {
 
     #[test]
     fn predictions_at_the_edge_of_the_tolerance_are_compared_as_probabilities_of_the_event() {
-        // 0.3 and 0.3 + 1e-8 differ by a little less than 1e-8, 0.7 and 0.7 - 1e-8 by a little more: no tie in
-        // scikit-survival 0.28.0, whose value is 1.
-        let (low, high) = (0.3, 0.3 + 1e-8);
-        assert!(high - low <= TIE_TOLERANCE || (1.0 - low) - (1.0 - high) > TIE_TOLERANCE);
-        let prediction = AucConvention::prediction;
-        assert_eq!(prediction(high) - prediction(low), (1.0 - low) - (1.0 - high));
+        // scikit-survival 0.28.0: 1.0 for 0.2 and 0.2 + 1e-8, 0.5 for 0.02 and 0.02 + 1e-8. Compared as survival
+        // probabilities it would be the other way round, because 1 - S is rounded.
+        let outcomes = Outcomes::new(vec![1.0, 2.0], vec![true, true]).unwrap();
+        let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
+        for (low, expected) in [(0.2, 1.0), (0.02, 0.5)] {
+            let curves = SurvivalCurves::new(vec![1.0], array![[low], [low + 1e-8]]).unwrap();
+            let found = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[1.0]).unwrap();
+            assert_eq!(found.values, [Ok(expected)]);
+        }
+    }
+
+    #[test]
+    fn a_sample_that_is_neither_case_nor_control_links_near_ties() {
+        // Of 0.5, 0.5 + 0.9e-8 and 0.5 + 1.8e-8 the middle one is censored before 1.5; scikit-survival 0.28.0 gives 0.5.
+        let outcomes = Outcomes::new(vec![1.0, 1.2, 2.0], vec![true, false, true]).unwrap();
+        let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.5 + 0.9e-8], [0.5 + 1.8e-8]]).unwrap();
+        let found = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[1.5]).unwrap();
+        assert_eq!(found.values, [Ok(0.5)]);
     }
 
     #[test]

@@ -21,8 +21,8 @@ use rayon::prelude::*;
 
 use crate::bootstrap::weights_in_order;
 use crate::censoring::CensoringCurve;
-use crate::curves::{SurvivalCurves, check_grid};
 use crate::concordance_bins::latest_first;
+use crate::curves::{SurvivalCurves, check_grid};
 use crate::ids::to_u32;
 use crate::integrate::time_average;
 use crate::kaplan_meier::KaplanMeier;
@@ -196,19 +196,26 @@ const TIMES_READ_TOGETHER: usize = 16;
 impl Walk {
     /// `predictions` in order of the samples.
     fn new(predictions: &[f64], is_event: &[bool], n_controls: usize, tolerance: f64) -> Self {
-        let takes_part = |place: &usize| *place < n_controls || is_event[*place];
-        // The bits of numbers >= 0 are ordered like the numbers.
-        let key = |place: usize| (predictions[place].to_bits(), to_u32(place));
-        let mut sorted: Vec<(u64, u32)> = (0..predictions.len()).filter(takes_part).map(key).collect();
-        sorted.sort_unstable_by_key(|&(bits, _)| std::cmp::Reverse(bits));
-        let mut before = f64::INFINITY;
-        let step = |(bits, place)| {
+        // The packages compare 1 - S, whose rounding decides about differences close to the tolerance. The bits of numbers
+        // >= 0 are ordered like the numbers.
+        let key = |place: usize| ((1.0 - predictions[place]).to_bits(), to_u32(place));
+        let mut sorted: Vec<(u64, u32)> = (0..predictions.len()).map(key).collect();
+        sorted.sort_unstable_by_key(|&(bits, _)| bits);
+        let takes_part = |place: usize| place < n_controls || is_event[place];
+        let (mut before, mut starts) = (f64::NEG_INFINITY, false);
+        let n_cases = is_event[n_controls..].iter().filter(|event| **event).count();
+        let mut steps = Vec::with_capacity(n_controls + n_cases);
+        for (bits, place) in sorted {
             let prediction = f64::from_bits(bits);
-            let starts = before - prediction > tolerance;
+            // Samples that are neither case nor control link those on both sides of them, as in scikit-survival.
+            starts |= prediction - before > tolerance;
             before = prediction;
-            if starts { place | NEW_CLASS } else { place }
-        };
-        Self { n_controls, steps: sorted.into_iter().map(step).collect() }
+            if takes_part(place as usize) {
+                steps.push(if starts { place | NEW_CLASS } else { place });
+                starts = false;
+            }
+        }
+        Self { n_controls, steps }
     }
 
     /// The classes of tied predictions, by falling S(t); each is a slice of steps for [`place`].
@@ -345,7 +352,8 @@ mod tests {
     #[test]
     fn near_ties_form_chains_like_those_of_scikit_survival() {
         let walk = Walk::new(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], &[true; 5], 2, TIE_TOLERANCE);
-        let classes: Vec<Vec<usize>> = walk.classes().map(|class| class.iter().map(|&step| place(step)).collect()).collect();
+        let classes: Vec<Vec<usize>> =
+            walk.classes().map(|class| class.iter().map(|&step| place(step)).collect()).collect();
         assert_eq!(classes, [vec![3], vec![0, 2, 1], vec![4]]);
     }
 

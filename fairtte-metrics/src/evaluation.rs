@@ -17,9 +17,8 @@ use crate::replicates::{Cells, LANES, Sorted};
 use crate::report::{AttributeReport, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport};
 use crate::time_window::choose_times;
 use crate::{
-    AucTd, Bootstrap, CensoringCurve, Direction, Groups, MetricError, Outcomes, PerGroup, PreparedAucTd,
-    PreparedBrier, Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions,
-    concordance_td, percentile_interval,
+    AucTd, Bootstrap, CensoringCurve, Direction, Groups, MetricError, Outcomes, PerGroup, PreparedAucTd, PreparedBrier,
+    Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, concordance_td, percentile_interval,
 };
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.

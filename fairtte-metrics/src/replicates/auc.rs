@@ -37,7 +37,8 @@ impl AucLanes {
         let mut spoilt = vec![[None; LANES]; cells.n_slices()];
         for (place, _) in &prepared.without_weight {
             for &slice in cells.slices_at(*place) {
-                for (spoilt, _) in spoilt[slice].iter_mut().zip(&block.rows[*place]).filter(|(_, weight)| **weight > 0) {
+                for (spoilt, _) in spoilt[slice].iter_mut().zip(&block.rows[*place]).filter(|(_, weight)| **weight > 0)
+                {
                     *spoilt = Some(*place);
                 }
             }

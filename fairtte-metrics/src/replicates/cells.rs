@@ -31,7 +31,8 @@ impl Cells {
             let levels: Vec<Option<GroupId>> = groups.iter().map(|groups| groups.membership()[row as usize]).collect();
             let next = to_u32(slices_of.len());
             *numbers.entry(levels).or_insert_with_key(|levels| {
-                let known = levels.iter().zip(&first_slice).filter_map(|(level, first)| Some(first + (*level)?.index()));
+                let known =
+                    levels.iter().zip(&first_slice).filter_map(|(level, first)| Some(first + (*level)?.index()));
                 slices_of.push(std::iter::once(0).chain(known).collect());
                 next
             })
@@ -74,10 +75,15 @@ mod tests {
 
     #[test]
     fn a_sample_is_in_the_whole_and_in_one_level_of_every_known_attribute() {
-        let sex = Groups::new("sex", vec!["F".into(), "M".into()], vec![Some(GroupId(1)), None, Some(GroupId(1))]).unwrap();
-        let site = Groups::new("site", vec!["A".into(), "B".into()], [0, 1, 0].map(|k| Some(GroupId(k))).to_vec()).unwrap();
+        let sex =
+            Groups::new("sex", vec!["F".into(), "M".into()], vec![Some(GroupId(1)), None, Some(GroupId(1))]).unwrap();
+        let site =
+            Groups::new("site", vec!["A".into(), "B".into()], [0, 1, 0].map(|k| Some(GroupId(k))).to_vec()).unwrap();
         let cells = Cells::new(&[sex, site], &[2, 1, 0]);
         assert_eq!((cells.n_slices(), cells.n_cells(), cells.slice(1, 1)), (5, 2, 4));
-        assert_eq!((cells.slices_at(0), cells.slices_at(1), cells.slices_at(2)), (&[0, 2, 3][..], &[0, 4][..], &[0, 2, 3][..]));
+        assert_eq!(
+            (cells.slices_at(0), cells.slices_at(1), cells.slices_at(2)),
+            (&[0, 2, 3][..], &[0, 4][..], &[0, 2, 3][..])
+        );
     }
 }

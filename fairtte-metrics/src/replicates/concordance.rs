@@ -35,7 +35,8 @@ struct Scratch {
 
 impl ConcordanceLanes {
     pub(crate) fn new(cells: &Cells, block: &Block) -> Self {
-        let none = SlicePairs { n_events: [0; LANES], comparable: [0; LANES], concordant: [0; LANES], tied: [0; LANES] };
+        let none =
+            SlicePairs { n_events: [0; LANES], comparable: [0; LANES], concordant: [0; LANES], tied: [0; LANES] };
         Self { slices: vec![none; cells.n_slices()], totals: block.totals }
     }
 
