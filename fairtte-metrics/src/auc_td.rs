@@ -21,7 +21,6 @@ use rayon::prelude::*;
 
 use crate::bootstrap::weights_in_order;
 use crate::censoring::CensoringCurve;
-use crate::concordance_bins::latest_first;
 use crate::curves::{SurvivalCurves, check_grid};
 use crate::ids::to_u32;
 use crate::integrate::time_average;
@@ -169,64 +168,90 @@ pub fn auc_td_with(
 #[derive(Clone, Debug)]
 pub struct PreparedAucTd {
     pub(crate) times: Vec<f64>,
-    /// Samples by time, latest first; at equal times the censored before the events. At every time the controls are
-    /// the first of them, and the events among the others are the cases.
+    /// Samples by falling S at the middle one of the times. At the other times the order is much the same, so that a
+    /// walk by falling S finds the next sample's numbers near those of the last.
     pub(crate) order: Vec<u32>,
     /// Weights as cases of the events and 0 of the censored, in that order.
     pub(crate) case_weights: Vec<f64>,
-    /// Places of the events without such a weight, latest first, and why.
-    pub(crate) without_weight: Vec<(usize, MetricError)>,
+    /// The events without such a weight, earliest first.
+    pub(crate) without_weight: Vec<EventWithoutWeight>,
+    /// The controls and cases at each time, by falling S(t).
     pub(crate) walks: Vec<Walk>,
 }
 
-/// The controls and cases at one time by falling S(t).
+/// An event that spoils every time at which it is a case.
 #[derive(Clone, Debug)]
-pub(crate) struct Walk {
-    /// The controls are the samples before this place of the order.
-    pub(crate) n_controls: usize,
-    /// Places in the order; see [`Walk::classes`].
-    steps: Vec<u32>,
+pub(crate) struct EventWithoutWeight {
+    /// Place in the order.
+    pub(crate) place: usize,
+    pub(crate) time: f64,
+    reason: MetricError,
 }
 
-/// Marks a step that begins a new class of tied predictions.
-const NEW_CLASS: u32 = 1 << 31;
+/// A list of [`Step`]s, one per control and case.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk(Vec<Step>);
+
+/// A sample's place in the order, whether it is a case, and whether a new class of tied predictions begins with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step(u32);
+
+impl Step {
+    const NEW_CLASS: u32 = 1 << 31;
+    const CASE: u32 = 1 << 30;
+
+    fn new(place: u32, is_case: bool, starts_class: bool) -> Self {
+        assert!(place < Self::CASE, "fewer than 2^30 samples");
+        Self(place | if is_case { Self::CASE } else { 0 } | if starts_class { Self::NEW_CLASS } else { 0 })
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(self) -> usize {
+        (self.0 & !(Self::NEW_CLASS | Self::CASE)) as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_case(self) -> bool {
+        self.0 & Self::CASE != 0
+    }
+
+    #[inline(always)]
+    fn starts_class(self) -> bool {
+        self.0 & Self::NEW_CLASS != 0
+    }
+}
+
 /// Times that are read from the survival matrix together, because a cache line holds several columns.
 const TIMES_READ_TOGETHER: usize = 16;
 
 impl Walk {
-    /// `predictions` in order of the samples.
-    fn new(predictions: &[f64], is_event: &[bool], n_controls: usize, tolerance: f64) -> Self {
+    /// `predictions` in order of the samples; `is_case` is `None` for a sample that is neither case nor control.
+    fn new(predictions: &[f64], is_case: impl Fn(usize) -> Option<bool>, tolerance: f64) -> Self {
         // The packages compare 1 - S, whose rounding decides about differences close to the tolerance. The bits of numbers
         // >= 0 are ordered like the numbers.
-        let key = |place: usize| ((1.0 - predictions[place]).to_bits(), to_u32(place));
-        let mut sorted: Vec<(u64, u32)> = (0..predictions.len()).map(key).collect();
-        sorted.sort_unstable_by_key(|&(bits, _)| bits);
-        let takes_part = |place: usize| place < n_controls || is_event[place];
+        let key = |place: usize| ((1.0 - predictions[place]).to_bits(), to_u32(place), is_case(place));
+        let mut sorted: Vec<(u64, u32, Option<bool>)> = (0..predictions.len()).map(key).collect();
+        sorted.sort_unstable_by_key(|&(bits, ..)| bits);
+        let mut steps = Vec::with_capacity(sorted.iter().filter(|sample| sample.2.is_some()).count());
         let (mut before, mut starts) = (f64::NEG_INFINITY, false);
-        let n_cases = is_event[n_controls..].iter().filter(|event| **event).count();
-        let mut steps = Vec::with_capacity(n_controls + n_cases);
-        for (bits, place) in sorted {
+        for (bits, place, is_case) in sorted {
             let prediction = f64::from_bits(bits);
             // Samples that are neither case nor control link those on both sides of them, as in scikit-survival.
             starts |= prediction - before > tolerance;
             before = prediction;
-            if takes_part(place as usize) {
-                steps.push(if starts { place | NEW_CLASS } else { place });
+            if let Some(is_case) = is_case {
+                steps.push(Step::new(place, is_case, starts));
                 starts = false;
             }
         }
-        Self { n_controls, steps }
+        Self(steps)
     }
 
-    /// The classes of tied predictions, by falling S(t); each is a slice of steps for [`place`].
-    pub(crate) fn classes(&self) -> impl Iterator<Item = &[u32]> {
-        self.steps.chunk_by(|_, next| next & NEW_CLASS == 0)
+    /// The classes of tied predictions, by falling S(t).
+    #[inline(always)]
+    pub(crate) fn classes(&self) -> impl Iterator<Item = &[Step]> {
+        self.0.chunk_by(|_, next| !next.starts_class())
     }
-}
-
-/// The place in the order that a step of a walk stands for.
-pub(crate) fn place(step: u32) -> usize {
-    (step & !NEW_CLASS) as usize
 }
 
 impl PreparedAucTd {
@@ -238,24 +263,27 @@ impl PreparedAucTd {
         times: &[f64],
         convention: AucConvention,
     ) -> Self {
-        let order = latest_first(outcomes);
-        let time: Vec<f64> = order.iter().map(|&row| outcomes.time()[row as usize]).collect();
-        let event: Vec<bool> = order.iter().map(|&row| outcomes.event()[row as usize]).collect();
+        let middle = curves.all_at(times[times.len() / 2], reading);
+        let mut order: Vec<u32> = (0..outcomes.n()).map(to_u32).collect();
+        order.sort_unstable_by(|&a, &b| middle[b as usize].total_cmp(&middle[a as usize]).then(a.cmp(&b)));
+        let samples: Vec<(f64, bool)> =
+            order.iter().map(|&row| (outcomes.time()[row as usize], outcomes.event()[row as usize])).collect();
         let (mut case_weights, mut without_weight) = (Vec::with_capacity(order.len()), Vec::new());
-        for place in 0..order.len() {
-            let weight = if event[place] { convention.case_weight(censoring, time[place]) } else { Ok(0.0) };
+        for (place, &(time, event)) in samples.iter().enumerate() {
+            let weight = if event { convention.case_weight(censoring, time) } else { Ok(0.0) };
             case_weights.push(*weight.as_ref().unwrap_or(&0.0));
-            without_weight.extend(weight.err().map(|reason| (place, reason)));
+            without_weight.extend(weight.err().map(|reason| EventWithoutWeight { place, time, reason }));
         }
-        let is_control = |t: f64| move |&(time, event): &(f64, bool)| convention.is_control(time, event, t);
-        let samples: Vec<(f64, bool)> = time.iter().copied().zip(event.iter().copied()).collect();
+        without_weight.sort_by(|a: &EventWithoutWeight, b| a.time.total_cmp(&b.time));
         let walks_at = |times: &[f64]| -> Vec<Walk> {
             let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
             let predictions = curves.read_block(&order, &positions, reading);
             let walk = |(k, &t): (usize, &f64)| {
-                let n_controls = samples.partition_point(is_control(t));
-                let predictions = &predictions[k * order.len()..][..order.len()];
-                Walk::new(predictions, &event, n_controls, convention.tie_tolerance())
+                let is_case = |place: usize| {
+                    let (time, event) = samples[place];
+                    if convention.is_control(time, event, t) { Some(false) } else { event.then_some(true) }
+                };
+                Walk::new(&predictions[k * order.len()..][..order.len()], is_case, convention.tie_tolerance())
             };
             times.iter().enumerate().map(walk).collect()
         };
@@ -272,10 +300,10 @@ impl PreparedAucTd {
     pub fn weighted(&self, weights: &[u32]) -> Result<AucTd, MetricError> {
         let weights = weights_in_order(weights, &self.order)?;
         // From the time of this event on, one case has no weight.
-        let spoilt = self.without_weight.iter().rev().find(|(place, _)| weights[*place] > 0);
-        let value = |(time, walk): (&f64, &Walk)| match spoilt {
-            Some((place, reason)) if *place >= walk.n_controls => Err(reason.clone()),
-            _ => self.auc_at(*time, walk, &weights),
+        let spoilt = self.without_weight.iter().find(|event| weights[event.place] > 0);
+        let value = |(&time, walk): (&f64, &Walk)| match spoilt {
+            Some(event) if event.time <= time => Err(event.reason.clone()),
+            _ => self.auc_at(time, walk, &weights),
         };
         Ok(AucTd::new(&self.times, self.times.iter().zip(&self.walks).map(value).collect()))
     }
@@ -284,9 +312,9 @@ impl PreparedAucTd {
     fn auc_at(&self, time: f64, walk: &Walk, weights: &[u32]) -> Result<f64, MetricError> {
         let (mut n_controls_above, mut won, mut total) = (0_u64, 0.0, 0.0);
         for class in walk.classes() {
-            let controls = class.iter().map(|&step| place(step)).filter(|place| *place < walk.n_controls);
-            let n_tied: u64 = controls.map(|place| u64::from(weights[place])).sum();
-            for case in class.iter().map(|&step| place(step)).filter(|place| *place >= walk.n_controls) {
+            let controls = class.iter().filter(|step| !step.is_case());
+            let n_tied: u64 = controls.map(|control| u64::from(weights[control.place()])).sum();
+            for case in class.iter().filter(|step| step.is_case()).map(|step| step.place()) {
                 let case_weight = f64::from(weights[case]) * self.case_weights[case];
                 won += case_weight * (2 * n_controls_above + n_tied) as f64;
                 total += case_weight;
@@ -351,9 +379,9 @@ mod tests {
 
     #[test]
     fn near_ties_form_chains_like_those_of_scikit_survival() {
-        let walk = Walk::new(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], &[true; 5], 2, TIE_TOLERANCE);
-        let classes: Vec<Vec<usize>> =
-            walk.classes().map(|class| class.iter().map(|&step| place(step)).collect()).collect();
+        let walk = Walk::new(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], |place| Some(place < 2), TIE_TOLERANCE);
+        let places = |class: &[Step]| class.iter().map(|step| step.place()).collect::<Vec<_>>();
+        let classes: Vec<Vec<usize>> = walk.classes().map(places).collect();
         assert_eq!(classes, [vec![3], vec![0, 2, 1], vec![4]]);
     }
 

@@ -204,7 +204,10 @@ fn replicates(
         curves,
         cells: Cells::new(groups, &plan.order),
         plan,
-        auc: overall.auc.clone().ok(),
+        auc: overall.auc.clone().ok().map(|auc| {
+            let cells = Cells::new(groups, &auc.order);
+            (auc, cells)
+        }),
         brier: overall.brier.as_ref().ok().map(|brier| brier.subject_integrals().to_vec()),
     };
     let values = sorted.values(bootstrap.n_replicates(), |first, out| bootstrap.weights_block(first, LANES, out))?;

@@ -1,7 +1,7 @@
 //! AUC^td for a block of replicates: the time average, per slice and lane.
 
 use super::{Block, Cells, LANES, add, add_weights};
-use crate::auc_td::{PreparedAucTd, Walk, place};
+use crate::auc_td::{PreparedAucTd, Walk};
 use crate::integrate::time_average;
 
 /// The time average of the AUC of every slice in every lane; `None` where no time has a value.
@@ -17,12 +17,12 @@ struct Input<'a> {
     prepared: &'a PreparedAucTd,
     cells: &'a Cells,
     block: &'a Block,
-    /// Place of the earliest event without a weight that occurs, by slice and lane.
-    spoilt: Vec<[Option<usize>; LANES]>,
+    /// Time of the earliest event without a weight that occurs, by slice and lane; infinite without one.
+    spoilt_from: Vec<[f64; LANES]>,
 }
 
 /// Sums of one slice on the way through one walk.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct SliceSums {
     /// Controls with a higher prediction, and controls of the class at hand.
     above: [u32; LANES],
@@ -34,17 +34,19 @@ struct SliceSums {
 
 impl AucLanes {
     pub(crate) fn new(prepared: &PreparedAucTd, cells: &Cells, block: &Block) -> Self {
-        let mut spoilt = vec![[None; LANES]; cells.n_slices()];
-        for (place, _) in &prepared.without_weight {
-            for &slice in cells.slices_at(*place) {
-                for (spoilt, _) in spoilt[slice].iter_mut().zip(&block.rows[*place]).filter(|(_, weight)| **weight > 0)
-                {
-                    *spoilt = Some(*place);
+        let mut spoilt_from = vec![[f64::INFINITY; LANES]; cells.n_slices()];
+        for event in &prepared.without_weight {
+            for &slice in cells.slices_at(event.place) {
+                for (spoilt_from, &weight) in spoilt_from[slice].iter_mut().zip(&block.rows[event.place]) {
+                    if weight > 0 {
+                        *spoilt_from = spoilt_from.min(event.time);
+                    }
                 }
             }
         }
-        let input = Input { prepared, cells, block, spoilt };
-        let values: Vec<Values> = prepared.walks.iter().map(|walk| input.at(walk)).collect();
+        let input = Input { prepared, cells, block, spoilt_from };
+        let values: Vec<Values> =
+            prepared.times.iter().zip(&prepared.walks).map(|(&time, walk)| input.at(time, walk)).collect();
         let average = |slice: usize, lane: usize| {
             let of_lane = |at_time: &Values| at_time[slice][lane];
             let defined: Vec<usize> = (0..values.len()).filter(|&k| !of_lane(&values[k]).is_nan()).collect();
@@ -62,18 +64,30 @@ impl AucLanes {
     }
 }
 
+/// [`Input::walk`] as a value, so that it can be compiled for several instruction sets.
+struct TakeWalk<'a> {
+    input: &'a Input<'a>,
+    walk: &'a Walk,
+    sums: &'a mut [SliceSums],
+}
+
+impl pulp::WithSimd for TakeWalk<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        self.input.walk(self.walk, self.sums);
+    }
+}
+
 impl Input<'_> {
-    fn at(&self, walk: &Walk) -> Values {
+    fn at(&self, time: f64, walk: &Walk) -> Values {
         let none = SliceSums { above: [0; LANES], tied: [0; LANES], cases: [0.0; LANES], won: [0.0; LANES] };
         let mut sums = vec![none; self.cells.n_slices()];
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || self.walk(walk, &mut sums),
-        );
+        pulp::Arch::new().dispatch(TakeWalk { input: self, walk, sums: &mut sums });
         let auc = |slice: usize, lane: usize| {
             let SliceSums { above, cases, won, .. } = &sums[slice];
-            let spoilt = self.spoilt[slice][lane].is_some_and(|place| place >= walk.n_controls);
-            if spoilt || cases[lane] <= 0.0 || above[lane] == 0 {
+            if self.spoilt_from[slice][lane] <= time || cases[lane] <= 0.0 || above[lane] == 0 {
                 return f64::NAN;
             }
             (0.5 * won[lane] / (cases[lane] * f64::from(above[lane]))).min(1.0)
@@ -86,23 +100,22 @@ impl Input<'_> {
         for class in walk.classes() {
             // Nearly every class is a single sample: a control goes straight above, a case has nobody tied.
             if let &[step] = class {
-                let place = place(step);
-                if place >= walk.n_controls {
-                    self.add_case(place, sums);
+                if step.is_case() {
+                    self.add_case(step.place(), sums);
                     continue;
                 }
-                for &slice in self.cells.slices_at(place) {
-                    add_weights(&mut sums[slice].above, &self.block.rows[place]);
+                for &slice in self.cells.slices_at(step.place()) {
+                    add_weights(&mut sums[slice].above, &self.block.rows[step.place()]);
                 }
                 continue;
             }
-            for control in class.iter().map(|&step| place(step)).filter(|place| *place < walk.n_controls) {
+            for control in class.iter().filter(|step| !step.is_case()).map(|step| step.place()) {
                 for &slice in self.cells.slices_at(control) {
                     add_weights(&mut sums[slice].tied, &self.block.rows[control]);
                 }
             }
-            for case in class.iter().map(|&step| place(step)).filter(|place| *place >= walk.n_controls) {
-                self.add_case(case, sums);
+            for case in class.iter().filter(|step| step.is_case()) {
+                self.add_case(case.place(), sums);
             }
             for slice in &mut *sums {
                 add(&mut slice.above, &slice.tied);
@@ -114,16 +127,18 @@ impl Input<'_> {
     #[inline(always)]
     fn add_case(&self, case: usize, sums: &mut [SliceSums]) {
         let case_weight = self.prepared.case_weights[case];
+        let copies = self.block.rows[case];
         let mut weights = [0.0; LANES];
-        for (weight, &copies) in weights.iter_mut().zip(&self.block.rows[case]) {
-            *weight = f64::from(copies) * case_weight;
+        for lane in 0..LANES {
+            weights[lane] = f64::from(copies[lane]) * case_weight;
         }
         for &slice in self.cells.slices_at(case) {
-            let SliceSums { above, tied, cases, won } = &mut sums[slice];
+            let SliceSums { above, tied, mut cases, mut won } = sums[slice];
             for lane in 0..LANES {
                 cases[lane] += weights[lane];
                 won[lane] += weights[lane] * f64::from(2 * above[lane] + tied[lane]);
             }
+            sums[slice] = SliceSums { above, tied, cases, won };
         }
     }
 }

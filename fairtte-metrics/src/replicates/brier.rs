@@ -13,18 +13,13 @@ impl BrierLanes {
     /// `integrals`: what every sample adds to the score, in order.
     pub(crate) fn new(integrals: &[f64], cells: &Cells, block: &Block) -> Self {
         let mut of_cells = vec![([0.0; LANES], [0_u64; LANES]); cells.n_cells()];
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                for (place, (integral, weights)) in integrals.iter().zip(&block.rows).enumerate() {
-                    let (sums, counts) = &mut of_cells[cells.cell(place)];
-                    for lane in 0..LANES {
-                        sums[lane] += integral * f64::from(weights[lane]);
-                        counts[lane] += u64::from(weights[lane]);
-                    }
-                }
-            },
-        );
+        for (place, (integral, weights)) in integrals.iter().zip(&block.rows).enumerate() {
+            let (sums, counts) = &mut of_cells[cells.cell(place)];
+            for lane in 0..LANES {
+                sums[lane] += integral * f64::from(weights[lane]);
+                counts[lane] += u64::from(weights[lane]);
+            }
+        }
         let mut lanes =
             Self { integrals: vec![[0.0; LANES]; cells.n_slices()], counts: vec![[0; LANES]; cells.n_slices()] };
         for (cell, (sums, counts)) in of_cells.iter().enumerate() {

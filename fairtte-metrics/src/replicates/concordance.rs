@@ -33,6 +33,31 @@ struct Scratch {
     joined: Vec<Sums>,
 }
 
+/// [`ConcordanceLanes::add`] as a value, so that it can be compiled for several instruction sets.
+struct AddBins<'a> {
+    lanes: &'a mut ConcordanceLanes,
+    bins: &'a [RankedBin],
+    cells: &'a Cells,
+    block: &'a Block,
+}
+
+impl pulp::WithSimd for AddBins<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { lanes, bins, cells, block } = self;
+        let mut scratch = Scratch::default();
+        for bin in bins {
+            match &bin.buckets {
+                Buckets::Narrow(buckets) => lanes.add_bin(bin, buckets, cells, block, &mut scratch),
+                Buckets::Medium(buckets) => lanes.add_bin(bin, buckets, cells, block, &mut scratch),
+                Buckets::Wide(buckets) => lanes.add_bin(bin, buckets, cells, block, &mut scratch),
+            }
+        }
+    }
+}
+
 impl ConcordanceLanes {
     pub(crate) fn new(cells: &Cells, block: &Block) -> Self {
         let none =
@@ -42,19 +67,7 @@ impl ConcordanceLanes {
 
     /// Adds the pairs of `bins`.
     pub(crate) fn add(&mut self, bins: &[RankedBin], cells: &Cells, block: &Block) {
-        let mut scratch = Scratch::default();
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                for bin in bins {
-                    match &bin.buckets {
-                        Buckets::Narrow(buckets) => self.add_bin(bin, buckets, cells, block, &mut scratch),
-                        Buckets::Medium(buckets) => self.add_bin(bin, buckets, cells, block, &mut scratch),
-                        Buckets::Wide(buckets) => self.add_bin(bin, buckets, cells, block, &mut scratch),
-                    }
-                }
-            },
-        );
+        pulp::Arch::new().dispatch(AddBins { lanes: self, bins, cells, block });
     }
 
     /// The pairs of one slice in one replicate.
@@ -142,9 +155,11 @@ impl Scratch {
             self.in_bucket.resize(cells.n_cells() * n_buckets, [0; LANES]);
             for (place, bucket) in (start..end).zip(&buckets[start..end]) {
                 let sums = &mut self.in_bucket[cells.cell(place) * n_buckets + bucket.index()];
-                for (sum, weight) in sums.iter_mut().zip(&block.rows[place]) {
-                    *sum += weight;
+                let (mut result, weights) = (*sums, block.rows[place]);
+                for lane in 0..LANES {
+                    result[lane] += weights[lane];
                 }
+                *sums = result;
             }
             for (cell, weights) in self.in_bucket.chunks_exact(n_buckets).enumerate() {
                 for &slice in cells.slices_of(cell) {

@@ -68,20 +68,26 @@ impl Block {
     }
 }
 
+// Arrays go through these by value: then the compiler sees that nothing overlaps and works on whole vectors.
+
 /// Adds lane by lane.
 #[inline(always)]
-fn add<const N: usize>(sums: &mut [u32; N], other: &[u32; N]) {
-    for (sum, value) in sums.iter_mut().zip(other) {
-        *sum += value;
+fn add(sums: &mut [u32; LANES], other: &[u32; LANES]) {
+    let (mut result, other) = (*sums, *other);
+    for lane in 0..LANES {
+        result[lane] += other[lane];
     }
+    *sums = result;
 }
 
 /// Adds weights lane by lane.
 #[inline(always)]
 fn add_weights(sums: &mut [u32; LANES], weights: &LaneWeights) {
-    for (sum, &weight) in sums.iter_mut().zip(weights) {
-        *sum += u32::from(weight);
+    let (mut result, weights) = (*sums, *weights);
+    for lane in 0..LANES {
+        result[lane] += u32::from(weights[lane]);
     }
+    *sums = result;
 }
 
 /// C^td with tied predictions counting 0 and 1/2, AUC^td and IBS, in this order; `None` where undefined.
@@ -91,8 +97,8 @@ pub(crate) type Values = [Option<f64>; 4];
 pub(crate) struct Sorted<'a> {
     pub(crate) curves: &'a SurvivalCurves,
     pub(crate) plan: BinPlan,
-    /// `None` where the AUC, or the Brier score, cannot be computed at all.
-    pub(crate) auc: Option<PreparedAucTd>,
+    /// `None` where the AUC, or the Brier score, cannot be computed at all. The AUC has an order, and so cells, of its own.
+    pub(crate) auc: Option<(PreparedAucTd, Cells)>,
     /// What every sample adds to the integrated Brier score, by row.
     pub(crate) brier: Option<Vec<f64>>,
     pub(crate) cells: Cells,
@@ -131,7 +137,9 @@ impl Sorted<'_> {
                 // The weights are made anew for every batch, but only C^td comes in batches.
                 let sums = sums.get_or_insert_with(|| BlockSums {
                     concordance: ConcordanceLanes::new(&self.cells, &block),
-                    auc: self.auc.as_ref().map(|auc| AucLanes::new(auc, &self.cells, &block)),
+                    auc: self.auc.as_ref().map(|(auc, cells)| {
+                        AucLanes::new(auc, cells, &Block::new(&weights, &auc.order))
+                    }),
                     brier: integrals.as_ref().map(|integrals| BrierLanes::new(integrals, &self.cells, &block)),
                 });
                 sums.concordance.add(&bins, &self.cells, &block);
