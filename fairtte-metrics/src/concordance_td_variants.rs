@@ -14,40 +14,23 @@
 //!
 //! Sources: Antolini et al. (2005), <https://doi.org/10.1002/sim.2427>; for the adjustment Ishwaran et al. (2008),
 //! <https://doi.org/10.1214/08-AOAS169>, section 5.1; for the weights Uno et al. (2011),
-//! <https://doi.org/10.1002/sim.4154>. Golden values: `pycox` 0.3.0 `concordance_td` ("antolini" and "adj_antolini",
+//! <https://doi.org/10.1002/sim.4154>. Golden values: `pycox` 0.3.0 `concordance_td` (`antolini` and `adj_antolini`,
 //! steps "post" and "pre"), `SurvivalEVAL` 0.9.0 `concordance_time_dependent` and `SurvivalEvaluator`.
 
-use serde::{Deserialize, Serialize};
-
-use crate::comparable_pairs::{Anchor, Predictions, for_each_event};
+use crate::comparable_pairs::{Anchor, for_each_event};
 use crate::concordance_td::TiedPredictions;
 use crate::curves::SurvivalCurves;
-use crate::reading::{Position, Reading};
+use crate::reading_td::{CurvesRead, ReadingTd};
 use crate::tied_pairs::{PairSums, TieTest, TiedPairs, no_pair};
 use crate::uno::check_tau;
 use crate::{CensoringCurve, MetricError, Outcomes};
 
-/// How a curve is read at an event time; two readings more than [`Reading`], which only rank metrics of other packages
-/// use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReadingTd {
-    /// One of the readings of this crate.
-    Grid(Reading),
-    /// The first grid point that is not before t, beyond the grid the last column (`pycox`, steps "pre").
-    NextGridPoint,
-    /// Linear from (0, 1) through the grid points; beyond the grid the line through (0, 1) and the last point, not below
-    /// 0 (`SurvivalEvaluator`). A grid that starts at 0 keeps its value there; if it has no other point that value holds
-    /// everywhere.
-    LinearFromOne,
-}
-
 /// Which pairs are compared and what tied ones count; see the head of this module's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConventionTd {
-    /// The definition, comparing predictions exactly (`pycox` "antolini" with [`TiedPredictions::Strict`]).
+    /// The definition, comparing predictions exactly (`pycox` `antolini` with [`TiedPredictions::Strict`]).
     Antolini(TiedPredictions),
-    /// `pycox` "adj_antolini", comparing predictions exactly.
+    /// `pycox` `adj_antolini`, comparing predictions exactly.
     Adjusted,
     /// `SurvivalEVAL`, predictions within [`TIE_TOLERANCE`](crate::TIE_TOLERANCE) are tied.
     SurvivalEval(TiedPairs),
@@ -247,93 +230,14 @@ impl Counts {
     }
 }
 
-/// Curves under a reading.
-struct CurvesRead<'a> {
-    curves: &'a SurvivalCurves,
-    reading: ReadingTd,
-}
-
-/// Where a time falls.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
-    OnGrid(Position),
-    /// This share of the way from (0, 1) to the first column.
-    BeforeGrid(f64),
-    /// This multiple of the last grid time.
-    BeyondGrid(f64),
-}
-
-impl<'a> CurvesRead<'a> {
-    fn new(outcomes: &Outcomes, curves: &'a SurvivalCurves, reading: ReadingTd) -> Result<Self, MetricError> {
-        curves.check_rows(outcomes.n())?;
-        if let ReadingTd::Grid(reading) = reading {
-            reading.validate()?;
-        }
-        Ok(Self { curves, reading })
-    }
-}
-
-impl Predictions for CurvesRead<'_> {
-    type Place = Place;
-
-    fn place(&self, time: f64) -> Place {
-        let grid = self.curves.grid();
-        let (first, last) = (grid[0], grid[grid.len() - 1]);
-        match self.reading {
-            ReadingTd::Grid(reading) => Place::OnGrid(reading.position(grid, time)),
-            ReadingTd::NextGridPoint => {
-                let column = grid.partition_point(|point| *point < time).min(grid.len() - 1);
-                Place::OnGrid(Position { column, fraction: 0.0 })
-            }
-            ReadingTd::LinearFromOne if time < first => Place::BeforeGrid(time / first),
-            ReadingTd::LinearFromOne if time > last && last > 0.0 => Place::BeyondGrid(time / last),
-            ReadingTd::LinearFromOne => Place::OnGrid(Reading::Linear.position(grid, time)),
-        }
-    }
-
-    fn at(&self, row: usize, place: Place) -> f64 {
-        let survival = self.curves.survival();
-        match (place, self.reading) {
-            (Place::OnGrid(position), ReadingTd::Grid(reading)) => self.curves.read(row, position, reading),
-            (Place::OnGrid(position), _) => self.curves.read(row, position, Reading::Linear),
-            (Place::BeforeGrid(fraction), _) => Reading::Linear.blend(1.0, survival[[row, 0]], fraction),
-            (Place::BeyondGrid(multiple), _) => {
-                let last = survival[[row, survival.ncols() - 1]];
-                (1.0 - (1.0 - last) * multiple).max(0.0)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use ndarray::{Array2, array};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{CensoringTies, concordance_td};
-
-    #[test]
-    fn the_line_from_one_is_read_before_within_and_beyond_the_grid() {
-        let outcomes = Outcomes::new(vec![1.0], vec![true]).unwrap();
-        let read = |grid: Vec<f64>, values: Array2<f64>, times: &[f64]| -> Vec<f64> {
-            let curves = SurvivalCurves::new(grid, values).unwrap();
-            let read = CurvesRead::new(&outcomes, &curves, ReadingTd::LinearFromOne).unwrap();
-            times.iter().map(|&time| read.at(0, read.place(time))).collect()
-        };
-        // Beyond the grid: 1 - t / 8, 0 from 8 on.
-        let values = read(vec![2.0, 4.0], array![[0.75, 0.5]], &[0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 20.0]);
-        assert_eq!(values, [1.0, 0.875, 0.75, 0.625, 0.5, 0.25, 0.0, 0.0]);
-        assert_eq!(read(vec![0.0], array![[0.5]], &[0.0, 3.0]), [0.5, 0.5]);
-    }
-
-    #[test]
-    fn the_next_grid_point_is_the_first_not_before_the_time() {
-        let outcomes = Outcomes::new(vec![1.0], vec![true]).unwrap();
-        let curves = SurvivalCurves::new(vec![1.0, 2.0], array![[0.9, 0.4]]).unwrap();
-        let read = CurvesRead::new(&outcomes, &curves, ReadingTd::NextGridPoint).unwrap();
-        assert_eq!([0.5, 1.0, 1.5, 2.0, 7.0].map(|time| read.at(0, read.place(time))), [0.9, 0.9, 0.4, 0.4, 0.4]);
-    }
+    use crate::comparable_pairs::Predictions;
+    use crate::{CensoringTies, Reading, concordance_td};
 
     #[test]
     fn no_event_nothing_but_ties_and_wrong_lengths_are_errors() {
@@ -379,14 +283,15 @@ mod tests {
                     0.0
                 };
                 let (credit, counts) = match convention {
-                    ConventionTd::Antolini(TiedPredictions::Half) if comparable => (half_if_equal, 1.0),
-                    ConventionTd::Antolini(_) if comparable => (f64::from(u8::from(own < other)), 1.0),
-                    ConventionTd::Adjusted if comparable => (half_if_equal, 1.0),
+                    ConventionTd::Antolini(TiedPredictions::Strict) if comparable => {
+                        (f64::from(u8::from(own < other)), 1.0)
+                    }
+                    ConventionTd::Antolini(_) | ConventionTd::Adjusted if comparable => (half_if_equal, 1.0),
                     ConventionTd::Adjusted if two_events => (if own == other { 1.0 } else { 0.5 }, 1.0),
                     // The censored one as the first of the pair: its curve is read at the same time.
                     ConventionTd::Adjusted if same_time && event[j] => (1.0 - half_if_equal, 1.0),
                     ConventionTd::SurvivalEval(ties) => {
-                        let tied = (own - other).abs() <= 1e-8;
+                        let is_tied = (own - other).abs() <= 1e-8;
                         let (tied_count, event_count) = match ties {
                             TiedPairs::Dropped => (0.0, 0.0),
                             TiedPairs::Predictions => (1.0, 0.0),
@@ -396,7 +301,7 @@ mod tests {
                         if two_events {
                             // Half from each side.
                             (0.25 * event_count, 0.5 * event_count)
-                        } else if comparable && tied {
+                        } else if comparable && is_tied {
                             (0.5 * tied_count, tied_count)
                         } else if comparable {
                             (f64::from(u8::from(own < other)), 1.0)
@@ -453,12 +358,11 @@ mod tests {
 
             let found = concordance_td_with(&outcomes, &curves, reading, convention);
             let (score, total) = by_double_loop(&outcomes, prediction, convention, |_| 1.0);
-            match &found {
-                Ok(found) => {
-                    prop_assert_eq!((found.numerator, found.denominator), (score, total));
-                    prop_assert_eq!(found.value, score / total);
-                }
-                Err(_) => prop_assert_eq!(total, 0.0),
+            if let Ok(found) = &found {
+                prop_assert_eq!((found.numerator, found.denominator), (score, total));
+                prop_assert_eq!(found.value, score / total);
+            } else {
+                prop_assert_eq!(total, 0.0);
             }
             if let (ConventionTd::Antolini(ties), ReadingTd::Grid(reading)) = (convention, reading) {
                 let other = concordance_td(&outcomes, &curves, reading, ties);
@@ -476,12 +380,11 @@ mod tests {
                     if t < tau.unwrap_or(99.0) { censoring.left_limit(t).unwrap().powi(-2) } else { 0.0 }
                 };
                 let (score, total) = by_double_loop(&outcomes, prediction, convention, weight);
-                match concordance_td_ipcw(&outcomes, &curves, reading, &censoring, tau, ties) {
-                    Ok(found) => {
-                        prop_assert!((found.numerator - score).abs() <= 1e-12 * total);
-                        prop_assert!((found.denominator - total).abs() <= 1e-12 * total);
-                    }
-                    Err(_) => prop_assert_eq!(total, 0.0),
+                if let Ok(found) = concordance_td_ipcw(&outcomes, &curves, reading, &censoring, tau, ties) {
+                    prop_assert!((found.numerator - score).abs() <= 1e-12 * total);
+                    prop_assert!((found.denominator - total).abs() <= 1e-12 * total);
+                } else {
+                    prop_assert_eq!(total, 0.0);
                 }
             }
         }

@@ -32,6 +32,7 @@ mod normal;
 mod outcomes;
 mod per_group;
 mod reading;
+mod reading_td;
 mod replicates;
 mod report;
 mod risk;
@@ -49,7 +50,7 @@ pub use comparison::{Comparison, EquityScaling};
 pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use concordance_td_variants::{
-    ConcordanceTdSums, ConventionTd, ReadingTd, concordance_td_ipcw, concordance_td_with,
+    ConcordanceTdSums, ConventionTd, concordance_td_ipcw, concordance_td_with,
 };
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
@@ -61,6 +62,7 @@ pub use nelson_aalen::{NelsonAalen, TiedEvents};
 pub use outcomes::Outcomes;
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
+pub use reading_td::ReadingTd;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
 };

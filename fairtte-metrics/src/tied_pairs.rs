@@ -65,9 +65,9 @@ impl PairSums {
     /// What the pairs score and how many count, or which rule left none: the error `undefined` without any pair at all.
     pub(crate) fn share(&self, ties: TiedPairs, undefined: MetricError) -> Result<(f64, f64), MetricError> {
         let predictions = if matches!(ties, TiedPairs::Predictions | TiedPairs::All) { self.tied } else { 0.0 };
-        let times = if matches!(ties, TiedPairs::Times | TiedPairs::All) { self.tied_events } else { 0.0 };
-        let score = self.concordant + 0.5 * (predictions + times);
-        let total = self.concordant + self.discordant + predictions + times;
+        let events = if matches!(ties, TiedPairs::Times | TiedPairs::All) { self.tied_events } else { 0.0 };
+        let score = self.concordant + 0.5 * (predictions + events);
+        let total = self.concordant + self.discordant + predictions + events;
         if total > 0.0 { Ok((score, total)) } else { Err(undefined) }
     }
 }

@@ -207,7 +207,7 @@ fn antolini_post(item: &Item<'_>, tally: &mut Tally) -> Found {
     found.map(|found| (found.value, None))
 }
 
-/// G as SurvivalEVAL reads it.
+/// G as `SurvivalEVAL` reads it.
 fn line_to_zero(item: &Item<'_>) -> CensoringCurve {
     item.case.censoring(item.record.censoring, item.outcomes).with_beyond(BeyondLastTime::LinearToZero)
 }
