@@ -22,7 +22,10 @@ fn main() {
     };
     let cohort = Cohort::read(&folder);
     let ones = [Reading::Step, Reading::Refined { factor: 10 }, Reading::Linear];
-    if std::env::var_os("QUICK").is_some() { println!("{}", cohort.everything(Reading::Step)); return; }
+    if std::env::var_os("QUICK").is_some() {
+        println!("{}", cohort.everything(Reading::Step));
+        return;
+    }
     let mut lines: Vec<String> = ones.iter().flat_map(|&reading| cohort.once(reading)).collect();
     for reading in &ones[..2] {
         lines.push(cohort.everything(*reading));

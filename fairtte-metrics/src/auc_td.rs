@@ -205,17 +205,17 @@ impl Step {
         Self(place | if is_case { Self::CASE } else { 0 } | if starts_class { Self::NEW_CLASS } else { 0 })
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn place(self) -> usize {
         (self.0 & !(Self::NEW_CLASS | Self::CASE)) as usize
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_case(self) -> bool {
         self.0 & Self::CASE != 0
     }
 
-    #[inline(always)]
+    #[inline]
     fn starts_class(self) -> bool {
         self.0 & Self::NEW_CLASS != 0
     }
@@ -248,7 +248,7 @@ impl Walk {
     }
 
     /// The classes of tied predictions, by falling S(t).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn classes(&self) -> impl Iterator<Item = &[Step]> {
         self.0.chunk_by(|_, next| !next.starts_class())
     }

@@ -3,8 +3,9 @@
 //! A replicate draws as many units (subjects, or single samples) with replacement as there are and is represented by
 //! how often each sample was drawn, so that metrics can share their sorting between replicates. The same replicates
 //! serve every metric, group and gap, which makes differences paired.
-//! Source: Efron (1979), percentile interval; resampling whole clusters: Davison & Hinkley (1997), section 3.8. The
-//! quantile rule is linear interpolation, as in `numpy.quantile`; golden values in `tests/golden.rs`.
+//! Within strata, every replicate keeps the number of units of each stratum.
+//! Source: Efron (1979), percentile interval; resampling whole clusters and strata: Davison & Hinkley (1997), sections
+//! 3.8 and 3.2. The quantile rule is linear interpolation, as in `numpy.quantile`; golden values in `tests/golden.rs`.
 
 use std::collections::BTreeMap;
 
@@ -153,6 +154,11 @@ impl Bootstrap {
         &self.strata
     }
 
+    /// The unit (subject or sample) of every row, `[n]`; the units of a stratum have consecutive numbers.
+    pub(crate) fn unit_of_row(&self) -> &[u32] {
+        &self.unit_of_row
+    }
+
     /// Calls `draw` with every unit that `replicate` draws.
     fn draw(&self, replicate: usize, mut draw: impl FnMut(usize)) {
         let mut rng = seeds::stream(self.seed, "bootstrap", &[replicate as u64]);
@@ -185,10 +191,7 @@ impl Bootstrap {
     /// [`MetricError::InvalidSetting`] if `out` is not `n * n_lanes` long, [`MetricError::TooManyDraws`] if a sample
     /// occurs more than 65,535 times in a replicate (which takes a stratum with more units than that).
     pub fn weights_block(&self, first_replicate: usize, n_lanes: usize, out: &mut [u16]) -> Result<(), MetricError> {
-        if self.n().checked_mul(n_lanes) != Some(out.len()) {
-            let (setting, expected) = ("length of a block of weights", "the number of samples times that of lanes");
-            return Err(MetricError::InvalidSetting { setting, value: out.len().to_string(), expected });
-        }
+        check_block(self.n(), n_lanes, out.len())?;
         if out.is_empty() {
             return Ok(());
         }
@@ -216,6 +219,15 @@ impl Bootstrap {
     pub fn map<T: Send>(&self, statistic: impl Fn(&[u32]) -> T + Sync) -> Vec<T> {
         (0..self.n_replicates).into_par_iter().map(|replicate| statistic(&self.weights(replicate))).collect()
     }
+}
+
+/// Checks the length of a block of weights.
+pub(crate) fn check_block(n: usize, n_lanes: usize, found: usize) -> Result<(), MetricError> {
+    if n.checked_mul(n_lanes) == Some(found) {
+        return Ok(());
+    }
+    let (setting, expected) = ("length of a block of weights", "the number of samples times that of lanes");
+    Err(MetricError::InvalidSetting { setting, value: found.to_string(), expected })
 }
 
 /// Rows of every subject, in the order of their names.
@@ -248,7 +260,10 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "place lies in [0, last]")]
     let below = (place.floor() as usize).min(last);
     let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
-    low + (high - low) * (place - below as f64)
+    let share = place - below as f64;
+    let step = high - low;
+    // The ends of the range of f64 are further apart than its largest number.
+    if step.is_finite() { low + step * share } else { low * (1.0 - share) + high * share }
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ pub enum EquityScaling {
     /// `v / (1 + sum over groups |v - v(a)|)` whatever the direction (`FairSeg`, Equations 4 and 5, where every metric
     /// is better when higher). Of a metric where lower is better it *falls* with unfairness, so compare it with care.
     FairSeg,
-    /// `v / (1 + s)`, s the standard deviation of the group values (`FairSeg`, Equation 7). The paper does not say which
-    /// one: its Table 6 is reproduced by the divisor (number of groups - 1). Of one group s is 0.
+    /// `v / (1 + s)`, s the standard deviation of the group values (`FairSeg`, Equation 7). The paper does not say
+    /// which one: its Table 6 is reproduced by the divisor (number of groups - 1). Of one group s is 0.
     FairSegDeviation,
 }
 

@@ -18,8 +18,8 @@ use crate::ids::to_u32;
 use crate::reading::{Position, Reading};
 use crate::{MetricError, Outcomes};
 
-/// Most ranks (samples at risk, summed over bins) of one batch.
-const MAX_BATCH_RANKS: usize = 1 << 26;
+/// Most ranks (samples at risk, summed over bins) of one batch; few in tests, so that these have several batches.
+const MAX_BATCH_RANKS: usize = if cfg!(test) { 64 } else { 1 << 26 };
 /// Bins whose predictions are read from the survival matrix together, because a cache line holds several columns.
 const BINS_READ_TOGETHER: usize = 16;
 

@@ -246,4 +246,44 @@ pub enum MetricError {
         /// The value found.
         value: f64,
     },
+    /// No attribute has the name that a setting asks for.
+    #[error("no attribute is called \"{attribute}\", expected one of: {known}")]
+    UnknownAttribute {
+        /// The name asked for.
+        attribute: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Too few bootstrap replicates define the value.
+    #[error("{n_defined} of {n_replicates} bootstrap replicates define the value, too few for an interval")]
+    NoDefinedReplicate {
+        /// Replicates that define it.
+        n_defined: usize,
+        /// Replicates drawn.
+        n_replicates: usize,
+    },
+    /// A value does not exist without one of the units, so its skewness cannot be estimated.
+    #[error("undefined without {n_undefined} of {n_blocks} jackknife blocks, so that no BCa interval exists")]
+    JackknifeUndefined {
+        /// Blocks without which the value does not exist.
+        n_undefined: usize,
+        /// All blocks.
+        n_blocks: usize,
+    },
+    /// The `BCa` interval does not exist.
+    #[error("no BCa interval: {reason}")]
+    BcaUndefined {
+        /// Why.
+        reason: &'static str,
+    },
+    /// Two lists that must come from the same draws have different lengths.
+    #[error("{first} and {second} {what}, expected those of the same draws")]
+    NotAligned {
+        /// What was counted.
+        what: &'static str,
+        /// Number in the first list.
+        first: usize,
+        /// Number in the second list.
+        second: usize,
+    },
 }

@@ -23,13 +23,17 @@ mod curves;
 mod error;
 mod evaluation;
 mod fenwick;
+mod finite;
 mod groups;
 mod ids;
 mod integrate;
+mod intervals;
+mod jackknife;
 mod kaplan_meier;
 mod nelson_aalen;
 mod normal;
 mod outcomes;
+mod paired;
 mod per_group;
 mod reading;
 mod reading_td;
@@ -37,6 +41,7 @@ mod replicates;
 mod report;
 mod risk;
 pub mod seeds;
+mod stratify;
 mod tied_pairs;
 mod time_window;
 mod uno;
@@ -49,17 +54,18 @@ pub use censoring::{AtZeroCensoring, BeyondLastTime, CensoringCurve, CensoringLo
 pub use comparison::{Comparison, EquityScaling};
 pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
-pub use concordance_td_variants::{
-    ConcordanceTdSums, ConventionTd, concordance_td_ipcw, concordance_td_with,
-};
+pub use concordance_td_variants::{ConcordanceTdSums, ConventionTd, concordance_td_ipcw, concordance_td_with};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
 pub use evaluation::{EvaluationSettings, evaluate};
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
+pub use intervals::{Interval, IntervalMethod, Replicated};
+pub use jackknife::{Jackknife, JackknifeValues};
 pub use kaplan_meier::KaplanMeier;
 pub use nelson_aalen::{NelsonAalen, TiedEvents};
 pub use outcomes::Outcomes;
+pub use paired::{PairedDifference, paired_difference};
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use reading_td::ReadingTd;
@@ -67,6 +73,7 @@ pub use report::{
     AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
 };
 pub use risk::Risk;
+pub use stratify::Stratify;
 pub use tied_pairs::{TieTest, TiedPairs};
 pub use time_window::TimeWindow;
 pub use uno::{UnoC, UnoConvention, uno_concordance};

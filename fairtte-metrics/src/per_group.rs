@@ -4,13 +4,14 @@
 //! `comparison.rs`.
 //!
 //! A group in which the metric is undefined stays visible with its reason, is left out of the differences, and is
-//! counted. With fewer than two groups left no difference exists; equity scaling, a sum over groups, exists with one and
-//! says how many groups it rests on.
+//! counted. With fewer than two groups left no difference exists; equity scaling, a sum over groups, exists with one
+//! and says how many groups it rests on.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::finite::finite;
 use crate::{Comparison, EquityScaling, GroupId, Groups, MetricError, Outcomes, SubjectId};
 
 pub(crate) use crate::comparison::{gap_of, worst_of};
@@ -242,7 +243,7 @@ impl PerGroup<f64> {
     /// Those of [`compare`](Self::compare).
     pub fn worst(&self, direction: Direction) -> Result<(&GroupValue<f64>, f64), MetricError> {
         let worst = self.compare(Comparison::Worst, 0.0, direction)?;
-        let is_worst = |group: &&GroupValue<f64>| group.value.as_ref().is_ok_and(|v| *v <= worst && *v >= worst);
+        let is_worst = |group: &&GroupValue<f64>| group.value.as_ref().is_ok_and(|v| (v - worst).abs() <= 0.0);
         let group = self.groups.iter().find(is_worst).ok_or_else(|| self.too_few(2))?;
         Ok((group, worst))
     }
@@ -297,10 +298,6 @@ impl PerGroup<f64> {
             _ => MetricError::NotFinite { what: "difference of group values", value: f64::INFINITY },
         }
     }
-}
-
-fn finite(what: &'static str, value: f64) -> Result<f64, MetricError> {
-    if value.is_finite() { Ok(value) } else { Err(MetricError::NotFinite { what, value }) }
 }
 
 /// [`PerGroup::equity_scaling`] of the defined values; `None` if there are none.

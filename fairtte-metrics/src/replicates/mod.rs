@@ -10,10 +10,15 @@
 //! The exact slow path, one weight vector and one group at a time, stays in `concordance_td.rs`, `auc_td.rs` and
 //! `brier.rs`; the tests compare the two.
 
+#![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set of the machine")]
+#![expect(clippy::needless_range_loop, reason = "loops over lanes of local arrays are what becomes vector code")]
+
 mod auc;
 mod brier;
 mod cells;
 mod concordance;
+#[cfg(test)]
+mod tests;
 
 use rayon::prelude::*;
 
@@ -137,9 +142,10 @@ impl Sorted<'_> {
                 // The weights are made anew for every batch, but only C^td comes in batches.
                 let sums = sums.get_or_insert_with(|| BlockSums {
                     concordance: ConcordanceLanes::new(&self.cells, &block),
-                    auc: self.auc.as_ref().map(|(auc, cells)| {
-                        AucLanes::new(auc, cells, &Block::new(&weights, &auc.order))
-                    }),
+                    auc: self
+                        .auc
+                        .as_ref()
+                        .map(|(auc, cells)| AucLanes::new(auc, cells, &Block::new(&weights, &auc.order))),
                     brier: integrals.as_ref().map(|integrals| BrierLanes::new(integrals, &self.cells, &block)),
                 });
                 sums.concordance.add(&bins, &self.cells, &block);

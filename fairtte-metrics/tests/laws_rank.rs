@@ -163,7 +163,7 @@ fn weighted_values_converge_to_the_truth_that_censoring_hides_from_harrell() {
         score.push(f64::from(u8::from(is_fast)));
     }
     let n = time.len();
-    let curve = |row: usize| if row % 2 == 0 { [(-fast).exp(), 0.0] } else { [(-slow).exp(), 0.1] };
+    let curve = |row: usize| if row.is_multiple_of(2) { [(-fast).exp(), 0.0] } else { [(-slow).exp(), 0.1] };
     let survival = Array2::from_shape_fn((n, 2), |(row, k)| curve(row)[k]);
     let (outcomes, risk) = (Outcomes::new(time, event).unwrap(), Risk::new(score).unwrap());
     let curves = SurvivalCurves::new(vec![1.0, 9.0], survival).unwrap();
