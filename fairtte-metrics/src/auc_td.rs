@@ -28,7 +28,7 @@ use crate::kaplan_meier::KaplanMeier;
 use crate::reading::{Position, Reading};
 use crate::{MetricError, Outcomes};
 
-/// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by S(t) and a new class of
+/// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by 1 - S(t) and a new class of
 /// tied samples starts where the step to the next one is larger.
 pub const TIE_TOLERANCE: f64 = 1e-8;
 
