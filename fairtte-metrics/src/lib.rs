@@ -21,6 +21,7 @@ mod concordance_td;
 mod concordance_td_variants;
 mod curves;
 mod error;
+mod evaluated;
 mod evaluation;
 mod fenwick;
 mod finite;
@@ -41,7 +42,9 @@ mod replicates;
 mod report;
 mod risk;
 pub mod seeds;
+mod settings;
 mod stratify;
+mod summary;
 mod tied_pairs;
 mod time_window;
 mod uno;
@@ -57,7 +60,7 @@ pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, 
 pub use concordance_td_variants::{ConcordanceTdSums, ConventionTd, concordance_td_ipcw, concordance_td_with};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
-pub use evaluation::{EvaluationSettings, evaluate};
+pub use evaluation::evaluate;
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
 pub use intervals::{Interval, IntervalMethod, Replicated};
@@ -70,9 +73,11 @@ pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use reading_td::ReadingTd;
 pub use report::{
-    AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupCurves, GroupDifference,
+    GroupReport, MetricReport,
 };
 pub use risk::Risk;
+pub use settings::EvaluationSettings;
 pub use stratify::Stratify;
 pub use tied_pairs::{TieTest, TiedPairs};
 pub use time_window::TimeWindow;

@@ -22,16 +22,12 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[
-        auc::compare,
-        estimators::compare,
-        rank::compare,
-    ];
+    const FAMILIES: &[Family] = &[auc::compare, estimators::compare, rank::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
 
-/// Asks every family about the gaps that were derived from a case's records.
+/// Compares the gaps that were derived from a case's records.
 pub fn compare_derived(case: &Case, tally: &mut Tally) {
     let verdicts = groups::compare_derived(case, tally);
     tally.book(verdicts);
@@ -40,9 +36,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
 /// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[
-        groups::compare_table,
-    ];
+    const FAMILIES: &[Family] = &[groups::compare_table];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
 }
