@@ -188,6 +188,81 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// A time lies where a Kaplan-Meier curve says nothing.
+    #[error("time {time} lies beyond {last}, the last observed time, where the Kaplan-Meier curve is unknown")]
+    BeyondFollowUp {
+        /// The time asked for.
+        time: f64,
+        /// Last observed time.
+        last: f64,
+    },
+    /// A method that leaves censored samples out has none left.
+    #[error("all {n} samples are censored before time {time}, so none is left")]
+    AllCensoredBefore {
+        /// The time asked for.
+        time: f64,
+        /// Number of samples.
+        n: usize,
+    },
+    /// A chi-square test has as many constraints as bins.
+    #[error("{n_bins} bins leave no degree of freedom, so no p value exists")]
+    NoDegreesOfFreedom {
+        /// Bins with samples.
+        n_bins: usize,
+    },
+    /// A difference would be divided by a variance of (nearly) 0.
+    #[error(
+        "bin {bin} has observed risk {observed}, expected risk {expected} and variance {variance}, which cannot be divided by"
+    )]
+    VanishingBinVariance {
+        /// Position of the bin, counted from 0.
+        bin: usize,
+        /// Observed probability.
+        observed: f64,
+        /// Predicted probability.
+        expected: f64,
+        /// Its variance.
+        variance: f64,
+    },
+    /// There is no run to choose from.
+    #[error("no runs, expected at least one to choose from")]
+    NoRuns,
+    /// Two runs have the same name.
+    #[error("run \"{run}\" occurs more than once, expected distinct names")]
+    RepeatedRun {
+        /// Name of the run.
+        run: String,
+    },
+    /// A run has not one utility per group.
+    #[error("run \"{run}\" has {found} group utilities for {expected} groups, expected one each")]
+    RunGroupsMismatch {
+        /// Name of the run.
+        run: String,
+        /// Utilities found.
+        found: usize,
+        /// Number of groups.
+        expected: usize,
+    },
+    /// A value of a run is not what it can be.
+    #[error("{what} of run \"{run}\" is {value}, expected {expected}")]
+    InvalidRunValue {
+        /// Name of the run.
+        run: String,
+        /// Which value.
+        what: String,
+        /// The value found.
+        value: f64,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// A relative distance would divide by 0.
+    #[error("the best utility of group \"{group}\" over all runs is {best}, so no distance relative to it exists")]
+    ZeroOptimum {
+        /// Name of the group.
+        group: String,
+        /// The best utility.
+        best: f64,
+    },
     /// A risk score is not a finite number.
     #[error("risk of row {row} is {risk}, expected a finite number")]
     InvalidRisk {
@@ -201,14 +276,6 @@ pub enum MetricError {
     OnlyTiedPairs {
         /// Comparable pairs.
         n_tied: u64,
-    },
-    /// A curve is unknown beyond the last time it was fitted on.
-    #[error("time {time} lies beyond {last}, the last time the curve was fitted on")]
-    BeyondLastTime {
-        /// The time asked for.
-        time: f64,
-        /// Last time of the fitting sample.
-        last: f64,
     },
     /// A subject has samples in two strata, so it cannot be drawn within one.
     #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
@@ -285,5 +352,11 @@ pub enum MetricError {
         first: usize,
         /// Number in the second list.
         second: usize,
+    },
+    /// Two models of a comparison have the same name.
+    #[error("model \"{model}\" is given twice, expected a different name for each")]
+    RepeatedModel {
+        /// The name.
+        model: String,
     },
 }

@@ -130,14 +130,14 @@ impl KaplanMeier {
     /// ```
     ///
     /// # Errors
-    /// [`MetricError::BeyondLastTime`] beyond the last time if that is refused, or if the last time is 0 and the policy is a
+    /// [`MetricError::BeyondFollowUp`] beyond the last time if that is refused, or if the last time is 0 and the policy is a
     /// line.
     pub fn at_or_beyond(&self, t: f64, beyond: BeyondLastTime) -> Result<f64, MetricError> {
         let (last, held) = (self.times[self.times.len() - 1], self.survival[self.survival.len() - 1]);
         if t <= last {
             return Ok(self.at(t));
         }
-        beyond.value((last, held), t).ok_or(MetricError::BeyondLastTime { time: t, last })
+        beyond.value((last, held), t).ok_or(MetricError::BeyondFollowUp { time: t, last })
     }
 
     /// S just before t.
@@ -208,10 +208,10 @@ mod tests {
         }
         let open = fit(&[(1.0, true), (2.0, false)]);
         let refused = open.at_or_beyond(2.5, BeyondLastTime::Refuse);
-        assert_eq!(refused, Err(MetricError::BeyondLastTime { time: 2.5, last: 2.0 }));
+        assert_eq!(refused, Err(MetricError::BeyondFollowUp { time: 2.5, last: 2.0 }));
         assert_eq!(open.at_or_beyond(9.0, BeyondLastTime::LinearToZero), Ok(0.0));
         let at_entry = fit(&[(0.0, true), (0.0, false)]).at_or_beyond(1.0, BeyondLastTime::LinearToZero);
-        assert_eq!(at_entry, Err(MetricError::BeyondLastTime { time: 1.0, last: 0.0 }));
+        assert_eq!(at_entry, Err(MetricError::BeyondFollowUp { time: 1.0, last: 0.0 }));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
 mod auc;
+mod calibration;
 mod estimators;
 mod groups;
 mod rank;
@@ -22,7 +23,7 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[auc::compare, estimators::compare, rank::compare];
+    const FAMILIES: &[Family] = &[auc::compare, calibration::compare, estimators::compare, rank::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
