@@ -188,6 +188,72 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// A difference of paired values is not a finite number.
+    #[error("the paired difference of row {row} is {value}, expected a finite number")]
+    InvalidDifference {
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// Nothing but zero differences is ranked, so the signed-rank statistic cannot vary.
+    #[error("all of {n} paired differences are 0, so the signed-rank statistic has no variance to divide by")]
+    NoSignedRanks {
+        /// Number of pairs.
+        n: usize,
+    },
+    /// A value to rank models by is not a finite number.
+    #[error("the value of model {model} on data set {data_set} is {value}, expected a finite number")]
+    InvalidModelValue {
+        /// Row, counted from 0.
+        data_set: usize,
+        /// Column, counted from 0.
+        model: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A comparison of several models lacks models or data sets.
+    #[error("{n_models} models on {n_data_sets} data sets, expected at least {expected}")]
+    TooSmallComparison {
+        /// Models found.
+        n_models: usize,
+        /// Data sets found.
+        n_data_sets: usize,
+        /// What is needed.
+        expected: &'static str,
+    },
+    /// No data set tells any two models apart.
+    #[error("all {n_models} models tie on every one of {n_data_sets} data sets, so a tie-corrected statistic is 0 / 0")]
+    AllModelsTied {
+        /// Number of models.
+        n_models: usize,
+        /// Number of data sets.
+        n_data_sets: usize,
+    },
+    /// Every data set ranks the models alike, so the F statistic divides by zero.
+    #[error("all {n_data_sets} data sets rank the models alike, so the F statistic is infinite")]
+    PerfectAgreement {
+        /// Number of data sets.
+        n_data_sets: usize,
+    },
+    /// A p value is not a probability.
+    #[error("p value {index} is {value}, expected a number in [0, 1]")]
+    InvalidPValue {
+        /// Position, counted from 0.
+        index: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A matrix of p values does not have one row and one column per model.
+    #[error("a matrix of {rows} x {columns} p values for {n_models} models, expected one row and one column each")]
+    PairwiseShape {
+        /// Rows found.
+        rows: usize,
+        /// Columns found.
+        columns: usize,
+        /// Number of models.
+        n_models: usize,
+    },
     /// A time lies where a Kaplan-Meier curve says nothing.
     #[error("time {time} lies beyond {last}, the last observed time, where the Kaplan-Meier curve is unknown")]
     BeyondFollowUp {

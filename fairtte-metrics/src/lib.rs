@@ -54,6 +54,7 @@ pub mod seeds;
 mod selection;
 mod selection_values;
 mod settings;
+mod statistics;
 mod stratify;
 mod summary;
 mod tied_pairs;
@@ -99,6 +100,12 @@ pub use risk::Risk;
 pub use run_table::{Measured, Run, RunTable};
 pub use selection::{ExcludedRun, RunStanding, RunValue, Selection, SelectionCriterion, WorstGroup, select_run};
 pub use settings::EvaluationSettings;
+pub use statistics::{
+    Adjustment, Alternative, CliqueRule, FriedmanTest, ImanDavenportTest, MAX_EXACT_DIFFERENCES, RangeQuantile,
+    RankTable, RankTies, SignedRankMethod, SignedRankNull, SignedRankSettings, SignedRankTest, ZeroDifferences,
+    adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman, iman_davenport, nemenyi, p_value_cliques,
+    pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
+};
 pub use stratify::Stratify;
 pub use tied_pairs::{TieTest, TiedPairs};
 pub use time_window::TimeWindow;

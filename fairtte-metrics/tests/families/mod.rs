@@ -5,6 +5,7 @@ mod calibration;
 mod estimators;
 mod groups;
 mod rank;
+mod statistics;
 
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
@@ -37,7 +38,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
 /// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[groups::compare_table];
+    const FAMILIES: &[Family] = &[groups::compare_table, statistics::compare_table];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
 }
