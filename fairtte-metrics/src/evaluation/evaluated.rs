@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use crate::rank::concordance_bins::BinPlan;
-use crate::resampling::replicates::{Cells, LANES, N_METRICS, Sorted, Values};
+use crate::resampling::replicates::{Cells, LANES, N_METRICS, Sorted, SortedAuc, Values};
 use crate::{
     AucTd, Bootstrap, CensoringCurve, Comparison, Direction, EvaluationSettings, Groups, IntervalMethod, Jackknife,
     JackknifeValues, MetricError, Outcomes, PerGroup, PreparedAucTd, PreparedBrier, Stratify, SubjectId,
@@ -88,10 +88,7 @@ impl Evaluated {
         let attributes = groups.par_iter().map(per_attribute).collect::<Result<_, _>>()?;
 
         let plan = BinPlan::new(outcomes, curves, settings.reading)?;
-        let auc = auc.ok().map(|auc| {
-            let cells = Cells::new(groups, &auc.order);
-            (auc, cells)
-        });
+        let auc = auc.ok().map(|auc| SortedAuc::new(auc, groups, bootstrap.unit_of_row()));
         let cells = Cells::new(groups, &plan.order);
         let brier = brier.ok().map(|brier| brier.subject_integrals().to_vec());
         let sorted = Sorted { curves, plan, auc, brier, cells };

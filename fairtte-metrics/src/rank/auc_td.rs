@@ -17,6 +17,7 @@
 //! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
 
 use crate::rank::auc_convention::AucConvention;
+use crate::rank::auc_walk::Walk;
 use rayon::prelude::*;
 
 use crate::curves::{SurvivalCurves, check_grid};
@@ -188,71 +189,8 @@ pub(crate) struct EventWithoutWeight {
     reason: MetricError,
 }
 
-/// A list of [`Step`]s, one per control and case.
-#[derive(Clone, Debug)]
-pub(crate) struct Walk(Vec<Step>);
-
-/// A sample's place in the order, whether it is a case, and whether a new class of tied predictions begins with it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step(u32);
-
-impl Step {
-    const NEW_CLASS: u32 = 1 << 31;
-    const CASE: u32 = 1 << 30;
-
-    fn new(place: u32, is_case: bool, starts_class: bool) -> Self {
-        assert!(place < Self::CASE, "fewer than 2^30 samples");
-        Self(place | if is_case { Self::CASE } else { 0 } | if starts_class { Self::NEW_CLASS } else { 0 })
-    }
-
-    #[inline]
-    pub(crate) fn place(self) -> usize {
-        (self.0 & !(Self::NEW_CLASS | Self::CASE)) as usize
-    }
-
-    #[inline]
-    pub(crate) fn is_case(self) -> bool {
-        self.0 & Self::CASE != 0
-    }
-
-    #[inline]
-    fn starts_class(self) -> bool {
-        self.0 & Self::NEW_CLASS != 0
-    }
-}
-
 /// Times that are read from the survival matrix together, because a cache line holds several columns.
 const TIMES_READ_TOGETHER: usize = 16;
-
-impl Walk {
-    /// `predictions` in order of the samples; `is_case` is `None` for a sample that is neither case nor control.
-    fn new(predictions: &[f64], is_case: impl Fn(usize) -> Option<bool>, tolerance: f64) -> Self {
-        // The packages compare 1 - S, whose rounding decides about differences close to the tolerance. The bits of numbers
-        // >= 0 are ordered like the numbers.
-        let key = |place: usize| ((1.0 - predictions[place]).to_bits(), to_u32(place), is_case(place));
-        let mut sorted: Vec<(u64, u32, Option<bool>)> = (0..predictions.len()).map(key).collect();
-        sorted.sort_unstable_by_key(|&(bits, ..)| bits);
-        let mut steps = Vec::with_capacity(sorted.iter().filter(|sample| sample.2.is_some()).count());
-        let (mut before, mut starts) = (f64::NEG_INFINITY, false);
-        for (bits, place, is_case) in sorted {
-            let prediction = f64::from_bits(bits);
-            // Samples that are neither case nor control link those on both sides of them, as in scikit-survival.
-            starts |= prediction - before > tolerance;
-            before = prediction;
-            if let Some(is_case) = is_case {
-                steps.push(Step::new(place, is_case, starts));
-                starts = false;
-            }
-        }
-        Self(steps)
-    }
-
-    /// The classes of tied predictions, by falling S(t).
-    #[inline]
-    pub(crate) fn classes(&self) -> impl Iterator<Item = &[Step]> {
-        self.0.chunk_by(|_, next| !next.starts_class())
-    }
-}
 
 impl PreparedAucTd {
     fn new(
@@ -375,14 +313,6 @@ mod tests {
         let none = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[0.5, 1.0]).unwrap();
         let first = Box::new(MetricError::NoCases { time: 0.5 });
         assert_eq!(none.time_average, Err(MetricError::UndefinedAtEveryTime { n_times: 2, first }));
-    }
-
-    #[test]
-    fn near_ties_form_chains_like_those_of_scikit_survival() {
-        let walk = Walk::new(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], |place| Some(place < 2), TIE_TOLERANCE);
-        let places = |class: &[Step]| class.iter().map(|step| step.place()).collect::<Vec<_>>();
-        let classes: Vec<Vec<usize>> = walk.classes().map(places).collect();
-        assert_eq!(classes, [vec![3], vec![0, 2, 1], vec![4]]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod auc_convention;
 pub(crate) mod auc_td;
+pub(crate) mod auc_walk;
 pub(crate) mod comparable_pairs;
 pub(crate) mod concordance;
 pub(crate) mod concordance_bins;

@@ -1,7 +1,12 @@
 //! AUC^td for a block of replicates: the time average, per slice and lane.
+//!
+//! A walk by falling S(t) jumps about the samples, so what it jumps about is kept small: the weights of units
+//! (subjects), not of samples, and a byte each, unless a weight needs more.
 
-use super::{Block, Cells, LANES, add, add_weights};
-use crate::rank::auc_td::{PreparedAucTd, Walk};
+use super::{Cells, LANES, LaneWeights, add};
+use crate::Groups;
+use crate::rank::auc_td::PreparedAucTd;
+use crate::rank::auc_walk::Walk;
 use crate::scores::integrate::time_average;
 
 /// The time average of the AUC of every slice in every lane; `None` where no time has a value.
@@ -12,14 +17,46 @@ pub(crate) struct AucLanes {
 /// AUC of every slice and lane at one time; NaN, which never leaves this module, where there is none.
 type Values = Vec<[f64; LANES]>;
 
+/// What the AUC needs of all replicates, beside the weights.
+pub(crate) struct SortedAuc {
+    prepared: PreparedAucTd,
+    cells: Cells,
+    /// Unit of the sample at every place of the order.
+    unit_at: Vec<u32>,
+    /// A row of every unit.
+    row_of_unit: Vec<u32>,
+}
+
+impl SortedAuc {
+    /// `unit_of_row`: which rows always have the same weights, numbered from 0.
+    pub(crate) fn new(prepared: PreparedAucTd, groups: &[Groups], unit_of_row: &[u32]) -> Self {
+        let n_units = unit_of_row.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut row_of_unit = vec![0; n_units];
+        for (row, &unit) in (0..).zip(unit_of_row) {
+            row_of_unit[unit as usize] = row;
+        }
+        let unit_at = prepared.order.iter().map(|&row| unit_of_row[row as usize]).collect();
+        Self { cells: Cells::new(groups, &prepared.order), prepared, unit_at, row_of_unit }
+    }
+}
+
+/// A weight in the table that the walks read.
+trait Weight: Copy + Into<u32> + Into<f64> + std::ops::BitXorAssign + Default {}
+
+impl Weight for u8 {}
+impl Weight for u16 {}
+
 /// What does not change within a block.
-struct Input<'a> {
-    prepared: &'a PreparedAucTd,
-    cells: &'a Cells,
-    block: &'a Block,
+struct Input<'a, W> {
+    sorted: &'a SortedAuc,
+    /// By unit.
+    weights: Vec<[W; LANES]>,
     /// Time of the earliest event without a weight that occurs, by slice and lane; infinite without one.
     spoilt_from: Vec<[f64; LANES]>,
 }
+
+/// How far ahead of the walk weights are loaded.
+const STEPS_AHEAD: usize = 32;
 
 /// Sums of one slice on the way through one walk.
 #[derive(Clone, Copy)]
@@ -33,18 +70,29 @@ struct SliceSums {
 }
 
 impl AucLanes {
-    pub(crate) fn new(prepared: &PreparedAucTd, cells: &Cells, block: &Block) -> Self {
-        let mut spoilt_from = vec![[f64::INFINITY; LANES]; cells.n_slices()];
+    /// `weights` are `[n, LANES]` by row of the sample.
+    pub(crate) fn new(sorted: &SortedAuc, weights: &[LaneWeights]) -> Self {
+        let of_unit = || sorted.row_of_unit.iter().map(|&row| weights[row as usize]);
+        let bytes: Option<Vec<[u8; LANES]>> = of_unit().map(bytes).collect();
+        match bytes {
+            Some(bytes) => Self::by_unit(sorted, bytes),
+            None => Self::by_unit(sorted, of_unit().collect::<Vec<LaneWeights>>()),
+        }
+    }
+
+    fn by_unit<W: Weight>(sorted: &SortedAuc, weights: Vec<[W; LANES]>) -> Self {
+        let SortedAuc { prepared, cells, .. } = sorted;
+        let mut input = Input { sorted, weights, spoilt_from: vec![[f64::INFINITY; LANES]; cells.n_slices()] };
         for event in &prepared.without_weight {
             for &slice in cells.slices_at(event.place) {
-                for (spoilt_from, &weight) in spoilt_from[slice].iter_mut().zip(&block.rows[event.place]) {
-                    if weight > 0 {
+                let weights = input.weights[sorted.unit_at[event.place] as usize];
+                for (spoilt_from, weight) in input.spoilt_from[slice].iter_mut().zip(weights) {
+                    if Into::<u32>::into(weight) > 0 {
                         *spoilt_from = spoilt_from.min(event.time);
                     }
                 }
             }
         }
-        let input = Input { prepared, cells, block, spoilt_from };
         let values: Vec<Values> =
             prepared.times.iter().zip(&prepared.walks).map(|(&time, walk)| input.at(time, walk)).collect();
         let average = |slice: usize, lane: usize| {
@@ -65,13 +113,13 @@ impl AucLanes {
 }
 
 /// [`Input::walk`] as a value, so that it can be compiled for several instruction sets.
-struct TakeWalk<'a> {
-    input: &'a Input<'a>,
+struct TakeWalk<'a, W> {
+    input: &'a Input<'a, W>,
     walk: &'a Walk,
     sums: &'a mut [SliceSums],
 }
 
-impl pulp::WithSimd for TakeWalk<'_> {
+impl<W: Weight> pulp::WithSimd for TakeWalk<'_, W> {
     type Output = ();
 
     #[inline(always)]
@@ -80,10 +128,10 @@ impl pulp::WithSimd for TakeWalk<'_> {
     }
 }
 
-impl Input<'_> {
+impl<W: Weight> Input<'_, W> {
     fn at(&self, time: f64, walk: &Walk) -> Values {
         let none = SliceSums { above: [0; LANES], tied: [0; LANES], cases: [0.0; LANES], won: [0.0; LANES] };
-        let mut sums = vec![none; self.cells.n_slices()];
+        let mut sums = vec![none; self.sorted.cells.n_slices()];
         pulp::Arch::new().dispatch(TakeWalk { input: self, walk, sums: &mut sums });
         let auc = |slice: usize, lane: usize| {
             let SliceSums { above, cases, won, .. } = &sums[slice];
@@ -96,22 +144,33 @@ impl Input<'_> {
     }
 
     #[inline(always)]
+    fn weights_at(&self, place: usize) -> &[W; LANES] {
+        &self.weights[self.sorted.unit_at[place] as usize]
+    }
+
+    #[inline(always)]
     fn walk(&self, walk: &Walk, sums: &mut [SliceSums]) {
+        // Loading a word of each line some steps ahead hides the wait for it.
+        let mut ahead = walk.steps().iter().skip(STEPS_AHEAD);
+        let mut touched = W::default();
         for class in walk.classes() {
+            for step in ahead.by_ref().take(class.len()) {
+                touched ^= self.weights_at(step.place())[0];
+            }
             // Nearly every class is a single sample: a control goes straight above, a case has nobody tied.
             if let &[step] = class {
                 if step.is_case() {
                     self.add_case(step.place(), sums);
                     continue;
                 }
-                for &slice in self.cells.slices_at(step.place()) {
-                    add_weights(&mut sums[slice].above, &self.block.rows[step.place()]);
+                for &slice in self.sorted.cells.slices_at(step.place()) {
+                    add_weights(&mut sums[slice].above, self.weights_at(step.place()));
                 }
                 continue;
             }
             for control in class.iter().filter(|step| !step.is_case()).map(|step| step.place()) {
-                for &slice in self.cells.slices_at(control) {
-                    add_weights(&mut sums[slice].tied, &self.block.rows[control]);
+                for &slice in self.sorted.cells.slices_at(control) {
+                    add_weights(&mut sums[slice].tied, self.weights_at(control));
                 }
             }
             for case in class.iter().filter(|step| step.is_case()) {
@@ -122,17 +181,18 @@ impl Input<'_> {
                 slice.tied = [0; LANES];
             }
         }
+        std::hint::black_box(touched);
     }
 
     #[inline(always)]
     fn add_case(&self, case: usize, sums: &mut [SliceSums]) {
-        let case_weight = self.prepared.case_weights[case];
-        let copies = self.block.rows[case];
+        let case_weight = self.sorted.prepared.case_weights[case];
+        let copies = *self.weights_at(case);
         let mut weights = [0.0; LANES];
         for lane in 0..LANES {
-            weights[lane] = f64::from(copies[lane]) * case_weight;
+            weights[lane] = Into::<f64>::into(copies[lane]) * case_weight;
         }
-        for &slice in self.cells.slices_at(case) {
+        for &slice in self.sorted.cells.slices_at(case) {
             let SliceSums { above, tied, mut cases, mut won } = sums[slice];
             for lane in 0..LANES {
                 cases[lane] += weights[lane];
@@ -141,4 +201,23 @@ impl Input<'_> {
             sums[slice] = SliceSums { above, tied, cases, won };
         }
     }
+}
+
+/// Adds weights lane by lane.
+#[inline(always)]
+fn add_weights<W: Weight>(sums: &mut [u32; LANES], weights: &[W; LANES]) {
+    let (mut result, weights) = (*sums, *weights);
+    for lane in 0..LANES {
+        result[lane] += Into::<u32>::into(weights[lane]);
+    }
+    *sums = result;
+}
+
+/// The weights as bytes, if they fit.
+fn bytes(weights: LaneWeights) -> Option<[u8; LANES]> {
+    let mut bytes = [0; LANES];
+    for (byte, weight) in bytes.iter_mut().zip(weights) {
+        *byte = u8::try_from(weight).ok()?;
+    }
+    Some(bytes)
 }

@@ -22,11 +22,11 @@ mod tests;
 
 use rayon::prelude::*;
 
-use crate::rank::auc_td::PreparedAucTd;
 use crate::rank::concordance_bins::BinPlan;
 use crate::{MetricError, SurvivalCurves, TiedPredictions};
 
 use auc::AucLanes;
+pub(crate) use auc::SortedAuc;
 use brier::BrierLanes;
 pub(crate) use cells::Cells;
 use concordance::ConcordanceLanes;
@@ -106,7 +106,7 @@ pub(crate) struct Sorted<'a> {
     pub(crate) curves: &'a SurvivalCurves,
     pub(crate) plan: BinPlan,
     /// `None` where the AUC, or the Brier score, cannot be computed at all. The AUC has an order, and so cells, of its own.
-    pub(crate) auc: Option<(PreparedAucTd, Cells)>,
+    pub(crate) auc: Option<SortedAuc>,
     /// What every sample adds to the integrated Brier score, by row.
     pub(crate) brier: Option<Vec<f64>>,
     pub(crate) cells: Cells,
@@ -145,10 +145,7 @@ impl Sorted<'_> {
                 // The weights are made anew for every batch, but only C^td comes in batches.
                 let sums = sums.get_or_insert_with(|| BlockSums {
                     concordance: ConcordanceLanes::new(&self.cells, &block),
-                    auc: self
-                        .auc
-                        .as_ref()
-                        .map(|(auc, cells)| AucLanes::new(auc, cells, &Block::new(&weights, &auc.order))),
+                    auc: self.auc.as_ref().map(|auc| AucLanes::new(auc, &weights)),
                     brier: integrals.as_ref().map(|integrals| BrierLanes::new(integrals, &self.cells, &block)),
                 });
                 sums.concordance.add(&bins, &self.cells, &block);

@@ -88,12 +88,12 @@ impl Case {
         let auc = AucTd::prepare(&outcomes, &curves, &censoring, self.reading, &TIMES).unwrap();
         let brier = PreparedBrier::new(&outcomes, &curves, &censoring, self.reading, &TIMES);
         let plan = BinPlan::new(&outcomes, &curves, self.reading).unwrap();
-        let auc_cells = Cells::new(&groups, &auc.order);
+        let every_row_a_unit: Vec<u32> = (0..).take(self.rows.len()).collect();
         let sorted = Sorted {
             curves: &curves,
             cells: Cells::new(&groups, &plan.order),
             plan,
-            auc: Some((auc, auc_cells)),
+            auc: Some(SortedAuc::new(auc, &groups, &every_row_a_unit)),
             brier: brier.as_ref().ok().map(|brier| brier.subject_integrals().to_vec()),
         };
         let fast = sorted.values(LANES, |_, out| {
