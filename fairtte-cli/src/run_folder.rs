@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{Part, write_atomically};
-use fairtte_fairness::EpochReport;
+use fairtte_fairness::{EpochReport, has_complete_epoch};
 use fairtte_metrics::EvaluationSettings;
 
 use crate::run_file::GroupsConfig;
@@ -62,23 +62,27 @@ impl RunFolder {
     }
 
     /// Takes the folder for `run`: one in which nothing was trained yet gets its `run.toml`, one of the same run is gone
-    /// on with.
+    /// on with. Returns the folder and the settings that its `run.toml` now holds.
     ///
     /// # Errors
     /// [`CliError::OtherRun`] if it holds a run with other settings, [`CliError::Data`] if it cannot be written.
-    pub(crate) fn open(run: &RunFile) -> Result<Self, CliError> {
+    pub(crate) fn open(run: &RunFile) -> Result<(Self, RunFile), CliError> {
         let folder = Self::new(&run.output);
         if folder.is_trained() {
             folder.require_same(run)?;
         }
-        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
+        let mut resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
+        if folder.done().exists() {
+            // Showing a finished run again computes nothing: its record keeps the device it was trained on.
+            resolved.device = RunFile::read(&[folder.run_file()], &[])?.device;
+        }
         write_text(&folder.run_file(), &resolved.to_toml()?)?;
-        Ok(folder)
+        Ok((folder, resolved))
     }
 
     /// Whether there is anything that depends on the settings of the training.
     pub(crate) fn is_trained(&self) -> bool {
-        [self.path.join("checkpoint"), self.predictions(), self.done()].iter().any(|path| path.exists())
+        has_complete_epoch(&self.path) || self.predictions().exists() || self.done().exists()
     }
 
     fn require_same(&self, run: &RunFile) -> Result<(), CliError> {
