@@ -129,3 +129,38 @@ fn suffix(part: Part) -> String {
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
     Ok(write_atomically(path, |file| file.write_all(text.as_bytes()))?)
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    fn run(folder: &Path, device: &str) -> RunFile {
+        let text = include_str!("../../configs/demo.toml");
+        let run = RunFile::from_text(text, "demo.toml", &[format!("device={device}")]).unwrap();
+        RunFile { output: folder.join("run"), ..run }
+    }
+
+    #[test]
+    fn a_finished_run_keeps_the_device_it_was_trained_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let (opened, _) = RunFolder::open(&run(folder.path(), "flex")).unwrap();
+        let (_, other) = RunFolder::open(&run(folder.path(), "tch")).unwrap();
+        assert_eq!(other.device, "tch", "nothing was computed yet");
+        write_text(&opened.done(), "").unwrap();
+        let (_, shown) = RunFolder::open(&run(folder.path(), "flex")).unwrap();
+        let kept = RunFile::read(&[opened.run_file()], &[]).unwrap();
+        assert_eq!((shown.device.as_str(), kept.device.as_str()), ("tch", "tch"));
+    }
+
+    #[test]
+    fn a_checkpoint_folder_without_a_complete_epoch_is_no_training() {
+        let folder = tempfile::tempdir().unwrap();
+        let run_folder = RunFolder::new(folder.path());
+        let make = |name: &str| std::fs::create_dir_all(folder.path().join("checkpoint").join(name)).unwrap();
+        make(".epoch-00001.tmp");
+        assert!(!run_folder.is_trained());
+        make("epoch-00001");
+        assert!(run_folder.is_trained());
+    }
+}

@@ -14,7 +14,7 @@ use fairtte_metrics::{Outcomes, SampleId, SubjectId};
 use ndarray::Array2;
 
 use crate::adapters::unnamed_unit;
-use crate::attributes::{AttributeConfig, FittedAttributes};
+use crate::attributes::{AttributeConfig, FittedAttributes, same_ignoring_case};
 use crate::cohort::{AttributeColumn, Cohort, Sample};
 use crate::curve_columns::{CurveRepairs, Rising, check_grid, look_alike, read_survival, time_of};
 use crate::error::nearest;
@@ -64,13 +64,11 @@ pub struct ChangingAttribute {
 impl fmt::Display for ChangingAttribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { attribute, subject, values, n_subjects } = self;
-        let (others, plural) = if *n_subjects == 1 { ("1 subject has", "") } else { ("subjects have", "s") };
-        let count = if *n_subjects == 1 { String::new() } else { format!("{n_subjects} ") };
-        let values = values.join(", ");
+        let (noun, values) = (if *n_subjects == 1 { "subject has" } else { "subjects have" }, values.join(", "));
         write!(
             f,
-            "{count}{others} more than one value of {attribute} (the first: \"{subject}\" with {values}): each sample of \
-             the subject{plural} counts in the group of its own value"
+            "{n_subjects} {noun} more than one value of {attribute} (the first: \"{subject}\" with {values}): each \
+             sample counts in the group of its own value"
         )
     }
 }
@@ -170,6 +168,13 @@ impl ScoredTable {
         let column = self.cohort.attributes.iter().find(|column| column.name == config.name);
         let values: BTreeSet<&str> =
             column.iter().flat_map(|column| column.values.iter().flatten()).map(String::as_str).collect();
+        if let Some(reference) = &config.reference
+            && !values.iter().any(|value| same_ignoring_case(value, reference))
+        {
+            let hint = nearest(reference, values).map(|name| format!(", nearest is \"{name}\"")).unwrap_or_default();
+            let problem = format!("no sample has the value \"{reference}\"{hint}");
+            return Err(DataError::InvalidAttribute { attribute: config.name, problem });
+        }
         let is_plain = config.threshold.is_none() && config.reference.is_none() && config.levels.is_none();
         if is_plain && values.len() > MOST_LEVELS {
             let (attribute, n_levels) = (config.name, values.len());
