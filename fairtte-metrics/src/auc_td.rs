@@ -16,13 +16,16 @@
 //! Golden values: `scikit-survival` 0.28.0 `cumulative_dynamic_auc`. Where we differ: an undefined time is an error
 //! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
 
+use crate::auc_convention::AucConvention;
+use rayon::prelude::*;
+
 use crate::bootstrap::weights_in_order;
 use crate::censoring::CensoringCurve;
 use crate::curves::{SurvivalCurves, check_grid};
 use crate::ids::to_u32;
 use crate::integrate::time_average;
 use crate::kaplan_meier::KaplanMeier;
-use crate::reading::Reading;
+use crate::reading::{Position, Reading};
 use crate::{MetricError, Outcomes};
 
 /// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by S(t) and a new class of
@@ -91,10 +94,25 @@ impl AucTd {
         reading: Reading,
         times: &[f64],
     ) -> Result<PreparedAucTd, MetricError> {
+        Self::prepare_with(outcomes, curves, censoring, reading, times, AucConvention::default())
+    }
+
+    /// As [`prepare`](Self::prepare) by another convention.
+    ///
+    /// # Errors
+    /// As [`auc_td`].
+    pub fn prepare_with(
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+        convention: AucConvention,
+    ) -> Result<PreparedAucTd, MetricError> {
         curves.check_rows(outcomes.n())?;
         reading.validate()?;
         check_grid(times)?;
-        Ok(PreparedAucTd::new(outcomes, curves, censoring, reading, times))
+        Ok(PreparedAucTd::new(outcomes, curves, censoring, reading, times, convention))
     }
 }
 
@@ -128,30 +146,106 @@ pub fn auc_td(
     reading: Reading,
     times: &[f64],
 ) -> Result<AucTd, MetricError> {
-    AucTd::prepare(outcomes, curves, censoring, reading, times)?.weighted(&vec![1; outcomes.n()])
+    auc_td_with(outcomes, curves, censoring, reading, times, AucConvention::default())
+}
+
+/// [`auc_td`] by another convention: see [`AucConvention`].
+///
+/// # Errors
+/// As [`auc_td`].
+pub fn auc_td_with(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    censoring: &CensoringCurve,
+    reading: Reading,
+    times: &[f64],
+    convention: AucConvention,
+) -> Result<AucTd, MetricError> {
+    AucTd::prepare_with(outcomes, curves, censoring, reading, times, convention)?.weighted(&vec![1; outcomes.n()])
 }
 
 /// AUC(t) sorted and ready for any number of weight vectors.
 #[derive(Clone, Debug)]
 pub struct PreparedAucTd {
-    times: Vec<f64>,
-    /// Samples by time, earliest first.
-    order: Vec<u32>,
-    /// 1 / G(T) of the events and 0 of the censored, in that order.
-    case_weights: Vec<f64>,
-    /// Places of the events without such a weight, ascending, and why.
-    without_weight: Vec<(usize, MetricError)>,
-    ranks: Vec<TimeRanks>,
+    pub(crate) times: Vec<f64>,
+    /// Samples by falling S at the middle one of the times. At the other times the order is much the same, so that a
+    /// walk by falling S finds the next sample's numbers near those of the last.
+    pub(crate) order: Vec<u32>,
+    /// Weights as cases of the events and 0 of the censored, in that order.
+    pub(crate) case_weights: Vec<f64>,
+    /// The events without such a weight, earliest first.
+    pub(crate) without_weight: Vec<EventWithoutWeight>,
+    /// The controls and cases at each time, by falling S(t).
+    pub(crate) walks: Vec<Walk>,
 }
 
-/// The classes of tied predictions at one time, numbered by rising S(t).
+/// An event that spoils every time at which it is a case.
 #[derive(Clone, Debug)]
-struct TimeRanks {
-    n_ranks: usize,
-    /// The samples before this place of the order have T <= t.
-    n_passed: usize,
-    /// Rank of every sample, in order of time.
-    ranks: Vec<u32>,
+pub(crate) struct EventWithoutWeight {
+    /// Place in the order.
+    pub(crate) place: usize,
+    pub(crate) time: f64,
+    reason: MetricError,
+}
+
+/// A list of [`Step`]s, one per control and case.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk(Vec<Step>);
+
+/// A sample's place in the order, whether it is a case, and whether a new class of tied predictions begins with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step(u32);
+
+impl Step {
+    const NEW_CLASS: u32 = 1 << 31;
+    const CASE: u32 = 1 << 30;
+
+    fn new(place: u32, is_case: bool, starts_class: bool) -> Self {
+        assert!(place < Self::CASE, "fewer than 2^30 samples");
+        Self(place | if is_case { Self::CASE } else { 0 } | if starts_class { Self::NEW_CLASS } else { 0 })
+    }
+
+    #[inline]
+    pub(crate) fn place(self) -> usize {
+        (self.0 & !(Self::NEW_CLASS | Self::CASE)) as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_case(self) -> bool {
+        self.0 & Self::CASE != 0
+    }
+
+    #[inline]
+    fn starts_class(self) -> bool {
+        self.0 & Self::NEW_CLASS != 0
+    }
+}
+
+/// Times that are read from the survival matrix together, because a cache line holds several columns.
+const TIMES_READ_TOGETHER: usize = 16;
+
+impl Walk {
+    /// `predictions` in order of the samples; `is_case` is `None` for a sample that is neither case nor control.
+    fn new(predictions: &[f64], is_case: impl Fn(usize) -> Option<bool>, tolerance: f64) -> Self {
+        // The bits of numbers >= 0 are ordered like the numbers.
+        let key = |place: usize| is_case(place).map(|is_case| (predictions[place].to_bits(), to_u32(place), is_case));
+        let mut sorted: Vec<(u64, u32, bool)> = (0..predictions.len()).filter_map(key).collect();
+        sorted.sort_unstable_by_key(|&(bits, ..)| std::cmp::Reverse(bits));
+        let mut before = f64::INFINITY;
+        let step = |(bits, place, is_case)| {
+            let prediction = f64::from_bits(bits);
+            let starts = before - prediction > tolerance;
+            before = prediction;
+            Step::new(place, is_case, starts)
+        };
+        Self(sorted.into_iter().map(step).collect())
+    }
+
+    /// The classes of tied predictions, by falling S(t).
+    #[inline]
+    pub(crate) fn classes(&self) -> impl Iterator<Item = &[Step]> {
+        self.0.chunk_by(|_, next| !next.starts_class())
+    }
 }
 
 impl PreparedAucTd {
@@ -161,31 +255,34 @@ impl PreparedAucTd {
         censoring: &CensoringCurve,
         reading: Reading,
         times: &[f64],
+        convention: AucConvention,
     ) -> Self {
-        let (time, event) = (outcomes.time(), outcomes.event());
-        let mut order: Vec<usize> = (0..outcomes.n()).collect();
-        order.sort_by(|&a, &b| time[a].total_cmp(&time[b]));
+        let middle = curves.all_at(times[times.len() / 2], reading);
+        let mut order: Vec<u32> = (0..outcomes.n()).map(to_u32).collect();
+        order.sort_unstable_by(|&a, &b| middle[b as usize].total_cmp(&middle[a as usize]).then(a.cmp(&b)));
+        let samples: Vec<(f64, bool)> =
+            order.iter().map(|&row| (outcomes.time()[row as usize], outcomes.event()[row as usize])).collect();
         let (mut case_weights, mut without_weight) = (Vec::with_capacity(order.len()), Vec::new());
-        for (place, &row) in order.iter().enumerate() {
-            let weight = if event[row] { censoring.weight_at(time[row]) } else { Ok(0.0) };
+        for (place, &(time, event)) in samples.iter().enumerate() {
+            let weight = if event { convention.case_weight(censoring, time) } else { Ok(0.0) };
             case_weights.push(*weight.as_ref().unwrap_or(&0.0));
-            without_weight.extend(weight.err().map(|reason| (place, reason)));
+            without_weight.extend(weight.err().map(|reason| EventWithoutWeight { place, time, reason }));
         }
-        let ranks_at = |&t: &f64| {
-            let (rank_of_row, n_ranks) = tied_ranks(&curves.all_at(t, reading));
-            TimeRanks {
-                n_ranks,
-                n_passed: order.partition_point(|&row| time[row] <= t),
-                ranks: order.iter().map(|&row| rank_of_row[row]).collect(),
-            }
+        without_weight.sort_by(|a: &EventWithoutWeight, b| a.time.total_cmp(&b.time));
+        let walks_at = |times: &[f64]| -> Vec<Walk> {
+            let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
+            let predictions = curves.read_block(&order, &positions, reading);
+            let walk = |(k, &t): (usize, &f64)| {
+                let is_case = |place: usize| {
+                    let (time, event) = samples[place];
+                    if convention.is_control(time, event, t) { Some(false) } else { event.then_some(true) }
+                };
+                Walk::new(&predictions[k * order.len()..][..order.len()], is_case, convention.tie_tolerance())
+            };
+            times.iter().enumerate().map(walk).collect()
         };
-        Self {
-            times: times.to_vec(),
-            case_weights,
-            without_weight,
-            ranks: times.iter().map(ranks_at).collect(),
-            order: order.iter().map(|&row| to_u32(row)).collect(),
-        }
+        let walks = times.par_chunks(TIMES_READ_TOGETHER).flat_map_iter(walks_at).collect();
+        Self { times: times.to_vec(), case_weights, without_weight, walks, order }
     }
 
     /// The AUC of the sample in which row `i` occurs `weights[i]` times, as if it were written out that often.
@@ -196,69 +293,37 @@ impl PreparedAucTd {
     /// [`MetricError::LengthMismatch`] if there is not one weight per sample.
     pub fn weighted(&self, weights: &[u32]) -> Result<AucTd, MetricError> {
         let weights = weights_in_order(weights, &self.order)?;
-        let case_weights: Vec<f64> = weights.iter().zip(&self.case_weights).map(|(n, w)| f64::from(*n) * w).collect();
         // From the time of this event on, one case has no weight.
-        let spoilt = self.without_weight.iter().find(|(place, _)| weights[*place] > 0);
-        let mut in_rank = Vec::new();
-        let mut values = Vec::with_capacity(self.times.len());
-        for (time, ranks) in self.times.iter().zip(&self.ranks) {
-            values.push(match spoilt {
-                Some((place, reason)) if *place < ranks.n_passed => Err(reason.clone()),
-                _ => auc_at(*time, ranks, &weights, &case_weights, &mut in_rank),
-            });
-        }
-        Ok(AucTd::new(&self.times, values))
+        let spoilt = self.without_weight.iter().find(|event| weights[event.place] > 0);
+        let value = |(&time, walk): (&f64, &Walk)| match spoilt {
+            Some(event) if event.time <= time => Err(event.reason.clone()),
+            _ => self.auc_at(time, walk, &weights),
+        };
+        Ok(AucTd::new(&self.times, self.times.iter().zip(&self.walks).map(value).collect()))
     }
-}
 
-/// AUC at one time; `weights` (copies of each sample) and `case_weights` (copies times 1 / G) are in order of time.
-fn auc_at(
-    time: f64,
-    ranks: &TimeRanks,
-    weights: &[u32],
-    case_weights: &[f64],
-    in_rank: &mut Vec<u64>,
-) -> Result<f64, MetricError> {
-    let (passed, later) = ranks.ranks.split_at(ranks.n_passed);
-    in_rank.clear();
-    in_rank.resize(ranks.n_ranks + 1, 0);
-    for (&rank, &weight) in later.iter().zip(&weights[ranks.n_passed..]) {
-        in_rank[rank as usize] += u64::from(weight);
-    }
-    // From here on: controls with this rank or a higher one.
-    for rank in (0..ranks.n_ranks).rev() {
-        in_rank[rank] += in_rank[rank + 1];
-    }
-    let (mut won, mut total) = (0.0, 0.0);
-    for (&rank, &case_weight) in passed.iter().zip(case_weights) {
-        let (above, tied_or_above) = (in_rank[rank as usize + 1], in_rank[rank as usize]);
-        won += case_weight * (above + tied_or_above) as f64;
-        total += case_weight;
-    }
-    if total <= 0.0 {
-        return Err(MetricError::NoCases { time });
-    }
-    if in_rank[0] == 0 {
-        return Err(MetricError::NoControls { time });
-    }
-    // Rounding must not lift a perfect ranking above 1.
-    Ok((0.5 * won / (total * in_rank[0] as f64)).min(1.0))
-}
-
-/// Number of the class of tied values that each value belongs to, by rising value, and the number of classes.
-fn tied_ranks(values: &[f64]) -> (Vec<u32>, usize) {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0; values.len()];
-    let (mut rank, mut before) = (0, f64::INFINITY);
-    for row in order {
-        if values[row] - before > TIE_TOLERANCE {
-            rank += 1;
+    /// AUC at one time; `weights` (copies of each sample) are in order.
+    fn auc_at(&self, time: f64, walk: &Walk, weights: &[u32]) -> Result<f64, MetricError> {
+        let (mut n_controls_above, mut won, mut total) = (0_u64, 0.0, 0.0);
+        for class in walk.classes() {
+            let controls = class.iter().filter(|step| !step.is_case());
+            let n_tied: u64 = controls.map(|control| u64::from(weights[control.place()])).sum();
+            for case in class.iter().filter(|step| step.is_case()).map(|step| step.place()) {
+                let case_weight = f64::from(weights[case]) * self.case_weights[case];
+                won += case_weight * (2 * n_controls_above + n_tied) as f64;
+                total += case_weight;
+            }
+            n_controls_above += n_tied;
         }
-        before = values[row];
-        ranks[row] = rank;
+        if total <= 0.0 {
+            return Err(MetricError::NoCases { time });
+        }
+        if n_controls_above == 0 {
+            return Err(MetricError::NoControls { time });
+        }
+        // Rounding must not lift a perfect ranking above 1.
+        Ok((0.5 * won / (total * n_controls_above as f64)).min(1.0))
     }
-    (ranks, if values.is_empty() { 0 } else { rank as usize + 1 })
 }
 
 fn average_of_defined(times: &[f64], values: &[Result<f64, MetricError>]) -> Result<f64, MetricError> {
@@ -308,8 +373,10 @@ mod tests {
 
     #[test]
     fn near_ties_form_chains_like_those_of_scikit_survival() {
-        let (ranks, n_ranks) = tied_ranks(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4]);
-        assert_eq!((ranks, n_ranks), (vec![1, 1, 1, 2, 0], 3));
+        let walk = Walk::new(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], |place| Some(place < 2), TIE_TOLERANCE);
+        let places = |class: &[Step]| class.iter().map(|step| step.place()).collect::<Vec<_>>();
+        let classes: Vec<Vec<usize>> = walk.classes().map(places).collect();
+        assert_eq!(classes, [vec![3], vec![0, 2, 1], vec![4]]);
     }
 
     #[test]

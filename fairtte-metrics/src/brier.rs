@@ -115,6 +115,11 @@ impl PreparedBrier {
         Ok(Self { subject_integrals })
     }
 
+    /// What every sample adds to the score before the division by their number.
+    pub(crate) fn subject_integrals(&self) -> &[f64] {
+        &self.subject_integrals
+    }
+
     /// The score of the sample in which row `i` occurs `weights[i]` times; O(n).
     ///
     /// # Errors

@@ -29,8 +29,11 @@ pub enum BeyondLastTime {
     /// Unknown: reading it is an error, as in `scikit-survival`.
     #[default]
     Refuse,
-    /// The last value is held.
+    /// The last value is held (`torchsurv`).
     Hold,
+    /// The straight line through (0, 1) and the last point goes on until it reaches 0 and stays there
+    /// (`SurvivalEVAL`). If the last time is 0 there is no such line, and reading beyond it is an error.
+    LinearToZero,
 }
 
 /// A censoring curve: a right-continuous step function of time that starts at 1.
@@ -121,7 +124,9 @@ impl CensoringCurve {
     /// # Errors
     /// [`MetricError::BeyondCensoringCurve`] beyond the last time if the policy is to refuse.
     pub fn at(&self, t: f64) -> Result<f64, MetricError> {
-        self.check_support(t)?;
+        if t > self.last_time() {
+            return self.beyond_last_time(t);
+        }
         Ok(value_before(&self.survival, self.times.partition_point(|time| *time <= t)))
     }
 
@@ -130,14 +135,20 @@ impl CensoringCurve {
     /// # Errors
     /// As [`at`](Self::at).
     pub fn left_limit(&self, t: f64) -> Result<f64, MetricError> {
-        self.check_support(t)?;
+        if t > self.last_time() {
+            return self.beyond_last_time(t);
+        }
         Ok(value_before(&self.survival, self.times.partition_point(|time| *time < t)))
     }
 
     /// 1 / G(t).
     pub(crate) fn weight_at(&self, t: f64) -> Result<f64, MetricError> {
-        let survival = self.at(t)?;
-        if survival > 0.0 { Ok(1.0 / survival) } else { Err(MetricError::ZeroCensoringSurvival { time: t }) }
+        inverse(self.at(t)?, t)
+    }
+
+    /// 1 / G(t-).
+    pub(crate) fn weight_before(&self, t: f64) -> Result<f64, MetricError> {
+        inverse(self.left_limit(t)?, t)
     }
 
     /// The last fitted time at which G is still above 0; `None` if G is 0 from the first time on.
@@ -146,13 +157,22 @@ impl CensoringCurve {
         n_positive.checked_sub(1).map(|last| self.times[last])
     }
 
-    fn check_support(&self, t: f64) -> Result<(), MetricError> {
-        let ends_above_zero = self.survival[self.survival.len() - 1] > 0.0;
-        if self.beyond == BeyondLastTime::Refuse && ends_above_zero && t > self.last_time() {
-            return Err(MetricError::BeyondCensoringCurve { time: t, last: self.last_time() });
+    /// G at a time beyond the last one, where it has no steps and so equals its left limit.
+    fn beyond_last_time(&self, t: f64) -> Result<f64, MetricError> {
+        let (last, held) = (self.last_time(), self.survival[self.survival.len() - 1]);
+        match self.beyond {
+            _ if held <= 0.0 => Ok(0.0),
+            BeyondLastTime::Hold => Ok(held),
+            BeyondLastTime::LinearToZero if last > 0.0 => Ok((1.0 - (1.0 - held) / last * t).max(0.0)),
+            BeyondLastTime::Refuse | BeyondLastTime::LinearToZero => {
+                Err(MetricError::BeyondCensoringCurve { time: t, last })
+            }
         }
-        Ok(())
     }
+}
+
+fn inverse(survival: f64, t: f64) -> Result<f64, MetricError> {
+    if survival > 0.0 { Ok(1.0 / survival) } else { Err(MetricError::ZeroCensoringSurvival { time: t }) }
 }
 
 #[cfg(test)]
@@ -180,6 +200,18 @@ mod tests {
         assert_eq!(closed.at(2.5), Ok(0.0));
         assert_eq!(closed.weight_at(2.5), Err(MetricError::ZeroCensoringSurvival { time: 2.5 }));
         assert_eq!(closed.last_positive_time(), Some(1.0));
+    }
+
+    #[test]
+    fn a_line_to_zero_goes_on_from_the_last_point_and_needs_a_last_time_above_zero() {
+        // (0, 1) to (2, 1/2): 1/4 at 3, 0 from 4 on.
+        let curve = CensoringCurve::fit(&outcomes(&[(1.0, false), (2.0, true)]), CensoringTies::default()).unwrap();
+        let line = curve.with_beyond(BeyondLastTime::LinearToZero);
+        assert_eq!([2.0, 3.0, 4.0, 9.0].map(|t| line.at(t).unwrap()), [0.5, 0.25, 0.0, 0.0]);
+        assert_eq!((line.left_limit(3.0), line.weight_before(3.0)), (Ok(0.25), Ok(4.0)));
+        let at_entry = CensoringCurve::fit(&outcomes(&[(0.0, true)]), CensoringTies::default()).unwrap();
+        let beyond = at_entry.with_beyond(BeyondLastTime::LinearToZero).at(1.0);
+        assert_eq!(beyond, Err(MetricError::BeyondCensoringCurve { time: 1.0, last: 0.0 }));
     }
 
     #[test]

@@ -11,16 +11,18 @@
 //! time, who is known to have outlived it. Two events at the same time are not comparable.
 //! Golden values: `pycox` 0.3.0 (strict) and `SurvivalEVAL` 0.9.0, ties "Risk" (half).
 //!
-//! How it is fast: under a reading, event times that fall on the same position of the grid form one bin, and within a
-//! bin the predictions do not move. Each sample at risk is put, once, into a bucket between the predictions of the
-//! bin's events. What is left per evaluation is to add up weights: O(n) per bin plus O(log n) per sample, so
-//! O(n log n + n L) in all. A bootstrap replicate is a vector of multiplicities and shares all of the sorting.
+//! How it is fast: see `concordance_bins.rs`. O(n log n + n L) in all, and a bootstrap replicate, a vector of
+//! multiplicities, shares all of the sorting.
+
+use std::ops::Add;
+
+use rayon::prelude::*;
 
 use crate::bootstrap::weights_in_order;
+use crate::concordance_bins::{BinPlan, BucketNumber, Buckets, RankedBin};
 use crate::curves::SurvivalCurves;
 use crate::fenwick::Fenwick;
-use crate::ids::to_u32;
-use crate::reading::{Position, Reading};
+use crate::reading::Reading;
 use crate::{MetricError, Outcomes};
 
 /// What a comparable pair with equal predictions counts (predictions are compared exactly, without tolerance).
@@ -55,7 +57,7 @@ impl ConcordanceTd {
     /// Sorts everything that does not depend on weights; see [`PreparedConcordanceTd::weighted`].
     ///
     /// Cost: O(n L log n) time and O(n L) memory, where L is the number of distinct positions of event times on the
-    /// grid under `reading` (with [`Reading::Linear`] that is the number of distinct event times).
+    /// grid under `reading` (with [`Reading::Linear`] that is the number of distinct event times, and n bytes each).
     ///
     /// # Errors
     /// [`MetricError::LengthMismatch`] if outcomes and curves differ in length, [`MetricError::InvalidSetting`] for
@@ -65,9 +67,9 @@ impl ConcordanceTd {
         curves: &SurvivalCurves,
         reading: Reading,
     ) -> Result<PreparedConcordanceTd, MetricError> {
-        curves.check_rows(outcomes.n())?;
-        reading.validate()?;
-        Ok(PreparedConcordanceTd::new(outcomes, curves, reading))
+        let plan = BinPlan::new(outcomes, curves, reading)?;
+        let bins = plan.rank(plan.all(), curves);
+        Ok(PreparedConcordanceTd { order: plan.order, bins })
     }
 }
 
@@ -98,135 +100,21 @@ pub fn concordance_td(
     reading: Reading,
     ties: TiedPredictions,
 ) -> Result<ConcordanceTd, MetricError> {
-    let prepared = ConcordanceTd::prepare(outcomes, curves, reading)?;
-    prepared.weighted(&vec![1; outcomes.n()], ties)
+    let plan = BinPlan::new(outcomes, curves, reading)?;
+    let weights = Weights::new(vec![1; outcomes.n()]);
+    // Batch by batch, so that a reading with one bin per event needs no more memory than one with few.
+    let counts = plan.batches().into_iter().map(|batch| weights.count(&plan.rank(batch, curves)));
+    counts.fold(Counts::default(), Add::add).finish(weights.total(), ties)
 }
 
 /// C^td sorted and ready for any number of weight vectors.
 #[derive(Clone, Debug)]
 pub struct PreparedConcordanceTd {
-    /// Samples by time, latest first; at equal times the censored come before the events, so that the samples
-    /// comparable with an event are exactly those before its time's first event.
     order: Vec<u32>,
-    bins: Vec<Bin>,
-    events: Vec<BinEvent>,
-}
-
-/// All events whose times fall on one position of the grid.
-///
-/// With K distinct predictions among them there are 2 K + 1 buckets: an odd bucket holds the samples whose prediction
-/// equals one of the K, an even one those between (or outside).
-#[derive(Clone, Debug)]
-struct Bin {
-    n_buckets: usize,
-    /// Bucket of every sample that is at risk for at least one event of the bin, in order.
-    buckets: Buckets,
-    /// Samples at risk for every event of the bin: the first `n_common` of the order.
-    n_common: usize,
-    /// This bin's part of `events`.
-    events: std::ops::Range<usize>,
-}
-
-/// Bucket numbers; most bins have few events, and then a byte each is enough.
-#[derive(Clone, Debug)]
-enum Buckets {
-    Narrow(Vec<u8>),
-    Wide(Vec<u32>),
-}
-
-trait BucketNumber: Copy {
-    fn index(self) -> usize;
-}
-
-impl BucketNumber for u8 {
-    fn index(self) -> usize {
-        usize::from(self)
-    }
-}
-
-impl BucketNumber for u32 {
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct BinEvent {
-    /// Place in the order.
-    place: usize,
-    /// The first `n_at_risk` samples of the order are comparable with this event.
-    n_at_risk: usize,
-    bucket: usize,
+    bins: Vec<RankedBin>,
 }
 
 impl PreparedConcordanceTd {
-    fn new(outcomes: &Outcomes, curves: &SurvivalCurves, reading: Reading) -> Self {
-        let (time, event) = (outcomes.time(), outcomes.event());
-        let mut order: Vec<usize> = (0..outcomes.n()).collect();
-        // `false < true`: the censored first.
-        order.sort_by(|&a, &b| time[b].total_cmp(&time[a]).then(event[a].cmp(&event[b])));
-
-        let mut prepared = Self { order: vec![], bins: vec![], events: vec![] };
-        let mut open: Vec<(usize, usize)> = Vec::new(); // (place, n_at_risk) of the events of the current bin
-        let mut position = None;
-        let mut first_tied = 0;
-        for (place, &row) in order.iter().enumerate() {
-            if !event[row] {
-                continue;
-            }
-            let starts_tie = place == 0 || !event[order[place - 1]] || time[order[place - 1]] > time[row];
-            if starts_tie {
-                first_tied = place;
-                let here = reading.position(curves.grid(), time[row]);
-                if let Some(before) = position
-                    && before != here
-                {
-                    prepared.close_bin(&order, &open, curves, before, reading);
-                    open.clear();
-                }
-                position = Some(here);
-            }
-            open.push((place, first_tied));
-        }
-        if let Some(position) = position {
-            prepared.close_bin(&order, &open, curves, position, reading);
-        }
-        prepared.order = order.into_iter().map(to_u32).collect();
-        prepared
-    }
-
-    fn close_bin(
-        &mut self,
-        order: &[usize],
-        open: &[(usize, usize)],
-        curves: &SurvivalCurves,
-        position: Position,
-        reading: Reading,
-    ) {
-        let prediction = |place: usize| curves.read(order[place], position, reading);
-        let mut levels: Vec<f64> = open.iter().map(|&(place, _)| prediction(place)).collect();
-        levels.sort_by(f64::total_cmp);
-        levels.dedup();
-        let bucket = |value: f64| {
-            levels.partition_point(|level| *level < value) + levels.partition_point(|level| *level <= value)
-        };
-        let (n_common, n_ranked) = (open[0].1, open[open.len() - 1].1);
-        let n_buckets = 2 * levels.len() + 1;
-        let ranked = (0..n_ranked).map(|place| to_u32(bucket(prediction(place))));
-        let buckets = if n_buckets <= usize::from(u8::MAX) + 1 {
-            Buckets::Narrow(ranked.map(|bucket| u8::try_from(bucket).expect("fewer than 256 buckets")).collect())
-        } else {
-            Buckets::Wide(ranked.collect())
-        };
-        let first_event = self.events.len();
-        self.events.extend(open.iter().map(|&(place, n_at_risk)| BinEvent {
-            place,
-            n_at_risk,
-            bucket: bucket(prediction(place)),
-        }));
-        self.bins.push(Bin { n_buckets, buckets, n_common, events: first_event..self.events.len() });
-    }
-
     /// C^td of the sample in which row `i` occurs `weights[i]` times, exactly as if it were written out that often.
     ///
     /// Cost: O(n L + n log n), no sorting.
@@ -235,36 +123,47 @@ impl PreparedConcordanceTd {
     /// [`MetricError::LengthMismatch`] if there is not one weight per sample, [`MetricError::NoEvents`] and
     /// [`MetricError::NoComparablePairs`] as in [`concordance_td`].
     pub fn weighted(&self, weights: &[u32], ties: TiedPredictions) -> Result<ConcordanceTd, MetricError> {
-        let weights = weights_in_order(weights, &self.order)?;
+        let weights = Weights::new(weights_in_order(weights, &self.order)?);
+        weights.count(&self.bins).finish(weights.total(), ties)
+    }
+}
+
+/// How often every sample occurs, in order.
+struct Weights {
+    weights: Vec<u32>,
+    /// Sum of the first k weights.
+    n_before: Vec<u64>,
+}
+
+impl Weights {
+    fn new(weights: Vec<u32>) -> Self {
         let mut n_before = Vec::with_capacity(weights.len() + 1);
         n_before.push(0_u64);
         for &weight in &weights {
             n_before.push(n_before[n_before.len() - 1] + u64::from(weight));
         }
-        let mut counts = Counts::default();
-        let mut scratch = Scratch::default();
-        for bin in &self.bins {
-            let inputs = (bin, weights.as_slice(), n_before.as_slice());
-            match &bin.buckets {
-                Buckets::Narrow(buckets) => self.count_bin(inputs, buckets, &mut scratch, &mut counts),
-                Buckets::Wide(buckets) => self.count_bin(inputs, buckets, &mut scratch, &mut counts),
-            }
-        }
-        counts.finish(n_before[weights.len()], ties)
+        Self { weights, n_before }
     }
 
-    /// Adds the pairs of one bin; `weights` are in order, `n_before[k]` is the sum of the first k of them.
-    fn count_bin<B: BucketNumber>(
-        &self,
-        (bin, weights, n_before): (&Bin, &[u32], &[u64]),
-        buckets: &[B],
-        scratch: &mut Scratch,
-        counts: &mut Counts,
-    ) {
+    fn total(&self) -> u64 {
+        self.n_before[self.weights.len()]
+    }
+
+    /// Counts the pairs of `bins`. Sums of integers: the same in any order, so for any number of threads.
+    fn count(&self, bins: &[RankedBin]) -> Counts {
+        let count = |scratch: &mut Scratch, bin: &RankedBin| match &bin.buckets {
+            Buckets::Narrow(buckets) => self.count_bin(bin, buckets, scratch),
+            Buckets::Medium(buckets) => self.count_bin(bin, buckets, scratch),
+            Buckets::Wide(buckets) => self.count_bin(bin, buckets, scratch),
+        };
+        bins.par_iter().map_init(Scratch::default, count).reduce(Counts::default, Add::add)
+    }
+
+    fn count_bin<B: BucketNumber>(&self, bin: &RankedBin, buckets: &[B], scratch: &mut Scratch) -> Counts {
         let Scratch { in_bucket, above, inside } = scratch;
         in_bucket.clear();
         in_bucket.resize(bin.n_buckets, 0);
-        for (&bucket, &weight) in buckets[..bin.n_common].iter().zip(weights) {
+        for (&bucket, &weight) in buckets[..bin.n_common].iter().zip(&self.weights) {
             in_bucket[bucket.index()] += u64::from(weight);
         }
         above.clear();
@@ -275,12 +174,13 @@ impl PreparedConcordanceTd {
         // Samples whose own time lies in this bin join one by one, because they outlive only some of its events.
         inside.reset(bin.n_buckets);
         let mut n_joined = bin.n_common;
-        for event in &self.events[bin.events.clone()] {
+        let mut counts = Counts::default();
+        for event in &bin.events {
             while n_joined < event.n_at_risk {
-                inside.add(buckets[n_joined].index(), u64::from(weights[n_joined]));
+                inside.add(buckets[n_joined].index(), u64::from(self.weights[n_joined]));
                 n_joined += 1;
             }
-            let weight = u64::from(weights[event.place]);
+            let weight = u64::from(self.weights[event.place]);
             if weight > 0 {
                 let (below_or_tied, below) = (inside.sum_to(event.bucket + 1), inside.sum_to(event.bucket));
                 let greater = above[event.bucket] + (inside.total() - below_or_tied);
@@ -288,9 +188,10 @@ impl PreparedConcordanceTd {
                 counts.n_events += weight;
                 counts.concordant += weight * greater;
                 counts.tied += weight * tied;
-                counts.comparable += weight * n_before[event.n_at_risk];
+                counts.comparable += weight * self.n_before[event.n_at_risk];
             }
         }
+        counts
     }
 }
 
@@ -302,16 +203,31 @@ struct Scratch {
     inside: Fenwick,
 }
 
-#[derive(Default)]
-struct Counts {
-    n_events: u64,
-    comparable: u64,
-    concordant: u64,
-    tied: u64,
+/// Pairs, each counted as often as its two samples occur.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) n_events: u64,
+    pub(crate) comparable: u64,
+    pub(crate) concordant: u64,
+    pub(crate) tied: u64,
+}
+
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            n_events: self.n_events + other.n_events,
+            comparable: self.comparable + other.comparable,
+            concordant: self.concordant + other.concordant,
+            tied: self.tied + other.tied,
+        }
+    }
 }
 
 impl Counts {
-    fn finish(&self, n: u64, ties: TiedPredictions) -> Result<ConcordanceTd, MetricError> {
+    /// `n` samples in all.
+    pub(crate) fn finish(self, n: u64, ties: TiedPredictions) -> Result<ConcordanceTd, MetricError> {
         let as_count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         if self.n_events == 0 {
             return Err(MetricError::NoEvents { n: as_count(n) });

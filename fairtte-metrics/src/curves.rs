@@ -42,6 +42,9 @@ impl SurvivalCurves {
         if survival.ncols() != grid.len() {
             return Err(MetricError::GridMismatch { columns: survival.ncols(), n_times: grid.len() });
         }
+        if !survival.is_standard_layout() {
+            survival = survival.as_standard_layout().into_owned();
+        }
         for (row, mut curve) in survival.axis_iter_mut(Axis(0)).enumerate() {
             let mut lowest = 1.0_f64;
             for (column, value) in curve.iter_mut().enumerate() {
@@ -109,6 +112,27 @@ impl SurvivalCurves {
             return here;
         }
         reading.blend(here, self.survival[[row, position.column + 1]], position.fraction)
+    }
+
+    /// S of many rows at several positions: `[positions, rows]`, row-major.
+    ///
+    /// Reads every row once, from one end to the other: reading column by column would miss the cache at each value.
+    pub(crate) fn read_block(&self, rows: &[u32], positions: &[Position], reading: Reading) -> Vec<f64> {
+        let n_columns = self.grid.len();
+        let survival = self.survival.as_slice().expect("made row-major on construction");
+        let mut block = vec![0.0; positions.len() * rows.len()];
+        for (place, &row) in rows.iter().enumerate() {
+            let curve = &survival[row as usize * n_columns..][..n_columns];
+            for (position, values) in positions.iter().zip(block.chunks_exact_mut(rows.len())) {
+                let here = curve[position.column];
+                values[place] = if position.fraction <= 0.0 {
+                    here
+                } else {
+                    reading.blend(here, curve[position.column + 1], position.fraction)
+                };
+            }
+        }
+        block
     }
 
     pub(crate) fn check_rows(&self, n: usize) -> Result<(), MetricError> {

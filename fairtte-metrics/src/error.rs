@@ -188,4 +188,80 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// A subject has samples in two strata, so it cannot be drawn within one.
+    #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
+    SubjectInTwoStrata {
+        /// The first such subject, by name.
+        subject: crate::SubjectId,
+    },
+    /// A sample occurs too often in a bootstrap replicate for the compact form of its weights.
+    #[error("a sample is drawn more than 65535 times in bootstrap replicate {replicate}")]
+    TooManyDraws {
+        /// Replicate, counted from 0.
+        replicate: usize,
+    },
+    /// A sum over groups needs one group with a value.
+    #[error("none of the {n_levels} groups of attribute \"{attribute}\" has a value")]
+    NoDefinedGroup {
+        /// Name of the attribute.
+        attribute: String,
+        /// All levels.
+        n_levels: usize,
+    },
+    /// A ratio of values with different signs, or of losses, says nothing about equality.
+    #[error("a value compared for attribute \"{attribute}\" is {value}, expected values >= 0 for a ratio")]
+    NegativeRatio {
+        /// Name of the attribute.
+        attribute: String,
+        /// The first negative value.
+        value: f64,
+    },
+    /// A number that was handed in, or that follows from it, is not finite.
+    #[error("{what} is {value}, expected a finite number")]
+    NotFinite {
+        /// What the number is.
+        what: &'static str,
+        /// The value found.
+        value: f64,
+    },
+    /// No attribute has the name that a setting asks for.
+    #[error("no attribute is called \"{attribute}\", expected one of: {known}")]
+    UnknownAttribute {
+        /// The name asked for.
+        attribute: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Too few bootstrap replicates define the value.
+    #[error("{n_defined} of {n_replicates} bootstrap replicates define the value, too few for an interval")]
+    NoDefinedReplicate {
+        /// Replicates that define it.
+        n_defined: usize,
+        /// Replicates drawn.
+        n_replicates: usize,
+    },
+    /// A value does not exist without one of the units, so its skewness cannot be estimated.
+    #[error("undefined without {n_undefined} of {n_blocks} jackknife blocks, so that no BCa interval exists")]
+    JackknifeUndefined {
+        /// Blocks without which the value does not exist.
+        n_undefined: usize,
+        /// All blocks.
+        n_blocks: usize,
+    },
+    /// The `BCa` interval does not exist.
+    #[error("no BCa interval: {reason}")]
+    BcaUndefined {
+        /// Why.
+        reason: &'static str,
+    },
+    /// Two lists that must come from the same draws have different lengths.
+    #[error("{first} and {second} {what}, expected those of the same draws")]
+    NotAligned {
+        /// What was counted.
+        what: &'static str,
+        /// Number in the first list.
+        first: usize,
+        /// Number in the second list.
+        second: usize,
+    },
 }

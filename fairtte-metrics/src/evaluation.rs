@@ -9,15 +9,16 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::concordance_bins::BinPlan;
 use crate::curves::check_grid;
 use crate::kaplan_meier::check_level;
 use crate::per_group;
+use crate::replicates::{Cells, LANES, Sorted};
 use crate::report::{AttributeReport, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport};
 use crate::time_window::choose_times;
 use crate::{
-    AucTd, Bootstrap, CensoringCurve, ConcordanceTd, Direction, Groups, MetricError, Outcomes, PerGroup, PreparedAucTd,
-    PreparedBrier, PreparedConcordanceTd, Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions,
-    percentile_interval,
+    AucTd, Bootstrap, CensoringCurve, Direction, Groups, MetricError, Outcomes, PerGroup, PreparedAucTd, PreparedBrier,
+    Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, concordance_td, percentile_interval,
 };
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
@@ -161,7 +162,7 @@ pub fn evaluate(
     let attributes: Vec<PerGroup<Slice>> = groups.par_iter().map(per_attribute).collect::<Result<_, _>>()?;
 
     let bootstrap = Bootstrap::new(subjects, settings.resample, settings.replicates, settings.seed);
-    let replicates = bootstrap.map(|weights| Replicate::new(&overall, &attributes, weights));
+    let replicates = replicates(outcomes, curves, &overall, groups, settings, &bootstrap)?;
     let summary = Summary { subjects, outcomes, overall: &overall, replicates: &replicates, level: settings.level };
 
     let mut group_curves = vec![GroupCurves::new(None, outcomes, curves, settings.level)?];
@@ -189,16 +190,49 @@ fn count_subjects(subjects: &[SubjectId], rows: &[usize]) -> usize {
     rows.iter().map(|&row| &subjects[row]).collect::<HashSet<_>>().len()
 }
 
-type Values = [Result<f64, MetricError>; N_METRICS];
+/// All bootstrap replicates; the sorting of the whole sample serves its groups as well.
+fn replicates(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    overall: &Slice,
+    groups: &[Groups],
+    settings: &EvaluationSettings,
+    bootstrap: &Bootstrap,
+) -> Result<Vec<Replicate>, MetricError> {
+    let plan = BinPlan::new(outcomes, curves, settings.reading)?;
+    let sorted = Sorted {
+        curves,
+        cells: Cells::new(groups, &plan.order),
+        plan,
+        auc: overall.auc.clone().ok().map(|auc| {
+            let cells = Cells::new(groups, &auc.order);
+            (auc, cells)
+        }),
+        brier: overall.brier.as_ref().ok().map(|brier| brier.subject_integrals().to_vec()),
+    };
+    let values = sorted.values(bootstrap.n_replicates(), |first, out| bootstrap.weights_block(first, LANES, out))?;
+    let replicate = |values: Vec<[Option<f64>; N_METRICS]>| Replicate {
+        overall: values[0],
+        groups: groups
+            .iter()
+            .enumerate()
+            .map(|(attribute, groups)| {
+                (0..groups.levels().len()).map(|level| values[sorted.cells.slice(attribute, level)]).collect()
+            })
+            .collect(),
+    };
+    Ok(values.into_iter().map(replicate).collect())
+}
 
-/// The whole sample or one group, sorted once for all replicates.
+type Metrics = [Result<f64, MetricError>; N_METRICS];
+
+/// The whole sample or one group.
 struct Slice {
     rows: Vec<usize>,
-    concordance: Result<PreparedConcordanceTd, MetricError>,
     auc: Result<PreparedAucTd, MetricError>,
     brier: Result<PreparedBrier, MetricError>,
-    /// The metrics of the slice as it is, in the order of [`METRICS`].
-    values: Values,
+    /// In the order of [`METRICS`].
+    values: Metrics,
     /// Evaluation times without an AUC.
     undefined_times: usize,
 }
@@ -214,36 +248,26 @@ impl Slice {
     ) -> Self {
         let (outcomes, curves) = (outcomes.select(rows), curves.select(rows));
         let reading = settings.reading;
-        let times = times.clone();
-        let mut slice = Self {
-            rows: rows.to_vec(),
-            concordance: ConcordanceTd::prepare(&outcomes, &curves, reading),
-            auc: times.clone().and_then(|times| AucTd::prepare(&outcomes, &curves, censoring, reading, times)),
-            brier: times.and_then(|times| PreparedBrier::new(&outcomes, &curves, censoring, reading, times)),
-            values: std::array::from_fn(|_| Err(MetricError::NoSamples)),
-            undefined_times: 0,
-        };
-        let ones = vec![1; rows.len()];
-        slice.values = slice.evaluate(&ones);
-        let auc = slice.auc.as_ref().ok().and_then(|auc| auc.weighted(&ones).ok());
-        slice.undefined_times = auc.map_or(0, |auc| auc.n_undefined());
-        slice
-    }
-
-    /// All metrics with these weights of the slice's rows.
-    fn evaluate(&self, weights: &[u32]) -> Values {
-        let prepared = self.concordance.as_ref().map_err(MetricError::clone);
-        let pairs = prepared.and_then(|prepared| prepared.weighted(weights, TiedPredictions::Strict));
+        let pairs = concordance_td(&outcomes, &curves, reading, TiedPredictions::Strict);
         let concordance = |ties| pairs.clone().map(|pairs| pairs.value_with(ties));
-        let auc = self.auc.as_ref().map_err(MetricError::clone).and_then(|auc| auc.weighted(weights)?.time_average);
-        let brier = self.brier.as_ref().map_err(MetricError::clone).and_then(|brier| brier.weighted(weights));
-        [concordance(TiedPredictions::Strict), concordance(TiedPredictions::Half), auc, brier]
-    }
-
-    /// All metrics with these weights of the whole sample.
-    fn replicate(&self, weights: &[u32]) -> [Option<f64>; N_METRICS] {
-        let weights: Vec<u32> = self.rows.iter().map(|&row| weights[row]).collect();
-        self.evaluate(&weights).map(Result::ok)
+        let times = times.clone();
+        let ones = vec![1; rows.len()];
+        let auc = times.clone().and_then(|times| AucTd::prepare(&outcomes, &curves, censoring, reading, times));
+        let auc_values = auc.as_ref().map_err(MetricError::clone).and_then(|auc| auc.weighted(&ones));
+        let brier = times.and_then(|times| PreparedBrier::new(&outcomes, &curves, censoring, reading, times));
+        let ibs = brier.as_ref().map_err(MetricError::clone).and_then(|brier| brier.weighted(&ones));
+        Self {
+            rows: rows.to_vec(),
+            auc,
+            brier,
+            undefined_times: auc_values.as_ref().map_or(0, AucTd::n_undefined),
+            values: [
+                concordance(TiedPredictions::Strict),
+                concordance(TiedPredictions::Half),
+                auc_values.and_then(|auc| auc.time_average),
+                ibs,
+            ],
+        }
     }
 }
 
@@ -252,18 +276,6 @@ struct Replicate {
     overall: [Option<f64>; N_METRICS],
     /// By attribute and level.
     groups: Vec<Vec<[Option<f64>; N_METRICS]>>,
-}
-
-impl Replicate {
-    fn new(overall: &Slice, attributes: &[PerGroup<Slice>], weights: &[u32]) -> Self {
-        let group = |slice: &Result<Slice, MetricError>| {
-            slice.as_ref().map_or([None; N_METRICS], |slice| slice.replicate(weights))
-        };
-        Self {
-            overall: overall.replicate(weights),
-            groups: attributes.iter().map(|a| a.groups.iter().map(|g| group(&g.value)).collect()).collect(),
-        }
-    }
 }
 
 /// Turns values and replicates into the report.

@@ -2,6 +2,9 @@
 
 use crate::{GroupId, MetricError};
 
+/// Levels of an intersection; more cells than this cannot hold enough samples, and their names fill the memory.
+const MAX_LEVELS: usize = 1 << 20;
+
 /// One sensitive attribute: its name, its levels, and the level of every sample.
 ///
 /// A sample whose attribute is missing belongs to no group: it counts in the overall value and in no group.
@@ -63,7 +66,7 @@ impl Groups {
     ///
     /// # Errors
     /// [`MetricError::LengthMismatch`] if the attributes describe different numbers of samples,
-    /// [`MetricError::InvalidSetting`] without any attribute.
+    /// [`MetricError::InvalidSetting`] without any attribute or with more than 2^20 combinations of levels.
     pub fn intersection(attributes: &[&Groups]) -> Result<Self, MetricError> {
         let Some((first, rest)) = attributes.split_first() else {
             let (setting, expected) = ("number of attributes to intersect", "at least 1");
@@ -75,6 +78,11 @@ impl Groups {
                 let what = "group memberships";
                 return Err(MetricError::LengthMismatch { what, found: other.n(), expected: product.n() });
             }
+            let n_levels = product.levels.len().saturating_mul(other.levels.len());
+            if n_levels > MAX_LEVELS {
+                let (setting, expected) = ("number of levels of an intersection", "at most 1048576");
+                return Err(MetricError::InvalidSetting { setting, value: n_levels.to_string(), expected });
+            }
             let combine = |a: &String| other.levels.iter().map(|b| format!("{a} & {b}")).collect::<Vec<_>>();
             let pair = |a: GroupId, b: GroupId| GroupId::from_index(a.index() * other.levels.len() + b.index());
             let pairs = product.membership.iter().zip(&other.membership);
@@ -85,6 +93,38 @@ impl Groups {
             };
         }
         Ok(product)
+    }
+
+    /// The intersections of all pairs of attributes, (1, 2), (1, 3), .., (2, 3), ..; none of fewer than two.
+    ///
+    /// ```
+    /// use fairtte_metrics::{GroupId, Groups};
+    ///
+    /// let attribute = |name: &str, membership: [u32; 2]| {
+    ///     Groups::new(name, vec!["0".into(), "1".into()], membership.map(|level| Some(GroupId(level))).to_vec())
+    /// };
+    /// let (sex, age, site) = (attribute("sex", [0, 1])?, attribute("age", [1, 1])?, attribute("site", [0, 0])?);
+    /// let pairs = Groups::pairwise_intersections(&[&sex, &age, &site])?;
+    /// let names: Vec<&str> = pairs.iter().map(Groups::attribute).collect();
+    /// assert_eq!(names, ["sex x age", "sex x site", "age x site"]);
+    /// assert_eq!(pairs[0].sizes(), [0, 1, 0, 1]);
+    /// # Ok::<(), fairtte_metrics::MetricError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`intersection`](Self::intersection).
+    pub fn pairwise_intersections(attributes: &[&Groups]) -> Result<Vec<Self>, MetricError> {
+        let from = |first: usize| attributes[first + 1..].iter().map(move |second| [attributes[first], *second]);
+        (0..attributes.len()).flat_map(from).map(|pair| Self::intersection(&pair)).collect()
+    }
+
+    /// Number of samples in every level, in level order; a level without samples counts 0.
+    pub fn sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.levels.len()];
+        for group in self.membership.iter().flatten() {
+            sizes[group.index()] += 1;
+        }
+        sizes
     }
 
     /// All group identities, in level order (also of levels without any sample).
@@ -119,6 +159,17 @@ mod tests {
         let age = groups("age", &["young"], &[Some(0), Some(0)]);
         assert!(matches!(Groups::intersection(&[&sex, &age]), Err(MetricError::LengthMismatch { found: 2, .. })));
         assert!(Groups::intersection(&[]).is_err());
+        assert!(Groups::pairwise_intersections(&[&sex, &age]).is_err());
+        assert_eq!(Groups::pairwise_intersections(&[&sex]), Ok(vec![]));
+    }
+
+    #[test]
+    fn an_intersection_with_more_levels_than_it_could_name_is_refused() {
+        let levels =
+            |n: u32| Groups::new("site", (0..n).map(|k| k.to_string()).collect(), vec![Some(GroupId(0))]).unwrap();
+        let wide = levels(1025);
+        let found = Groups::intersection(&[&wide, &wide]);
+        assert!(matches!(found, Err(MetricError::InvalidSetting { value, .. }) if value == "1050625"));
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! One metric in every group of an attribute, and what the differences between the groups amount to.
 //!
-//! The gap is the largest difference between two groups, max - min (`FairTTE`, Equation 1 and E.2). Equity scaling is
-//! `u / (1 + sum over groups a of |v - v(a)|)` for the overall value v, with u = v for a metric where higher is better
-//! and u = 1 - v for one where lower is better (`FairTTE`, E.3, after Luo et al., IEEE Trans. Medical Imaging 2024).
-//! Golden values: `fairlearn` 0.15.0 `MetricFrame` (difference, ratio).
+//! The comparisons themselves (gap, ratios, worst group, equity scaling), their formulas and sources are in
+//! `comparison.rs`.
 //!
 //! A group in which the metric is undefined stays visible with its reason, is left out of the differences, and is
-//! counted. With fewer than two groups left no difference exists.
+//! counted. With fewer than two groups left no difference exists; equity scaling, a sum over groups, exists with one
+//! and says how many groups it rests on.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
+use crate::finite::finite;
+use crate::{Comparison, EquityScaling, GroupId, Groups, MetricError, Outcomes, SubjectId};
+
+pub(crate) use crate::comparison::{gap_of, worst_of};
 
 /// Which end of a metric is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +39,21 @@ pub struct GroupValue<T> {
     pub n_events: usize,
     /// Distinct subjects in the group, where known.
     pub n_subjects: Option<usize>,
+    /// Comparable pairs in the group, for metrics that count pairs; see [`PerGroup::with_comparable`].
+    pub n_comparable: Option<u64>,
     /// The value, or why there is none.
     pub value: Result<T, MetricError>,
+}
+
+/// An equity-scaled value and what it rests on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EquityScaled {
+    /// The scaled value.
+    pub value: f64,
+    /// Groups with a value, whose distances were added up. 1 means that there is nothing to compare.
+    pub n_groups: usize,
+    /// Groups left out because they have no value.
+    pub n_undefined: usize,
 }
 
 /// A metric in every group of one attribute, in level order.
@@ -93,6 +108,7 @@ impl<T> PerGroup<T> {
                 n: rows.len(),
                 n_events: rows.iter().filter(|&&row| outcomes.event()[row]).count(),
                 n_subjects: subjects.map(|ids| rows.iter().map(|&row| &ids[row]).collect::<HashSet<_>>().len()),
+                n_comparable: None,
                 value: if rows.is_empty() { Err(MetricError::NoSamples) } else { metric(&rows) },
             }
         });
@@ -108,9 +124,44 @@ impl<T> PerGroup<T> {
             n: group.n,
             n_events: group.n_events,
             n_subjects: group.n_subjects,
+            n_comparable: group.n_comparable,
             value: group.value.as_ref().map_err(MetricError::clone).and_then(&view),
         });
         PerGroup { attribute: self.attribute.clone(), groups: groups.collect(), n_missing: self.n_missing }
+    }
+
+    /// The same with the number of comparable pairs of every group, which [`map`](Self::map) then keeps.
+    ///
+    /// `count` is read from the value; a group that has none because it has no pair, no event or no sample counts 0.
+    ///
+    /// ```
+    /// use fairtte_metrics::{
+    ///     GroupId, Groups, Outcomes, PerGroup, Reading, SurvivalCurves, TiedPredictions, concordance_td,
+    /// };
+    /// use ndarray::array;
+    ///
+    /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, false])?;
+    /// let curves = SurvivalCurves::new(vec![1.0, 2.0], array![[0.2, 0.1], [0.5, 0.3], [0.9, 0.8]])?;
+    /// let all = Groups::new("all", vec!["all".into()], vec![Some(GroupId(0)); 3])?;
+    /// let pairs = PerGroup::compute(&all, &outcomes, None, |rows| {
+    ///     concordance_td(&outcomes.select(rows), &curves.select(rows), Reading::Step, TiedPredictions::Strict)
+    /// })?;
+    /// let values = pairs.with_comparable(|pairs| pairs.n_comparable).map(|pairs| Ok(pairs.value));
+    /// assert_eq!((values.groups[0].n_comparable, values.groups[0].value.clone()), (Some(3), Ok(1.0)));
+    /// # Ok::<(), fairtte_metrics::MetricError>(())
+    /// ```
+    #[must_use]
+    pub fn with_comparable(mut self, count: impl Fn(&T) -> u64) -> Self {
+        for group in &mut self.groups {
+            group.n_comparable = match &group.value {
+                Ok(value) => Some(count(value)),
+                Err(MetricError::NoSamples | MetricError::NoEvents { .. } | MetricError::NoComparablePairs { .. }) => {
+                    Some(0)
+                }
+                Err(_) => None,
+            };
+        }
+        self
     }
 
     /// Number of groups with a value.
@@ -122,99 +173,136 @@ impl<T> PerGroup<T> {
     pub fn n_undefined(&self) -> usize {
         self.groups.len() - self.n_defined()
     }
+
+    /// The group with the fewest samples, the first of them in level order; `None` of an attribute without levels.
+    ///
+    /// Cells of an intersection shrink fast: this one says how far the table can be trusted.
+    pub fn smallest(&self) -> Option<&GroupValue<T>> {
+        self.groups.iter().min_by_key(|group| group.n)
+    }
+
+    /// The groups with fewer than `n` samples, in level order. They stay in every comparison; this only names them.
+    pub fn smaller_than(&self, n: usize) -> impl Iterator<Item = &GroupValue<T>> {
+        self.groups.iter().filter(move |group| group.n < n)
+    }
 }
 
-/// # Errors
-/// All comparisons need two groups with a value: [`MetricError::TooFewGroups`] otherwise.
 impl PerGroup<f64> {
+    /// Any comparison of the groups; `overall` is ignored by those that do not look at it.
+    ///
+    /// # Errors
+    /// [`MetricError::TooFewGroups`] with fewer groups than the comparison needs, [`MetricError::NotFinite`] if a value
+    /// or the result is not a finite number, [`MetricError::ZeroDenominator`] and [`MetricError::NegativeRatio`] for
+    /// ratios that do not exist.
+    pub fn compare(&self, comparison: Comparison, overall: f64, direction: Direction) -> Result<f64, MetricError> {
+        let values = self.defined()?;
+        if values.len() < comparison.n_needed() {
+            return Err(self.too_few(comparison.n_needed()));
+        }
+        if comparison.needs_overall() {
+            finite("overall value", overall)?;
+        }
+        comparison.of(&values, overall, direction).ok_or_else(|| self.no_result(comparison, &values, overall))
+    }
+
     /// Largest difference between two groups: max - min.
     ///
     /// # Errors
-    /// [`MetricError::TooFewGroups`].
+    /// Those of [`compare`](Self::compare).
     pub fn gap(&self) -> Result<f64, MetricError> {
-        gap_of(&self.defined()).ok_or_else(|| self.too_few())
+        self.compare(Comparison::Gap, 0.0, Direction::HigherIsBetter)
     }
 
     /// Largest distance of a group from the overall value.
     ///
     /// # Errors
-    /// [`MetricError::TooFewGroups`].
+    /// Those of [`compare`](Self::compare).
     pub fn gap_to_overall(&self, overall: f64) -> Result<f64, MetricError> {
-        let values = self.defined();
-        extremes(&values).ok_or_else(|| self.too_few())?;
-        Ok(values.iter().map(|value| (value - overall).abs()).fold(0.0, f64::max))
+        self.compare(Comparison::GapToOverall, overall, Direction::HigherIsBetter)
     }
 
-    /// Smallest value divided by largest, in [0, 1] for values >= 0; 1 = equal.
+    /// Smallest value divided by largest, in [0, 1]; 1 = equal.
     ///
     /// # Errors
-    /// [`MetricError::TooFewGroups`]; [`MetricError::ZeroDenominator`] if the largest value is 0.
+    /// Those of [`compare`](Self::compare).
     pub fn ratio(&self) -> Result<f64, MetricError> {
-        let (low, high) = extremes(&self.defined()).ok_or_else(|| self.too_few())?;
-        if high == 0.0 {
-            return Err(MetricError::ZeroDenominator { attribute: self.attribute.clone() });
-        }
-        Ok(low / high)
+        self.compare(Comparison::Ratio, 0.0, Direction::HigherIsBetter)
+    }
+
+    /// Smallest over groups of `min(value / overall, overall / value)`, in [0, 1]; 1 = equal.
+    ///
+    /// # Errors
+    /// Those of [`compare`](Self::compare).
+    pub fn ratio_to_overall(&self, overall: f64) -> Result<f64, MetricError> {
+        self.compare(Comparison::RatioToOverall, overall, Direction::HigherIsBetter)
     }
 
     /// The group with the worst value; the first of them in level order if several are equal.
     ///
     /// # Errors
-    /// [`MetricError::TooFewGroups`].
+    /// Those of [`compare`](Self::compare).
     pub fn worst(&self, direction: Direction) -> Result<(&GroupValue<f64>, f64), MetricError> {
-        let worst = worst_of(&self.defined(), direction).ok_or_else(|| self.too_few())?;
-        let is_worst = |group: &&GroupValue<f64>| group.value.as_ref().is_ok_and(|v| v.total_cmp(&worst).is_eq());
-        let group = self.groups.iter().find(is_worst).ok_or_else(|| self.too_few())?;
+        let worst = self.compare(Comparison::Worst, 0.0, direction)?;
+        let is_worst = |group: &&GroupValue<f64>| group.value.as_ref().is_ok_and(|v| (v - worst).abs() <= 0.0);
+        let group = self.groups.iter().find(is_worst).ok_or_else(|| self.too_few(2))?;
         Ok((group, worst))
     }
 
-    /// Utility and equity in one number: `overall` (or 1 - `overall` where lower is better) divided by
-    /// 1 + the sum of the groups' distances from `overall`. Higher is better; equal groups give the utility itself.
+    /// Utility and equity in one number, by one of the published formulas, and how many groups it rests on. With one
+    /// defined group the sum has one term; with none there is no value.
     ///
     /// # Errors
-    /// [`MetricError::TooFewGroups`].
+    /// Those of [`compare`](Self::compare).
+    pub fn equity_scaled(
+        &self,
+        form: EquityScaling,
+        overall: f64,
+        direction: Direction,
+    ) -> Result<EquityScaled, MetricError> {
+        let value = self.compare(Comparison::EquityScaling(form), overall, direction)?;
+        Ok(EquityScaled { value, n_groups: self.n_defined(), n_undefined: self.n_undefined() })
+    }
+
+    /// The value of [`equity_scaled`](Self::equity_scaled) in the paper's form: `overall` (or 1 - `overall` where lower
+    /// is better) divided by 1 + the sum of the groups' distances from `overall`.
+    ///
+    /// # Errors
+    /// Those of [`compare`](Self::compare).
     pub fn equity_scaling(&self, overall: f64, direction: Direction) -> Result<f64, MetricError> {
-        equity_scaling_of(&self.defined(), overall, direction).ok_or_else(|| self.too_few())
+        self.equity_scaled(EquityScaling::FairTte, overall, direction).map(|scaled| scaled.value)
     }
 
-    fn defined(&self) -> Vec<f64> {
-        self.groups.iter().filter_map(|group| group.value.as_ref().ok().copied()).collect()
+    fn defined(&self) -> Result<Vec<f64>, MetricError> {
+        let values = self.groups.iter().filter_map(|group| group.value.as_ref().ok());
+        values.map(|&value| finite("group value", value)).collect()
     }
 
-    fn too_few(&self) -> MetricError {
-        let (n_defined, n_levels) = (self.n_defined(), self.groups.len());
-        MetricError::TooFewGroups { attribute: self.attribute.clone(), n_defined, n_levels }
+    fn too_few(&self, n_needed: usize) -> MetricError {
+        let attribute = self.attribute.clone();
+        match self.n_defined() {
+            0 if n_needed == 1 => MetricError::NoDefinedGroup { attribute, n_levels: self.groups.len() },
+            n_defined => MetricError::TooFewGroups { attribute, n_defined, n_levels: self.groups.len() },
+        }
+    }
+
+    /// Why a comparison of enough finite values has no value.
+    fn no_result(&self, comparison: Comparison, values: &[f64], overall: f64) -> MetricError {
+        let attribute = self.attribute.clone();
+        let overall = comparison.needs_overall().then_some(&overall);
+        let compared = || values.iter().chain(overall);
+        match comparison {
+            Comparison::Ratio | Comparison::RatioToOverall => match compared().find(|value| **value < 0.0) {
+                Some(&value) => MetricError::NegativeRatio { attribute, value },
+                None => MetricError::ZeroDenominator { attribute },
+            },
+            _ => MetricError::NotFinite { what: "difference of group values", value: f64::INFINITY },
+        }
     }
 }
 
-/// Smallest and largest of at least two values.
-fn extremes(values: &[f64]) -> Option<(f64, f64)> {
-    let range = || values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &v| (low.min(v), high.max(v)));
-    (values.len() >= 2).then(range)
-}
-
-/// [`PerGroup::gap`] of the defined values; `None` if there are fewer than two.
-pub(crate) fn gap_of(values: &[f64]) -> Option<f64> {
-    extremes(values).map(|(low, high)| high - low)
-}
-
-/// The value of [`PerGroup::worst`] among the defined values; `None` if there are fewer than two.
-pub(crate) fn worst_of(values: &[f64], direction: Direction) -> Option<f64> {
-    extremes(values).map(|(low, high)| match direction {
-        Direction::HigherIsBetter => low,
-        Direction::LowerIsBetter => high,
-    })
-}
-
-/// [`PerGroup::equity_scaling`] of the defined values; `None` if there are fewer than two.
+/// [`PerGroup::equity_scaling`] of the defined values; `None` if there are none.
 pub(crate) fn equity_scaling_of(values: &[f64], overall: f64, direction: Direction) -> Option<f64> {
-    extremes(values)?;
-    let distance: f64 = values.iter().map(|value| (overall - value).abs()).sum();
-    let utility = match direction {
-        Direction::HigherIsBetter => overall,
-        Direction::LowerIsBetter => 1.0 - overall,
-    };
-    Some(utility / (1.0 + distance))
+    EquityScaling::FairTte.of(values, overall, direction)
 }
 
 #[cfg(test)]
@@ -230,6 +318,7 @@ mod tests {
             n: 10,
             n_events: 5,
             n_subjects: None,
+            n_comparable: None,
             value: value.clone(),
         };
         let groups = values.iter().enumerate().map(group).collect();
@@ -257,14 +346,57 @@ mod tests {
     }
 
     #[test]
-    fn one_defined_group_cannot_be_compared() {
-        let values = per_group(&[Ok(0.6), Err(MetricError::NoSamples)]);
+    fn one_defined_group_has_no_gap_and_an_equity_scaling_that_says_so() {
+        let values = per_group(&[Ok(0.0), Err(MetricError::NoSamples)]);
         let expected = MetricError::TooFewGroups { attribute: "race".to_owned(), n_defined: 1, n_levels: 2 };
         assert_eq!(values.gap(), Err(expected.clone()));
         assert_eq!(values.worst(Direction::HigherIsBetter), Err(expected.clone()));
-        assert_eq!(values.equity_scaling(0.5, Direction::HigherIsBetter), Err(expected));
+        assert_eq!(values.ratio_to_overall(0.5), Err(expected));
+        let scaled = values.equity_scaled(EquityScaling::FairTte, 0.25, Direction::HigherIsBetter).unwrap();
+        assert_eq!(scaled, EquityScaled { value: 0.2, n_groups: 1, n_undefined: 1 });
+        let none = per_group(&[Err(MetricError::NoSamples)]).equity_scaling(0.5, Direction::HigherIsBetter);
+        assert_eq!(none, Err(MetricError::NoDefinedGroup { attribute: "race".to_owned(), n_levels: 1 }));
+    }
+
+    #[test]
+    fn a_ratio_of_zeros_or_of_negative_values_is_refused() {
         let zero = per_group(&[Ok(0.0), Ok(0.0)]);
         assert!(matches!(zero.ratio(), Err(MetricError::ZeroDenominator { .. })));
+        assert!(matches!(zero.ratio_to_overall(0.0), Err(MetricError::ZeroDenominator { .. })));
+        assert_eq!(zero.ratio_to_overall(0.5), Ok(0.0));
+        let negative = per_group(&[Ok(0.5), Ok(-0.25)]);
+        let expected = MetricError::NegativeRatio { attribute: "race".to_owned(), value: -0.25 };
+        assert_eq!(negative.ratio(), Err(expected.clone()));
+        assert_eq!(negative.ratio_to_overall(0.5), Err(expected));
+        let overall = per_group(&[Ok(0.5), Ok(0.25)]).ratio_to_overall(-1.0);
+        assert_eq!(overall, Err(MetricError::NegativeRatio { attribute: "race".to_owned(), value: -1.0 }));
+    }
+
+    #[test]
+    fn a_value_that_is_no_finite_number_is_refused() {
+        let found = per_group(&[Ok(0.5), Ok(f64::NAN)]).gap();
+        assert!(matches!(found, Err(MetricError::NotFinite { what: "group value", .. })));
+        let found = per_group(&[Ok(0.5), Ok(0.6)]).gap_to_overall(f64::INFINITY);
+        assert!(matches!(found, Err(MetricError::NotFinite { what: "overall value", .. })));
+        let found = per_group(&[Ok(f64::MAX), Ok(f64::MIN)]).gap();
+        assert!(matches!(found, Err(MetricError::NotFinite { what: "difference of group values", .. })));
+    }
+
+    #[test]
+    fn zeros_of_both_signs_have_a_worst_group() {
+        let values = per_group(&[Ok(0.0), Ok(-0.0)]);
+        assert_eq!(values.worst(Direction::HigherIsBetter).unwrap().0.level, "level 0");
+    }
+
+    #[test]
+    fn small_groups_are_named_and_pairs_are_counted() {
+        let mut values = per_group(&[Ok(0.6), Err(MetricError::NoEvents { n: 3 }), Ok(0.8)]);
+        values.groups[1].n = 3;
+        let values = values.with_comparable(|_| 45).map(|value| Ok(*value));
+        assert_eq!(values.smallest().unwrap().level, "level 1");
+        assert_eq!(values.smaller_than(10).map(|group| group.n).collect::<Vec<_>>(), [3]);
+        let pairs: Vec<_> = values.groups.iter().map(|group| group.n_comparable).collect();
+        assert_eq!(pairs, [Some(45), Some(0), Some(45)]);
     }
 
     #[test]

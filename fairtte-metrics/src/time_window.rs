@@ -76,7 +76,7 @@ fn upper_limit(
     // `<`: the curve falls to 0 at a later time of the training sample.
     let of_censoring = if last_positive < censoring.last_time() {
         (last_positive, "the last training time at which the censoring curve is above 0")
-    } else if censoring.beyond() == BeyondLastTime::Refuse {
+    } else if censoring.beyond() != BeyondLastTime::Hold {
         (last_positive, "the last time of the training sample")
     } else {
         (f64::INFINITY, "")

@@ -22,7 +22,8 @@ fn every_record_of_a_convention_we_offer_matches() {
     let mut tally = Tally::default();
     for case in cases() {
         for (subset, record) in case.records() {
-            let name = format!("{} {} {} {} {}", case.name, subset.name, record.peer, record.function, record.censoring);
+            let name =
+                format!("{} {} {} {} {}", case.name, subset.name, record.peer, record.function, record.censoring);
             tally.begin(format!("{} {}", record.peer, record.function), format!("{name} {}", record.args));
             match &subset.outcomes {
                 Ok(outcomes) => families::compare(&Item { case: &case, subset, outcomes, record: &record }, &mut tally),

@@ -1,5 +1,7 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod groups;
+
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
 
@@ -17,8 +19,7 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[
-    ];
+    const FAMILIES: &[Family] = &[];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
@@ -26,16 +27,18 @@ pub fn compare(item: &Item<'_>, tally: &mut Tally) {
 /// Asks every family about the gaps that were derived from a case's records.
 pub fn compare_derived(case: &Case, tally: &mut Tally) {
     type Family = fn(&Case, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[
-    ];
+    const FAMILIES: &[Family] = &[];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(case, tally)).collect();
+    let verdicts = groups::compare_derived(case, tally);
     tally.book(verdicts);
 }
 
 /// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
+    const FAMILIES: &[Family] = &[];
     const FAMILIES: &[Family] = &[
+        groups::compare_table,
     ];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
