@@ -18,6 +18,7 @@ mod concordance_bins;
 mod concordance_td;
 mod curves;
 mod error;
+mod evaluated;
 mod evaluation;
 mod fenwick;
 mod finite;
@@ -35,7 +36,9 @@ mod reading;
 mod replicates;
 mod report;
 pub mod seeds;
+mod settings;
 mod stratify;
+mod summary;
 mod time_window;
 
 pub use auc_convention::AucConvention;
@@ -47,7 +50,7 @@ pub use comparison::{Comparison, EquityScaling};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use error::MetricError;
-pub use evaluation::{EvaluationSettings, evaluate};
+pub use evaluation::evaluate;
 pub use groups::Groups;
 pub use ids::{GroupId, SampleId, SubjectId};
 pub use intervals::{Interval, IntervalMethod, Replicated};
@@ -58,8 +61,10 @@ pub use paired::{PairedDifference, paired_difference};
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
 pub use report::{
-    AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, GroupCurves, GroupReport, MetricReport,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupCurves, GroupDifference,
+    GroupReport, MetricReport,
 };
+pub use settings::EvaluationSettings;
 pub use stratify::Stratify;
 pub use time_window::TimeWindow;
 

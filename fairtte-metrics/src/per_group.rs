@@ -14,8 +14,6 @@ use serde::{Deserialize, Serialize};
 use crate::finite::finite;
 use crate::{Comparison, EquityScaling, GroupId, Groups, MetricError, Outcomes, SubjectId};
 
-pub(crate) use crate::comparison::{gap_of, worst_of};
-
 /// Which end of a metric is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -298,11 +296,6 @@ impl PerGroup<f64> {
             _ => MetricError::NotFinite { what: "difference of group values", value: f64::INFINITY },
         }
     }
-}
-
-/// [`PerGroup::equity_scaling`] of the defined values; `None` if there are none.
-pub(crate) fn equity_scaling_of(values: &[f64], overall: f64, direction: Direction) -> Option<f64> {
-    EquityScaling::FairTte.of(values, overall, direction)
 }
 
 #[cfg(test)]

@@ -78,12 +78,16 @@ pub struct Estimate {
     pub lower: Option<f64>,
     /// Upper end of the interval.
     pub upper: Option<f64>,
+    /// Why a value with replicates has no interval, for example `BCa` with all replicates on one side of the value.
+    pub interval_undefined: Option<String>,
     /// Samples behind the value.
     pub n: usize,
     /// Events among them.
     pub n_events: usize,
     /// Distinct subjects among them.
     pub n_subjects: usize,
+    /// Comparable pairs behind the value, of metrics that count pairs.
+    pub n_comparable: Option<u64>,
     /// Bootstrap replicates in which the value does not exist; the interval rests on the others.
     pub undefined_replicates: usize,
     /// Evaluation times at which the metric does not exist; the value is the average over the others.
@@ -108,8 +112,48 @@ pub struct AttributeReport {
     /// The worst value over groups. Its interval is that of the minimum (or maximum) over groups, whichever group
     /// that is in a replicate.
     pub worst: Estimate,
-    /// Equity scaling: utility divided by 1 + the sum of the groups' distances from the overall value.
+    /// Largest distance of a group from the overall value.
+    pub gap_to_overall: Estimate,
+    /// Smallest divided by largest value; 1 = equal.
+    pub ratio: Estimate,
+    /// Smallest over groups of value / overall or overall / value, whichever is below 1; 1 = equal.
+    pub ratio_to_overall: Estimate,
+    /// Equity scaling: utility divided by 1 + the sum of the groups' distances from the overall value (`FairTTE`, E.3).
     pub equity_scaling: Estimate,
+    /// The form of `FairSeg`: the metric itself, also where lower is better, divided by the same.
+    pub equity_scaling_fair_seg: Estimate,
+    /// The difference of every two groups.
+    pub differences: Vec<GroupDifference>,
+}
+
+/// The paired difference of one metric between two groups.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GroupDifference {
+    /// Level of the first group.
+    pub first: String,
+    /// Level of the second group, whose value is subtracted.
+    pub second: String,
+    /// Value of the first minus that of the second.
+    pub difference: Difference,
+}
+
+/// The difference of two numbers that were computed from the same replicates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Difference {
+    /// First value minus second; `None` if one of them does not exist.
+    pub value: Option<f64>,
+    /// Why there is no value, or no interval.
+    pub undefined: Option<String>,
+    /// Lower end of the interval; `None` without replicates or value.
+    pub lower: Option<f64>,
+    /// Upper end of the interval.
+    pub upper: Option<f64>,
+    /// Two-sided bootstrap p value of no difference; see [`paired_difference`](crate::paired_difference).
+    pub p_value: Option<f64>,
+    /// Replicates in which either value does not exist; the interval rests on the others.
+    pub undefined_replicates: usize,
 }
 
 /// One metric in one group.

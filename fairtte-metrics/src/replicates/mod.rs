@@ -95,8 +95,11 @@ fn add_weights(sums: &mut [u32; LANES], weights: &LaneWeights) {
     *sums = result;
 }
 
+/// Metrics of a report.
+pub(crate) const N_METRICS: usize = 4;
+
 /// C^td with tied predictions counting 0 and 1/2, AUC^td and IBS, in this order; `None` where undefined.
-pub(crate) type Values = [Option<f64>; 4];
+pub(crate) type Values = [Option<f64>; N_METRICS];
 
 /// What all replicates of one evaluation share.
 pub(crate) struct Sorted<'a> {

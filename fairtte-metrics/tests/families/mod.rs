@@ -24,11 +24,8 @@ pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     tally.book(verdicts);
 }
 
-/// Asks every family about the gaps that were derived from a case's records.
+/// Compares the gaps that were derived from a case's records.
 pub fn compare_derived(case: &Case, tally: &mut Tally) {
-    type Family = fn(&Case, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[];
-    let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(case, tally)).collect();
     let verdicts = groups::compare_derived(case, tally);
     tally.book(verdicts);
 }
@@ -36,10 +33,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
 /// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[];
-    const FAMILIES: &[Family] = &[
-        groups::compare_table,
-    ];
+    const FAMILIES: &[Family] = &[groups::compare_table];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
 }
