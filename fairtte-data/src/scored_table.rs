@@ -302,3 +302,72 @@ fn invalid(
         place,
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use fairtte_metrics::GroupId;
+    use ndarray::array;
+
+    use super::*;
+
+    fn read(text: &str, attributes: &[&str]) -> Result<ScoredTable, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("curves.csv");
+        std::fs::write(&path, text).unwrap();
+        let shown = format!("{}/", folder.path().display());
+        read_scored_table(&path, attributes, Rising::Refuse).map_err(|error| error.to_string().replace(&shown, ""))
+    }
+
+    #[test]
+    fn a_table_as_r_writes_it_is_read_in_any_order_of_columns() {
+        let text = "\"0\",\"event\",\"sample\",\"0.5\",\"sex\",\"time\",\"note\"\n\
+                    1,TRUE,\"a\",0.5,\"F\",2,\"x\"\n0.75,FALSE,\"b\",0.25,NA,0,\"y\"\n";
+        let table = read(text, &["sex"]).unwrap();
+        assert_eq!((table.grid, table.survival), (vec![0.0, 0.5], array![[1.0, 0.5], [0.75, 0.25]]));
+        assert_eq!((table.has_subjects, table.ignored), (false, vec!["note".to_owned()]));
+        let outcomes = table.cohort.outcomes(&[0, 1]).unwrap();
+        assert_eq!((outcomes.time(), outcomes.event()), (&[2.0, 0.0][..], &[true, false][..]));
+        assert_eq!(table.cohort.subjects(&[1]), [SubjectId::from("b")]);
+        assert_eq!(table.cohort.attributes[0].values, [Some("F".to_owned()), None]);
+    }
+
+    #[test]
+    fn whole_numbers_are_levels_in_their_order_however_they_are_written() {
+        let rows: String = ["10.0", "9.0", "", "10.0"]
+            .iter()
+            .enumerate()
+            .fold(String::new(), |text, (i, stage)| text + &format!("s{i},p{},1,1,{stage},1\n", i / 2));
+        let table = read(&format!("sample,subject,time,event,stage,1\n{rows}"), &["stage"]).unwrap();
+        let configs = [AttributeConfig::new("stage")];
+        let groups = table.fit_attributes(&configs).unwrap().all()[0].clone();
+        assert_eq!(groups.levels(), ["9", "10"]);
+        assert_eq!(groups.membership(), [Some(GroupId(1)), Some(GroupId(0)), None, Some(GroupId(1))]);
+        let changing = table.changing_attributes(&configs);
+        assert_eq!((changing.len(), changing[0].n_subjects, changing[0].subject.as_str()), (1, 1, "p0"));
+    }
+
+    #[test]
+    fn an_attribute_of_two_kinds_names_the_rarer_one() {
+        let table = |values: [&str; 3]| {
+            let [a, b, c] = values;
+            read(&format!("sample,time,event,x,1\na,1,1,{a},1\nb,1,1,{b},1\nc,1,1,{c},1\n"), &["x"])
+        };
+        let message = "x of sample \"b\" is old, expected a number like most cells of the column (curves.csv, row 3)";
+        assert_eq!(table(["1", "old", "3.5"]).unwrap_err(), message);
+        let message = "x of sample \"c\" is 1, expected text like most cells of the column (curves.csv, row 4)";
+        assert_eq!(table(["a", "b", "1"]).unwrap_err(), message);
+        assert_eq!(table(["1", "nan", "3.5"]).unwrap().cohort.attributes[0].values[1], None);
+    }
+
+    #[test]
+    fn an_attribute_with_a_value_for_everybody_is_no_grouping() {
+        let rows = (0..21).fold(String::new(), |text, i| text + &format!("s{i},1,1,{i},1\n"));
+        let table = read(&format!("sample,time,event,age,1\n{rows}"), &["age"]).unwrap();
+        let message = table.fit_attributes(&[AttributeConfig::new("age")]).unwrap_err().to_string();
+        let expected = "attribute \"age\" has 21 different values, expected at most 20 levels, or a number cut in two";
+        assert_eq!(message, expected);
+        let cut = AttributeConfig { threshold: Some(crate::Threshold::Median), ..AttributeConfig::new("age") };
+        assert_eq!(table.fit_attributes(&[cut]).unwrap().all()[0].levels(), ["<= 10", "> 10"]);
+    }
+}
