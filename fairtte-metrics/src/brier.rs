@@ -8,12 +8,15 @@
 //! Source: Graf et al. (1999), <https://doi.org/10.1002/(SICI)1097-0258(19990915/30)18:17/18%3C2529::AID-SIM274%3E3.0.CO;2-5>;
 //! `FairTTE`, Definition 5, prints (1 - S^2), a misprint of (1 - S)^2.
 //! Convention and golden values: `scikit-survival` 0.28.0 `brier_score`, `integrated_brier_score`: G right-continuous
-//! from the training sample; where G = 0 the weight is 0. Such samples are counted in our result.
+//! from the training sample; where G = 0 the weight is 0. Such samples are counted in our result. Other packages'
+//! conventions: [`brier_score_by`](crate::brier_score_by).
 
 use crate::bootstrap::check_weights;
+use crate::brier_convention::{BrierConvention, check_ties};
 use crate::censoring::CensoringCurve;
-use crate::curves::{SurvivalCurves, check_grid};
-use crate::integrate::trapezoid_weights;
+use crate::curves::SurvivalCurves;
+use crate::integration_rule::IntegrationRule;
+use crate::ipcw_losses::{IpcwLosses, PointLoss, Term, Weighting};
 use crate::reading::Reading;
 use crate::{MetricError, Outcomes};
 
@@ -24,7 +27,7 @@ pub struct BrierScore {
     pub times: Vec<f64>,
     /// BS at each time, >= 0; lower is better. Weights can lift it above 1.
     pub values: Vec<f64>,
-    /// Samples at each time that should have counted but have weight 0, because the censoring curve is 0.
+    /// Samples at each time that should have counted but have no weight, because the censoring curve is 0.
     pub n_without_weight: Vec<usize>,
 }
 
@@ -55,15 +58,7 @@ pub fn brier_score(
     reading: Reading,
     times: &[f64],
 ) -> Result<BrierScore, MetricError> {
-    let weights = GrafWeights::new(outcomes, curves, censoring, reading, times)?;
-    let n = outcomes.n() as f64;
-    let (mut values, mut n_without_weight) = (Vec::new(), Vec::new());
-    for &t in times {
-        let losses = weights.losses(t, &curves.all_at(t, reading))?;
-        values.push(losses.iter().flatten().sum::<f64>() / n);
-        n_without_weight.push(losses.iter().filter(|loss| loss.is_none()).count());
-    }
-    Ok(BrierScore { times: times.to_vec(), values, n_without_weight })
+    losses(outcomes, curves, censoring, reading, times)?.score_over(times)
 }
 
 /// The integrated Brier score of `curves` over `times`: trapezoids divided by the range; lower is better.
@@ -100,18 +95,44 @@ impl PreparedBrier {
         reading: Reading,
         times: &[f64],
     ) -> Result<Self, MetricError> {
-        let weights = GrafWeights::new(outcomes, curves, censoring, reading, times)?;
-        if times.len() < 2 {
-            return Err(MetricError::TooFewTimes { n_times: times.len() });
+        Self::from_losses(&losses(outcomes, curves, censoring, reading, times)?, IntegrationRule::Trapezoid, times)
+    }
+
+    /// The same for another convention that is a mean over samples, with its own
+    /// [integration rule](BrierConvention::integration_rule).
+    ///
+    /// # Errors
+    /// As [`integrated_brier_score_by`](crate::integrated_brier_score_by), and [`MetricError::InvalidSetting`] for
+    /// `Pycox` and `Mlr3proba`, whose divisor depends on who was drawn.
+    pub fn by(
+        convention: BrierConvention,
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+    ) -> Result<Self, MetricError> {
+        if matches!(convention, BrierConvention::Pycox | BrierConvention::Mlr3proba) {
+            return Err(MetricError::InvalidSetting {
+                setting: "convention of a prepared Brier score",
+                value: convention.to_string(),
+                expected: "one that is a mean over samples: scikit-survival, survival-eval or risk-regression",
+            });
         }
-        let range = times[times.len() - 1] - times[0];
-        let mut subject_integrals = vec![0.0; outcomes.n()];
-        for (&t, width) in times.iter().zip(trapezoid_weights(times)) {
-            let losses = weights.losses(t, &curves.all_at(t, reading))?;
-            for (integral, loss) in subject_integrals.iter_mut().zip(losses) {
-                *integral += width / range * loss.unwrap_or(0.0);
+        check_ties(convention, censoring)?;
+        let weighting = Weighting::PerTime(convention);
+        let losses = IpcwLosses::new(weighting, PointLoss::Squared, outcomes, curves, censoring, reading, times)?;
+        Self::from_losses(&losses, convention.integration_rule(), times)
+    }
+
+    fn from_losses(losses: &IpcwLosses<'_>, rule: IntegrationRule, times: &[f64]) -> Result<Self, MetricError> {
+        let mut subject_integrals = vec![0.0; losses.n()];
+        let weights = rule.weights(times)?;
+        losses.visit(times, |row, k, term| {
+            if let Term::Counted { loss, weight } = term {
+                subject_integrals[row] += loss * weight * weights[k];
             }
-        }
+        })?;
         Ok(Self { subject_integrals })
     }
 
@@ -136,49 +157,16 @@ impl PreparedBrier {
     }
 }
 
-/// The parts of the weights that do not depend on the evaluation time.
-struct GrafWeights<'a> {
+/// Squared losses by the convention of this file.
+fn losses<'a>(
     outcomes: &'a Outcomes,
-    censoring: &'a CensoringCurve,
-    /// G at the time of every event; of no use for the censored.
-    survival_at_event: Vec<Result<f64, MetricError>>,
-}
-
-impl<'a> GrafWeights<'a> {
-    fn new(
-        outcomes: &'a Outcomes,
-        curves: &SurvivalCurves,
-        censoring: &'a CensoringCurve,
-        reading: Reading,
-        times: &[f64],
-    ) -> Result<Self, MetricError> {
-        curves.check_rows(outcomes.n())?;
-        reading.validate()?;
-        check_grid(times)?;
-        if outcomes.n() == 0 {
-            return Err(MetricError::NoSamples);
-        }
-        let survival_at_event = outcomes.time().iter().map(|time| censoring.at(*time)).collect();
-        Ok(Self { outcomes, censoring, survival_at_event })
-    }
-
-    /// Loss of every sample at time `t`, `[n]`; `None` where the censoring curve is 0.
-    fn losses(&self, t: f64, survival: &[f64]) -> Result<Vec<Option<f64>>, MetricError> {
-        let at_t = self.censoring.at(t);
-        let weigh = |loss: f64, g: f64| (g > 0.0).then(|| loss / g);
-        let mut losses = Vec::with_capacity(survival.len());
-        for (row, s) in survival.iter().enumerate() {
-            let (time, event) = (self.outcomes.time()[row], self.outcomes.event()[row]);
-            losses.push(if time > t {
-                weigh((1.0 - s) * (1.0 - s), at_t.clone()?)
-            } else if event {
-                weigh(s * s, self.survival_at_event[row].clone()?)
-            } else {
-                Some(0.0)
-            });
-        }
-        Ok(losses)
-    }
+    curves: &'a SurvivalCurves,
+    censoring: &CensoringCurve,
+    reading: Reading,
+    times: &[f64],
+) -> Result<IpcwLosses<'a>, MetricError> {
+    let weighting = Weighting::PerTime(BrierConvention::ScikitSurvival);
+    IpcwLosses::new(weighting, PointLoss::Squared, outcomes, curves, censoring, reading, times)
 }
 
 #[cfg(test)]
@@ -226,5 +214,31 @@ mod tests {
         assert_eq!(beyond, Err(MetricError::BeyondCensoringCurve { time: 3.0, last: 2.5 }));
         let single = integrated_brier_score(&outcomes, &curves, &censoring, Reading::Step, &[2.0]);
         assert_eq!(single, Err(MetricError::TooFewTimes { n_times: 1 }));
+    }
+
+    #[test]
+    fn a_prepared_score_of_another_convention_equals_its_integral() {
+        let (outcomes, curves) = case();
+        let times = [1.0, 2.5, 3.0];
+        for convention in [BrierConvention::SurvivalEval, BrierConvention::RiskRegression] {
+            let censoring = convention.censoring_curve(&outcomes).unwrap();
+            let rule = convention.integration_rule();
+            let expected = crate::integrated_brier_score_by(
+                convention,
+                rule,
+                &outcomes,
+                &curves,
+                &censoring,
+                Reading::Step,
+                &times,
+            );
+            let prepared = PreparedBrier::by(convention, &outcomes, &curves, &censoring, Reading::Step, &times);
+            let found = prepared.unwrap().weighted(&[1; 4]).unwrap();
+            assert_abs_diff_eq!(found, expected.unwrap(), epsilon = 1e-15);
+        }
+        let pycox = BrierConvention::Pycox;
+        let censoring = pycox.censoring_curve(&outcomes).unwrap();
+        let refused = PreparedBrier::by(pycox, &outcomes, &curves, &censoring, Reading::Step, &times);
+        assert!(matches!(refused, Err(MetricError::InvalidSetting { .. })));
     }
 }

@@ -126,13 +126,13 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 /// [`Comparison::Gap`] of the defined values.
-pub(crate) fn gap_of(values: &[f64]) -> Option<f64> {
+fn gap_of(values: &[f64]) -> Option<f64> {
     let (low, high) = extremes(values)?;
     finite(high - low)
 }
 
 /// [`Comparison::Worst`] of the defined values.
-pub(crate) fn worst_of(values: &[f64], direction: Direction) -> Option<f64> {
+fn worst_of(values: &[f64], direction: Direction) -> Option<f64> {
     extremes(values).map(|(low, high)| match direction {
         Direction::HigherIsBetter => low,
         Direction::LowerIsBetter => high,

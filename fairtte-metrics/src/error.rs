@@ -188,6 +188,165 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// Nobody has a weight at an evaluation time: all samples are censored by then, or left out because G = 0.
+    #[error("no sample has a weight at time {time}: all are censored by then, or the censoring curve is zero")]
+    NoWeight {
+        /// The evaluation time.
+        time: f64,
+    },
+    /// A share of the Kaplan-Meier baseline's loss is asked for, but that loss is not above 0.
+    #[error("the Kaplan-Meier baseline scores {baseline}, expected a loss > 0 to explain a share of")]
+    NoBaselineLoss {
+        /// The score of the baseline.
+        baseline: f64,
+    },
+    /// The Kaplan-Meier baseline that a score is compared with has no score itself.
+    #[error("the score of the Kaplan-Meier baseline is undefined: {reason}")]
+    BaselineUndefined {
+        /// Why.
+        reason: Box<MetricError>,
+    },
+    /// A difference of paired values is not a finite number.
+    #[error("the paired difference of row {row} is {value}, expected a finite number")]
+    InvalidDifference {
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// Nothing but zero differences is ranked, so the signed-rank statistic cannot vary.
+    #[error("all of {n} paired differences are 0, so the signed-rank statistic has no variance to divide by")]
+    NoSignedRanks {
+        /// Number of pairs.
+        n: usize,
+    },
+    /// A value to rank models by is not a finite number.
+    #[error("the value of model {model} on data set {data_set} is {value}, expected a finite number")]
+    InvalidModelValue {
+        /// Row, counted from 0.
+        data_set: usize,
+        /// Column, counted from 0.
+        model: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A comparison of several models lacks models or data sets.
+    #[error("{n_models} models on {n_data_sets} data sets, expected at least {expected}")]
+    TooSmallComparison {
+        /// Models found.
+        n_models: usize,
+        /// Data sets found.
+        n_data_sets: usize,
+        /// What is needed.
+        expected: &'static str,
+    },
+    /// No data set tells any two models apart.
+    #[error("all {n_models} models tie on every one of {n_data_sets} data sets, so a tie-corrected statistic is 0 / 0")]
+    AllModelsTied {
+        /// Number of models.
+        n_models: usize,
+        /// Number of data sets.
+        n_data_sets: usize,
+    },
+    /// Every data set ranks the models alike, so the F statistic divides by zero.
+    #[error("all {n_data_sets} data sets rank the models alike, so the F statistic is infinite")]
+    PerfectAgreement {
+        /// Number of data sets.
+        n_data_sets: usize,
+    },
+    /// A p value is not a probability.
+    #[error("p value {index} is {value}, expected a number in [0, 1]")]
+    InvalidPValue {
+        /// Position, counted from 0.
+        index: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A matrix of p values does not have one row and one column per model.
+    #[error("a matrix of {rows} x {columns} p values for {n_models} models, expected one row and one column each")]
+    PairwiseShape {
+        /// Rows found.
+        rows: usize,
+        /// Columns found.
+        columns: usize,
+        /// Number of models.
+        n_models: usize,
+    },
+    /// A time lies where a Kaplan-Meier curve says nothing.
+    #[error("time {time} lies beyond {last}, the last observed time, where the Kaplan-Meier curve is unknown")]
+    BeyondFollowUp {
+        /// The time asked for.
+        time: f64,
+        /// Last observed time.
+        last: f64,
+    },
+    /// A method that leaves censored samples out has none left.
+    #[error("all {n} samples are censored before time {time}, so none is left")]
+    AllCensoredBefore {
+        /// The time asked for.
+        time: f64,
+        /// Number of samples.
+        n: usize,
+    },
+    /// A chi-square test has as many constraints as bins.
+    #[error("{n_bins} bins leave no degree of freedom, so no p value exists")]
+    NoDegreesOfFreedom {
+        /// Bins with samples.
+        n_bins: usize,
+    },
+    /// A difference would be divided by a variance of (nearly) 0.
+    #[error(
+        "bin {bin} has observed risk {observed}, expected risk {expected} and variance {variance}, which cannot be divided by"
+    )]
+    VanishingBinVariance {
+        /// Position of the bin, counted from 0.
+        bin: usize,
+        /// Observed probability.
+        observed: f64,
+        /// Predicted probability.
+        expected: f64,
+        /// Its variance.
+        variance: f64,
+    },
+    /// There is no run to choose from.
+    #[error("no runs, expected at least one to choose from")]
+    NoRuns,
+    /// Two runs have the same name.
+    #[error("run \"{run}\" occurs more than once, expected distinct names")]
+    RepeatedRun {
+        /// Name of the run.
+        run: String,
+    },
+    /// A run has not one utility per group.
+    #[error("run \"{run}\" has {found} group utilities for {expected} groups, expected one each")]
+    RunGroupsMismatch {
+        /// Name of the run.
+        run: String,
+        /// Utilities found.
+        found: usize,
+        /// Number of groups.
+        expected: usize,
+    },
+    /// A value of a run is not what it can be.
+    #[error("{what} of run \"{run}\" is {value}, expected {expected}")]
+    InvalidRunValue {
+        /// Name of the run.
+        run: String,
+        /// Which value.
+        what: String,
+        /// The value found.
+        value: f64,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// A relative distance would divide by 0.
+    #[error("the best utility of group \"{group}\" over all runs is {best}, so no distance relative to it exists")]
+    ZeroOptimum {
+        /// Name of the group.
+        group: String,
+        /// The best utility.
+        best: f64,
+    },
     /// A subject has samples in two strata, so it cannot be drawn within one.
     #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
     SubjectInTwoStrata {
@@ -263,5 +422,47 @@ pub enum MetricError {
         first: usize,
         /// Number in the second list.
         second: usize,
+    },
+    /// Two models of a comparison have the same name.
+    #[error("model \"{model}\" is given twice, expected a different name for each")]
+    RepeatedModel {
+        /// The name.
+        model: String,
+    },
+    /// A number is not in the range of its kind.
+    #[error("{what} of row {row} is {value}, expected {expected}")]
+    InvalidNumber {
+        /// What the number is.
+        what: &'static str,
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        value: f64,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// An estimate needs more samples.
+    #[error("{n} samples, expected at least {expected}")]
+    TooFewSamples {
+        /// Samples found.
+        n: usize,
+        /// Samples needed.
+        expected: usize,
+    },
+    /// A group is too small to be compared.
+    #[error("group \"{level}\" has {n} samples that enter this comparison, expected at least {expected}")]
+    GroupTooSmall {
+        /// Name of the level.
+        level: String,
+        /// Samples found.
+        n: usize,
+        /// Samples needed.
+        expected: usize,
+    },
+    /// No permutation gave a value.
+    #[error("undefined in all {n_permutations} permutations, so no p value exists")]
+    UndefinedInEveryPermutation {
+        /// Number of permutations.
+        n_permutations: usize,
     },
 }

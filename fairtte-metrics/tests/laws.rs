@@ -4,10 +4,11 @@
 
 use fairtte_metrics::{
     AucTd, CensoringCurve, CensoringTies, ConcordanceTd, Outcomes, PreparedBrier, Reading, SurvivalCurves,
-    TiedPredictions, auc_td, brier_score, concordance_td, integrated_brier_score,
+    TiedPredictions, auc_td, brier_score, concordance_td, integrated_brier_score, seeds,
 };
 use ndarray::Array2;
 use proptest::prelude::*;
+use rand::RngExt as _;
 
 const GRID: [f64; 4] = [1.0, 2.0, 4.0, 7.0];
 const TIMES: [f64; 5] = [0.5, 2.0, 3.3, 5.0, 8.5];
@@ -249,6 +250,30 @@ proptest! {
     }
 
     #[test]
+    fn another_unit_of_time_changes_no_rank_metric(sample in samples(), reading in readings(), power in -8..9_i32) {
+        // Powers of two, so that times and grid are scaled without rounding and ties stay ties.
+        let unit = f64::from(power).exp2();
+        let scale = |times: &[f64]| times.iter().map(|time| time * unit).collect::<Vec<f64>>();
+        let (outcomes, curves) = (sample.outcomes(), sample.curves());
+        let scaled = Outcomes::new(scale(outcomes.time()), outcomes.event().to_vec()).unwrap();
+        let scaled_curves = SurvivalCurves::new(scale(&GRID), curves.survival().clone()).unwrap();
+        let train = Outcomes::new(vec![1.5, 3.0, 9.5], vec![false, true, false]).unwrap();
+        let scaled_train = Outcomes::new(scale(train.time()), train.event().to_vec()).unwrap();
+        let ties = TiedPredictions::Half;
+        prop_assert_eq!(
+            concordance_td(&outcomes, &curves, reading, ties),
+            concordance_td(&scaled, &scaled_curves, reading, ties)
+        );
+        let auc = |outcomes, curves, train, times: &[f64]| {
+            let censoring = CensoringCurve::fit(train, CensoringTies::EventsFirst).unwrap();
+            let found = auc_td(outcomes, curves, &censoring, reading, times).unwrap();
+            found.values.into_iter().map(Result::ok).collect::<Vec<_>>()
+        };
+        let in_new_unit = auc(&scaled, &scaled_curves, &scaled_train, &scale(&TIMES));
+        prop_assert_eq!(auc(&outcomes, &curves, &train, &TIMES), in_new_unit);
+    }
+
+    #[test]
     fn every_reading_stays_in_the_unit_interval_and_never_rises(sample in samples(), reading in readings()) {
         let curves = sample.curves();
         for row in 0..sample.n() {
@@ -287,4 +312,32 @@ fn a_bin_with_hundreds_of_distinct_predictions_is_counted_like_a_double_loop() {
     let counts = (found.n_comparable, found.n_concordant, found.n_tied_predictions);
     assert_eq!(counts, (comparable, concordant, tied));
     assert!(tied > 0);
+}
+
+#[test]
+fn concordance_of_the_true_curves_converges_to_its_closed_form() {
+    // Rates a and b with probability 1/2 each, exponential censoring with rate c. A pair is comparable if the first of
+    // its four times is an event, with probability (r + r') / (r + r' + 2 c); of two different rates the higher one is
+    // first with probability a / (a + b); equal rates tie.
+    let (a, b, c) = (1.5, 0.5, 0.4);
+    let comparable = |first: f64, second: f64| (first + second) / (first + second + 2.0 * c);
+    let (same, different) = (0.25 * (comparable(a, a) + comparable(b, b)), 0.5 * comparable(a, b));
+    let truth_half = (0.5 * same + a / (a + b) * different) / (same + different);
+    let truth_strict = a / (a + b) * different / (same + different);
+
+    let n = 40_000;
+    let mut rng = seeds::stream(5, "convergence", &[]);
+    let mut exponential = |rate: f64| -(1.0 - rng.random::<f64>()).ln() / rate;
+    let rate = |row: usize| if row % 2 == 0 { a } else { b };
+    let times: Vec<(f64, f64)> = (0..n).map(|row| (exponential(rate(row)), exponential(c))).collect();
+    let observed = times.iter().map(|(event, censored)| event.min(*censored)).collect();
+    let outcomes = Outcomes::new(observed, times.iter().map(|(event, censored)| event <= censored).collect()).unwrap();
+    let grid: Vec<f64> = (1..=40).map(|k| 0.1 * f64::from(k)).collect();
+    let survival = Array2::from_shape_fn((n, grid.len()), |(row, k)| (-rate(row) * grid[k]).exp());
+    let curves = SurvivalCurves::new(grid, survival).unwrap();
+    let found = concordance_td(&outcomes, &curves, Reading::Step, TiedPredictions::Half).unwrap();
+    // The standard error at this size is about 0.002.
+    assert!((found.value - truth_half).abs() < 0.008, "{} against {truth_half}", found.value);
+    let strict = found.value_with(TiedPredictions::Strict);
+    assert!((strict - truth_strict).abs() < 0.008, "{strict} against {truth_strict}");
 }

@@ -1,6 +1,11 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod bias;
+mod brier;
+mod calibration;
 mod groups;
+mod scores;
+mod statistics;
 
 use fairtte_metrics::Outcomes;
 use serde_json::Value;
@@ -19,7 +24,7 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[];
+    const FAMILIES: &[Family] = &[calibration::compare, brier::compare, scores::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
@@ -33,7 +38,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
 /// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[groups::compare_table];
+    const FAMILIES: &[Family] = &[bias::compare_table, groups::compare_table, statistics::compare_table];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(name, file, tally)).collect();
     tally.book(verdicts);
 }

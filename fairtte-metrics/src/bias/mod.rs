@@ -1,0 +1,26 @@
+//! Where unfairness may come from: distances and dependence between the data of groups, with what chance alone gives.
+
+mod disparity;
+mod ksg;
+mod measure;
+mod mutual_information;
+mod permutation;
+mod quantise;
+mod sources;
+mod wasserstein;
+
+pub use ksg::{
+    DEFAULT_NEIGHBOURS, DimensionInformation, ksg_mutual_information, ksg_mutual_information_discrete,
+    ksg_per_dimension, ksg_per_dimension_discrete,
+};
+pub use mutual_information::{ContingencyTable, Normalisation, NullCorrected};
+pub use permutation::{LabelPermutations, PermutationTest, permutation_test};
+pub use quantise::{KMeans, KMeansSettings, equal_frequency_bins, equal_width_bins, k_means};
+pub use sources::{
+    BiasSettings, BiasSource, BiasSources, DisparityEstimate, GroupSummary, PairDisparity, SourceDisparity,
+    SourceGroup, bias_sources,
+};
+pub use wasserstein::{
+    Distribution, SlicedWasserstein, energy_distance, seeded_projections, sliced_wasserstein, wasserstein_1,
+    wasserstein_p, wasserstein_p_power,
+};

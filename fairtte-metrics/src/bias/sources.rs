@@ -1,0 +1,264 @@
+//! The five sources of bias: in which respects the data of groups differ, each between 0 (none) and 1 (maximal).
+//!
+//! Largest value over pairs of groups (a, b), with Y the time, E the event, `X_Z` the representation (`FairTTE`, F.4):
+//! - image features: mean over projections of W1(`X_Z` | a; `X_Z` | b) / range of the projection;
+//! - information about the time: | NMI(`X_Z`; Y | a, E = 1) - NMI(`X_Z`; Y | b, E = 1) |;
+//! - information about the event indicator: | NMI(`X_Z`; E | a) - NMI(`X_Z`; E | b) |;
+//! - time distribution: W1(Y | a, E = 1; Y | b, E = 1) / largest observed time;
+//! - censoring rate: | P(E = 0 | a) - P(E = 0 | b) |.
+//!
+//! The paper names no estimator of NMI = 2I/(H + H). Here `X_Z` is clustered (k-means of all samples, after every group
+//! is centred and divided by its spread, which changes no information inside a group but keeps a difference of image
+//! features out of it), Y falls into equal-frequency bins of its group (which keeps the time distribution out), and
+//! what chance gives a group of that size is taken off, because the plug-in estimate grows as groups shrink. The value
+//! without that correction is returned beside it. An NMI with a binary indicator stays well below 1: H(`X_Z`) is larger.
+//! The paper divides by max y also for image features, which its text calls the range, and divides the censoring rate
+//! by P(E = 1), which can exceed 1: that number is [`BiasSources::relative_event_rate_gap`].
+//!
+//! p values: labels of whole subjects are permuted, among subjects with events for the two sources given E = 1, and
+//! among subjects of the same event status for the information about E, so that censoring rates stay as they are.
+//! Intervals: `2 value - quantile` of bootstrap replicates (basic), cut to [0, 1], because distances and information
+//! are larger in replicates than in the sample; ranges, clusters and bins are those of the whole sample. No package
+//! offers these numbers; their parts are checked against scipy, POT and scikit-learn.
+
+use ndarray::ArrayRef2;
+use serde::{Deserialize, Serialize};
+
+use super::measure::measure;
+use super::mutual_information::NullCorrected;
+use super::permutation::PermutationTest;
+use crate::kaplan_meier::check_level;
+use crate::{GroupId, Groups, MetricError, Outcomes, Resample, SubjectId};
+
+/// How sources of bias are measured. Keys in a file are written in kebab-case; unknown keys are errors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct BiasSettings {
+    /// Clusters of the representation, 2 to 1000. Default 10.
+    pub n_clusters: usize,
+    /// Bins of the time, 2 to 1000. Default 10.
+    pub n_bins: usize,
+    /// Directions along which representations are compared, at least 1. Default 50.
+    pub n_projections: usize,
+    /// Permutations behind a p value, at least 1. Default 1000.
+    pub n_permutations: usize,
+    /// Bootstrap replicates; 0 = no intervals. Default 1000.
+    pub n_replicates: usize,
+    /// What the bootstrap draws: `subject` (default) or `sample`.
+    pub resample: Resample,
+    /// Level of the intervals, between 0 and 1. Default 0.95.
+    pub level: f64,
+    /// A group with fewer samples that enter a source is not compared there, at least 1. Default 10.
+    pub min_group_size: usize,
+    /// Seed of clusters, projections, permutations and replicates. Default 0.
+    pub seed: u64,
+}
+
+impl Default for BiasSettings {
+    fn default() -> Self {
+        Self {
+            n_clusters: 10,
+            n_bins: 10,
+            n_projections: 50,
+            n_permutations: 1000,
+            n_replicates: 1000,
+            resample: Resample::default(),
+            level: 0.95,
+            min_group_size: 10,
+            seed: 0,
+        }
+    }
+}
+
+impl BiasSettings {
+    /// Checks all settings.
+    ///
+    /// # Errors
+    /// [`MetricError::InvalidSetting`] with the first bad setting.
+    pub fn validate(&self) -> Result<(), MetricError> {
+        let invalid = |setting, value: usize, expected| {
+            Err(MetricError::InvalidSetting { setting, value: value.to_string(), expected })
+        };
+        check_level(self.level)?;
+        for (setting, value) in [("n-clusters", self.n_clusters), ("n-bins", self.n_bins)] {
+            if !(2..=1000).contains(&value) {
+                return invalid(setting, value, "a whole number from 2 to 1000");
+            }
+        }
+        for (setting, value) in [
+            ("n-projections", self.n_projections),
+            ("n-permutations", self.n_permutations),
+            ("min-group-size", self.min_group_size),
+        ] {
+            if value == 0 {
+                return invalid(setting, value, "a whole number >= 1");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One respect in which groups may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BiasSource {
+    /// Distribution of the representation.
+    ImageFeatures,
+    /// What the representation tells about the time of the event.
+    MiTime,
+    /// What the representation tells about whether the event is observed.
+    MiCensoring,
+    /// Distribution of the event times.
+    TimeDistribution,
+    /// Share of censored samples.
+    CensoringRate,
+}
+
+impl BiasSource {
+    /// All sources, in the order of the paper.
+    pub const ALL: [Self; 5] =
+        [Self::ImageFeatures, Self::MiTime, Self::MiCensoring, Self::TimeDistribution, Self::CensoringRate];
+
+    /// Whether only samples with an observed event enter.
+    pub fn only_events(self) -> bool {
+        matches!(self, Self::MiTime | Self::TimeDistribution)
+    }
+}
+
+/// The five sources of bias for one attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BiasSources {
+    /// Name of the attribute.
+    pub attribute: String,
+    /// Samples with a known level.
+    pub n: usize,
+    /// Samples whose attribute is missing; they enter nothing.
+    pub n_missing: usize,
+    /// Subjects with samples in more than one group; each of their parts moves alone in permutations.
+    pub n_split_subjects: usize,
+    /// One entry per source, in the order of [`BiasSource::ALL`].
+    pub sources: Vec<SourceDisparity>,
+    /// The paper's form of the last source, largest |P(E = 1 | a) - P(E = 1 | b)| / P(E = 1): not bounded by 1.
+    pub relative_event_rate_gap: Result<f64, MetricError>,
+}
+
+impl BiasSources {
+    /// The entry of one source.
+    pub fn source(&self, source: BiasSource) -> &SourceDisparity {
+        &self.sources[source as usize]
+    }
+}
+
+/// One source of bias.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceDisparity {
+    /// Which one.
+    pub source: BiasSource,
+    /// Samples that enter.
+    pub n: usize,
+    /// One entry per level, also for levels without samples.
+    pub groups: Vec<SourceGroup>,
+    /// One entry per pair of levels.
+    pub pairs: Vec<PairDisparity>,
+    /// The largest pair, or why there is none.
+    pub estimate: Result<DisparityEstimate, MetricError>,
+}
+
+/// What one group brings to a source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceGroup {
+    /// Which group.
+    pub group: GroupId,
+    /// Name of the level.
+    pub level: String,
+    /// Samples of the group that enter.
+    pub n: usize,
+    /// Distinct subjects among them.
+    pub n_subjects: usize,
+    /// The group's own number, or why it is not compared.
+    pub summary: Result<GroupSummary, MetricError>,
+}
+
+/// The number of a group, where a source has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GroupSummary {
+    /// The source compares whole distributions.
+    Distribution,
+    /// Normalised mutual information.
+    Information(NullCorrected),
+    /// Share of censored samples.
+    CensoringRate(f64),
+}
+
+/// How much two groups differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairDisparity {
+    /// First group.
+    pub a: GroupId,
+    /// Second group.
+    pub b: GroupId,
+    /// In [0, 1], or why there is no value.
+    pub value: Result<f64, MetricError>,
+}
+
+/// The largest difference between two groups and what chance makes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DisparityEstimate {
+    /// In [0, 1]. A maximum of noisy distances: even equal groups have a value above 0.
+    pub value: f64,
+    /// The pair that has it; the first of them in level order if several do.
+    pub pair: (GroupId, GroupId),
+    /// The same from mutual information as counted, without taking off what chance gives each group; `None` for the
+    /// other sources.
+    pub uncorrected: Option<f64>,
+    /// The test that membership means nothing here.
+    pub permutation: PermutationTest,
+    /// `value` minus its mean under permutation, or 0 where that is negative.
+    pub null_corrected: f64,
+    /// Lower and upper end of the interval of `value`; `None` without (defined) replicates. It says how precise the
+    /// value is, not whether groups differ: a distance between samples of equal groups is above 0 too, and its
+    /// interval need not reach 0. That question has its p value.
+    pub interval: Option<(f64, f64)>,
+    /// Replicates in which a compared group is empty; the interval rests on the others.
+    pub n_undefined_replicates: usize,
+}
+
+/// Measures the five sources of bias of `groups`; row `i` of every argument is the same sample, `representation` is
+/// `[n, d]`.
+///
+/// Levels that are too small for a source are not compared there and say so; other levels are.
+///
+/// Cost: with n samples, k projections, B permutations and replicates and G groups O((B k G^2 + d k) n), in parallel;
+/// the result does not depend on the number of threads.
+///
+/// ```
+/// use fairtte_metrics::{BiasSettings, BiasSource, GroupId, Groups, Outcomes, SubjectId, bias_sources};
+/// use ndarray::Array2;
+///
+/// // 40 people; half of group 1 is censored, nobody of group 0.
+/// let outcomes = Outcomes::new(vec![1.0; 40], (0..40).map(|k| k % 4 != 3).collect())?;
+/// let membership = (0..40).map(|k| Some(GroupId(k % 2))).collect();
+/// let groups = Groups::new("sex", vec!["F".into(), "M".into()], membership)?;
+/// let subjects: Vec<SubjectId> = (0..40).map(|k| SubjectId::new(format!("s{k}"))).collect();
+/// let settings = BiasSettings { n_permutations: 199, n_replicates: 200, ..BiasSettings::default() };
+/// let sources = bias_sources(&subjects, &Array2::zeros((40, 3)), &outcomes, &groups, &settings)?;
+/// let censoring = sources.source(BiasSource::CensoringRate).estimate.as_ref().expect("two groups of 20");
+/// assert_eq!(censoring.value, 0.5);
+/// assert!(censoring.permutation.p_value < 0.01);
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+///
+/// # Errors
+/// [`MetricError::LengthMismatch`] if the arguments differ in length, [`MetricError::NoSamples`] without samples,
+/// dimensions or known levels, [`MetricError::InvalidNumber`] if a component is not finite, [`MetricError::NotFinite`]
+/// if the representation is too large for `f64`, and those of [`BiasSettings::validate`].
+pub fn bias_sources(
+    subjects: &[SubjectId],
+    representation: &ArrayRef2<f64>,
+    outcomes: &Outcomes,
+    groups: &Groups,
+    settings: &BiasSettings,
+) -> Result<BiasSources, MetricError> {
+    settings.validate()?;
+    measure(subjects, representation, outcomes, groups, settings)
+}

@@ -1,0 +1,402 @@
+//! Calibration at one time: do groups of samples with similar predicted risk have the event as often as predicted?
+//!
+//! Samples are binned by predicted risk p = 1 - S(t). In a bin E is the mean of p, O the observed probability of the
+//! event by t, V its variance, and `statistic = sum over bins of (O - E)^2 / V` is compared with a chi-square
+//! distribution. What O and V are and how many degrees of freedom remain: [`ObservedRisk`], [`BinVariance`].
+//! Sources: Hosmer & Lemeshow (1980), <https://doi.org/10.1080/03610928008827941>; D'Agostino & Nam (2003),
+//! <https://doi.org/10.1016/S0169-7161(03)23001-7>; the Greenwood variance after Demler, Paynter & Cook (2015),
+//! <https://doi.org/10.1002/sim.6428>. Assumes censoring independent of the event within a bin, and large bins.
+//! Golden values: `SurvivalEVAL` 0.9.0 `one_calibration`. It sorts risks with an unstable sort, so that its equal-size
+//! bins depend on the platform where an edge cuts tied risks; ours keep tied samples in row order and count such edges.
+
+use serde::{Deserialize, Serialize};
+
+use crate::chi_square::chi_square_upper_tail;
+use crate::pairwise_sum::{pairwise_mean, pairwise_sum};
+use crate::{KaplanMeier, MetricError, Outcomes, Reading, SurvivalCurves};
+
+/// With more bins than this the fit to the bins is taken to cost a second degree of freedom.
+const MANY_BINS: usize = 15;
+/// More bins than any sample can fill; a mistyped number must not ask for all memory.
+const MAX_BINS: usize = 100_000;
+
+/// How samples are put into bins of predicted risk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RiskBinning {
+    /// Bins of (nearly) equal size from the highest risk down, the larger ones first (`C`).
+    #[default]
+    EqualSize,
+    /// Bins \[a, b) of equal width over \[0, 1\], the last one closed (`H`); from the lowest risk up.
+    EqualWidth,
+}
+
+/// How the observed risk of a bin is found under censoring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObservedRisk {
+    /// 1 - Kaplan-Meier of the bin at t, its last value held beyond the last time (`DN`, D'Agostino and Nam). Degrees
+    /// of freedom: bins - 1, above 15 bins one less; with [`BinVariance::Estimated`] the number of bins.
+    #[default]
+    KaplanMeier,
+    /// Samples censored before t are left out; the share of the others with the event by t. Degrees of freedom:
+    /// bins - 2; with [`BinVariance::Estimated`] the number of bins. Biased upwards: those left out had no event by then.
+    Uncensored,
+}
+
+/// The variance that the squared difference of a bin is divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BinVariance {
+    /// That of a share with the predicted probability: E (1 - E) / n.
+    ExpectedBinomial,
+    /// That of the observed risk: Greenwood's for Kaplan-Meier, O (1 - O) / n for the share.
+    #[default]
+    Estimated,
+}
+
+/// Settings of [`one_calibration`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct OneCalibrationSettings {
+    /// Number of bins, 1 to 100000; bins without samples are left out.
+    pub n_bins: usize,
+    /// How samples are binned.
+    pub binning: RiskBinning,
+    /// How the observed risk is found.
+    pub observed: ObservedRisk,
+    /// The variance of a bin.
+    pub variance: BinVariance,
+}
+
+impl Default for OneCalibrationSettings {
+    fn default() -> Self {
+        Self {
+            n_bins: 10,
+            binning: RiskBinning::default(),
+            observed: ObservedRisk::default(),
+            variance: BinVariance::default(),
+        }
+    }
+}
+
+/// One bin of predicted risk.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CalibrationBin {
+    /// Samples in the bin, without those left out.
+    pub n: usize,
+    /// Observed probability of the event by t.
+    pub observed: f64,
+    /// Mean predicted probability of the event by t.
+    pub expected: f64,
+    /// The variance that the squared difference is divided by; may be 0.
+    pub variance: f64,
+}
+
+/// Calibration at one time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneCalibration {
+    /// The time t, in the unit of the data set.
+    pub time: f64,
+    /// The bins that hold samples, in the order of [`RiskBinning`].
+    pub bins: Vec<CalibrationBin>,
+    /// Samples in the bins.
+    pub n: usize,
+    /// Samples left out because they were censored before t ([`ObservedRisk::Uncensored`]).
+    pub n_left_out: usize,
+    /// Edges between two bins that part samples of the same predicted risk; the result then depends on the row order.
+    pub n_cut_ties: usize,
+    /// sum (O - E)^2 / V; an error if a bin has V = 0 but O is not E.
+    pub statistic: Result<f64, MetricError>,
+    /// Degrees of freedom; 0 if the bins leave none.
+    pub degrees_of_freedom: usize,
+    /// Chi-square upper tail of the statistic; 0 if a bin had a predicted risk of exactly 0 or 1 and was refuted. An
+    /// error without degrees of freedom, or if an estimated variance is 0.
+    pub p_value: Result<f64, MetricError>,
+}
+
+/// Calibration of `curves` at `time`; O(n log n).
+///
+/// An event at `time` has happened by then. Samples of equal risk go into equal-size bins in the order of their rows.
+///
+/// ```
+/// use fairtte_metrics::{BinVariance, OneCalibrationSettings, Outcomes, Reading, SurvivalCurves, one_calibration};
+/// use ndarray::array;
+///
+/// let outcomes = Outcomes::new(vec![1.0, 3.0, 1.0, 3.0], vec![true, false, true, false])?;
+/// let curves = SurvivalCurves::new(vec![0.0], array![[0.25], [0.25], [0.75], [0.75]])?;
+/// let settings =
+///     OneCalibrationSettings { n_bins: 2, variance: BinVariance::ExpectedBinomial, ..Default::default() };
+/// let found = one_calibration(&outcomes, &curves, 2.0, Reading::Step, settings)?;
+/// // Half of either bin had the event; 0.75 and 0.25 were predicted: 2 * 0.25^2 / (0.75 * 0.25 / 2).
+/// assert!((found.statistic? - 4.0 / 3.0).abs() < 1e-12);
+/// assert_eq!(found.degrees_of_freedom, 1);
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+///
+/// # Errors
+/// [`MetricError::NoSamples`], [`MetricError::LengthMismatch`] if `curves` has not one row per sample,
+/// [`MetricError::InvalidSetting`] for a time that is not finite or below 0, a number
+/// of bins outside 1..=100000, or a reading that is not valid,
+/// [`MetricError::AllCensoredBefore`] if [`ObservedRisk::Uncensored`] leaves nobody.
+pub fn one_calibration(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    time: f64,
+    reading: Reading,
+    settings: OneCalibrationSettings,
+) -> Result<OneCalibration, MetricError> {
+    curves.check_rows(outcomes.n())?;
+    reading.validate()?;
+    check(time, settings.n_bins)?;
+    if outcomes.n() == 0 {
+        return Err(MetricError::NoSamples);
+    }
+    let risk: Vec<f64> = curves.all_at(time, reading).iter().map(|survival| 1.0 - survival).collect();
+    let rows_of_bins = match settings.binning {
+        RiskBinning::EqualSize => equal_size(&risk, settings.n_bins),
+        RiskBinning::EqualWidth => equal_width(&risk, settings.n_bins),
+    };
+    let n_cut_ties = match settings.binning {
+        RiskBinning::EqualSize => count_cut_ties(&risk, &rows_of_bins),
+        RiskBinning::EqualWidth => 0,
+    };
+    let mut bins = Vec::with_capacity(rows_of_bins.len());
+    for mut rows in rows_of_bins {
+        if settings.observed == ObservedRisk::Uncensored {
+            rows.retain(|&row| outcomes.event()[row] || outcomes.time()[row] >= time);
+        }
+        if !rows.is_empty() {
+            bins.push(bin(outcomes, &risk, &rows, time, settings)?);
+        }
+    }
+    let n: usize = bins.iter().map(|bin| bin.n).sum();
+    if n == 0 {
+        return Err(MetricError::AllCensoredBefore { time, n: outcomes.n() });
+    }
+    let statistic = sum_of_squares(&bins);
+    let lost = match (settings.variance, settings.observed) {
+        (BinVariance::Estimated, _) => 0,
+        (_, ObservedRisk::Uncensored) => 2,
+        _ if bins.len() > MANY_BINS => 2,
+        _ => 1,
+    };
+    let degrees_of_freedom = bins.len().saturating_sub(lost);
+    let p_value = p_value(&bins, &statistic, degrees_of_freedom, settings.variance);
+    let n_left_out = outcomes.n() - n;
+    Ok(OneCalibration { time, bins, n, n_left_out, n_cut_ties, statistic, degrees_of_freedom, p_value })
+}
+
+fn check(time: f64, n_bins: usize) -> Result<(), MetricError> {
+    if !(time.is_finite() && time >= 0.0) {
+        let (setting, expected) = ("time of the 1-calibration", "a finite number >= 0");
+        return Err(MetricError::InvalidSetting { setting, value: time.to_string(), expected });
+    }
+    if !(1..=MAX_BINS).contains(&n_bins) {
+        let (setting, expected) = ("number of bins of the 1-calibration", "a whole number from 1 to 100000");
+        return Err(MetricError::InvalidSetting { setting, value: n_bins.to_string(), expected });
+    }
+    Ok(())
+}
+
+/// Rows by falling risk, tied rows in their order, cut into `n_bins` parts whose sizes differ by at most 1.
+fn equal_size(risk: &[f64], n_bins: usize) -> Vec<Vec<usize>> {
+    let mut rows: Vec<usize> = (0..risk.len()).collect();
+    rows.sort_by(|a, b| risk[*b].total_cmp(&risk[*a]));
+    let (size, n_larger) = (rows.len() / n_bins, rows.len() % n_bins);
+    let mut rest = rows.as_slice();
+    let mut bins = Vec::new();
+    // Bins beyond the number of samples are empty.
+    for bin in 0..n_bins.min(risk.len()) {
+        let (rows, after) = rest.split_at(size + usize::from(bin < n_larger));
+        bins.push(rows.to_vec());
+        rest = after;
+    }
+    bins
+}
+
+/// Rows by bins of width 1/`n_bins`, the edge k * (1/`n_bins`) belonging to the bin above.
+fn equal_width(risk: &[f64], n_bins: usize) -> Vec<Vec<usize>> {
+    let width = 1.0 / n_bins as f64;
+    let edges: Vec<f64> = (1..n_bins).map(|k| k as f64 * width).collect();
+    let mut bins = vec![Vec::new(); n_bins];
+    for (row, risk) in risk.iter().enumerate() {
+        bins[edges.partition_point(|edge| edge <= risk)].push(row);
+    }
+    bins
+}
+
+fn count_cut_ties(risk: &[f64], bins: &[Vec<usize>]) -> usize {
+    let ends = bins.windows(2).filter_map(|pair| Some((*pair[0].last()?, *pair[1].first()?)));
+    ends.filter(|(above, below)| risk[*above].total_cmp(&risk[*below]).is_eq()).count()
+}
+
+fn bin(
+    outcomes: &Outcomes,
+    risk: &[f64],
+    rows: &[usize],
+    time: f64,
+    settings: OneCalibrationSettings,
+) -> Result<CalibrationBin, MetricError> {
+    let n = rows.len();
+    let expected = pairwise_mean(&rows.iter().map(|&row| risk[row]).collect::<Vec<_>>());
+    let (observed, estimated) = match settings.observed {
+        ObservedRisk::KaplanMeier => {
+            let curve = KaplanMeier::fit(&outcomes.select(rows))?;
+            let n_passed = curve.times().partition_point(|passed| *passed <= time);
+            // Greenwood's formula has no value where the curve is 0; the variance tends to 0 there.
+            let variance = n_passed.checked_sub(1).map_or(0.0, |last| curve.variance()[last].unwrap_or(0.0));
+            (1.0 - curve.at(time), variance)
+        }
+        ObservedRisk::Uncensored => {
+            let had_event = |row: &&usize| outcomes.event()[**row] && outcomes.time()[**row] <= time;
+            let share = rows.iter().filter(had_event).count() as f64 / n as f64;
+            (share, share * (1.0 - share) / n as f64)
+        }
+    };
+    let variance = match settings.variance {
+        BinVariance::Estimated => estimated,
+        BinVariance::ExpectedBinomial => expected * (1.0 - expected) / n as f64,
+    };
+    Ok(CalibrationBin { n, observed, expected, variance })
+}
+
+/// sum (O - E)^2 / V, where a bin with O = E adds 0 whatever its variance.
+fn sum_of_squares(bins: &[CalibrationBin]) -> Result<f64, MetricError> {
+    let term = |bin: &CalibrationBin| {
+        let square = (bin.observed - bin.expected) * (bin.observed - bin.expected);
+        if square > 0.0 { square / bin.variance } else { 0.0 }
+    };
+    let terms: Vec<f64> = bins.iter().map(term).collect();
+    let sum = pairwise_sum(&terms);
+    if sum.is_finite() {
+        return Ok(sum);
+    }
+    let largest = (0..terms.len()).max_by(|a, b| terms[*a].total_cmp(&terms[*b])).unwrap_or(0);
+    Err(vanishing(largest, &bins[largest]))
+}
+
+fn p_value(
+    bins: &[CalibrationBin],
+    statistic: &Result<f64, MetricError>,
+    degrees_of_freedom: usize,
+    variance: BinVariance,
+) -> Result<f64, MetricError> {
+    if degrees_of_freedom == 0 {
+        return Err(MetricError::NoDegreesOfFreedom { n_bins: bins.len() });
+    }
+    if variance == BinVariance::Estimated
+        && let Some(bin) = bins.iter().position(|bin| bin.variance <= 0.0)
+    {
+        return Err(vanishing(bin, &bins[bin]));
+    }
+    Ok(statistic.as_ref().map_or(0.0, |statistic| chi_square_upper_tail(*statistic, degrees_of_freedom)))
+}
+
+fn vanishing(position: usize, bin: &CalibrationBin) -> MetricError {
+    let CalibrationBin { observed, expected, variance, .. } = *bin;
+    MetricError::VanishingBinVariance { bin: position, observed, expected, variance }
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_abs_diff_eq;
+    use ndarray::Array2;
+
+    use super::*;
+
+    const RAW: OneCalibrationSettings = OneCalibrationSettings {
+        n_bins: 2,
+        binning: RiskBinning::EqualSize,
+        observed: ObservedRisk::KaplanMeier,
+        variance: BinVariance::ExpectedBinomial,
+    };
+
+    /// Samples (time, event, predicted risk at time 2), evaluated at time 2.
+    fn calibrate(rows: &[(f64, bool, f64)], settings: OneCalibrationSettings) -> Result<OneCalibration, MetricError> {
+        let survival = Array2::from_shape_vec((rows.len(), 1), rows.iter().map(|row| 1.0 - row.2).collect()).unwrap();
+        let curves = SurvivalCurves::new(vec![2.0], survival).unwrap();
+        let outcomes = Outcomes::new(rows.iter().map(|r| r.0).collect(), rows.iter().map(|r| r.1).collect()).unwrap();
+        one_calibration(&outcomes, &curves, 2.0, Reading::Step, settings)
+    }
+
+    #[test]
+    fn equal_size_bins_run_down_from_the_highest_risk_and_the_first_are_larger() {
+        let risk = [0.1, 0.9, 0.5, 0.5, 0.7];
+        assert_eq!(equal_size(&risk, 2), [vec![1, 4, 2], vec![3, 0]]);
+        assert_eq!(count_cut_ties(&risk, &equal_size(&risk, 2)), 1);
+        assert_eq!(equal_size(&risk, 7).len(), 5);
+        assert_eq!(count_cut_ties(&risk, &equal_size(&risk, 5)), 1);
+    }
+
+    #[test]
+    fn equal_width_bins_run_up_and_own_their_lower_edge() {
+        let bins = equal_width(&[0.5, 1.0, 0.0, 0.49], 2);
+        assert_eq!(bins, [vec![2, 3], vec![0, 1]]);
+    }
+
+    #[test]
+    fn the_observed_risk_of_a_bin_is_one_minus_kaplan_meier_with_its_greenwood_variance() {
+        // Three at risk, one event at 1, one censored at 1.5, one alive: 1 - KM(2) = 1/3, variance (4/9) (1 / (3 * 2)).
+        let rows = [(1.0, true, 0.25), (1.5, false, 0.25), (4.0, true, 0.25)];
+        let found =
+            calibrate(&rows, OneCalibrationSettings { n_bins: 1, ..OneCalibrationSettings::default() }).unwrap();
+        assert_abs_diff_eq!(found.bins[0].observed, 1.0 / 3.0, epsilon = 1e-15);
+        assert_abs_diff_eq!(found.bins[0].variance, 2.0 / 27.0, epsilon = 1e-15);
+        assert_abs_diff_eq!(found.statistic.unwrap(), (1.0 / 144.0) * 27.0 / 2.0, epsilon = 1e-14);
+        assert_eq!((found.degrees_of_freedom, found.n_left_out), (1, 0));
+        // Without the sample that is censored before 2, half of the others had the event.
+        let uncensored = OneCalibrationSettings {
+            n_bins: 1,
+            observed: ObservedRisk::Uncensored,
+            ..OneCalibrationSettings::default()
+        };
+        let found = calibrate(&rows, uncensored).unwrap();
+        assert_eq!((found.bins[0].observed, found.bins[0].variance, found.n_left_out), (0.5, 0.125, 1));
+    }
+
+    #[test]
+    fn degrees_of_freedom_follow_method_variance_and_number_of_bins() {
+        use BinVariance::{Estimated, ExpectedBinomial};
+        let rows: Vec<(f64, bool, f64)> = (0..64).map(|k| (f64::from(k % 4), true, f64::from(k) / 100.0)).collect();
+        let freedom = |n_bins, observed, variance| {
+            let settings = OneCalibrationSettings { n_bins, observed, variance, ..RAW };
+            calibrate(&rows, settings).unwrap().degrees_of_freedom
+        };
+        assert_eq!(freedom(15, ObservedRisk::KaplanMeier, ExpectedBinomial), 14);
+        assert_eq!(freedom(16, ObservedRisk::KaplanMeier, ExpectedBinomial), 14);
+        assert_eq!(freedom(4, ObservedRisk::Uncensored, ExpectedBinomial), 2);
+        assert_eq!(freedom(16, ObservedRisk::Uncensored, Estimated), 16);
+    }
+
+    #[test]
+    fn a_refuted_certainty_has_p_zero_and_no_statistic() {
+        let rows = [(1.0, true, 0.0), (3.0, true, 0.0), (1.0, true, 0.5), (3.0, true, 0.5)];
+        let found = calibrate(&rows, RAW).unwrap();
+        let expected = MetricError::VanishingBinVariance { bin: 1, observed: 0.5, expected: 0.0, variance: 0.0 };
+        assert_eq!((found.statistic, found.p_value), (Err(expected), Ok(0.0)));
+    }
+
+    #[test]
+    fn an_estimated_variance_of_zero_gives_no_p_value_and_its_reason() {
+        // The first bin has no event by time 2, as predicted; the second one has the variance of a half.
+        let rows = [(3.0, true, 0.0), (3.0, true, 0.0), (1.0, true, 0.75), (3.0, true, 0.75)];
+        let found = calibrate(&rows, OneCalibrationSettings { variance: BinVariance::Estimated, ..RAW }).unwrap();
+        assert_eq!(found.statistic, Ok(0.5));
+        assert!(matches!(found.p_value, Err(MetricError::VanishingBinVariance { bin: 1, .. })));
+        let alone = calibrate(&rows, OneCalibrationSettings { n_bins: 1, ..RAW }).unwrap();
+        assert_eq!(alone.p_value, Err(MetricError::NoDegreesOfFreedom { n_bins: 1 }));
+    }
+
+    #[test]
+    fn bad_settings_and_samples_are_named() {
+        let rows = [(1.0, false, 0.5), (1.5, false, 0.25)];
+        let uncensored = OneCalibrationSettings { observed: ObservedRisk::Uncensored, ..RAW };
+        assert_eq!(calibrate(&rows, uncensored), Err(MetricError::AllCensoredBefore { time: 2.0, n: 2 }));
+        assert_eq!(calibrate(&[], RAW), Err(MetricError::NoSamples));
+        let no_bins = OneCalibrationSettings { n_bins: 0, ..RAW };
+        assert!(matches!(calibrate(&rows, no_bins), Err(MetricError::InvalidSetting { .. })));
+        assert!(matches!(check(f64::NAN, 2), Err(MetricError::InvalidSetting { .. })));
+    }
+}

@@ -1,0 +1,40 @@
+//! Statistical comparison of models: two on paired values, or several over many data sets.
+//!
+//! Two models: [`wilcoxon_signed_rank`]. Several: a [`RankTable`], then [`friedman`] or [`iman_davenport`] (is there any
+//! difference?), [`nemenyi`] or [`pairwise_wilcoxon`] with [`adjust_pairwise`] (between whom?), and [`cliques`] for the
+//! bars of a critical-difference diagram. Procedure: Demšar, "Statistical Comparisons of Classifiers over Multiple Data
+//! Sets", Journal of Machine Learning Research 7 (2006) 1-30.
+
+mod adjustment;
+mod cliques;
+mod friedman;
+mod nemenyi;
+mod pairwise;
+mod rank_table;
+mod ranks;
+mod signed_rank;
+mod signed_rank_distribution;
+mod signed_rank_settings;
+mod studentized_range;
+mod tails;
+
+pub use adjustment::{Adjustment, adjust_p_values};
+pub use cliques::{CliqueRule, cliques, p_value_cliques};
+pub use friedman::{FriedmanTest, ImanDavenportTest, RankTies, friedman, iman_davenport};
+pub use nemenyi::{RangeQuantile, critical_difference, nemenyi};
+pub use pairwise::{adjust_pairwise, pairwise_wilcoxon};
+pub use rank_table::RankTable;
+pub use signed_rank::{SignedRankTest, wilcoxon_of_differences, wilcoxon_signed_rank};
+pub use signed_rank_distribution::MAX_EXACT_DIFFERENCES;
+pub use signed_rank_settings::{Alternative, SignedRankMethod, SignedRankNull, SignedRankSettings, ZeroDifferences};
+
+use crate::MetricError;
+
+/// A significance level that every function here can work with.
+fn check_alpha(alpha: f64) -> Result<(), MetricError> {
+    if (1e-100..1.0).contains(&alpha) {
+        return Ok(());
+    }
+    let expected = "a significance level in [1e-100, 1)";
+    Err(MetricError::InvalidSetting { setting: "alpha", value: alpha.to_string(), expected })
+}

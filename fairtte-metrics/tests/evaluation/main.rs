@@ -1,0 +1,7 @@
+//! Whole evaluations: reports, intervals, comparisons of groups and models.
+
+#![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
+
+mod cohort;
+mod comparison;
+mod report;
