@@ -80,7 +80,7 @@ pub enum CliError {
     #[error("{source}")]
     Curves {
         /// What is wrong.
-        source: DataError,
+        source: Box<DataError>,
         /// The argument.
         #[help]
         help: String,
@@ -136,7 +136,8 @@ impl CliError {
             | Self::Device { .. }
             | Self::Metric(MetricError::InvalidSetting { .. } | MetricError::InvalidGrid { .. }) => Exit::Config,
             Self::RunFolder { .. } | Self::Metric(_) => Exit::Data,
-            Self::Data(error) | Self::Curves { source: error, .. } => of_data(error),
+            Self::Data(error) => of_data(error),
+            Self::Curves { source, .. } => of_data(source),
             Self::Simulation(error) => match error {
                 SimulationError::Setting { .. } => Exit::Config,
                 _ => Exit::Data,

@@ -85,7 +85,8 @@ pub(crate) fn check_grid(path: &Path, names: &[String], grid: &[f64]) -> Result<
     Ok(())
 }
 
-/// Reads the columns `names` of `table` as curves of `samples`, `[n_samples, n_times]`, that lie in \[0, 1\] and never rise.
+/// Reads the columns `names` of `table`, with the times `grid`, as curves of `samples`, `[n_samples, n_times]`, that lie in
+/// \[0, 1\] and never rise.
 ///
 /// # Errors
 /// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`], naming sample, column, value and row.
@@ -93,6 +94,7 @@ pub(crate) fn read_survival(
     table: &Table,
     samples: &[SampleId],
     names: &[String],
+    grid: &[f64],
     rising: Rising,
 ) -> Result<(Array2<f64>, CurveRepairs), DataError> {
     let range = -SURVIVAL_TOLERANCE..=1.0 + SURVIVAL_TOLERANCE;
@@ -122,17 +124,18 @@ pub(crate) fn read_survival(
                 return Err(DataError::RisingSurvival {
                     sample: samples[row].to_string(),
                     before: lowest,
-                    time_before: names[lowest_at].clone(),
+                    time_before: grid[lowest_at],
                     value: *value,
-                    time: names[column].clone(),
+                    time: grid[column],
                     place: table.place(row),
                 });
             }
             // Not `max`: a negative zero would stay one.
             let kept = if *value <= 0.0 { 0.0 } else { lowest.min(*value) };
-            if kept != *value {
+            let change = (kept - *value).abs();
+            if change > 0.0 {
                 repairs.n_cells += 1;
-                repairs.largest_change = repairs.largest_change.max((kept - *value).abs());
+                repairs.largest_change = repairs.largest_change.max(change);
             }
             if *value <= kept {
                 lowest_at = column;
@@ -159,7 +162,8 @@ mod tests {
         let samples: Vec<SampleId> = (0..table.n_rows()).map(|row| SampleId::new(format!("s{row}"))).collect();
         let names: Vec<String> = table.names().into_iter().map(str::to_owned).collect();
         let shown = format!("{}/", folder.path().display());
-        read_survival(&table, &samples, &names, rising).map_err(|error| error.to_string().replace(&shown, ""))
+        let grid: Vec<f64> = names.iter().map(|name| time_of(name).unwrap()).collect();
+        read_survival(&table, &samples, &names, &grid, rising).map_err(|error| error.to_string().replace(&shown, ""))
     }
 
     #[test]

@@ -280,12 +280,12 @@ pub enum DataError {
         sample: String,
         /// Lowest value up to then.
         before: f64,
-        /// Name of its column.
-        time_before: String,
+        /// Time of its column.
+        time_before: f64,
         /// The higher value.
         value: f64,
-        /// Name of its column.
-        time: String,
+        /// Time of its column.
+        time: f64,
         /// Where it stands.
         place: Place,
     },

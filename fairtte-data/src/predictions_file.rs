@@ -98,7 +98,7 @@ pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, 
     };
     let grid = names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     check_grid(path, &names, &grid)?;
-    let (survival, repairs) = read_survival(&table, &samples, &names, rising)?;
+    let (survival, repairs) = read_survival(&table, &samples, &names, &grid, rising)?;
     Ok(PredictionTable { samples, grid, survival, repairs })
 }
 

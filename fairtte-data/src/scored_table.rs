@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fairtte_metrics::{Outcomes, SampleId, SubjectId};
 use ndarray::Array2;
@@ -133,7 +133,7 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], rising: Rising) -> Re
             .map(|name| read_attribute(&table, name, &sample_ids))
             .collect::<Result<_, _>>()?,
     };
-    let (survival, repairs) = read_survival(&table, &sample_ids, &names, rising)?;
+    let (survival, repairs) = read_survival(&table, &sample_ids, &names, &grid, rising)?;
     Ok(ScoredTable { cohort, grid, survival, repairs, has_subjects: subjects.is_some(), ignored })
 }
 
@@ -227,7 +227,7 @@ fn samples(table: &Table, ids: &[SampleId], subjects: Option<&[SubjectId]>) -> R
     let sample = |(row, (time, event)): (usize, (f64, bool))| Sample {
         sample_id: ids[row].clone(),
         subject_id: subjects.map_or_else(|| ids[row].as_str().into(), |subjects| subjects[row].clone()),
-        image: Default::default(),
+        image: PathBuf::new(),
         time,
         event,
         source_row: table.row(row),

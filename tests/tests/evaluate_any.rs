@@ -33,7 +33,12 @@ fn cells() -> Cells {
         let curve = [0.0, 0.5, 1.0, 2.0].map(|t: f64| (-hazard * t).exp().to_string());
         let sex = if (i / 2).is_multiple_of(2) { "F" } else { "M" };
         let mut cells = vec![format!("s{i}"), format!("p{}", i / 2), (3.0 - rank as f64 / 14.0).to_string()];
-        cells.extend([usize::from(i % 3 != 0).to_string(), sex.to_owned(), (50 + i).to_string(), "x".to_owned()]);
+        cells.extend([
+            usize::from(!i.is_multiple_of(3)).to_string(),
+            sex.to_owned(),
+            (50 + i).to_string(),
+            "x".to_owned(),
+        ]);
         cells.extend(curve);
         cells
     };
@@ -196,8 +201,8 @@ fn the_censoring_curve_is_fitted_on_the_training_outcomes_if_they_are_given() {
     let on_itself = ibs();
     let train = folder.path().join("train.csv");
     let write = |text: &str| std::fs::write(&train, text).unwrap();
-    let rows: String = (1..=60).map(|i| format!("{},{},x\n", f64::from(i) / 15.0, i % 2)).collect();
-    write(&format!("time,event,other\n{rows}"));
+    let rows: Vec<String> = (1..=60).map(|i| format!("{},{},x\n", f64::from(i) / 15.0, i % 2)).collect();
+    write(&format!("time,event,other\n{}", rows.concat()));
     let path = train.display().to_string();
     let extra = ["--attributes", "sex", "--train", &path];
     let outcome = succeed(arguments(folder.path(), &cells, &extra));

@@ -14,7 +14,7 @@ use fairtte_metrics::{
     SurvivalCurves,
 };
 
-use super::publish::{About, Fitted, Input, Target, publish};
+use super::publish::{About, CensoringSample, Input, Target, publish};
 use super::{Outputs, Scored, facts_of_parts, settings};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
@@ -202,19 +202,18 @@ fn repair_name(arguments: &Evaluate) -> &'static str {
 }
 
 /// Names the argument that would help.
-fn with_help(source: DataError) -> CliError {
-    let help = match &source {
+fn with_help(error: DataError) -> CliError {
+    let help = match &error {
         DataError::RisingSurvival { .. } => {
             "--repair monotone replaces each value by the lowest of its row up to that time, and counts the changes"
+                .to_owned()
         }
         DataError::TooManyLevels { attribute, .. } => {
-            let help = format!("cut the number in two: --attributes {attribute}:median, or at a value of your choice");
-            return CliError::Curves { source, help };
+            format!("cut the number in two: --attributes {attribute}:median, or at a value of your choice")
         }
-        DataError::UnsortedGrid { .. } => "sort the columns of survival by time",
-        _ => return source.into(),
+        _ => return error.into(),
     };
-    CliError::Curves { source, help: help.to_owned() }
+    CliError::Curves { source: Box::new(error), help }
 }
 
 fn notes_on_table(table: &ScoredTable, configs: &[AttributeConfig], repair: Option<Repair>) -> Vec<String> {
@@ -267,11 +266,11 @@ fn short_change(change: f64) -> String {
     if change < 1e-3 { format!("{change:.2e}") } else { format!("{change:.3}") }
 }
 
-fn about_censoring(outcomes: &Outcomes, fitted_on: &'static str) -> Fitted {
-    Fitted { fitted_on, n: outcomes.n(), n_events: outcomes.n_events() }
+fn about_censoring(outcomes: &Outcomes, fitted_on: &'static str) -> CensoringSample {
+    CensoringSample { fitted_on, n: outcomes.n(), n_events: outcomes.n_events() }
 }
 
-fn censoring_fact(fitted: &Fitted, train: Option<&PathBuf>) -> String {
+fn censoring_fact(fitted: &CensoringSample, train: Option<&PathBuf>) -> String {
     let name = train.map_or_else(|| "the evaluated sample".to_owned(), |path| path.display().to_string());
     format!("{name}: {} samples, {} events", fitted.n, fitted.n_events)
 }

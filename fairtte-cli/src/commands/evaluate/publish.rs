@@ -56,7 +56,7 @@ pub(super) struct Input {
     /// Whether subjects were named; without them every sample is its own subject.
     pub(super) has_subjects: bool,
     /// What the censoring curve was fitted on.
-    pub(super) censoring: Fitted,
+    pub(super) censoring: CensoringSample,
     /// Rule for rising curves.
     pub(super) repair: &'static str,
     /// Cells of the curves that were changed; noise counts too.
@@ -67,10 +67,11 @@ pub(super) struct Input {
     pub(super) notes: Vec<String>,
 }
 
-/// A sample that something was fitted on.
+/// The sample that the censoring curve was fitted on.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Fitted {
+pub(super) struct CensoringSample {
+    /// `train` or `evaluated`.
     pub(super) fitted_on: &'static str,
     pub(super) n: usize,
     pub(super) n_events: usize,
