@@ -80,7 +80,7 @@ mod tests {
     use ndarray::array;
 
     use super::*;
-    use crate::{CensoringTies, Outcomes, Reading, SurvivalCurves, auc_td_with};
+    use crate::{CensoringTies, Outcomes, Reading, SurvivalCurves, auc_td, auc_td_with};
 
     const ALL: [AucConvention; 4] = [
         AucConvention::ScikitSurvival,
@@ -120,6 +120,29 @@ mod tests {
         for (convention, expected) in ALL.into_iter().zip(expected) {
             assert!((auc(convention) - expected).abs() < 1e-15, "{convention:?}");
         }
+    }
+
+    #[test]
+    fn predictions_at_the_edge_of_the_tolerance_are_compared_as_probabilities_of_the_event() {
+        // scikit-survival 0.28.0: 1.0 for 0.2 and 0.2 + 1e-8, 0.5 for 0.02 and 0.02 + 1e-8. Compared as survival
+        // probabilities it would be the other way round, because 1 - S is rounded.
+        let outcomes = Outcomes::new(vec![1.0, 2.0], vec![true, true]).unwrap();
+        let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
+        for (low, expected) in [(0.2, 1.0), (0.02, 0.5)] {
+            let curves = SurvivalCurves::new(vec![1.0], array![[low], [low + 1e-8]]).unwrap();
+            let found = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[1.0]).unwrap();
+            assert_eq!(found.values, [Ok(expected)]);
+        }
+    }
+
+    #[test]
+    fn a_sample_that_is_neither_case_nor_control_links_near_ties() {
+        // Of 0.5, 0.5 + 0.9e-8 and 0.5 + 1.8e-8 the middle one is censored before 1.5; scikit-survival 0.28.0 gives 0.5.
+        let outcomes = Outcomes::new(vec![1.0, 1.2, 2.0], vec![true, false, true]).unwrap();
+        let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.5 + 0.9e-8], [0.5 + 1.8e-8]]).unwrap();
+        let found = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[1.5]).unwrap();
+        assert_eq!(found.values, [Ok(0.5)]);
     }
 
     #[test]

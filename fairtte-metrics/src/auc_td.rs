@@ -28,7 +28,7 @@ use crate::kaplan_meier::KaplanMeier;
 use crate::reading::{Position, Reading};
 use crate::{MetricError, Outcomes};
 
-/// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by S(t) and a new class of
+/// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by 1 - S(t) and a new class of
 /// tied samples starts where the step to the next one is larger.
 pub const TIE_TOLERANCE: f64 = 1e-8;
 
@@ -227,18 +227,24 @@ const TIMES_READ_TOGETHER: usize = 16;
 impl Walk {
     /// `predictions` in order of the samples; `is_case` is `None` for a sample that is neither case nor control.
     fn new(predictions: &[f64], is_case: impl Fn(usize) -> Option<bool>, tolerance: f64) -> Self {
-        // The bits of numbers >= 0 are ordered like the numbers.
-        let key = |place: usize| is_case(place).map(|is_case| (predictions[place].to_bits(), to_u32(place), is_case));
-        let mut sorted: Vec<(u64, u32, bool)> = (0..predictions.len()).filter_map(key).collect();
-        sorted.sort_unstable_by_key(|&(bits, ..)| std::cmp::Reverse(bits));
-        let mut before = f64::INFINITY;
-        let step = |(bits, place, is_case)| {
+        // The packages compare 1 - S, whose rounding decides about differences close to the tolerance. The bits of numbers
+        // >= 0 are ordered like the numbers.
+        let key = |place: usize| ((1.0 - predictions[place]).to_bits(), to_u32(place), is_case(place));
+        let mut sorted: Vec<(u64, u32, Option<bool>)> = (0..predictions.len()).map(key).collect();
+        sorted.sort_unstable_by_key(|&(bits, ..)| bits);
+        let mut steps = Vec::with_capacity(sorted.iter().filter(|sample| sample.2.is_some()).count());
+        let (mut before, mut starts) = (f64::NEG_INFINITY, false);
+        for (bits, place, is_case) in sorted {
             let prediction = f64::from_bits(bits);
-            let starts = before - prediction > tolerance;
+            // Samples that are neither case nor control link those on both sides of them, as in scikit-survival.
+            starts |= prediction - before > tolerance;
             before = prediction;
-            Step::new(place, is_case, starts)
-        };
-        Self(sorted.into_iter().map(step).collect())
+            if let Some(is_case) = is_case {
+                steps.push(Step::new(place, is_case, starts));
+                starts = false;
+            }
+        }
+        Self(steps)
     }
 
     /// The classes of tied predictions, by falling S(t).

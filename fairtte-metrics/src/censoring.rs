@@ -22,7 +22,31 @@ pub enum CensoringTies {
     Flipped,
 }
 
-/// What G is beyond the last time of the fitting sample when it has not fallen to 0 by then.
+/// Which of the two values G has at a time where it falls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CensoringLookup {
+    /// G(t), after the fall (`scikit-survival`, `torchsurv`; what a survivor at t needs).
+    #[default]
+    RightContinuous,
+    /// G(t-), before it (`SurvivalEVAL`, `pycox`, `riskRegression`; what an event at t needs).
+    LeftLimit,
+}
+
+/// What the weight 1 / G is where G = 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtZeroCensoring {
+    /// There is none: an error (`SurvivalEVAL`; `scikit-survival` in AUC and Uno's C).
+    #[default]
+    Refuse,
+    /// The sample weighs 0 (`scikit-survival` in the Brier score, `torchsurv`).
+    NoWeight,
+    /// G is read as this number in (0, 1] (`mlr3proba`: 0.001).
+    Floor(f64),
+}
+
+/// What a curve is beyond the last time of the fitting sample when it has not fallen to 0 by then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeyondLastTime {
@@ -34,6 +58,18 @@ pub enum BeyondLastTime {
     /// The straight line through (0, 1) and the last point goes on until it reaches 0 and stays there
     /// (`SurvivalEVAL`). If the last time is 0 there is no such line, and reading beyond it is an error.
     LinearToZero,
+}
+
+impl BeyondLastTime {
+    /// The value at a time `t` after the last time of a curve that ends with (`last`, `held`); `None` if it is unknown.
+    pub(crate) fn value(self, (last, held): (f64, f64), t: f64) -> Option<f64> {
+        match self {
+            _ if held <= 0.0 => Some(0.0),
+            Self::Hold => Some(held),
+            Self::LinearToZero if last > 0.0 => Some((1.0 - (1.0 - held) / last * t).max(0.0)),
+            Self::Refuse | Self::LinearToZero => None,
+        }
+    }
 }
 
 /// A censoring curve: a right-continuous step function of time that starts at 1.
@@ -141,14 +177,49 @@ impl CensoringCurve {
         Ok(value_before(&self.survival, self.times.partition_point(|time| *time < t)))
     }
 
+    /// The inverse-probability weight 1 / G of a sample at time t, finite and at least 0.
+    ///
+    /// ```
+    /// use fairtte_metrics::{AtZeroCensoring, CensoringCurve, CensoringLookup, CensoringTies, Outcomes};
+    ///
+    /// let train = Outcomes::new(vec![1.0, 2.0], vec![false, false])?;
+    /// let curve = CensoringCurve::fit(&train, CensoringTies::EventsFirst)?;
+    /// assert_eq!(curve.weight(2.0, CensoringLookup::LeftLimit, AtZeroCensoring::Refuse)?, 2.0);
+    /// assert!(curve.weight(2.0, CensoringLookup::RightContinuous, AtZeroCensoring::Refuse).is_err());
+    /// assert_eq!(curve.weight(2.0, CensoringLookup::RightContinuous, AtZeroCensoring::NoWeight)?, 0.0);
+    /// # Ok::<(), fairtte_metrics::MetricError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MetricError::BeyondCensoringCurve`] beyond the last time if that is the curve's policy,
+    /// [`MetricError::ZeroCensoringSurvival`] where G = 0 is refused, [`MetricError::InvalidSetting`] if a floor is not in
+    /// (0, 1].
+    pub fn weight(&self, t: f64, lookup: CensoringLookup, at_zero: AtZeroCensoring) -> Result<f64, MetricError> {
+        let survival = match lookup {
+            CensoringLookup::RightContinuous => self.at(t)?,
+            CensoringLookup::LeftLimit => self.left_limit(t)?,
+        };
+        match at_zero {
+            AtZeroCensoring::Floor(floor) if !(floor > 0.0 && floor <= 1.0) => Err(MetricError::InvalidSetting {
+                setting: "floor of the censoring curve",
+                value: floor.to_string(),
+                expected: "a number in (0, 1]",
+            }),
+            _ if survival > 0.0 => Ok(1.0 / survival),
+            AtZeroCensoring::Refuse => Err(MetricError::ZeroCensoringSurvival { time: t }),
+            AtZeroCensoring::NoWeight => Ok(0.0),
+            AtZeroCensoring::Floor(floor) => Ok(1.0 / floor),
+        }
+    }
+
     /// 1 / G(t).
     pub(crate) fn weight_at(&self, t: f64) -> Result<f64, MetricError> {
-        inverse(self.at(t)?, t)
+        self.weight(t, CensoringLookup::RightContinuous, AtZeroCensoring::Refuse)
     }
 
     /// 1 / G(t-).
     pub(crate) fn weight_before(&self, t: f64) -> Result<f64, MetricError> {
-        inverse(self.left_limit(t)?, t)
+        self.weight(t, CensoringLookup::LeftLimit, AtZeroCensoring::Refuse)
     }
 
     /// The last fitted time at which G is still above 0; `None` if G is 0 from the first time on.
@@ -159,20 +230,9 @@ impl CensoringCurve {
 
     /// G at a time beyond the last one, where it has no steps and so equals its left limit.
     fn beyond_last_time(&self, t: f64) -> Result<f64, MetricError> {
-        let (last, held) = (self.last_time(), self.survival[self.survival.len() - 1]);
-        match self.beyond {
-            _ if held <= 0.0 => Ok(0.0),
-            BeyondLastTime::Hold => Ok(held),
-            BeyondLastTime::LinearToZero if last > 0.0 => Ok((1.0 - (1.0 - held) / last * t).max(0.0)),
-            BeyondLastTime::Refuse | BeyondLastTime::LinearToZero => {
-                Err(MetricError::BeyondCensoringCurve { time: t, last })
-            }
-        }
+        let last = (self.last_time(), self.survival[self.survival.len() - 1]);
+        self.beyond.value(last, t).ok_or(MetricError::BeyondCensoringCurve { time: t, last: last.0 })
     }
-}
-
-fn inverse(survival: f64, t: f64) -> Result<f64, MetricError> {
-    if survival > 0.0 { Ok(1.0 / survival) } else { Err(MetricError::ZeroCensoringSurvival { time: t }) }
 }
 
 #[cfg(test)]
@@ -212,6 +272,17 @@ mod tests {
         let at_entry = CensoringCurve::fit(&outcomes(&[(0.0, true)]), CensoringTies::default()).unwrap();
         let beyond = at_entry.with_beyond(BeyondLastTime::LinearToZero).at(1.0);
         assert_eq!(beyond, Err(MetricError::BeyondCensoringCurve { time: 1.0, last: 0.0 }));
+    }
+
+    #[test]
+    fn a_weight_where_the_curve_is_zero_follows_the_policy() {
+        let curve = CensoringCurve::fit(&outcomes(&[(1.0, true), (2.0, false)]), CensoringTies::default()).unwrap();
+        let weight = |at_zero| curve.weight(2.0, CensoringLookup::RightContinuous, at_zero);
+        assert_eq!(weight(AtZeroCensoring::Refuse), Err(MetricError::ZeroCensoringSurvival { time: 2.0 }));
+        assert_eq!(weight(AtZeroCensoring::NoWeight), Ok(0.0));
+        assert_eq!(weight(AtZeroCensoring::Floor(0.001)), Ok(1000.0));
+        assert!(matches!(weight(AtZeroCensoring::Floor(f64::NAN)), Err(MetricError::InvalidSetting { .. })));
+        assert_eq!(curve.weight(2.0, CensoringLookup::LeftLimit, AtZeroCensoring::NoWeight), Ok(1.0));
     }
 
     #[test]

@@ -347,6 +347,20 @@ pub enum MetricError {
         /// The best utility.
         best: f64,
     },
+    /// A risk score is not a finite number.
+    #[error("risk of row {row} is {risk}, expected a finite number")]
+    InvalidRisk {
+        /// Row, counted from 0.
+        row: usize,
+        /// The value found.
+        risk: f64,
+    },
+    /// Every comparable pair has tied predictions, and tied pairs are to be dropped.
+    #[error("all {n_tied} comparable pairs have tied predictions, so none is left when tied pairs are dropped")]
+    OnlyTiedPairs {
+        /// Comparable pairs.
+        n_tied: u64,
+    },
     /// A subject has samples in two strata, so it cannot be drawn within one.
     #[error("subject \"{subject}\" has samples in two strata, expected one stratum per subject")]
     SubjectInTwoStrata {

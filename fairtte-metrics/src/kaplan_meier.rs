@@ -6,6 +6,7 @@
 //! Greenwood (1926), the interval on the scale of log(-log S) that of Kalbfleisch & Prentice (1980).
 //! Golden values: `scikit-survival` 0.28.0, `lifelines` 0.30.3, `pycox` 0.3.0 and R `survfit`, which agree.
 
+use crate::censoring::BeyondLastTime;
 use crate::normal::normal_quantile;
 use crate::{MetricError, Outcomes};
 
@@ -114,6 +115,31 @@ impl KaplanMeier {
         value_before(&self.survival, self.times.partition_point(|time| *time <= t))
     }
 
+    /// S(t) with a named policy beyond the last time: held (as [`at`](Self::at), `torchsurv`), on the line through (0, 1)
+    /// and the last point down to 0 (`SurvivalEVAL`), or refused (`scikit-survival`). A curve that has fallen to 0 stays
+    /// there.
+    ///
+    /// ```
+    /// use fairtte_metrics::{BeyondLastTime, KaplanMeier, Outcomes};
+    ///
+    /// let curve = KaplanMeier::fit(&Outcomes::new(vec![1.0, 2.0], vec![true, false])?)?;
+    /// assert_eq!(curve.at_or_beyond(3.0, BeyondLastTime::Hold)?, 0.5);
+    /// assert_eq!(curve.at_or_beyond(3.0, BeyondLastTime::LinearToZero)?, 0.25);
+    /// assert!(curve.at_or_beyond(3.0, BeyondLastTime::Refuse).is_err());
+    /// # Ok::<(), fairtte_metrics::MetricError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MetricError::BeyondFollowUp`] beyond the last time if that is refused, or if the last time is 0 and the policy is a
+    /// line.
+    pub fn at_or_beyond(&self, t: f64, beyond: BeyondLastTime) -> Result<f64, MetricError> {
+        let (last, held) = (self.times[self.times.len() - 1], self.survival[self.survival.len() - 1]);
+        if t <= last {
+            return Ok(self.at(t));
+        }
+        beyond.value((last, held), t).ok_or(MetricError::BeyondFollowUp { time: t, last })
+    }
+
     /// S just before t.
     pub fn left_limit(&self, t: f64) -> f64 {
         value_before(&self.survival, self.times.partition_point(|time| *time < t))
@@ -172,6 +198,20 @@ mod tests {
         assert_eq!((curve.left_limit(2.0), curve.at(2.0), curve.at(99.0)), (0.75, 0.5, 0.5));
         assert_eq!(curve.n_at_risk(), [4, 3, 2, 1]);
         assert_eq!(curve.n_events(), [1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_curve_that_has_reached_zero_stays_there_under_every_policy() {
+        let curve = fit(&[(1.0, true), (2.0, true)]);
+        for beyond in [BeyondLastTime::Refuse, BeyondLastTime::Hold, BeyondLastTime::LinearToZero] {
+            assert_eq!(curve.at_or_beyond(2.5, beyond), Ok(0.0));
+        }
+        let open = fit(&[(1.0, true), (2.0, false)]);
+        let refused = open.at_or_beyond(2.5, BeyondLastTime::Refuse);
+        assert_eq!(refused, Err(MetricError::BeyondFollowUp { time: 2.5, last: 2.0 }));
+        assert_eq!(open.at_or_beyond(9.0, BeyondLastTime::LinearToZero), Ok(0.0));
+        let at_entry = fit(&[(0.0, true), (0.0, false)]).at_or_beyond(1.0, BeyondLastTime::LinearToZero);
+        assert_eq!(at_entry, Err(MetricError::BeyondFollowUp { time: 1.0, last: 0.0 }));
     }
 
     #[test]

@@ -17,9 +17,12 @@ mod brier_convention;
 mod calibration_alpha;
 mod censoring;
 mod chi_square;
+mod comparable_pairs;
 mod comparison;
+mod concordance;
 mod concordance_bins;
 mod concordance_td;
+mod concordance_td_variants;
 mod curves;
 mod d_calibration;
 mod error;
@@ -42,6 +45,7 @@ mod linear_density;
 mod log_scores;
 mod model_comparison;
 mod nbll;
+mod nelson_aalen;
 mod normal;
 mod one_calibration;
 mod outcomes;
@@ -50,8 +54,10 @@ mod paired;
 mod pairwise_sum;
 mod per_group;
 mod reading;
+mod reading_td;
 mod replicates;
 mod report;
+mod risk;
 mod run_table;
 pub mod seeds;
 mod selection;
@@ -61,7 +67,9 @@ mod statistics;
 mod stratify;
 mod summary;
 mod survival_evaluator;
+mod tied_pairs;
 mod time_window;
+mod uno;
 
 pub use auc_convention::AucConvention;
 pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
@@ -77,9 +85,11 @@ pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use brier_convention::{BrierConvention, brier_score_by, integrated_brier_score_by};
 pub use calibration_alpha::{CalibrationAlpha, DEFAULT_HAZARD_REPLACEMENT, calibration_alpha};
-pub use censoring::{BeyondLastTime, CensoringCurve, CensoringTies};
+pub use censoring::{AtZeroCensoring, BeyondLastTime, CensoringCurve, CensoringLookup, CensoringTies};
 pub use comparison::{Comparison, EquityScaling};
+pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
+pub use concordance_td_variants::{ConcordanceTdSums, ConventionTd, concordance_td_ipcw, concordance_td_with};
 pub use curves::{SURVIVAL_TOLERANCE, SurvivalCurves};
 pub use d_calibration::{DCalibration, DCalibrationConvention, d_calibration};
 pub use error::MetricError;
@@ -96,6 +106,7 @@ pub use kaplan_meier::KaplanMeier;
 pub use log_scores::{EventDensity, LogScore, SnlForm, negative_log_likelihood, rcll, snl};
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use nbll::{Nbll, integrated_nbll, nbll};
+pub use nelson_aalen::{NelsonAalen, TiedEvents};
 pub use one_calibration::{
     BinVariance, CalibrationBin, ObservedRisk, OneCalibration, OneCalibrationSettings, RiskBinning, one_calibration,
 };
@@ -104,10 +115,12 @@ pub use own_time_survival::{OwnTimeReading, survival_at_own_time};
 pub use paired::{PairedDifference, paired_difference};
 pub use per_group::{Direction, EquityScaled, GroupValue, PerGroup};
 pub use reading::Reading;
+pub use reading_td::ReadingTd;
 pub use report::{
     AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupCurves, GroupDifference,
     GroupReport, MetricReport,
 };
+pub use risk::Risk;
 pub use run_table::{Measured, Run, RunTable};
 pub use selection::{ExcludedRun, RunStanding, RunValue, Selection, SelectionCriterion, WorstGroup, select_run};
 pub use settings::EvaluationSettings;
@@ -119,7 +132,9 @@ pub use statistics::{
 };
 pub use stratify::Stratify;
 pub use survival_evaluator::survival_evaluator_curves;
+pub use tied_pairs::{TieTest, TiedPairs};
 pub use time_window::TimeWindow;
+pub use uno::{UnoC, UnoConvention, uno_concordance};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,9 +1,12 @@
 //! One file per family of metrics: each claims the records of the conventions it offers and compares them.
 
+mod auc;
 mod bias;
 mod brier;
 mod calibration;
+mod estimators;
 mod groups;
+mod rank;
 mod scores;
 mod statistics;
 
@@ -24,7 +27,8 @@ pub struct Item<'a> {
 /// Asks every family about a record.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
-    const FAMILIES: &[Family] = &[calibration::compare, brier::compare, scores::compare];
+    const FAMILIES: &[Family] =
+        &[calibration::compare, brier::compare, scores::compare, auc::compare, estimators::compare, rank::compare];
     let verdicts: Vec<Verdict> = FAMILIES.iter().map(|family| family(item, tally)).collect();
     tally.book(verdicts);
 }
