@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use super::measure::measure;
 use super::mutual_information::NullCorrected;
 use super::permutation::PermutationTest;
-use crate::kaplan_meier::check_level;
+use crate::estimators::kaplan_meier::check_level;
 use crate::{GroupId, Groups, MetricError, Outcomes, Resample, SubjectId};
 
 /// How sources of bias are measured. Keys in a file are written in kebab-case; unknown keys are errors.

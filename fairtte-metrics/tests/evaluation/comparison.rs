@@ -86,12 +86,12 @@ fn bca_and_basic_intervals_are_those_of_the_replicates_and_the_jackknife() {
     };
     let replicates: Vec<Option<f64>> = (0..100).map(|k| c_td(&bootstrap.weights(k))).collect();
     let jackknife = Jackknife::new(&bootstrap, Jackknife::DEFAULT_BLOCKS);
-    let values = (0..jackknife.n_blocks()).map(|block| c_td(&jackknife.weights(block))).collect();
-    let values = jackknife.collect(values).unwrap();
-    let replicated = Replicated::new(c_td(&[1; 90]).unwrap(), &replicates).with_jackknife(&values);
+    let without_a_block = (0..jackknife.n_blocks()).map(|block| c_td(&jackknife.weights(block))).collect();
+    let values = jackknife.collect(without_a_block).unwrap();
+    let sampled = Replicated::new(c_td(&[1; 90]).unwrap(), &replicates).with_jackknife(&values);
     let mut ends = Vec::new();
     for method in [IntervalMethod::Percentile, IntervalMethod::Basic, IntervalMethod::Bca] {
-        let expected = replicated.interval(0.95, method).unwrap();
+        let expected = sampled.interval(0.95, method).unwrap();
         let report = cohort.evaluate(&[halves(90)], &settings(method));
         let found = &report.metrics[0].overall;
         assert!((found.lower.unwrap() - expected.lower).abs() < 1e-12, "{method:?}");

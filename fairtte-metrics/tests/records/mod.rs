@@ -96,7 +96,6 @@ pub struct Case {
 /// One evaluated part of a case.
 pub struct Subset {
     pub name: String,
-    pub rows: Vec<usize>,
     /// An error if this crate refuses an observed time.
     pub outcomes: Result<Outcomes, MetricError>,
     pub curves: SurvivalCurves,
@@ -104,14 +103,11 @@ pub struct Subset {
     pub risk: Vec<f64>,
     /// Evaluation times.
     pub tau: Vec<f64>,
-    /// The time of one-time metrics (1-calibration).
-    pub target_time: Option<f64>,
 }
 
 /// What one package says about one subset.
 pub struct Record<'a> {
     pub peer: &'a str,
-    pub version: &'a str,
     pub function: &'a str,
     pub args: &'a Value,
     pub censoring: &'a str,
@@ -141,9 +137,7 @@ impl Case {
                 outcomes: Outcomes::new(times, rows.iter().map(|&row| event[row]).collect()),
                 curves: curves.select(&rows),
                 risk: if risk.is_empty() { vec![] } else { rows.iter().map(|&row| risk[row]).collect() },
-                rows,
                 tau: numbers(&subset["tau"]),
-                target_time: subset["target_time"].as_f64(),
             }
         };
         Self {
@@ -165,7 +159,6 @@ impl Case {
             let text = |key: &str| output[key].as_str();
             let record = Record {
                 peer: text("peer").unwrap(),
-                version: text("version").unwrap_or_default(),
                 function: text("function").unwrap(),
                 args: &output["args"],
                 censoring: text("cens").unwrap_or("none"),

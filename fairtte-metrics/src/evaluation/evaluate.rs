@@ -1,0 +1,113 @@
+//! The last step of a run: from predictions and outcomes to the report.
+//!
+//! Works on saved predictions of any model. All metrics, groups, gaps and models share the same bootstrap replicates,
+//! so differences between them are paired. A replicate in which a group has no value does not enter the interval of
+//! that group, nor of the comparisons of its attribute; such replicates are counted.
+
+use crate::evaluation::evaluated::{Evaluated, Input, count_subjects};
+use crate::evaluation::report::{EvaluationReport, GroupCurves};
+use crate::evaluation::summary::Summary;
+use crate::evaluation::time_window::choose_times;
+use crate::resampling::replicates::N_METRICS;
+use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
+
+/// What is fixed about a metric of the report.
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) convention: &'static str,
+    pub(crate) direction: Direction,
+}
+
+/// In the order of [`Values`](crate::resampling::replicates::Values).
+pub(crate) const METRICS: [Metric; N_METRICS] = [
+    Metric {
+        name: "c_td_antolini_strict",
+        label: "C^td",
+        convention: "time-dependent concordance of Antolini et al. (2005); pairs with equal predictions count 0, as in \
+                     the paper and pycox `antolini`",
+        direction: Direction::HigherIsBetter,
+    },
+    Metric {
+        name: "c_td_half",
+        label: "C^td (ties 1/2)",
+        convention: "as C^td, but pairs with equal predictions count 1/2",
+        direction: Direction::HigherIsBetter,
+    },
+    Metric {
+        name: "auc_td",
+        label: "AUC^td",
+        convention: "cumulative/dynamic AUC with cases weighted by 1/G(T) of the training sample, averaged over the \
+                     evaluation times by trapezoids",
+        direction: Direction::HigherIsBetter,
+    },
+    Metric {
+        name: "ibs",
+        label: "IBS",
+        convention: "Brier score of Graf et al. (1999) with weights 1/G of the training sample (scikit-survival), \
+                     integrated over the evaluation times by trapezoids and divided by their range",
+        direction: Direction::LowerIsBetter,
+    },
+];
+
+/// Evaluates `curves` against `outcomes`: C^td, AUC^td and IBS for the whole sample and for every group of every
+/// attribute, with gap, ratio, worst group and equity scaling, the differences of every two groups, and with bootstrap
+/// intervals.
+///
+/// Row `i` of every argument is the same sample; `censoring` is fitted on training data. What cannot be computed (an
+/// all-censored group, no usable evaluation time) stands in the report with its reason. For intersections of
+/// attributes add [`Groups::pairwise_intersections`] to `groups`; for several models on the same samples see
+/// [`compare_models`](crate::compare_models).
+///
+/// Cost: O(L n log n) once, then O(L n) per replicate, for all groups together, in parallel over replicates; the
+/// result does not depend on the number of threads.
+///
+/// # Errors
+/// [`MetricError::LengthMismatch`] if the arguments differ in length, [`MetricError::NoSamples`] without samples, those
+/// of [`EvaluationSettings::validate`], and those of [`Bootstrap::stratified`](crate::Bootstrap::stratified) if strata
+/// are set.
+pub fn evaluate(
+    subjects: &[SubjectId],
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    censoring: &CensoringCurve,
+    groups: &[Groups],
+    settings: &EvaluationSettings,
+) -> Result<EvaluationReport, MetricError> {
+    let input = Input { subjects, outcomes, censoring, groups, settings };
+    input.check()?;
+    curves.check_rows(outcomes.n())?;
+    let window = choose_times(outcomes, censoring, settings);
+    let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
+    let evaluated = Evaluated::new(&input, curves, &times)?;
+    let summary = Summary { input: &input, evaluated: &evaluated };
+    Ok(EvaluationReport {
+        n: outcomes.n(),
+        n_events: outcomes.n_events(),
+        n_subjects: count_subjects(subjects, &evaluated.overall.rows),
+        reading: settings.reading.to_string(),
+        settings: settings.clone(),
+        times_undefined: window.as_ref().err().map(ToString::to_string),
+        times: window.ok(),
+        metrics: (0..N_METRICS).map(|metric| summary.metric(metric)).collect(),
+        curves: group_curves(&input, curves, &evaluated)?,
+    })
+}
+
+/// Observed and predicted survival of the whole sample and of every group.
+fn group_curves(
+    input: &Input<'_>,
+    curves: &SurvivalCurves,
+    evaluated: &Evaluated,
+) -> Result<Vec<GroupCurves>, MetricError> {
+    let level = input.settings.level;
+    let mut group_curves = vec![GroupCurves::new(None, input.outcomes, curves, level)?];
+    for (attribute, groups) in evaluated.attributes.iter().zip(input.groups) {
+        for group in &attribute.groups {
+            let rows = groups.rows(group.group);
+            let name = Some((attribute.attribute.as_str(), group.level.as_str()));
+            group_curves.push(GroupCurves::new(name, &input.outcomes.select(&rows), &curves.select(&rows), level)?);
+        }
+    }
+    Ok(group_curves)
+}

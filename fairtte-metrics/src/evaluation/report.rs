@@ -1,0 +1,284 @@
+//! The result of an evaluation, ready to be written as JSON and read back.
+//!
+//! Every number is finite: a value that does not exist is `null` beside the reason in words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimators::kaplan_meier::KaplanMeier;
+use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves, TimeWindow};
+
+/// Curves in a report are thinned to about this many points; a plot shows no more.
+const MAX_CURVE_POINTS: usize = 200;
+
+/// Everything that [`evaluate`](crate::evaluate) says about one set of predictions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct EvaluationReport {
+    /// Evaluated samples.
+    pub n: usize,
+    /// Observed events among them.
+    pub n_events: usize,
+    /// Distinct subjects among them.
+    pub n_subjects: usize,
+    /// How curves were read between grid points, for example `refined x10`.
+    pub reading: String,
+    /// The settings, with all defaults written out.
+    pub settings: EvaluationSettings,
+    /// Evaluation times of AUC and Brier score; `None` if no time could be chosen.
+    pub times: Option<TimeWindow>,
+    /// Why no time could be chosen.
+    pub times_undefined: Option<String>,
+    /// One entry per metric.
+    pub metrics: Vec<MetricReport>,
+    /// Observed and predicted survival, first of the whole sample, then of every group.
+    pub curves: Vec<GroupCurves>,
+}
+
+impl EvaluationReport {
+    /// The metric of this name.
+    pub fn metric(&self, name: &str) -> Option<&MetricReport> {
+        self.metrics.iter().find(|metric| metric.name == name)
+    }
+}
+
+/// One metric: overall, in every group, and the differences between groups.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct MetricReport {
+    /// Stable name: `c_td_antolini_strict`, `c_td_half`, `auc_td` or `ibs`.
+    pub name: String,
+    /// Short name for tables.
+    pub label: String,
+    /// The convention in one sentence.
+    pub convention: String,
+    /// Whether a higher value is better.
+    pub higher_is_better: bool,
+    /// Value over all samples.
+    pub overall: Estimate,
+    /// One entry per sensitive attribute.
+    pub attributes: Vec<AttributeReport>,
+}
+
+impl MetricReport {
+    /// Which end of the metric is good.
+    pub fn direction(&self) -> Direction {
+        if self.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
+    }
+}
+
+/// One number with its bootstrap interval and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Estimate {
+    /// The value; `None` if it does not exist.
+    pub value: Option<f64>,
+    /// Why it does not exist.
+    pub undefined: Option<String>,
+    /// Lower end of the interval; `None` without replicates or value.
+    pub lower: Option<f64>,
+    /// Upper end of the interval.
+    pub upper: Option<f64>,
+    /// Why a value with replicates has no interval, for example `BCa` with all replicates on one side of the value.
+    pub interval_undefined: Option<String>,
+    /// Samples behind the value.
+    pub n: usize,
+    /// Events among them.
+    pub n_events: usize,
+    /// Distinct subjects among them.
+    pub n_subjects: usize,
+    /// Comparable pairs behind the value, of metrics that count pairs.
+    pub n_comparable: Option<u64>,
+    /// Bootstrap replicates in which the value does not exist; the interval rests on the others.
+    pub undefined_replicates: usize,
+    /// Evaluation times at which the metric does not exist; the value is the average over the others.
+    pub undefined_times: usize,
+}
+
+/// One metric in the groups of one attribute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AttributeReport {
+    /// Name of the attribute.
+    pub attribute: String,
+    /// Samples whose attribute is missing: part of the overall value, in no group.
+    pub n_missing: usize,
+    /// One entry per level.
+    pub groups: Vec<GroupReport>,
+    /// Largest difference between two groups. A maximum of noisy differences is biased upwards: even equal groups
+    /// have a gap above 0, so read it with its interval and the group sizes.
+    pub gap: Estimate,
+    /// The level with the worst value.
+    pub worst_group: Option<String>,
+    /// The worst value over groups. Its interval is that of the minimum (or maximum) over groups, whichever group
+    /// that is in a replicate.
+    pub worst: Estimate,
+    /// Largest distance of a group from the overall value.
+    pub gap_to_overall: Estimate,
+    /// Smallest divided by largest value; 1 = equal.
+    pub ratio: Estimate,
+    /// Smallest over groups of value / overall or overall / value, whichever is below 1; 1 = equal.
+    pub ratio_to_overall: Estimate,
+    /// Equity scaling: utility divided by 1 + the sum of the groups' distances from the overall value (`FairTTE`, E.3).
+    pub equity_scaling: Estimate,
+    /// The form of `FairSeg`: the metric itself, also where lower is better, divided by the same.
+    pub equity_scaling_fair_seg: Estimate,
+    /// The difference of every two groups.
+    pub differences: Vec<GroupDifference>,
+}
+
+/// The paired difference of one metric between two groups.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GroupDifference {
+    /// Level of the first group.
+    pub first: String,
+    /// Level of the second group, whose value is subtracted.
+    pub second: String,
+    /// Value of the first minus that of the second.
+    pub difference: Difference,
+}
+
+/// The difference of two numbers that were computed from the same replicates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Difference {
+    /// First value minus second; `None` if one of them does not exist.
+    pub value: Option<f64>,
+    /// Why there is no value, or no interval.
+    pub undefined: Option<String>,
+    /// Lower end of the interval; `None` without replicates or value.
+    pub lower: Option<f64>,
+    /// Upper end of the interval.
+    pub upper: Option<f64>,
+    /// Two-sided bootstrap p value of no difference; see [`paired_difference`](crate::paired_difference).
+    pub p_value: Option<f64>,
+    /// Replicates in which either value does not exist; the interval rests on the others.
+    pub undefined_replicates: usize,
+}
+
+/// One metric in one group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GroupReport {
+    /// Name of the level.
+    pub level: String,
+    /// Its value.
+    pub estimate: Estimate,
+}
+
+/// Observed and predicted survival of one group (or of the whole sample: no attribute, no level).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GroupCurves {
+    /// Name of the attribute.
+    pub attribute: Option<String>,
+    /// Name of the level.
+    pub level: Option<String>,
+    /// Samples.
+    pub n: usize,
+    /// Events.
+    pub n_events: usize,
+    /// Kaplan-Meier curve; empty for a group without samples.
+    pub kaplan_meier: BandedCurve,
+    /// Mean of the predicted curves; empty for a group without samples.
+    pub predicted: Curve,
+}
+
+/// A step function with a pointwise interval; starts at time 0 with survival 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BandedCurve {
+    /// Times, ascending.
+    pub times: Vec<f64>,
+    /// Survival just after each time.
+    pub survival: Vec<f64>,
+    /// Lower end of the interval; `None` where survival is 0 and the variance unknown.
+    pub lower: Vec<Option<f64>>,
+    /// Upper end of the interval.
+    pub upper: Vec<Option<f64>>,
+    /// Samples at risk at each time.
+    pub n_at_risk: Vec<usize>,
+}
+
+/// A curve on a grid.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Curve {
+    /// Times, ascending.
+    pub times: Vec<f64>,
+    /// Survival at each time.
+    pub survival: Vec<f64>,
+}
+
+impl GroupCurves {
+    pub(crate) fn new(
+        name: Option<(&str, &str)>,
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        level: f64,
+    ) -> Result<Self, MetricError> {
+        let kaplan_meier = match KaplanMeier::fit(outcomes) {
+            Ok(curve) => BandedCurve::new(&curve, outcomes.n(), level)?,
+            Err(_) => BandedCurve::default(),
+        };
+        Ok(Self {
+            attribute: name.map(|(attribute, _)| attribute.to_owned()),
+            level: name.map(|(_, level)| level.to_owned()),
+            n: outcomes.n(),
+            n_events: outcomes.n_events(),
+            kaplan_meier,
+            predicted: curves.mean().map_or_else(Curve::default, |mean| Curve::new(curves.grid(), &mean)),
+        })
+    }
+}
+
+impl BandedCurve {
+    fn new(curve: &KaplanMeier, n: usize, level: f64) -> Result<Self, MetricError> {
+        let interval = curve.interval(level)?;
+        let last = curve.times().len() - 1;
+        // The steps, and the end of follow-up.
+        let steps: Vec<usize> = (0..=last).filter(|&k| curve.n_events()[k] > 0 || k == last).collect();
+        let mut banded = Self {
+            times: vec![0.0],
+            survival: vec![1.0],
+            lower: vec![Some(1.0)],
+            upper: vec![Some(1.0)],
+            n_at_risk: vec![n],
+        };
+        for k in thin(steps.len()).map(|place| steps[place]) {
+            banded.times.push(curve.times()[k]);
+            banded.survival.push(curve.survival()[k]);
+            banded.lower.push(interval[k].map(|bounds| bounds.0));
+            banded.upper.push(interval[k].map(|bounds| bounds.1));
+            banded.n_at_risk.push(curve.n_at_risk()[k]);
+        }
+        Ok(banded)
+    }
+}
+
+impl Curve {
+    fn new(grid: &[f64], survival: &[f64]) -> Self {
+        let (times, survival) = thin(grid.len()).map(|k| (grid[k], survival[k])).unzip();
+        Self { times, survival }
+    }
+}
+
+/// At most [`MAX_CURVE_POINTS`] of `n` places, evenly spread, with the first and the last.
+fn thin(n: usize) -> impl Iterator<Item = usize> {
+    let kept = n.min(MAX_CURVE_POINTS);
+    (0..kept).map(move |k| if kept == n { k } else { k * (n - 1) / (kept - 1) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_both_ends_and_rises() {
+        assert_eq!(thin(3).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(thin(0).count(), 0);
+        let kept: Vec<usize> = thin(1_001).collect();
+        assert_eq!((kept.len(), kept[0], kept[199]), (200, 0, 1_000));
+        assert!(kept.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

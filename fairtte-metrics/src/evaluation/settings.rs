@@ -1,0 +1,78 @@
+//! How an evaluation is done: replicates, intervals, reading, evaluation times.
+
+use serde::{Deserialize, Serialize};
+
+use crate::curves::check_grid;
+use crate::estimators::kaplan_meier::check_level;
+use crate::{IntervalMethod, MetricError, Reading, Resample, Stratify};
+
+/// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EvaluationSettings {
+    /// Bootstrap replicates; 0 = no intervals. Default 1000.
+    pub replicates: usize,
+    /// Level of all intervals, between 0 and 1. Default 0.95.
+    pub level: f64,
+    /// Seed of the bootstrap. Default 0.
+    pub seed: u64,
+    /// What the bootstrap draws: `subject` (default) or `sample`.
+    pub resample: Resample,
+    /// How replicates become intervals: `percentile` (default), `basic` or `bca`. `bca` also evaluates the metrics
+    /// without a subject at a time (without one of 200 blocks of subjects, where there are more).
+    pub interval: IntervalMethod,
+    /// What the bootstrap keeps the size of: `none` (default), `event` (events and censored) or an attribute's levels.
+    pub stratify: Stratify,
+    /// How curves are read between grid points. Default: refined by a factor of 10.
+    pub reading: Reading,
+    /// Number of evaluation times for AUC and Brier score, at least 2. Default 100.
+    pub n_times: usize,
+    /// The evaluation times start at this quantile of the evaluated event times, in [0, 1). Default 0.1.
+    pub lower_quantile: f64,
+    /// The evaluation times end at this quantile of the evaluated event times, in (0, 1]. Default 0.9.
+    pub upper_quantile: f64,
+    /// Evaluation times, ascending, in place of the three settings above. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<Vec<f64>>,
+}
+
+impl Default for EvaluationSettings {
+    fn default() -> Self {
+        Self {
+            replicates: 1000,
+            level: 0.95,
+            seed: 0,
+            resample: Resample::default(),
+            interval: IntervalMethod::default(),
+            stratify: Stratify::default(),
+            reading: Reading::default(),
+            n_times: 100,
+            lower_quantile: 0.1,
+            upper_quantile: 0.9,
+            times: None,
+        }
+    }
+}
+
+impl EvaluationSettings {
+    /// Checks all settings.
+    ///
+    /// # Errors
+    /// [`MetricError::InvalidSetting`] with the first bad setting; [`MetricError::EmptyGrid`] or
+    /// [`MetricError::InvalidGrid`] for `times`.
+    pub fn validate(&self) -> Result<(), MetricError> {
+        let invalid = |setting, value: String, expected| Err(MetricError::InvalidSetting { setting, value, expected });
+        check_level(self.level)?;
+        self.reading.validate()?;
+        if self.n_times < 2 {
+            return invalid("n-times", self.n_times.to_string(), "a whole number >= 2");
+        }
+        if !(0.0..1.0).contains(&self.lower_quantile) {
+            return invalid("lower-quantile", self.lower_quantile.to_string(), "a number in [0, 1)");
+        }
+        if !(self.upper_quantile > self.lower_quantile && self.upper_quantile <= 1.0) {
+            return invalid("upper-quantile", self.upper_quantile.to_string(), "a number in (lower-quantile, 1]");
+        }
+        self.times.as_ref().map_or(Ok(()), |times| check_grid(times))
+    }
+}

@@ -1,0 +1,5 @@
+//! Groups, a metric in each of them, and what the differences amount to.
+
+pub(crate) mod comparison;
+pub(crate) mod groups;
+pub(crate) mod per_group;

@@ -1,0 +1,400 @@
+//! Cumulative/dynamic time-dependent AUC: at time t, do those who had the event by t have lower survival S(t) than
+//! those still free of it?
+//!
+//! ```text
+//!            sum over cases i, controls j of  g_i (1{S_i(t) < S_j(t)} + 1/2 1{tied})
+//! AUC(t) =  -------------------------------------------------------------------------
+//!                       sum over cases i of g_i  *  number of controls
+//! ```
+//!
+//! with cases `T_i <= t` with event, controls `T_j > t`, and weights `g_i = 1 / G(T_i)` from the censoring curve of
+//! the training sample. (A factor 1 / G(t), printed in the paper, is the same for all pairs and cancels.)
+//! Summary: the time average by trapezoids (`FairTTE`, E.1.2); as a second summary the mean weighted by the drop of
+//! the Kaplan-Meier curve of the evaluated sample.
+//! Sources: Uno et al. (2007), <https://doi.org/10.1198/016214507000000149>; Hung & Chiang (2010); Lambert &
+//! Chevret (2016), <https://doi.org/10.1177/0962280213515571>, for the weighted mean.
+//! Golden values: `scikit-survival` 0.28.0 `cumulative_dynamic_auc`. Where we differ: an undefined time is an error
+//! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
+
+use crate::rank::auc_convention::AucConvention;
+use rayon::prelude::*;
+
+use crate::curves::{SurvivalCurves, check_grid};
+use crate::estimators::censoring::CensoringCurve;
+use crate::estimators::kaplan_meier::KaplanMeier;
+use crate::ids::to_u32;
+use crate::reading::{Position, Reading};
+use crate::resampling::bootstrap::weights_in_order;
+use crate::scores::integrate::time_average;
+use crate::{MetricError, Outcomes};
+
+/// Predictions closer than this are tied, as in `scikit-survival`: samples are sorted by 1 - S(t) and a new class of
+/// tied samples starts where the step to the next one is larger.
+pub const TIE_TOLERANCE: f64 = 1e-8;
+
+/// AUC(t) at every time with its two summaries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AucTd {
+    /// Evaluation times.
+    pub times: Vec<f64>,
+    /// AUC at each time, in [0, 1], or the reason why it has none there (no case yet, no control left, ..).
+    pub values: Vec<Result<f64, MetricError>>,
+    /// Trapezoid mean over the times that have a value; higher is better.
+    pub time_average: Result<f64, MetricError>,
+}
+
+impl AucTd {
+    fn new(times: &[f64], values: Vec<Result<f64, MetricError>>) -> Self {
+        let average = average_of_defined(times, &values);
+        Self { times: times.to_vec(), values, time_average: average }
+    }
+
+    /// Number of times without a value.
+    pub fn n_undefined(&self) -> usize {
+        self.values.iter().filter(|value| value.is_err()).count()
+    }
+
+    /// Mean weighted by the drop of `survival`, the Kaplan-Meier curve of the evaluated sample, between times
+    /// (`scikit-survival`): the sum over k of `AUC(t[k]) * (S(t[k-1]) - S(t[k]))`, divided by `1 - S(t[last])`, with
+    /// S = 1 before the first time. A single time gives its AUC. A time without a value counts only if survival drops there (`scikit-survival` returns NaN also
+    /// where it does not).
+    ///
+    /// # Errors
+    /// The error of the first time without a value at which survival drops; [`MetricError::NoSurvivalDrop`] if it
+    /// never drops.
+    pub fn drop_weighted_mean(&self, survival: &KaplanMeier) -> Result<f64, MetricError> {
+        if let [single] = self.values.as_slice() {
+            return single.clone();
+        }
+        let (mut before, mut sum) = (1.0, 0.0);
+        for (time, value) in self.times.iter().zip(&self.values) {
+            let here = survival.at(*time);
+            let drop = before - here;
+            if drop > 0.0 {
+                sum += value.clone()? * drop;
+            }
+            before = here;
+        }
+        if before < 1.0 {
+            return Ok((sum / (1.0 - before)).min(1.0));
+        }
+        Err(MetricError::NoSurvivalDrop { time: self.times[self.times.len() - 1] })
+    }
+
+    /// Sorts everything that does not depend on weights; see [`PreparedAucTd::weighted`].
+    ///
+    /// Cost: O(L n log n) time and O(L n) memory for L times.
+    ///
+    /// # Errors
+    /// As [`auc_td`].
+    pub fn prepare(
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+    ) -> Result<PreparedAucTd, MetricError> {
+        Self::prepare_with(outcomes, curves, censoring, reading, times, AucConvention::default())
+    }
+
+    /// As [`prepare`](Self::prepare) by another convention.
+    ///
+    /// # Errors
+    /// As [`auc_td`].
+    pub fn prepare_with(
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+        convention: AucConvention,
+    ) -> Result<PreparedAucTd, MetricError> {
+        curves.check_rows(outcomes.n())?;
+        reading.validate()?;
+        check_grid(times)?;
+        Ok(PreparedAucTd::new(outcomes, curves, censoring, reading, times, convention))
+    }
+}
+
+/// AUC of `curves` at every one of `times`, with weights from `censoring` (fitted on training data).
+///
+/// Tied times: a sample censored exactly at t is neither case nor control. Tied predictions count 1/2, within
+/// [`TIE_TOLERANCE`]. Cost: one sort per time.
+///
+/// ```
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves, auc_td};
+/// use ndarray::array;
+///
+/// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, true])?;
+/// let curves = SurvivalCurves::new(vec![1.0, 2.0], array![[0.5, 0.1], [0.7, 0.6], [0.6, 0.5]])?;
+/// let no_censoring = CensoringCurve::fit(&outcomes, CensoringTies::default())?;
+/// let auc = auc_td(&outcomes, &curves, &no_censoring, Reading::Step, &[1.0, 2.0, 3.0])?;
+/// // At 1 both controls are above the case; at 2 one of two cases is below the control; at 3 nobody is left.
+/// assert_eq!((auc.values[0].clone(), auc.values[1].clone(), auc.n_undefined()), (Ok(1.0), Ok(0.5), 1));
+/// assert_eq!(auc.time_average, Ok(0.75));
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+///
+/// # Errors
+/// [`MetricError::LengthMismatch`] if outcomes and curves differ in length, [`MetricError::EmptyGrid`] or
+/// [`MetricError::InvalidGrid`] for the times, [`MetricError::InvalidSetting`] for a refinement factor of 0. What goes
+/// wrong at one time (no cases, no controls, no censoring weight) stands in [`AucTd::values`].
+pub fn auc_td(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    censoring: &CensoringCurve,
+    reading: Reading,
+    times: &[f64],
+) -> Result<AucTd, MetricError> {
+    auc_td_with(outcomes, curves, censoring, reading, times, AucConvention::default())
+}
+
+/// [`auc_td`] by another convention: see [`AucConvention`].
+///
+/// # Errors
+/// As [`auc_td`].
+pub fn auc_td_with(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    censoring: &CensoringCurve,
+    reading: Reading,
+    times: &[f64],
+    convention: AucConvention,
+) -> Result<AucTd, MetricError> {
+    AucTd::prepare_with(outcomes, curves, censoring, reading, times, convention)?.weighted(&vec![1; outcomes.n()])
+}
+
+/// AUC(t) sorted and ready for any number of weight vectors.
+#[derive(Clone, Debug)]
+pub struct PreparedAucTd {
+    pub(crate) times: Vec<f64>,
+    /// Samples by falling S at the middle one of the times. At the other times the order is much the same, so that a
+    /// walk by falling S finds the next sample's numbers near those of the last.
+    pub(crate) order: Vec<u32>,
+    /// Weights as cases of the events and 0 of the censored, in that order.
+    pub(crate) case_weights: Vec<f64>,
+    /// The events without such a weight, earliest first.
+    pub(crate) without_weight: Vec<EventWithoutWeight>,
+    /// The controls and cases at each time, by falling S(t).
+    pub(crate) walks: Vec<Walk>,
+}
+
+/// An event that spoils every time at which it is a case.
+#[derive(Clone, Debug)]
+pub(crate) struct EventWithoutWeight {
+    /// Place in the order.
+    pub(crate) place: usize,
+    pub(crate) time: f64,
+    reason: MetricError,
+}
+
+/// A list of [`Step`]s, one per control and case.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk(Vec<Step>);
+
+/// A sample's place in the order, whether it is a case, and whether a new class of tied predictions begins with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step(u32);
+
+impl Step {
+    const NEW_CLASS: u32 = 1 << 31;
+    const CASE: u32 = 1 << 30;
+
+    fn new(place: u32, is_case: bool, starts_class: bool) -> Self {
+        assert!(place < Self::CASE, "fewer than 2^30 samples");
+        Self(place | if is_case { Self::CASE } else { 0 } | if starts_class { Self::NEW_CLASS } else { 0 })
+    }
+
+    #[inline]
+    pub(crate) fn place(self) -> usize {
+        (self.0 & !(Self::NEW_CLASS | Self::CASE)) as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_case(self) -> bool {
+        self.0 & Self::CASE != 0
+    }
+
+    #[inline]
+    fn starts_class(self) -> bool {
+        self.0 & Self::NEW_CLASS != 0
+    }
+}
+
+/// Times that are read from the survival matrix together, because a cache line holds several columns.
+const TIMES_READ_TOGETHER: usize = 16;
+
+impl Walk {
+    /// `predictions` in order of the samples; `is_case` is `None` for a sample that is neither case nor control.
+    fn new(predictions: &[f64], is_case: impl Fn(usize) -> Option<bool>, tolerance: f64) -> Self {
+        // The packages compare 1 - S, whose rounding decides about differences close to the tolerance. The bits of numbers
+        // >= 0 are ordered like the numbers.
+        let key = |place: usize| ((1.0 - predictions[place]).to_bits(), to_u32(place), is_case(place));
+        let mut sorted: Vec<(u64, u32, Option<bool>)> = (0..predictions.len()).map(key).collect();
+        sorted.sort_unstable_by_key(|&(bits, ..)| bits);
+        let mut steps = Vec::with_capacity(sorted.iter().filter(|sample| sample.2.is_some()).count());
+        let (mut before, mut starts) = (f64::NEG_INFINITY, false);
+        for (bits, place, is_case) in sorted {
+            let prediction = f64::from_bits(bits);
+            // Samples that are neither case nor control link those on both sides of them, as in scikit-survival.
+            starts |= prediction - before > tolerance;
+            before = prediction;
+            if let Some(is_case) = is_case {
+                steps.push(Step::new(place, is_case, starts));
+                starts = false;
+            }
+        }
+        Self(steps)
+    }
+
+    /// The classes of tied predictions, by falling S(t).
+    #[inline]
+    pub(crate) fn classes(&self) -> impl Iterator<Item = &[Step]> {
+        self.0.chunk_by(|_, next| !next.starts_class())
+    }
+}
+
+impl PreparedAucTd {
+    fn new(
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        times: &[f64],
+        convention: AucConvention,
+    ) -> Self {
+        let middle = curves.all_at(times[times.len() / 2], reading);
+        let mut order: Vec<u32> = (0..outcomes.n()).map(to_u32).collect();
+        order.sort_unstable_by(|&a, &b| middle[b as usize].total_cmp(&middle[a as usize]).then(a.cmp(&b)));
+        let samples: Vec<(f64, bool)> =
+            order.iter().map(|&row| (outcomes.time()[row as usize], outcomes.event()[row as usize])).collect();
+        let (mut case_weights, mut without_weight) = (Vec::with_capacity(order.len()), Vec::new());
+        for (place, &(time, event)) in samples.iter().enumerate() {
+            let weight = if event { convention.case_weight(censoring, time) } else { Ok(0.0) };
+            case_weights.push(*weight.as_ref().unwrap_or(&0.0));
+            without_weight.extend(weight.err().map(|reason| EventWithoutWeight { place, time, reason }));
+        }
+        without_weight.sort_by(|a: &EventWithoutWeight, b| a.time.total_cmp(&b.time));
+        let walks_at = |times: &[f64]| -> Vec<Walk> {
+            let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
+            let predictions = curves.read_block(&order, &positions, reading);
+            let walk = |(k, &t): (usize, &f64)| {
+                let is_case = |place: usize| {
+                    let (time, event) = samples[place];
+                    if convention.is_control(time, event, t) { Some(false) } else { event.then_some(true) }
+                };
+                Walk::new(&predictions[k * order.len()..][..order.len()], is_case, convention.tie_tolerance())
+            };
+            times.iter().enumerate().map(walk).collect()
+        };
+        let walks = times.par_chunks(TIMES_READ_TOGETHER).flat_map_iter(walks_at).collect();
+        Self { times: times.to_vec(), case_weights, without_weight, walks, order }
+    }
+
+    /// The AUC of the sample in which row `i` occurs `weights[i]` times, as if it were written out that often.
+    ///
+    /// The classes of tied predictions are those of the sample that was prepared. Cost: O(L n), no sorting.
+    ///
+    /// # Errors
+    /// [`MetricError::LengthMismatch`] if there is not one weight per sample.
+    pub fn weighted(&self, weights: &[u32]) -> Result<AucTd, MetricError> {
+        let weights = weights_in_order(weights, &self.order)?;
+        // From the time of this event on, one case has no weight.
+        let spoilt = self.without_weight.iter().find(|event| weights[event.place] > 0);
+        let value = |(&time, walk): (&f64, &Walk)| match spoilt {
+            Some(event) if event.time <= time => Err(event.reason.clone()),
+            _ => self.auc_at(time, walk, &weights),
+        };
+        Ok(AucTd::new(&self.times, self.times.iter().zip(&self.walks).map(value).collect()))
+    }
+
+    /// AUC at one time; `weights` (copies of each sample) are in order.
+    fn auc_at(&self, time: f64, walk: &Walk, weights: &[u32]) -> Result<f64, MetricError> {
+        let (mut n_controls_above, mut won, mut total) = (0_u64, 0.0, 0.0);
+        for class in walk.classes() {
+            let controls = class.iter().filter(|step| !step.is_case());
+            let n_tied: u64 = controls.map(|control| u64::from(weights[control.place()])).sum();
+            for case in class.iter().filter(|step| step.is_case()).map(|step| step.place()) {
+                let case_weight = f64::from(weights[case]) * self.case_weights[case];
+                won += case_weight * (2 * n_controls_above + n_tied) as f64;
+                total += case_weight;
+            }
+            n_controls_above += n_tied;
+        }
+        if total <= 0.0 {
+            return Err(MetricError::NoCases { time });
+        }
+        if n_controls_above == 0 {
+            return Err(MetricError::NoControls { time });
+        }
+        // Rounding must not lift a perfect ranking above 1.
+        Ok((0.5 * won / (total * n_controls_above as f64)).min(1.0))
+    }
+}
+
+fn average_of_defined(times: &[f64], values: &[Result<f64, MetricError>]) -> Result<f64, MetricError> {
+    let defined = times.iter().zip(values).filter_map(|(time, value)| value.as_ref().ok().map(|v| (*time, *v)));
+    let (defined_times, defined_values): (Vec<f64>, Vec<f64>) = defined.unzip();
+    match values.first() {
+        Some(Err(first)) if defined_times.is_empty() => {
+            Err(MetricError::UndefinedAtEveryTime { n_times: times.len(), first: Box::new(first.clone()) })
+        }
+        None => Err(MetricError::EmptyGrid),
+        Some(_) => Ok(time_average(&defined_times, &defined_values)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+    use crate::CensoringTies;
+
+    #[test]
+    fn cases_are_weighted_by_the_censoring_curve() {
+        // G = 1 at time 1 and 1/2 from time 2 on, so the case at 3 counts twice. At 3.5: case 0 (S 0.1) is below
+        // the control (0.5), case 2 (S 0.9) above it: AUC = 1 / (1 + 2).
+        let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, false, true, true]).unwrap();
+        let train = Outcomes::new(vec![2.0, 5.0], vec![false, true]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.2], [0.9], [0.5]]).unwrap();
+        let censoring = CensoringCurve::fit(&train, CensoringTies::default()).unwrap();
+        let auc = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[3.5]).unwrap();
+        assert!((auc.time_average.unwrap() - 1.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_time_without_cases_controls_or_weights_is_named() {
+        let outcomes = Outcomes::new(vec![2.0, 3.0, 4.0], vec![true, false, true]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.2], [0.9]]).unwrap();
+        let train = Outcomes::new(vec![1.0, 3.0], vec![true, false]).unwrap();
+        let censoring = CensoringCurve::fit(&train, CensoringTies::default()).unwrap();
+        let auc = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[1.0, 3.5, 4.0]).unwrap();
+        let zero = MetricError::ZeroCensoringSurvival { time: 4.0 };
+        assert_eq!(auc.values, [Err(MetricError::NoCases { time: 1.0 }), Ok(1.0), Err(zero)]);
+        let none = auc_td(&outcomes, &curves, &censoring, Reading::Step, &[0.5, 1.0]).unwrap();
+        let first = Box::new(MetricError::NoCases { time: 0.5 });
+        assert_eq!(none.time_average, Err(MetricError::UndefinedAtEveryTime { n_times: 2, first }));
+    }
+
+    #[test]
+    fn near_ties_form_chains_like_those_of_scikit_survival() {
+        let walk = Walk::new(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], |place| Some(place < 2), TIE_TOLERANCE);
+        let places = |class: &[Step]| class.iter().map(|step| step.place()).collect::<Vec<_>>();
+        let classes: Vec<Vec<usize>> = walk.classes().map(places).collect();
+        assert_eq!(classes, [vec![3], vec![0, 2, 1], vec![4]]);
+    }
+
+    #[test]
+    fn the_drop_weighted_mean_skips_undefined_times_only_where_survival_is_flat() {
+        let survival =
+            KaplanMeier::fit(&Outcomes::new(vec![2.0, 3.0, 4.0, 5.0], vec![true, true, true, true]).unwrap()).unwrap();
+        let undefined = Err(MetricError::NoCases { time: 1.0 });
+        let early = AucTd::new(&[1.0, 2.0, 4.0], vec![undefined.clone(), Ok(0.5), Ok(0.8)]);
+        assert!((early.drop_weighted_mean(&survival).unwrap() - (0.5 * 0.25 + 0.8 * 0.5) / 0.75).abs() < 1e-15);
+        let late = AucTd::new(&[2.0, 4.0], vec![Ok(0.5), undefined.clone()]);
+        assert_eq!(late.drop_weighted_mean(&survival), undefined);
+        let flat = AucTd::new(&[0.5, 1.0], vec![Ok(0.5), Ok(0.5)]);
+        assert_eq!(flat.drop_weighted_mean(&survival), Err(MetricError::NoSurvivalDrop { time: 1.0 }));
+    }
+}

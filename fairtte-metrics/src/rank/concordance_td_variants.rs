@@ -1,0 +1,392 @@
+//! Time-dependent concordance C^td by the other conventions in use: `pycox` adjusted, `SurvivalEVAL` with its rules for
+//! tied pairs, and weighted by the inverse probability of censoring (IPCW).
+//!
+//! A pair (i, j) is compared by `S_i(T_i)` and `S_j(T_i)`, where i is the earlier event; see
+//! [`concordance_td`](crate::concordance_td) for the definition and for the value to report.
+//!
+//! ```text
+//! Antolini      comparable as in the definition; equal predictions count 0 or 1/2
+//! Adjusted      also two events at the same time: 1 if their predictions are equal, else 1/2. Sums run over ordered pairs,
+//!               so that every pair at one time (two events, or an event and a censoring) counts twice
+//! SurvivalEval  predictions within 1e-8 are tied; tied pairs by TiedPairs
+//! IPCW          as SurvivalEval, each pair weighted by 1 / G(T_i-)^2 and, with tau, only those with T_i < tau
+//! ```
+//!
+//! Sources: Antolini et al. (2005), <https://doi.org/10.1002/sim.2427>; for the adjustment Ishwaran et al. (2008),
+//! <https://doi.org/10.1214/08-AOAS169>, section 5.1; for the weights Uno et al. (2011),
+//! <https://doi.org/10.1002/sim.4154>. Golden values: `pycox` 0.3.0 `concordance_td` (`antolini` and `adj_antolini`,
+//! steps "post" and "pre"), `SurvivalEVAL` 0.9.0 `concordance_time_dependent` and `SurvivalEvaluator`.
+
+use crate::curves::SurvivalCurves;
+use crate::rank::comparable_pairs::{Anchor, for_each_event};
+use crate::rank::concordance_td::TiedPredictions;
+use crate::rank::reading_td::{CurvesRead, ReadingTd};
+use crate::rank::tied_pairs::{PairSums, TieTest, TiedPairs, no_pair};
+use crate::rank::uno::check_tau;
+use crate::{CensoringCurve, MetricError, Outcomes};
+
+/// Which pairs are compared and what tied ones count; see the head of this module's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConventionTd {
+    /// The definition, comparing predictions exactly (`pycox` `antolini` with [`TiedPredictions::Strict`]).
+    Antolini(TiedPredictions),
+    /// `pycox` `adj_antolini`, comparing predictions exactly.
+    Adjusted,
+    /// `SurvivalEVAL`, predictions within [`TIE_TOLERANCE`](crate::TIE_TOLERANCE) are tied.
+    SurvivalEval(TiedPairs),
+}
+
+/// C^td by one of the conventions, with the pairs behind it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConcordanceTdSums {
+    /// C^td in [0, 1]; higher is better.
+    pub value: f64,
+    /// What the pairs score, in pairs or in weights.
+    pub numerator: f64,
+    /// How many pairs count, in pairs or in weights.
+    pub denominator: f64,
+    /// Comparable pairs (of a weighted value: those before tau): the sum of the next three.
+    pub n_comparable: u64,
+    /// Comparable pairs in which the earlier event has the lower survival.
+    pub n_concordant: u64,
+    /// Comparable pairs in which the earlier event has the higher survival.
+    pub n_discordant: u64,
+    /// Comparable pairs with tied predictions.
+    pub n_tied_predictions: u64,
+    /// Pairs of events at the same time, none of them comparable in the definition.
+    pub n_tied_events: u64,
+}
+
+/// C^td of `curves` by another convention.
+///
+/// Cost: O(n log n + n L log k) for L distinct places of event times on the grid with k events each; with a linear
+/// reading, O(number of distinct event times * n).
+///
+/// ```
+/// use fairtte_metrics::{ConventionTd, Outcomes, Reading, ReadingTd, SurvivalCurves, TiedPairs, concordance_td_with};
+/// use ndarray::array;
+///
+/// // Two events at 1 and a sample that lives on: 1 of 2 comparable pairs is concordant, the events are one more pair.
+/// let outcomes = Outcomes::new(vec![1.0, 1.0, 2.0], vec![true, true, false])?;
+/// let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.7], [0.6]])?;
+/// let reading = ReadingTd::Grid(Reading::Step);
+/// let all = concordance_td_with(&outcomes, &curves, reading, ConventionTd::SurvivalEval(TiedPairs::All))?;
+/// assert_eq!((all.numerator, all.denominator), (1.5, 3.0));
+/// // Adjusted: the two events are compared in both orders, 1/2 each.
+/// let adjusted = concordance_td_with(&outcomes, &curves, reading, ConventionTd::Adjusted)?;
+/// assert_eq!((adjusted.numerator, adjusted.denominator), (2.0, 4.0));
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+///
+/// # Errors
+/// [`MetricError::LengthMismatch`] if outcomes and curves differ in length, [`MetricError::InvalidSetting`] for a
+/// refinement factor of 0, [`MetricError::NoEvents`] without events, [`MetricError::NoComparablePairs`] or
+/// [`MetricError::OnlyTiedPairs`] if the convention leaves no pair.
+pub fn concordance_td_with(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    reading: ReadingTd,
+    convention: ConventionTd,
+) -> Result<ConcordanceTdSums, MetricError> {
+    let predictions = CurvesRead::new(outcomes, curves, reading)?;
+    let (test, ties) = match convention {
+        ConventionTd::Antolini(_) | ConventionTd::Adjusted => (TieTest::Exact, TiedPairs::Predictions),
+        ConventionTd::SurvivalEval(ties) => (TieTest::Near, ties),
+    };
+    let mut counts = Counts::default();
+    let mut adjusted = (0.0, 0.0);
+    for_each_event(outcomes, &predictions, test.tolerance(), |anchor| {
+        counts.add(anchor);
+        let (score, n) = adjustment(anchor);
+        adjusted.0 += score;
+        adjusted.1 += n;
+    });
+    counts.n_tied_events /= 2;
+    let sums = PairSums {
+        concordant: counts.concordant as f64,
+        discordant: counts.discordant as f64,
+        tied: counts.tied as f64,
+        tied_events: counts.n_tied_events as f64,
+    };
+    let undefined = no_pair(outcomes.n(), outcomes.n_events(), counts.tied);
+    let share = match convention {
+        ConventionTd::Adjusted => {
+            let score = sums.concordant + 0.5 * sums.tied + adjusted.0;
+            let total = sums.concordant + sums.discordant + sums.tied + adjusted.1;
+            if total > 0.0 { Ok((score, total)) } else { Err(undefined) }
+        }
+        ConventionTd::Antolini(TiedPredictions::Strict) => {
+            sums.share(ties, undefined).map(|(_, total)| (sums.concordant, total))
+        }
+        ConventionTd::Antolini(TiedPredictions::Half) | ConventionTd::SurvivalEval(_) => sums.share(ties, undefined),
+    };
+    Ok(counts.finish(share?))
+}
+
+/// C^td of `curves` with every pair weighted by 1 / G(T-)^2 at its event time, G from `censoring` (events first, fitted on
+/// training data).
+///
+/// `tau` truncates: only events with T < tau (strictly) are compared. Predictions within
+/// [`TIE_TOLERANCE`](crate::TIE_TOLERANCE) are tied; tied pairs by `ties`. Only events that are compared with somebody need
+/// a weight. Beyond the training sample `SurvivalEVAL` reads G by
+/// [`BeyondLastTime::LinearToZero`](crate::BeyondLastTime::LinearToZero). Cost as [`concordance_td_with`].
+///
+/// ```
+/// use fairtte_metrics::{
+///     CensoringCurve, CensoringTies, Outcomes, Reading, ReadingTd, SurvivalCurves, TiedPairs, concordance_td_ipcw,
+/// };
+/// use ndarray::array;
+///
+/// // G = 1 before 2 and 2/3 from 2 on: the pair of the event at 3 weighs 9/4, those of the event at 1 weigh 1.
+/// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, false, true, false])?;
+/// let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst)?;
+/// let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.9], [0.5], [0.3]])?;
+/// let reading = ReadingTd::Grid(Reading::Step);
+/// let c = concordance_td_ipcw(&outcomes, &curves, reading, &censoring, None, TiedPairs::Predictions)?;
+/// assert!((c.value - 3.0 / (3.0 + 9.0 / 4.0)).abs() < 1e-15);
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+///
+/// # Errors
+/// As [`concordance_td_with`]; [`MetricError::InvalidSetting`] if tau is not a number,
+/// [`MetricError::BeyondCensoringCurve`] or [`MetricError::ZeroCensoringSurvival`] if a compared event has no weight.
+pub fn concordance_td_ipcw(
+    outcomes: &Outcomes,
+    curves: &SurvivalCurves,
+    reading: ReadingTd,
+    censoring: &CensoringCurve,
+    tau: Option<f64>,
+    ties: TiedPairs,
+) -> Result<ConcordanceTdSums, MetricError> {
+    let predictions = CurvesRead::new(outcomes, curves, reading)?;
+    let before_tau = check_tau(tau)?;
+    let with_tied_events = matches!(ties, TiedPairs::Times | TiedPairs::All);
+    let (mut sums, mut counts, mut error) = (PairSums::default(), Counts::default(), None);
+    for_each_event(outcomes, &predictions, TieTest::Near.tolerance(), |anchor| {
+        let (time, partners) = (outcomes.time()[anchor.row], anchor.all);
+        if time >= before_tau {
+            return;
+        }
+        counts.add(anchor);
+        if partners.n == 0 && !(with_tied_events && anchor.tied_events > 0) {
+            return;
+        }
+        match censoring.weight_before(time) {
+            Ok(weight) => {
+                let weight = weight * weight;
+                sums.concordant += weight * partners.concordant as f64;
+                sums.discordant += weight * partners.discordant() as f64;
+                sums.tied += weight * partners.tied as f64;
+                sums.tied_events += 0.5 * weight * anchor.tied_events as f64;
+            }
+            // Events come from the latest to the earliest, so this ends as the error of the earliest.
+            Err(reason) => error = Some(reason),
+        }
+    });
+    counts.n_tied_events /= 2;
+    if let Some(error) = error {
+        return Err(error);
+    }
+    let undefined = no_pair(outcomes.n(), outcomes.n_events(), counts.tied);
+    Ok(counts.finish(sums.share(ties, undefined)?))
+}
+
+/// What the pairs at one time add beyond the definition when sums run over ordered pairs: the pairs with the samples
+/// censored then for a second time, and those with the other events, which come up again from the other side.
+fn adjustment(anchor: &Anchor) -> (f64, f64) {
+    let (censored, equal) = (anchor.same_time, anchor.tied_events_and_predictions as f64);
+    let unequal = anchor.tied_events as f64 - equal;
+    let score = censored.concordant as f64 + 0.5 * censored.tied as f64 + equal + 0.5 * unequal;
+    (score, censored.n as f64 + equal + unequal)
+}
+
+#[derive(Default)]
+struct Counts {
+    concordant: u64,
+    discordant: u64,
+    tied: u64,
+    n_tied_events: u64,
+}
+
+impl Counts {
+    fn add(&mut self, anchor: &Anchor) {
+        self.concordant += anchor.all.concordant;
+        self.discordant += anchor.all.discordant();
+        self.tied += anchor.all.tied;
+        self.n_tied_events += anchor.tied_events;
+    }
+
+    fn finish(&self, (numerator, denominator): (f64, f64)) -> ConcordanceTdSums {
+        ConcordanceTdSums {
+            value: numerator / denominator,
+            numerator,
+            denominator,
+            n_comparable: self.concordant + self.discordant + self.tied,
+            n_concordant: self.concordant,
+            n_discordant: self.discordant,
+            n_tied_predictions: self.tied,
+            n_tied_events: self.n_tied_events,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array2, array};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rank::comparable_pairs::Predictions;
+    use crate::{CensoringTies, Reading, concordance_td};
+
+    #[test]
+    fn no_event_nothing_but_ties_and_wrong_lengths_are_errors() {
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.5]]).unwrap();
+        let value = |time: Vec<f64>, event: Vec<bool>, convention| {
+            let outcomes = Outcomes::new(time, event).unwrap();
+            concordance_td_with(&outcomes, &curves, ReadingTd::NextGridPoint, convention).map(|c| c.value)
+        };
+        let dropped = ConventionTd::SurvivalEval(TiedPairs::Dropped);
+        assert_eq!(value(vec![1.0, 2.0], vec![true, false], dropped), Err(MetricError::OnlyTiedPairs { n_tied: 1 }));
+        assert_eq!(value(vec![1.0, 2.0], vec![false; 2], ConventionTd::Adjusted), Err(MetricError::NoEvents { n: 2 }));
+        let tied_events = value(vec![1.0, 1.0], vec![true; 2], dropped);
+        assert_eq!(tied_events, Err(MetricError::NoComparablePairs { n: 2, n_events: 2 }));
+        assert_eq!(value(vec![1.0, 1.0], vec![true; 2], ConventionTd::Adjusted), Ok(1.0));
+        let short = value(vec![1.0], vec![true], ConventionTd::Adjusted);
+        assert!(matches!(short, Err(MetricError::LengthMismatch { found: 2, expected: 1, .. })));
+        let zero = ReadingTd::Grid(Reading::Refined { factor: 0 });
+        let outcomes = Outcomes::new(vec![1.0, 2.0], vec![true, false]).unwrap();
+        let value = concordance_td_with(&outcomes, &curves, zero, ConventionTd::Adjusted);
+        assert!(matches!(value, Err(MetricError::InvalidSetting { .. })));
+    }
+
+    /// Numerator and denominator from all ordered pairs.
+    fn by_double_loop(
+        outcomes: &Outcomes,
+        prediction: impl Fn(usize, f64) -> f64,
+        convention: ConventionTd,
+        weight: impl Fn(f64) -> f64,
+    ) -> (f64, f64) {
+        let (time, event) = (outcomes.time(), outcomes.event());
+        let (mut score, mut total) = (0.0, 0.0);
+        for i in 0..outcomes.n() {
+            for j in (0..outcomes.n()).filter(|&j| j != i) {
+                let (own, other) = (prediction(i, time[i]), prediction(j, time[i]));
+                let same_time = time[i] == time[j];
+                let comparable = event[i] && (time[i] < time[j] || same_time && !event[j]);
+                let two_events = event[i] && event[j] && same_time;
+                let half_if_equal = if own < other {
+                    1.0
+                } else if own == other {
+                    0.5
+                } else {
+                    0.0
+                };
+                let (credit, counts) = match convention {
+                    ConventionTd::Antolini(TiedPredictions::Strict) if comparable => {
+                        (f64::from(u8::from(own < other)), 1.0)
+                    }
+                    ConventionTd::Antolini(_) | ConventionTd::Adjusted if comparable => (half_if_equal, 1.0),
+                    ConventionTd::Adjusted if two_events => (if own == other { 1.0 } else { 0.5 }, 1.0),
+                    // The censored one as the first of the pair: its curve is read at the same time.
+                    ConventionTd::Adjusted if same_time && event[j] => (1.0 - half_if_equal, 1.0),
+                    ConventionTd::SurvivalEval(ties) => {
+                        let is_tied = (own - other).abs() <= 1e-8;
+                        let (tied_count, event_count) = match ties {
+                            TiedPairs::Dropped => (0.0, 0.0),
+                            TiedPairs::Predictions => (1.0, 0.0),
+                            TiedPairs::Times => (0.0, 1.0),
+                            TiedPairs::All => (1.0, 1.0),
+                        };
+                        if two_events {
+                            // Half from each side.
+                            (0.25 * event_count, 0.5 * event_count)
+                        } else if comparable && is_tied {
+                            (0.5 * tied_count, tied_count)
+                        } else if comparable {
+                            (f64::from(u8::from(own < other)), 1.0)
+                        } else {
+                            (0.0, 0.0)
+                        }
+                    }
+                    _ => (0.0, 0.0),
+                };
+                score += credit * weight(time[i]);
+                total += counts * weight(time[i]);
+            }
+        }
+        (score, total)
+    }
+
+    fn conventions() -> impl Strategy<Value = ConventionTd> {
+        let ties = [TiedPairs::Dropped, TiedPairs::Predictions, TiedPairs::Times, TiedPairs::All];
+        prop_oneof![
+            prop::sample::select(vec![TiedPredictions::Strict, TiedPredictions::Half]).prop_map(ConventionTd::Antolini),
+            Just(ConventionTd::Adjusted),
+            prop::sample::select(ties.to_vec()).prop_map(ConventionTd::SurvivalEval),
+        ]
+    }
+
+    fn readings() -> impl Strategy<Value = ReadingTd> {
+        let grid = [Reading::Step, Reading::Refined { factor: 3 }, Reading::Linear, Reading::ConstantHazard];
+        prop_oneof![
+            prop::sample::select(grid.to_vec()).prop_map(ReadingTd::Grid),
+            Just(ReadingTd::NextGridPoint),
+            Just(ReadingTd::LinearFromOne),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn every_convention_equals_a_double_loop(
+            rows in prop::collection::vec((0..12_u8, any::<bool>(), [0..4_u8, 0..4_u8, 0..4_u8]), 2..40),
+            unit in prop::sample::select(vec![0.1, 0.6e-8]),
+            reading in readings(),
+            convention in conventions(),
+            tau in prop::option::of(0..13_u8),
+        ) {
+            let time = rows.iter().map(|row| f64::from(row.0) / 2.0).collect();
+            let outcomes = Outcomes::new(time, rows.iter().map(|row| row.1).collect()).unwrap();
+            let values = Array2::from_shape_fn((rows.len(), 3), |(row, k)| {
+                0.97 - unit * rows[row].2[..=k].iter().map(|&fall| f64::from(fall)).sum::<f64>()
+            });
+            let curves = SurvivalCurves::new(vec![1.0, 2.0, 4.0], values.mapv(|v| v.max(0.0))).unwrap();
+            let read = CurvesRead::new(&outcomes, &curves, reading).unwrap();
+            let prediction = |row, t| read.at(row, read.place(t));
+
+            let found = concordance_td_with(&outcomes, &curves, reading, convention);
+            let (score, total) = by_double_loop(&outcomes, prediction, convention, |_| 1.0);
+            if let Ok(found) = &found {
+                prop_assert_eq!((found.numerator, found.denominator), (score, total));
+                prop_assert_eq!(found.value, score / total);
+            } else {
+                prop_assert_eq!(total, 0.0);
+            }
+            if let (ConventionTd::Antolini(ties), ReadingTd::Grid(reading)) = (convention, reading) {
+                let other = concordance_td(&outcomes, &curves, reading, ties);
+                prop_assert_eq!(found.map(|c| (c.value, c.n_concordant)), other.map(|c| (c.value, c.n_concordant)));
+            }
+
+            if let ConventionTd::SurvivalEval(ties) = convention {
+                // One more sample, censored after everything else, so that weights exist at every time.
+                let train_time = outcomes.time().iter().copied().chain([9.0]).collect();
+                let train_event = outcomes.event().iter().copied().chain([false]).collect();
+                let train = Outcomes::new(train_time, train_event).unwrap();
+                let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap();
+                let tau = tau.map(|tau| f64::from(tau) / 2.0);
+                let weight = |t: f64| {
+                    if t < tau.unwrap_or(99.0) { censoring.left_limit(t).unwrap().powi(-2) } else { 0.0 }
+                };
+                let (score, total) = by_double_loop(&outcomes, prediction, convention, weight);
+                if let Ok(found) = concordance_td_ipcw(&outcomes, &curves, reading, &censoring, tau, ties) {
+                    prop_assert!((found.numerator - score).abs() <= 1e-12 * total);
+                    prop_assert!((found.denominator - total).abs() <= 1e-12 * total);
+                } else {
+                    prop_assert_eq!(total, 0.0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! All metrics of the whole sample and of every group, for many bootstrap replicates at once.
+//!
+//! A replicate is a vector of weights: how often every sample was drawn. What had to be sorted was sorted once; a
+//! replicate only adds weights up. [`LANES`] replicates go through the sorted samples side by side, so that one visit
+//! to a sample serves all of them and every addition is a vector operation. Groups cost no visit of their own: a
+//! sample's weights are added to the sums of its cell (its combination of levels over all attributes), and the sums of
+//! a group are those of its cells.
+//!
+//! Cost per block of replicates: O(n L). Memory per thread: the weights, 2 bytes per sample and lane.
+//! The exact slow path, one weight vector and one group at a time, stays in `concordance_td.rs`, `auc_td.rs` and
+//! `brier.rs`; the tests compare the two.
+
+#![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set of the machine")]
+#![expect(clippy::needless_range_loop, reason = "loops over lanes of local arrays are what becomes vector code")]
+
+mod auc;
+mod brier;
+mod cells;
+mod concordance;
+#[cfg(test)]
+mod tests;
+
+use rayon::prelude::*;
+
+use crate::rank::auc_td::PreparedAucTd;
+use crate::rank::concordance_bins::BinPlan;
+use crate::{MetricError, SurvivalCurves, TiedPredictions};
+
+use auc::AucLanes;
+use brier::BrierLanes;
+pub(crate) use cells::Cells;
+use concordance::ConcordanceLanes;
+
+/// Replicates that are computed side by side: one cache line of weights per sample.
+pub(crate) const LANES: usize = 32;
+
+/// How often one sample occurs in each replicate of a block.
+pub(crate) type LaneWeights = [u16; LANES];
+
+/// The weights of one block of replicates, in the order in which the samples were sorted.
+pub(crate) struct Block {
+    rows: Vec<LaneWeights>,
+    /// Ends of runs of samples whose weights add up to less than 2^16 in every lane.
+    run_ends: Vec<usize>,
+    /// Sum of all weights, by lane.
+    totals: [u64; LANES],
+}
+
+impl Block {
+    /// `weights` are `[n, LANES]` by row of the sample; `order` is the sorted order of the rows.
+    pub(crate) fn new(weights: &[LaneWeights], order: &[u32]) -> Self {
+        let rows: Vec<LaneWeights> = order.iter().map(|&row| weights[row as usize]).collect();
+        let mut totals = [0; LANES];
+        let (mut run_ends, mut run) = (vec![], 0_u32);
+        for (place, row) in rows.iter().enumerate() {
+            let largest = u32::from(row.iter().copied().max().unwrap_or(0));
+            if run + largest > u32::from(u16::MAX) {
+                run_ends.push(place);
+                run = 0;
+            }
+            run += largest;
+            for (total, &weight) in totals.iter_mut().zip(row) {
+                *total += u64::from(weight);
+            }
+        }
+        run_ends.push(rows.len());
+        Self { rows, run_ends, totals }
+    }
+
+    /// Whether sums over all samples, doubled, fit into 32 bits.
+    pub(crate) fn fits(&self) -> bool {
+        self.totals.iter().all(|&total| total < u64::from(u32::MAX) / 2)
+    }
+}
+
+// Arrays go through these by value: then the compiler sees that nothing overlaps and works on whole vectors.
+
+/// Adds lane by lane.
+#[inline(always)]
+fn add(sums: &mut [u32; LANES], other: &[u32; LANES]) {
+    let (mut result, other) = (*sums, *other);
+    for lane in 0..LANES {
+        result[lane] += other[lane];
+    }
+    *sums = result;
+}
+
+/// Adds weights lane by lane.
+#[inline(always)]
+fn add_weights(sums: &mut [u32; LANES], weights: &LaneWeights) {
+    let (mut result, weights) = (*sums, *weights);
+    for lane in 0..LANES {
+        result[lane] += u32::from(weights[lane]);
+    }
+    *sums = result;
+}
+
+/// Metrics of a report.
+pub(crate) const N_METRICS: usize = 4;
+
+/// C^td with tied predictions counting 0 and 1/2, AUC^td and IBS, in this order; `None` where undefined.
+pub(crate) type Values = [Option<f64>; N_METRICS];
+
+/// What all replicates of one evaluation share.
+pub(crate) struct Sorted<'a> {
+    pub(crate) curves: &'a SurvivalCurves,
+    pub(crate) plan: BinPlan,
+    /// `None` where the AUC, or the Brier score, cannot be computed at all. The AUC has an order, and so cells, of its own.
+    pub(crate) auc: Option<(PreparedAucTd, Cells)>,
+    /// What every sample adds to the integrated Brier score, by row.
+    pub(crate) brier: Option<Vec<f64>>,
+    pub(crate) cells: Cells,
+}
+
+/// The sums of one block of replicates.
+struct BlockSums {
+    concordance: ConcordanceLanes,
+    auc: Option<AucLanes>,
+    brier: Option<BrierLanes>,
+}
+
+impl Sorted<'_> {
+    /// The metrics of `n` weight vectors, by replicate and slice, in parallel over blocks; the values do not depend on
+    /// the number of threads. `fill(first, out)` writes the weights of the replicates `first..first + LANES` as
+    /// `[n_samples, LANES]`; those beyond `n` may be anything.
+    ///
+    /// # Errors
+    /// Those of `fill`, and [`MetricError::TooManyDraws`] if sums of weights do not fit into 32 bits.
+    pub(crate) fn values(
+        &self,
+        n: usize,
+        fill: impl Fn(usize, &mut [u16]) -> Result<(), MetricError> + Sync,
+    ) -> Result<Vec<Vec<Values>>, MetricError> {
+        let integrals = self.brier.as_ref().map(|by_row| in_order(by_row, &self.plan.order));
+        let mut sums: Vec<Option<BlockSums>> = (0..n.div_ceil(LANES)).map(|_| None).collect();
+        for batch in self.plan.batches() {
+            let bins = self.plan.rank(batch, self.curves);
+            sums.par_iter_mut().enumerate().try_for_each(|(number, sums)| {
+                let mut weights = vec![[0; LANES]; self.plan.order.len()];
+                fill(number * LANES, weights.as_flattened_mut())?;
+                let block = Block::new(&weights, &self.plan.order);
+                if !block.fits() {
+                    return Err(MetricError::TooManyDraws { replicate: number * LANES });
+                }
+                // The weights are made anew for every batch, but only C^td comes in batches.
+                let sums = sums.get_or_insert_with(|| BlockSums {
+                    concordance: ConcordanceLanes::new(&self.cells, &block),
+                    auc: self
+                        .auc
+                        .as_ref()
+                        .map(|(auc, cells)| AucLanes::new(auc, cells, &Block::new(&weights, &auc.order))),
+                    brier: integrals.as_ref().map(|integrals| BrierLanes::new(integrals, &self.cells, &block)),
+                });
+                sums.concordance.add(&bins, &self.cells, &block);
+                Ok(())
+            })?;
+        }
+        let of_replicate = |replicate: usize| {
+            let sums = sums[replicate / LANES].as_ref().expect("there is at least one batch");
+            (0..self.cells.n_slices()).map(|slice| sums.values(slice, replicate % LANES)).collect()
+        };
+        Ok((0..n).map(of_replicate).collect())
+    }
+}
+
+impl BlockSums {
+    fn values(&self, slice: usize, lane: usize) -> Values {
+        let (counts, n) = self.concordance.counts(slice, lane);
+        let strict = counts.finish(n, TiedPredictions::Strict).ok();
+        [
+            strict.map(|found| found.value),
+            strict.map(|found| found.value_with(TiedPredictions::Half)),
+            self.auc.as_ref().and_then(|auc| auc.value(slice, lane)),
+            self.brier.as_ref().and_then(|brier| brier.value(slice, lane)),
+        ]
+    }
+}
+
+fn in_order(by_row: &[f64], order: &[u32]) -> Vec<f64> {
+    order.iter().map(|&row| by_row[row as usize]).collect()
+}
