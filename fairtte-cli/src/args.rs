@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fairtte_data::{AttributeConfig, Threshold};
 
 use crate::exit;
 
@@ -108,26 +109,44 @@ pub struct Common {
 
 /// Arguments of `evaluate`.
 #[derive(Args, Debug)]
+#[command(after_help = EVALUATE_EXAMPLES)]
 pub struct Evaluate {
     /// Folder of a finished or predicted run
     #[arg(value_name = "RUN", required_unless_present = "predictions", conflicts_with = "predictions")]
     pub run: Option<PathBuf>,
-    /// Survival curves of any model: `sample_id`, then one column per time (Parquet or CSV)
-    #[arg(long, value_name = "FILE", requires = "cohort")]
+    /// Survival curves of any model (Parquet or CSV): `sample`, then one column per time, named by it. Without --cohort
+    /// also `time`, `event` (1 or 0), the --attributes, and `subject` if a person has more than one sample
+    #[arg(long, value_name = "FILE")]
     pub predictions: Option<PathBuf>,
-    /// The samples: `sample_id`, `subject_id`, time, event and `<attribute>_group` columns (Parquet or CSV)
+    /// Attributes to compare by, columns of the predictions: `sex` (every value is a group), `age:60` or `age:median` (a
+    /// number cut in two), `race=White` (one value against all others)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = attribute, requires = "predictions")]
+    #[arg(conflicts_with = "cohort")]
+    pub attributes: Vec<AttributeConfig>,
+    /// Compare by every pair of attributes too
+    #[arg(long, requires = "predictions")]
+    pub intersections: bool,
+    /// Outcomes of the training sample (`time`, `event`) to fit the censoring curve on, recommended; without it the curve
+    /// is fitted on the evaluated sample
+    #[arg(long, value_name = "FILE", requires = "predictions", conflicts_with = "cohort")]
+    pub train: Option<PathBuf>,
+    /// What to do about curves that rise, which are an error otherwise; what was changed is counted and said
+    #[arg(long, value_enum, requires = "predictions")]
+    pub repair: Option<Repair>,
+    /// The samples in a file of their own: `sample_id`, `subject_id`, time, event and `<attribute>_group` columns
     #[arg(long, value_name = "FILE", requires = "predictions")]
     pub cohort: Option<PathBuf>,
     /// Parts of the subjects (`subject_id,part`); without it all samples are evaluated
-    #[arg(long, value_name = "FILE", requires = "predictions")]
+    #[arg(long, value_name = "FILE", requires = "cohort")]
     pub split: Option<PathBuf>,
     /// Part to evaluate: test if not given; the files of validation are named `evaluation-validation.json` and so on
     #[arg(long, value_enum)]
     pub part: Option<EvaluatedPart>,
-    /// Folder for `evaluation.json` and `report.html`; the run folder if not given
-    #[arg(short, long, value_name = "DIR", required_unless_present = "run")]
+    /// Folder for `evaluation.json` and `report.html` (the run folder if not given), or a name ending in .html: then the
+    /// page is that file, and the numbers lie beside it under the same name ending in .json
+    #[arg(short, long, value_name = "PATH", required_unless_present = "run")]
     pub output: Option<PathBuf>,
-    /// Change a setting, for example `--set replicates=200` or `--set reading.refined.factor=20`
+    /// Change a setting, for example `--set replicates=200`, `--set level=0.9`, `--set reading=step`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Threads; 0 = one per core
@@ -139,6 +158,44 @@ pub struct Evaluate {
     /// Results as JSON on standard output
     #[arg(long)]
     pub json: bool,
+}
+
+const EVALUATE_EXAMPLES: &str = "\
+Examples:
+  a run, again, with curves read as steps
+    fairtte evaluate runs/films --set reading=step --output runs/films-step
+  the curves of any model, with outcomes and attributes beside them
+    fairtte evaluate --predictions curves.parquet --attributes sex,age:60 --train outcomes.csv --output report.html
+  the curves of any model for the test part of a cohort
+    fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores";
+
+/// What can be done about curves that rise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Repair {
+    /// Each value becomes the lowest of its row up to that time.
+    Monotone,
+}
+
+/// One entry of `--attributes`.
+fn attribute(text: &str) -> Result<AttributeConfig, String> {
+    let config = AttributeConfig::new;
+    let named = |name: &str| if name.is_empty() { Err("expected the name of a column".to_owned()) } else { Ok(()) };
+    if let Some((name, reference)) = text.split_once('=') {
+        named(name)?;
+        if reference.is_empty() {
+            return Err(format!("expected a value after the =, as in {name}=White"));
+        }
+        return Ok(AttributeConfig { reference: Some(reference.to_owned()), ..config(name) });
+    }
+    if let Some((name, cut)) = text.rsplit_once(':') {
+        named(name)?;
+        let value = || cut.parse().ok().filter(|value: &f64| value.is_finite()).map(Threshold::Value);
+        let threshold = if cut == "median" { Some(Threshold::Median) } else { value() };
+        let wrong = || format!("expected a number or median after the colon, as in {name}:60");
+        return Ok(AttributeConfig { threshold: Some(threshold.ok_or_else(wrong)?), ..config(name) });
+    }
+    named(text)?;
+    Ok(config(text))
 }
 
 /// Part of a split that can be evaluated.

@@ -76,6 +76,15 @@ pub enum CliError {
     /// From the data.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// From saved curves, with what an argument can do about it.
+    #[error("{source}")]
+    Curves {
+        /// What is wrong.
+        source: Box<DataError>,
+        /// The argument.
+        #[help]
+        help: String,
+    },
     /// From the simulator.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
@@ -128,6 +137,7 @@ impl CliError {
             | Self::Metric(MetricError::InvalidSetting { .. } | MetricError::InvalidGrid { .. }) => Exit::Config,
             Self::RunFolder { .. } | Self::Metric(_) => Exit::Data,
             Self::Data(error) => of_data(error),
+            Self::Curves { source, .. } => of_data(source),
             Self::Simulation(error) => match error {
                 SimulationError::Setting { .. } => Exit::Config,
                 _ => Exit::Data,
@@ -143,6 +153,7 @@ fn of_data(error: &DataError) -> Exit {
         DataError::InvalidSetting { .. }
         | DataError::InvalidAttribute { .. }
         | DataError::UnknownAttribute { .. }
+        | DataError::TooManyLevels { .. }
         | DataError::Simulation(SimulationError::Setting { .. }) => Exit::Config,
         _ => Exit::Data,
     }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{Part, write_atomically};
-use fairtte_fairness::EpochReport;
+use fairtte_fairness::{EpochReport, has_complete_epoch};
 use fairtte_metrics::EvaluationSettings;
 
 use crate::run_file::GroupsConfig;
@@ -62,23 +62,27 @@ impl RunFolder {
     }
 
     /// Takes the folder for `run`: one in which nothing was trained yet gets its `run.toml`, one of the same run is gone
-    /// on with.
+    /// on with. Returns the folder and the settings that its `run.toml` now holds.
     ///
     /// # Errors
     /// [`CliError::OtherRun`] if it holds a run with other settings, [`CliError::Data`] if it cannot be written.
-    pub(crate) fn open(run: &RunFile) -> Result<Self, CliError> {
+    pub(crate) fn open(run: &RunFile) -> Result<(Self, RunFile), CliError> {
         let folder = Self::new(&run.output);
         if folder.is_trained() {
             folder.require_same(run)?;
         }
-        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
+        let mut resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
+        if folder.done().exists() {
+            // Showing a finished run again computes nothing: its record keeps the device it was trained on.
+            resolved.device = RunFile::read(&[folder.run_file()], &[])?.device;
+        }
         write_text(&folder.run_file(), &resolved.to_toml()?)?;
-        Ok(folder)
+        Ok((folder, resolved))
     }
 
     /// Whether there is anything that depends on the settings of the training.
     pub(crate) fn is_trained(&self) -> bool {
-        [self.path.join("checkpoint"), self.predictions(), self.done()].iter().any(|path| path.exists())
+        has_complete_epoch(&self.path) || self.predictions().exists() || self.done().exists()
     }
 
     fn require_same(&self, run: &RunFile) -> Result<(), CliError> {
@@ -124,4 +128,39 @@ fn suffix(part: Part) -> String {
 /// Writes a text file, atomically.
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
     Ok(write_atomically(path, |file| file.write_all(text.as_bytes()))?)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    fn run(folder: &Path, device: &str) -> RunFile {
+        let text = include_str!("../../configs/demo.toml");
+        let run = RunFile::from_text(text, "demo.toml", &[format!("device={device}")]).unwrap();
+        RunFile { output: folder.join("run"), ..run }
+    }
+
+    #[test]
+    fn a_finished_run_keeps_the_device_it_was_trained_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let (opened, _) = RunFolder::open(&run(folder.path(), "flex")).unwrap();
+        let (_, other) = RunFolder::open(&run(folder.path(), "tch")).unwrap();
+        assert_eq!(other.device, "tch", "nothing was computed yet");
+        write_text(&opened.done(), "").unwrap();
+        let (_, shown) = RunFolder::open(&run(folder.path(), "flex")).unwrap();
+        let kept = RunFile::read(&[opened.run_file()], &[]).unwrap();
+        assert_eq!((shown.device.as_str(), kept.device.as_str()), ("tch", "tch"));
+    }
+
+    #[test]
+    fn a_checkpoint_folder_without_a_complete_epoch_is_no_training() {
+        let folder = tempfile::tempdir().unwrap();
+        let run_folder = RunFolder::new(folder.path());
+        let make = |name: &str| std::fs::create_dir_all(folder.path().join("checkpoint").join(name)).unwrap();
+        make(".epoch-00001.tmp");
+        assert!(!run_folder.is_trained());
+        make("epoch-00001");
+        assert!(run_folder.is_trained());
+    }
 }

@@ -282,7 +282,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-fn same_ignoring_case(a: &str, b: &str) -> bool {
+pub(crate) fn same_ignoring_case(a: &str, b: &str) -> bool {
     a.trim().to_lowercase() == b.trim().to_lowercase()
 }
 

@@ -21,7 +21,7 @@ pub struct Sample {
     pub subject_id: SubjectId,
     /// Absolute path of the image file.
     pub image: PathBuf,
-    /// Time from the image to event or censoring, finite and > 0, in [`Cohort::time_unit`].
+    /// Time to event or censoring, finite, in [`Cohort::time_unit`]; > 0 in a data set, >= 0 beside saved curves.
     pub time: f64,
     /// `true` = event observed, `false` = censored.
     pub event: bool,

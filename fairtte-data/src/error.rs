@@ -241,6 +241,90 @@ pub enum DataError {
     /// Outcomes or groups that the metrics crate does not accept.
     #[error(transparent)]
     Metric(#[from] fairtte_metrics::MetricError),
+    /// No column of a table of curves is named by a time.
+    #[error("no column of {} is named by a time, expected one column of survival per grid time, whose name is a plain number such as 0.5{}", path.display(), look_alike_hint(look_alike.as_ref()))]
+    NoGrid {
+        /// The file.
+        path: PathBuf,
+        /// A column whose name holds a number beside other characters, and that number.
+        look_alike: Option<(String, String)>,
+    },
+    /// Two columns of a table of curves name the same time.
+    #[error("columns \"{first}\" and \"{second}\" of {} both name the time {time}, expected each grid time once", path.display())]
+    RepeatedTime {
+        /// The column that comes first in the file.
+        first: String,
+        /// The other column.
+        second: String,
+        /// The time.
+        time: f64,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The times that name the columns of curves do not ascend.
+    #[error("column \"{column}\" of {} stands after column \"{before}\", expected the grid times in ascending order", path.display())]
+    UnsortedGrid {
+        /// The column with the later time.
+        before: String,
+        /// The column after it, with the earlier time.
+        column: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A survival curve rises by more than numerical noise.
+    #[error(
+        "survival of sample \"{sample}\" rises from {before} at time {time_before} to {value} at time {time}, expected a curve that never rises ({place})"
+    )]
+    RisingSurvival {
+        /// The sample.
+        sample: String,
+        /// Lowest value up to then.
+        before: f64,
+        /// Time of its column.
+        time_before: f64,
+        /// The higher value.
+        value: f64,
+        /// Time of its column.
+        time: f64,
+        /// Where it stands.
+        place: Place,
+    },
+    /// Two columns of a table could be meant.
+    #[error("\"{first}\" and \"{second}\" are both columns of {}, expected one of the two", path.display())]
+    AmbiguousColumn {
+        /// One name.
+        first: &'static str,
+        /// The other name.
+        second: &'static str,
+        /// The table.
+        path: PathBuf,
+    },
+    /// A table has a header and nothing below it.
+    #[error("{} has no rows, expected at least one", path.display())]
+    EmptyTable {
+        /// The table.
+        path: PathBuf,
+    },
+    /// An attribute has too many values for each to be a group.
+    #[error(
+        "attribute \"{attribute}\" has {n_levels} different values, expected at most {most} levels, or a number cut in two"
+    )]
+    TooManyLevels {
+        /// The attribute.
+        attribute: String,
+        /// Different values found.
+        n_levels: usize,
+        /// What is allowed.
+        most: usize,
+    },
+    /// A column has no value in any row.
+    #[error("column \"{column}\" of {} is empty in every row, expected a value in some", path.display())]
+    EmptyColumn {
+        /// The column.
+        column: String,
+        /// The table.
+        path: PathBuf,
+    },
 }
 
 impl DataError {
@@ -263,6 +347,10 @@ impl DataError {
 
 fn nearest_hint(nearest: Option<&str>) -> String {
     nearest.map(|name| format!(", nearest is \"{name}\"")).unwrap_or_default()
+}
+
+fn look_alike_hint(look_alike: Option<&(String, String)>) -> String {
+    look_alike.map(|(name, time)| format!(" (rename \"{name}\" to \"{time}\")")).unwrap_or_default()
 }
 
 fn place_hint(place: Option<&Place>) -> String {

@@ -1,8 +1,8 @@
 //! `predictions.parquet`: survival curves of samples on a grid of times, the seam between training and evaluation.
 //!
-//! Columns: `sample_id`, then one column of numbers per grid time whose name is the time as the shortest decimal that
-//! reads back as the same number (`0`, `0.5`, `13`); the cell is the predicted probability S(t) of no event up to that
-//! time. Curves from any outside model can be scored by writing a `.csv` of the same columns.
+//! Columns: `sample_id` (or `sample`), then one column of numbers per grid time whose name is the time as the shortest
+//! decimal that reads back as the same number (`0`, `0.5`, `13`); the cell is the predicted probability S(t) of no event up
+//! to that time. Curves from any outside model can be scored by writing a `.csv` of the same columns.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -12,11 +12,25 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::DataError;
 use crate::cohort::Cohort;
+use crate::curve_columns::{CurveRepairs, Rising, check_grid, read_survival, time_of};
 use crate::error::Place;
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
-/// Samples, grid of times, and survival `[n_samples, n_times]`.
-pub type PredictionTable = (Vec<SampleId>, Vec<f64>, Array2<f64>);
+/// The two names that the column of samples may have.
+pub(crate) const SAMPLE: [&str; 2] = ["sample_id", "sample"];
+
+/// Survival curves as a file holds them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictionTable {
+    /// The samples in the order of the file.
+    pub samples: Vec<SampleId>,
+    /// Times of the columns, ascending, >= 0, in the time unit of the cohort.
+    pub grid: Vec<f64>,
+    /// Survival `[n_samples, n_times]`, in \[0, 1\], never rising along a row.
+    pub survival: Array2<f64>,
+    /// What was changed while reading.
+    pub repairs: CurveRepairs,
+}
 
 /// Writes survival curves, atomically; Parquet, or CSV if `path` ends so. The same curves give the same bytes.
 ///
@@ -24,8 +38,9 @@ pub type PredictionTable = (Vec<SampleId>, Vec<f64>, Array2<f64>);
 /// unit of the cohort.
 ///
 /// # Errors
-/// [`DataError::ShapeMismatch`], [`DataError::InvalidGrid`], [`DataError::InvalidSurvival`],
-/// [`DataError::UnmatchedSample`] if a sample appears twice, [`DataError::Write`].
+/// [`DataError::ShapeMismatch`], [`DataError::InvalidGrid`], [`DataError::NoGrid`], [`DataError::RepeatedTime`],
+/// [`DataError::UnsortedGrid`], [`DataError::InvalidSurvival`], [`DataError::UnmatchedSample`] if a sample appears twice,
+/// [`DataError::Write`].
 #[expect(clippy::needless_pass_by_value, reason = "a view is a reference already")]
 pub fn write_predictions(
     path: &Path,
@@ -65,40 +80,26 @@ pub fn write_predictions(
     write_parquet(path, columns, &[])
 }
 
-/// Reads survival curves: the samples in the order of the file, the grid, and the values `[n_samples, n_times]`.
+/// Reads survival curves; a curve that rises by more than noise is treated as `rising` says.
 ///
 /// # Errors
 /// [`DataError::MissingColumn`] without `sample_id`, [`DataError::InvalidGrid`] naming a column that is no time,
-/// [`DataError::InvalidCell`] for a row without sample, [`DataError::DuplicateSample`],
-/// [`DataError::InvalidSurvival`] naming column and row, and what [`Table::read`] returns.
-pub fn read_predictions(path: &Path) -> Result<PredictionTable, DataError> {
+/// [`DataError::NoGrid`], [`DataError::RepeatedTime`], [`DataError::UnsortedGrid`], [`DataError::InvalidCell`] for a row
+/// without sample, [`DataError::DuplicateSample`], [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`] naming
+/// column and row, and what [`Table::read`] returns.
+pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, DataError> {
     let table = Table::read(path)?;
-    let samples = read_samples(&table)?;
-    let names: Vec<String> = table.names().into_iter().filter(|name| *name != "sample_id").map(str::to_owned).collect();
+    let id = either_column(&table, SAMPLE)?.unwrap_or(SAMPLE[0]);
+    let samples = read_samples(&table, id)?;
+    let names: Vec<String> = table.names().into_iter().filter(|name| *name != id).map(str::to_owned).collect();
     let parse = |name: &String| {
-        let invalid = || invalid_grid(path, name, "its name is no number");
-        name.trim().parse::<f64>().map_err(|_| invalid())
+        let problem = "its name is no number";
+        time_of(name).ok_or_else(|| DataError::InvalidGrid { column: name.clone(), path: path.to_owned(), problem })
     };
     let grid = names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     check_grid(path, &names, &grid)?;
-    let mut survival = Array2::zeros((samples.len(), grid.len()));
-    for (column, name) in names.iter().enumerate() {
-        for (row, cell) in table.numbers(name)?.into_iter().enumerate() {
-            survival[[row, column]] = match cell {
-                Ok(value) if is_probability(value) => value,
-                other => {
-                    let text = other.map_or_else(|text| text, |value| value.to_string());
-                    return Err(DataError::InvalidSurvival {
-                        sample: samples[row].to_string(),
-                        time: name.clone(),
-                        value: if text.is_empty() { "empty".to_owned() } else { text },
-                        place: Some(table.place(row)),
-                    });
-                }
-            };
-        }
-    }
-    Ok((samples, grid, survival))
+    let (survival, repairs) = read_survival(&table, &samples, &names, &grid, rising)?;
+    Ok(PredictionTable { samples, grid, survival, repairs })
 }
 
 /// For every sample of `cohort` at `rows`, the row of its prediction. Other samples of the cohort may be predicted too.
@@ -121,15 +122,30 @@ pub fn match_predictions(cohort: &Cohort, rows: &[usize], predicted: &[SampleId]
     rows.iter().map(find).collect()
 }
 
-fn read_samples(table: &Table) -> Result<Vec<SampleId>, DataError> {
-    let cells = table.text("sample_id")?;
+/// The one of two names that is a column of `table`.
+///
+/// # Errors
+/// [`DataError::AmbiguousColumn`] if both are.
+pub(crate) fn either_column(table: &Table, names: [&'static str; 2]) -> Result<Option<&'static str>, DataError> {
+    let [first, second] = names;
+    match names.map(|name| table.has(name)) {
+        [true, true] => Err(DataError::AmbiguousColumn { first, second, path: table.path().to_owned() }),
+        [true, false] => Ok(Some(first)),
+        [false, true] => Ok(Some(second)),
+        [false, false] => Ok(None),
+    }
+}
+
+/// The samples in column `id`: every row has one, and no two the same.
+pub(crate) fn read_samples(table: &Table, id: &str) -> Result<Vec<SampleId>, DataError> {
+    let cells = table.text(id)?;
     let mut first_rows = HashMap::with_capacity(cells.len());
     let mut samples = Vec::with_capacity(cells.len());
     for (index, cell) in cells.into_iter().enumerate() {
         let place: Place = table.place(index);
         let Some(sample) = cell else {
             return Err(DataError::InvalidCell {
-                column: "sample_id".to_owned(),
+                column: id.to_owned(),
                 sample: format!("row {}", place.row),
                 value: "empty".to_owned(),
                 expected: "the name of a sample",
@@ -142,25 +158,6 @@ fn read_samples(table: &Table) -> Result<Vec<SampleId>, DataError> {
         samples.push(SampleId::new(sample));
     }
     Ok(samples)
-}
-
-fn check_grid(path: &Path, names: &[String], grid: &[f64]) -> Result<(), DataError> {
-    if grid.is_empty() {
-        return Err(invalid_grid(path, "sample_id", "no column of survival follows it"));
-    }
-    for (i, &time) in grid.iter().enumerate() {
-        if !(time.is_finite() && time >= 0.0) {
-            return Err(invalid_grid(path, &names[i], "its name is no finite number >= 0"));
-        }
-        if i > 0 && grid[i - 1] >= time {
-            return Err(invalid_grid(path, &names[i], "its time is not above the time of the column before"));
-        }
-    }
-    Ok(())
-}
-
-fn invalid_grid(path: &Path, column: &str, problem: &'static str) -> DataError {
-    DataError::InvalidGrid { column: column.to_owned(), path: path.to_owned(), problem }
 }
 
 fn is_probability(value: f64) -> bool {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use polars::prelude::{
     Column, CsvParseOptions, CsvReadOptions, DataFrame, DataType, IntoColumn as _, KeyValueMetadata, NamedFrom as _,
-    ParquetCompression, ParquetReader, ParquetWriter, SerReader as _, SerWriter as _, Series,
+    ParquetCompression, ParquetReader, ParquetWriter, PolarsError, SerReader as _, SerWriter as _, Series,
 };
 
 use crate::error::{Place, nearest};
@@ -92,7 +92,15 @@ impl Table {
 
     fn read_parquet(path: &Path) -> Result<Self, DataError> {
         let file = File::open(path).map_err(|source| DataError::read(path, source))?;
-        let invalid = |error| DataError::invalid_table(path, error);
+        let invalid = |error: PolarsError| {
+            // The names of the narrow types say nothing to who wrote the file with other software.
+            let hint = if error.to_string().contains("cannot create series from") {
+                "; write whole numbers with 32 or 64 bits"
+            } else {
+                ""
+            };
+            DataError::invalid_table(path, format!("{error}{hint}"))
+        };
         let mut reader = ParquetReader::new(file);
         let entries = reader.get_metadata().map_err(invalid)?.key_value_metadata().clone().unwrap_or_default();
         let metadata = entries.into_iter().filter_map(|entry| Some((entry.key, entry.value?))).collect();

@@ -23,6 +23,14 @@ pub(crate) struct Progress {
     pub(crate) best: Option<(usize, f64)>,
 }
 
+/// Whether training in this run folder has completed an epoch, so that there is something to go on from.
+pub fn has_complete_epoch(run_folder: &Path) -> bool {
+    Checkpoints::new(&run_folder.join(FOLDER)).complete().is_ok_and(|epochs| !epochs.is_empty())
+}
+
+/// Name of the folder of the checkpoints in a run folder.
+pub(crate) const FOLDER: &str = "checkpoint";
+
 /// The folder that holds the checkpoints of one training.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {

@@ -12,6 +12,7 @@ mod trainer;
 
 use std::fmt::Display;
 
+pub use checkpoint::has_complete_epoch;
 pub use error::FairnessError;
 pub use learner::{Learner, LearnerSpec, OptimiserConfig};
 pub use monitor::{Monitor, Validation};

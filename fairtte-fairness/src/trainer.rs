@@ -16,7 +16,7 @@ use fairtte_models::Batch;
 use fairtte_survival::{CutPoints, SurvivalError, SurvivalHead};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Checkpoints, Progress};
+use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation, validate};
 use crate::predict::predict;
 use crate::strategies::{StepContext, StepReport, Strategy};
@@ -152,7 +152,7 @@ pub fn fit(
 ) -> Result<TrainedRun, FairnessError> {
     config.validate()?;
     let validation = Validator::new(data, config.monitor)?;
-    let checkpoints = Checkpoints::new(&folder.join("checkpoint"));
+    let checkpoints = Checkpoints::new(&folder.join(FOLDER));
     let mut progress = checkpoints.restore(strategy)?;
     let log = folder.join("steps.jsonl");
     if !progress.epochs.is_empty() {

@@ -1,23 +1,27 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
-use std::path::{Path, PathBuf};
+mod outside;
+mod publish;
+
 use std::time::Instant;
 
-use fairtte_data::{Cohort, Exclusions, Part, Split, match_predictions, read_cohort, read_predictions};
+use fairtte_data::{
+    Cohort, Exclusions, Part, PredictionTable, Rising, Split, match_predictions, read_cohort, read_predictions,
+};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, SurvivalCurves, evaluate,
 };
-use ndarray::{Array2, Axis};
-use serde::Serialize;
+use ndarray::Axis;
 
-use super::{print, use_threads};
+use self::publish::{About, Target, publish};
+use super::use_threads;
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart};
 use crate::prepare::choose_groups;
 use crate::progress::say;
-use crate::report::{EpochPoint, FlowRow, Page, render_page, render_table};
+use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::{Merged, RunFile};
-use crate::run_folder::{RunFolder, write_text};
+use crate::run_folder::RunFolder;
 
 /// How results are shown.
 pub(super) struct Outputs {
@@ -42,10 +46,11 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
                 say(format!("dry run: would evaluate the {} part of {}", part.name(), path.display()));
                 return Ok(());
             }
-            let target = arguments.output.as_ref().map_or_else(|| folder.clone(), |output| RunFolder::new(output));
+            let in_folder = || Target::in_folder(&folder, part);
+            let target = arguments.output.as_ref().map_or_else(in_folder, |output| Target::named(output, part));
             evaluate_into(&folder, &target, &run, &outputs)
         }
-        None => outside(arguments, &outputs),
+        None => outside::run(arguments, &outputs),
     }
 }
 
@@ -63,14 +68,15 @@ fn settings(base: Option<&EvaluationSettings>, sets: &[String]) -> Result<Evalua
 
 /// Evaluates a run folder from its saved files and writes `evaluation.json` and `report.html` into it.
 pub(super) fn evaluate_run(folder: &RunFolder, run: &RunFile, outputs: &Outputs) -> Result<(), CliError> {
-    evaluate_into(folder, folder, run, outputs)
+    evaluate_into(folder, &Target::in_folder(folder, outputs.part), run, outputs)
 }
 
-fn evaluate_into(folder: &RunFolder, target: &RunFolder, run: &RunFile, outputs: &Outputs) -> Result<(), CliError> {
+fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &Outputs) -> Result<(), CliError> {
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
     let groups = with_intersections(groups, run)?;
-    let scored = Scored::read(&folder.predictions(), &cohort, &groups, Some(&split), outputs.part)?;
+    let predictions = read_predictions(&folder.predictions(), Rising::Refuse)?;
+    let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
     let report = scored.evaluate(&run.evaluation)?;
     let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n())?;
     let epochs = folder.epochs()?;
@@ -111,45 +117,10 @@ fn evaluate_into(folder: &RunFolder, target: &RunFolder, run: &RunFile, outputs:
         epochs: &epochs,
         monitor: run.training.monitor.name(),
         flow: &flow,
-        notes: &scored.notes,
+        notes: &[],
     };
-    publish(target, &page, Some(run), Some(outputs.part), outputs)
-}
-
-/// Scores the curves of a model that was trained elsewhere.
-fn outside(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliError> {
-    let missing = || CliError::Bug("clap let evaluate through without its files".to_owned());
-    let predictions = arguments.predictions.as_ref().ok_or_else(missing)?;
-    let cohort_file = arguments.cohort.as_ref().ok_or_else(missing)?;
-    let target = RunFolder::new(arguments.output.as_ref().ok_or_else(missing)?);
-    let settings = settings(None, &arguments.set)?;
-    if arguments.part.is_some() && arguments.split.is_none() {
-        let message = "there are no parts without --split".to_owned();
-        return Err(CliError::setting("--part", message, None));
-    }
-    if arguments.dry_run {
-        say(format!("dry run: would evaluate {} into {}", predictions.display(), target.path().display()));
-        return Ok(());
-    }
-    let (cohort, groups) = read_cohort(cohort_file)?;
-    let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
-    let scored = Scored::read(predictions, &cohort, &groups, split.as_ref(), outputs.part)?;
-    let report = scored.evaluate(&settings)?;
-    let file = |path: &PathBuf| path.display().to_string();
-    let mut facts = vec![("predictions".to_owned(), file(predictions)), ("cohort".to_owned(), file(cohort_file))];
-    facts.extend(split.iter().flat_map(|split| facts_of_parts(&cohort, split)));
-    let page = Page {
-        title: "Evaluation of saved predictions",
-        subtitle: &cohort.name,
-        facts: &facts,
-        evaluation: &report,
-        time_unit: &cohort.time_unit,
-        epochs: &[],
-        monitor: "",
-        flow: &[],
-        notes: &scored.notes,
-    };
-    publish(&target, &page, None, split.as_ref().map(|_| outputs.part), outputs)
+    let about = About { part: Some(outputs.part), run: Some(run), input: None };
+    publish(target, &page, &about, outputs)
 }
 
 /// The rows that are scored, with everything their metrics need.
@@ -157,50 +128,36 @@ struct Scored {
     rows: Vec<usize>,
     cohort: Cohort,
     groups: Vec<Groups>,
-    grid: Vec<f64>,
-    survival: Array2<f64>,
+    curves: SurvivalCurves,
     censoring: CensoringCurve,
-    notes: Vec<String>,
 }
 
 impl Scored {
-    fn read(
-        path: &Path,
+    /// The rows of `part`, or all rows without a split; the censoring curve is that of the training part, or of all.
+    fn new(
+        predictions: PredictionTable,
         cohort: &Cohort,
         groups: &[Groups],
         split: Option<&Split>,
         part: Part,
     ) -> Result<Self, CliError> {
-        let (samples, grid, survival) = read_predictions(path)?;
         let rows = split.map_or_else(|| cohort.all_rows(), |split| split.rows(part).to_vec());
-        let order = match_predictions(cohort, &rows, &samples)?;
-        let mut notes = Vec::new();
-        let fitted_on = if let Some(split) = split {
-            split.rows(Part::Train).to_vec()
-        } else {
-            notes.push(
-                "There is no split: all samples are evaluated, and the censoring curve is fitted on them too."
-                    .to_owned(),
-            );
-            cohort.all_rows()
-        };
+        let order = match_predictions(cohort, &rows, &predictions.samples)?;
+        let fitted_on = split.map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
         let censoring = CensoringCurve::fit(&cohort.outcomes(&fitted_on)?, CensoringTies::EventsFirst)?;
         Ok(Self {
             groups: groups.iter().map(|groups| restrict(groups, &rows)).collect::<Result<_, _>>()?,
             rows,
             cohort: cohort.clone(),
-            grid,
-            survival: survival.select(Axis(0), &order),
+            curves: SurvivalCurves::new(predictions.grid, predictions.survival.select(Axis(0), &order))?,
             censoring,
-            notes,
         })
     }
 
     fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
         let subjects = self.cohort.subjects(&self.rows);
         let outcomes = self.cohort.outcomes(&self.rows)?;
-        let curves = SurvivalCurves::new(self.grid.clone(), self.survival.clone())?;
-        Ok(evaluate(&subjects, &outcomes, &curves, &self.censoring, &self.groups, settings)?)
+        Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
     }
 }
 
@@ -253,44 +210,4 @@ fn facts_of_parts(cohort: &Cohort, split: &Split) -> Vec<(String, String)> {
             (format!("{} part", part.name()), text)
         })
         .collect()
-}
-
-/// `evaluation.json`: the report and what it is about.
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Record<'a> {
-    part: &'a str,
-    device: Option<&'a str>,
-    seed: Option<u64>,
-    #[serde(flatten)]
-    report: &'a EvaluationReport,
-}
-
-/// Writes the two files and shows the result; `run` is absent for an outside model.
-fn publish(
-    target: &RunFolder,
-    page: &Page<'_>,
-    run: Option<&RunFile>,
-    part: Option<Part>,
-    outputs: &Outputs,
-) -> Result<(), CliError> {
-    let record = Record {
-        part: part.map_or("all", Part::name),
-        device: run.map(|run| run.device.as_str()),
-        seed: run.map(|run| run.seed),
-        report: page.evaluation,
-    };
-    let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
-    let part = part.unwrap_or(Part::Test);
-    write_text(&target.evaluation(part), &text)?;
-    write_text(&target.report(part), &render_page(page)?)?;
-    if outputs.json {
-        print(text);
-        return Ok(());
-    }
-    print(render_table(page.evaluation, 100));
-    page.notes.iter().for_each(|note| say(format!("note: {note}")));
-    print(format!("report: {}", target.report(part).display()));
-    say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
-    Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
     if arguments.common.dry_run {
         return dry_run(&run, "read the data, decode its images into the cache, write cohort, exclusions and split");
     }
-    let folder = RunFolder::open(&run)?;
+    let (folder, _) = RunFolder::open(&run)?;
     let prepared = prepare(&run, &folder)?;
     if arguments.common.json {
         let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));

@@ -35,10 +35,10 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     let device = device::open(&run.device)?;
     let outputs = Outputs { json, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
-    let folder = RunFolder::open(run)?;
+    let (folder, kept) = RunFolder::open(run)?;
     if folder.done().exists() {
         say("this run is done; showing its evaluation");
-        return evaluate_run(&folder, run, &outputs);
+        return evaluate_run(&folder, &kept, &outputs);
     }
     // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
     let prepared = prepare(run, &folder)?;

@@ -13,9 +13,11 @@ pub(super) fn estimate(value: f64, lower: f64, upper: f64, [n, n_events, n_subje
         undefined: None,
         lower: Some(lower),
         upper: Some(upper),
+        interval_undefined: None,
         n,
         n_events,
         n_subjects,
+        n_comparable: None,
         undefined_replicates: 0,
         undefined_times: 0,
     }
@@ -38,7 +40,12 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         gap: estimate(0.05, 0.001, 0.173, [117, 60, 115]),
         worst_group: Some("male".to_owned()),
         worst: at(0.69, [117, 60, 115]),
+        gap_to_overall: estimate(0.03, 0.001, 0.1, [117, 60, 115]),
+        ratio: estimate(0.93, 0.8, 0.99, [117, 60, 115]),
+        ratio_to_overall: estimate(0.95, 0.85, 0.99, [117, 60, 115]),
         equity_scaling: estimate(0.674, 0.601, 0.743, [117, 60, 115]),
+        equity_scaling_fair_seg: estimate(0.674, 0.601, 0.743, [117, 60, 115]),
+        differences: Vec::new(),
     };
     let age = AttributeReport {
         attribute: "age".to_owned(),
@@ -51,7 +58,12 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         gap: estimate(0.16, 0.082, 0.31, [120, 61, 118]),
         worst_group: Some(ODD_LEVEL.to_owned()),
         worst: at(0.61, [120, 61, 118]),
+        gap_to_overall: estimate(0.11, 0.05, 0.2, [120, 61, 118]),
+        ratio: estimate(0.79, 0.7, 0.9, [120, 61, 118]),
+        ratio_to_overall: estimate(0.85, 0.75, 0.95, [120, 61, 118]),
         equity_scaling: estimate(0.612, 0.533, 0.689, [120, 61, 118]),
+        equity_scaling_fair_seg: estimate(0.612, 0.533, 0.689, [120, 61, 118]),
+        differences: Vec::new(),
     };
     MetricReport {
         name: name.to_owned(),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use fairtte_data::{
-    AttributeConfig, FittedAttributes, match_predictions, read_cohort, read_predictions, write_cohort,
-    write_predictions,
+    AttributeConfig, CurveRepairs, FittedAttributes, PredictionTable, Rising, match_predictions, read_cohort,
+    read_predictions, write_cohort, write_predictions,
 };
 use fairtte_metrics::SampleId;
 use ndarray::{Array2, array};
@@ -95,14 +95,12 @@ fn predictions_keep_every_bit_in_both_formats() {
     for name in ["p.parquet", "p.csv"] {
         let path = folder.path().join(name);
         write_predictions(&path, &samples, &grid, survival.view()).unwrap();
-        let (read_samples, read_grid, read_survival) = read_predictions(&path).unwrap();
-        assert_eq!(
-            (read_samples, read_grid, read_survival),
-            (samples.clone(), grid.clone(), survival.clone()),
-            "{name}"
-        );
+        let read = read_predictions(&path, Rising::Refuse).unwrap();
+        let repairs = CurveRepairs::default();
+        let (samples, grid, survival) = (samples.clone(), grid.clone(), survival.clone());
+        assert_eq!(read, PredictionTable { samples, grid, survival, repairs }, "{name}");
         let first = bytes(&path);
-        write_predictions(&path, &samples, &grid, survival.view()).unwrap();
+        write_predictions(&path, &read.samples, &read.grid, read.survival.view()).unwrap();
         assert_eq!(first, bytes(&path), "{name}: the same predictions give the same bytes");
     }
     let header = std::fs::read_to_string(folder.path().join("p.csv")).unwrap().lines().next().unwrap().to_owned();
@@ -115,10 +113,15 @@ proptest! {
     fn any_curves_survive_the_file(values in prop::collection::vec(0.0_f64..=1.0, 12), step in 1e-6_f64..1e6) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("predictions.parquet");
-        let survival = Array2::from_shape_vec((3, 4), values).unwrap();
+        let mut survival = Array2::from_shape_vec((3, 4), values).unwrap();
+        for mut curve in survival.rows_mut() {
+            curve.as_slice_mut().unwrap().sort_by(|a, b| b.total_cmp(a));
+        }
         let grid: Vec<f64> = (0..4).map(|i| f64::from(i) * step).collect();
         write_predictions(&path, &ids(&["x", "y", "z"]), &grid, survival.view()).unwrap();
-        prop_assert_eq!(read_predictions(&path).unwrap(), (ids(&["x", "y", "z"]), grid, survival));
+        let read = read_predictions(&path, Rising::Refuse).unwrap();
+        prop_assert_eq!((read.samples, read.grid, read.survival), (ids(&["x", "y", "z"]), grid, survival));
+        prop_assert_eq!(read.repairs, CurveRepairs::default());
     }
 }
 
@@ -128,13 +131,16 @@ fn predictions_of_an_outside_model_are_checked_cell_by_cell() {
     let path = folder.path().join("outside.csv");
     let message = |text: &str| {
         std::fs::write(&path, text).unwrap();
-        read_predictions(&path).unwrap_err().to_string()
+        read_predictions(&path, Rising::Refuse).unwrap_err().to_string()
     };
     let shown = path.display();
     assert!(message("id,0,1\na,1,1\n").starts_with("column \"sample_id\" is not in "));
-    assert!(message("sample_id\na\n").contains("no column of survival follows it"));
+    assert!(message("sample_id\na\n").starts_with("no column of "));
     assert!(message("sample_id,0,later\na,1,1\n").starts_with("column \"later\" of "));
-    assert!(message("sample_id,1,0\na,1,1\n").starts_with("column \"0\" of "));
+    assert!(
+        message("sample_id,1,0\na,1,1\n")
+            .contains("stands after column \"1\", expected the grid times in ascending order")
+    );
     assert!(message("sample_id,-1,0\na,1,1\n").contains("no finite number >= 0"));
     assert!(message("sample_id,NaN\na,1\n").contains("no finite number >= 0"));
     let bad = |value: &str| {
@@ -163,7 +169,7 @@ fn nothing_but_probabilities_is_ever_written() {
     assert!(write(&["a"], &[0.0], array![[f64::NAN]]).contains("survival of sample \"a\" at time 0 is NaN"));
     assert!(write(&["a"], &[0.0], array![[1.5]]).contains("is 1.5"));
     assert!(write(&["a", "a"], &[0.0], array![[1.0], [1.0]]).contains("predicted twice"));
-    assert!(write(&["a"], &[0.0, 0.0], array![[1.0, 1.0]]).contains("not above"));
+    assert!(write(&["a"], &[0.0, 0.0], array![[1.0, 1.0]]).contains("both name the time 0"));
     assert!(write(&["a"], &[0.0, 1.0], array![[1.0]]).contains("expected 2"));
     assert!(!path.exists());
 }

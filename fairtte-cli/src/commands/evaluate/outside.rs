@@ -1,0 +1,297 @@
+//! `fairtte evaluate --predictions`: the curves of a model that was trained elsewhere.
+//!
+//! Either one table holds curves, outcomes and attributes, or the curves have a file of their own and the samples another
+//! (`--cohort`). What had to be assumed or changed stands as a note on the terminal, on the page and in the JSON.
+
+use std::path::{Path, PathBuf};
+
+use fairtte_data::{
+    AttributeConfig, CurveRepairs, DataError, Part, Rising, ScoredTable, Split, read_cohort, read_outcomes,
+    read_predictions, read_scored_table,
+};
+use fairtte_metrics::{
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
+    SurvivalCurves,
+};
+
+use super::publish::{About, CensoringSample, Input, Target, publish};
+use super::{Outputs, Scored, facts_of_parts, settings};
+use crate::CliError;
+use crate::args::{Evaluate, Repair};
+use crate::progress::say;
+use crate::report::Page;
+
+/// More names than this are no reading matter; the JSON has all.
+const MOST_NAMES: usize = 12;
+
+pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliError> {
+    let missing = || CliError::Bug("clap let evaluate through without its files".to_owned());
+    let predictions = arguments.predictions.as_ref().ok_or_else(missing)?;
+    let target = Target::named(arguments.output.as_ref().ok_or_else(missing)?, outputs.part);
+    let settings = settings(None, &arguments.set)?;
+    if arguments.part.is_some() && arguments.split.is_none() {
+        let message = "there are no parts without --split".to_owned();
+        return Err(CliError::setting("--part", message, None));
+    }
+    check_attributes(arguments)?;
+    if arguments.dry_run {
+        say(format!("dry run: would evaluate {} into {}", predictions.display(), target.report().display()));
+        return Ok(());
+    }
+    match &arguments.cohort {
+        Some(cohort) => with_cohort(arguments, predictions, cohort, &target, &settings, outputs),
+        None => alone(arguments, predictions, &target, &settings, outputs),
+    }
+}
+
+fn check_attributes(arguments: &Evaluate) -> Result<(), CliError> {
+    let names: Vec<&str> = arguments.attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+    if let Some(k) = (1..names.len()).find(|&k| names[..k].contains(&names[k])) {
+        return Err(CliError::setting("--attributes", format!("\"{}\" is named twice, expected once", names[k]), None));
+    }
+    if arguments.intersections && arguments.cohort.is_none() && names.len() < 2 {
+        let message = format!("there are {} --attributes, expected two or more to pair", names.len());
+        return Err(CliError::setting("--intersections", message, None));
+    }
+    Ok(())
+}
+
+/// Scores one table that holds curves, outcomes and attributes.
+fn alone(
+    arguments: &Evaluate,
+    path: &Path,
+    target: &Target,
+    settings: &EvaluationSettings,
+    outputs: &Outputs,
+) -> Result<(), CliError> {
+    let configs = &arguments.attributes;
+    let names: Vec<&str> = configs.iter().map(|attribute| attribute.name.as_str()).collect();
+    let table = read_scored_table(path, &names, rising(arguments)).map_err(with_help)?;
+    let fitted = table.fit_attributes(configs).map_err(with_help)?;
+    let rows = table.cohort.all_rows();
+    let evaluated = table.cohort.outcomes(&rows)?;
+    let train = arguments.train.as_deref().map(read_outcomes).transpose()?;
+    let fitted_on = train.as_ref().unwrap_or(&evaluated);
+
+    let mut notes = notes_on_table(&table, configs, arguments.repair);
+    notes.extend(fitted.ungrouped().iter().map(|value| format!("{value}.")));
+    if train.is_none() {
+        notes.push(
+            "There is no --train: the censoring curve is fitted on the evaluated sample itself, and not, as recommended, \
+             on the sample that the model was trained on."
+                .to_owned(),
+        );
+    }
+    let scored = Scored {
+        rows,
+        groups: with_pairs(fitted.all(), arguments.intersections)?,
+        curves: SurvivalCurves::new(table.grid.clone(), table.survival)?,
+        censoring: CensoringCurve::fit(fitted_on, CensoringTies::EventsFirst)?,
+        cohort: table.cohort,
+    };
+    let report = scored.evaluate(settings)?;
+    let input = Input {
+        has_subjects: table.has_subjects,
+        censoring: about_censoring(fitted_on, if train.is_some() { "train" } else { "evaluated" }),
+        repair: repair_name(arguments),
+        repairs: table.repairs,
+        ignored_columns: table.ignored,
+        notes,
+    };
+    let mut facts = vec![("predictions".to_owned(), path.display().to_string()), grid_fact(&table.grid)];
+    facts.push(("censoring curve fitted on".to_owned(), censoring_fact(&input.censoring, arguments.train.as_ref())));
+    facts.extend(repair_fact(arguments, &input.repairs));
+    publish_outside(&scored, &report, &facts, &input, None, target, outputs)
+}
+
+/// Scores curves of the samples in a cohort file.
+fn with_cohort(
+    arguments: &Evaluate,
+    path: &Path,
+    cohort_file: &Path,
+    target: &Target,
+    settings: &EvaluationSettings,
+    outputs: &Outputs,
+) -> Result<(), CliError> {
+    let (cohort, groups) = read_cohort(cohort_file)?;
+    let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
+    let predictions = read_predictions(path, rising(arguments)).map_err(with_help)?;
+    let (grid, repairs) = (predictions.grid.clone(), predictions.repairs);
+    let mut notes: Vec<String> =
+        note_on_repairs(&repairs, arguments.repair, predictions.samples.len()).into_iter().collect();
+    if split.is_none() {
+        notes.push(
+            "There is no split: all samples are evaluated, and the censoring curve is fitted on them too.".to_owned(),
+        );
+    }
+    let groups = with_pairs(&groups, arguments.intersections)?;
+    let scored = Scored::new(predictions, &cohort, &groups, split.as_ref(), outputs.part)?;
+    let report = scored.evaluate(settings)?;
+    let fitted_on = split.as_ref().map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
+    let input = Input {
+        has_subjects: true,
+        censoring: about_censoring(&cohort.outcomes(&fitted_on)?, if split.is_some() { "train" } else { "evaluated" }),
+        repair: repair_name(arguments),
+        repairs,
+        ignored_columns: Vec::new(),
+        notes,
+    };
+    let mut facts = vec![
+        ("predictions".to_owned(), path.display().to_string()),
+        ("cohort".to_owned(), cohort_file.display().to_string()),
+        grid_fact(&grid),
+    ];
+    facts.extend(split.iter().flat_map(|split| facts_of_parts(&cohort, split)));
+    facts.extend(repair_fact(arguments, &repairs));
+    publish_outside(&scored, &report, &facts, &input, split.map(|_| outputs.part), target, outputs)
+}
+
+fn publish_outside(
+    scored: &Scored,
+    report: &EvaluationReport,
+    facts: &[(String, String)],
+    input: &Input,
+    part: Option<Part>,
+    target: &Target,
+    outputs: &Outputs,
+) -> Result<(), CliError> {
+    let page = Page {
+        title: "Evaluation of saved predictions",
+        subtitle: &scored.cohort.name,
+        facts,
+        evaluation: report,
+        time_unit: &scored.cohort.time_unit,
+        epochs: &[],
+        monitor: "",
+        flow: &[],
+        notes: &input.notes,
+    };
+    publish(target, &page, &About { part, run: None, input: Some(input) }, outputs)
+}
+
+/// `groups` and, if asked for, the intersection of every two of them.
+fn with_pairs(groups: &[Groups], intersections: bool) -> Result<Vec<Groups>, CliError> {
+    let mut all = groups.to_vec();
+    if !intersections {
+        return Ok(all);
+    }
+    if groups.len() < 2 {
+        let message = format!("the cohort has {} grouped attributes, expected two or more to pair", groups.len());
+        return Err(CliError::setting("--intersections", message, None));
+    }
+    for (k, first) in groups.iter().enumerate() {
+        for second in &groups[k + 1..] {
+            all.push(Groups::intersection(&[first, second])?);
+        }
+    }
+    Ok(all)
+}
+
+fn rising(arguments: &Evaluate) -> Rising {
+    match arguments.repair {
+        None => Rising::Refuse,
+        Some(Repair::Monotone) => Rising::RunningMinimum,
+    }
+}
+
+fn repair_name(arguments: &Evaluate) -> &'static str {
+    match arguments.repair {
+        None => "none",
+        Some(Repair::Monotone) => "monotone",
+    }
+}
+
+/// Names the argument that would help.
+fn with_help(error: DataError) -> CliError {
+    let help = match &error {
+        DataError::RisingSurvival { .. } => {
+            "--repair monotone replaces each value by the lowest of its row up to that time, and counts the changes"
+                .to_owned()
+        }
+        DataError::TooManyLevels { attribute, .. } => {
+            format!("cut the number in two: --attributes {attribute}:median, or at a value of your choice")
+        }
+        _ => return error.into(),
+    };
+    CliError::Curves { source: Box::new(error), help }
+}
+
+fn notes_on_table(table: &ScoredTable, configs: &[AttributeConfig], repair: Option<Repair>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if configs.is_empty() {
+        notes.push("There are no --attributes: only the whole sample is evaluated.".to_owned());
+    }
+    if !table.has_subjects {
+        notes.push(
+            "There is no column \"subject\": every sample counts as a subject of its own. If a person has several \
+             samples, the intervals are too narrow."
+                .to_owned(),
+        );
+    }
+    notes.extend(table.changing_attributes(configs).iter().map(|changing| format!("{changing}.")));
+    notes.extend(note_on_repairs(&table.repairs, repair, table.cohort.n()));
+    if let Some((shown, more)) = shorten(&table.ignored) {
+        let (noun, verb) = if table.ignored.len() == 1 { ("column", "was") } else { ("columns", "were") };
+        let n = table.ignored.len();
+        notes.push(format!("{n} {noun} {verb} not looked at: {shown}{more}."));
+    }
+    notes
+}
+
+fn shorten(names: &[String]) -> Option<(String, String)> {
+    let shown = names.iter().take(MOST_NAMES).map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MOST_NAMES);
+    (!names.is_empty()).then(|| (shown, if more == 0 { String::new() } else { format!(" and {more} more") }))
+}
+
+/// What was changed in the curves; nothing if nothing was and nothing was asked for.
+fn note_on_repairs(repairs: &CurveRepairs, repair: Option<Repair>, n: usize) -> Option<String> {
+    let CurveRepairs { n_rows, n_cells, largest_change } = *repairs;
+    if n_cells == 0 {
+        return repair.map(|Repair::Monotone| "--repair monotone found nothing to change.".to_owned());
+    }
+    let changed = format!(
+        "{n_cells} cells of survival in {n_rows} of {n} rows were changed, by at most {}",
+        short_change(largest_change)
+    );
+    Some(if repairs.is_noise() {
+        format!("{changed}: numerical noise up to {SURVIVAL_TOLERANCE:e} is accepted and removed.")
+    } else {
+        format!("{changed}: --repair monotone made every curve its running minimum.")
+    })
+}
+
+/// Three significant digits, for changes of any size.
+fn short_change(change: f64) -> String {
+    if change < 1e-3 { format!("{change:.2e}") } else { format!("{change:.3}") }
+}
+
+fn about_censoring(outcomes: &Outcomes, fitted_on: &'static str) -> CensoringSample {
+    CensoringSample { fitted_on, n: outcomes.n(), n_events: outcomes.n_events() }
+}
+
+fn censoring_fact(fitted: &CensoringSample, train: Option<&PathBuf>) -> String {
+    let name = train.map_or_else(|| "the evaluated sample".to_owned(), |path| path.display().to_string());
+    format!("{name}: {} samples, {} events", fitted.n, fitted.n_events)
+}
+
+fn grid_fact(grid: &[f64]) -> (String, String) {
+    let ends = grid.first().zip(grid.last());
+    let text = ends.map_or_else(String::new, |(first, last)| match grid.len() {
+        1 => format!("1 time, {first}"),
+        n => format!("{n} times from {first} to {last}"),
+    });
+    ("grid of the curves".to_owned(), text)
+}
+
+fn repair_fact(arguments: &Evaluate, repairs: &CurveRepairs) -> Option<(String, String)> {
+    let CurveRepairs { n_rows, n_cells, largest_change } = *repairs;
+    arguments.repair.map(|Repair::Monotone| {
+        let text = if n_cells == 0 {
+            "monotone: nothing to change".to_owned()
+        } else {
+            format!("monotone: {n_cells} cells in {n_rows} rows, largest change {}", short_change(largest_change))
+        };
+        ("repair of curves".to_owned(), text)
+    })
+}

@@ -1,0 +1,114 @@
+//! What an evaluation leaves: the numbers as JSON, the page, and the table on the terminal.
+
+use std::path::{Path, PathBuf};
+
+use fairtte_data::{CurveRepairs, Part};
+use fairtte_metrics::EvaluationReport;
+use serde::Serialize;
+
+use super::super::print;
+use super::Outputs;
+use crate::CliError;
+use crate::progress::say;
+use crate::report::{Page, render_page, render_table};
+use crate::run_file::RunFile;
+use crate::run_folder::{RunFolder, write_text};
+
+/// Where the two files go.
+pub(super) struct Target {
+    evaluation: PathBuf,
+    report: PathBuf,
+}
+
+impl Target {
+    /// The plain names of a part in a folder.
+    pub(super) fn in_folder(folder: &RunFolder, part: Part) -> Self {
+        Self { evaluation: folder.evaluation(part), report: folder.report(part) }
+    }
+
+    /// What `--output` says: a name ending in `.html` is the page itself, any other is a folder.
+    pub(super) fn named(output: &Path, part: Part) -> Self {
+        if output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html")) {
+            return Self { evaluation: output.with_extension("json"), report: output.to_owned() };
+        }
+        Self::in_folder(&RunFolder::new(output), part)
+    }
+
+    pub(super) fn report(&self) -> &Path {
+        &self.report
+    }
+}
+
+/// What an evaluation is about, beside its numbers.
+pub(super) struct About<'a> {
+    /// Absent where all samples are evaluated.
+    pub(super) part: Option<Part>,
+    /// Absent for an outside model.
+    pub(super) run: Option<&'a RunFile>,
+    /// Present for an outside model.
+    pub(super) input: Option<&'a Input>,
+}
+
+/// What was found in the files of an outside model, and what was done about it.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Input {
+    /// Whether subjects were named; without them every sample is its own subject.
+    pub(super) has_subjects: bool,
+    /// What the censoring curve was fitted on.
+    pub(super) censoring: CensoringSample,
+    /// Rule for rising curves.
+    pub(super) repair: &'static str,
+    /// Cells of the curves that were changed; noise counts too.
+    pub(super) repairs: CurveRepairs,
+    /// Columns that were not looked at.
+    pub(super) ignored_columns: Vec<String>,
+    /// The remarks of the page.
+    pub(super) notes: Vec<String>,
+}
+
+/// The sample that the censoring curve was fitted on.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct CensoringSample {
+    /// `train` or `evaluated`.
+    pub(super) fitted_on: &'static str,
+    pub(super) n: usize,
+    pub(super) n_events: usize,
+}
+
+/// `evaluation.json`: the report and what it is about.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Record<'a> {
+    part: &'a str,
+    device: Option<&'a str>,
+    seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'a Input>,
+    #[serde(flatten)]
+    report: &'a EvaluationReport,
+}
+
+/// Writes the two files and shows the result.
+pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outputs: &Outputs) -> Result<(), CliError> {
+    let record = Record {
+        part: about.part.map_or("all", Part::name),
+        device: about.run.map(|run| run.device.as_str()),
+        seed: about.run.map(|run| run.seed),
+        input: about.input,
+        report: page.evaluation,
+    };
+    let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
+    write_text(&target.evaluation, &text)?;
+    write_text(&target.report, &render_page(page)?)?;
+    page.notes.iter().for_each(|note| say(format!("note: {note}")));
+    if outputs.json {
+        print(text);
+        return Ok(());
+    }
+    print(render_table(page.evaluation, 100));
+    print(format!("report: {}", target.report.display()));
+    say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
+    Ok(())
+}
