@@ -3,7 +3,7 @@
 use crate::cohort::{Cohort, N_COLUMNS, cohort, groups, halves, settings};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, Estimate, EvaluationReport, EvaluationSettings, KaplanMeier, MetricError, Outcomes,
-    Reading, Resample, TiedPredictions, concordance_td, evaluate,
+    Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, concordance_td, evaluate,
 };
 
 use ndarray::Array2;
