@@ -38,7 +38,10 @@ fn count(value: &Value) -> usize {
 
 /// Ours where the other package raised an error.
 fn refused<T>(ours: &Result<T, MetricError>) -> Verdict {
-    Verdict::Refused(ours.as_ref().map_or_else(ToString::to_string, |_| "a value of all samples".to_owned()))
+    match ours {
+        Ok(_) => Verdict::Skipped("ours is a number with nothing to compare it with".to_owned()),
+        Err(error) => Verdict::Refused(error.to_string()),
+    }
 }
 
 fn d_calibrate(

@@ -4,6 +4,7 @@ mod auc;
 mod bias;
 mod brier;
 mod calibration;
+mod definitions;
 mod estimators;
 mod groups;
 mod rank;
