@@ -190,7 +190,7 @@ fn defined(value: Option<f64>) -> f64 {
 /// is not counted as refused.
 pub fn refused<T>(item: &Item<'_>, ours: &Result<T, MetricError>) -> Verdict {
     match ours {
-        Ok(_) => Verdict::Skipped(format!("ours is a number with nothing to compare it with ({})", their_reason(item))),
+        Ok(_) => super::unchecked(item),
         Err(_) => refused_as_defined(item, ours),
     }
 }
