@@ -136,7 +136,9 @@ fn every_replicate_is_the_value_of_the_rows_literally_drawn() {
                         values.extend(value);
                     }
                 }
-                values.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
+                for values in &mut values {
+                    values.sort_by(f64::total_cmp);
+                }
                 values
             })
             .collect();

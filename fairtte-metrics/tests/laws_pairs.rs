@@ -89,14 +89,14 @@ impl Pairs {
     }
 
     fn share(&self, ties: TiedPairs) -> (f64, f64) {
-        let (c, both) = (self.concordant, self.concordant + self.discordant);
-        let (tied, events) = (self.tied, self.tied_events);
-        match ties {
-            TiedPairs::Dropped => (c, both),
-            TiedPairs::Predictions => (c + tied / 2.0, both + tied),
-            TiedPairs::Times => (c + events / 2.0, both + events),
-            TiedPairs::All => (c + (tied + events) / 2.0, both + tied + events),
-        }
+        let untied = self.concordant + self.discordant;
+        let halves = match ties {
+            TiedPairs::Dropped => 0.0,
+            TiedPairs::Predictions => self.tied,
+            TiedPairs::Times => self.tied_events,
+            TiedPairs::All => self.tied + self.tied_events,
+        };
+        (self.concordant + halves / 2.0, untied + halves)
     }
 }
 
@@ -136,7 +136,8 @@ proptest! {
                 if let Some(found) = &found {
                     let counts = [found.n_concordant, found.n_discordant, found.n_tied_predictions, found.n_tied_events];
                     let expected = [pairs.concordant, pairs.discordant, pairs.tied, pairs.tied_events];
-                    prop_assert_eq!(counts.map(|count| count as f64), expected);
+                    let same = counts.iter().zip(expected).all(|(count, expected)| (*count as f64 - expected).abs() < 0.5);
+                    prop_assert!(same, "{:?} {:?}", counts, expected);
                 }
                 prop_assert!(agree(found.map(|found| found.value), pairs.share(ties)), "{:?} {:?}", test, ties);
             }
@@ -168,7 +169,7 @@ proptest! {
                 exact.share(TiedPairs::Predictions)
             ));
             prop_assert!(agree(value(ConventionTd::Adjusted), adjusted(&sample, ahead)));
-            let weighted = |time: f64| censoring.weight_before(time).unwrap().powi(2);
+            let weighted = |time: f64| censoring.left_limit(time).unwrap().powi(-2);
             let weighted = Pairs::count(&sample, 1e-8, weighted, ahead);
             for ties in TIES {
                 prop_assert!(agree(value(ConventionTd::SurvivalEval(ties)), near.share(ties)), "{:?}", ties);

@@ -134,7 +134,7 @@ impl<'a> Call<'a> {
         for &t in times {
             match self.at(&[t]) {
                 Ok(found) => {
-                    tally.at(&format!("definition at {t}"), found[0], defined(self.defined().at(t)), TOLERANCE)
+                    tally.at(&format!("definition at {t}"), found[0], defined(self.defined().at(t)), TOLERANCE);
                 }
                 Err(_) => all_defined = false,
             }

@@ -54,7 +54,7 @@ pub fn cumulative_hazard(sample: &Outcomes, one_by_one: bool) -> Vec<f64> {
     let step = |u: f64| {
         let at_risk = sample.time().iter().filter(|time| **time >= u).count();
         let rows = sample.time().iter().zip(sample.event());
-        let events = rows.filter(|(time, event)| **event && time.total_cmp(&&u).is_eq()).count();
+        let events = rows.filter(|(time, event)| **event && time.total_cmp(&u).is_eq()).count();
         if one_by_one {
             (0..events).map(|k| 1.0 / (at_risk - k) as f64).sum::<f64>()
         } else {
