@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand::seq::SliceRandom as _;
 use rayon::prelude::*;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::to_u32;
 use crate::{GroupId, Groups, MetricError, SubjectId, seeds};
 
@@ -121,7 +123,8 @@ impl LabelPermutations {
 }
 
 /// What permutations say about an observed statistic.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct PermutationTest {
     /// `(1 + number of values >= observed) / (1 + B)`, in (0, 1].
     pub p_value: f64,

@@ -17,6 +17,10 @@
 //! <https://doi.org/10.1002/sim.4154>. Golden values: `pycox` 0.3.0 `concordance_td` (`antolini` and `adj_antolini`,
 //! steps "post" and "pre"), `SurvivalEVAL` 0.9.0 `concordance_time_dependent` and `SurvivalEvaluator`.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use crate::curves::SurvivalCurves;
 use crate::rank::comparable_pairs::{Anchor, for_each_event};
 use crate::rank::concordance_td::TiedPredictions;
@@ -26,7 +30,11 @@ use crate::rank::uno::check_tau;
 use crate::{CensoringCurve, MetricError, Outcomes};
 
 /// Which pairs are compared and what tied ones count; see the head of this module's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Written as `strict`, `half`, `adjusted`, `survivaleval-dropped`, `survivaleval-predictions`, `survivaleval-times` or
+/// `survivaleval-all`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum ConventionTd {
     /// The definition, comparing predictions exactly (`pycox` `antolini` with [`TiedPredictions::Strict`]).
     Antolini(TiedPredictions),
@@ -36,8 +44,48 @@ pub enum ConventionTd {
     SurvivalEval(TiedPairs),
 }
 
+impl ConventionTd {
+    /// All conventions.
+    pub const ALL: [Self; 7] = [
+        Self::Antolini(TiedPredictions::Strict),
+        Self::Antolini(TiedPredictions::Half),
+        Self::Adjusted,
+        Self::SurvivalEval(TiedPairs::Dropped),
+        Self::SurvivalEval(TiedPairs::Predictions),
+        Self::SurvivalEval(TiedPairs::Times),
+        Self::SurvivalEval(TiedPairs::All),
+    ];
+}
+
+impl fmt::Display for ConventionTd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Antolini(ties) => ties.fmt(f),
+            Self::Adjusted => f.write_str("adjusted"),
+            Self::SurvivalEval(ties) => write!(f, "survivaleval-{ties}"),
+        }
+    }
+}
+
+impl From<ConventionTd> for String {
+    fn from(convention: ConventionTd) -> Self {
+        convention.to_string()
+    }
+}
+
+impl TryFrom<String> for ConventionTd {
+    type Error = MetricError;
+
+    fn try_from(value: String) -> Result<Self, MetricError> {
+        let named = Self::ALL.into_iter().find(|convention| convention.to_string() == value);
+        let expected = "strict, half, adjusted, or survivaleval- and dropped, predictions, times or all";
+        named.ok_or(MetricError::InvalidSetting { setting: "convention of C^td", value, expected })
+    }
+}
+
 /// C^td by one of the conventions, with the pairs behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ConcordanceTdSums {
     /// C^td in [0, 1]; higher is better.
     pub value: f64,
