@@ -18,59 +18,82 @@ macro_rules! names {
         })+
 
         #[cfg(test)]
-        mod tests {
-            use super::*;
-            use crate::{ConventionTd, Reading, ReadingTd};
-
-            #[test]
-            fn what_is_shown_is_what_files_hold() {
-                $($({
-                    let (convention, quoted) = ($convention::$variant, concat!('"', $name, '"'));
-                    assert_eq!(serde_json::to_string(&convention).unwrap(), quoted);
-                    assert_eq!(convention.to_string(), $name);
-                    assert_eq!(serde_json::from_str::<$convention>(quoted).unwrap(), convention);
-                })+)+
-            }
-
-            #[test]
-            fn conventions_of_concordance_are_named_in_one_word() {
-                let names: Vec<String> = ConventionTd::ALL.iter().map(ToString::to_string).collect();
-                assert_eq!(names[..4], ["strict", "half", "adjusted", "survivaleval-dropped"]);
-                for convention in ConventionTd::ALL {
-                    let written = serde_json::to_string(&convention).unwrap();
-                    assert_eq!(written, format!("\"{convention}\""));
-                    assert_eq!(serde_json::from_str::<ConventionTd>(&written).unwrap(), convention);
-                }
-                let unknown = serde_json::from_str::<ConventionTd>("\"antolini\"").unwrap_err();
-                assert!(unknown.to_string().contains("expected strict, half, adjusted"), "{unknown}");
-            }
-
-            #[test]
-            fn readings_of_other_packages_are_shown_as_in_files() {
-                for reading in [ReadingTd::NextGridPoint, ReadingTd::LinearFromOne] {
-                    assert_eq!(serde_json::to_string(&reading).unwrap(), format!("\"{reading}\""));
-                }
-                assert_eq!(ReadingTd::Grid(Reading::default()).to_string(), "refined x10");
-            }
+        fn check_names() {
+            $($({
+                let (convention, quoted) = ($convention::$variant, concat!('"', $name, '"'));
+                assert_eq!(convention.to_string(), $name);
+                assert_eq!(serde_json::to_string(&convention).unwrap(), quoted);
+                assert_eq!(serde_json::from_str::<$convention>(quoted).unwrap(), convention);
+            })+)+
         }
     };
 }
 
 names! {
-    AucConvention { ScikitSurvival = "scikit-survival", SurvivalEval = "survivaleval", SurvivalEvalNaive = "survivaleval-naive", RiskRegression = "riskregression" }
-    BrierConvention { ScikitSurvival = "scikit-survival", SurvivalEval = "survivaleval", SurvivalEvalUnweighted = "survivaleval-unweighted", Pycox = "pycox", RiskRegression = "riskregression", Mlr3proba = "mlr3proba" }
-    UnoConvention { ScikitSurvival = "scikit-survival", SurvivalEval = "survivaleval", R = "r" }
-    DCalibrationConvention { Survivaleval = "survivaleval", Mlr3proba = "mlr3proba", Mlr3probaAsInR = "mlr3proba-as-in-r" }
-    SnlForm { Documented = "documented", Mlr3proba = "mlr3proba" }
-    EventDensity { LinearDensity = "linear-density", ExactMass = "exact-mass", IntervalMass = "interval-mass" }
-    TiedPredictions { Strict = "strict", Half = "half" }
-    TiedPairs { Dropped = "dropped", Predictions = "predictions", Times = "times", All = "all" }
-    TieTest { Near = "near", Exact = "exact" }
-    TiedEvents { Together = "together", OneByOne = "one-by-one" }
-    CensoringTies { EventsFirst = "events-first", Flipped = "flipped" }
-    CensoringLookup { RightContinuous = "right-continuous", LeftLimit = "left-limit" }
-    BeyondLastTime { Refuse = "refuse", Hold = "hold", LinearToZero = "linear-to-zero" }
-    IntegrationRule { Trapezoid = "trapezoid", Simpson = "simpson", SimpsonAveraged = "simpson-averaged", PlainMean = "plain-mean", LeftStepsFromZero = "left-steps-from-zero" }
-    RangeQuantile { Exact = "exact", Gleason = "gleason" }
-    Quantisation { KMeans = "k-means", EqualFrequency = "equal-frequency" }
+    AucConvention {
+        ScikitSurvival = "scikit-survival", SurvivalEval = "survivaleval", SurvivalEvalNaive = "survivaleval-naive",
+        RiskRegression = "riskregression"
+    }
+    BrierConvention {
+        ScikitSurvival = "scikit-survival", SurvivalEval = "survivaleval",
+        SurvivalEvalUnweighted = "survivaleval-unweighted", Pycox = "pycox", RiskRegression = "riskregression",
+        Mlr3proba = "mlr3proba"
+    }
+    UnoConvention {
+        ScikitSurvival = "scikit-survival", SurvivalEval = "survivaleval", R = "r"
+    }
+    DCalibrationConvention {
+        Survivaleval = "survivaleval", Mlr3proba = "mlr3proba", Mlr3probaAsInR = "mlr3proba-as-in-r"
+    }
+    SnlForm {
+        Documented = "documented", Mlr3proba = "mlr3proba"
+    }
+    EventDensity {
+        LinearDensity = "linear-density", ExactMass = "exact-mass", IntervalMass = "interval-mass"
+    }
+    TiedPredictions {
+        Strict = "strict", Half = "half"
+    }
+    TiedPairs {
+        Dropped = "dropped", Predictions = "predictions", Times = "times", All = "all"
+    }
+    TieTest {
+        Near = "near", Exact = "exact"
+    }
+    TiedEvents {
+        Together = "together", OneByOne = "one-by-one"
+    }
+    CensoringTies {
+        EventsFirst = "events-first", Flipped = "flipped"
+    }
+    CensoringLookup {
+        RightContinuous = "right-continuous", LeftLimit = "left-limit"
+    }
+    BeyondLastTime {
+        Refuse = "refuse", Hold = "hold", LinearToZero = "linear-to-zero"
+    }
+    IntegrationRule {
+        Trapezoid = "trapezoid", Simpson = "simpson", SimpsonAveraged = "simpson-averaged", PlainMean = "plain-mean",
+        LeftStepsFromZero = "left-steps-from-zero"
+    }
+    RangeQuantile {
+        Exact = "exact", Gleason = "gleason"
+    }
+    Quantisation {
+        KMeans = "k-means", EqualFrequency = "equal-frequency"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Reading, ReadingTd};
+
+    #[test]
+    fn what_is_shown_is_what_files_hold() {
+        super::check_names();
+        for reading in [ReadingTd::NextGridPoint, ReadingTd::LinearFromOne] {
+            assert_eq!(serde_json::to_string(&reading).unwrap(), format!("\"{reading}\""));
+        }
+        assert_eq!(ReadingTd::Grid(Reading::default()).to_string(), "refined x10");
+    }
 }

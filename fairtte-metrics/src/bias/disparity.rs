@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use ndarray::ArrayRef2;
+use rayon::prelude::*;
 
 use super::wasserstein::{check_finite, representable};
 use crate::ids::to_u32;

@@ -10,7 +10,7 @@ use crate::evaluation::report::MetricDescription;
 use crate::finite::finite;
 use crate::ids::to_u32;
 use crate::rank::concordance_bins::BinPlan;
-use crate::resampling::replicates::{Cells, LANES, Sorted, SortedAuc};
+use crate::resampling::replicates::{AUC, Cells, LANES, N_METRICS, Sorted, SortedAuc};
 use crate::{
     AucTd, Bootstrap, CensoringCurve, Comparison, EvaluationSettings, Groups, IntervalMethod, Jackknife,
     JackknifeValues, MetricError, Outcomes, PerGroup, PreparedAucTd, PreparedBrier, Stratify, SubjectId,
@@ -71,8 +71,23 @@ pub(crate) struct Evaluated<'a> {
     pub(crate) overall: Slice,
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     cells: Cells,
+    resampled: Resampled,
+}
+
+/// What intervals are made of.
+struct Resampled {
     replicates: Series,
+    /// By slice and metric: replicates that average over fewer evaluation times than the value.
+    n_partial: Vec<Vec<usize>>,
     jackknife: Option<(Jackknife, Series)>,
+}
+
+/// `N` metrics in all replicates.
+struct Values<const N: usize> {
+    /// By replicate and slice.
+    values: Vec<Vec<[Option<f64>; N]>>,
+    /// By slice.
+    n_partial: Vec<[usize; N]>,
 }
 
 /// The whole sample or one group.
@@ -96,6 +111,8 @@ pub(crate) struct Sampled {
     pub(crate) value: Result<f64, MetricError>,
     pub(crate) replicates: Vec<Option<f64>>,
     pub(crate) jackknife: Option<Result<JackknifeValues, MetricError>>,
+    /// Replicates that average over fewer evaluation times than the value; of groups that are compared, the most.
+    pub(crate) n_partial: usize,
 }
 
 impl<'a> Evaluated<'a> {
@@ -115,9 +132,18 @@ impl<'a> Evaluated<'a> {
         let cells = Cells::new(groups, &plan.order);
         let brier = brier.ok().map(|brier| brier.subject_integrals().to_vec());
         let sorted = Sorted { curves, plan, auc, brier, cells };
-        let values = |draws: Draws<'_>| sorted.values(draws.n(), |first, out| draws.weights_block(first, out));
-        let (replicates, jackknife) = resampled(input, &bootstrap, sorted.cells.n_slices(), values)?;
-        Ok(Self { metrics: &METRICS, overall, attributes, cells: sorted.cells, replicates, jackknife })
+        let values = |draws: Draws<'_>| {
+            let found = sorted.values(draws.n(), |first, out| draws.weights_block(first, out))?;
+            let n_partial = found.n_partial_auc.into_iter().map(|n_partial_auc| {
+                // Only the AUC is averaged over the times that define it.
+                let mut n_partial = [0; N_METRICS];
+                n_partial[AUC] = n_partial_auc;
+                n_partial
+            });
+            Ok(Values { values: found.values, n_partial: n_partial.collect() })
+        };
+        let resampled = Resampled::new(input, &bootstrap, sorted.cells.n_slices(), values)?;
+        Ok(Self { metrics: &METRICS, overall, attributes, cells: sorted.cells, resampled })
     }
 
     /// Any metric, computed anew from the rows of every slice and replicate.
@@ -144,11 +170,13 @@ impl<'a> Evaluated<'a> {
             let slices = rows_of_slices(&draws.weights(replicate), groups, &cells);
             slices.iter().map(|rows| [metric(rows).ok()]).collect()
         };
-        let values =
-            |draws: Draws<'_>| Ok((0..draws.n()).into_par_iter().map(|number| of_replicate(draws, number)).collect());
-        let (replicates, jackknife) = resampled(input, &bootstrap, cells.n_slices(), values)?;
+        let values = |draws: Draws<'_>| {
+            let values = (0..draws.n()).into_par_iter().map(|number| of_replicate(draws, number)).collect();
+            Ok(Values { values, n_partial: vec![[0]; cells.n_slices()] })
+        };
+        let resampled = Resampled::new(input, &bootstrap, cells.n_slices(), values)?;
         let metrics = std::slice::from_ref(description);
-        Ok(Self { metrics, overall: slice(&all_rows), attributes, cells, replicates, jackknife })
+        Ok(Self { metrics, overall: slice(&all_rows), attributes, cells, resampled })
     }
 
     /// A metric of the whole sample.
@@ -164,12 +192,17 @@ impl<'a> Evaluated<'a> {
     }
 
     fn sampled(&self, slice: usize, metric: usize, value: Result<f64, MetricError>) -> Sampled {
-        let jackknife = self.jackknife.as_ref();
+        let jackknife = self.resampled.jackknife.as_ref();
         Sampled {
             value,
-            replicates: self.replicates[slice][metric].clone(),
+            replicates: self.resampled.replicates[slice][metric].clone(),
             jackknife: jackknife.map(|(jackknife, series)| jackknife.collect(series[slice][metric].clone())),
+            n_partial: self.n_partial(metric, &[slice]),
         }
+    }
+
+    fn n_partial(&self, metric: usize, slices: &[usize]) -> usize {
+        slices.iter().map(|&slice| self.resampled.n_partial[slice][metric]).max().unwrap_or(0)
     }
 
     /// The groups of an attribute in one metric.
@@ -201,8 +234,13 @@ impl<'a> Evaluated<'a> {
         };
         Sampled {
             value,
-            replicates: in_series(&self.replicates),
-            jackknife: self.jackknife.as_ref().map(|(jackknife, series)| jackknife.collect(in_series(series))),
+            replicates: in_series(&self.resampled.replicates),
+            jackknife: self
+                .resampled
+                .jackknife
+                .as_ref()
+                .map(|(jackknife, series)| jackknife.collect(in_series(series))),
+            n_partial: self.n_partial(metric, &slices),
         }
     }
 
@@ -246,20 +284,25 @@ fn per_attribute(
     groups.par_iter().map(of_attribute).collect()
 }
 
-/// The values of the bootstrap replicates and, where intervals ask for them, of the leave-out samples.
-fn resampled<const N: usize>(
-    input: &Input<'_>,
-    bootstrap: &Bootstrap,
-    n_slices: usize,
-    values: impl Fn(Draws<'_>) -> Result<Vec<Vec<[Option<f64>; N]>>, MetricError>,
-) -> Result<(Series, Option<(Jackknife, Series)>), MetricError> {
-    let replicates = series(values(Draws::Bootstrap(bootstrap))?, n_slices);
-    if input.settings.interval != IntervalMethod::Bca || input.settings.replicates == 0 {
-        return Ok((replicates, None));
+impl Resampled {
+    /// The bootstrap replicates and, where intervals ask for them, the leave-out samples.
+    fn new<const N: usize>(
+        input: &Input<'_>,
+        bootstrap: &Bootstrap,
+        n_slices: usize,
+        values: impl Fn(Draws<'_>) -> Result<Values<N>, MetricError>,
+    ) -> Result<Self, MetricError> {
+        let Values { values: replicates, n_partial } = values(Draws::Bootstrap(bootstrap))?;
+        let jackknife = if input.settings.interval == IntervalMethod::Bca && input.settings.replicates > 0 {
+            let jackknife = Jackknife::new(bootstrap, Jackknife::DEFAULT_BLOCKS);
+            let without_a_block = values(Draws::Jackknife(&jackknife))?.values;
+            Some((jackknife, series(without_a_block, n_slices)))
+        } else {
+            None
+        };
+        let n_partial = n_partial.into_iter().map(|by_metric| by_metric.to_vec()).collect();
+        Ok(Self { replicates: series(replicates, n_slices), n_partial, jackknife })
     }
-    let jackknife = Jackknife::new(bootstrap, Jackknife::DEFAULT_BLOCKS);
-    let without_a_block = series(values(Draws::Jackknife(&jackknife))?, n_slices);
-    Ok((replicates, Some((jackknife, without_a_block))))
 }
 
 /// From values by replicate and slice to series by slice and metric.
