@@ -181,8 +181,8 @@ mod tests {
         // Two labellings, of which the second is y itself and tells all: 1.
         let ((raw, chance), (all, chance_of_all)) = (of_table(&x), of_table(&y));
         assert_relative_eq!(all, 1.0, max_relative = 1e-14);
-        assert_relative_eq!(found.raw, (raw + all) / 2.0, max_relative = 1e-14);
-        assert_relative_eq!(found.null_mean, (chance + chance_of_all) / 2.0, max_relative = 1e-13);
+        assert_relative_eq!(found.raw, f64::midpoint(raw, all), max_relative = 1e-14);
+        assert_relative_eq!(found.null_mean, f64::midpoint(chance, chance_of_all), max_relative = 1e-13);
     }
 
     #[test]
