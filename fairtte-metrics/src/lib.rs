@@ -18,6 +18,7 @@ mod evaluation;
 mod fairness;
 mod finite;
 mod ids;
+mod names;
 mod normal;
 mod outcomes;
 mod pairwise_sum;
@@ -29,12 +30,13 @@ mod scores;
 pub mod seeds;
 mod selection;
 mod statistics;
+mod value_or_reason;
 
 pub use bias::{
     BiasSettings, BiasSource, BiasSources, ContingencyTable, DEFAULT_NEIGHBOURS, DimensionInformation,
     DisparityEstimate, Distribution, GroupSummary, KMeans, KMeansSettings, LabelPermutations, Normalisation,
-    NullCorrected, PairDisparity, PermutationTest, SlicedWasserstein, SourceDisparity, SourceGroup, bias_sources,
-    energy_distance, equal_frequency_bins, equal_width_bins, k_means, ksg_mutual_information,
+    NullCorrected, PairDisparity, PermutationTest, Quantisation, SlicedWasserstein, SourceDisparity, SourceGroup,
+    bias_sources, energy_distance, equal_frequency_bins, equal_width_bins, k_means, ksg_mutual_information,
     ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete, permutation_test,
     seeded_projections, sliced_wasserstein, wasserstein_1, wasserstein_p, wasserstein_p_power,
 };
@@ -52,11 +54,12 @@ pub use error::MetricError;
 pub use estimators::censoring::{AtZeroCensoring, BeyondLastTime, CensoringCurve, CensoringLookup, CensoringTies};
 pub use estimators::kaplan_meier::KaplanMeier;
 pub use estimators::nelson_aalen::{NelsonAalen, TiedEvents};
+pub use evaluation::any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use evaluation::evaluate::evaluate;
 pub use evaluation::model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use evaluation::report::{
     AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupCurves, GroupDifference,
-    GroupReport, MetricReport,
+    GroupReport, MetricDescription, MetricReport,
 };
 pub use evaluation::settings::EvaluationSettings;
 pub use evaluation::time_window::TimeWindow;
@@ -69,7 +72,8 @@ pub use rank::auc_convention::AucConvention;
 pub use rank::auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
 pub use rank::concordance::{HarrellC, harrell_concordance, harrell_variance};
 pub use rank::concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
-pub use rank::concordance_td_variants::{ConcordanceTdSums, ConventionTd, concordance_td_ipcw, concordance_td_with};
+pub use rank::concordance_td_variants::{ConcordanceTdSums, concordance_td_ipcw, concordance_td_with};
+pub use rank::convention_td::ConventionTd;
 pub use rank::reading_td::ReadingTd;
 pub use rank::tied_pairs::{TieTest, TiedPairs};
 pub use rank::uno::{UnoC, UnoConvention, uno_concordance};

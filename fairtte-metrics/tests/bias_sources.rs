@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")]
 
 use fairtte_metrics::{
-    BiasSettings, BiasSource, BiasSources, DisparityEstimate, GroupId, GroupSummary, Groups, MetricError, Outcomes,
-    SubjectId, bias_sources, seeds,
+    BiasSettings, BiasSource, BiasSources, ContingencyTable, DisparityEstimate, GroupId, GroupSummary, Groups,
+    MetricError, Normalisation, Outcomes, Quantisation, SubjectId, bias_sources, equal_frequency_bins, seeds,
 };
 use ndarray::Array2;
 use rand::RngExt as _;
@@ -281,4 +281,73 @@ fn settings_are_read_in_kebab_case_and_misspelt_keys_are_refused() {
     assert_eq!(settings.n_permutations, 1000);
     assert!(serde_json::from_str::<BiasSettings>(r#"{"n-cluster": 5}"#).is_err());
     assert!(BiasSettings::default().validate().is_ok());
+}
+
+#[test]
+fn equal_frequency_bins_find_what_is_planted_in_one_dimension_and_see_no_monotone_change() {
+    let people = people(600, 1, Planted::Source(BiasSource::MiTime), 3);
+    let settings = BiasSettings { quantisation: Quantisation::EqualFrequency, ..quick() };
+    let found = measure(&people, &settings);
+    let time = estimate(&found, BiasSource::MiTime);
+    assert!(time.value > 0.0 && time.permutation.p_value <= 0.01, "{time:?}");
+    assert!(estimate(&found, BiasSource::MiCensoring).permutation.p_value > 0.01);
+    // Bins are places in the order of the group: another scale, shift or curve for a group changes nothing.
+    let mut bent = People { representation: people.representation.clone(), ..people };
+    for (row, mut values) in bent.representation.rows_mut().into_iter().enumerate() {
+        let in_one = bent.groups.membership()[row] == Some(GroupId(1));
+        values.mapv_inplace(|value| if in_one { 5.0 + value.exp() } else { 3.0 * value });
+    }
+    let again = measure(&bent, &settings);
+    for source in [BiasSource::MiTime, BiasSource::MiCensoring] {
+        assert_eq!(again.source(source), found.source(source));
+    }
+    let by_clusters = measure(&bent, &quick());
+    assert_ne!(estimate(&by_clusters, BiasSource::MiTime).value, time.value);
+}
+
+#[test]
+fn the_information_of_equal_frequency_bins_is_the_mean_over_dimensions() {
+    let people = people(300, 1, Planted::Nothing, 5);
+    let settings = BiasSettings { quantisation: Quantisation::EqualFrequency, ..quick() };
+    let found = measure(&people, &settings);
+    for group in &found.source(BiasSource::MiTime).groups {
+        let rows = people.groups.rows(group.group);
+        let is_event = |row: &usize| people.outcomes.event()[*row];
+        let times: Vec<f64> = rows.iter().filter(|row| is_event(row)).map(|&row| people.outcomes.time()[row]).collect();
+        let time_bins = equal_frequency_bins(&times, settings.n_bins).unwrap();
+        let of_dimension = |dimension: usize| {
+            let values: Vec<f64> = rows.iter().map(|&row| people.representation[[row, dimension]]).collect();
+            let bins = equal_frequency_bins(&values, settings.n_clusters).unwrap();
+            let of_events: Vec<u32> =
+                rows.iter().zip(bins).filter(|(row, _)| is_event(row)).map(|(_, bin)| bin).collect();
+            ContingencyTable::new(&of_events, &time_bins).unwrap().normalised(Normalisation::Arithmetic)
+        };
+        let expected = (0..N_DIMENSIONS).map(of_dimension).sum::<f64>() / N_DIMENSIONS as f64;
+        let Ok(GroupSummary::Information(information)) = group.summary else { panic!("{group:?}") };
+        assert!((information.raw - expected).abs() < 1e-13, "{information:?} {expected}");
+    }
+}
+
+#[test]
+fn sources_are_written_with_values_and_reasons_told_apart() {
+    let mut people = people(60, 1, Planted::Nothing, 6);
+    let membership = (0..60).map(|row| Some(GroupId(u32::from(row < 3)))).collect();
+    people.groups = Groups::new("sex", vec!["F".to_owned(), "M".to_owned()], membership).unwrap();
+    let settings: BiasSettings =
+        serde_json::from_str(r#"{"quantisation": "equal-frequency", "n-replicates": 0}"#).unwrap();
+    assert_eq!(settings.quantisation, Quantisation::EqualFrequency);
+    let json = serde_json::to_value(measure(&people, &settings)).unwrap();
+    let rates = &json["sources"][BiasSource::CensoringRate as usize];
+    assert_eq!(rates["source"], "censoring-rate");
+    assert!(rates["groups"][0]["summary"]["value"]["censoring-rate"].is_number(), "{rates}");
+    let reason = rates["groups"][1]["summary"]["undefined"].as_str().unwrap();
+    assert!(reason.contains('3') && rates["estimate"]["undefined"].is_string(), "{rates}");
+    // Without the small group everything has a value.
+    people.groups =
+        Groups::new("sex", vec!["F".to_owned(), "M".to_owned()], (0..60).map(|row| Some(GroupId(row % 2))).collect())
+            .unwrap();
+    let json = serde_json::to_value(measure(&people, &settings)).unwrap();
+    let estimate = &json["sources"][0]["estimate"]["value"];
+    let read: DisparityEstimate = serde_json::from_value(estimate.clone()).unwrap();
+    assert!(read.permutation.p_value > 0.0 && estimate["null-corrected"].is_number(), "{estimate}");
 }

@@ -1,20 +1,18 @@
-//! The three statistics behind the five sources of bias, for many arrangements of the same samples at once.
+//! The statistics behind the five sources of bias, for many arrangements of the same samples at once.
 //!
 //! An arrangement says in which group every sample is and how often it counts: the data, a permutation of the labels
 //! or a bootstrap replicate. What does not depend on it (sorted projections, clusters, bins) is computed once:
-//! transport needs one pass over the sorted values per projection and pair of groups, information and rate one pass
-//! over the samples.
+//! transport needs one pass over the sorted values per projection and pair of groups, rate (and information, in
+//! `information.rs`) one pass over the samples.
 
 use std::collections::BTreeMap;
 
 use ndarray::ArrayRef2;
-use rand::seq::SliceRandom as _;
 use rayon::prelude::*;
 
-use super::mutual_information::{ContingencyTable, Normalisation, NullCorrected};
 use super::wasserstein::{check_finite, representable};
 use crate::ids::to_u32;
-use crate::{GroupId, MetricError, SubjectId, seeds};
+use crate::{GroupId, MetricError};
 
 /// Arrangements that share one pass over sorted values: their sums advance side by side in vector registers.
 pub(super) const LANES: usize = 8;
@@ -151,105 +149,6 @@ fn group_totals(rows: &[usize], arrangement: &Arrangement) -> BTreeMap<GroupId, 
     totals
 }
 
-/// Normalised mutual information of two labellings in every group, without the share that chance gives a group of its
-/// size.
-pub(super) struct Information {
-    rows: Vec<usize>,
-    /// Labels of the rows.
-    x: Vec<u32>,
-    y: Vec<u32>,
-    n_x: usize,
-    n_y: usize,
-    /// How much more chance gives because samples of one subject are alike; 1 with one sample per subject.
-    inflation: f64,
-}
-
-impl Information {
-    /// `x` and `y` are the labels of `rows`. With several rows per subject, `n_permutations` permutations of whole
-    /// subjects find what chance gives.
-    pub(super) fn new(
-        rows: Vec<usize>,
-        (x, y): (Vec<u32>, Vec<u32>),
-        subjects: &[SubjectId],
-        n_permutations: usize,
-        seed: u64,
-    ) -> Self {
-        let n_labels = |labels: &[u32]| labels.iter().max().map_or(1, |label| *label as usize + 1);
-        let (n_x, n_y) = (n_labels(&x), n_labels(&y));
-        let mut information = Self { rows, x, y, n_x, n_y, inflation: 1.0 };
-        information.inflation = information.inflation_by_repeats(subjects, n_permutations, seed);
-        information
-    }
-
-    /// Mean information when the y of whole subjects are dealt out in another order, relative to single samples. The
-    /// y of the subjects are laid end to end, so that every y is used once also where subjects differ in size.
-    fn inflation_by_repeats(&self, subjects: &[SubjectId], n_permutations: usize, seed: u64) -> f64 {
-        let mut by_subject: BTreeMap<&SubjectId, Vec<usize>> = BTreeMap::new();
-        for (place, &row) in self.rows.iter().enumerate() {
-            by_subject.entry(&subjects[row]).or_default().push(place);
-        }
-        if by_subject.len() == self.rows.len() {
-            return 1.0;
-        }
-        let units: Vec<Vec<usize>> = by_subject.into_values().collect();
-        let information = |permutation: usize| {
-            let mut givers: Vec<&Vec<usize>> = units.iter().collect();
-            givers.shuffle(&mut seeds::stream(seed, "bias-repeats", &[permutation as u64]));
-            let mut counts = vec![0_u64; self.n_x * self.n_y];
-            for (&place, &giver) in units.iter().flatten().zip(givers.into_iter().flatten()) {
-                counts[self.cell(place, giver)] += 1;
-            }
-            ContingencyTable::from_dense(&counts, self.n_y).map_or(0.0, |table| table.mutual_information())
-        };
-        let permuted: Vec<f64> = (0..n_permutations).into_par_iter().map(information).collect();
-        let mut counts = vec![0_u64; self.n_x * self.n_y];
-        (0..self.rows.len()).for_each(|place| counts[self.cell(place, place)] += 1);
-        let expected =
-            ContingencyTable::from_dense(&counts, self.n_y).map_or(0.0, |table| table.expected_mutual_information());
-        let mean = permuted.iter().sum::<f64>() / n_permutations as f64;
-        if expected > 0.0 { (mean / expected).max(1.0) } else { 1.0 }
-    }
-
-    /// Cell of the x of one place and the y of another.
-    fn cell(&self, x_place: usize, y_place: usize) -> usize {
-        self.x[x_place] as usize * self.n_y + self.y[y_place] as usize
-    }
-
-    /// The information in every group that has a sample.
-    pub(super) fn by_group(&self, arrangement: &Arrangement) -> BTreeMap<GroupId, NullCorrected> {
-        let mut counts: BTreeMap<GroupId, Vec<u64>> = BTreeMap::new();
-        for (place, &row) in self.rows.iter().enumerate() {
-            let Some(group) = arrangement.group[row] else { continue };
-            let table = counts.entry(group).or_insert_with(|| vec![0; self.n_x * self.n_y]);
-            table[self.cell(place, place)] += u64::from(arrangement.weight[row]);
-        }
-        let tables = counts
-            .into_iter()
-            .filter_map(|(group, counts)| ContingencyTable::from_dense(&counts, self.n_y).map(|table| (group, table)));
-        tables.map(|(group, table)| (group, self.corrected(&table))).collect()
-    }
-
-    /// A constant labelling has nothing to tell: 0, also where both are constant.
-    fn corrected(&self, table: &ContingencyTable) -> NullCorrected {
-        let (a, b) = table.entropies();
-        if a <= 0.0 || b <= 0.0 {
-            return NullCorrected::of(0.0, 0.0);
-        }
-        let chance = self.inflation * table.expected_mutual_information() / f64::midpoint(a, b);
-        NullCorrected::of(table.normalised(Normalisation::Arithmetic), chance.min(1.0))
-    }
-}
-
-impl Disparity for Information {
-    fn of(&self, arrangements: &[Arrangement], pairs: &[Pair]) -> Vec<Option<Vec<f64>>> {
-        let values = |arrangement: &Arrangement| {
-            let groups = self.by_group(arrangement);
-            differences(pairs, |group| groups.get(&group).map(|information| information.corrected))
-        };
-        arrangements.iter().map(values).collect()
-    }
-}
-
 /// Share of the samples with a mark.
 pub(super) struct Rate {
     pub(super) rows: Vec<usize>,
@@ -283,7 +182,7 @@ impl Disparity for Rate {
     }
 }
 
-fn differences(pairs: &[Pair], value: impl Fn(GroupId) -> Option<f64>) -> Option<Vec<f64>> {
+pub(super) fn differences(pairs: &[Pair], value: impl Fn(GroupId) -> Option<f64>) -> Option<Vec<f64>> {
     pairs.iter().map(|(a, b)| Some((value(*a)? - value(*b)?).abs())).collect()
 }
 
@@ -294,7 +193,7 @@ mod tests {
     use rand::RngExt as _;
 
     use super::*;
-    use crate::{Distribution, seeded_projections, sliced_wasserstein, wasserstein_1};
+    use crate::{Distribution, seeded_projections, seeds, sliced_wasserstein, wasserstein_1};
 
     const PAIR: Pair = (GroupId(0), GroupId(1));
 
@@ -346,40 +245,6 @@ mod tests {
     }
 
     #[test]
-    fn information_by_group_is_the_table_of_the_group() {
-        let n_rows = 200;
-        let mut rng = seeds::stream(1, "labels", &[]);
-        let x: Vec<u32> = (0..n_rows).map(|_| rng.random_range(0..4)).collect();
-        let y: Vec<u32> =
-            x.iter().map(|x| if rng.random::<f64>() < 0.5 { *x } else { rng.random_range(0..5) }).collect();
-        let subjects: Vec<SubjectId> = (0..n_rows).map(|k| SubjectId::new(format!("{k}"))).collect();
-        let information = Information::new((0..n_rows).collect(), (x.clone(), y.clone()), &subjects, 10, 1);
-        assert_eq!(information.inflation, 1.0);
-        let arrangement = arrangement(n_rows, 4);
-        let rows = (0..n_rows).filter(|&row| arrangement.group[row] == Some(GroupId(2)));
-        let rows: Vec<usize> = rows.flat_map(|row| vec![row; arrangement.weight[row] as usize]).collect();
-        let pick = |labels: &[u32]| rows.iter().map(|&row| labels[row]).collect::<Vec<_>>();
-        let table = ContingencyTable::new(&pick(&x), &pick(&y)).unwrap();
-        let found = information.by_group(&arrangement)[&GroupId(2)];
-        assert_eq!(found.raw, table.normalised(Normalisation::Arithmetic));
-        let (h_x, h_y) = table.entropies();
-        let chance = table.expected_mutual_information() / f64::midpoint(h_x, h_y);
-        assert_relative_eq!(found.null_mean, chance, max_relative = 1e-13);
-    }
-
-    #[test]
-    fn repeated_samples_of_a_subject_raise_what_chance_gives() {
-        // 100 subjects with four equal samples each have the chance of 100 samples, about four times that of 400.
-        let mut rng = seeds::stream(1, "repeats", &[]);
-        let once: Vec<(u32, u32)> = (0..100).map(|_| (rng.random_range(0..3), rng.random_range(0..3))).collect();
-        let repeat = |pick: fn(&(u32, u32)) -> u32| once.iter().flat_map(|pair| [pick(pair); 4]).collect::<Vec<u32>>();
-        let subjects: Vec<SubjectId> = (0..400).map(|row| SubjectId::new(format!("{}", row / 4))).collect();
-        let labels = (repeat(|pair| pair.0), repeat(|pair| pair.1));
-        let information = Information::new((0..400).collect(), labels, &subjects, 2_000, 1);
-        assert!((information.inflation - 4.0).abs() < 0.3, "{}", information.inflation);
-    }
-
-    #[test]
     fn a_group_without_weight_has_no_disparity() {
         let group = vec![Some(GroupId(0)), Some(GroupId(1)), Some(GroupId(1))];
         let arrangement = |weight: Vec<u32>| Arrangement { group: group.clone(), weight };
@@ -388,8 +253,5 @@ mod tests {
         assert_eq!(rate.of(&arrangements, &[PAIR]), [Some(vec![0.5]), None]);
         let transport = Transport::of_values(vec![0, 1, 2], &[0.0, 1.0, 2.0], 2.0);
         assert_eq!(transport.of(&arrangements, &[PAIR]), [Some(vec![0.75]), None]);
-        let information =
-            Information { rows: vec![0, 1, 2], x: vec![0; 3], y: vec![0, 1, 0], n_x: 1, n_y: 2, inflation: 1.0 };
-        assert_eq!(information.of(&arrangements, &[PAIR]), [Some(vec![0.0]), None]);
     }
 }

@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use ndarray::{Array2, ArrayRef2, Axis};
 use rayon::prelude::*;
 
-use super::disparity::{Arrangement, Disparity, Information, LANES, Pair, Rate, Transport};
+use super::disparity::{Arrangement, Disparity, LANES, Pair, Rate, Transport};
+use super::information::Information;
 use super::permutation::{LabelPermutations, PermutationTest};
 use super::quantise::{KMeansSettings, check_matrix, equal_frequency_bins, k_means};
 use super::sources::{
-    BiasSettings, BiasSource, BiasSources, DisparityEstimate, GroupSummary, PairDisparity, SourceDisparity, SourceGroup,
+    BiasSettings, BiasSource, BiasSources, DisparityEstimate, GroupSummary, PairDisparity, Quantisation,
+    SourceDisparity, SourceGroup,
 };
 use super::wasserstein::{representable, seeded_projections};
 use crate::{Bootstrap, GroupId, Groups, MetricError, Outcomes, SubjectId, percentile_interval};
@@ -41,11 +43,11 @@ pub(super) fn measure(
     if members.is_empty() {
         return Err(MetricError::NoSamples);
     }
-    let clusters = input.clusters(representation, &members)?;
+    let labellings = input.labellings(representation, &members)?;
     let prepared = [
         input.image_features(representation, &members)?,
-        input.information(BiasSource::MiTime, members.clone(), &clusters)?,
-        input.information(BiasSource::MiCensoring, members.clone(), &clusters)?,
+        input.information(BiasSource::MiTime, members.clone(), &labellings)?,
+        input.information(BiasSource::MiCensoring, members.clone(), &labellings)?,
         input.time_distribution(&members),
         input.censoring_rate(&members),
     ];
@@ -95,6 +97,19 @@ impl Input<'_> {
 
     fn observed(&self) -> Arrangement {
         Arrangement { group: self.groups.membership().to_vec(), weight: vec![1; self.groups.n()] }
+    }
+
+    /// What the representation says of every row, in one labelling or one per dimension.
+    fn labellings(&self, representation: &ArrayRef2<f64>, members: &[usize]) -> Result<Vec<Vec<u32>>, MetricError> {
+        match self.settings.quantisation {
+            Quantisation::KMeans => Ok(vec![self.clusters(representation, members)?]),
+            Quantisation::EqualFrequency => {
+                let columns: Vec<Vec<f64>> =
+                    representation.columns().into_iter().map(|column| column.to_vec()).collect();
+                let bins = |column: &Vec<f64>| self.bins_of_groups(column, members, self.settings.n_clusters);
+                columns.par_iter().map(bins).collect()
+            }
+        }
     }
 
     /// Cluster of every row; 0 for rows without a level, which nobody reads.
@@ -154,34 +169,41 @@ impl Input<'_> {
         self.prepare(BiasSource::CensoringRate, rows, summary, None, Box::new(rate))
     }
 
-    fn information(&self, source: BiasSource, members: Vec<usize>, clusters: &[u32]) -> Result<Prepared, MetricError> {
+    fn information(
+        &self,
+        source: BiasSource,
+        members: Vec<usize>,
+        labellings: &[Vec<u32>],
+    ) -> Result<Prepared, MetricError> {
         let events: Vec<u32> = self.outcomes.event().iter().map(|event| u32::from(*event)).collect();
         let (rows, labels, strata) = if source.only_events() {
-            (self.events_among(&members), self.time_bins(&members)?, None)
+            let events = self.events_among(&members);
+            let bins = self.bins_of_groups(self.outcomes.time(), &events, self.settings.n_bins)?;
+            (events, bins, None)
         } else {
             (members, events.clone(), Some(events))
         };
         let pick = |labels: &[u32]| rows.iter().map(|&row| labels[row]).collect::<Vec<u32>>();
         let (n_permutations, seed) = (self.settings.n_permutations, self.settings.seed);
-        let labels = (pick(clusters), pick(&labels));
-        let information = Information::new(rows.clone(), labels, self.subjects, n_permutations, seed);
+        let x = labellings.iter().map(|labels| pick(labels)).collect();
+        let information = Information::new(rows.clone(), (x, pick(&labels)), self.subjects, n_permutations, seed);
         let by_group = information.by_group(&self.observed());
         let summary = |group| by_group.get(&group).map(|information| GroupSummary::Information(*information));
         Ok(self.prepare(source, &rows, summary, strata, Box::new(information)))
     }
 
-    /// Bin of the time of every event among the events of its group; 0 for other rows, which nobody reads.
-    fn time_bins(&self, members: &[usize]) -> Result<Vec<u32>, MetricError> {
+    /// Equal-frequency bin of the value of every one of `rows` among those of its group; 0 for other rows, which nobody
+    /// reads.
+    fn bins_of_groups(&self, values: &[f64], rows: &[usize], n_bins: usize) -> Result<Vec<u32>, MetricError> {
         let mut bins = vec![0; self.groups.n()];
-        let events = self.events_among(members);
         for group in self.groups.ids() {
             let rows: Vec<usize> =
-                events.iter().copied().filter(|&row| self.groups.membership()[row] == Some(group)).collect();
+                rows.iter().copied().filter(|&row| self.groups.membership()[row] == Some(group)).collect();
             if rows.is_empty() {
                 continue;
             }
-            let times: Vec<f64> = rows.iter().map(|&row| self.outcomes.time()[row]).collect();
-            for (&row, bin) in rows.iter().zip(equal_frequency_bins(&times, self.settings.n_bins)?) {
+            let of_group: Vec<f64> = rows.iter().map(|&row| values[row]).collect();
+            for (&row, bin) in rows.iter().zip(equal_frequency_bins(&of_group, n_bins)?) {
                 bins[row] = bin;
             }
         }

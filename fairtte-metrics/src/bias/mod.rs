@@ -1,6 +1,7 @@
 //! Where unfairness may come from: distances and dependence between the data of groups, with what chance alone gives.
 
 mod disparity;
+mod information;
 mod ksg;
 mod measure;
 mod mutual_information;
@@ -17,8 +18,8 @@ pub use mutual_information::{ContingencyTable, Normalisation, NullCorrected};
 pub use permutation::{LabelPermutations, PermutationTest, permutation_test};
 pub use quantise::{KMeans, KMeansSettings, equal_frequency_bins, equal_width_bins, k_means};
 pub use sources::{
-    BiasSettings, BiasSource, BiasSources, DisparityEstimate, GroupSummary, PairDisparity, SourceDisparity,
-    SourceGroup, bias_sources,
+    BiasSettings, BiasSource, BiasSources, DisparityEstimate, GroupSummary, PairDisparity, Quantisation,
+    SourceDisparity, SourceGroup, bias_sources,
 };
 pub use wasserstein::{
     Distribution, SlicedWasserstein, energy_distance, seeded_projections, sliced_wasserstein, wasserstein_1,

@@ -45,7 +45,8 @@ impl Normalisation {
 }
 
 /// A value beside the part of it that chance explains.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct NullCorrected {
     /// The estimate as it is.
     pub raw: f64,

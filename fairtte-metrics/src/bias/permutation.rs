@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand::seq::SliceRandom as _;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::finite::finite;
 use crate::ids::to_u32;
@@ -124,7 +125,8 @@ impl LabelPermutations {
 }
 
 /// What permutations say about an observed statistic.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct PermutationTest {
     /// `(1 + number of values >= observed) / (1 + B)`, in (0, 1].
     pub p_value: f64,

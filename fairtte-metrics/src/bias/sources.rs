@@ -10,7 +10,8 @@
 //! The paper names no estimator of NMI = 2I/(H + H). Here `X_Z` is clustered (k-means of all samples, after every group
 //! is centred and divided by its spread, which changes no information inside a group but keeps a difference of image
 //! features out of it), Y falls into equal-frequency bins of its group (which keeps the time distribution out), and
-//! what chance gives a group of that size is taken off, because the plug-in estimate grows as groups shrink. The value
+//! what chance gives a group of that size is taken off, because the plug-in estimate grows as groups shrink. The other
+//! choice, [`Quantisation::EqualFrequency`], bins every dimension within its group, as Y, and averages over dimensions. The value
 //! without that correction is returned beside it. An NMI with a binary indicator stays well below 1: H(`X_Z`) is larger.
 //! The paper divides by max y also for image features, which its text calls the range, and divides the censoring rate
 //! by P(E = 1), which can exceed 1: that number is [`BiasSources::relative_event_rate_gap`].
@@ -30,14 +31,17 @@ use super::permutation::PermutationTest;
 use super::wasserstein::MAX_PROJECTIONS;
 use crate::estimators::kaplan_meier::check_level;
 use crate::resampling::bootstrap::MAX_REPLICATES;
+use crate::value_or_reason::value_or_reason;
 use crate::{GroupId, Groups, MetricError, Outcomes, Resample, SubjectId};
 
 /// How sources of bias are measured. Keys in a file are written in kebab-case; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BiasSettings {
-    /// Clusters of the representation, 2 to 1000. Default 10.
+    /// Clusters of the representation (with `equal-frequency`: bins of every dimension), 2 to 1000. Default 10.
     pub n_clusters: usize,
+    /// How the representation becomes labels: `k-means` (default) or `equal-frequency`.
+    pub quantisation: Quantisation,
     /// Bins of the time, 2 to 1000. Default 10.
     pub n_bins: usize,
     /// Directions along which representations are compared, 1 to 100,000. Default 50.
@@ -60,6 +64,7 @@ impl Default for BiasSettings {
     fn default() -> Self {
         Self {
             n_clusters: 10,
+            quantisation: Quantisation::default(),
             n_bins: 10,
             n_projections: 50,
             n_permutations: 1000,
@@ -103,6 +108,20 @@ impl BiasSettings {
     }
 }
 
+/// How a representation becomes labels whose information is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantisation {
+    /// One labelling: k-means clusters of all samples, after every group is centred and divided by its spread. Sees
+    /// dimensions together, and mainly the directions in which samples spread most.
+    #[default]
+    KMeans,
+    /// One labelling per dimension: equal-frequency bins of the group's values. The information is the mean over
+    /// dimensions. Every dimension counts the same and a monotone change of one changes nothing; what only several
+    /// dimensions together tell is not seen, and a few informative dimensions among many are diluted.
+    EqualFrequency,
+}
+
 /// One respect in which groups may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -131,7 +150,8 @@ impl BiasSource {
 }
 
 /// The five sources of bias for one attribute.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct BiasSources {
     /// Name of the attribute.
     pub attribute: String,
@@ -144,6 +164,7 @@ pub struct BiasSources {
     /// One entry per source, in the order of [`BiasSource::ALL`].
     pub sources: Vec<SourceDisparity>,
     /// The paper's form of the last source, largest |P(E = 1 | a) - P(E = 1 | b)| / P(E = 1): not bounded by 1.
+    #[serde(serialize_with = "value_or_reason")]
     pub relative_event_rate_gap: Result<f64, MetricError>,
 }
 
@@ -155,7 +176,8 @@ impl BiasSources {
 }
 
 /// One source of bias.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct SourceDisparity {
     /// Which one.
     pub source: BiasSource,
@@ -166,11 +188,13 @@ pub struct SourceDisparity {
     /// One entry per pair of levels.
     pub pairs: Vec<PairDisparity>,
     /// The largest pair, or why there is none.
+    #[serde(serialize_with = "value_or_reason")]
     pub estimate: Result<DisparityEstimate, MetricError>,
 }
 
 /// What one group brings to a source.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct SourceGroup {
     /// Which group.
     pub group: GroupId,
@@ -181,11 +205,13 @@ pub struct SourceGroup {
     /// Distinct subjects among them.
     pub n_subjects: usize,
     /// The group's own number, or why it is not compared.
+    #[serde(serialize_with = "value_or_reason")]
     pub summary: Result<GroupSummary, MetricError>,
 }
 
 /// The number of a group, where a source has one.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum GroupSummary {
     /// The source compares whole distributions.
     Distribution,
@@ -196,18 +222,21 @@ pub enum GroupSummary {
 }
 
 /// How much two groups differ.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct PairDisparity {
     /// First group.
     pub a: GroupId,
     /// Second group.
     pub b: GroupId,
     /// In [0, 1], or why there is no value.
+    #[serde(serialize_with = "value_or_reason")]
     pub value: Result<f64, MetricError>,
 }
 
 /// The largest difference between two groups and what chance makes of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct DisparityEstimate {
     /// In [0, 1]. A maximum of noisy distances: even equal groups have a value above 0.
     pub value: f64,
@@ -233,8 +262,8 @@ pub struct DisparityEstimate {
 ///
 /// Levels that are too small for a source are not compared there and say so; other levels are.
 ///
-/// Cost: with n samples, k projections, B permutations and replicates and G groups O((B k G^2 + d k) n), in parallel;
-/// the result does not depend on the number of threads.
+/// Cost: with n samples, k projections, B permutations and replicates and G groups O((B k G^2 + d k) n), in parallel
+/// (with [`Quantisation::EqualFrequency`] another O(B d n) for d dimensions); the result does not depend on the number of threads.
 ///
 /// ```
 /// use fairtte_metrics::{BiasSettings, BiasSource, GroupId, Groups, Outcomes, SubjectId, bias_sources};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chi_square::chi_square_upper_tail;
 use crate::pairwise_sum::{pairwise_mean, pairwise_sum};
+use crate::value_or_reason::value_or_reason;
 use crate::{KaplanMeier, MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// With more bins than this the fit to the bins is taken to cost a second degree of freedom.
@@ -95,7 +96,8 @@ pub struct CalibrationBin {
 }
 
 /// Calibration at one time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct OneCalibration {
     /// The time t, in the unit of the data set.
     pub time: f64,
@@ -108,11 +110,13 @@ pub struct OneCalibration {
     /// Edges between two bins that part samples of the same predicted risk; the result then depends on the row order.
     pub n_cut_ties: usize,
     /// sum (O - E)^2 / V; an error if a bin has V = 0 but O is not E.
+    #[serde(serialize_with = "value_or_reason")]
     pub statistic: Result<f64, MetricError>,
     /// Degrees of freedom; 0 if the bins leave none.
     pub degrees_of_freedom: usize,
     /// Chi-square upper tail of the statistic; 0 if a bin had a predicted risk of exactly 0 or 1 and was refuted. An
     /// error without degrees of freedom, or if an estimated variance is 0.
+    #[serde(serialize_with = "value_or_reason")]
     pub p_value: Result<f64, MetricError>,
 }
 

@@ -4,44 +4,36 @@
 //! so differences between them are paired. A replicate in which a group has no value does not enter the interval of
 //! that group, nor of the comparisons of its attribute; such replicates are counted.
 
-use crate::evaluation::evaluated::{Evaluated, Input, count_subjects};
-use crate::evaluation::report::{EvaluationReport, GroupCurves};
+use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
+use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription};
 use crate::evaluation::summary::Summary;
 use crate::evaluation::time_window::choose_times;
 use crate::resampling::replicates::N_METRICS;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
-/// What is fixed about a metric of the report.
-pub(crate) struct Metric {
-    pub(crate) name: &'static str,
-    pub(crate) label: &'static str,
-    pub(crate) convention: &'static str,
-    pub(crate) direction: Direction,
-}
-
 /// In the order of [`Values`](crate::resampling::replicates::Values).
-pub(crate) const METRICS: [Metric; N_METRICS] = [
-    Metric {
+pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
+    MetricDescription {
         name: "c_td_antolini_strict",
         label: "C^td",
         convention: "time-dependent concordance of Antolini et al. (2005); pairs with equal predictions count 0, as in \
                      the paper and pycox `antolini`",
         direction: Direction::HigherIsBetter,
     },
-    Metric {
+    MetricDescription {
         name: "c_td_half",
         label: "C^td (ties 1/2)",
         convention: "as C^td, but pairs with equal predictions count 1/2",
         direction: Direction::HigherIsBetter,
     },
-    Metric {
+    MetricDescription {
         name: "auc_td",
         label: "AUC^td",
         convention: "cumulative/dynamic AUC with cases weighted by 1/G(T) of the training sample, averaged over the \
                      evaluation times by trapezoids",
         direction: Direction::HigherIsBetter,
     },
-    Metric {
+    MetricDescription {
         name: "ibs",
         label: "IBS",
         convention: "Brier score of Graf et al. (1999) with weights 1/G of the training sample (scikit-survival), \
@@ -57,7 +49,7 @@ pub(crate) const METRICS: [Metric; N_METRICS] = [
 /// Row `i` of every argument is the same sample; `censoring` is fitted on training data. What cannot be computed (an
 /// all-censored group, no usable evaluation time) stands in the report with its reason. For intersections of
 /// attributes add [`Groups::pairwise_intersections`] to `groups`; for several models on the same samples see
-/// [`compare_models`](crate::compare_models).
+/// [`compare_models`](crate::compare_models), for any other metric [`evaluate_metric`](crate::evaluate_metric).
 ///
 /// Cost: O(L n log n) once, then O(L n) per replicate, for all groups together, in parallel over replicates; the
 /// result does not depend on the number of threads.
@@ -74,12 +66,12 @@ pub fn evaluate(
     groups: &[Groups],
     settings: &EvaluationSettings,
 ) -> Result<EvaluationReport, MetricError> {
-    let input = Input { subjects, outcomes, censoring, groups, settings };
+    let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
     curves.check_rows(outcomes.n())?;
     let window = choose_times(outcomes, censoring, settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
-    let evaluated = Evaluated::new(&input, curves, &times)?;
+    let evaluated = Evaluated::of_curves(&input, &Predictions { curves, censoring, times })?;
     let summary = Summary { input: &input, evaluated: &evaluated };
     Ok(EvaluationReport {
         n: outcomes.n(),
@@ -98,7 +90,7 @@ pub fn evaluate(
 fn group_curves(
     input: &Input<'_>,
     curves: &SurvivalCurves,
-    evaluated: &Evaluated,
+    evaluated: &Evaluated<'_>,
 ) -> Result<Vec<GroupCurves>, MetricError> {
     let level = input.settings.level;
     let mut group_curves = vec![GroupCurves::new(None, input.outcomes, curves, level)?];

@@ -4,21 +4,33 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
+use crate::evaluation::any_metric::RowMetric;
+use crate::evaluation::evaluate::METRICS;
+use crate::evaluation::report::MetricDescription;
+use crate::finite::finite;
+use crate::ids::to_u32;
 use crate::rank::concordance_bins::BinPlan;
-use crate::resampling::replicates::{AUC, Cells, LANES, N_METRICS, Sorted, SortedAuc, Values};
+use crate::resampling::replicates::{AUC, Cells, LANES, N_METRICS, Sorted, SortedAuc};
 use crate::{
-    AucTd, Bootstrap, CensoringCurve, Comparison, Direction, EvaluationSettings, Groups, IntervalMethod, Jackknife,
+    AucTd, Bootstrap, CensoringCurve, Comparison, EvaluationSettings, Groups, IntervalMethod, Jackknife,
     JackknifeValues, MetricError, Outcomes, PerGroup, PreparedAucTd, PreparedBrier, Stratify, SubjectId,
     SurvivalCurves, TiedPredictions, concordance_td,
 };
 
-/// What is evaluated, apart from the predictions.
+/// What is evaluated, apart from predictions and metrics.
 pub(crate) struct Input<'a> {
     pub(crate) subjects: &'a [SubjectId],
     pub(crate) outcomes: &'a Outcomes,
-    pub(crate) censoring: &'a CensoringCurve,
     pub(crate) groups: &'a [Groups],
     pub(crate) settings: &'a EvaluationSettings,
+}
+
+/// The predictions of one model and what AUC and Brier score need beside them.
+pub(crate) struct Predictions<'a> {
+    pub(crate) curves: &'a SurvivalCurves,
+    pub(crate) censoring: &'a CensoringCurve,
+    /// The evaluation times, or why there are none.
+    pub(crate) times: Result<&'a [f64], MetricError>,
 }
 
 impl Input<'_> {
@@ -43,26 +55,54 @@ impl Input<'_> {
     }
 }
 
-/// The values of every metric in all replicates, by slice: the whole sample first, then every level of every attribute.
-type Series = Vec<[Vec<Option<f64>>; N_METRICS]>;
+/// The values in all replicates, by slice and metric: the whole sample first, then every level of every attribute.
+type Series = Vec<Vec<Vec<Option<f64>>>>;
+
+/// Where the weights of the samples come from.
+#[derive(Clone, Copy)]
+enum Draws<'a> {
+    Bootstrap(&'a Bootstrap),
+    Jackknife(&'a Jackknife),
+}
 
 /// One model, evaluated.
-pub(crate) struct Evaluated {
+pub(crate) struct Evaluated<'a> {
+    pub(crate) metrics: &'a [MetricDescription<'a>],
     pub(crate) overall: Slice,
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     cells: Cells,
+    resampled: Resampled,
+}
+
+/// What intervals are made of.
+struct Resampled {
     replicates: Series,
-    /// By slice: replicates whose AUC is an average over fewer times than that of the sample.
-    n_partial_auc: Vec<usize>,
+    /// By slice and metric: replicates that average over fewer evaluation times than the value.
+    n_partial: Vec<Vec<usize>>,
     jackknife: Option<(Jackknife, Series)>,
+}
+
+/// `N` metrics in all replicates.
+struct Values<const N: usize> {
+    /// By replicate and slice.
+    values: Vec<Vec<[Option<f64>; N]>>,
+    /// By slice.
+    n_partial: Vec<[usize; N]>,
 }
 
 /// The whole sample or one group.
 pub(crate) struct Slice {
     pub(crate) rows: Vec<usize>,
-    pub(crate) values: [Result<f64, MetricError>; N_METRICS],
-    pub(crate) n_comparable: u64,
-    /// Evaluation times without an AUC.
+    /// One per metric.
+    pub(crate) values: Vec<SliceValue>,
+}
+
+/// A metric of a slice.
+pub(crate) struct SliceValue {
+    pub(crate) value: Result<f64, MetricError>,
+    /// Comparable pairs, of a metric that counts them.
+    pub(crate) n_comparable: Option<u64>,
+    /// Evaluation times without a value, of a metric that is averaged over the others.
     pub(crate) undefined_times: usize,
 }
 
@@ -75,86 +115,107 @@ pub(crate) struct Sampled {
     pub(crate) n_partial: usize,
 }
 
-impl Evaluated {
-    /// `times` are the evaluation times of AUC and Brier score, or why there are none.
-    pub(crate) fn new(
-        input: &Input<'_>,
-        curves: &SurvivalCurves,
-        times: &Result<&[f64], MetricError>,
-    ) -> Result<Self, MetricError> {
-        let Input { subjects, outcomes, groups, settings, .. } = *input;
+impl<'a> Evaluated<'a> {
+    /// The metrics of [`METRICS`], for survival curves.
+    pub(crate) fn of_curves(input: &Input<'_>, predictions: &Predictions<'_>) -> Result<Self, MetricError> {
+        let Input { outcomes, groups, settings, .. } = *input;
+        let curves = predictions.curves;
         curves.check_rows(outcomes.n())?;
         let bootstrap = input.bootstrap()?;
         let all_rows: Vec<usize> = (0..outcomes.n()).collect();
-        let (overall, auc, brier) = Slice::new(&all_rows, input, curves, times);
-        let slice = |rows: &[usize]| Ok(Slice::new(rows, input, curves, times).0);
-        let per_attribute = |groups: &Groups| PerGroup::compute(groups, outcomes, Some(subjects), slice);
-        let attributes = groups.par_iter().map(per_attribute).collect::<Result<_, _>>()?;
+        let (overall, auc, brier) = Slice::of_curves(&all_rows, input, predictions);
+        let slice = |rows: &[usize]| Slice::of_curves(rows, input, predictions).0;
+        let attributes = per_attribute(input, slice)?;
 
         let plan = BinPlan::new(outcomes, curves, settings.reading)?;
         let auc = auc.ok().map(|auc| SortedAuc::new(auc, groups, bootstrap.unit_of_row()));
         let cells = Cells::new(groups, &plan.order);
         let brier = brier.ok().map(|brier| brier.subject_integrals().to_vec());
         let sorted = Sorted { curves, plan, auc, brier, cells };
-        let draw = |first, out: &mut [u16]| bootstrap.weights_block(first, LANES, out);
-        let replicates = sorted.values(bootstrap.n_replicates(), draw)?;
-        let n_partial_auc = replicates.n_partial_auc;
-        let replicates = series(replicates.values, sorted.cells.n_slices());
-        let jackknife = if settings.interval == IntervalMethod::Bca && settings.replicates > 0 {
-            let jackknife = Jackknife::new(&bootstrap, Jackknife::DEFAULT_BLOCKS);
-            let leave_out = |first, out: &mut [u16]| jackknife.weights_block(first, LANES, out);
-            let values = sorted.values(jackknife.n_blocks(), leave_out)?.values;
-            Some((jackknife, series(values, sorted.cells.n_slices())))
-        } else {
-            None
+        let values = |draws: Draws<'_>| {
+            let found = sorted.values(draws.n(), |first, out| draws.weights_block(first, out))?;
+            let n_partial = found.n_partial_auc.into_iter().map(|n_partial_auc| {
+                // Only the AUC is averaged over the times that define it.
+                let mut n_partial = [0; N_METRICS];
+                n_partial[AUC] = n_partial_auc;
+                n_partial
+            });
+            Ok(Values { values: found.values, n_partial: n_partial.collect() })
         };
-        Ok(Self { overall, attributes, cells: sorted.cells, replicates, n_partial_auc, jackknife })
+        let resampled = Resampled::new(input, &bootstrap, sorted.cells.n_slices(), values)?;
+        Ok(Self { metrics: &METRICS, overall, attributes, cells: sorted.cells, resampled })
+    }
+
+    /// Any metric, computed anew from the rows of every slice and replicate.
+    pub(crate) fn of_metric(
+        input: &Input<'_>,
+        description: &'a MetricDescription<'a>,
+        metric: &RowMetric<'_>,
+    ) -> Result<Self, MetricError> {
+        let Input { outcomes, groups, .. } = *input;
+        let bootstrap = input.bootstrap()?;
+        let metric = |rows: &[usize]| match rows {
+            [] => Err(MetricError::NoSamples),
+            rows => finite("value of the metric", metric(rows)?),
+        };
+        let slice = |rows: &[usize]| Slice {
+            rows: rows.to_vec(),
+            values: vec![SliceValue { value: metric(rows), n_comparable: None, undefined_times: 0 }],
+        };
+        let attributes = per_attribute(input, slice)?;
+        let all_rows: Vec<usize> = (0..outcomes.n()).collect();
+        let order: Vec<u32> = (0..to_u32(outcomes.n())).collect();
+        let cells = Cells::new(groups, &order);
+        let of_replicate = |draws: Draws<'_>, replicate: usize| -> Vec<[Option<f64>; 1]> {
+            let slices = rows_of_slices(&draws.weights(replicate), groups, &cells);
+            slices.iter().map(|rows| [metric(rows).ok()]).collect()
+        };
+        let values = |draws: Draws<'_>| {
+            let values = (0..draws.n()).into_par_iter().map(|number| of_replicate(draws, number)).collect();
+            Ok(Values { values, n_partial: vec![[0]; cells.n_slices()] })
+        };
+        let resampled = Resampled::new(input, &bootstrap, cells.n_slices(), values)?;
+        let metrics = std::slice::from_ref(description);
+        Ok(Self { metrics, overall: slice(&all_rows), attributes, cells, resampled })
     }
 
     /// A metric of the whole sample.
     pub(crate) fn overall(&self, metric: usize) -> Sampled {
-        self.sampled(0, metric, self.overall.values[metric].clone())
+        self.sampled(0, metric, self.overall.values[metric].value.clone())
     }
 
     /// A metric of one level of an attribute; `value` is that of the group.
     pub(crate) fn group(&self, metric: usize, attribute: usize, level: usize) -> Sampled {
         let value = &self.attributes[attribute].groups[level].value;
-        let value = value.as_ref().map_err(MetricError::clone).and_then(|slice| slice.values[metric].clone());
+        let value = value.as_ref().map_err(MetricError::clone).and_then(|slice| slice.values[metric].value.clone());
         self.sampled(self.cells.slice(attribute, level), metric, value)
     }
 
     fn sampled(&self, slice: usize, metric: usize, value: Result<f64, MetricError>) -> Sampled {
-        let jackknife = self.jackknife.as_ref();
+        let jackknife = self.resampled.jackknife.as_ref();
         Sampled {
             value,
-            replicates: self.replicates[slice][metric].clone(),
+            replicates: self.resampled.replicates[slice][metric].clone(),
             jackknife: jackknife.map(|(jackknife, series)| jackknife.collect(series[slice][metric].clone())),
             n_partial: self.n_partial(metric, &[slice]),
         }
     }
 
-    /// Only the AUC is averaged over the times that define it.
     fn n_partial(&self, metric: usize, slices: &[usize]) -> usize {
-        let most = slices.iter().map(|&slice| self.n_partial_auc[slice]).max();
-        if metric == AUC { most.unwrap_or(0) } else { 0 }
+        slices.iter().map(|&slice| self.resampled.n_partial[slice][metric]).max().unwrap_or(0)
     }
 
     /// The groups of an attribute in one metric.
     pub(crate) fn per_group(&self, metric: usize, attribute: usize) -> PerGroup<f64> {
-        self.attributes[attribute].map(|slice| slice.values[metric].clone())
+        self.attributes[attribute].map(|slice| slice.values[metric].value.clone())
     }
 
     /// A comparison of the groups of an attribute. A replicate counts if it defines every group that the sample
     /// defines, and the overall value if that is compared with.
-    pub(crate) fn comparison(
-        &self,
-        metric: usize,
-        attribute: usize,
-        comparison: Comparison,
-        direction: Direction,
-    ) -> Sampled {
+    pub(crate) fn comparison(&self, metric: usize, attribute: usize, comparison: Comparison) -> Sampled {
+        let direction = self.metrics[metric].direction;
         let groups = self.per_group(metric, attribute);
-        let overall = match &self.overall.values[metric] {
+        let overall = match &self.overall.values[metric].value {
             Err(reason) if comparison.needs_overall() => {
                 Err(MetricError::OverallUndefined { reason: Box::new(reason.clone()) })
             }
@@ -173,22 +234,80 @@ impl Evaluated {
         };
         Sampled {
             value,
-            replicates: in_series(&self.replicates),
-            jackknife: self.jackknife.as_ref().map(|(jackknife, series)| jackknife.collect(in_series(series))),
+            replicates: in_series(&self.resampled.replicates),
+            jackknife: self
+                .resampled
+                .jackknife
+                .as_ref()
+                .map(|(jackknife, series)| jackknife.collect(in_series(series))),
             n_partial: self.n_partial(metric, &slices),
         }
     }
 
-    /// The rows of the groups that have a value.
-    pub(crate) fn rows_of_defined(&self, metric: usize, attribute: usize) -> Vec<usize> {
+    /// The groups that have a value.
+    pub(crate) fn defined(&self, metric: usize, attribute: usize) -> impl Iterator<Item = &Slice> {
         let slices = self.attributes[attribute].groups.iter().filter_map(|group| group.value.as_ref().ok());
-        slices.filter(|slice| slice.values[metric].is_ok()).flat_map(|slice| slice.rows.iter().copied()).collect()
+        slices.filter(move |slice| slice.values[metric].value.is_ok())
+    }
+}
+
+impl Draws<'_> {
+    fn n(self) -> usize {
+        match self {
+            Self::Bootstrap(bootstrap) => bootstrap.n_replicates(),
+            Self::Jackknife(jackknife) => jackknife.n_blocks(),
+        }
+    }
+
+    fn weights(self, number: usize) -> Vec<u32> {
+        match self {
+            Self::Bootstrap(bootstrap) => bootstrap.weights(number),
+            Self::Jackknife(jackknife) => jackknife.weights(number),
+        }
+    }
+
+    fn weights_block(self, first: usize, out: &mut [u16]) -> Result<(), MetricError> {
+        match self {
+            Self::Bootstrap(bootstrap) => bootstrap.weights_block(first, LANES, out),
+            Self::Jackknife(jackknife) => jackknife.weights_block(first, LANES, out),
+        }
+    }
+}
+
+/// Every group of every attribute.
+fn per_attribute(
+    input: &Input<'_>,
+    slice: impl Fn(&[usize]) -> Slice + Sync,
+) -> Result<Vec<PerGroup<Slice>>, MetricError> {
+    let Input { subjects, outcomes, groups, .. } = *input;
+    let of_attribute = |groups| PerGroup::compute(groups, outcomes, Some(subjects), |rows| Ok(slice(rows)));
+    groups.par_iter().map(of_attribute).collect()
+}
+
+impl Resampled {
+    /// The bootstrap replicates and, where intervals ask for them, the leave-out samples.
+    fn new<const N: usize>(
+        input: &Input<'_>,
+        bootstrap: &Bootstrap,
+        n_slices: usize,
+        values: impl Fn(Draws<'_>) -> Result<Values<N>, MetricError>,
+    ) -> Result<Self, MetricError> {
+        let Values { values: replicates, n_partial } = values(Draws::Bootstrap(bootstrap))?;
+        let jackknife = if input.settings.interval == IntervalMethod::Bca && input.settings.replicates > 0 {
+            let jackknife = Jackknife::new(bootstrap, Jackknife::DEFAULT_BLOCKS);
+            let without_a_block = values(Draws::Jackknife(&jackknife))?.values;
+            Some((jackknife, series(without_a_block, n_slices)))
+        } else {
+            None
+        };
+        let n_partial = n_partial.into_iter().map(|by_metric| by_metric.to_vec()).collect();
+        Ok(Self { replicates: series(replicates, n_slices), n_partial, jackknife })
     }
 }
 
 /// From values by replicate and slice to series by slice and metric.
-fn series(values: Vec<Vec<Values>>, n_slices: usize) -> Series {
-    let mut series: Series = vec![std::array::from_fn(|_| Vec::with_capacity(values.len())); n_slices];
+fn series<const N: usize>(values: Vec<Vec<[Option<f64>; N]>>, n_slices: usize) -> Series {
+    let mut series: Series = vec![vec![Vec::with_capacity(values.len()); N]; n_slices];
     for replicate in values {
         for (series, values) in series.iter_mut().zip(replicate) {
             for (series, value) in series.iter_mut().zip(values) {
@@ -199,36 +318,51 @@ fn series(values: Vec<Vec<Values>>, n_slices: usize) -> Series {
     series
 }
 
+/// The drawn rows of every slice, ascending, each as often as it was drawn.
+fn rows_of_slices(weights: &[u32], groups: &[Groups], cells: &Cells) -> Vec<Vec<usize>> {
+    let mut slices = vec![Vec::new(); cells.n_slices()];
+    for (row, &weight) in weights.iter().enumerate() {
+        let drawn = || std::iter::repeat_n(row, weight as usize);
+        slices[0].extend(drawn());
+        for (attribute, groups) in groups.iter().enumerate() {
+            if let Some(level) = groups.membership()[row] {
+                slices[cells.slice(attribute, level.index())].extend(drawn());
+            }
+        }
+    }
+    slices
+}
+
 impl Slice {
     /// The metrics of some rows by the exact path, and what the replicates of the whole sample are made from.
-    fn new(
+    fn of_curves(
         rows: &[usize],
         input: &Input<'_>,
-        curves: &SurvivalCurves,
-        times: &Result<&[f64], MetricError>,
+        predictions: &Predictions<'_>,
     ) -> (Self, Result<PreparedAucTd, MetricError>, Result<PreparedBrier, MetricError>) {
-        let (outcomes, curves) = (input.outcomes.select(rows), curves.select(rows));
-        let (reading, censoring) = (input.settings.reading, input.censoring);
+        let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
+        let (reading, censoring) = (input.settings.reading, predictions.censoring);
         let pairs = concordance_td(&outcomes, &curves, reading, TiedPredictions::Strict);
-        let concordance = |ties| pairs.clone().map(|pairs| pairs.value_with(ties));
+        let concordance = |ties| SliceValue {
+            value: pairs.clone().map(|pairs| pairs.value_with(ties)),
+            n_comparable: Some(pairs.as_ref().map_or(0, |pairs| pairs.n_comparable)),
+            undefined_times: 0,
+        };
         let ones = vec![1; rows.len()];
-        let times = || times.clone();
+        let times = || predictions.times.clone();
         let auc = times().and_then(|times| AucTd::prepare(&outcomes, &curves, censoring, reading, times));
         let auc_values = auc.as_ref().map_err(MetricError::clone).and_then(|auc| auc.weighted(&ones));
+        let undefined_times = auc_values.as_ref().map_or(0, AucTd::n_undefined);
         let brier = times().and_then(|times| PreparedBrier::new(&outcomes, &curves, censoring, reading, times));
         let ibs = brier.as_ref().map_err(MetricError::clone).and_then(|brier| brier.weighted(&ones));
-        let slice = Self {
-            rows: rows.to_vec(),
-            n_comparable: pairs.as_ref().map_or(0, |pairs| pairs.n_comparable),
-            undefined_times: auc_values.as_ref().map_or(0, AucTd::n_undefined),
-            values: [
-                concordance(TiedPredictions::Strict),
-                concordance(TiedPredictions::Half),
-                auc_values.and_then(|auc| auc.time_average),
-                ibs,
-            ],
-        };
-        (slice, auc, brier)
+        let auc_average = auc_values.and_then(|auc| auc.time_average);
+        let values = vec![
+            concordance(TiedPredictions::Strict),
+            concordance(TiedPredictions::Half),
+            SliceValue { value: auc_average, n_comparable: None, undefined_times },
+            SliceValue { value: ibs, n_comparable: None, undefined_times: 0 },
+        ];
+        (Self { rows: rows.to_vec(), values }, auc, brier)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The whole evaluation of one model, or of several, and its report.
 
+pub(crate) mod any_metric;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod model_comparison;

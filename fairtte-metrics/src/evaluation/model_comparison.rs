@@ -6,13 +6,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::evaluate::METRICS;
-use crate::evaluation::evaluated::{Evaluated, Input};
-use crate::evaluation::report::Difference;
+use crate::evaluation::evaluated::{Evaluated, Input, Predictions};
+use crate::evaluation::report::{Difference, MetricDescription};
 use crate::evaluation::summary::difference;
 use crate::evaluation::time_window::choose_times;
 use crate::{
-    CensoringCurve, Comparison, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves,
+    CensoringCurve, Comparison, Direction, EquityScaling, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId,
+    SurvivalCurves,
 };
 
 /// The differences of every two models.
@@ -55,11 +55,22 @@ pub struct AttributeDifferences {
     pub gap: Difference,
     /// Worst group's value of the first model minus that of the second, whichever groups these are.
     pub worst: Difference,
+    /// Difference of the largest distances of a group from the overall value: below 0, the first is fairer.
+    pub gap_to_overall: Difference,
+    /// Difference of the ratios of smallest to largest value: above 0, the first is fairer.
+    pub ratio: Difference,
+    /// Difference of the smallest ratios to the overall value: above 0, the first is fairer.
+    pub ratio_to_overall: Difference,
+    /// Difference in equity scaling (`FairTTE`, E.3): above 0, the first is better in utility and equity together.
+    pub equity_scaling: Difference,
+    /// Difference in the form of `FairSeg`; see [`EquityScaling::FairSeg`] for metrics where lower is better.
+    pub equity_scaling_fair_seg: Difference,
 }
 
 /// Compares every two of `models` (name and curves) on the same samples, with the same draws and evaluation times.
 ///
-/// The arguments are those of [`evaluate`](crate::evaluate), which gives the report of a single model.
+/// The arguments are those of [`evaluate`](crate::evaluate), which gives the report of a single model. For any other
+/// metric see [`compare_metric`](crate::compare_metric).
 ///
 /// ```
 /// use fairtte_metrics::{
@@ -90,64 +101,82 @@ pub fn compare_models(
     groups: &[Groups],
     settings: &EvaluationSettings,
 ) -> Result<ModelComparison, MetricError> {
-    if models.len() < 2 {
-        let (setting, value) = ("number of models to compare", models.len().to_string());
-        return Err(MetricError::InvalidSetting { setting, value, expected: "at least 2" });
-    }
-    for (place, (name, _)) in models.iter().enumerate() {
-        if models[..place].iter().any(|(before, _)| before == name) {
-            return Err(MetricError::RepeatedModel { model: (*name).to_owned() });
-        }
-    }
-    let input = Input { subjects, outcomes, censoring, groups, settings };
+    let names: Vec<&str> = models.iter().map(|(name, _)| *name).collect();
+    check_names(&names)?;
+    let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
     let window = choose_times(outcomes, censoring, settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
-    let evaluated: Vec<Evaluated> =
-        models.iter().map(|(_, curves)| Evaluated::new(&input, curves, &times)).collect::<Result<_, _>>()?;
-    let pairs = (0..models.len()).flat_map(|first| (first + 1..models.len()).map(move |second| (first, second)));
+    let evaluate = |(_, curves): &(&str, &SurvivalCurves)| {
+        Evaluated::of_curves(&input, &Predictions { curves, censoring, times: times.clone() })
+    };
+    let evaluated = models.iter().map(evaluate).collect::<Result<Vec<_>, _>>()?;
+    Ok(compare_evaluated(&names, &evaluated, settings))
+}
+
+/// Checks that there is something to compare and that every name says which model is meant.
+pub(crate) fn check_names(names: &[&str]) -> Result<(), MetricError> {
+    if names.len() < 2 {
+        let (setting, value) = ("number of models to compare", names.len().to_string());
+        return Err(MetricError::InvalidSetting { setting, value, expected: "at least 2" });
+    }
+    for (place, name) in names.iter().enumerate() {
+        if names[..place].contains(name) {
+            return Err(MetricError::RepeatedModel { model: (*name).to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Every two models in every metric.
+pub(crate) fn compare_evaluated(
+    names: &[&str],
+    evaluated: &[Evaluated<'_>],
+    settings: &EvaluationSettings,
+) -> ModelComparison {
+    let pairs = (0..names.len()).flat_map(|first| (first + 1..names.len()).map(move |second| (first, second)));
     let compare = |(first, second): (usize, usize)| {
         let pair = Pair { first: &evaluated[first], second: &evaluated[second], settings };
-        (0..METRICS.len()).map(move |metric| ModelPair {
-            first: models[first].0.to_owned(),
-            second: models[second].0.to_owned(),
+        (0..pair.first.metrics.len()).map(move |metric| ModelPair {
+            first: names[first].to_owned(),
+            second: names[second].to_owned(),
             ..pair.metric(metric)
         })
     };
-    Ok(ModelComparison {
-        models: models.iter().map(|(name, _)| (*name).to_owned()).collect(),
+    ModelComparison {
+        models: names.iter().map(|name| (*name).to_owned()).collect(),
         pairs: pairs.flat_map(compare).collect(),
-    })
+    }
 }
 
 #[derive(Clone, Copy)]
 struct Pair<'a> {
-    first: &'a Evaluated,
-    second: &'a Evaluated,
+    first: &'a Evaluated<'a>,
+    second: &'a Evaluated<'a>,
     settings: &'a EvaluationSettings,
 }
 
 impl Pair<'_> {
     /// Without the names of the models.
     fn metric(&self, metric: usize) -> ModelPair {
+        let MetricDescription { name, direction, .. } = self.first.metrics[metric];
         ModelPair {
             first: String::new(),
             second: String::new(),
-            metric: METRICS[metric].name.to_owned(),
-            higher_is_better: METRICS[metric].direction == Direction::HigherIsBetter,
+            metric: name.to_owned(),
+            higher_is_better: direction == Direction::HigherIsBetter,
             overall: difference(&self.first.overall(metric), &self.second.overall(metric), self.settings),
             attributes: (0..self.first.attributes.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
         }
     }
 
     fn attribute(&self, metric: usize, attribute: usize) -> AttributeDifferences {
-        let direction = METRICS[metric].direction;
         let of_comparison = |comparison| {
-            let sampled = |model: &Evaluated| model.comparison(metric, attribute, comparison, direction);
+            let sampled = |model: &Evaluated<'_>| model.comparison(metric, attribute, comparison);
             difference(&sampled(self.first), &sampled(self.second), self.settings)
         };
         let of_level = |level| {
-            let sampled = |model: &Evaluated| model.group(metric, attribute, level);
+            let sampled = |model: &Evaluated<'_>| model.group(metric, attribute, level);
             difference(&sampled(self.first), &sampled(self.second), self.settings)
         };
         let groups = &self.first.attributes[attribute];
@@ -156,6 +185,11 @@ impl Pair<'_> {
             groups: groups.groups.iter().enumerate().map(|(k, group)| (group.level.clone(), of_level(k))).collect(),
             gap: of_comparison(Comparison::Gap),
             worst: of_comparison(Comparison::Worst),
+            gap_to_overall: of_comparison(Comparison::GapToOverall),
+            ratio: of_comparison(Comparison::Ratio),
+            ratio_to_overall: of_comparison(Comparison::RatioToOverall),
+            equity_scaling: of_comparison(Comparison::EquityScaling(EquityScaling::FairTte)),
+            equity_scaling_fair_seg: of_comparison(Comparison::EquityScaling(EquityScaling::FairSeg)),
         }
     }
 }

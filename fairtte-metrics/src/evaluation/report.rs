@@ -41,11 +41,25 @@ impl EvaluationReport {
     }
 }
 
+/// What is fixed about a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricDescription<'a> {
+    /// Stable name, for example `harrell_c`.
+    pub name: &'a str,
+    /// Short name for tables.
+    pub label: &'a str,
+    /// The convention in one sentence.
+    pub convention: &'a str,
+    /// Which end is good.
+    pub direction: Direction,
+}
+
 /// One metric: overall, in every group, and the differences between groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MetricReport {
-    /// Stable name: `c_td_antolini_strict`, `c_td_half`, `auc_td` or `ibs`.
+    /// Stable name: `c_td_antolini_strict`, `c_td_half`, `auc_td`, `ibs`, or that given to
+    /// [`evaluate_metric`](crate::evaluate_metric).
     pub name: String,
     /// Short name for tables.
     pub label: String,
@@ -92,7 +106,9 @@ pub struct Estimate {
     pub undefined_replicates: usize,
     /// Replicates that average over fewer evaluation times than the value does (AUC^td); they enter the interval.
     pub partial_replicates: usize,
-    /// Evaluation times at which the metric does not exist; the value is the average over the others.
+    /// Evaluation times at which the metric does not exist; the value is the average over the others. Of a comparison of
+    /// groups, the largest such number of a group that is compared: above 0, the groups were not all averaged over the
+    /// same times.
     pub undefined_times: usize,
 }
 
@@ -124,7 +140,7 @@ pub struct AttributeReport {
     pub equity_scaling: Estimate,
     /// The form of `FairSeg`: the metric itself, also where lower is better, divided by the same.
     pub equity_scaling_fair_seg: Estimate,
-    /// The difference of every two groups.
+    /// The difference of every two groups that have a value; the others stand in `groups` with their reason.
     pub differences: Vec<GroupDifference>,
 }
 

@@ -1,18 +1,19 @@
 //! Turns values and their replicates into the entries of a report.
 
-use crate::evaluation::evaluate::{METRICS, Metric};
 use crate::evaluation::evaluated::{Evaluated, Input, Sampled, Slice, count_subjects};
-use crate::evaluation::report::{AttributeReport, Difference, Estimate, GroupDifference, GroupReport, MetricReport};
+use crate::evaluation::report::{
+    AttributeReport, Difference, Estimate, GroupDifference, GroupReport, MetricDescription, MetricReport,
+};
 use crate::{Comparison, Direction, EquityScaling, EvaluationSettings, MetricError, Replicated, paired_difference};
 
 pub(crate) struct Summary<'a> {
     pub(crate) input: &'a Input<'a>,
-    pub(crate) evaluated: &'a Evaluated,
+    pub(crate) evaluated: &'a Evaluated<'a>,
 }
 
 impl Summary<'_> {
     pub(crate) fn metric(&self, metric: usize) -> MetricReport {
-        let Metric { name, label, convention, direction } = METRICS[metric];
+        let MetricDescription { name, label, convention, direction } = self.evaluated.metrics[metric];
         let overall = self.slice_estimate(&self.evaluated.overall(metric), metric, Some(&self.evaluated.overall));
         MetricReport {
             name: name.to_owned(),
@@ -25,7 +26,7 @@ impl Summary<'_> {
     }
 
     fn attribute(&self, metric: usize, attribute: usize) -> AttributeReport {
-        let direction = METRICS[metric].direction;
+        let direction = self.evaluated.metrics[metric].direction;
         let slices = &self.evaluated.attributes[attribute];
         let values = self.evaluated.per_group(metric, attribute);
         let sampled: Vec<Sampled> =
@@ -34,9 +35,13 @@ impl Summary<'_> {
             level: group.level.clone(),
             estimate: self.slice_estimate(sampled, metric, group.value.as_ref().ok()),
         });
-        let rows = self.evaluated.rows_of_defined(metric, attribute);
-        let compare =
-            |comparison| self.estimate(&self.evaluated.comparison(metric, attribute, comparison, direction), &rows);
+        let compared: Vec<&Slice> = self.evaluated.defined(metric, attribute).collect();
+        let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
+        let undefined_times = compared.iter().map(|slice| slice.values[metric].undefined_times).max().unwrap_or(0);
+        let compare = |comparison| Estimate {
+            undefined_times,
+            ..self.estimate(&self.evaluated.comparison(metric, attribute, comparison), &rows)
+        };
         AttributeReport {
             attribute: slices.attribute.clone(),
             n_missing: slices.n_missing,
@@ -49,31 +54,35 @@ impl Summary<'_> {
             ratio_to_overall: compare(Comparison::RatioToOverall),
             equity_scaling: compare(Comparison::EquityScaling(EquityScaling::FairTte)),
             equity_scaling_fair_seg: compare(Comparison::EquityScaling(EquityScaling::FairSeg)),
-            differences: self
-                .differences(&sampled, &values.groups.iter().map(|g| g.level.as_str()).collect::<Vec<_>>()),
+            differences: self.differences(&sampled, slices.groups.iter().map(|group| group.level.as_str())),
         }
     }
 
-    fn differences(&self, groups: &[Sampled], levels: &[&str]) -> Vec<GroupDifference> {
-        let pairs = (0..groups.len()).flat_map(|first| (first + 1..groups.len()).map(move |second| (first, second)));
-        let difference = |(first, second): (usize, usize)| GroupDifference {
-            first: levels[first].to_owned(),
-            second: levels[second].to_owned(),
-            difference: difference(&groups[first], &groups[second], self.input.settings),
+    /// Only of groups with a value: of an intersection with many empty cells, the pairs would fill the report.
+    fn differences<'l>(&self, groups: &[Sampled], levels: impl Iterator<Item = &'l str>) -> Vec<GroupDifference> {
+        let defined: Vec<(&Sampled, &str)> =
+            groups.iter().zip(levels).filter(|(group, _)| group.value.is_ok()).collect();
+        let pairs = (0..defined.len()).flat_map(|first| (first + 1..defined.len()).map(move |second| (first, second)));
+        let difference = |(first, second): (usize, usize)| {
+            let ((first, first_level), (second, second_level)) = (defined[first], defined[second]);
+            GroupDifference {
+                first: first_level.to_owned(),
+                second: second_level.to_owned(),
+                difference: difference(first, second, self.input.settings),
+            }
         };
         pairs.map(difference).collect()
     }
 
     /// The estimate of the whole sample or of one group (`None`: of a group without samples).
     fn slice_estimate(&self, sampled: &Sampled, metric: usize, slice: Option<&Slice>) -> Estimate {
-        let mut estimate = self.estimate(sampled, slice.map_or(&[], |slice| &slice.rows));
-        match METRICS[metric].name {
-            // Only the AUC is averaged over the times that define it.
-            "auc_td" => estimate.undefined_times = slice.map_or(0, |slice| slice.undefined_times),
-            "ibs" => {}
-            _ => estimate.n_comparable = Some(slice.map_or(0, |slice| slice.n_comparable)),
+        let counts_pairs = self.evaluated.overall.values[metric].n_comparable.is_some();
+        let value = slice.map(|slice| &slice.values[metric]);
+        Estimate {
+            n_comparable: counts_pairs.then(|| value.and_then(|value| value.n_comparable).unwrap_or(0)),
+            undefined_times: value.map_or(0, |value| value.undefined_times),
+            ..self.estimate(sampled, slice.map_or(&[], |slice| &slice.rows))
         }
-        estimate
     }
 
     fn estimate(&self, sampled: &Sampled, rows: &[usize]) -> Estimate {

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::finite::finite;
+use crate::value_or_reason::value_or_reason;
 use crate::{Comparison, EquityScaling, GroupId, Groups, MetricError, Outcomes, SubjectId};
 
 /// Which end of a metric is good.
@@ -25,7 +26,8 @@ pub enum Direction {
 }
 
 /// A metric in one group.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", bound(serialize = "T: Serialize"))]
 pub struct GroupValue<T> {
     /// Which group.
     pub group: GroupId,
@@ -39,12 +41,14 @@ pub struct GroupValue<T> {
     pub n_subjects: Option<usize>,
     /// Comparable pairs in the group, for metrics that count pairs; see [`PerGroup::with_comparable`].
     pub n_comparable: Option<u64>,
-    /// The value, or why there is none.
+    /// The value, or why there is none; written as `{"value": ..}` or `{"undefined": "why"}`.
+    #[serde(serialize_with = "value_or_reason")]
     pub value: Result<T, MetricError>,
 }
 
 /// An equity-scaled value and what it rests on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct EquityScaled {
     /// The scaled value.
     pub value: f64,
@@ -55,7 +59,8 @@ pub struct EquityScaled {
 }
 
 /// A metric in every group of one attribute, in level order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", bound(serialize = "T: Serialize"))]
 pub struct PerGroup<T> {
     /// Name of the attribute.
     pub attribute: String,

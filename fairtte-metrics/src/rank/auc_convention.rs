@@ -34,11 +34,14 @@ pub enum AucConvention {
     /// Cases weigh 1 / G(T-), samples censored exactly at t are controls, only equal predictions are tied. For a time
     /// beyond the training sample `SurvivalEVAL` reads G by
     /// [`BeyondLastTime::LinearToZero`](crate::BeyondLastTime::LinearToZero); that policy belongs to the curve.
+    #[serde(rename = "survivaleval")]
     SurvivalEval,
     /// As [`SurvivalEval`](Self::SurvivalEval) with every case weighing 1: samples censored before t are left out and
     /// nothing makes up for them, so the value is biased under censoring.
+    #[serde(rename = "survivaleval-naive")]
     SurvivalEvalNaive,
     /// Cases weigh 1 / G(T-), controls have T > t, only equal predictions are tied.
+    #[serde(rename = "riskregression")]
     RiskRegression,
 }
 

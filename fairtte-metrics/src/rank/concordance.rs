@@ -13,6 +13,8 @@
 //! `torchsurv` 0.2.0 (float32) and R `concordance(reverse = TRUE)`, value, counts and variance. Where no pair is
 //! comparable they raise various errors or return NaN; ours is a typed error.
 
+use serde::{Deserialize, Serialize};
+
 use crate::rank::comparable_pairs::{Cuts, LatestFirst, Predictions, for_each_event};
 use crate::rank::fenwick::Fenwick;
 use crate::rank::tied_pairs::{PairSums, TieTest, TiedPairs, no_pair};
@@ -21,7 +23,8 @@ use crate::{MetricError, Outcomes, Risk};
 /// Harrell's C with the pairs behind it.
 ///
 /// Packages use the same word for different counts, so each field says who calls it what.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct HarrellC {
     /// C in [0, 1]; higher is better, 1/2 = no order.
     pub value: f64,

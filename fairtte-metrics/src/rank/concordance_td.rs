@@ -17,6 +17,7 @@
 use std::ops::Add;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::curves::SurvivalCurves;
 use crate::rank::concordance_bins::{BinPlan, BucketNumber, Buckets, RankedBin};
@@ -27,7 +28,8 @@ use crate::resampling::bootstrap::weights_in_order;
 use crate::{MetricError, Outcomes};
 
 /// What a comparable pair with equal predictions counts (predictions are compared exactly, without tolerance).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TiedPredictions {
     /// Nothing, as in the definition.
     #[default]
@@ -37,7 +39,8 @@ pub enum TiedPredictions {
 }
 
 /// C^td with the counts behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ConcordanceTd {
     /// C^td in [0, 1]; higher is better.
     pub value: f64,

@@ -17,27 +17,20 @@
 //! <https://doi.org/10.1002/sim.4154>. Golden values: `pycox` 0.3.0 `concordance_td` (`antolini` and `adj_antolini`,
 //! steps "post" and "pre"), `SurvivalEVAL` 0.9.0 `concordance_time_dependent` and `SurvivalEvaluator`.
 
+use serde::{Deserialize, Serialize};
+
 use crate::curves::SurvivalCurves;
 use crate::rank::comparable_pairs::{Anchor, for_each_event};
 use crate::rank::concordance_td::TiedPredictions;
+use crate::rank::convention_td::ConventionTd;
 use crate::rank::reading_td::{CurvesRead, ReadingTd};
 use crate::rank::tied_pairs::{PairSums, TieTest, TiedPairs, no_pair};
 use crate::rank::uno::check_tau;
 use crate::{CensoringCurve, MetricError, Outcomes};
 
-/// Which pairs are compared and what tied ones count; see the head of this module's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConventionTd {
-    /// The definition, comparing predictions exactly (`pycox` `antolini` with [`TiedPredictions::Strict`]).
-    Antolini(TiedPredictions),
-    /// `pycox` `adj_antolini`, comparing predictions exactly.
-    Adjusted,
-    /// `SurvivalEVAL`, predictions within [`TIE_TOLERANCE`](crate::TIE_TOLERANCE) are tied.
-    SurvivalEval(TiedPairs),
-}
-
 /// C^td by one of the conventions, with the pairs behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ConcordanceTdSums {
     /// C^td in [0, 1]; higher is better.
     pub value: f64,

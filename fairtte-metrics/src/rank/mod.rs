@@ -9,6 +9,7 @@ pub(crate) mod concordance_bins;
 pub(crate) mod concordance_direct;
 pub(crate) mod concordance_td;
 pub(crate) mod concordance_td_variants;
+pub(crate) mod convention_td;
 pub(crate) mod fenwick;
 pub(crate) mod reading_td;
 pub(crate) mod tied_pairs;

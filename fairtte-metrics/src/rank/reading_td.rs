@@ -5,6 +5,8 @@
 //! Golden values: `pycox` 0.3.0 `concordance_td` with steps "pre", `SurvivalEVAL` 0.9.0
 //! `SurvivalEvaluator.concordance_time_dependent`.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::curves::SurvivalCurves;
@@ -25,6 +27,16 @@ pub enum ReadingTd {
     /// 0 (`SurvivalEvaluator`). A grid that starts at 0 keeps its value there; if it has no other point that value holds
     /// everywhere.
     LinearFromOne,
+}
+
+impl fmt::Display for ReadingTd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Grid(reading) => reading.fmt(f),
+            Self::NextGridPoint => f.write_str("next-grid-point"),
+            Self::LinearFromOne => f.write_str("linear-from-one"),
+        }
+    }
 }
 
 /// Curves under a reading, for [`for_each_event`](crate::rank::comparable_pairs::for_each_event).

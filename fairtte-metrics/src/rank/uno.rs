@@ -34,6 +34,7 @@ pub enum UnoConvention {
     /// 1 / G(T-)^2, needed only of events that are compared with somebody. For a time beyond the training sample
     /// `SurvivalEVAL` reads G by [`BeyondLastTime::LinearToZero`](crate::BeyondLastTime::LinearToZero); that policy
     /// belongs to the curve.
+    #[serde(rename = "survivaleval")]
     SurvivalEval,
     /// As `SurvivalEval`, with only equal predictions tied.
     R,
@@ -57,7 +58,8 @@ impl UnoConvention {
 }
 
 /// Uno's C with the pairs behind it, all with the earlier event before tau.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct UnoC {
     /// C in [0, 1]; higher is better, 1/2 = no order.
     pub value: f64,

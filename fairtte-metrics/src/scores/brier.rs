@@ -11,6 +11,8 @@
 //! from the training sample; where G = 0 the weight is 0. Such samples are counted in our result. Other packages'
 //! conventions: [`brier_score_by`](crate::brier_score_by).
 
+use serde::{Deserialize, Serialize};
+
 use crate::curves::SurvivalCurves;
 use crate::estimators::censoring::CensoringCurve;
 use crate::reading::Reading;
@@ -21,7 +23,8 @@ use crate::scores::ipcw_losses::{IpcwLosses, PointLoss, Term, Weighting};
 use crate::{MetricError, Outcomes};
 
 /// BS(t) at every time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct BrierScore {
     /// Evaluation times.
     pub times: Vec<f64>,
@@ -116,7 +119,7 @@ impl PreparedBrier {
             return Err(MetricError::InvalidSetting {
                 setting: "convention of a prepared Brier score",
                 value: convention.to_string(),
-                expected: "one that is a mean over samples: scikit-survival, survival-eval or risk-regression",
+                expected: "one that is a mean over samples: scikit-survival, survivaleval or riskregression",
             });
         }
         check_ties(convention, censoring)?;

@@ -10,8 +10,6 @@
 //! Golden values: `scikit-survival` 0.28.0, `SurvivalEVAL` 0.9.0, `pycox` 0.3.0, R `riskRegression` 2022.11.28,
 //! `mlr3proba` 0.8.9 (its formulas), `torchsurv` 0.2.0 (as `scikit-survival`, in `f32`).
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::scores::brier::BrierScore;
@@ -40,8 +38,10 @@ pub enum BrierConvention {
     #[default]
     ScikitSurvival,
     /// `SurvivalEVAL` with IPCW.
+    #[serde(rename = "survivaleval")]
     SurvivalEval,
     /// `SurvivalEVAL` without IPCW: a sample censored before t adds nothing and stays in n.
+    #[serde(rename = "survivaleval-unweighted")]
     SurvivalEvalUnweighted,
     /// `pycox` `EvalSurv`. Known bug, reproduced: for a sample beyond the last time G was fitted on, "G just before T"
     /// is read one step too early, just before that last time. Not reproduced: where it divides by G = 0 its compiled
@@ -49,22 +49,10 @@ pub enum BrierConvention {
     /// an error.
     Pycox,
     /// R `riskRegression::Score` with `cens.model = "km"`.
+    #[serde(rename = "riskregression")]
     RiskRegression,
     /// `mlr3proba` `surv.graf` (IPCW at each time, `proper = FALSE`). Before the first grid point S = 1.
     Mlr3proba,
-}
-
-impl fmt::Display for BrierConvention {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ScikitSurvival => "scikit-survival",
-            Self::SurvivalEval => "survival-eval",
-            Self::SurvivalEvalUnweighted => "survival-eval-unweighted",
-            Self::Pycox => "pycox",
-            Self::RiskRegression => "risk-regression",
-            Self::Mlr3proba => "mlr3proba",
-        })
-    }
 }
 
 impl BrierConvention {

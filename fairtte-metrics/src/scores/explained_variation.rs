@@ -12,12 +12,15 @@
 
 use ndarray::Array2;
 
+use serde::{Deserialize, Serialize};
+
 use crate::curves::SurvivalCurves;
 use crate::finite::finite;
 use crate::{KaplanMeier, MetricError};
 
 /// A score of a model beside that of the baseline.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ExplainedVariation {
     /// 1 - model / baseline; at most 1 for a score that is never negative, no lower bound.
     pub value: f64,

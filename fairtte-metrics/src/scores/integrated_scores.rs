@@ -70,7 +70,8 @@ pub struct IntegratedScoreRule {
 }
 
 /// The value of an [`IntegratedScoreRule`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct IntegratedScore {
     /// The score, >= 0; lower is better.
     pub value: f64,

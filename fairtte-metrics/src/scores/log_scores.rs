@@ -46,7 +46,8 @@ pub enum SnlForm {
 }
 
 /// A mean of log losses.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct LogScore {
     /// The mean, in nats; lower is better.
     pub value: f64,

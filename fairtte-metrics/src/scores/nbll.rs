@@ -8,6 +8,8 @@
 //! moved into [1e-7, 1 - 1e-7]. Source: Graf et al. (1999); Kvamme & Borgan (2019), arXiv:1912.08581, section 3.1.2.
 //! Golden values: `pycox` 0.3.0 `EvalSurv.integrated_nbll`, with Simpson's rule of `SciPy` 1.17.1.
 
+use serde::{Deserialize, Serialize};
+
 use crate::scores::brier_convention::{BrierConvention, check_ties};
 use crate::scores::integration_rule::IntegrationRule;
 use crate::scores::ipcw_losses::{IpcwLosses, PointLoss, Weighting, mean_over_time};
@@ -17,7 +19,8 @@ use crate::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 const CLIP: f64 = 1e-7;
 
 /// The negative binomial log-likelihood at every time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Nbll {
     /// Evaluation times.
     pub times: Vec<f64>,

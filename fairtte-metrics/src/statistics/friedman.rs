@@ -28,7 +28,8 @@ pub enum RankTies {
 }
 
 /// Friedman's chi-square.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct FriedmanTest {
     /// The statistic, between 0 and N (k - 1).
     pub chi_square: f64,
@@ -39,7 +40,8 @@ pub struct FriedmanTest {
 }
 
 /// The F statistic of Iman and Davenport.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ImanDavenportTest {
     /// The statistic.
     pub f: f64,

@@ -11,6 +11,8 @@
 //!
 //! Golden values: `scipy.stats.wilcoxon` 1.17.1 and `stats::wilcox.test(paired = TRUE)` of R 4.2.2.
 
+use serde::{Deserialize, Serialize};
+
 use super::ranks::MidRanks;
 use super::signed_rank_distribution::SignedRankDistribution;
 use super::signed_rank_settings::{Alternative, SignedRankMethod, SignedRankNull, SignedRankSettings, ZeroDifferences};
@@ -23,7 +25,8 @@ const SCIPY_LARGEST_PERMUTATION: usize = 13;
 const R_FIRST_NORMAL: usize = 50;
 
 /// Rank sums, p value and the counts behind them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct SignedRankTest {
     /// W+, the rank sum of the positive differences (R's V if zeros are dropped).
     pub positive_rank_sum: f64,

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
+mod any_metric;
 mod cohort;
 mod comparison;
 mod report;

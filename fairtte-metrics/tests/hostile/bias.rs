@@ -2,8 +2,8 @@
 
 use fairtte_metrics::{
     BiasSettings, ContingencyTable, Distribution, KMeansSettings, LabelPermutations, Normalisation, NullCorrected,
-    PermutationTest, Resample, bias_sources, energy_distance, equal_frequency_bins, equal_width_bins, k_means,
-    ksg_mutual_information, ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete,
+    PermutationTest, Quantisation, Resample, bias_sources, energy_distance, equal_frequency_bins, equal_width_bins,
+    k_means, ksg_mutual_information, ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete,
     permutation_test, seeded_projections, sliced_wasserstein, wasserstein_1, wasserstein_p, wasserstein_p_power,
 };
 
@@ -91,6 +91,7 @@ fn sources(input: &mut Input<'_>) {
     let representation = input.matrix(n, d);
     let settings = BiasSettings {
         n_clusters: input.pick(&[2, 3, 1000, 1]),
+        quantisation: input.pick(&[Quantisation::KMeans, Quantisation::EqualFrequency]),
         n_bins: input.pick(&[2, 3, 1000, 1]),
         n_projections: input.pick(&[1, 2, 3, 0]),
         n_permutations: input.pick(&[1, 2, 3, 0, usize::MAX]),
