@@ -19,6 +19,7 @@ pub(super) fn estimate(value: f64, lower: f64, upper: f64, [n, n_events, n_subje
         n_subjects,
         n_comparable: None,
         undefined_replicates: 0,
+        partial_replicates: 0,
         undefined_times: 0,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use crate::rank::concordance_bins::BinPlan;
-use crate::resampling::replicates::{Cells, LANES, N_METRICS, Sorted, SortedAuc, Values};
+use crate::resampling::replicates::{AUC, Cells, LANES, N_METRICS, Sorted, SortedAuc, Values};
 use crate::{
     AucTd, Bootstrap, CensoringCurve, Comparison, Direction, EvaluationSettings, Groups, IntervalMethod, Jackknife,
     JackknifeValues, MetricError, Outcomes, PerGroup, PreparedAucTd, PreparedBrier, Stratify, SubjectId,
@@ -52,6 +52,8 @@ pub(crate) struct Evaluated {
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     cells: Cells,
     replicates: Series,
+    /// By slice: replicates whose AUC is an average over fewer times than that of the sample.
+    n_partial_auc: Vec<usize>,
     jackknife: Option<(Jackknife, Series)>,
 }
 
@@ -69,6 +71,8 @@ pub(crate) struct Sampled {
     pub(crate) value: Result<f64, MetricError>,
     pub(crate) replicates: Vec<Option<f64>>,
     pub(crate) jackknife: Option<Result<JackknifeValues, MetricError>>,
+    /// Replicates that average over fewer evaluation times than the value; of groups that are compared, the most.
+    pub(crate) n_partial: usize,
 }
 
 impl Evaluated {
@@ -93,16 +97,18 @@ impl Evaluated {
         let brier = brier.ok().map(|brier| brier.subject_integrals().to_vec());
         let sorted = Sorted { curves, plan, auc, brier, cells };
         let draw = |first, out: &mut [u16]| bootstrap.weights_block(first, LANES, out);
-        let replicates = series(sorted.values(bootstrap.n_replicates(), draw)?, sorted.cells.n_slices());
+        let replicates = sorted.values(bootstrap.n_replicates(), draw)?;
+        let n_partial_auc = replicates.n_partial_auc;
+        let replicates = series(replicates.values, sorted.cells.n_slices());
         let jackknife = if settings.interval == IntervalMethod::Bca && settings.replicates > 0 {
             let jackknife = Jackknife::new(&bootstrap, Jackknife::DEFAULT_BLOCKS);
             let leave_out = |first, out: &mut [u16]| jackknife.weights_block(first, LANES, out);
-            let values = sorted.values(jackknife.n_blocks(), leave_out)?;
+            let values = sorted.values(jackknife.n_blocks(), leave_out)?.values;
             Some((jackknife, series(values, sorted.cells.n_slices())))
         } else {
             None
         };
-        Ok(Self { overall, attributes, cells: sorted.cells, replicates, jackknife })
+        Ok(Self { overall, attributes, cells: sorted.cells, replicates, n_partial_auc, jackknife })
     }
 
     /// A metric of the whole sample.
@@ -123,7 +129,14 @@ impl Evaluated {
             value,
             replicates: self.replicates[slice][metric].clone(),
             jackknife: jackknife.map(|(jackknife, series)| jackknife.collect(series[slice][metric].clone())),
+            n_partial: self.n_partial(metric, &[slice]),
         }
+    }
+
+    /// Only the AUC is averaged over the times that define it.
+    fn n_partial(&self, metric: usize, slices: &[usize]) -> usize {
+        let most = slices.iter().map(|&slice| self.n_partial_auc[slice]).max();
+        if metric == AUC { most.unwrap_or(0) } else { 0 }
     }
 
     /// The groups of an attribute in one metric.
@@ -162,6 +175,7 @@ impl Evaluated {
             value,
             replicates: in_series(&self.replicates),
             jackknife: self.jackknife.as_ref().map(|(jackknife, series)| jackknife.collect(in_series(series))),
+            n_partial: self.n_partial(metric, &slices),
         }
     }
 

@@ -90,6 +90,8 @@ pub struct Estimate {
     pub n_comparable: Option<u64>,
     /// Bootstrap replicates in which the value does not exist; the interval rests on the others.
     pub undefined_replicates: usize,
+    /// Replicates that average over fewer evaluation times than the value does (AUC^td); they enter the interval.
+    pub partial_replicates: usize,
     /// Evaluation times at which the metric does not exist; the value is the average over the others.
     pub undefined_times: usize,
 }

@@ -96,6 +96,7 @@ impl Summary<'_> {
             n_subjects: count_subjects(self.input.subjects, rows),
             n_comparable: None,
             undefined_replicates: sampled.replicates.iter().filter(|value| value.is_none()).count(),
+            partial_replicates: sampled.n_partial,
             undefined_times: 0,
         }
     }

@@ -2,9 +2,11 @@
 
 use crate::cohort::{Cohort, N_COLUMNS, cohort, groups, halves, settings};
 use fairtte_metrics::{
-    Estimate, EvaluationReport, EvaluationSettings, KaplanMeier, MetricError, Outcomes, Reading, Resample,
-    TiedPredictions, concordance_td, evaluate,
+    CensoringCurve, CensoringTies, Estimate, EvaluationReport, EvaluationSettings, KaplanMeier, MetricError, Outcomes,
+    Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, concordance_td, evaluate,
 };
+
+use ndarray::Array2;
 
 fn json(report: &EvaluationReport) -> String {
     serde_json::to_string_pretty(report).unwrap()
@@ -222,4 +224,21 @@ fn arguments_of_different_lengths_are_refused() {
     short("subjects", evaluate(&subjects[..9], outcomes, curves, censoring, &[], &settings));
     short("survival curves", evaluate(subjects, outcomes, &curves.select(&[0]), censoring, &[], &settings));
     short("group memberships", evaluate(subjects, outcomes, curves, censoring, &[halves(9)], &settings));
+}
+
+#[test]
+fn replicates_that_lack_an_evaluation_time_are_counted() {
+    // The first evaluation time has one case: a replicate that does not draw it averages over the other time only.
+    let (time, event) = (vec![1.0, 2.0, 2.0, 3.0, 3.0, 4.0], vec![true, true, true, false, true, false]);
+    let outcomes = Outcomes::new(time, event).unwrap();
+    let survival = vec![0.1, 0.3, 0.2, 0.6, 0.5, 0.9];
+    let curves = SurvivalCurves::new(vec![1.0], Array2::from_shape_vec((6, 1), survival).unwrap()).unwrap();
+    let subjects: Vec<SubjectId> = (0..6).map(|row| SubjectId::new(row.to_string())).collect();
+    let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
+    let settings = EvaluationSettings { times: Some(vec![1.0, 2.5]), ..settings(400) };
+    let report = evaluate(&subjects, &outcomes, &curves, &censoring, &[], &settings).unwrap();
+    let auc = &report.metric("auc_td").unwrap().overall;
+    // (5/6)^6 = 33 % of the replicates do not draw a given subject of six.
+    assert!((90..175).contains(&auc.partial_replicates), "{auc:?}");
+    assert_eq!((auc.undefined_times, report.metric("ibs").unwrap().overall.partial_replicates), (0, 0));
 }

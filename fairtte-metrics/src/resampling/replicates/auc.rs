@@ -11,7 +11,15 @@ use crate::scores::integrate::time_average;
 
 /// The time average of the AUC of every slice in every lane; `None` where no time has a value.
 pub(crate) struct AucLanes {
-    averages: Vec<[Option<f64>; LANES]>,
+    averages: Vec<[Option<Average>; LANES]>,
+}
+
+/// An average over the times that have an AUC.
+#[derive(Clone, Copy)]
+pub(crate) struct Average {
+    pub(crate) value: f64,
+    /// Whether a time at which the sample itself has an AUC is missing.
+    pub(crate) is_partial: bool,
 }
 
 /// AUC of every slice and lane at one time; NaN, which never leaves this module, where there is none.
@@ -25,6 +33,8 @@ pub(crate) struct SortedAuc {
     unit_at: Vec<u32>,
     /// A row of every unit.
     row_of_unit: Vec<u32>,
+    /// By slice, the times at which the sample itself has an AUC.
+    used_times: Vec<Vec<usize>>,
 }
 
 impl SortedAuc {
@@ -36,7 +46,29 @@ impl SortedAuc {
             row_of_unit[unit as usize] = row;
         }
         let unit_at = prepared.order.iter().map(|&row| unit_of_row[row as usize]).collect();
-        Self { cells: Cells::new(groups, &prepared.order), prepared, unit_at, row_of_unit }
+        let cells = Cells::new(groups, &prepared.order);
+        let mut sorted = Self { used_times: vec![], cells, prepared, unit_at, row_of_unit };
+        let values = sorted.values(vec![[1_u8; LANES]; n_units]);
+        let used = |slice: usize| (0..values.len()).filter(|&time| !values[time][slice][0].is_nan()).collect();
+        sorted.used_times = (0..sorted.cells.n_slices()).map(used).collect();
+        sorted
+    }
+
+    /// By time; `weights` by unit.
+    fn values<W: Weight>(&self, weights: Vec<[W; LANES]>) -> Vec<Values> {
+        let mut input =
+            Input { sorted: self, weights, spoilt_from: vec![[f64::INFINITY; LANES]; self.cells.n_slices()] };
+        for event in &self.prepared.without_weight {
+            for &slice in self.cells.slices_at(event.place) {
+                let weights = input.weights[self.unit_at[event.place] as usize];
+                for (spoilt_from, weight) in input.spoilt_from[slice].iter_mut().zip(weights) {
+                    if Into::<u32>::into(weight) > 0 {
+                        *spoilt_from = spoilt_from.min(event.time);
+                    }
+                }
+            }
+        }
+        self.prepared.times.iter().zip(&self.prepared.walks).map(|(&time, walk)| input.at(time, walk)).collect()
     }
 }
 
@@ -74,40 +106,27 @@ impl AucLanes {
     pub(crate) fn new(sorted: &SortedAuc, weights: &[LaneWeights]) -> Self {
         let of_unit = || sorted.row_of_unit.iter().map(|&row| weights[row as usize]);
         let bytes: Option<Vec<[u8; LANES]>> = of_unit().map(bytes).collect();
-        match bytes {
-            Some(bytes) => Self::by_unit(sorted, bytes),
-            None => Self::by_unit(sorted, of_unit().collect::<Vec<LaneWeights>>()),
-        }
-    }
-
-    fn by_unit<W: Weight>(sorted: &SortedAuc, weights: Vec<[W; LANES]>) -> Self {
-        let SortedAuc { prepared, cells, .. } = sorted;
-        let mut input = Input { sorted, weights, spoilt_from: vec![[f64::INFINITY; LANES]; cells.n_slices()] };
-        for event in &prepared.without_weight {
-            for &slice in cells.slices_at(event.place) {
-                let weights = input.weights[sorted.unit_at[event.place] as usize];
-                for (spoilt_from, weight) in input.spoilt_from[slice].iter_mut().zip(weights) {
-                    if Into::<u32>::into(weight) > 0 {
-                        *spoilt_from = spoilt_from.min(event.time);
-                    }
-                }
-            }
-        }
-        let values: Vec<Values> =
-            prepared.times.iter().zip(&prepared.walks).map(|(&time, walk)| input.at(time, walk)).collect();
-        let average = |slice: usize, lane: usize| {
-            let of_lane = |at_time: &Values| at_time[slice][lane];
-            let defined: Vec<usize> = (0..values.len()).filter(|&k| !of_lane(&values[k]).is_nan()).collect();
-            let times: Vec<f64> = defined.iter().map(|&k| prepared.times[k]).collect();
-            let values: Vec<f64> = defined.iter().map(|&k| of_lane(&values[k])).collect();
-            (!times.is_empty()).then(|| time_average(&times, &values))
+        let values = match bytes {
+            Some(bytes) => sorted.values(bytes),
+            None => sorted.values(of_unit().collect::<Vec<LaneWeights>>()),
         };
-        let averages = (0..cells.n_slices()).map(|slice| std::array::from_fn(|lane| average(slice, lane))).collect();
+        let average = |slice: usize, lane: usize| {
+            let is_defined = |time: &usize| !values[*time][slice][lane].is_nan();
+            let defined: Vec<usize> = (0..values.len()).filter(is_defined).collect();
+            let times: Vec<f64> = defined.iter().map(|&time| sorted.prepared.times[time]).collect();
+            let of_lane: Vec<f64> = defined.iter().map(|&time| values[time][slice][lane]).collect();
+            (!times.is_empty()).then(|| Average {
+                value: time_average(&times, &of_lane),
+                is_partial: !sorted.used_times[slice].iter().all(is_defined),
+            })
+        };
+        let averages =
+            (0..sorted.cells.n_slices()).map(|slice| std::array::from_fn(|lane| average(slice, lane))).collect();
         Self { averages }
     }
 
     /// The time average of one slice in one replicate.
-    pub(crate) fn value(&self, slice: usize, lane: usize) -> Option<f64> {
+    pub(crate) fn average(&self, slice: usize, lane: usize) -> Option<Average> {
         self.averages[slice][lane]
     }
 }

@@ -98,8 +98,20 @@ fn add_weights(sums: &mut [u32; LANES], weights: &LaneWeights) {
 /// Metrics of a report.
 pub(crate) const N_METRICS: usize = 4;
 
+/// The place of AUC^td among them.
+pub(crate) const AUC: usize = 2;
+
 /// C^td with tied predictions counting 0 and 1/2, AUC^td and IBS, in this order; `None` where undefined.
 pub(crate) type Values = [Option<f64>; N_METRICS];
+
+/// The metrics of many weight vectors.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ReplicateValues {
+    /// By replicate and slice.
+    pub(crate) values: Vec<Vec<Values>>,
+    /// By slice: replicates whose AUC is an average over fewer times than that of the sample.
+    pub(crate) n_partial_auc: Vec<usize>,
+}
 
 /// What all replicates of one evaluation share.
 pub(crate) struct Sorted<'a> {
@@ -120,7 +132,7 @@ struct BlockSums {
 }
 
 impl Sorted<'_> {
-    /// The metrics of `n` weight vectors, by replicate and slice, in parallel over blocks; the values do not depend on
+    /// The metrics of `n` weight vectors, in parallel over blocks; the values do not depend on
     /// the number of threads. `fill(first, out)` writes the weights of the replicates `first..first + LANES` as
     /// `[n_samples, LANES]`; those beyond `n` may be anything.
     ///
@@ -130,7 +142,7 @@ impl Sorted<'_> {
         &self,
         n: usize,
         fill: impl Fn(usize, &mut [u16]) -> Result<(), MetricError> + Sync,
-    ) -> Result<Vec<Vec<Values>>, MetricError> {
+    ) -> Result<ReplicateValues, MetricError> {
         let integrals = self.brier.as_ref().map(|by_row| in_order(by_row, &self.plan.order));
         let mut sums: Vec<Option<BlockSums>> = (0..n.div_ceil(LANES)).map(|_| None).collect();
         for batch in self.plan.batches() {
@@ -152,11 +164,19 @@ impl Sorted<'_> {
                 Ok(())
             })?;
         }
-        let of_replicate = |replicate: usize| {
-            let sums = sums[replicate / LANES].as_ref().expect("there is at least one batch");
-            (0..self.cells.n_slices()).map(|slice| sums.values(slice, replicate % LANES)).collect()
+        let sums_of = |replicate: usize| sums[replicate / LANES].as_ref().expect("there is at least one batch");
+        let n_slices = self.cells.n_slices();
+        let values =
+            |replicate| (0..n_slices).map(|slice| sums_of(replicate).values(slice, replicate % LANES)).collect();
+        let is_partial = |replicate: usize, slice| {
+            let average = sums_of(replicate).auc.as_ref().and_then(|auc| auc.average(slice, replicate % LANES));
+            average.is_some_and(|average| average.is_partial)
         };
-        Ok((0..n).map(of_replicate).collect())
+        let n_partial = |slice| (0..n).filter(|&replicate| is_partial(replicate, slice)).count();
+        Ok(ReplicateValues {
+            values: (0..n).map(values).collect(),
+            n_partial_auc: (0..n_slices).map(n_partial).collect(),
+        })
     }
 }
 
@@ -167,7 +187,7 @@ impl BlockSums {
         [
             strict.map(|found| found.value),
             strict.map(|found| found.value_with(TiedPredictions::Half)),
-            self.auc.as_ref().and_then(|auc| auc.value(slice, lane)),
+            self.auc.as_ref().and_then(|auc| auc.average(slice, lane)).map(|average| average.value),
             self.brier.as_ref().and_then(|brier| brier.value(slice, lane)),
         ]
     }

@@ -100,7 +100,7 @@ impl Case {
             out.copy_from_slice(&self.weights);
             Ok(())
         });
-        let fast = fast.unwrap();
+        let fast = fast.unwrap().values;
         let all: Vec<usize> = (0..self.rows.len()).collect();
         let mut slices = vec![all];
         slices.extend(groups.iter().flat_map(|groups| groups.ids().map(|id| groups.rows(id))));
