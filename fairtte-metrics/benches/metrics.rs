@@ -1,17 +1,16 @@
-//! Time of C^td, AUC^td and IBS, once and with bootstrap replicates, at n = 2,000 and n = 20,000.
+//! Time of C^td, AUC^td and IBS, and of a whole evaluation with bootstrap replicates, at n = 2,000 and n = 20,000.
 //!
 //! `cargo bench -p fairtte-metrics`
 
 use divan::Bencher;
 use fairtte_metrics::{
-    AucTd, Bootstrap, CensoringCurve, CensoringTies, ConcordanceTd, Outcomes, PreparedAucTd, PreparedBrier,
-    PreparedConcordanceTd, Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, seeds,
+    AucTd, CensoringCurve, CensoringTies, ConcordanceTd, EvaluationSettings, GroupId, Groups, Outcomes, PreparedAucTd,
+    PreparedBrier, PreparedConcordanceTd, Reading, SubjectId, SurvivalCurves, TiedPredictions, evaluate, seeds,
 };
 use ndarray::Array2;
 use rand::RngExt as _;
 
 const N_COLUMNS: usize = 64;
-const N_REPLICATES: usize = 100;
 const HORIZON: f64 = 10.0;
 
 struct Cohort {
@@ -19,7 +18,8 @@ struct Cohort {
     curves: SurvivalCurves,
     censoring: CensoringCurve,
     times: Vec<f64>,
-    bootstrap: Bootstrap,
+    subjects: Vec<SubjectId>,
+    sex: Groups,
 }
 
 /// Exponential times with a rate per sample, 40 to 50 % censored, true curves as predictions.
@@ -35,12 +35,14 @@ fn cohort(n: usize) -> Cohort {
     let grid: Vec<f64> = (0..N_COLUMNS).map(|k| HORIZON * k as f64 / (N_COLUMNS - 1) as f64).collect();
     let survival = Array2::from_shape_fn((n, N_COLUMNS), |(row, k)| (-rates[row] * grid[k]).exp());
     let subjects: Vec<SubjectId> = (0..n).map(|row| SubjectId::new(format!("{row:06}"))).collect();
+    let membership = (0..n).map(|row| Some(GroupId(u32::from(row % 3 == 0)))).collect();
     Cohort {
         censoring: CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).expect("there are samples"),
         outcomes,
         curves: SurvivalCurves::new(grid, survival).expect("curves fall"),
         times: (0..100).map(|k| 0.5 + 7.0 * f64::from(k) / 99.0).collect(),
-        bootstrap: Bootstrap::new(&subjects, Resample::Subject, N_REPLICATES, 1),
+        subjects,
+        sex: Groups::new("sex", vec!["F".to_owned(), "M".to_owned()], membership).expect("two levels"),
     }
 }
 
@@ -84,22 +86,8 @@ fn ibs_once(bencher: Bencher<'_, '_>, n: usize) {
 }
 
 #[divan::bench(args = SIZES, sample_count = 10)]
-fn c_td_100_replicates(bencher: Bencher<'_, '_>, n: usize) {
-    let cohort = cohort(n);
-    let prepared = cohort.concordance();
-    bencher.bench(|| cohort.bootstrap.map(|weights| prepared.weighted(weights, TiedPredictions::Strict)));
-}
-
-#[divan::bench(args = SIZES, sample_count = 10)]
-fn auc_td_100_replicates(bencher: Bencher<'_, '_>, n: usize) {
-    let cohort = cohort(n);
-    let prepared = cohort.auc();
-    bencher.bench(|| cohort.bootstrap.map(|weights| prepared.weighted(weights)));
-}
-
-#[divan::bench(args = SIZES, sample_count = 10)]
-fn ibs_100_replicates(bencher: Bencher<'_, '_>, n: usize) {
-    let cohort = cohort(n);
-    let prepared = cohort.brier();
-    bencher.bench(|| cohort.bootstrap.map(|weights| prepared.weighted(weights)));
+fn everything_with_100_replicates(bencher: Bencher<'_, '_>, n: usize) {
+    let Cohort { outcomes, curves, censoring, times, subjects, sex } = cohort(n);
+    let settings = EvaluationSettings { replicates: 100, times: Some(times), ..EvaluationSettings::default() };
+    bencher.bench(|| evaluate(&subjects, &outcomes, &curves, &censoring, std::slice::from_ref(&sex), &settings));
 }

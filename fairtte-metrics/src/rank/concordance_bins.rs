@@ -151,6 +151,16 @@ impl BinPlan {
         batches
     }
 
+    /// Where the bin lies on the grid.
+    pub(crate) fn position(&self, bin: usize) -> Position {
+        self.bins[bin].position
+    }
+
+    /// Place in the order of every event of the bin, latest first, and how many samples are comparable with it.
+    pub(crate) fn events(&self, bin: usize) -> &[(usize, usize)] {
+        &self.events[self.bins[bin].events.clone()]
+    }
+
     /// The bins of all batches.
     pub(crate) fn all(&self) -> Range<usize> {
         0..self.bins.len()

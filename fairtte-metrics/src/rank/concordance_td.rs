@@ -20,6 +20,7 @@ use rayon::prelude::*;
 
 use crate::curves::SurvivalCurves;
 use crate::rank::concordance_bins::{BinPlan, BucketNumber, Buckets, RankedBin};
+use crate::rank::concordance_direct::count_directly;
 use crate::rank::fenwick::Fenwick;
 use crate::reading::Reading;
 use crate::resampling::bootstrap::weights_in_order;
@@ -102,6 +103,11 @@ pub fn concordance_td(
 ) -> Result<ConcordanceTd, MetricError> {
     let plan = BinPlan::new(outcomes, curves, reading)?;
     let weights = Weights::new(vec![1; outcomes.n()]);
+    if reading == Reading::Linear {
+        let (counts, left) = count_directly(&plan, curves);
+        let ranked = left.into_iter().map(|bin| weights.count(&plan.rank(bin..bin + 1, curves)));
+        return ranked.fold(counts, Add::add).finish(weights.total(), ties);
+    }
     // Batch by batch, so that a reading with one bin per event needs no more memory than one with few.
     let counts = plan.batches().into_iter().map(|batch| weights.count(&plan.rank(batch, curves)));
     counts.fold(Counts::default(), Add::add).finish(weights.total(), ties)

@@ -6,6 +6,7 @@ pub(crate) mod auc_walk;
 pub(crate) mod comparable_pairs;
 pub(crate) mod concordance;
 pub(crate) mod concordance_bins;
+pub(crate) mod concordance_direct;
 pub(crate) mod concordance_td;
 pub(crate) mod concordance_td_variants;
 pub(crate) mod fenwick;
