@@ -25,9 +25,10 @@ pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     Ok(environment.get_template("page.html")?.render(Serde(&context))?)
 }
 
-/// Escapes a text, raises the `td` of `C^td` and `AUC^td`, and keeps percent signs with their numbers.
+/// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.
 fn metric_name(text: &str) -> Value {
-    Value::from_safe_string(escape(text).replace("C^td", "C<sup>td</sup>").replace(" % ", "\u{a0}% "))
+    let text = escape(text).replace("C^td", "C<sup>td</sup>").replace(" % ", "\u{a0}% ");
+    Value::from_safe_string(text.replace('`', ""))
 }
 
 #[derive(Serialize)]

@@ -7,6 +7,9 @@ use fairtte_metrics::{
 
 use super::format::{count, short};
 
+/// Share of replicates with fewer evaluation times than the value that is worth a remark.
+const MANY_PARTIAL: f64 = 0.05;
+
 /// One number of a metric.
 pub(super) struct Row<'a> {
     pub(super) name: String,
@@ -51,6 +54,10 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
         remarks.push(format!("no value at {times} of {n_times} evaluation times; average over the others"));
     }
     let (without, replicates) = (estimate.undefined_replicates, report.settings.replicates);
+    let fewer = estimate.partial_replicates;
+    if fewer as f64 > MANY_PARTIAL * replicates as f64 {
+        remarks.push(format!("average over fewer evaluation times in {fewer} of {replicates} bootstrap replicates"));
+    }
     if let Some(reason) = &estimate.interval_undefined {
         remarks.push(format!("no interval: {}", reason.trim_start_matches("no BCa interval: ")));
     } else if without > 0 {

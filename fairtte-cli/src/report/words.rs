@@ -167,17 +167,17 @@ fn reading_of_gap(attribute: &AttributeReport, worst: &GroupReport, best: &Group
 /// What the paired difference of two groups says; unlike their gap it has a sign, and its interval can hold 0.
 fn reading_of_difference(pair: &GroupDifference) -> String {
     let difference = &pair.difference;
-    let (Some(value), Some((lower, upper))) = (difference.value, difference.lower.zip(difference.upper)) else {
+    let Some((lower, upper)) = difference.lower.zip(difference.upper) else {
         return "Without an interval nothing can be said about how certain that is.".to_owned();
     };
     let range = differences::ends(difference).unwrap_or_default();
-    let p = difference.p_value.map_or_else(String::new, |p| format!(", p {}", p_relation(p)));
+    let p = difference.p_value.map_or_else(String::new, |p| format!(" (p {})", p_relation(p)));
     let verdict = if lower <= 0.0 && upper >= 0.0 {
         "holds 0: these data do not show a difference"
     } else {
         "does not hold 0, which equal groups would rarely give"
     };
-    format!("With its sign, {} is {} and its interval, {range}{p}, {verdict}.", differences::name(pair), number(value))
+    format!("The interval of {}, {range}{p}, {verdict}.", differences::name(pair))
 }
 
 /// What a gap can and cannot say.
@@ -186,12 +186,13 @@ fn about_gaps(metric: &MetricReport) -> Option<Statement> {
     let n_defined = |a: &AttributeReport| a.groups.iter().filter(|group| group.estimate.value.is_some()).count();
     let mut gaps = metric.attributes.iter().filter(with_gap).peekable();
     gaps.peek()?;
-    let mut text = "A gap is the largest difference between two groups. It is never negative, so its interval cannot \
-                    fall below 0 and even equal groups have a gap above 0."
-        .to_owned();
+    let mut text =
+        "A gap is the largest difference between two groups. It is never negative, so even equal groups have \
+                    a gap above 0; the difference of two groups with its sign says whether they differ."
+            .to_owned();
     if gaps.any(|attribute| n_defined(attribute) > 2) {
         text.push_str(
-            " With more than two groups the interval stays away from 0 even when all are equal; there the intervals \
+            " With more than two groups the interval of a gap stays away from 0 even when all are equal; there those \
              of the worst and the best group are compared instead.",
         );
     }
