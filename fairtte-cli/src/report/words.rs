@@ -192,8 +192,8 @@ fn about_gaps(metric: &MetricReport) -> Option<Statement> {
             .to_owned();
     if gaps.any(|attribute| n_defined(attribute) > 2) {
         text.push_str(
-            " With more than two groups the interval of a gap stays away from 0 even when all are equal; there those \
-             of the worst and the best group are compared instead.",
+            " With more than two groups the interval of a gap stays away from 0 even when all are equal; so the \
+             intervals of the worst and the best group are compared instead.",
         );
     }
     Some(Statement::new("About gaps", text))
