@@ -17,3 +17,8 @@ bench:
 # The user guide (needs mdbook).
 book:
     mdbook build docs
+
+# Time of the metrics beside pycox and scikit-survival (needs the Python packages named in the script), and against n.
+peers python="python3":
+    {{python}} fairtte-metrics/benches/peers/compare.py
+    cargo bench -p fairtte-metrics --bench peers -- scaling
