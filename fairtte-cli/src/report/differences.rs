@@ -135,7 +135,9 @@ mod tests {
         let mut report = report();
         let attribute = &mut report.metrics[0].attributes[0];
         attribute.differences = (0..28)
-            .map(|k: u8| difference(&format!("g{k}"), "rest", f64::from(k) * if k % 2 == 0 { 0.01 } else { -0.01 }))
+            .map(|k: u8| {
+                difference(&format!("g{k}"), "rest", f64::from(k) * if k.is_multiple_of(2) { 0.01 } else { -0.01 })
+            })
             .collect();
         let lines = lines(&report.metrics[0], &report);
         let shown: Vec<&Line> = lines.iter().take_while(|line| line.kind != "note").skip(1).collect();
