@@ -233,10 +233,10 @@ impl Information {
     fn corrected(&self, table: &ContingencyTable) -> NullCorrected {
         let (a, b) = table.entropies();
         if a <= 0.0 || b <= 0.0 {
-            return NullCorrected::new(0.0, 0.0);
+            return NullCorrected::of(0.0, 0.0);
         }
         let chance = self.inflation * table.expected_mutual_information() / f64::midpoint(a, b);
-        NullCorrected::new(table.normalised(Normalisation::Arithmetic), chance.min(1.0))
+        NullCorrected::of(table.normalised(Normalisation::Arithmetic), chance.min(1.0))
     }
 }
 
