@@ -1,8 +1,4 @@
-//! Exact, censoring-aware survival and fairness metrics for predictions of any model.
-//!
-//! Everything is a pure function in `f64` over a few checked types ([`Outcomes`], [`SurvivalCurves`],
-//! [`CensoringCurve`], [`Groups`]). What cannot be computed is a [`MetricError`] that says why; no function returns
-//! NaN. [`evaluate`] puts all of it together for one set of predictions.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,
     expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")
@@ -102,7 +98,3 @@ pub use statistics::{
     adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman, iman_davenport, nemenyi, p_value_cliques,
     pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
 };
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct ReadmeExample;

@@ -114,6 +114,7 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
         facts: &facts,
         evaluation: &report,
         time_unit: &cohort.time_unit,
+        censoring: "the training part",
         epochs: &epochs,
         monitor: run.training.monitor.name(),
         flow: &flow,

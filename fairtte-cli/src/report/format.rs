@@ -13,6 +13,17 @@ pub(super) fn value(estimate: &Estimate) -> String {
     estimate.value.map_or_else(|| "undefined".to_owned(), number)
 }
 
+/// A p value: three decimals, or `< 0.001`.
+pub(super) fn p_value(p: f64) -> String {
+    if p < 0.0005 { "< 0.001".to_owned() } else { number(p) }
+}
+
+/// The same after the letter p: `= 0.021`, `< 0.001`.
+pub(super) fn p_relation(p: f64) -> String {
+    let p = p_value(p);
+    if p.starts_with('<') { p } else { format!("= {p}") }
+}
+
 /// The interval as `0.652 to 0.791`, where there is one.
 pub(super) fn interval(estimate: &Estimate) -> Option<String> {
     let (lower, upper) = estimate.lower.zip(estimate.upper)?;
@@ -122,6 +133,7 @@ mod tests {
         assert_eq!([short(0.0), short(0.1 + 0.2), short(12.5), short(7.0)], ["0", "0.3", "12.5", "7"]);
         assert_eq!([short(1234.6), short(100.0), short(0.000_12), short(-2.5)], ["1235", "100", "0.00012", "-2.5"]);
         assert_eq!([percent(0.95), percent(0.999)], ["95 %", "99.9 %"]);
+        assert_eq!([p_value(0.000_1), p_value(1.0 / 1001.0), p_value(1.0)], ["< 0.001", "0.001", "1.000"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Both are made from the same [`EvaluationReport`], so they cannot disagree. The page needs no network and no script:
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
 
+mod differences;
 mod format;
 mod page;
 mod plots;
@@ -29,6 +30,8 @@ pub struct Page<'a> {
     pub evaluation: &'a EvaluationReport,
     /// Unit of all times, for example `years`; may be empty if it is unknown.
     pub time_unit: &'a str,
+    /// What the censoring curve was fitted on, for example `the training part`.
+    pub censoring: &'a str,
     /// Training history in order of epochs; empty for predictions of an outside model.
     pub epochs: &'a [EpochPoint],
     /// What the best epoch was chosen by, for example `validation NLL`.

@@ -1,10 +1,11 @@
 //! The HTML page: collects everything into one context and fills in the template.
 
-use fairtte_metrics::{Estimate, EvaluationReport, MetricReport};
+use fairtte_metrics::{Estimate, EvaluationReport, IntervalMethod, MetricReport};
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
+use super::differences;
 use super::format::{count, escape, interval, percent, value};
 use super::plots::{LossCurve, forest, loss_curve, survival_figures};
 use super::rows::{self, attribute_rows, remarks};
@@ -24,9 +25,10 @@ pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     Ok(environment.get_template("page.html")?.render(Serde(&context))?)
 }
 
-/// Escapes a text, raises the `td` of `C^td` and `AUC^td`, and keeps percent signs with their numbers.
+/// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.
 fn metric_name(text: &str) -> Value {
-    Value::from_safe_string(escape(text).replace("C^td", "C<sup>td</sup>").replace(" % ", "\u{a0}% "))
+    let text = escape(text).replace("C^td", "C<sup>td</sup>").replace(" % ", "\u{a0}% ");
+    Value::from_safe_string(text.replace('`', ""))
 }
 
 #[derive(Serialize)]
@@ -41,6 +43,8 @@ struct Context<'a> {
     bootstrap: String,
     level: String,
     has_intervals: bool,
+    is_bca: bool,
+    censoring: &'a str,
     tiles: Vec<Tile<'a>>,
     statements: Vec<Statement>,
     metrics: Vec<Metric<'a>>,
@@ -83,7 +87,10 @@ struct Metric<'a> {
     same_as: Option<&'a str>,
     forest: Option<String>,
     chance: bool,
+    /// Whether the metric counts comparable pairs.
+    has_pairs: bool,
     rows: Vec<TableRow>,
+    differences: Vec<differences::Line>,
 }
 
 #[derive(Serialize)]
@@ -96,6 +103,7 @@ struct TableRow {
     n: usize,
     events: usize,
     subjects: usize,
+    pairs: String,
     remarks: Vec<String>,
 }
 
@@ -134,6 +142,8 @@ impl<'a> Context<'a> {
             bootstrap: rows::bootstrap(&report.settings),
             level: percent(report.settings.level),
             has_intervals: report.settings.replicates > 0,
+            is_bca: report.settings.interval == IntervalMethod::Bca,
+            censoring: page.censoring,
             tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
             statements: statements(report),
             metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
@@ -178,7 +188,9 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, index: usize) -
         same_as,
         forest,
         chance: rows::has_chance_level(metric),
+        has_pairs: metric.overall.n_comparable.is_some(),
         rows: table_rows(metric, report),
+        differences: differences::lines(metric, report),
     })
 }
 
@@ -191,6 +203,7 @@ fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow>
         n: estimate.n,
         events: estimate.n_events,
         subjects: estimate.n_subjects,
+        pairs: rows::pairs_behind(estimate),
         remarks: remarks(estimate, report),
     };
     let mut table = vec![row("all", "all".to_owned(), &metric.overall)];

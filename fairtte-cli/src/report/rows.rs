@@ -1,8 +1,14 @@
 //! The rows that the table and the page show for one metric, with what must stand beside each number.
 
-use fairtte_metrics::{AttributeReport, Direction, Estimate, EvaluationReport, EvaluationSettings, MetricReport};
+use fairtte_metrics::{
+    AttributeReport, Direction, Estimate, EvaluationReport, EvaluationSettings, IntervalMethod, MetricReport, Resample,
+    Stratify,
+};
 
 use super::format::{count, short};
+
+/// Share of replicates with fewer evaluation times than the value that is worth a remark.
+const MANY_PARTIAL: f64 = 0.05;
 
 /// One number of a metric.
 pub(super) struct Row<'a> {
@@ -48,12 +54,21 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
         remarks.push(format!("no value at {times} of {n_times} evaluation times; average over the others"));
     }
     let (without, replicates) = (estimate.undefined_replicates, report.settings.replicates);
-    if without > 0 && estimate.lower.is_none() {
-        remarks.push(format!("no interval: no value in any of {replicates} bootstrap replicates"));
+    let fewer = estimate.partial_replicates;
+    if fewer as f64 > MANY_PARTIAL * replicates as f64 {
+        remarks.push(format!("average over fewer evaluation times in {fewer} of {replicates} bootstrap replicates"));
+    }
+    if let Some(reason) = &estimate.interval_undefined {
+        remarks.push(format!("no interval: {}", reason.trim_start_matches("no BCa interval: ")));
     } else if without > 0 {
         remarks.push(format!("no value in {without} of {replicates} bootstrap replicates; interval from the others"));
     }
     remarks
+}
+
+/// Comparable pairs behind a number; empty where the metric does not count pairs.
+pub(super) fn pairs_behind(estimate: &Estimate) -> String {
+    estimate.n_comparable.map_or_else(String::new, |n| n.to_string())
 }
 
 /// `higher is better` or `lower is better`.
@@ -92,11 +107,21 @@ pub(super) fn bootstrap(settings: &EvaluationSettings) -> String {
         return "none (0 bootstrap replicates)".to_owned();
     }
     let unit = match settings.resample {
-        fairtte_metrics::Resample::Subject => "subjects",
-        fairtte_metrics::Resample::Sample => "samples",
+        Resample::Subject => "subjects",
+        Resample::Sample => "samples",
+    };
+    let method = match settings.interval {
+        IntervalMethod::Percentile => "percentile",
+        IntervalMethod::Basic => "basic",
+        IntervalMethod::Bca => "BCa",
+    };
+    let strata = match &settings.stratify {
+        Stratify::None => String::new(),
+        Stratify::Event => " drawn within event status".to_owned(),
+        Stratify::Attribute(name) => format!(" drawn within the levels of {name}"),
     };
     let (level, n) = (super::format::percent(settings.level), settings.replicates);
-    format!("{level}, percentile bootstrap, {n} replicates of {unit}, seed {}", settings.seed)
+    format!("{level}, {method} bootstrap, {n} replicates of {unit}{strata}, seed {}", settings.seed)
 }
 
 /// The metric before `metric` whose every number is the same, if any: then one of the two is enough.

@@ -1,13 +1,16 @@
 //! The table for the terminal: one block per metric, in it the whole sample and every group of every attribute.
 
-use fairtte_metrics::{EvaluationReport, MetricReport};
+use fairtte_metrics::{AttributeReport, EvaluationReport, MetricReport};
 
-use super::format::{clean, count, interval, percent, value, wrap};
+use super::differences::{self, only_pair};
+use super::format::{clean, count, interval, number, p_relation, percent, value, wrap};
 use super::rows::{self, Row, attribute_rows, remarks};
 
 /// Columns right of the name: value, interval, n, events, subjects.
 const NUMBERS_WIDTH: usize = 51;
 const MIN_WIDTH: usize = 72;
+/// A further column, the comparable pairs, where there is room for it.
+const PAIRS_WIDTH: usize = 13;
 /// Names are not padded further than this, so that the eye finds the number.
 const MAX_NAME_WIDTH: usize = 42;
 const INDENT: &str = "  ";
@@ -17,7 +20,8 @@ pub(super) fn render(report: &EvaluationReport, width: usize) -> String {
     let longest = report.metrics.iter().flat_map(|metric| &metric.attributes).flat_map(attribute_rows);
     let longest = longest.map(|row| row.name.chars().count() + 2 * INDENT.len()).max().unwrap_or(0);
     let name_width = longest.clamp(16, MAX_NAME_WIDTH.min(width - NUMBERS_WIDTH));
-    let mut table = Table { report, width, name_width, text: String::new() };
+    let has_pairs = name_width + NUMBERS_WIDTH + PAIRS_WIDTH <= width;
+    let mut table = Table { report, width, name_width, has_pairs, text: String::new() };
     table.header();
     for metric in &report.metrics {
         table.metric(metric);
@@ -29,6 +33,7 @@ struct Table<'a> {
     report: &'a EvaluationReport,
     width: usize,
     name_width: usize,
+    has_pairs: bool,
     text: String,
 }
 
@@ -66,7 +71,9 @@ impl Table<'_> {
         } else {
             format!("{} interval", percent(report.settings.level))
         };
-        self.columns("", "value", &interval, "n", "events", "subjects");
+        let pairs = if metric.overall.n_comparable.is_some() { "pairs" } else { "" };
+        let numbers = self.numbers_of("value", &interval, ["n", "events", "subjects", pairs]);
+        self.named("", "", &numbers);
         self.row(&Row { name: "all".to_owned(), is_group: true, estimate: &metric.overall }, "");
         for attribute in &metric.attributes {
             let missing = match attribute.n_missing {
@@ -83,6 +90,20 @@ impl Table<'_> {
                     self.remarks(row, INDENT);
                 }
             }
+            self.difference(attribute);
+        }
+    }
+
+    /// The signed difference of two groups; with more groups the pairs are on the page.
+    fn difference(&mut self, attribute: &AttributeReport) {
+        let Some(pair) = only_pair(attribute) else { return };
+        let (difference, name) = (&pair.difference, differences::name(pair));
+        let interval = differences::ends(difference).unwrap_or_else(|| "-".to_owned());
+        let p = difference.p_value.map_or_else(String::new, |p| format!("p {}", p_relation(p)));
+        let value = difference.value.map_or_else(String::new, number);
+        self.named(INDENT, &name, &format!("{value:>9}  {interval:<16}  {p}"));
+        for remark in differences::remarks_on(difference, self.report) {
+            self.wrapped(&INDENT.repeat(2), &clean(&remark));
         }
     }
 
@@ -95,10 +116,18 @@ impl Table<'_> {
         let estimate = row.estimate;
         let interval = interval(estimate).unwrap_or_else(|| "-".to_owned());
         let [n, events, subjects] = [estimate.n, estimate.n_events, estimate.n_subjects].map(|n| n.to_string());
-        let name = wrap(&clean(&row.name), self.name_width - 2 * INDENT.len());
-        // A long name needs several lines; the numbers stand on the first.
+        let pairs = rows::pairs_behind(estimate);
+        let numbers = self.numbers_of(&value(estimate), &interval, [&n, &events, &subjects, &pairs]);
+        self.named(indent, &row.name, &numbers);
+    }
+
+    /// A long name needs several lines; the numbers stand on the first.
+    fn named(&mut self, indent: &str, name: &str, numbers: &str) {
+        let width = self.name_width;
+        let name = wrap(&clean(name), width - 2 * INDENT.len());
         let (first, rest) = name.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
-        self.columns(&format!("{indent}{first}"), &value(estimate), &interval, &n, &events, &subjects);
+        let first = format!("{indent}{first}");
+        self.line(&format!("{first:<width$} {numbers}"));
         for line in rest {
             self.line(&format!("{indent}{INDENT}{line}"));
         }
@@ -110,9 +139,10 @@ impl Table<'_> {
         }
     }
 
-    fn columns(&mut self, name: &str, value: &str, interval: &str, n: &str, events: &str, subjects: &str) {
-        let width = self.name_width;
-        self.line(&format!("{name:<width$} {value:>9}  {interval:<14} {n:>7} {events:>7} {subjects:>8}"));
+    /// The columns right of the name; `counts` are samples, events, subjects and, where there is room, comparable pairs.
+    fn numbers_of(&self, value: &str, interval: &str, [n, events, subjects, pairs]: [&str; 4]) -> String {
+        let pairs = if self.has_pairs { format!(" {pairs:>12}") } else { String::new() };
+        format!("{value:>9}  {interval:<14} {n:>7} {events:>7} {subjects:>8}{pairs}")
     }
 
     fn wrapped(&mut self, indent: &str, text: &str) {

@@ -1,8 +1,8 @@
 //! Small reports with known numbers for the tests.
 
 use fairtte_metrics::{
-    AttributeReport, BandedCurve, Curve, Estimate, EvaluationReport, EvaluationSettings, GroupCurves, GroupReport,
-    MetricReport, TimeWindow,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, EvaluationSettings, GroupCurves,
+    GroupDifference, GroupReport, MetricReport, TimeWindow,
 };
 
 pub(super) const ODD_LEVEL: &str = "<b>old & \"frail\"</b>";
@@ -29,8 +29,27 @@ pub(super) fn undefined(reason: &str, [n, n_events, n_subjects]: [usize; 3]) -> 
     Estimate { undefined: Some(reason.to_owned()), undefined_replicates: 1000, ..none }
 }
 
+pub(super) fn difference(first: &str, second: &str, value: f64) -> GroupDifference {
+    GroupDifference {
+        first: first.to_owned(),
+        second: second.to_owned(),
+        difference: Difference {
+            value: Some(value),
+            undefined: None,
+            lower: Some(value - 0.09),
+            upper: Some(value + 0.08),
+            p_value: Some(0.25),
+            undefined_replicates: 0,
+        },
+    }
+}
+
 fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> MetricReport {
-    let at = |value: f64, counts| estimate(value + shift, value + shift - 0.05, value + shift + 0.06, counts);
+    let counts_pairs = name.starts_with("c_td");
+    let at = |value: f64, counts: [usize; 3]| Estimate {
+        n_comparable: counts_pairs.then(|| (counts[0] * counts[1]) as u64),
+        ..estimate(value + shift, value + shift - 0.05, value + shift + 0.06, counts)
+    };
     let group = |level: &str, estimate| GroupReport { level: level.to_owned(), estimate };
     let mut old = at(0.61, [41, 12, 40]);
     old.undefined_replicates = 37;
@@ -40,13 +59,13 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         groups: vec![group("female", at(0.74, [60, 31, 58])), group("male", at(0.69, [57, 29, 57]))],
         gap: estimate(0.05, 0.001, 0.173, [117, 60, 115]),
         worst_group: Some("male".to_owned()),
-        worst: at(0.69, [117, 60, 115]),
+        worst: Estimate { n_comparable: None, ..at(0.69, [117, 60, 115]) },
         gap_to_overall: estimate(0.03, 0.001, 0.1, [117, 60, 115]),
         ratio: estimate(0.93, 0.8, 0.99, [117, 60, 115]),
         ratio_to_overall: estimate(0.95, 0.85, 0.99, [117, 60, 115]),
         equity_scaling: estimate(0.674, 0.601, 0.743, [117, 60, 115]),
         equity_scaling_fair_seg: estimate(0.674, 0.601, 0.743, [117, 60, 115]),
-        differences: Vec::new(),
+        differences: vec![difference("female", "male", 0.05)],
     };
     let age = AttributeReport {
         attribute: "age".to_owned(),
@@ -58,13 +77,13 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         ],
         gap: estimate(0.16, 0.082, 0.31, [120, 61, 118]),
         worst_group: Some(ODD_LEVEL.to_owned()),
-        worst: at(0.61, [120, 61, 118]),
+        worst: Estimate { n_comparable: None, ..at(0.61, [120, 61, 118]) },
         gap_to_overall: estimate(0.11, 0.05, 0.2, [120, 61, 118]),
         ratio: estimate(0.79, 0.7, 0.9, [120, 61, 118]),
         ratio_to_overall: estimate(0.85, 0.75, 0.95, [120, 61, 118]),
         equity_scaling: estimate(0.612, 0.533, 0.689, [120, 61, 118]),
         equity_scaling_fair_seg: estimate(0.612, 0.533, 0.689, [120, 61, 118]),
-        differences: Vec::new(),
+        differences: vec![difference("young", ODD_LEVEL, 0.16)],
     };
     MetricReport {
         name: name.to_owned(),

@@ -3,7 +3,7 @@
 
 use fairtte_metrics::EvaluationReport;
 
-use super::test_reports::{ODD_LEVEL, estimate, report};
+use super::test_reports::{ODD_LEVEL, difference, estimate, report};
 use super::{EpochPoint, FlowRow, Page, render_page, render_table};
 
 fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'a [FlowRow]) -> Page<'a> {
@@ -13,6 +13,7 @@ fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'
         facts: &[],
         evaluation,
         time_unit: "years",
+        censoring: "the training part",
         epochs,
         monitor: "validation NLL",
         flow,
@@ -59,6 +60,7 @@ sex (3 samples without a value, in no group)
   gap (0 = equal)                         0.050  0.001 to 0.173     117      60      115
   worst group: male                       0.690  0.640 to 0.750     117      60      115
   equity scaling (1 = best)               0.674  0.601 to 0.743     117      60      115
+  female minus male                       0.050  -0.040 to 0.130   p = 0.250
 age
   young                                   0.770  0.720 to 0.830      79      49       78
   <b>old & \"frail\"</b>                    0.610  0.560 to 0.670      41      12       40
@@ -68,6 +70,7 @@ age
   gap (0 = equal)                         0.160  0.082 to 0.310     120      61      118
   worst group: <b>old & \"frail\"</b>       0.610  0.560 to 0.670     120      61      118
   equity scaling (1 = best)               0.612  0.533 to 0.689     120      61      118
+  young minus <b>old & \"frail\"</b>        0.160  0.070 to 0.240    p = 0.250
 
 C^td (ties 1/2): higher is better (curves read refined x10)
   every number is that of C^td
@@ -246,11 +249,65 @@ fn more_than_three_groups_get_a_panel_each() {
 fn the_page_says_when_two_groups_cannot_be_told_apart() {
     let mut report = report();
     let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();
-    assert!(says(&report).contains("these data do not show a difference."));
-    report.metrics[0].attributes[0].gap = estimate(0.2, 0.11, 0.3, [117, 60, 115]);
+    let open = says(&report);
+    assert!(open.contains("The interval of female minus male, -0.040 to 0.130 (p = 0.250), holds 0"));
+    assert!(open.contains("these data do not show a difference."));
+    for metric in &mut report.metrics {
+        metric.attributes[0].differences = vec![difference("female", "male", 0.2)];
+    }
     let clear = says(&report);
     assert!(!clear.contains("these data do not show a difference."));
-    assert!(clear.contains("The interval of the gap starts clear of 0"));
+    assert!(clear.contains("0.110 to 0.280 (p = 0.250), does not hold 0"));
+}
+
+#[test]
+fn every_comparison_of_groups_stands_on_the_page() {
+    let report = report();
+    let html = render_page(&page(&report, &[], &[])).unwrap();
+    for (name, cells) in [
+        ("female minus male", "<td>0.050</td><td>-0.040 to 0.130</td><td>0.250</td>"),
+        ("largest distance from the whole sample (0 = equal)", "<td>0.030</td><td>0.001 to 0.100</td><td></td>"),
+        ("smallest divided by largest value (1 = equal)", "<td>0.930</td><td>0.800 to 0.990</td><td></td>"),
+        ("ratio to the whole sample (1 = equal)", "<td>0.950</td><td>0.850 to 0.990</td><td></td>"),
+    ] {
+        let line = format!("<th scope=\"row\">{name}</th>{cells}");
+        // In each of the three metrics that are not a repetition.
+        assert_eq!(html.matches(&line).count(), 3, "{line}");
+    }
+    let fair_seg = "<th scope=\"row\">equity scaling, form of FairSeg</th>";
+    assert_eq!(html.matches(fair_seg).count(), 2, "for the two attributes of the IBS alone");
+    assert!(html.contains("<th scope=\"col\">comparable pairs</th>") && html.contains("<td>58</td><td>1860</td>"));
+}
+
+#[test]
+fn the_page_and_the_table_name_method_strata_and_the_sample_of_the_censoring_curve() {
+    let mut report = report();
+    report.settings.interval = fairtte_metrics::IntervalMethod::Bca;
+    report.settings.stratify = fairtte_metrics::Stratify::Attribute("sex".to_owned());
+    let bootstrap = "95 %, BCa bootstrap, 1000 replicates of subjects drawn within the levels of sex, seed 0";
+    let html = render_page(&Page { censoring: "the evaluated sample", ..page(&report, &[], &[]) }).unwrap();
+    assert!(html.contains(bootstrap) && html.contains("Better bootstrap confidence intervals"));
+    assert!(html.contains("G fitted on the evaluated sample") && !html.contains("training sample"));
+    assert!(render_table(&report, 120).contains(bootstrap));
+}
+
+#[test]
+fn a_value_without_an_interval_says_why() {
+    let mut report = report();
+    let all = &mut report.metrics[0].overall;
+    (all.lower, all.upper) = (None, None);
+    all.interval_undefined = Some("no BCa interval: all replicates on one side".to_owned());
+    let said = "no interval: all replicates on one side";
+    assert!(render_table(&report, 100).contains(said));
+    assert!(render_page(&page(&report, &[], &[])).unwrap().contains(said));
+}
+
+#[test]
+fn comparable_pairs_stand_in_the_table_where_there_is_room() {
+    let wide = render_table(&report(), 110);
+    assert!(wide.contains("n  events subjects        pairs\n"), "{wide}");
+    assert!(wide.contains("60      31       58         1860\n"), "{wide}");
+    assert!(!render_table(&report(), 90).contains("pairs\n"));
 }
 
 #[test]

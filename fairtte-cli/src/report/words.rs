@@ -1,8 +1,9 @@
 //! What the numbers say, in plain sentences with their caveats, derived from the report alone.
 
-use fairtte_metrics::{AttributeReport, Estimate, EvaluationReport, GroupReport, MetricReport};
+use fairtte_metrics::{AttributeReport, Estimate, EvaluationReport, GroupDifference, GroupReport, MetricReport};
 
-use super::format::{count, interval, number, percent};
+use super::differences;
+use super::format::{count, interval, number, p_relation, percent};
 use super::rows::reason;
 
 /// Below this many events a metric of a group is little more than an anecdote.
@@ -13,10 +14,6 @@ const ENOUGH_EVENTS: usize = 100;
 const VISIBLE: f64 = 0.001;
 /// Share of replicates without a value that is worth a sentence.
 const MANY_UNDEFINED: f64 = 0.05;
-/// A gap of two groups whose interval starts below this share of its end is compatible with equal groups. For a
-/// normally distributed difference and an interval of 95 % the share is 0.014 if the groups are equal, 0.053 if the
-/// difference is 1.96 standard errors, and 0.138 at 2.576.
-const NEAR_ZERO: f64 = 0.05;
 
 /// What is to be said about one thing, one line per paragraph.
 #[derive(Debug, PartialEq, serde::Serialize)]
@@ -147,27 +144,14 @@ fn differences(attribute: &AttributeReport, metric: &MetricReport) -> String {
     } else {
         String::new()
     };
-    format!("{facts}.{left_out} {}", reading_of_gap(attribute, worst, best, n_defined))
+    format!("{facts}.{left_out} {}", reading_of_gap(attribute, worst, best))
 }
 
-fn reading_of_gap(
-    attribute: &AttributeReport,
-    worst: &GroupReport,
-    best: &GroupReport,
-    n_groups: usize,
-) -> &'static str {
-    let Some((lower, upper)) = ends(&attribute.gap) else {
-        return "Without an interval nothing can be said about how certain that is.";
-    };
-    if n_groups == 2 {
-        return if lower <= NEAR_ZERO * upper {
-            "The interval of the gap starts so close to 0 that equal groups could have given it: these data do not show a \
-             difference."
-        } else {
-            "The interval of the gap starts clear of 0, which equal groups would rarely give."
-        };
+fn reading_of_gap(attribute: &AttributeReport, worst: &GroupReport, best: &GroupReport) -> String {
+    if let Some(pair) = differences::only_pair(attribute) {
+        return reading_of_difference(pair);
     }
-    match (ends(&worst.estimate), ends(&best.estimate)) {
+    let reading = match (ends(&worst.estimate), ends(&best.estimate)) {
         (Some(worst), Some(best)) if worst.0.max(best.0) <= worst.1.min(best.1) => {
             "The intervals of these two groups overlap: these data do not settle whether they differ."
         }
@@ -176,7 +160,24 @@ fn reading_of_gap(
              picked after seeing the numbers."
         }
         _ => "At least one of these two groups has no interval, so nothing can be said about how certain that is.",
-    }
+    };
+    reading.to_owned()
+}
+
+/// What the paired difference of two groups says; unlike their gap it has a sign, and its interval can hold 0.
+fn reading_of_difference(pair: &GroupDifference) -> String {
+    let difference = &pair.difference;
+    let Some((lower, upper)) = difference.lower.zip(difference.upper) else {
+        return "Without an interval nothing can be said about how certain that is.".to_owned();
+    };
+    let range = differences::ends(difference).unwrap_or_default();
+    let p = difference.p_value.map_or_else(String::new, |p| format!(" (p {})", p_relation(p)));
+    let verdict = if lower <= 0.0 && upper >= 0.0 {
+        "holds 0: these data do not show a difference"
+    } else {
+        "does not hold 0, which equal groups would rarely give"
+    };
+    format!("The interval of {}, {range}{p}, {verdict}.", differences::name(pair))
 }
 
 /// What a gap can and cannot say.
@@ -185,13 +186,14 @@ fn about_gaps(metric: &MetricReport) -> Option<Statement> {
     let n_defined = |a: &AttributeReport| a.groups.iter().filter(|group| group.estimate.value.is_some()).count();
     let mut gaps = metric.attributes.iter().filter(with_gap).peekable();
     gaps.peek()?;
-    let mut text = "A gap is the largest difference between two groups. It is never negative, so its interval cannot \
-                    fall below 0 and even equal groups have a gap above 0."
-        .to_owned();
+    let mut text =
+        "A gap is the largest difference between two groups. It is never negative, so even equal groups have \
+                    a gap above 0; the difference of two groups with its sign says whether they differ."
+            .to_owned();
     if gaps.any(|attribute| n_defined(attribute) > 2) {
         text.push_str(
-            " With more than two groups the interval stays away from 0 even when all are equal; there the intervals \
-             of the worst and the best group are compared instead.",
+            " With more than two groups the interval of a gap stays away from 0 even when all are equal; so the \
+             intervals of the worst and the best group are compared instead.",
         );
     }
     Some(Statement::new("About gaps", text))

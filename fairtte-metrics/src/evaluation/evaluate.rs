@@ -29,14 +29,14 @@ pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
     MetricDescription {
         name: "auc_td",
         label: "AUC^td",
-        convention: "cumulative/dynamic AUC with cases weighted by 1/G(T) of the training sample, averaged over the \
+        convention: "cumulative/dynamic AUC with cases weighted by 1/G(T), G the censoring curve, averaged over the \
                      evaluation times by trapezoids",
         direction: Direction::HigherIsBetter,
     },
     MetricDescription {
         name: "ibs",
         label: "IBS",
-        convention: "Brier score of Graf et al. (1999) with weights 1/G of the training sample (scikit-survival), \
+        convention: "Brier score of Graf et al. (1999) with weights 1/G, G the censoring curve (scikit-survival), \
                      integrated over the evaluation times by trapezoids and divided by their range",
         direction: Direction::LowerIsBetter,
     },

@@ -75,9 +75,9 @@ fn upper_limit(
         censoring.last_positive_time().ok_or(MetricError::ZeroCensoringSurvival { time: censoring.times()[0] })?;
     // `<`: the curve falls to 0 at a later time of the training sample.
     let of_censoring = if last_positive < censoring.last_time() {
-        (last_positive, "the last training time at which the censoring curve is above 0")
+        (last_positive, "the last time at which the censoring curve is above 0")
     } else if censoring.beyond() != BeyondLastTime::Hold {
-        (last_positive, "the last time of the training sample")
+        (last_positive, "the last time of the censoring curve")
     } else {
         (f64::INFINITY, "")
     };

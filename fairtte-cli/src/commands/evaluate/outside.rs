@@ -155,12 +155,18 @@ fn publish_outside(
     target: &Target,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
+    let censoring = match (input.censoring.fitted_on, part) {
+        ("evaluated", _) => "the evaluated sample",
+        (_, Some(_)) => "the training part",
+        _ => "the training sample",
+    };
     let page = Page {
         title: "Evaluation of saved predictions",
         subtitle: &scored.cohort.name,
         facts,
         evaluation: report,
         time_unit: &scored.cohort.time_unit,
+        censoring,
         epochs: &[],
         monitor: "",
         flow: &[],

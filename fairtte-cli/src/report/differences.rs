@@ -1,0 +1,166 @@
+//! The table "Differences between groups" of the page: every two groups, and what else compares them.
+
+use fairtte_metrics::{AttributeReport, Difference, Estimate, EvaluationReport, GroupDifference, MetricReport};
+use serde::Serialize;
+
+use super::format::{interval, number, p_value, value};
+use super::rows::remarks;
+
+/// More pairs than this are no reading matter: those with the largest difference are shown, all are in the JSON.
+const MOST_PAIRS: usize = 12;
+
+/// One line of the table.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Line {
+    /// `attribute`, `group` (a pair of groups), `summary` or `note`.
+    kind: &'static str,
+    name: String,
+    value: String,
+    interval: String,
+    p: String,
+    remarks: Vec<String>,
+}
+
+/// All lines of `metric`, attribute by attribute; none without attributes.
+pub(super) fn lines(metric: &MetricReport, report: &EvaluationReport) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for attribute in &metric.attributes {
+        lines.push(Line::text("attribute", attribute.attribute.clone()));
+        let (pairs, note) = pairs(attribute);
+        lines.extend(pairs.into_iter().map(|pair| Line::of_pair(pair, report)));
+        lines.extend(note.map(|note| Line::text("note", note)));
+        lines.extend(summaries(attribute, metric, report));
+    }
+    lines
+}
+
+/// `F minus M`.
+pub(super) fn name(pair: &GroupDifference) -> String {
+    format!("{} minus {}", pair.first, pair.second)
+}
+
+/// The interval as `-0.201 to -0.017`, where there is one.
+pub(super) fn ends(difference: &Difference) -> Option<String> {
+    let (lower, upper) = difference.lower.zip(difference.upper)?;
+    Some(format!("{} to {}", number(lower), number(upper)))
+}
+
+/// Why there is no value or interval, or what the interval leaves out.
+pub(super) fn remarks_on(difference: &Difference, report: &EvaluationReport) -> Vec<String> {
+    if let Some(reason) = &difference.undefined {
+        let what = if difference.value.is_some() { "no interval: " } else { "" };
+        return vec![format!("{what}{reason}")];
+    }
+    let (without, replicates) = (difference.undefined_replicates, report.settings.replicates);
+    if without == 0 {
+        return Vec::new();
+    }
+    vec![format!("no value in {without} of {replicates} bootstrap replicates; interval from the others")]
+}
+
+/// The pairs to show, and what is said about the others.
+fn pairs(attribute: &AttributeReport) -> (Vec<&GroupDifference>, Option<String>) {
+    let mut pairs: Vec<&GroupDifference> =
+        attribute.differences.iter().filter(|pair| pair.difference.value.is_some()).collect();
+    let n = pairs.len();
+    if n <= MOST_PAIRS {
+        return (pairs, None);
+    }
+    let size = |pair: &GroupDifference| pair.difference.value.map_or(0.0, f64::abs);
+    pairs.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    pairs.truncate(MOST_PAIRS);
+    (pairs, Some(format!("the {MOST_PAIRS} largest of {n} differences; all of them are in evaluation.json")))
+}
+
+fn summaries(attribute: &AttributeReport, metric: &MetricReport, report: &EvaluationReport) -> Vec<Line> {
+    let mut lines = vec![
+        Line::of_estimate("largest distance from the whole sample (0 = equal)", &attribute.gap_to_overall, report),
+        Line::of_estimate("smallest divided by largest value (1 = equal)", &attribute.ratio, report),
+        Line::of_estimate("ratio to the whole sample (1 = equal)", &attribute.ratio_to_overall, report),
+    ];
+    // Where higher is better both forms are the same number, which the table above has.
+    if !metric.higher_is_better {
+        let scaling = &attribute.equity_scaling_fair_seg;
+        lines.push(Line::of_estimate("equity scaling, form of FairSeg", scaling, report));
+    }
+    // They often share their remark: it is said once, below the last.
+    for k in 1..lines.len() {
+        if lines[k - 1].remarks == lines[k].remarks {
+            lines[k - 1].remarks.clear();
+        }
+    }
+    lines
+}
+
+impl Line {
+    fn text(kind: &'static str, name: String) -> Self {
+        let empty = String::new;
+        Self { kind, name, value: empty(), interval: empty(), p: empty(), remarks: Vec::new() }
+    }
+
+    fn of_pair(pair: &GroupDifference, report: &EvaluationReport) -> Self {
+        let difference = &pair.difference;
+        Self {
+            value: difference.value.map_or_else(|| "undefined".to_owned(), number),
+            interval: ends(difference).unwrap_or_else(|| "none".to_owned()),
+            p: difference.p_value.map_or_else(String::new, p_value),
+            remarks: remarks_on(difference, report),
+            ..Self::text("group", name(pair))
+        }
+    }
+
+    fn of_estimate(name: &str, estimate: &Estimate, report: &EvaluationReport) -> Self {
+        Self {
+            value: value(estimate),
+            interval: interval(estimate).unwrap_or_else(|| "none".to_owned()),
+            remarks: remarks(estimate, report),
+            ..Self::text("summary", name.to_owned())
+        }
+    }
+}
+
+/// The one difference of an attribute of which two groups have a value.
+pub(super) fn only_pair(attribute: &AttributeReport) -> Option<&GroupDifference> {
+    let mut defined = attribute.differences.iter().filter(|pair| pair.difference.value.is_some());
+    defined.next().filter(|_| defined.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_reports::{difference, report};
+    use super::*;
+
+    #[test]
+    fn of_many_pairs_the_largest_are_shown_and_the_others_counted() {
+        let mut report = report();
+        let attribute = &mut report.metrics[0].attributes[0];
+        attribute.differences = (0..28)
+            .map(|k: u8| {
+                difference(&format!("g{k}"), "rest", f64::from(k) * if k.is_multiple_of(2) { 0.01 } else { -0.01 })
+            })
+            .collect();
+        let lines = lines(&report.metrics[0], &report);
+        let shown: Vec<&Line> = lines.iter().take_while(|line| line.kind != "note").skip(1).collect();
+        assert_eq!(shown.len(), 12);
+        assert_eq!((shown[0].name.as_str(), shown[0].value.as_str()), ("g27 minus rest", "-0.270"));
+        assert_eq!((shown[11].name.as_str(), shown[11].value.as_str()), ("g16 minus rest", "0.160"));
+        assert_eq!(lines[13].name, "the 12 largest of 28 differences; all of them are in evaluation.json");
+    }
+
+    #[test]
+    fn a_difference_without_a_value_is_not_shown_and_one_without_an_interval_says_why() {
+        let mut report = report();
+        let mut pairs = vec![difference("a", "b", 0.1), difference("a", "c", 0.2), difference("b", "c", 0.1)];
+        pairs[1].difference.value = None;
+        pairs[1].difference.undefined = Some("no event".to_owned());
+        let without = &mut pairs[2].difference;
+        (without.lower, without.upper, without.p_value) = (None, None, None);
+        without.undefined = Some("0 of 1000 bootstrap replicates define the value".to_owned());
+        report.metrics[0].attributes[0].differences = pairs;
+        let lines = lines(&report.metrics[0], &report);
+        assert_eq!([&lines[1].name, &lines[2].name], ["a minus b", "b minus c"]);
+        assert_eq!(lines[2].remarks, ["no interval: 0 of 1000 bootstrap replicates define the value"]);
+        assert_eq!((lines[2].interval.as_str(), lines[2].p.as_str()), ("none", ""));
+        assert!(lines[3].kind == "summary" && lines[3].name.starts_with("largest distance"));
+    }
+}
