@@ -14,6 +14,10 @@ test crate:
 bench:
     cargo bench -p fairtte-metrics
 
+# Hostile input to every metric, ten minutes (needs cargo-fuzz and a nightly compiler).
+fuzz:
+    cd fairtte-metrics/fuzz && cargo +nightly fuzz run metrics -s none -- -max_total_time=600 -max_len=700
+
 # The user guide (needs mdbook).
 book:
     mdbook build docs

@@ -479,4 +479,10 @@ pub enum MetricError {
         /// Number of permutations.
         n_permutations: usize,
     },
+    /// The weights of a sample stand for more samples than pairs of them can be counted.
+    #[error("the weights add up to {n} samples, expected fewer than 4294967296")]
+    TooManySamples {
+        /// Sum of the weights.
+        n: u64,
+    },
 }

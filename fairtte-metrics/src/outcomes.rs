@@ -13,12 +13,12 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Checks and keeps `time` and `event`, both of length `n`.
+    /// Checks and keeps `time` and `event`, both of length `n`; a time of -0.0 is kept as 0.0.
     ///
     /// # Errors
     /// [`MetricError::LengthMismatch`] if the lengths differ, [`MetricError::InvalidTime`] if a time is not a
     /// finite number >= 0.
-    pub fn new(time: Vec<f64>, event: Vec<bool>) -> Result<Self, MetricError> {
+    pub fn new(mut time: Vec<f64>, event: Vec<bool>) -> Result<Self, MetricError> {
         if time.len() != event.len() {
             return Err(MetricError::LengthMismatch {
                 what: "event indicators",
@@ -29,6 +29,8 @@ impl Outcomes {
         if let Some(row) = time.iter().position(|t| !(t.is_finite() && *t >= 0.0)) {
             return Err(MetricError::InvalidTime { row, time: time[row] });
         }
+        // -0.0 becomes 0.0: where times are sorted the two would be different times.
+        time.iter_mut().for_each(|t| *t += 0.0);
         Ok(Self { time, event })
     }
 
@@ -62,5 +64,28 @@ impl Outcomes {
             time: index.iter().map(|&row| self.time[row]).collect(),
             event: index.iter().map(|&row| self.event[row]).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KaplanMeier;
+
+    #[test]
+    fn a_negative_zero_is_the_time_zero() {
+        let outcomes = Outcomes::new(vec![0.0, -0.0, 1.0], vec![true; 3]).unwrap();
+        assert!(outcomes.time()[1].is_sign_positive());
+        assert_eq!(KaplanMeier::fit(&outcomes).unwrap().times(), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_time_that_is_no_number_or_below_zero_is_refused_with_its_row() {
+        for time in [-f64::MIN_POSITIVE, f64::INFINITY] {
+            let error = Outcomes::new(vec![1.0, time], vec![true, false]);
+            assert_eq!(error, Err(MetricError::InvalidTime { row: 1, time }));
+        }
+        assert!(Outcomes::new(vec![f64::NAN], vec![true]).is_err());
+        assert!(matches!(Outcomes::new(vec![1.0], vec![]), Err(MetricError::LengthMismatch { found: 0, .. })));
     }
 }

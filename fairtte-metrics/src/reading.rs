@@ -110,6 +110,10 @@ impl Reading {
 fn refined_fraction(start: f64, end: f64, factor: usize, t: f64) -> f64 {
     let factor = factor.max(1);
     let width = (end - start) / factor as f64;
+    if width < f64::MIN_POSITIVE {
+        // So short an interval has no room for the times of its parts.
+        return ((t - start) / (end - start) * factor as f64).floor() / factor as f64;
+    }
     let time_of = |part: usize| start + part as f64 * width;
     // Searching the times themselves (not dividing) keeps a time that equals a refined grid point on that point.
     let (mut low, mut high) = (0, factor);
@@ -162,5 +166,12 @@ mod tests {
         assert_eq!(json(Reading::default()), r#"{"refined":{"factor":10}}"#);
         assert_eq!(Reading::default().to_string(), "refined x10");
         assert!(serde_json::from_str::<Reading>(r#"{"refined":{"factr":10}}"#).is_err());
+    }
+
+    #[test]
+    fn an_interval_too_short_to_be_cut_is_read_in_parts_all_the_same() {
+        let grid = [0.0, 8.0].map(|multiple| multiple * f64::from_bits(1));
+        let fraction = |multiple: f64| Reading::default().position(&grid, multiple * f64::from_bits(1)).fraction;
+        assert_eq!([0.0, 1.0, 4.0, 7.0].map(fraction), [0.0, 0.1, 0.5, 0.8]);
     }
 }

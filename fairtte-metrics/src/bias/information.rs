@@ -111,7 +111,7 @@ impl Information {
             }
         }
         let n = self.labellings.len() as f64;
-        sums.into_iter().map(|(group, (raw, null_mean))| (group, NullCorrected::new(raw / n, null_mean / n))).collect()
+        sums.into_iter().map(|(group, (raw, null_mean))| (group, NullCorrected::of(raw / n, null_mean / n))).collect()
     }
 
     fn of_labelling(&self, labelling: &Labelling, arrangement: &Arrangement) -> BTreeMap<GroupId, NullCorrected> {
@@ -132,10 +132,10 @@ impl Information {
 fn corrected(table: &ContingencyTable, inflation: f64) -> NullCorrected {
     let (a, b) = table.entropies();
     if a <= 0.0 || b <= 0.0 {
-        return NullCorrected::new(0.0, 0.0);
+        return NullCorrected::of(0.0, 0.0);
     }
     let chance = inflation * table.expected_mutual_information() / f64::midpoint(a, b);
-    NullCorrected::new(table.normalised(Normalisation::Arithmetic), chance.min(1.0))
+    NullCorrected::of(table.normalised(Normalisation::Arithmetic), chance.min(1.0))
 }
 
 impl Disparity for Information {

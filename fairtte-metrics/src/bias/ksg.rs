@@ -159,7 +159,7 @@ fn scaled(values: &[f64]) -> Result<Vec<f64>, MetricError> {
 fn ksg_scaled(x: &[f64], y: &[f64], neighbours: usize) -> Result<f64, MetricError> {
     let n = x.len();
     if n <= neighbours {
-        return Err(MetricError::TooFewSamples { n, expected: neighbours + 1 });
+        return Err(MetricError::TooFewSamples { n, expected: neighbours.saturating_add(1) });
     }
     let mut order: Vec<u32> = (0..to_u32(n)).collect();
     order.sort_unstable_by(|&a, &b| x[a as usize].total_cmp(&x[b as usize]));

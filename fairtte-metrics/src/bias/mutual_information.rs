@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::MetricError;
+use crate::finite::finite;
 
 /// The mean of the two entropies by which mutual information is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +58,18 @@ pub struct NullCorrected {
 
 impl NullCorrected {
     /// Takes `null_mean` off `raw`.
-    pub fn new(raw: f64, null_mean: f64) -> Self {
+    ///
+    /// # Errors
+    /// [`MetricError::NotFinite`] if one of the two or their difference is not a finite number.
+    pub fn new(raw: f64, null_mean: f64) -> Result<Self, MetricError> {
+        finite("estimate", raw)?;
+        finite("mean of the estimate under chance", null_mean)?;
+        finite("corrected estimate", raw - null_mean)?;
+        Ok(Self::of(raw, null_mean))
+    }
+
+    /// The same for numbers whose difference is known to be finite.
+    pub(super) fn of(raw: f64, null_mean: f64) -> Self {
         Self { raw, null_mean, corrected: (raw - null_mean).max(0.0) }
     }
 }
@@ -359,8 +371,11 @@ mod tests {
 
     #[test]
     fn the_corrected_value_never_falls_below_zero() {
-        assert_eq!(NullCorrected::new(0.75, 0.25).corrected, 0.5);
-        assert_eq!(NullCorrected::new(0.01, 0.02).corrected, 0.0);
+        assert_eq!(NullCorrected::new(0.75, 0.25).unwrap().corrected, 0.5);
+        assert_eq!(NullCorrected::new(0.01, 0.02).unwrap().corrected, 0.0);
+        for (raw, null_mean) in [(f64::NAN, 0.0), (0.0, f64::NAN), (f64::INFINITY, 0.0), (f64::MAX, f64::MIN)] {
+            assert!(matches!(NullCorrected::new(raw, null_mean), Err(MetricError::NotFinite { .. })));
+        }
         assert!(ContingencyTable::new(&[], &[]).is_err());
         assert!(ContingencyTable::new(&[1], &[]).is_err());
     }

@@ -14,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand::seq::SliceRandom as _;
 use rayon::prelude::*;
-
 use serde::{Deserialize, Serialize};
 
+use crate::finite::finite;
 use crate::ids::to_u32;
+use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::{GroupId, Groups, MetricError, SubjectId, seeds};
 
 /// Two sums of the same terms in another order differ by less than this share.
@@ -47,7 +48,8 @@ impl LabelPermutations {
     /// Units are kept in the order of their subjects' names, so the permutations do not depend on the order of rows.
     ///
     /// # Errors
-    /// [`MetricError::LengthMismatch`] if the lengths differ, [`MetricError::InvalidSetting`] for 0 permutations.
+    /// [`MetricError::LengthMismatch`] if the lengths differ, [`MetricError::InvalidSetting`] unless there are 1 to
+    /// 1,000,000 permutations.
     pub fn new(
         subjects: &[SubjectId],
         membership: &[Option<GroupId>],
@@ -60,9 +62,9 @@ impl LabelPermutations {
         if let Some((what, found)) = lengths.into_iter().find(|(_, found)| *found != expected) {
             return Err(MetricError::LengthMismatch { what, found, expected });
         }
-        if n_permutations == 0 {
-            let (setting, expected) = ("n-permutations", "a whole number >= 1");
-            return Err(MetricError::InvalidSetting { setting, value: "0".to_owned(), expected });
+        if !(1..=MAX_REPLICATES).contains(&n_permutations) {
+            let (setting, expected) = ("n-permutations", "a whole number from 1 to 1000000");
+            return Err(MetricError::InvalidSetting { setting, value: n_permutations.to_string(), expected });
         }
         let mut rows: BTreeMap<(&SubjectId, GroupId), UnitRows> = BTreeMap::new();
         for (row, (subject, group)) in subjects.iter().zip(membership).enumerate() {
@@ -148,10 +150,13 @@ impl PermutationTest {
     /// ```
     ///
     /// # Errors
-    /// [`MetricError::UndefinedInEveryPermutation`] if no value is defined.
+    /// [`MetricError::UndefinedInEveryPermutation`] if no value is defined, [`MetricError::NotFinite`] if `observed`, a
+    /// value or the mean of the values is not a finite number.
     pub fn new(observed: f64, null: &[Option<f64>]) -> Result<Self, MetricError> {
         let n_permutations = null.len();
-        let defined: Vec<f64> = null.iter().copied().flatten().collect();
+        finite("observed statistic", observed)?;
+        let defined = null.iter().flatten().map(|&value| finite("permuted statistic", value));
+        let defined: Vec<f64> = defined.collect::<Result<_, _>>()?;
         if defined.is_empty() {
             return Err(MetricError::UndefinedInEveryPermutation { n_permutations });
         }
@@ -159,14 +164,14 @@ impl PermutationTest {
         let reached = observed - ROUNDING * observed.abs();
         let n_reached = n_undefined + defined.iter().filter(|value| **value >= reached).count();
         let p_value = (1 + n_reached) as f64 / (1 + n_permutations) as f64;
-        let null_mean = defined.iter().sum::<f64>() / defined.len() as f64;
+        let null_mean = finite("mean under permutation", defined.iter().sum::<f64>() / defined.len() as f64)?;
         Ok(Self { p_value, null_mean, n_permutations, n_undefined })
     }
 }
 
 /// Tests whether `statistic`, which is large when groups differ, is larger than permuted labels make it.
 ///
-/// Returns the observed value and the test. `statistic` must be finite.
+/// Returns the observed value and the test.
 ///
 /// # Errors
 /// Those of [`LabelPermutations::new`] and [`PermutationTest::new`], and the error of `statistic` for the observed
@@ -277,5 +282,18 @@ mod tests {
         assert!(LabelPermutations::new(&subjects(&["a"]), &labels(&[0]), None, 0, 1).is_err());
         assert!(LabelPermutations::new(&subjects(&["a"]), &labels(&[0, 1]), None, 5, 1).is_err());
         assert!(LabelPermutations::new(&subjects(&["a"]), &labels(&[0]), Some(&[]), 5, 1).is_err());
+    }
+
+    #[test]
+    fn what_is_not_a_finite_number_has_no_test() {
+        let refused = |observed, null: &[Option<f64>]| {
+            matches!(PermutationTest::new(observed, null), Err(MetricError::NotFinite { .. }))
+        };
+        assert!(refused(f64::NAN, &[Some(1.0)]) && refused(1.0, &[Some(0.0), Some(f64::NAN)]));
+        assert!(refused(1.0, &[Some(f64::MAX), Some(f64::MAX)])); // their sum has no place
+        let groups = Groups::new("g", vec!["x".to_owned()], labels(&[0, 0])).unwrap();
+        let test = |value| permutation_test(&subjects(&["a", "b"]), &groups, None, 3, 1, move |_| Ok(value));
+        assert!(test(0.5).is_ok() && test(f64::NAN).is_err() && test(f64::INFINITY).is_err());
+        assert!(LabelPermutations::new(&subjects(&["a"]), &labels(&[0]), None, usize::MAX, 1).is_err());
     }
 }

@@ -21,6 +21,9 @@ use crate::{MetricError, seeds};
 /// Sums over rows are formed in blocks of this size and added in order, so that they do not depend on the threads.
 const BLOCK: usize = 1024;
 
+/// The most bins, clusters, starts or iterations: more than any sample has use for.
+const MAX_COUNT: usize = 1_000_000;
+
 /// Labels of equal-frequency bins: `n_bins` bins with, as far as ties allow, equally many of the `values`. O(n log n).
 ///
 /// ```
@@ -32,7 +35,7 @@ const BLOCK: usize = 1024;
 ///
 /// # Errors
 /// [`MetricError::NoSamples`] without values, [`MetricError::InvalidNumber`] if one is not finite,
-/// [`MetricError::InvalidSetting`] if `n_bins` is 0.
+/// [`MetricError::InvalidSetting`] unless `n_bins` is between 1 and 1,000,000.
 pub fn equal_frequency_bins(values: &[f64], n_bins: usize) -> Result<Vec<u32>, MetricError> {
     check_bins(values, n_bins)?;
     let mut sorted = values.to_vec();
@@ -55,11 +58,15 @@ pub fn equal_width_bins(values: &[f64], n_bins: usize) -> Result<Vec<u32>, Metri
 }
 
 fn check_bins(values: &[f64], n_bins: usize) -> Result<(), MetricError> {
-    if n_bins == 0 {
-        let (setting, expected) = ("n-bins", "a whole number >= 1");
-        return Err(MetricError::InvalidSetting { setting, value: "0".to_owned(), expected });
-    }
+    check_count("n-bins", n_bins)?;
     if values.is_empty() { Err(MetricError::NoSamples) } else { check_finite("value", values) }
+}
+
+fn check_count(setting: &'static str, count: usize) -> Result<(), MetricError> {
+    if (1..=MAX_COUNT).contains(&count) {
+        return Ok(());
+    }
+    Err(MetricError::InvalidSetting { setting, value: count.to_string(), expected: "a whole number from 1 to 1000000" })
 }
 
 /// Quantile `p` by linear interpolation with the very roundings of numpy (from the nearer of two values): an edge one
@@ -71,6 +78,10 @@ fn quantile_edge(sorted: &[f64], p: f64) -> f64 {
     let below = (place as usize).min(last);
     let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
     let (share, step) = (place - below as f64, high - low);
+    if step.is_infinite() {
+        // The ends of the range of f64 are further apart than its largest number.
+        return low * (1.0 - share) + high * share;
+    }
     if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
 }
 
@@ -82,11 +93,11 @@ fn labels_between(values: &[f64], edges: &[f64]) -> Vec<u32> {
 /// How k-means searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KMeansSettings {
-    /// Clusters, at least 1.
+    /// Clusters, 1 to 1,000,000.
     pub n_clusters: usize,
-    /// Starts of which the best is kept, at least 1.
+    /// Starts of which the best is kept, 1 to 1,000,000.
     pub n_starts: usize,
-    /// Iterations per start, at least 1; it stops before when no label changes.
+    /// Iterations per start, 1 to 1,000,000; it stops before when no label changes.
     pub max_iterations: usize,
     /// Seed of the starts.
     pub seed: u64,
@@ -110,7 +121,8 @@ pub struct KMeans {
 /// the first is kept.
 ///
 /// # Errors
-/// [`MetricError::NoSamples`] without rows or columns, [`MetricError::InvalidSetting`] for a setting of 0,
+/// [`MetricError::NoSamples`] without rows or columns, [`MetricError::InvalidSetting`] for a setting that is not
+/// between 1 and 1,000,000,
 /// [`MetricError::InvalidNumber`] if a number is not finite, [`MetricError::NotFinite`] if distances are beyond `f64`.
 pub fn k_means(matrix: &ArrayRef2<f64>, settings: &KMeansSettings) -> Result<KMeans, MetricError> {
     let counts = [
@@ -118,9 +130,7 @@ pub fn k_means(matrix: &ArrayRef2<f64>, settings: &KMeansSettings) -> Result<KMe
         ("n-starts", settings.n_starts),
         ("max-iterations", settings.max_iterations),
     ];
-    if let Some((setting, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
-        return Err(MetricError::InvalidSetting { setting, value: "0".to_owned(), expected: "a whole number >= 1" });
-    }
+    counts.into_iter().try_for_each(|(setting, count)| check_count(setting, count))?;
     check_matrix(matrix)?;
     let data: Vec<f64> = matrix.iter().copied().collect(); // row by row
     let rows = Rows { data: &data, d: matrix.ncols() };
@@ -309,7 +319,11 @@ mod tests {
         assert_eq!(equal_frequency_bins(&[1.0, 1.0, 1.0, 2.0], 2).unwrap(), [1, 1, 1, 1]); // the edge is 1
         assert_eq!(equal_width_bins(&[7.0, 7.0], 3).unwrap(), [2, 2]);
         assert_eq!(equal_frequency_bins(&values, 1).unwrap(), [0; 5]);
-        assert!(equal_frequency_bins(&values, 0).is_err());
+        for n_bins in [0, usize::MAX] {
+            assert!(matches!(equal_frequency_bins(&values, n_bins), Err(MetricError::InvalidSetting { .. })));
+            assert!(matches!(equal_width_bins(&values, n_bins), Err(MetricError::InvalidSetting { .. })));
+        }
+        assert_eq!(equal_frequency_bins(&[f64::MIN, f64::MAX], 2).unwrap(), [0, 1]); // the edge is 0
         assert!(equal_width_bins(&[f64::INFINITY], 2).is_err());
         assert!(equal_width_bins(&[f64::MAX, f64::MIN], 2).is_err());
     }

@@ -28,7 +28,9 @@ use serde::{Deserialize, Serialize};
 use super::measure::measure;
 use super::mutual_information::NullCorrected;
 use super::permutation::PermutationTest;
+use super::wasserstein::MAX_PROJECTIONS;
 use crate::estimators::kaplan_meier::check_level;
+use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::value_or_reason::value_or_reason;
 use crate::{GroupId, Groups, MetricError, Outcomes, Resample, SubjectId};
 
@@ -42,11 +44,11 @@ pub struct BiasSettings {
     pub quantisation: Quantisation,
     /// Bins of the time, 2 to 1000. Default 10.
     pub n_bins: usize,
-    /// Directions along which representations are compared, at least 1. Default 50.
+    /// Directions along which representations are compared, 1 to 100,000. Default 50.
     pub n_projections: usize,
-    /// Permutations behind a p value, at least 1. Default 1000.
+    /// Permutations behind a p value, 1 to 1,000,000. Default 1000.
     pub n_permutations: usize,
-    /// Bootstrap replicates; 0 = no intervals. Default 1000.
+    /// Bootstrap replicates, at most 1,000,000; 0 = no intervals. Default 1000.
     pub n_replicates: usize,
     /// What the bootstrap draws: `subject` (default) or `sample`.
     pub resample: Resample,
@@ -90,14 +92,17 @@ impl BiasSettings {
                 return invalid(setting, value, "a whole number from 2 to 1000");
             }
         }
-        for (setting, value) in [
-            ("n-projections", self.n_projections),
-            ("n-permutations", self.n_permutations),
-            ("min-group-size", self.min_group_size),
-        ] {
-            if value == 0 {
-                return invalid(setting, value, "a whole number >= 1");
-            }
+        if !(1..=MAX_PROJECTIONS).contains(&self.n_projections) {
+            return invalid("n-projections", self.n_projections, "a whole number from 1 to 100000");
+        }
+        if !(1..=MAX_REPLICATES).contains(&self.n_permutations) {
+            return invalid("n-permutations", self.n_permutations, "a whole number from 1 to 1000000");
+        }
+        if self.n_replicates > MAX_REPLICATES {
+            return invalid("n-replicates", self.n_replicates, "a whole number from 0 to 1000000");
+        }
+        if self.min_group_size == 0 {
+            return invalid("min-group-size", self.min_group_size, "a whole number >= 1");
         }
         Ok(())
     }
@@ -290,4 +295,24 @@ pub fn bias_sources(
 ) -> Result<BiasSources, MetricError> {
     settings.validate()?;
     measure(subjects, representation, outcomes, groups, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_without_end_are_refused() {
+        let refused = |change: fn(&mut BiasSettings)| {
+            let mut settings = BiasSettings::default();
+            change(&mut settings);
+            matches!(settings.validate(), Err(MetricError::InvalidSetting { .. }))
+        };
+        assert_eq!(BiasSettings::default().validate(), Ok(()));
+        assert!(refused(|settings| settings.n_projections = usize::MAX));
+        assert!(refused(|settings| settings.n_permutations = usize::MAX));
+        assert!(refused(|settings| settings.n_replicates = usize::MAX));
+        assert!(refused(|settings| settings.n_clusters = usize::MAX));
+        assert!(refused(|settings| settings.n_projections = 0));
+    }
 }

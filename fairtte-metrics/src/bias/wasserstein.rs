@@ -15,6 +15,10 @@ use rand::RngExt as _;
 
 use crate::{MetricError, seeds};
 
+/// The most directions of a representation, and the most numbers that all of them may have (800 MB).
+pub(super) const MAX_PROJECTIONS: usize = 100_000;
+const MAX_COMPONENTS: usize = 100_000_000;
+
 /// A finite, weighted sample on the line, sorted once and compared with many others.
 ///
 /// Weights need not add up to 1. Values of weight 0 are left out; equal values stay apart, which changes no distance.
@@ -194,13 +198,18 @@ pub fn sliced_wasserstein(
 /// Direction k is the same whatever their number.
 ///
 /// # Errors
-/// [`MetricError::InvalidSetting`] unless there is at least one dimension and one projection.
+/// [`MetricError::InvalidSetting`] unless there is at least one dimension and 1 to 100,000 projections, of at most
+/// 100,000,000 components in all.
 pub fn seeded_projections(n_dimensions: usize, n_projections: usize, seed: u64) -> Result<Array2<f64>, MetricError> {
-    for (setting, value) in [("number of dimensions", n_dimensions), ("n-projections", n_projections)] {
-        if value == 0 {
-            let expected = "a whole number >= 1";
-            return Err(MetricError::InvalidSetting { setting, value: value.to_string(), expected });
-        }
+    let invalid = |setting, value: usize, expected| {
+        Err(MetricError::InvalidSetting { setting, value: value.to_string(), expected })
+    };
+    if !(1..=MAX_PROJECTIONS).contains(&n_projections) {
+        return invalid("n-projections", n_projections, "a whole number from 1 to 100000");
+    }
+    if !(1..=MAX_COMPONENTS / n_projections).contains(&n_dimensions) {
+        let expected = "a whole number >= 1, and at most 100000000 divided by n-projections";
+        return invalid("number of dimensions", n_dimensions, expected);
     }
     let mut projections = Array2::zeros((n_dimensions, n_projections));
     for (k, mut column) in projections.axis_iter_mut(Axis(1)).enumerate() {
@@ -362,7 +371,10 @@ mod tests {
         let fewer = seeded_projections(3, 5, 7).unwrap();
         assert_eq!(fewer.column(4), projections.column(4));
         assert_ne!(fewer, seeded_projections(3, 5, 8).unwrap());
-        assert!(seeded_projections(3, 0, 7).is_err());
+        for (n_dimensions, n_projections) in [(3, 0), (0, 3), (1, usize::MAX), (usize::MAX, 1), (1 << 40, 1 << 40)] {
+            let refused = seeded_projections(n_dimensions, n_projections, 7);
+            assert!(matches!(refused, Err(MetricError::InvalidSetting { .. })));
+        }
     }
 
     #[test]

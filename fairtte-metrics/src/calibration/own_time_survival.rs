@@ -86,9 +86,10 @@ fn linear_from_one(curves: &SurvivalCurves, row: usize, time: f64) -> f64 {
         None if grid[0] > 0.0 => ((0.0, 1.0), point(0)),
         None => return survival[0],
     };
-    let value = (end - start) / (end_time - start_time) * (time - start_time) + start;
-    // Not a number only where the interval is so short that the slope overflows.
-    if value.is_nan() { end } else { value.clamp(0.0, 1.0) }
+    let (slope, elapsed) = ((end - start) / (end_time - start_time), time - start_time);
+    // An interval may be so short that its slope overflows.
+    let change = if slope.is_finite() { slope * elapsed } else { (end - start) * (elapsed / (end_time - start_time)) };
+    (change + start).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]

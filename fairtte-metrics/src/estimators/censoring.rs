@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::{risk_sets, value_before};
+use crate::finite::finite;
 use crate::{MetricError, Outcomes};
 
 /// Who is at risk of being censored at a time that holds events and censorings.
@@ -61,12 +62,18 @@ pub enum BeyondLastTime {
 }
 
 impl BeyondLastTime {
-    /// The value at a time `t` after the last time of a curve that ends with (`last`, `held`); `None` if it is unknown.
+    /// The value at a time `t` after the last time of a curve that ends with (`last`, `held`), `t` perhaps infinite;
+    /// `None` if it is unknown.
     pub(crate) fn value(self, (last, held): (f64, f64), t: f64) -> Option<f64> {
         match self {
             _ if held <= 0.0 => Some(0.0),
             Self::Hold => Some(held),
-            Self::LinearToZero if last > 0.0 => Some((1.0 - (1.0 - held) / last * t).max(0.0)),
+            Self::LinearToZero if last > 0.0 => {
+                let slope = (1.0 - held) / last;
+                // A line may be flat (and 0 times infinity has no value), or so steep that its slope overflows.
+                let fall = if slope.is_finite() { slope * t } else { (1.0 - held) * (t / last) };
+                Some(if held >= 1.0 { 1.0 } else { (1.0 - fall).max(0.0) })
+            }
             Self::Refuse | Self::LinearToZero => None,
         }
     }
@@ -158,8 +165,10 @@ impl CensoringCurve {
     /// Beyond the last time a curve that has fallen to 0 stays at 0; any other follows [`BeyondLastTime`].
     ///
     /// # Errors
-    /// [`MetricError::BeyondCensoringCurve`] beyond the last time if the policy is to refuse.
+    /// [`MetricError::BeyondCensoringCurve`] beyond the last time if the policy is to refuse, [`MetricError::NotFinite`]
+    /// if `t` is not a number (it may be infinite).
     pub fn at(&self, t: f64) -> Result<f64, MetricError> {
+        check_number(t)?;
         if t > self.last_time() {
             return self.beyond_last_time(t);
         }
@@ -171,6 +180,7 @@ impl CensoringCurve {
     /// # Errors
     /// As [`at`](Self::at).
     pub fn left_limit(&self, t: f64) -> Result<f64, MetricError> {
+        check_number(t)?;
         if t > self.last_time() {
             return self.beyond_last_time(t);
         }
@@ -191,9 +201,9 @@ impl CensoringCurve {
     /// ```
     ///
     /// # Errors
-    /// [`MetricError::BeyondCensoringCurve`] beyond the last time if that is the curve's policy,
+    /// Those of [`at`](Self::at),
     /// [`MetricError::ZeroCensoringSurvival`] where G = 0 is refused, [`MetricError::InvalidSetting`] if a floor is not in
-    /// (0, 1].
+    /// (0, 1], [`MetricError::NotFinite`] if it is so small that 1 / floor overflows.
     pub fn weight(&self, t: f64, lookup: CensoringLookup, at_zero: AtZeroCensoring) -> Result<f64, MetricError> {
         let survival = match lookup {
             CensoringLookup::RightContinuous => self.at(t)?,
@@ -205,10 +215,10 @@ impl CensoringCurve {
                 value: floor.to_string(),
                 expected: "a number in (0, 1]",
             }),
-            _ if survival > 0.0 => Ok(1.0 / survival),
+            _ if survival > 0.0 => finite("censoring weight", 1.0 / survival),
             AtZeroCensoring::Refuse => Err(MetricError::ZeroCensoringSurvival { time: t }),
             AtZeroCensoring::NoWeight => Ok(0.0),
-            AtZeroCensoring::Floor(floor) => Ok(1.0 / floor),
+            AtZeroCensoring::Floor(floor) => finite("censoring weight", 1.0 / floor),
         }
     }
 
@@ -235,9 +245,15 @@ impl CensoringCurve {
     }
 }
 
+/// Refuses what has no place on the axis of time.
+pub(crate) fn check_number(t: f64) -> Result<(), MetricError> {
+    if t.is_nan() { Err(MetricError::NotFinite { what: "time", value: t }) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::KaplanMeier;
 
     fn outcomes(rows: &[(f64, bool)]) -> Outcomes {
         let (time, event) = rows.iter().copied().unzip();
@@ -282,6 +298,7 @@ mod tests {
         assert_eq!(weight(AtZeroCensoring::NoWeight), Ok(0.0));
         assert_eq!(weight(AtZeroCensoring::Floor(0.001)), Ok(1000.0));
         assert!(matches!(weight(AtZeroCensoring::Floor(f64::NAN)), Err(MetricError::InvalidSetting { .. })));
+        assert!(matches!(weight(AtZeroCensoring::Floor(5e-324)), Err(MetricError::NotFinite { .. })));
         assert_eq!(curve.weight(2.0, CensoringLookup::LeftLimit, AtZeroCensoring::NoWeight), Ok(1.0));
     }
 
@@ -289,5 +306,26 @@ mod tests {
     fn a_time_with_only_events_leaves_the_curve_where_it_is() {
         let curve = CensoringCurve::fit(&outcomes(&[(1.0, true), (1.0, true)]), CensoringTies::EventsFirst).unwrap();
         assert_eq!(curve.at(1.0), Ok(1.0));
+    }
+
+    #[test]
+    fn a_line_to_zero_is_read_at_infinity_and_from_the_smallest_time_but_not_at_nan() {
+        let line = |rows: &[(f64, bool)]| {
+            let curve = CensoringCurve::fit(&outcomes(rows), CensoringTies::default()).unwrap();
+            curve.with_beyond(BeyondLastTime::LinearToZero)
+        };
+        let (flat, falling) = (line(&[(2.0, true)]), line(&[(1.0, false), (2.0, true)]));
+        assert_eq!((flat.at(f64::INFINITY), falling.at(f64::INFINITY)), (Ok(1.0), Ok(0.0)));
+        for curve in [&flat, &falling] {
+            assert!(matches!(curve.at(f64::NAN), Err(MetricError::NotFinite { .. })));
+            assert!(matches!(curve.left_limit(f64::NAN), Err(MetricError::NotFinite { .. })));
+        }
+        // (0, 1) to (2 least, 1/2): 1/4 at 3 least.
+        let least = f64::from_bits(1);
+        let steep = line(&[(least, false), (2.0 * least, true)]);
+        assert_eq!([3.0, 4.0].map(|multiple| steep.at(multiple * least).unwrap()), [0.25, 0.0]);
+        let kaplan_meier = KaplanMeier::fit(&outcomes(&[(2.0, false)])).unwrap();
+        assert_eq!(kaplan_meier.at_or_beyond(f64::INFINITY, BeyondLastTime::LinearToZero), Ok(1.0));
+        assert!(kaplan_meier.at_or_beyond(f64::NAN, BeyondLastTime::Hold).is_err());
     }
 }

@@ -6,7 +6,7 @@
 //! Greenwood (1926), the interval on the scale of log(-log S) that of Kalbfleisch & Prentice (1980).
 //! Golden values: `scikit-survival` 0.28.0, `lifelines` 0.30.3, `pycox` 0.3.0 and R `survfit`, which agree.
 
-use crate::estimators::censoring::BeyondLastTime;
+use crate::estimators::censoring::{BeyondLastTime, check_number};
 use crate::normal::normal_quantile;
 use crate::{MetricError, Outcomes};
 
@@ -131,8 +131,9 @@ impl KaplanMeier {
     ///
     /// # Errors
     /// [`MetricError::BeyondFollowUp`] beyond the last time if that is refused, or if the last time is 0 and the policy is a
-    /// line.
+    /// line; [`MetricError::NotFinite`] if `t` is not a number.
     pub fn at_or_beyond(&self, t: f64, beyond: BeyondLastTime) -> Result<f64, MetricError> {
+        check_number(t)?;
         let (last, held) = (self.times[self.times.len() - 1], self.survival[self.survival.len() - 1]);
         if t <= last {
             return Ok(self.at(t));

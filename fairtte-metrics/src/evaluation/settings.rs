@@ -4,13 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::curves::check_grid;
 use crate::estimators::kaplan_meier::check_level;
+use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::{IntervalMethod, MetricError, Reading, Resample, Stratify};
+
+const MAX_TIMES: usize = 100_000;
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct EvaluationSettings {
-    /// Bootstrap replicates; 0 = no intervals. Default 1000.
+    /// Bootstrap replicates, at most 1,000,000; 0 = no intervals. Default 1000.
     pub replicates: usize,
     /// Level of all intervals, between 0 and 1. Default 0.95.
     pub level: f64,
@@ -25,7 +28,7 @@ pub struct EvaluationSettings {
     pub stratify: Stratify,
     /// How curves are read between grid points. Default: refined by a factor of 10.
     pub reading: Reading,
-    /// Number of evaluation times for AUC and Brier score, at least 2. Default 100.
+    /// Number of evaluation times for AUC and Brier score, from 2 to 100,000. Default 100.
     pub n_times: usize,
     /// The evaluation times start at this quantile of the evaluated event times, in [0, 1). Default 0.1.
     pub lower_quantile: f64,
@@ -64,8 +67,11 @@ impl EvaluationSettings {
         let invalid = |setting, value: String, expected| Err(MetricError::InvalidSetting { setting, value, expected });
         check_level(self.level)?;
         self.reading.validate()?;
-        if self.n_times < 2 {
-            return invalid("n-times", self.n_times.to_string(), "a whole number >= 2");
+        if self.replicates > MAX_REPLICATES {
+            return invalid("replicates", self.replicates.to_string(), "a whole number from 0 to 1000000");
+        }
+        if !(2..=MAX_TIMES).contains(&self.n_times) {
+            return invalid("n-times", self.n_times.to_string(), "a whole number from 2 to 100000");
         }
         if !(0.0..1.0).contains(&self.lower_quantile) {
             return invalid("lower-quantile", self.lower_quantile.to_string(), "a number in [0, 1)");
@@ -74,5 +80,22 @@ impl EvaluationSettings {
             return invalid("upper-quantile", self.upper_quantile.to_string(), "a number in (lower-quantile, 1]");
         }
         self.times.as_ref().map_or(Ok(()), |times| check_grid(times))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_without_end_are_refused() {
+        let valid = EvaluationSettings { replicates: MAX_REPLICATES, n_times: MAX_TIMES, ..Default::default() };
+        assert_eq!(valid.validate(), Ok(()));
+        let many_replicates = EvaluationSettings { replicates: usize::MAX, ..Default::default() };
+        let many_times = EvaluationSettings { n_times: usize::MAX, ..Default::default() };
+        for (settings, name) in [(many_replicates, "replicates"), (many_times, "n-times")] {
+            let error = settings.validate().unwrap_err();
+            assert!(matches!(error, MetricError::InvalidSetting { setting, .. } if setting == name), "{error}");
+        }
     }
 }

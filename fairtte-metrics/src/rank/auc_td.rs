@@ -23,6 +23,7 @@ use rayon::prelude::*;
 use crate::curves::{SurvivalCurves, check_grid};
 use crate::estimators::censoring::CensoringCurve;
 use crate::estimators::kaplan_meier::KaplanMeier;
+use crate::finite::finite;
 use crate::ids::to_u32;
 use crate::reading::{Position, Reading};
 use crate::resampling::bootstrap::weights_in_order;
@@ -62,22 +63,30 @@ impl AucTd {
     ///
     /// # Errors
     /// The error of the first time without a value at which survival drops; [`MetricError::NoSurvivalDrop`] if it
-    /// never drops.
+    /// never drops. Of fields that were filled in by hand: [`MetricError::EmptyGrid`] or [`MetricError::InvalidGrid`]
+    /// for the times, [`MetricError::LengthMismatch`] unless there is one value per time, [`MetricError::NotFinite`] if
+    /// one that counts is not a finite number.
     pub fn drop_weighted_mean(&self, survival: &KaplanMeier) -> Result<f64, MetricError> {
+        check_grid(&self.times)?;
+        if self.values.len() != self.times.len() {
+            let (found, expected) = (self.values.len(), self.times.len());
+            return Err(MetricError::LengthMismatch { what: "values over time", found, expected });
+        }
+        let value_of = |value: &Result<f64, MetricError>| finite("AUC", value.clone()?);
         if let [single] = self.values.as_slice() {
-            return single.clone();
+            return value_of(single);
         }
         let (mut before, mut sum) = (1.0, 0.0);
         for (time, value) in self.times.iter().zip(&self.values) {
             let here = survival.at(*time);
             let drop = before - here;
             if drop > 0.0 {
-                sum += value.clone()? * drop;
+                sum += value_of(value)? * drop;
             }
             before = here;
         }
         if before < 1.0 {
-            return Ok((sum / (1.0 - before)).min(1.0));
+            return finite("mean AUC", (sum / (1.0 - before)).min(1.0));
         }
         Err(MetricError::NoSurvivalDrop { time: self.times[self.times.len() - 1] })
     }
@@ -326,5 +335,19 @@ mod tests {
         assert_eq!(late.drop_weighted_mean(&survival), undefined);
         let flat = AucTd::new(&[0.5, 1.0], vec![Ok(0.5), Ok(0.5)]);
         assert_eq!(flat.drop_weighted_mean(&survival), Err(MetricError::NoSurvivalDrop { time: 1.0 }));
+    }
+
+    #[test]
+    fn fields_filled_in_by_hand_are_checked_before_the_mean() {
+        let survival = KaplanMeier::fit(&Outcomes::new(vec![2.0, 3.0], vec![true, true]).unwrap()).unwrap();
+        let mean = |times: &[f64], values: &[f64]| {
+            let values = values.iter().copied().map(Ok).collect();
+            AucTd { times: times.to_vec(), values, time_average: Ok(0.5) }.drop_weighted_mean(&survival)
+        };
+        assert_eq!(mean(&[], &[]), Err(MetricError::EmptyGrid));
+        assert!(matches!(mean(&[2.0], &[f64::NAN]), Err(MetricError::NotFinite { .. })));
+        assert!(matches!(mean(&[2.0, 3.0], &[0.5, f64::NAN]), Err(MetricError::NotFinite { .. })));
+        assert!(matches!(mean(&[2.0, 3.0], &[0.5]), Err(MetricError::LengthMismatch { found: 1, expected: 2, .. })));
+        assert!(matches!(mean(&[2.0, f64::NAN], &[0.5, 0.5]), Err(MetricError::InvalidGrid { index: 1, .. })));
     }
 }

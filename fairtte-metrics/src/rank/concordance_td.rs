@@ -129,10 +129,14 @@ impl PreparedConcordanceTd {
     /// Cost: O(n L + n log n), no sorting.
     ///
     /// # Errors
-    /// [`MetricError::LengthMismatch`] if there is not one weight per sample, [`MetricError::NoEvents`] and
+    /// [`MetricError::LengthMismatch`] if there is not one weight per sample, [`MetricError::TooManySamples`] if they
+    /// add up to 2^32 or more (whose pairs could not be counted), [`MetricError::NoEvents`] and
     /// [`MetricError::NoComparablePairs`] as in [`concordance_td`].
     pub fn weighted(&self, weights: &[u32], ties: TiedPredictions) -> Result<ConcordanceTd, MetricError> {
         let weights = Weights::new(weights_in_order(weights, &self.order)?);
+        if weights.total() > u64::from(u32::MAX) {
+            return Err(MetricError::TooManySamples { n: weights.total() });
+        }
         weights.count(&self.bins).finish(weights.total(), ties)
     }
 }
@@ -313,5 +317,18 @@ mod tests {
         assert!(matches!(value, Err(MetricError::LengthMismatch { found: 2, expected: 1, .. })));
         let zero = ConcordanceTd::prepare(&censored, &curves, Reading::Refined { factor: 0 });
         assert!(matches!(zero, Err(MetricError::InvalidSetting { .. })));
+    }
+
+    #[test]
+    fn weights_whose_pairs_cannot_be_counted_are_refused() {
+        let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, false]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], ndarray::array![[0.1], [0.2], [0.3]]).unwrap();
+        let prepared = ConcordanceTd::prepare(&outcomes, &curves, Reading::Step).unwrap();
+        let refused = prepared.weighted(&[u32::MAX; 3], TiedPredictions::Strict);
+        assert_eq!(refused, Err(MetricError::TooManySamples { n: 3 * u64::from(u32::MAX) }));
+        let half = u32::MAX / 2;
+        let largest = prepared.weighted(&[half, half, 1], TiedPredictions::Strict).unwrap();
+        let half = u64::from(half);
+        assert_eq!((largest.n_comparable, largest.value), (half * half + 2 * half, 1.0));
     }
 }

@@ -95,10 +95,16 @@ impl Predictions for CurvesRead<'_> {
             (Place::Before(fraction), _) => Reading::Linear.blend(1.0, survival[[row, 0]], fraction),
             (Place::Beyond(multiple), _) => {
                 let last = survival[[row, survival.ncols() - 1]];
-                (1.0 - (1.0 - last) * multiple).max(0.0)
+                line_from_one(last, multiple)
             }
         }
     }
+}
+
+/// The line through (0, 1) and the last point of a curve, which is at `survival`, at a `multiple` of its time.
+pub(crate) fn line_from_one(survival: f64, multiple: f64) -> f64 {
+    // A flat line stays flat however far; its 0 times an infinite multiple has no value.
+    if survival >= 1.0 { 1.0 } else { (1.0 - (1.0 - survival) * multiple).max(0.0) }
 }
 
 #[cfg(test)]
@@ -119,6 +125,10 @@ mod tests {
         let values = read(vec![2.0, 4.0], array![[0.75, 0.5]], &[0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 20.0]);
         assert_eq!(values, [1.0, 0.875, 0.75, 0.625, 0.5, 0.25, 0.0, 0.0]);
         assert_eq!(read(vec![0.0], array![[0.5]], &[0.0, 3.0]), [0.5, 0.5]);
+        // 3 is an infinite multiple of the smallest number.
+        let least = vec![f64::from_bits(1)];
+        assert_eq!(read(least.clone(), array![[1.0]], &[3.0]), [1.0]);
+        assert_eq!(read(least, array![[0.5]], &[3.0]), [0.0]);
     }
 
     #[test]

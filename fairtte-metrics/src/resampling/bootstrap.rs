@@ -14,8 +14,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::check_level;
+use crate::finite::finite;
 use crate::ids::to_u32;
 use crate::{MetricError, SubjectId, seeds};
+
+/// The most replicates or permutations of one evaluation: far more than change a digit, few enough to be kept in memory.
+pub(crate) const MAX_REPLICATES: usize = 1_000_000;
 
 /// Checks that there is one weight for each of `n` samples.
 pub(crate) fn check_weights(weights: &[u32], n: usize) -> Result<(), MetricError> {
@@ -239,15 +243,17 @@ fn rows_of_subjects(subjects: &[SubjectId]) -> BTreeMap<&SubjectId, Vec<u32>> {
     rows
 }
 
-/// The percentile interval of `level` (for example 0.95) of finite `values`; `None` without values.
+/// The percentile interval of `level` (for example 0.95) of `values`; `None` without values.
 ///
 /// # Errors
-/// [`MetricError::InvalidSetting`] if `level` is not in (0, 1).
+/// [`MetricError::InvalidSetting`] if `level` is not in (0, 1), [`MetricError::NotFinite`] if a value is not a finite
+/// number.
 pub fn percentile_interval(values: &[f64], level: f64) -> Result<Option<(f64, f64)>, MetricError> {
     check_level(level)?;
     if values.is_empty() {
         return Ok(None);
     }
+    values.iter().try_for_each(|&value| finite("bootstrap value", value).map(drop))?;
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     Ok(Some((quantile(&sorted, 0.5 - level / 2.0), quantile(&sorted, 0.5 + level / 2.0))))
@@ -324,6 +330,11 @@ mod tests {
         assert_abs_diff_eq!(upper, 7.7, epsilon = 1e-12);
         assert_eq!(percentile_interval(&[], 0.95), Ok(None));
         assert!(percentile_interval(&[1.0], 1.5).is_err());
+        assert!(matches!(percentile_interval(&[1.0, f64::NAN], 0.5), Err(MetricError::NotFinite { .. })));
+        let (lower, upper) = percentile_interval(&[f64::MIN, f64::MAX], 0.5).unwrap().unwrap();
+        // A quarter and three quarters of the way.
+        assert_abs_diff_eq!(lower / f64::MIN, 0.5, epsilon = 1e-15);
+        assert_abs_diff_eq!(upper / f64::MAX, 0.5, epsilon = 1e-15);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::curves::SurvivalCurves;
+use crate::finite::finite;
 use crate::{KaplanMeier, MetricError};
 
 /// A score of a model beside that of the baseline.
@@ -65,16 +66,16 @@ pub fn kaplan_meier_curves(baseline: &KaplanMeier, grid: &[f64], n: usize) -> Re
 /// ```
 ///
 /// # Errors
-/// Those of `score` for the model; [`MetricError::BaselineUndefined`] with those for the baseline;
+/// Those of `score` for the model, and [`MetricError::NotFinite`] if it is not a finite number; [`MetricError::BaselineUndefined`] with those for the baseline;
 /// [`MetricError::NoBaselineLoss`] if the baseline's score is not above 0, or so small that the ratio overflows.
 pub fn explained_residual_variation(
     curves: &SurvivalCurves,
     baseline: &SurvivalCurves,
     score: impl Fn(&SurvivalCurves) -> Result<f64, MetricError>,
 ) -> Result<ExplainedVariation, MetricError> {
-    let model = score(curves)?;
+    let model = finite("score of the model", score(curves)?)?;
     let undefined = |reason| MetricError::BaselineUndefined { reason: Box::new(reason) };
-    let baseline = score(baseline).map_err(undefined)?;
+    let baseline = score(baseline).and_then(|score| finite("score of the baseline", score)).map_err(undefined)?;
     let value = 1.0 - model / baseline;
     if baseline <= 0.0 || !value.is_finite() {
         return Err(MetricError::NoBaselineLoss { baseline });
@@ -125,5 +126,19 @@ mod tests {
             if curves.grid().len() == 1 { Ok(1.0) } else { Err(MetricError::NoSamples) }
         });
         assert_eq!(refused, Err(MetricError::BaselineUndefined { reason: Box::new(MetricError::NoSamples) }));
+    }
+
+    #[test]
+    fn a_score_that_is_not_a_finite_number_explains_nothing() {
+        let curves = SurvivalCurves::new(vec![1.0], ndarray::array![[0.5]]).unwrap();
+        let explained = |model: f64, baseline: f64| {
+            let score = |scored: &SurvivalCurves| Ok(if scored.n() == 1 { model } else { baseline });
+            explained_residual_variation(&curves, &curves.select(&[]), score)
+        };
+        assert_eq!(explained(1.0, 4.0).unwrap().value, 0.75);
+        for score in [f64::NAN, f64::INFINITY] {
+            assert!(matches!(explained(score, 4.0), Err(MetricError::NotFinite { .. })));
+            assert!(matches!(explained(1.0, score), Err(MetricError::BaselineUndefined { .. })));
+        }
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::MetricError;
 use crate::curves::check_grid;
-use crate::scores::integrate::trapezoid_weights;
+use crate::scores::integrate::{in_safe_range, trapezoid_weights};
 
 /// A rule that averages a curve over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +67,7 @@ impl IntegrationRule {
     /// The weight of each time; they sum to 1 unless the rule starts at zero.
     pub(crate) fn weights(self, times: &[f64]) -> Result<Vec<f64>, MetricError> {
         self.check(times)?;
+        let times = &*in_safe_range(times);
         let (n, last) = (times.len(), times[times.len() - 1]);
         let range = last - times[0];
         let (weights, divisor) = match self {
@@ -209,5 +210,16 @@ mod tests {
         ));
         let not_a_number = IntegrationRule::Trapezoid.average(&[1.0, 2.0], &[1.0, f64::NAN]);
         assert!(matches!(not_a_number, Err(MetricError::NotFinite { .. })));
+    }
+
+    #[test]
+    fn the_shortest_and_the_longest_range_average_like_any_other() {
+        let least = f64::from_bits(1);
+        for times in [[0.0, least, 2.0 * least], [0.0, f64::MAX / 2.0, f64::MAX], [0.0, 1.0, 2.0]] {
+            let average = |rule: IntegrationRule| rule.average(&times, &[0.0, 3.0, 0.0]).unwrap();
+            assert_eq!(average(IntegrationRule::Trapezoid), 1.5);
+            assert!((average(IntegrationRule::Simpson) - 2.0).abs() < 1e-15);
+            assert_eq!(average(IntegrationRule::LeftStepsFromZero), 1.5);
+        }
     }
 }

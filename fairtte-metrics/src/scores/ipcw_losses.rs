@@ -308,7 +308,9 @@ fn left_limit_on_a_line(censoring: &CensoringCurve, t: f64) -> Result<f64, Metri
     }
     let start = if censoring.times()[0] > 0.0 { 1.0 } else { censoring.survival()[0] };
     let slope = if last > 0.0 { (end - start) / last } else { 0.0 };
-    Ok((end + slope * (t - last)).max(0.0))
+    // A line may be so steep that its slope overflows.
+    let change = if slope.is_finite() { slope * (t - last) } else { (end - start) * ((t - last) / last) };
+    Ok((end + change).max(0.0))
 }
 
 /// G(t-) of `pycox`: a time beyond the last one is taken for the last one, and a curve that starts at time 0 has

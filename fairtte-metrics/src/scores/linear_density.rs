@@ -35,7 +35,7 @@ impl LinearCurve {
             return self.survival[0];
         }
         if t < self.times[0] {
-            return 1.0 + (self.survival[0] - 1.0) / self.times[0] * t;
+            return 1.0 + along(self.survival[0] - 1.0, self.times[0], t);
         }
         let node = self.times.partition_point(|time| *time <= t) - 1;
         if node < last { self.on_line(node, t) } else { self.beyond(t) }
@@ -70,19 +70,33 @@ impl LinearCurve {
         -self.slope((self.times.partition_point(|time| *time <= start) - 1).min(last - 1))
     }
 
+    /// How much S and the time rise from `node` to the next one.
+    fn piece(&self, node: usize) -> (f64, f64) {
+        (self.survival[node + 1] - self.survival[node], self.times[node + 1] - self.times[node])
+    }
+
     fn slope(&self, node: usize) -> f64 {
-        (self.survival[node + 1] - self.survival[node]) / (self.times[node + 1] - self.times[node])
+        let (rise, width) = self.piece(node);
+        rise / width
     }
 
     fn on_line(&self, node: usize, t: f64) -> f64 {
-        self.slope(node) * (t - self.times[node]) + self.survival[node]
+        let (rise, width) = self.piece(node);
+        along(rise, width, t - self.times[node]) + self.survival[node]
     }
 
     /// The last line goes on, down to 0.
     fn beyond(&self, t: f64) -> f64 {
         let last = self.times.len() - 1;
-        (self.survival[last] + self.slope(last - 1) * (t - self.times[last])).max(0.0)
+        let (rise, width) = self.piece(last - 1);
+        (self.survival[last] + along(rise, width, t - self.times[last])).max(0.0)
     }
+}
+
+/// `rise / width * distance`, also where `width` is so short that the slope overflows.
+fn along(rise: f64, width: f64, distance: f64) -> f64 {
+    let slope = rise / width;
+    if slope.is_finite() { slope * distance } else { rise * (distance / width) }
 }
 
 #[cfg(test)]
@@ -131,5 +145,14 @@ mod tests {
     fn a_curve_that_starts_at_time_zero_has_a_density_there() {
         let curve = LinearCurve::new(&[0.0, 2.0], [1.0, 0.5].into_iter());
         assert_eq!((curve.survival(0.0), curve.density(&[0.0, 2.0], 0.0)), (1.0, 0.25));
+    }
+
+    #[test]
+    fn nodes_as_close_as_numbers_can_be_keep_their_values() {
+        let least = f64::from_bits(1);
+        let curve = LinearCurve::new(&[2.0 * least, 4.0 * least], [0.75, 0.5].into_iter());
+        let times = [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0].map(|multiple| multiple * least);
+        assert_eq!(times.map(|t| curve.survival(t)), [1.0, 0.875, 0.75, 0.625, 0.5, 0.25, 0.0]);
+        assert_eq!(curve.survival(1.0), 0.0);
     }
 }

@@ -8,6 +8,7 @@
 use ndarray::Array2;
 
 use crate::curves::{SurvivalCurves, check_grid};
+use crate::rank::reading_td::line_from_one;
 use crate::{MetricError, Reading};
 
 /// `curves` read at `times` the way `SurvivalEvaluator` does: new curves on the grid `times`.
@@ -37,7 +38,7 @@ pub fn survival_evaluator_curves(curves: &SurvivalCurves, times: &[f64]) -> Resu
         if t < first {
             1.0 - (1.0 - at(first)) * (t / first)
         } else if t > last && last > 0.0 {
-            (1.0 - (1.0 - at(last)) * (t / last)).max(0.0)
+            line_from_one(at(last), t / last)
         } else {
             at(t)
         }
@@ -62,5 +63,11 @@ mod tests {
     fn a_grid_of_the_single_time_zero_holds_its_value() {
         let curves = SurvivalCurves::new(vec![0.0], array![[0.5]]).unwrap();
         assert_eq!(survival_evaluator_curves(&curves, &[0.0, 3.0]).unwrap().survival(), array![[0.5, 0.5]]);
+    }
+
+    #[test]
+    fn a_flat_curve_stays_flat_beyond_the_shortest_grid() {
+        let curves = SurvivalCurves::new(vec![f64::from_bits(1)], array![[1.0], [0.5]]).unwrap();
+        assert_eq!(survival_evaluator_curves(&curves, &[3.0]).unwrap().survival(), array![[1.0], [0.0]]);
     }
 }

@@ -129,4 +129,11 @@ mod tests {
         assert!(error.starts_with("alpha is 0.02, expected 0.1, 0.05"), "{error}");
         assert!(critical_difference(1, 9, 0.05, RangeQuantile::Exact).is_err());
     }
+
+    #[test]
+    fn any_number_of_models_has_a_finite_critical_difference() {
+        for quantile in [RangeQuantile::Exact, RangeQuantile::Gleason] {
+            assert!(critical_difference(usize::MAX, 1, 0.05, quantile).unwrap().is_finite());
+        }
+    }
 }

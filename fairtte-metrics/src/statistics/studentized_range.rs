@@ -19,7 +19,7 @@ use crate::normal::normal_quantile;
 const STEP: f64 = 0.05;
 /// Above this the smallest of the variables adds nothing, for any k and q.
 const LAST: f64 = 9.5;
-const NEWTON_STEPS: usize = 60;
+const MAX_STEPS: usize = 200;
 
 /// P(range > q) of `k >= 2` standard normal variables, and its density at q, for finite `q >= 0`.
 fn tail_and_density(q: f64, k: usize) -> (f64, f64) {
@@ -33,7 +33,9 @@ fn tail_and_density(q: f64, k: usize) -> (f64, f64) {
         // ln of the chance that one of the others lies within q above z, given that it lies above z.
         // Kept finite, as 0 times an infinity has no value.
         let within = (-beyond / above).ln_1p().max(-800.0);
-        let weight = density_at(z) * (others * above.ln()).exp();
+        // Far below, `above` is 1 up to a rounding that many variables would make large.
+        let ln_above = if z < 0.0 { (-normal_upper(-z)).ln_1p() } else { above.ln() };
+        let weight = density_at(z) * (others * ln_above).exp();
         tail -= weight * (others * within).exp_m1();
         density += weight / above * ((others - 1.0) * within).exp() * density_at(z + q);
         z += STEP;
@@ -50,15 +52,26 @@ pub(super) fn range_upper(q: f64, k: usize) -> f64 {
     tail_and_density(q, k).0.min(1.0)
 }
 
-/// The q with P(range > q) = `alpha`, for `alpha` in [1e-100, 1).
+/// The q >= 0 with P(range > q) = `alpha`, for `alpha` in [1e-100, 1); finite for any k.
 pub(super) fn range_quantile(alpha: f64, k: usize) -> f64 {
     // The sum over all pairs bounds the tail from above, so this start lies at or beyond the solution; the logarithm of
     // the tail is concave, so Newton's steps approach from there without overshooting.
-    let pairs = (k * (k - 1)) as f64;
+    let pairs = k as f64 * (k as f64 - 1.0);
     let mut q = -SQRT_2 * normal_quantile(alpha / pairs);
-    for _ in 0..NEWTON_STEPS {
+    // Near alpha = 1 the tail and its density are rounding noise, whose steps may lead anywhere: those that leave what
+    // is left of the bracket are replaced by its middle.
+    let (mut low, mut high) = (0.0, q);
+    for _ in 0..MAX_STEPS {
         let (tail, density) = tail_and_density(q, k);
-        let step = (tail / alpha).ln() * tail / density;
+        let mut step = (tail / alpha).ln() * tail / density;
+        if tail > alpha {
+            low = q;
+        } else {
+            high = q;
+        }
+        if !(low..=high).contains(&(q + step)) {
+            step = f64::midpoint(low, high) - q;
+        }
         q += step;
         if step.abs() <= 2.0 * f64::EPSILON * q {
             break;
@@ -187,5 +200,19 @@ mod tests {
         assert!(gleason_quantile(0.05, 4).is_some() && gleason_quantile(0.02, 4).is_none());
         // Two means need no correction.
         assert_relative_eq!(gleason_quantile(0.01, 2).unwrap(), range_quantile(0.01, 2), max_relative = 1e-14);
+    }
+
+    #[test]
+    fn a_level_next_to_one_and_any_number_of_variables_have_a_quantile() {
+        for k in [2, 3, 40, 1_000, 1 << 32, usize::MAX] {
+            let mut before = f64::INFINITY;
+            for alpha in [1e-100, 0.05, 0.999_999_999, 1.0_f64.next_down()] {
+                let q = range_quantile(alpha, k);
+                assert!((0.0..=before).contains(&q), "k {k}, alpha {alpha}: {q} after {before}");
+                before = q;
+            }
+        }
+        // Of two variables the tail at q is 1 - q / sqrt(pi) near 0, so q = 1e-9 sqrt(pi).
+        assert_relative_eq!(range_quantile(1.0 - 1e-9, 2), 1e-9 * PI.sqrt(), max_relative = 1e-6);
     }
 }

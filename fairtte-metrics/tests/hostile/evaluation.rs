@@ -1,0 +1,151 @@
+//! Whole evaluations, groups and what compares them, and the choice of a run.
+
+use fairtte_metrics::{
+    Comparison, Direction, EquityScaling, EvaluationSettings, Groups, IntervalMethod, Measured, MetricError, PerGroup,
+    Resample, Run, RunTable, SelectionCriterion, Stratify, TiedPredictions, WorstGroup, compare_models, concordance_td,
+    evaluate, select_run,
+};
+
+use super::check::{assert_within, check};
+use super::input::{Cohort, Input};
+
+const COMPARISONS: [Comparison; 8] = [
+    Comparison::Gap,
+    Comparison::GapToOverall,
+    Comparison::Ratio,
+    Comparison::RatioToOverall,
+    Comparison::Worst,
+    Comparison::EquityScaling(EquityScaling::FairTte),
+    Comparison::EquityScaling(EquityScaling::FairSeg),
+    Comparison::EquityScaling(EquityScaling::FairSegDeviation),
+];
+const DIRECTIONS: [Direction; 2] = [Direction::HigherIsBetter, Direction::LowerIsBetter];
+
+pub fn try_all(input: &mut Input<'_>) {
+    let settings = settings(input);
+    let Some(cohort) = Cohort::new(input) else { return };
+    let Cohort { outcomes, curves, censoring, times, .. } = &cohort;
+    let n = input.length(outcomes.n());
+    let Some(groups) = [input.groups("a", n), input.groups("b", n)].into_iter().collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let subjects = input.subjects(n);
+    let settings = EvaluationSettings { times: input.flag().then(|| times.clone()), ..settings };
+    let report = check("evaluate", || evaluate(&subjects, outcomes, curves, censoring, &groups, &settings));
+    if let Ok(report) = report {
+        for metric in &report.metrics {
+            let highest = if metric.name == "ibs" { f64::MAX } else { 1.0 };
+            let of_groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups);
+            for estimate in of_groups.map(|group| &group.estimate).chain([&metric.overall]) {
+                estimate.value.iter().for_each(|value| assert_within(&metric.name, *value, 0.0, highest));
+                assert_eq!(estimate.value.is_none(), estimate.undefined.is_some(), "a value or its reason");
+            }
+        }
+    }
+    let Some(other) = input.curves(outcomes.n()) else { return };
+    let models = [("first", curves), ("second", &other)];
+    let _ = check("compare_models", || compare_models(&models, &subjects, outcomes, censoring, &groups, &settings));
+}
+
+fn settings(input: &mut Input<'_>) -> EvaluationSettings {
+    EvaluationSettings {
+        replicates: input.pick(&[0, 1, 2, 3, 17, 2, 3, usize::MAX]),
+        level: input.level(),
+        seed: u64::from(input.byte()),
+        resample: input.pick(&[Resample::Subject, Resample::Sample]),
+        interval: input.pick(&[IntervalMethod::Percentile, IntervalMethod::Basic, IntervalMethod::Bca]),
+        stratify: input.pick(&[
+            Stratify::None,
+            Stratify::Event,
+            Stratify::Attribute("a".to_owned()),
+            Stratify::Attribute("z".to_owned()),
+        ]),
+        reading: input.reading(),
+        n_times: input.pick(&[2, 3, 5, 7, 0, 1, usize::MAX]),
+        lower_quantile: input.pick(&[0.0, 0.1, 0.5, 1.0, f64::NAN]),
+        upper_quantile: input.pick(&[1.0, 0.9, 0.6, 0.0, f64::NAN]),
+        times: None,
+    }
+}
+
+/// Groups with hostile values, and runs with hostile utilities.
+pub fn try_groups(input: &mut Input<'_>) {
+    input.may_be_wild();
+    let n = input.n();
+    let overall = input.any_number();
+    let values = (0..8).map(|_| input.any_number()).collect::<Vec<f64>>();
+    runs(input);
+    for direction in DIRECTIONS {
+        for comparison in COMPARISONS {
+            let compared = input.below(5);
+            check("Comparison::of", || comparison.of(&values[..compared], overall, direction));
+        }
+    }
+    let (Some(outcomes), m) = (input.outcomes(n), input.length(n)) else { return };
+    let (subjects, groups) = (input.subjects(m), [input.groups("a", n), input.groups("b", m), input.groups("c", n)]);
+    let groups: Vec<&Groups> = groups.iter().flatten().collect();
+    let _ = check("intersection", || Groups::intersection(&groups));
+    let _ = check("pairwise_intersections", || Groups::pairwise_intersections(&groups));
+    let Some(curves) = input.curves(n) else { return };
+    for groups in groups {
+        check("sizes", || groups.sizes());
+        // A value per group, some of them undefined.
+        let metric = |rows: &[usize]| {
+            let value = values[rows.len() % values.len()];
+            if rows.len() % 5 == 4 { Err(MetricError::NoEvents { n: rows.len() }) } else { Ok(value) }
+        };
+        let Ok(per_group) = PerGroup::compute(groups, &outcomes, Some(&subjects), metric) else { continue };
+        for direction in DIRECTIONS {
+            for comparison in COMPARISONS {
+                let _ = check("compare", || per_group.compare(comparison, overall, direction));
+            }
+            let _ = check("worst", || per_group.worst(direction).map(|(group, value)| (group.level.clone(), value)));
+            let _ = check("equity_scaling", || per_group.equity_scaling(overall, direction));
+            let form = EquityScaling::FairSeg;
+            let _ = check("equity_scaled", || per_group.equity_scaled(form, overall, direction));
+        }
+        for ratio in [check("ratio", || per_group.ratio()), check("ratio", || per_group.ratio_to_overall(overall))] {
+            ratio.iter().for_each(|ratio| assert_within("ratio", *ratio, 0.0, 1.0));
+        }
+        let _ = check("gap", || (per_group.gap(), per_group.gap_to_overall(overall)));
+        check("counts", || (per_group.n_defined(), per_group.n_undefined(), per_group.smaller_than(3).count()));
+        check("smallest", || per_group.smallest().map(|group| group.n));
+        let pairs = PerGroup::compute(groups, &outcomes, None, |rows| {
+            let (outcomes, curves) = (outcomes.select(rows), curves.select(rows));
+            concordance_td(&outcomes, &curves, fairtte_metrics::Reading::Step, TiedPredictions::Half)
+        });
+        if let Ok(pairs) = pairs {
+            let _ = check("with_comparable", || {
+                pairs.clone().with_comparable(|c| c.n_comparable).map(|c| Ok(c.value)).gap()
+            });
+        }
+    }
+}
+
+fn runs(input: &mut Input<'_>) {
+    let groups: Vec<String> = (0..input.below(4)).map(|group| group.to_string()).collect();
+    let measured = |input: &mut Input<'_>| match input.below(8) {
+        0 => Measured::Undefined("no".to_owned()),
+        _ => Measured::Value(input.number()),
+    };
+    let run = |input: &mut Input<'_>, number: usize| Run {
+        run: (if number == 9 { 0 } else { number }).to_string(),
+        utility: measured(input),
+        group_utilities: (0..input.length(groups.len())).map(|_| measured(input)).collect(),
+        gap: match measured(input) {
+            Measured::Value(gap) if input.flag() => Measured::Value(gap.abs()),
+            gap => gap,
+        },
+    };
+    let runs = (0..input.below(11)).map(|number| run(input, number)).collect();
+    let table = RunTable { direction: input.pick(&DIRECTIONS), groups, runs };
+    for criterion in [
+        SelectionCriterion::BestUtility,
+        SelectionCriterion::BestFairness { base_utility: input.any_number(), tolerated_loss: input.share() },
+        SelectionCriterion::MinimaxPareto { worst_group: WorstGroup::OfEachRun },
+        SelectionCriterion::MinimaxPareto { worst_group: WorstGroup::OfAllRuns },
+        SelectionCriterion::DistanceToOptimum,
+    ] {
+        let _ = check("select_run", || select_run(&table, criterion));
+    }
+}

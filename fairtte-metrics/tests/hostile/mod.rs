@@ -1,0 +1,31 @@
+//! From any bytes to calls of every public function, with what must hold of all of their results.
+
+mod bias;
+mod calibration;
+mod check;
+mod evaluation;
+mod input;
+mod rank;
+mod resampling;
+mod scores;
+mod statistics;
+
+use input::Input;
+
+/// What the first byte chooses from.
+pub const N_FAMILIES: u8 = 8;
+
+/// Panics if a function breaks its promise for the input that `bytes` describe.
+pub fn try_everything(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    match input.byte() % N_FAMILIES {
+        0 => rank::try_all(&mut input),
+        1 => scores::try_all(&mut input),
+        2 => calibration::try_all(&mut input),
+        3 => evaluation::try_all(&mut input),
+        4 => evaluation::try_groups(&mut input),
+        5 => bias::try_all(&mut input),
+        6 => resampling::try_all(&mut input),
+        _ => statistics::try_all(&mut input),
+    }
+}
