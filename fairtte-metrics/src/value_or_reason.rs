@@ -19,7 +19,10 @@ pub(crate) fn value_or_reason<T: Serialize, S: Serializer>(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Groups, Outcomes, PerGroup};
+    use crate::{
+        Groups, HarrellC, Outcomes, PerGroup, Risk, SignedRankSettings, SignedRankTest, TieTest, TiedPairs,
+        harrell_concordance, wilcoxon_of_differences,
+    };
 
     #[test]
     fn a_value_and_a_reason_are_told_apart() {
@@ -30,5 +33,18 @@ mod tests {
         assert_eq!(json["groups"][0]["value"], serde_json::json!({"value": 1.0}));
         let reason = serde_json::json!({"undefined": "no samples, expected at least one"});
         assert_eq!((&json["groups"][1]["value"], &json["n-missing"]), (&reason, &serde_json::json!(0)));
+    }
+
+    #[test]
+    fn what_always_exists_is_read_back_as_written() {
+        let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, false]).unwrap();
+        let risk = Risk::new(vec![3.0, 1.0, 2.0]).unwrap();
+        let c = harrell_concordance(&outcomes, &risk, TieTest::Near, TiedPairs::Predictions).unwrap();
+        let json = serde_json::to_string(&c).unwrap();
+        assert!(json.contains(r#""n-comparable":3"#), "{json}");
+        assert_eq!(serde_json::from_str::<HarrellC>(&json).unwrap(), c);
+        let test = wilcoxon_of_differences(&[1.0, 2.0, -3.0, 4.0], &SignedRankSettings::default()).unwrap();
+        let json = serde_json::to_string(&test).unwrap();
+        assert_eq!(serde_json::from_str::<SignedRankTest>(&json).unwrap(), test);
     }
 }
