@@ -90,8 +90,6 @@ fn sources(input: &mut Input<'_>) {
     let d = input.below(4);
     let representation = input.matrix(n, d);
     let settings = BiasSettings {
-        quantisation: input
-            .pick(&[fairtte_metrics::Quantisation::KMeans, fairtte_metrics::Quantisation::EqualFrequency]),
         n_clusters: input.pick(&[2, 3, 1000, 1]),
         quantisation: input.pick(&[Quantisation::KMeans, Quantisation::EqualFrequency]),
         n_bins: input.pick(&[2, 3, 1000, 1]),
