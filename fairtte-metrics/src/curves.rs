@@ -39,7 +39,9 @@ impl SurvivalCurves {
     /// [`MetricError::RisingSurvival`] with row and column of the first bad value.
     pub fn new(mut grid: Vec<f64>, mut survival: Array2<f64>) -> Result<Self, MetricError> {
         check_grid(&grid)?;
-        grid.iter_mut().for_each(|time| *time += 0.0); // -0.0 becomes 0.0
+        for time in &mut grid {
+            *time += 0.0; // -0.0 becomes 0.0
+        }
         if survival.ncols() != grid.len() {
             return Err(MetricError::GridMismatch { columns: survival.ncols(), n_times: grid.len() });
         }

@@ -30,7 +30,9 @@ impl Outcomes {
             return Err(MetricError::InvalidTime { row, time: time[row] });
         }
         // -0.0 becomes 0.0: where times are sorted the two would be different times.
-        time.iter_mut().for_each(|t| *t += 0.0);
+        for t in &mut time {
+            *t += 0.0;
+        }
         Ok(Self { time, event })
     }
 
