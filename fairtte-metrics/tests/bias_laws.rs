@@ -8,6 +8,7 @@ use fairtte_metrics::{
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 const NORMALISATIONS: [Normalisation; 4] =
     [Normalisation::Arithmetic, Normalisation::Geometric, Normalisation::Min, Normalisation::Max];
@@ -31,6 +32,13 @@ fn finite(result: Result<f64, MetricError>) -> bool {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 256,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn transport_is_a_metric_and_both_formulas_agree(u in sample(), v in sample(), w in sample()) {
         let distance = |a, b| wasserstein_1(a, b).unwrap_or(f64::NAN);

@@ -8,6 +8,7 @@ use fairtte_metrics::{
 };
 use ndarray::Array2;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 const GRID: [f64; 4] = [1.0, 2.0, 4.0, 7.0];
 const TIMES: [f64; 5] = [0.5, 2.0, 3.3, 5.0, 8.5];
@@ -35,8 +36,9 @@ impl Sample {
     }
 
     fn censoring(&self) -> CensoringCurve {
-        // One more sample, censored after everything else, so that weights exist at every time.
-        let time = [self.time.as_slice(), &[9.5, 10.0]].concat();
+        // Two more samples, censored after everything else, so that weights exist at every time.
+        let last = self.time.iter().copied().fold(9.0, f64::max);
+        let time = [self.time.as_slice(), &[last + 0.5, last + 1.0]].concat();
         let event = [self.event.as_slice(), &[false, false]].concat();
         CensoringCurve::fit(&Outcomes::new(time, event).unwrap(), CensoringTies::EventsFirst).unwrap()
     }
@@ -51,20 +53,40 @@ impl Sample {
 }
 
 fn samples() -> impl Strategy<Value = Sample> {
-    let row = (1..18_u8, any::<bool>(), [0..5_u8, 0..5_u8, 0..5_u8, 0..5_u8]);
+    let row = (times(), any::<bool>(), [0..5_u8, 0..5_u8, 0..5_u8, 0..5_u8], step_size(), near_tie());
     prop::collection::vec(row, 2..40).prop_map(|rows| Sample {
-        time: rows.iter().map(|row| f64::from(row.0) / 2.0).collect(),
+        time: rows.iter().map(|row| row.0).collect(),
         event: rows.iter().map(|row| row.1).collect(),
-        survival: rows.iter().map(|row| falling(row.2)).collect(),
+        survival: rows.iter().map(|row| falling(row.2, row.3).map(|survival| survival - row.4)).collect(),
     })
 }
 
-/// Drops of 0 to 4 twentieths at every grid point.
-fn falling(drops: [u8; 4]) -> [f64; 4] {
-    let mut left = 20;
+/// Mostly a lattice, so that events and censorings tie; also 0 with either sign, steps of 1e-9, and one far away.
+fn times() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        12 => (0..18_u8).prop_map(|k| f64::from(k) / 2.0),
+        2 => (1..18_u8, 1..3_u8).prop_map(|(k, j)| f64::from(k) / 2.0 + f64::from(j) * 1e-9),
+        1 => Just(-0.0),
+        1 => Just(1e6),
+    ]
+}
+
+/// How far a curve falls at a step: as a rule 1/20, sometimes next to nothing.
+fn step_size() -> impl Strategy<Value = f64> {
+    prop_oneof![6 => Just(0.05), 1 => Just(1e-3), 1 => Just(1.3e-11)]
+}
+
+/// Below a curve on the lattice by less than the tolerance of 1e-8 of the AUC, or by just more.
+fn near_tie() -> impl Strategy<Value = f64> {
+    prop_oneof![6 => Just(0.0), 1 => Just(1e-15), 1 => Just(1e-12), 1 => Just(3e-9), 1 => Just(8e-9), 1 => Just(1.9e-8)]
+}
+
+/// Drops of 0 to 4 steps at every grid point.
+fn falling(drops: [u8; 4], step: f64) -> [f64; 4] {
+    let mut dropped = 0;
     drops.map(|drop| {
-        left -= i32::from(drop);
-        f64::from(left) / 20.0
+        dropped += i32::from(drop);
+        1.0 - f64::from(dropped) * step
     })
 }
 
@@ -150,8 +172,13 @@ fn all_close(a: [Option<f64>; 4], b: [Option<f64>; 4]) -> bool {
     })
 }
 
+/// The same cases in every run.
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(2_500))]
 
     #[test]
     fn concordance_counts_equal_a_double_loop(sample in samples(), reading in readings()) {
@@ -165,6 +192,11 @@ proptest! {
             prop_assert!(close(found.value, expected));
         }
     }
+
+}
+
+proptest! {
+    #![proptest_config(config(1_000))]
 
     #[test]
     fn auc_and_brier_equal_their_definitions(sample in samples(), reading in readings()) {
@@ -183,6 +215,17 @@ proptest! {
             .sum();
         let found = integrated_brier_score(&outcomes, &curves, &censoring, reading, &TIMES).unwrap();
         prop_assert!(close(found, integral / (TIMES[4] - TIMES[0])));
+    }
+
+    #[test]
+    fn a_negative_zero_is_the_time_0(sample in samples(), reading in readings(), zeros in prop::collection::vec(any::<bool>(), 40)) {
+        let mut signed = sample.clone();
+        for (time, negative) in signed.time.iter_mut().zip(zeros) {
+            if *time <= 0.0 {
+                *time = if negative { -0.0 } else { 0.0 };
+            }
+        }
+        prop_assert_eq!(summaries(&sample, reading), summaries(&signed, reading));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use fairtte_metrics::{
 };
 use ndarray::Array2;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 const COMPARISONS: [Comparison; 8] = [
     Comparison::Gap,
@@ -115,6 +116,13 @@ fn any_number() -> impl Strategy<Value = f64> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn one_group_has_the_overall_value_and_its_utility(sample in samples()) {
         let (outcomes, curves) = (sample.outcomes(), sample.curves());

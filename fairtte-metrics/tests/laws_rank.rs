@@ -9,6 +9,7 @@ use fairtte_metrics::{
 };
 use ndarray::{Array2, array};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -78,7 +79,12 @@ fn all_close(a: &[Option<f64>], b: &[Option<f64>]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 1_000,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn the_order_of_samples_changes_nothing(rows in samples(), seed in any::<u64>()) {

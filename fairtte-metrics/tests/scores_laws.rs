@@ -7,6 +7,7 @@ use fairtte_metrics::{
 };
 use ndarray::Array2;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 const CONVENTIONS: [BrierConvention; 6] = [
     BrierConvention::ScikitSurvival,
@@ -90,6 +91,13 @@ fn all_scores(sample: &Sample) -> Vec<Result<f64, MetricError>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn a_score_is_a_finite_number_or_an_error(sample in sample()) {
         for (k, score) in all_scores(&sample).into_iter().enumerate() {

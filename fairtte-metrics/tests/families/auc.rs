@@ -7,6 +7,7 @@ use fairtte_metrics::{
 use serde_json::Value;
 
 use super::Item;
+use super::definitions::{Auc, Beyond};
 use crate::records::{numbers, optional_numbers};
 use crate::tally::{Tally, Verdict};
 
@@ -20,31 +21,42 @@ pub fn compare(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     match (item.record.peer, item.record.function) {
         ("scikit-survival", "cumulative_dynamic_auc") => {
             let found = auc(item, &own(), tau, AucConvention::ScikitSurvival);
-            with_mean(item, tally, (&found, item.outcomes), "mean", TOLERANCE)
+            let definition = definition(item, AucConvention::ScikitSurvival, Beyond::Unknown);
+            with_mean(item, tally, (&found, &definition), "mean", TOLERANCE)
         }
         ("torchsurv", "Auc(cumulative, IPCW self) + integral") => {
             let (outcomes, curves) = as_float32(item);
             let censoring = item.case.censoring(item.record.censoring, &outcomes).with_beyond(BeyondLastTime::Hold);
             let convention = AucConvention::ScikitSurvival;
             let found = auc_td_with(&outcomes, &curves, &censoring, Reading::Step, &cast_all(tau), convention);
-            with_mean(item, tally, (&found, &outcomes), "integral", FLOAT32_TOLERANCE)
+            let definition = Auc {
+                convention,
+                outcomes: &outcomes,
+                curves: &curves,
+                sample: if item.record.censoring == "self" { &outcomes } else { &item.case.train },
+                beyond: Beyond::Held,
+            };
+            with_mean(item, tally, (&found, &definition), "integral", FLOAT32_TOLERANCE)
         }
         ("SurvivalEVAL", "auc(method=Uno) per tau") => {
             let found = auc(item, &own().with_beyond(BeyondLastTime::LinearToZero), tau, AucConvention::SurvivalEval);
-            curve(item, tally, &found, item.record.value, TOLERANCE)
+            let definition = definition(item, AucConvention::SurvivalEval, Beyond::Line);
+            curve(item, tally, (&found, &definition), item.record.value, TOLERANCE)
         }
         ("SurvivalEVAL", "auc(method=Naive) per tau") => {
             // No weights are used, so any curve will do.
             let censoring = CensoringCurve::fit(item.outcomes, CensoringTies::EventsFirst).unwrap();
             let found = auc(item, &censoring, tau, AucConvention::SurvivalEvalNaive);
-            curve(item, tally, &found, item.record.value, TOLERANCE)
+            let definition = definition(item, AucConvention::SurvivalEvalNaive, Beyond::Unknown);
+            curve(item, tally, (&found, &definition), item.record.value, TOLERANCE)
         }
         ("R", "riskRegression::Score(cens.model='km')") => {
+            let definition = definition(item, AucConvention::RiskRegression, Beyond::Unknown);
             let Some(value) = item.record.value else {
-                return refused(&auc(item, &own(), tau, AucConvention::RiskRegression));
+                return refused(tally, &auc(item, &own(), tau, AucConvention::RiskRegression), &definition);
             };
             let found = auc(item, &own(), &numbers(&value["tau_auc"]), AucConvention::RiskRegression);
-            curve(item, tally, &found, Some(&value["auc"]), TOLERANCE)
+            curve(item, tally, (&found, &definition), Some(&value["auc"]), TOLERANCE)
         }
         _ => Verdict::NotMine,
     }
@@ -59,15 +71,23 @@ fn auc(
     auc_td_with(item.outcomes, &item.subset.curves, censoring, Reading::Step, times, convention)
 }
 
-/// Compares the values time by time. Where the package has none, we must have none either.
+fn definition<'a>(item: &'a Item<'_>, convention: AucConvention, beyond: Beyond) -> Auc<'a> {
+    let sample = if item.record.censoring == "train" { &item.case.train } else { item.outcomes };
+    Auc { convention, outcomes: item.outcomes, curves: &item.subset.curves, sample, beyond }
+}
+
+/// Compares the values time by time. Where the package has none, ours is none or that of the
+/// definition.
 fn curve(
     item: &Item<'_>,
     tally: &mut Tally,
-    found: &Result<AucTd, MetricError>,
+    (found, definition): (&Result<AucTd, MetricError>, &Auc<'_>),
     expected: Option<&Value>,
     tolerance: f64,
 ) -> Verdict {
-    let Some(expected) = expected.filter(|_| item.record.error.is_none()) else { return refused(found) };
+    let Some(expected) = expected.filter(|_| item.record.error.is_none()) else {
+        return refused(tally, found, definition);
+    };
     let expected = optional_numbers(expected);
     let found = match found {
         Ok(found) => found,
@@ -89,6 +109,7 @@ fn curve(
                 n_compared += 1;
             }
             (Err(_), None) => {}
+            (Ok(found), None) => as_defined(tally, *time, *found, definition),
             (found, expected) => tally.mismatch(&format!("at {time} found {found:?}, expected {expected:?}")),
         }
     }
@@ -99,14 +120,14 @@ fn curve(
 fn with_mean(
     item: &Item<'_>,
     tally: &mut Tally,
-    (found, outcomes): (&Result<AucTd, MetricError>, &Outcomes),
+    (found, definition): (&Result<AucTd, MetricError>, &Auc<'_>),
     key: &str,
     tolerance: f64,
 ) -> Verdict {
-    let Some(value) = item.record.value else { return refused(found) };
-    let verdict = curve(item, tally, found, Some(&value["auc"]), tolerance);
+    let Some(value) = item.record.value else { return refused(tally, found, definition) };
+    let verdict = curve(item, tally, (found, definition), Some(&value["auc"]), tolerance);
     let Ok(found) = found else { return verdict };
-    let mean = found.drop_weighted_mean(&KaplanMeier::fit(outcomes).unwrap());
+    let mean = found.drop_weighted_mean(&KaplanMeier::fit(definition.outcomes).unwrap());
     match (value[key].as_f64(), mean) {
         (Some(expected), Ok(mean)) => tally.at(key, mean, expected, tolerance),
         // torchsurv returns 0 if survival never drops.
@@ -119,9 +140,20 @@ fn with_mean(
     verdict
 }
 
-fn refused(found: &Result<AucTd, MetricError>) -> Verdict {
+fn as_defined(tally: &mut Tally, time: f64, found: f64, definition: &Auc<'_>) {
+    // NaN, which is never equal to a number, where the definition gives none.
+    let expected = definition.at(time).unwrap_or(f64::NAN);
+    tally.at(&format!("definition at {time}"), found, expected, TOLERANCE);
+}
+
+fn refused(tally: &mut Tally, found: &Result<AucTd, MetricError>, definition: &Auc<'_>) -> Verdict {
+    for (time, value) in found.iter().flat_map(|found| found.times.iter().zip(&found.values)) {
+        if let Ok(value) = value {
+            as_defined(tally, *time, *value, definition);
+        }
+    }
     Verdict::Refused(match found {
-        Ok(found) if found.n_undefined() == 0 => "a value at every time".to_owned(),
+        Ok(found) if found.n_undefined() == 0 => "the value of the definition at every time".to_owned(),
         Ok(found) => reasons(found),
         Err(error) => error.to_string(),
     })

@@ -7,6 +7,7 @@ use fairtte_metrics::{
 use serde_json::Value;
 
 use super::Item;
+use super::definitions::Brier;
 use crate::records::optional_numbers;
 use crate::tally::{Tally, Verdict};
 
@@ -52,13 +53,15 @@ struct Call<'a> {
     log_loss: bool,
     curves: &'a SurvivalCurves,
     censoring: CensoringCurve,
+    /// G keeps its last value.
+    hold: bool,
 }
 
 impl<'a> Call<'a> {
     fn new(item: &'a Item<'a>, convention: BrierConvention) -> Self {
         let sample = if item.record.censoring == "train" { &item.case.train } else { item.outcomes };
         let censoring = convention.censoring_curve(sample).unwrap();
-        Self { item, convention, log_loss: false, curves: &item.subset.curves, censoring }
+        Self { item, convention, log_loss: false, curves: &item.subset.curves, censoring, hold: false }
     }
 
     fn log_loss(self) -> Self {
@@ -91,11 +94,11 @@ impl<'a> Call<'a> {
 
     /// Compares time by time, because a package may have a number at some times only.
     fn curve_against(&self, tally: &mut Tally, value: Option<&Value>, tau: &[f64], tolerance: f64) -> Verdict {
-        let Some(expected) = value.map(optional_numbers) else {
-            return refused(self.item, &self.at(tau));
+        let Some(expected) = value.map(optional_numbers).filter(|_| !tau.is_empty()) else {
+            return self.refused_at(tally, tau);
         };
-        if tau.is_empty() {
-            return refused(self.item, &self.at(tau));
+        if expected.len() != tau.len() {
+            tally.mismatch(&format!("{} values at {} times", expected.len(), tau.len()));
         }
         let mut verdict = Verdict::Compared;
         for (&t, expected) in tau.iter().zip(&expected) {
@@ -103,7 +106,7 @@ impl<'a> Call<'a> {
                 (Ok(found), Some(expected)) => tally.close(found[0], *expected, tolerance),
                 (Err(error), Some(_)) if self.stops_in_silence(&error) => verdict = silent_stop(),
                 (Err(error), Some(_)) => tally.mismatch(&format!("at {t}: {error}")),
-                (found, None) => verdict = refused(self.item, &found),
+                (_, None) => verdict = self.refused_at(tally, &[t]),
             }
         }
         if let (Ok(found), Verdict::Compared) = (self.at(tau), &verdict) {
@@ -113,8 +116,45 @@ impl<'a> Call<'a> {
         verdict
     }
 
+    /// The same from the definition.
+    fn defined(&self) -> Brier<'_> {
+        Brier {
+            convention: self.convention,
+            log_loss: self.log_loss,
+            outcomes: self.item.outcomes,
+            curves: self.curves,
+            sample: censoring_sample(self.item),
+            hold: self.hold,
+        }
+    }
+
+    /// Where the other package has no number, ours is none or that of the definition.
+    fn refused_at(&self, tally: &mut Tally, times: &[f64]) -> Verdict {
+        let mut all_defined = true;
+        for &t in times {
+            match self.at(&[t]) {
+                Ok(found) => {
+                    tally.at(&format!("definition at {t}"), found[0], defined(self.defined().at(t)), TOLERANCE);
+                }
+                Err(_) => all_defined = false,
+            }
+        }
+        let ours = self.at(times);
+        if ours.is_ok() && !all_defined {
+            tally.mismatch("a value at all times at once, but not at each of them");
+        }
+        refused_as_defined(self.item, &ours)
+    }
+
     fn integral(&self, tally: &mut Tally, rule: IntegrationRule, times: &[f64]) -> Verdict {
-        self.settle(tally, self.item.record.value.and_then(Value::as_f64), &self.over(rule, times), TOLERANCE)
+        let (expected, found) = (self.item.record.value.and_then(Value::as_f64), self.over(rule, times));
+        match (expected, &found) {
+            (None, Ok(value)) if rule == IntegrationRule::Trapezoid => {
+                tally.at("definition", *value, defined(self.defined().mean(times)), TOLERANCE);
+                refused_as_defined(self.item, &found)
+            }
+            _ => self.settle(tally, expected, &found, TOLERANCE),
+        }
     }
 
     fn settle(
@@ -141,22 +181,36 @@ fn silent_stop() -> Verdict {
     Verdict::Skipped(why.into())
 }
 
-/// The other package's reason, and what ours gives in its place; a value of ours must be a number.
-pub fn refused<T: std::fmt::Debug>(item: &Item<'_>, ours: &Result<T, MetricError>) -> Verdict {
-    let theirs = item.record.error.unwrap_or("NaN, infinity or no number");
-    let theirs: String = theirs.lines().next().unwrap_or_default().chars().take(60).collect();
+/// NaN, which is never equal to a number of ours, where the definition gives none.
+fn defined(value: Option<f64>) -> f64 {
+    value.unwrap_or(f64::NAN)
+}
+
+/// The other package's reason, and the error that ours is in its place. A number of ours stands there unchecked, so it
+/// is not counted as refused.
+pub fn refused<T>(item: &Item<'_>, ours: &Result<T, MetricError>) -> Verdict {
+    match ours {
+        Ok(_) => super::unchecked(item),
+        Err(_) => refused_as_defined(item, ours),
+    }
+}
+
+/// As [`refused`]; a number of ours was compared with the definition.
+fn refused_as_defined<T>(item: &Item<'_>, ours: &Result<T, MetricError>) -> Verdict {
+    let theirs = their_reason(item);
     Verdict::Refused(match ours {
-        Ok(value) => {
-            let text = format!("{value:?}");
-            assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
-            format!("a number ({theirs})")
-        }
+        Ok(_) => format!("the number of the definition ({theirs})"),
         Err(error) => {
             let name = format!("{error:?}");
             let name = name.split([' ', '{', '(']).next().unwrap_or_default();
             format!("error {name} ({theirs})")
         }
     })
+}
+
+fn their_reason(item: &Item<'_>) -> String {
+    let theirs = item.record.error.unwrap_or("NaN, infinity or no number");
+    theirs.lines().next().unwrap_or_default().chars().take(60).collect()
 }
 
 /// Evaluation times of a pycox record: tau, or 100 times as `numpy.linspace` spaces them.
@@ -185,9 +239,9 @@ fn survival_evaluator(item: &Item<'_>, tally: &mut Tally) -> Verdict {
 fn torchsurv(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     let tau = &item.subset.tau;
     let call = Call::new(item, BrierConvention::ScikitSurvival);
-    let call = Call { censoring: call.censoring.clone().with_beyond(BeyondLastTime::Hold), ..call };
+    let call = Call { censoring: call.censoring.clone().with_beyond(BeyondLastTime::Hold), hold: true, ..call };
     let Some(value) = item.record.value else {
-        return refused(item, &call.at(tau));
+        return call.refused_at(tally, tau);
     };
     let verdict = call.curve_against(tally, Some(&value["bs"]), tau, FLOAT32_TOLERANCE);
     let integral = call.over(IntegrationRule::Trapezoid, tau);
@@ -201,7 +255,7 @@ fn torchsurv(item: &Item<'_>, tally: &mut Tally) -> Verdict {
 fn risk_regression(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     let call = Call::new(item, BrierConvention::RiskRegression);
     let Some(value) = item.record.value else {
-        return refused(item, &call.at(&item.subset.tau));
+        return call.refused_at(tally, &item.subset.tau);
     };
     let tau: Vec<f64> = optional_numbers(&value["tau_brier"]).into_iter().flatten().collect();
     let verdict = call.curve_against(tally, Some(&value["brier"]), &tau, TOLERANCE);

@@ -37,8 +37,11 @@ fn count(value: &Value) -> usize {
 }
 
 /// Ours where the other package raised an error.
-fn refused<T>(ours: &Result<T, MetricError>) -> Verdict {
-    Verdict::Refused(ours.as_ref().map_or_else(ToString::to_string, |_| "a value of all samples".to_owned()))
+fn refused<T>(item: &Item<'_>, ours: &Result<T, MetricError>) -> Verdict {
+    match ours {
+        Ok(_) => super::unchecked(item),
+        Err(error) => Verdict::Refused(error.to_string()),
+    }
 }
 
 fn d_calibrate(
@@ -52,7 +55,7 @@ fn d_calibrate(
 
 fn of_survivaleval(item: &Item<'_>, reading: OwnTimeReading, tally: &mut Tally) -> Verdict {
     let ours = d_calibrate(item, reading, &item.record.args["num_bins"], DCalibrationConvention::Survivaleval);
-    let Some(value) = item.record.value else { return refused(&ours) };
+    let Some(value) = item.record.value else { return refused(item, &ours) };
     match ours {
         Err(error) => tally.mismatch(&error.to_string()),
         Ok(mut ours) => {
@@ -84,7 +87,7 @@ fn of_mlr3proba(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     let conventions = [("clean", DCalibrationConvention::Mlr3proba), ("quirk", DCalibrationConvention::Mlr3probaAsInR)];
     for (name, convention) in conventions {
         let ours = d_calibrate(item, OWN_STEP, &item.record.args["B"], convention);
-        let Some(value) = item.record.value else { return refused(&ours) };
+        let Some(value) = item.record.value else { return refused(item, &ours) };
         let value = &value[name];
         match ours {
             Err(error) => tally.mismatch(&format!("{name}: {error}")),
@@ -104,7 +107,7 @@ fn alpha(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     let replacement = item.record.args["eps"].as_f64().unwrap();
     let ours = calibration_alpha(item.outcomes, &item.subset.curves, OWN_STEP, replacement);
     match (ours, item.record.value) {
-        (ours, None) => return refused(&ours),
+        (ours, None) => return refused(item, &ours),
         (Ok(ours), Some(value)) => tally.close(ours.alpha, value.as_f64().unwrap(), TOLERANCE),
         (Err(error), _) => tally.mismatch(&error.to_string()),
     }
@@ -129,7 +132,7 @@ fn at_one_time(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     };
     let time = args["target_time"].as_f64().unwrap();
     let ours = one_calibration(item.outcomes, &item.subset.curves, time, Reading::Step, settings);
-    let Some(value) = item.record.value else { return refused(&ours) };
+    let Some(value) = item.record.value else { return refused(item, &ours) };
     let ours = match ours {
         Ok(ours) => ours,
         // Nobody is left: theirs is an empty list of bins.

@@ -3,9 +3,10 @@
 //! Some packages put a row at time 0 before the observed times; where nothing is observed at 0 that row must be the start
 //! of the curve (survival 1, hazard 0) and is compared with it.
 
-use fairtte_metrics::{CensoringCurve, CensoringTies, KaplanMeier, NelsonAalen, TiedEvents};
+use fairtte_metrics::{CensoringCurve, CensoringTies, KaplanMeier, NelsonAalen, Outcomes, TiedEvents};
 
 use super::Item;
+use super::definitions::{Product, cumulative_hazard};
 use crate::records::numbers;
 use crate::tally::{Tally, Verdict};
 
@@ -16,34 +17,41 @@ pub fn compare(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     let survival = || KaplanMeier::fit(outcomes).map(|curve| curve.survival().to_vec());
     let censoring = |ties| CensoringCurve::fit(outcomes, ties).map(|curve| curve.survival().to_vec());
     let hazard = |ties| NelsonAalen::fit(outcomes, ties).map(|curve| curve.cumulative_hazard().to_vec());
-    let (found, start) = match (item.record.peer, item.record.function) {
+    let (found, start, definition): (_, _, fn(&Outcomes) -> Vec<f64>) = match (item.record.peer, item.record.function) {
         ("lifelines", "KaplanMeierFitter")
         | ("scikit-survival", "kaplan_meier_estimator")
         | ("SurvivalEVAL", "KaplanMeier")
         | ("pycox", "utils.kaplan_meier")
-        | ("R", "survival::survfit(Surv(time,event)~1)") => (survival(), 1.0),
+        | ("R", "survival::survfit(Surv(time,event)~1)") => {
+            (survival(), 1.0, |sample| Product::of_events(sample).curve())
+        }
         ("scikit-survival", "kaplan_meier_estimator(reverse=True)")
         | ("SurvivalEVAL", "KaplanMeier(reverse=True)")
-        | ("R", "prodlim(Hist(time,event)~1, reverse=TRUE)") => (censoring(CensoringTies::EventsFirst), 1.0),
+        | ("R", "prodlim(Hist(time,event)~1, reverse=TRUE)") => {
+            (censoring(CensoringTies::EventsFirst), 1.0, |sample| Product::of_censorings(sample, false).curve())
+        }
         ("pycox", "utils.kaplan_meier(durations, 1-events)") | ("R", "survival::survfit(Surv(time,1-event)~1)") => {
-            (censoring(CensoringTies::Flipped), 1.0)
+            (censoring(CensoringTies::Flipped), 1.0, |sample| Product::of_censorings(sample, true).curve())
         }
         ("lifelines", "NelsonAalenFitter(nelson_aalen_smoothing=False)")
         | ("scikit-survival", "nelson_aalen_estimator")
         | ("SurvivalEVAL", "NelsonAalen")
-        | ("R", "survfit(stype=2,ctype=1)$cumhaz") => (hazard(TiedEvents::Together), 0.0),
+        | ("R", "survfit(stype=2,ctype=1)$cumhaz") => {
+            (hazard(TiedEvents::Together), 0.0, |sample| cumulative_hazard(sample, false))
+        }
         ("lifelines", "NelsonAalenFitter(nelson_aalen_smoothing=True, default)")
-        | ("R", "survfit(stype=2,ctype=2)$cumhaz") => (hazard(TiedEvents::OneByOne), 0.0),
+        | ("R", "survfit(stype=2,ctype=2)$cumhaz") => {
+            (hazard(TiedEvents::OneByOne), 0.0, |sample| cumulative_hazard(sample, true))
+        }
         _ => return Verdict::NotMine,
     };
     let Some(expected) = item.record.value else {
-        return Verdict::Refused(match (found, outcomes.n_events()) {
-            (Ok(_), 0) => "the curve of a sample without events, which is flat".to_owned(),
-            (Ok(_), events) if events == outcomes.n() => {
-                "the curve of a sample without censorings, which is flat".to_owned()
+        return Verdict::Refused(match found {
+            Ok(curve) => {
+                tally.all_close("definition", &curve, &definition(outcomes), TOLERANCE);
+                "the curve of the definition".to_owned()
             }
-            (Ok(curve), _) => format!("a curve of {} points", curve.len()),
-            (Err(error), _) => error.to_string(),
+            Err(error) => error.to_string(),
         });
     };
     let found = match found {

@@ -163,11 +163,13 @@ fn compare_value(item: &Item<'_>, tally: &mut Tally, tolerance: f64, found: Foun
     let value = item.record.value;
     let number = |key: &str| value.and_then(|value| value[key].as_f64());
     let Some(expected) = value.and_then(Value::as_f64).or_else(|| number("cindex")) else {
-        return Verdict::Refused(match found {
-            Ok(_) => "a value".to_owned(),
+        return match found {
+            Ok(_) => super::unchecked(item),
             // Numbers differ from record to record; the kind of error is what counts.
-            Err(error) => format!("{error:?}").split([' ', '(']).next().unwrap_or_default().to_owned(),
-        });
+            Err(error) => {
+                Verdict::Refused(format!("{error:?}").split([' ', '(']).next().unwrap_or_default().to_owned())
+            }
+        };
     };
     match found {
         Ok((found, share)) => {

@@ -1,6 +1,7 @@
 //! Reads the golden files: inputs, subsets and the records of the other packages.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::{CensoringCurve, CensoringTies, MetricError, Outcomes, SurvivalCurves};
@@ -35,19 +36,44 @@ fn files(prefix: char) -> Vec<PathBuf> {
     paths
 }
 
-/// All evaluation samples of the set.
-pub fn cases() -> Vec<Case> {
-    files('s').iter().map(|path| Case::read(path)).collect()
+/// Why nothing of a file can be compared.
+pub enum Unusable {
+    /// This crate refuses its curves or its training sample.
+    Refused(MetricError),
+    /// Not JSON, or not of the format.
+    Malformed(String),
+}
+
+/// All evaluation samples of the set, with their names (`s01_tiny`, ..).
+pub fn cases() -> Vec<(String, Result<Case, Unusable>)> {
+    let read = |path: &PathBuf| {
+        let case = reported(|| Case::read(path)).map_err(Unusable::Malformed);
+        (stem(path), case.and_then(|case| case.map_err(Unusable::Refused)))
+    };
+    files('s').iter().map(read).collect()
 }
 
 /// All files of tests, distances and intervals, with their names (`t_wilcoxon`, ..).
-pub fn tables() -> Vec<(String, Value)> {
-    let named = |path: &PathBuf| (path.file_stem().unwrap().to_string_lossy().into_owned(), parse(path));
-    files('t').iter().map(named).collect()
+pub fn tables() -> Vec<(String, Result<Value, String>)> {
+    files('t').iter().map(|path| (stem(path), reported(|| parse(path)))).collect()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap().to_string_lossy().into_owned()
 }
 
 fn parse(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{} is not JSON: {error}", path.display()))
+}
+
+/// The value, or what went wrong: a record of an unknown shape is to be named, and the walk to go on with the next.
+pub fn reported<T>(read: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(read)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        format!("malformed, or of a shape this test does not know: {}", text.unwrap_or_default())
+    })
 }
 
 /// Numbers; the strings `NaN` and `Infinity` become `None`. R writes a vector of length 1 as a number.
@@ -56,7 +82,7 @@ pub fn optional_numbers(values: &Value) -> Vec<Option<f64>> {
 }
 
 pub fn numbers(values: &Value) -> Vec<f64> {
-    optional_numbers(values).into_iter().map(Option::unwrap).collect()
+    optional_numbers(values).into_iter().map(|value| value.expect("a number")).collect()
 }
 
 pub fn flags(values: &Value) -> Vec<bool> {
@@ -90,7 +116,7 @@ pub struct Case {
     pub subsets: Vec<Subset>,
     pub derived: Value,
     pub train: Outcomes,
-    outputs: Value,
+    outputs: Vec<Value>,
 }
 
 /// One evaluated part of a case.
@@ -118,7 +144,7 @@ pub struct Record<'a> {
 }
 
 impl Case {
-    fn read(path: &Path) -> Self {
+    fn read(path: &Path) -> Result<Self, MetricError> {
         let file = parse(path);
         let inputs = &file["inputs"];
         let grid = numbers(&inputs["grid"]);
@@ -126,7 +152,7 @@ impl Case {
             Some(name) => npy_matrix(&path.with_file_name(name), grid.len()),
             None => matrix(&inputs["surv"]),
         };
-        let curves = SurvivalCurves::new(grid, survival).unwrap();
+        let curves = SurvivalCurves::new(grid, survival)?;
         let (time, event) = (numbers(&inputs["time"]), flags(&inputs["event"]));
         let risk = inputs["risk"].as_array().map_or_else(Vec::new, |_| numbers(&inputs["risk"]));
         let subset = |(name, subset): (&String, &Value)| {
@@ -140,32 +166,30 @@ impl Case {
                 tau: numbers(&subset["tau"]),
             }
         };
-        Self {
-            name: path.file_stem().unwrap().to_string_lossy().into_owned(),
-            subsets: file["subsets"].as_object().unwrap().iter().map(subset).collect(),
+        Ok(Self {
+            name: stem(path),
+            subsets: file["subsets"].as_object().expect("subsets").iter().map(subset).collect(),
             derived: file["derived"]["values"].clone(),
-            train: Outcomes::new(numbers(&inputs["train_time"]), flags(&inputs["train_event"])).unwrap(),
-            outputs: file["outputs"].clone(),
-        }
+            train: Outcomes::new(numbers(&inputs["train_time"]), flags(&inputs["train_event"]))?,
+            outputs: file["outputs"].as_array().expect("outputs").clone(),
+        })
     }
 
-    pub fn subset(&self, name: &str) -> &Subset {
-        self.subsets.iter().find(|subset| subset.name == name).unwrap()
-    }
-
-    /// All records, with the subset each one is about.
-    pub fn records(&self) -> impl Iterator<Item = (&Subset, Record<'_>)> {
-        self.outputs.as_array().unwrap().iter().map(|output| {
+    /// All records, with the subset each one is about; what is wrong with a record that is none.
+    pub fn records(&self) -> impl Iterator<Item = Result<(&Subset, Record<'_>), String>> {
+        self.outputs.iter().enumerate().map(|(place, output)| {
             let text = |key: &str| output[key].as_str();
+            let missing = |key: &str| format!("record {place} (id {}) has no usable {key}", output["id"]);
+            let subset = text("subset").and_then(|name| self.subsets.iter().find(|subset| subset.name == name));
             let record = Record {
-                peer: text("peer").unwrap(),
-                function: text("function").unwrap(),
+                peer: text("peer").ok_or_else(|| missing("peer"))?,
+                function: text("function").ok_or_else(|| missing("function"))?,
                 args: &output["args"],
                 censoring: text("cens").unwrap_or("none"),
                 value: output.get("value"),
                 error: text("error"),
             };
-            (self.subset(text("subset").unwrap()), record)
+            Ok((subset.ok_or_else(|| missing("subset"))?, record))
         })
     }
 

@@ -36,6 +36,8 @@ pub struct Tally {
     /// Line and full name of the record at hand.
     line: String,
     record: String,
+    /// Values of the record at hand compared so far.
+    n_of_record: usize,
     mismatches: Vec<String>,
     n_mismatches: usize,
 }
@@ -43,7 +45,7 @@ pub struct Tally {
 impl Tally {
     /// Starts the next record: `line` is its line of the table, `record` names it in a mismatch.
     pub fn begin(&mut self, line: impl Into<String>, record: impl Into<String>) {
-        (self.line, self.record) = (line.into(), record.into());
+        (self.line, self.record, self.n_of_record) = (line.into(), record.into(), 0);
     }
 
     /// Compares one value: `|found - expected| <= tolerance * |expected|`.
@@ -54,6 +56,7 @@ impl Tally {
     /// As [`close`](Self::close); `what` says which value of the record.
     pub fn at(&mut self, what: &str, found: f64, expected: f64, tolerance: f64) {
         self.lines.entry(self.line.clone()).or_default().values += 1;
+        self.n_of_record += 1;
         // Written so that a NaN on either side is a mismatch.
         if (found - expected).abs() <= tolerance * expected.abs() + ABSOLUTE_FLOOR {
             return;
@@ -80,10 +83,18 @@ impl Tally {
         }
     }
 
+    /// Notes what went wrong with the record at hand.
+    pub fn mismatch_if_err(&mut self, compared: Result<(), String>) {
+        if let Err(what) = compared {
+            self.mismatch(&what);
+        }
+    }
+
     /// Books the verdicts of all families on the record at hand.
     pub fn book(&mut self, verdicts: impl IntoIterator<Item = Verdict>) {
         let line = self.lines.entry(self.line.clone()).or_default();
-        let (mut compared, mut claimed) = (false, false);
+        // A curve may be compared at most of its times and refused at one.
+        let (mut compared, mut claimed) = (self.n_of_record > 0, false);
         for verdict in verdicts {
             claimed |= !matches!(verdict, Verdict::NotMine);
             match verdict {
