@@ -9,7 +9,7 @@ mod cases;
 use fairtte_metrics::seeds;
 use rand::RngExt as _;
 
-const N_CASES: u64 = 4_000;
+const N_CASES: u64 = 10_000;
 
 #[test]
 fn random_bytes_find_no_panic_no_nan_and_no_second_answer() {

@@ -263,6 +263,7 @@ impl PreparedAucTd {
             let n_tied: u64 = controls.map(|control| u64::from(weights[control.place()])).sum();
             for case in class.iter().filter(|step| step.is_case()).map(|step| step.place()) {
                 let case_weight = f64::from(weights[case]) * self.case_weights[case];
+                // Fewer than 2^30 samples of fewer than 2^32 copies each: the sum stays below 2^64.
                 won += case_weight * (2 * n_controls_above + n_tied) as f64;
                 total += case_weight;
             }

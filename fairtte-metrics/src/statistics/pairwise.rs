@@ -11,6 +11,7 @@ use super::{
     wilcoxon_of_differences,
 };
 use crate::MetricError;
+use crate::finite::finite;
 
 /// Two-sided signed-rank p values of all pairs, `[n_models, n_models]`, symmetric with 1 on the diagonal.
 ///
@@ -38,12 +39,13 @@ pub fn pairwise_wilcoxon(
 /// A symmetric matrix of pairwise p values with its pairs adjusted as one family; the diagonal stays.
 ///
 /// # Errors
-/// If the matrix is not square or an entry below the diagonal is not in [0, 1].
+/// If the matrix is not square, an entry below the diagonal is not in [0, 1] or one on it is not a finite number.
 pub fn adjust_pairwise(p_values: &Array2<f64>, adjustment: Adjustment) -> Result<Array2<f64>, MetricError> {
     let (rows, columns) = p_values.dim();
     if rows != columns {
         return Err(MetricError::PairwiseShape { rows, columns, n_models: rows });
     }
+    p_values.diag().iter().try_for_each(|&own| finite("p value on the diagonal", own).map(drop))?;
     let family: Vec<f64> = pairs(rows).map(|pair| p_values[pair]).collect();
     let mut adjusted = p_values.clone();
     for ((i, j), p) in pairs(rows).zip(adjust_p_values(&family, adjustment)?) {
@@ -79,5 +81,11 @@ mod tests {
     fn a_matrix_that_is_not_square_is_refused() {
         let error = adjust_pairwise(&Array2::zeros((2, 3)), Adjustment::Holm).unwrap_err();
         assert_eq!(error, MetricError::PairwiseShape { rows: 2, columns: 3, n_models: 2 });
+    }
+
+    #[test]
+    fn a_diagonal_that_is_no_number_is_refused() {
+        let error = adjust_pairwise(&array![[f64::NAN, 0.5], [0.5, 1.0]], Adjustment::Holm).unwrap_err();
+        assert!(matches!(error, MetricError::NotFinite { .. }));
     }
 }

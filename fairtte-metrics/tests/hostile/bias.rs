@@ -20,33 +20,44 @@ pub fn try_all(input: &mut Input<'_>) {
 }
 
 fn distances(input: &mut Input<'_>) {
-    let (n, m) = (input.n(), input.n());
-    let (a, b) = (input.numbers(n), input.numbers(m));
-    let weights: Vec<f64> = (0..input.length(n)).map(|_| input.time()).collect();
     let p = input.pick(&[1.0, 2.0, 1.5, 1e300, f64::NAN, 0.5, 700.0]);
-    let first = check("Distribution::weighted", || Distribution::weighted(&a, &weights));
-    let first = first.or_else(|_| check("Distribution", || Distribution::new(&a)));
-    if let (Ok(u), Ok(v)) = (first, check("Distribution", || Distribution::new(&b))) {
-        check("range", || u.range());
-        for (u, v) in [(&u, &v), (&v, &u), (&u, &u)] {
-            check_within("wasserstein_1", 0.0, f64::MAX, || wasserstein_1(u, v));
-            check_within("energy_distance", 0.0, f64::MAX, || energy_distance(u, v));
-            check_within("wasserstein_p_power", 0.0, f64::MAX, || wasserstein_p_power(u, v, p));
-            check_within("wasserstein_p", 0.0, f64::MAX, || wasserstein_p(u, v, p));
-        }
+    distances_on_the_line(input, p);
+    sliced(input, p);
+    let n = input.n();
+    let (values, n_bins) = (input.numbers(n), input.count());
+    for bins in [equal_frequency_bins, equal_width_bins] {
+        let labels = check("bins", || bins(&values, n_bins));
+        assert!(labels.into_iter().flatten().all(|label| (label as usize) < n_bins), "a label per bin");
     }
+}
+
+fn distances_on_the_line(input: &mut Input<'_>, p: f64) {
+    let (n_first, n_second) = (input.n(), input.n());
+    let (first, second) = (input.numbers(n_first), input.numbers(n_second));
+    let weights: Vec<f64> = (0..input.length(n_first)).map(|_| input.time()).collect();
+    let weighted = check("Distribution::weighted", || Distribution::weighted(&first, &weights));
+    let plain = check("Distribution", || Distribution::new(&first));
+    let (Ok(first), Ok(second)) = (weighted.or(plain), check("Distribution", || Distribution::new(&second))) else {
+        return;
+    };
+    check("range", || first.range());
+    for (u, v) in [(&first, &second), (&second, &first), (&first, &first)] {
+        check_within("wasserstein_1", 0.0, f64::MAX, || wasserstein_1(u, v));
+        check_within("energy_distance", 0.0, f64::MAX, || energy_distance(u, v));
+        check_within("wasserstein_p_power", 0.0, f64::MAX, || wasserstein_p_power(u, v, p));
+        check_within("wasserstein_p", 0.0, f64::MAX, || wasserstein_p(u, v, p));
+    }
+}
+
+fn sliced(input: &mut Input<'_>, p: f64) {
     let (d, k) = (input.below(4), input.below(4));
     let n_projections = if input.flag() { k } else { input.count() };
     let seed = u64::from(input.byte());
     let projections = check("seeded_projections", || seeded_projections(d, n_projections, seed));
     let projections = projections.unwrap_or_else(|_| input.matrix(d, k));
-    let (x, y) = (input.matrix(n % 7, d), input.matrix(m % 7, d));
-    let _ = check("sliced_wasserstein", || sliced_wasserstein(&x, &y, &projections, p));
-    let n_bins = input.count();
-    for bins in [equal_frequency_bins, equal_width_bins] {
-        let labels = check("bins", || bins(&a, n_bins));
-        assert!(labels.into_iter().flatten().all(|label| (label as usize) < n_bins), "a label per bin");
-    }
+    let (n_first, n_second) = (input.below(7), input.below(7));
+    let (first, second) = (input.matrix(n_first, d), input.matrix(n_second, d));
+    let _ = check("sliced_wasserstein", || sliced_wasserstein(&first, &second, &projections, p));
 }
 
 fn information(input: &mut Input<'_>) {

@@ -32,7 +32,7 @@ fn draws(input: &mut Input<'_>) {
         if resample == Resample::Sample {
             assert_eq!(weights.iter().sum::<u32>() as usize, n, "as many samples as before");
         }
-        check("map", || bootstrap.map(|weights| weights.len()));
+        check("map", || bootstrap.map(<[u32]>::len));
         check("sizes", || (bootstrap.n(), bootstrap.n_units(), bootstrap.stratum_sizes().to_vec()));
         let (lanes, length) = (input.pick(&[0, 1, 3, usize::MAX]), input.below(130));
         let block = |draw: &dyn Fn(&mut [u16]) -> Result<(), fairtte_metrics::MetricError>| {
