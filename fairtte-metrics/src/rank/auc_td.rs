@@ -199,7 +199,7 @@ pub(crate) struct EventWithoutWeight {
 }
 
 /// Times that are read from the survival matrix together, because a cache line holds several columns.
-const TIMES_READ_TOGETHER: usize = 16;
+const TIMES_READ_TOGETHER: usize = 64;
 
 impl PreparedAucTd {
     fn new(
@@ -226,11 +226,11 @@ impl PreparedAucTd {
             let positions: Vec<Position> = times.iter().map(|&t| reading.position(curves.grid(), t)).collect();
             let predictions = curves.read_block(&order, &positions, reading);
             let walk = |(k, &t): (usize, &f64)| {
-                let is_case = |place: usize| {
-                    let (time, event) = samples[place];
+                let role = |&(time, event): &(f64, bool)| {
                     if convention.is_control(time, event, t) { Some(false) } else { event.then_some(true) }
                 };
-                Walk::new(&predictions[k * order.len()..][..order.len()], is_case, convention.tie_tolerance())
+                let is_case: Vec<Option<bool>> = samples.iter().map(role).collect();
+                Walk::new(&predictions[k * order.len()..][..order.len()], &is_case, convention.tie_tolerance())
             };
             times.iter().enumerate().map(walk).collect()
         };

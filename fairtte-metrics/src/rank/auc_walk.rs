@@ -36,7 +36,7 @@ impl Step {
 
 impl Walk {
     /// `predictions` in [0, 1], in order of the samples; `is_case` is `None` for a sample that is neither case nor control.
-    pub(crate) fn new(predictions: &[f64], is_case: impl Fn(usize) -> Option<bool>, tolerance: f64) -> Self {
+    pub(crate) fn new(predictions: &[f64], is_case: &[Option<bool>], tolerance: f64) -> Self {
         // The packages compare 1 - S, whose rounding decides about differences close to the tolerance.
         let risks: Vec<f64> = predictions.iter().map(|prediction| 1.0 - prediction).collect();
         let mut steps = Vec::with_capacity(predictions.len());
@@ -45,7 +45,7 @@ impl Walk {
             // Samples that are neither case nor control link those on both sides of them, as in scikit-survival.
             starts |= risk - before > tolerance;
             before = risk;
-            if let Some(is_case) = is_case(place as usize) {
+            if let Some(is_case) = is_case[place as usize] {
                 steps.push(Step::new(place, is_case, starts));
                 starts = false;
             }
@@ -68,28 +68,36 @@ impl Walk {
 
 /// Numbers in [0, 1] in rising order, each with its place.
 ///
-/// They are dealt into about a quarter as many equally wide buckets, and each bucket is sorted: O(n) for numbers that
-/// are spread out, O(n log n) for any.
+/// They are dealt into half as many equally wide buckets between the lowest and the highest, and each bucket is sorted:
+/// O(n) for numbers that are spread out, O(n log n) for any.
 fn rising(numbers: &[f64]) -> Vec<(f64, u32)> {
-    let n_buckets = numbers.len() / 4 + 1;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number in [0, 1] times a count")]
-    let bucket = |number: f64| ((number * n_buckets as f64) as usize).min(n_buckets - 1);
-    let mut starts = vec![0_usize; n_buckets + 1];
+    let n_buckets = numbers.len() / 2 + 1;
+    let (low, high) = numbers.iter().fold((1.0_f64, 0.0_f64), |(low, high), &x| (low.min(x), high.max(x)));
+    // Not above the number of buckets by more than a rounding, and finite also for a range of one subnormal step.
+    let scale = if high > low { (n_buckets as f64 / (high - low)).min(f64::MAX) } else { 0.0 };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a count")]
+    let bucket = |number: f64| (((number - low) * scale) as usize).min(n_buckets - 1);
+    let mut ends = vec![0_u32; n_buckets + 1];
     for &number in numbers {
-        starts[bucket(number) + 1] += 1;
+        ends[bucket(number) + 1] += 1;
     }
     for k in 0..n_buckets {
-        starts[k + 1] += starts[k];
+        ends[k + 1] += ends[k];
     }
-    let mut next = starts.clone();
+    // Dealing moves the start of every bucket to its end, which is the start of the next.
     let mut sorted = vec![(0.0, 0); numbers.len()];
     for (&number, place) in numbers.iter().zip(0..) {
-        let slot = &mut next[bucket(number)];
-        sorted[*slot] = (number, place);
-        *slot += 1;
+        let next = &mut ends[bucket(number)];
+        sorted[*next as usize] = (number, place);
+        *next += 1;
     }
-    for ends in starts.windows(2) {
-        sorted[ends[0]..ends[1]].sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut start = 0;
+    for &end in &ends[..n_buckets] {
+        let end = end as usize;
+        if end > start + 1 {
+            sorted[start..end].sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        start = end;
     }
     sorted
 }
@@ -103,7 +111,11 @@ mod tests {
 
     #[test]
     fn near_ties_form_chains_like_those_of_scikit_survival() {
-        let walk = Walk::new(&[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4], |place| Some(place < 2), TIE_TOLERANCE);
+        let walk = Walk::new(
+            &[0.5 + 1.6e-8, 0.5, 0.5 + 0.8e-8, 0.6, 0.4],
+            &[true, true, false, false, false].map(Some),
+            TIE_TOLERANCE,
+        );
         let places = |class: &[Step]| class.iter().map(|step| step.place()).collect::<Vec<_>>();
         let classes: Vec<Vec<usize>> = walk.classes().map(places).collect();
         assert_eq!(classes, [vec![3], vec![0, 2, 1], vec![4]]);
