@@ -11,6 +11,7 @@
 //! that is O(n log n + n L log k) time and O(n) memory; a scalar score has one place.
 
 use crate::Outcomes;
+use crate::rank::concordance_bins::latest_first;
 use crate::rank::fenwick::Fenwick;
 
 /// Where predictions come from; a lower prediction says that the event comes earlier.
@@ -70,9 +71,7 @@ pub(crate) struct Block {
 impl LatestFirst {
     pub(crate) fn new(outcomes: &Outcomes) -> Self {
         let (time, event) = (outcomes.time(), outcomes.event());
-        let mut order: Vec<usize> = (0..outcomes.n()).collect();
-        // `false < true`: the censored first.
-        order.sort_by(|&a, &b| time[b].total_cmp(&time[a]).then(event[a].cmp(&event[b])));
+        let order: Vec<usize> = latest_first(outcomes).into_iter().map(|row| row as usize).collect();
         let (mut blocks, mut start) = (Vec::new(), 0);
         for tied in order.chunk_by(|&a, &b| time[a].total_cmp(&time[b]).is_eq()) {
             let n_censored = tied.partition_point(|&row| !event[row]);

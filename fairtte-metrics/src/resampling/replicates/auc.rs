@@ -33,8 +33,6 @@ pub(crate) struct SortedAuc {
     unit_at: Vec<u32>,
     /// A row of every unit.
     row_of_unit: Vec<u32>,
-    /// By slice, the times at which the sample itself has an AUC.
-    used_times: Vec<Vec<usize>>,
 }
 
 impl SortedAuc {
@@ -46,12 +44,14 @@ impl SortedAuc {
             row_of_unit[unit as usize] = row;
         }
         let unit_at = prepared.order.iter().map(|&row| unit_of_row[row as usize]).collect();
-        let cells = Cells::new(groups, &prepared.order);
-        let mut sorted = Self { used_times: vec![], cells, prepared, unit_at, row_of_unit };
-        let values = sorted.values(vec![[1_u8; LANES]; n_units]);
+        Self { cells: Cells::new(groups, &prepared.order), prepared, unit_at, row_of_unit }
+    }
+
+    /// By slice, the times at which the sample itself has an AUC.
+    pub(crate) fn used_times(&self) -> Vec<Vec<usize>> {
+        let values = self.values(vec![[1_u8; LANES]; self.row_of_unit.len()]);
         let used = |slice: usize| (0..values.len()).filter(|&time| !values[time][slice][0].is_nan()).collect();
-        sorted.used_times = (0..sorted.cells.n_slices()).map(used).collect();
-        sorted
+        (0..self.cells.n_slices()).map(used).collect()
     }
 
     /// By time; `weights` by unit.
@@ -102,8 +102,8 @@ struct SliceSums {
 }
 
 impl AucLanes {
-    /// `weights` are `[n, LANES]` by row of the sample.
-    pub(crate) fn new(sorted: &SortedAuc, weights: &[LaneWeights]) -> Self {
+    /// `used_times` are those of `sorted`; `weights` are `[n, LANES]` by row of the sample.
+    pub(crate) fn new(sorted: &SortedAuc, used_times: &[Vec<usize>], weights: &[LaneWeights]) -> Self {
         let of_unit = || sorted.row_of_unit.iter().map(|&row| weights[row as usize]);
         let bytes: Option<Vec<[u8; LANES]>> = of_unit().map(bytes).collect();
         let values = match bytes {
@@ -117,7 +117,7 @@ impl AucLanes {
             let of_lane: Vec<f64> = defined.iter().map(|&time| values[time][slice][lane]).collect();
             (!times.is_empty()).then(|| Average {
                 value: time_average(&times, &of_lane),
-                is_partial: !sorted.used_times[slice].iter().all(is_defined),
+                is_partial: !used_times[slice].iter().all(is_defined),
             })
         };
         let averages =

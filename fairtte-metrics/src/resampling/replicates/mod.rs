@@ -143,6 +143,11 @@ impl Sorted<'_> {
         n: usize,
         fill: impl Fn(usize, &mut [u16]) -> Result<(), MetricError> + Sync,
     ) -> Result<ReplicateValues, MetricError> {
+        let n_slices = self.cells.n_slices();
+        if n == 0 {
+            return Ok(ReplicateValues { values: vec![], n_partial_auc: vec![0; n_slices] });
+        }
+        let auc = self.auc.as_ref().map(|auc| (auc, auc.used_times()));
         let integrals = self.brier.as_ref().map(|by_row| in_order(by_row, &self.plan.order));
         let mut sums: Vec<Option<BlockSums>> = (0..n.div_ceil(LANES)).map(|_| None).collect();
         for batch in self.plan.batches() {
@@ -157,7 +162,7 @@ impl Sorted<'_> {
                 // The weights are made anew for every batch, but only C^td comes in batches.
                 let sums = sums.get_or_insert_with(|| BlockSums {
                     concordance: ConcordanceLanes::new(&self.cells, &block),
-                    auc: self.auc.as_ref().map(|auc| AucLanes::new(auc, &weights)),
+                    auc: auc.as_ref().map(|(auc, used_times)| AucLanes::new(auc, used_times, &weights)),
                     brier: integrals.as_ref().map(|integrals| BrierLanes::new(integrals, &self.cells, &block)),
                 });
                 sums.concordance.add(&bins, &self.cells, &block);
@@ -165,7 +170,6 @@ impl Sorted<'_> {
             })?;
         }
         let sums_of = |replicate: usize| sums[replicate / LANES].as_ref().expect("there is at least one batch");
-        let n_slices = self.cells.n_slices();
         let values =
             |replicate| (0..n_slices).map(|slice| sums_of(replicate).values(slice, replicate % LANES)).collect();
         let is_partial = |replicate: usize, slice| {
