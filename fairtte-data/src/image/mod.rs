@@ -1,10 +1,11 @@
 //! From image files to pixels: decoding, resizing, and one memory-mapped array per cohort.
 
-mod decode;
-mod jpeg;
+mod limits;
 mod mmap;
 mod orientation;
+mod picture;
 mod prepare;
+mod recipe;
 mod resize;
 mod store;
 mod store_file;
@@ -12,8 +13,12 @@ mod volume;
 
 use serde::{Deserialize, Serialize};
 
-pub use decode::{Picture, decode_picture};
+pub use limits::Limits;
+pub use picture::{
+    Colour, DecodedPicture, Picture, PictureFormat, Samples, Statistics, decode_picture, decode_picture_full,
+};
 pub use prepare::{Pixels, Undecodable, prepare_image};
+pub use recipe::recipe;
 pub use resize::{resize_picture, resize_volume};
 pub use store::{ImageStore, StoredPixels};
 pub use volume::{Volume, decode_volume};
@@ -27,13 +32,19 @@ pub struct ImageConfig {
     /// `[height, width]` of pictures or `[depth, height, width]` of volumes, in pixels, each in 1..=4096;
     /// `[64, 64]` if not given.
     pub size: Vec<usize>,
-    /// 1: colour is averaged to gray; 3: gray is repeated, colour is kept. 1 if not given.
+    /// 1: colour becomes luma (ITU-R BT.601, as Pillow's `convert("L")`); 3: gray is repeated, colour is kept. 1 if not
+    /// given.
     pub channels: usize,
+    /// `true`: JPEG files are always decoded at full size. `false`: large ones at 1/2, 1/4 or 1/8 of it when that still
+    /// leaves twice the wanted size, which is faster and differs by a fraction of a gray level. `false` if not given.
+    pub exact: bool,
+    /// The largest image that is decoded.
+    pub limits: Limits,
 }
 
 impl Default for ImageConfig {
     fn default() -> Self {
-        Self { size: vec![64, 64], channels: 1 }
+        Self { size: vec![64, 64], channels: 1, exact: false, limits: Limits::default() }
     }
 }
 
@@ -57,7 +68,7 @@ impl ImageConfig {
                 expected: "1 or 3",
             });
         }
-        Ok(())
+        self.limits.check()
     }
 
     /// Whether the images are volumes.
