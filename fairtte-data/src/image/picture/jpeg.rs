@@ -183,7 +183,7 @@ fn decode_by_jpeg_decoder(
     let (colour, samples) = match format {
         Some(PixelFormat::L8) => (Colour::Gray, Samples::U8(bytes)),
         // Lossless only, in the byte order of the machine.
-        Some(PixelFormat::L16) => (Colour::Gray, Samples::U16(bytemuck::pod_collect_to_vec(&bytes))),
+        Some(PixelFormat::L16) => (Colour::Gray, Samples::U16(pairs(&bytes))),
         Some(PixelFormat::RGB24) => (Colour::Rgb, Samples::U8(bytes)),
         Some(PixelFormat::CMYK32) => (Colour::Cmyk, Samples::U8(bytes)),
         None => return Err(unreadable("the JPEG stream has no frame")),
@@ -199,6 +199,10 @@ fn decode_by_jpeg_decoder(
         return Err(unsupported(format!("the JPEG picture has {bits} bits in {colour:?}, expected 8 bits or gray")));
     }
     Ok(Pixels { width, height, colour, samples })
+}
+
+fn pairs(bytes: &[u8]) -> Vec<u16> {
+    bytes.chunks_exact(2).map(|pair| u16::from_ne_bytes([pair[0], pair[1]])).collect()
 }
 
 #[cfg(test)]

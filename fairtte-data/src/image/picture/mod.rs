@@ -11,7 +11,7 @@
 //! [`DecodedPicture::into_picture`] makes of it the upright 8-bit picture that is resized for a model.
 
 #[cfg(feature = "dicom")]
-//mod dicom;
+mod dicom;
 mod eight_bits;
 mod exif;
 mod jpeg;
@@ -23,7 +23,7 @@ mod statistics;
 mod tiff;
 mod tiff_directory;
 #[cfg(feature = "turbojpeg")]
-//mod turbo;
+mod turbo;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
