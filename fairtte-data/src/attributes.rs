@@ -178,7 +178,12 @@ fn find_column<'a>(cohort: &'a Cohort, name: &str) -> Result<&'a AttributeColumn
 enum LevelRule {
     Threshold(f64),
     Reference(String),
-    Levels { names: Vec<String>, ignore_case: bool },
+    /// A reference among the levels that the data set's own rules give.
+    CodedReference(String),
+    Levels {
+        names: Vec<String>,
+        ignore_case: bool,
+    },
 }
 
 impl LevelRule {
@@ -204,7 +209,12 @@ impl LevelRule {
                 Ok(Self::Threshold(median))
             }
             (None, Some(reference), None) => {
-                if !seen.iter().any(|value| same_ignoring_case(value, reference)) {
+                let is_reference = |value: &&str| same_ignoring_case(value, reference);
+                let coded = column.coded.as_ref().map(|coded| train_rows.iter().filter_map(|&row| coded[row]));
+                if coded.is_some_and(|mut coded| coded.any(|level| is_reference(&level))) {
+                    return Ok(Self::CodedReference(reference.clone()));
+                }
+                if !seen.iter().any(is_reference) {
                     let hint = nearest(reference, seen).map(|name| format!(", nearest is \"{name}\""));
                     let hint = hint.unwrap_or_default();
                     return Err(invalid(format!("no training sample has the reference \"{reference}\"{hint}")));
@@ -232,7 +242,9 @@ impl LevelRule {
     fn level_names(&self) -> Vec<String> {
         match self {
             Self::Threshold(value) => vec![format!("<= {value}"), format!("> {value}")],
-            Self::Reference(reference) => vec![format!("Non-{reference}"), reference.clone()],
+            Self::Reference(reference) | Self::CodedReference(reference) => {
+                vec![format!("Non-{reference}"), reference.clone()]
+            }
             Self::Levels { names, .. } => names.clone(),
         }
     }
@@ -243,10 +255,14 @@ impl LevelRule {
 
     fn level(&self, cohort: &Cohort, column: &AttributeColumn, row: usize) -> Result<Option<GroupId>, DataError> {
         let group = |is_second: bool| Some(GroupId(u32::from(is_second)));
+        if let Self::CodedReference(reference) = self {
+            let level = column.coded.as_ref().and_then(|coded| coded[row]);
+            return Ok(level.and_then(|level| group(same_ignoring_case(level, reference))));
+        }
         let Some(value) = column.values[row].as_deref() else { return Ok(None) };
         Ok(match self {
             Self::Threshold(threshold) => number(cohort, column, row)?.and_then(|number| group(number > *threshold)),
-            Self::Reference(reference) => group(same_ignoring_case(value, reference)),
+            Self::Reference(reference) | Self::CodedReference(reference) => group(same_ignoring_case(value, reference)),
             Self::Levels { names, ignore_case } => {
                 let same = |name: &String| if *ignore_case { same_ignoring_case(name, value) } else { name == value };
                 let position = names.iter().position(same);

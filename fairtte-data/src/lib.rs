@@ -20,7 +20,10 @@ pub mod simulated;
 mod split;
 pub mod table;
 
-pub use adapters::{Adapter, CatalogueEntry, DataConfig, Generic, GenericConfig, Simulated, catalogue};
+pub use adapters::{
+    Adapter, AfterDischarge, CatalogueEntry, DataConfig, Death, Generic, GenericConfig, MimicCxr, MimicCxrConfig,
+    RaceChoice, Simulated, UnknownRace, catalogue,
+};
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
 pub use cohort::{AttributeColumn, Cohort, Sample, build_cohort};
