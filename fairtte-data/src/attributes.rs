@@ -119,6 +119,8 @@ impl fmt::Display for UngroupedValue {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedAttributes {
     groups: Vec<Groups>,
+    /// Whether the levels are values of the attribute itself, by attribute.
+    own_levels: Vec<bool>,
     ungrouped: Vec<UngroupedValue>,
 }
 
@@ -130,12 +132,13 @@ impl FittedAttributes {
     /// training sample has, no training value to fit on), [`DataError::InvalidCell`] for a value that is no number
     /// where a threshold is given.
     pub fn fit(configs: &[AttributeConfig], cohort: &Cohort, train_rows: &[usize]) -> Result<Self, DataError> {
-        let mut fitted = Self { groups: Vec::new(), ungrouped: Vec::new() };
+        let mut fitted = Self { groups: Vec::new(), own_levels: Vec::new(), ungrouped: Vec::new() };
         for config in configs {
             let column = find_column(cohort, &config.name)?;
             let rule = LevelRule::fit(config, cohort, column, train_rows)?;
             let membership = rule.assign(cohort, column)?;
             fitted.ungrouped.extend(ungrouped(column, &membership));
+            fitted.own_levels.push(matches!(rule, LevelRule::Levels { .. }));
             fitted.groups.push(Groups::new(config.name.clone(), rule.level_names(), membership)?);
         }
         Ok(fitted)
@@ -152,6 +155,13 @@ impl FittedAttributes {
     /// Groups of all samples of the cohort; one entry per attribute.
     pub fn all(&self) -> &[Groups] {
         &self.groups
+    }
+
+    /// Whether the groups of `attribute` are its own levels, so that its values say no more than its groups; `false` for
+    /// an attribute cut by a threshold or a reference, and for one that was not fitted.
+    pub fn has_own_levels(&self, attribute: &str) -> bool {
+        let position = self.groups.iter().position(|groups| groups.attribute() == attribute);
+        position.is_some_and(|position| self.own_levels[position])
     }
 
     /// Values that belong to no group, with the number of samples, over the whole cohort.

@@ -285,8 +285,11 @@ fn a_missing_file_or_column_says_what_was_looked_for() {
     let error = cohort_of(MimicCxrConfig::new(folder.path())).unwrap_err().to_string();
     let expected = "the table of admissions of MIMIC-IV is not to be found: looked for admissions{.csv|.csv.gz} in ";
     assert!(error.starts_with(expected), "{error}");
-    let error = message(&|_, text| text.replace("StudyDate", "Date"));
-    assert!(error.starts_with("column \"StudyDate\" is not in ") && error.ends_with("nearest is \"Date\""), "{error}");
+    let error = message(&|_, text| text.replace("StudyDate", "StudyDates"));
+    assert!(
+        error.starts_with("column \"StudyDate\" is not in ") && error.ends_with("nearest is \"StudyDates\""),
+        "{error}"
+    );
 }
 
 #[test]
