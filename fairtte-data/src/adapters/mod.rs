@@ -3,7 +3,11 @@
 //! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
 //! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
+pub(crate) mod columns;
+pub(crate) mod dates;
+pub(crate) mod find;
 mod generic;
+mod mimic_cxr;
 mod simulated;
 
 use std::path::Path;
@@ -12,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
+pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
 pub use simulated::Simulated;
 
 use crate::simulated::SimulationConfig;
@@ -48,6 +53,8 @@ pub enum DataConfig {
     Generic(GenericConfig),
     /// A cohort generated with known sources of bias.
     Simulated(SimulationConfig),
+    /// Chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV.
+    MimicCxr(MimicCxrConfig),
 }
 
 impl DataConfig {
@@ -56,6 +63,7 @@ impl DataConfig {
         match self {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
+            Self::MimicCxr(config) => Box::new(MimicCxr::new(config.clone())),
         }
     }
 
@@ -69,6 +77,7 @@ impl DataConfig {
         match self {
             Self::Generic(config) => config.resolve_paths(base),
             Self::Simulated(_) => {}
+            Self::MimicCxr(config) => config.resolve_paths(base),
         }
     }
 }
@@ -92,6 +101,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: simulated::NAME,
             about: "chest-film-like pictures or brain-like volumes, generated with one knob per source of bias",
+        },
+        CatalogueEntry {
+            name: mimic_cxr::NAME,
+            about: "chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV (gated: PhysioNet)",
         },
     ]
 }
