@@ -3,6 +3,7 @@
 //! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
 //! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
+pub mod adni;
 mod generic;
 mod simulated;
 
@@ -10,6 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use adni::{Adni, AdniConfig};
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
 pub use simulated::Simulated;
@@ -48,6 +50,8 @@ pub enum DataConfig {
     Generic(GenericConfig),
     /// A cohort generated with known sources of bias.
     Simulated(SimulationConfig),
+    /// Brain MRI of ADNI.
+    Adni(AdniConfig),
 }
 
 impl DataConfig {
@@ -56,6 +60,7 @@ impl DataConfig {
         match self {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
+            Self::Adni(config) => Box::new(Adni::new(config.clone())),
         }
     }
 
@@ -69,6 +74,7 @@ impl DataConfig {
         match self {
             Self::Generic(config) => config.resolve_paths(base),
             Self::Simulated(_) => {}
+            Self::Adni(config) => config.resolve_paths(base),
         }
     }
 }
@@ -92,6 +98,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: simulated::NAME,
             about: "chest-film-like pictures or brain-like volumes, generated with one knob per source of bias",
+        },
+        CatalogueEntry {
+            name: adni::NAME,
+            about: "ADNI: brain MRI, half-years to the first dementia diagnosis, from the image list and DXSUM",
         },
     ]
 }

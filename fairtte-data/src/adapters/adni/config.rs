@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 ///     root = "/data/adni"
 ///     final-visit = "literal"
 /// "#)?;
-/// assert_eq!(config.rounding, fairtte_data::AdniRounding::Days);
+/// assert_eq!(config.rounding, fairtte_data::adapters::adni::Rounding::Days);
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -24,22 +24,14 @@ mod subjects;
 mod tables;
 mod visits;
 
-#[cfg(test)]
-mod fixture_tests;
-#[cfg(test)]
-mod option_tests;
-#[cfg(test)]
-mod rule_tests;
-#[cfg(test)]
-mod table_tests;
 
 use std::path::Path;
 
 use fairtte_metrics::SubjectId;
 
 pub use config::{
-    AdniConfig, AgeSource as AdniAge, DementiaCause, DiagnosisSource, FinalVisit, MissingCurrent,
-    Rounding as AdniRounding, ScanOfDay, UndatedDiagnosis, UnscheduledVisits,
+    AdniConfig, AgeSource, DementiaCause, DiagnosisSource, FinalVisit, MissingCurrent, Rounding, ScanOfDay,
+    UndatedDiagnosis, UnscheduledVisits,
 };
 
 use self::cells::NamedTable;
@@ -262,8 +254,8 @@ fn ages(images: &[ListedImage], merge: &AdniMerge, config: &AdniConfig) -> Vec<O
         Some(((age * 1e4).round() / 1e4).to_string())
     };
     let age = |image: &ListedImage| match config.age {
-        AdniAge::ImageList => image.age.clone().or_else(|| from_merge(image)),
-        AdniAge::Adnimerge => from_merge(image),
+        AgeSource::ImageList => image.age.clone().or_else(|| from_merge(image)),
+        AgeSource::Adnimerge => from_merge(image),
     };
     images.iter().map(age).collect()
 }
