@@ -18,9 +18,6 @@ pub(super) const SUBJECT: &str = "Subject";
 pub(super) const MODALITY: &str = "Modality";
 pub(super) const DATE: &str = "Acq Date";
 
-/// The columns by which the list is recognised.
-pub(super) const HEADER: [&str; 4] = [ID, SUBJECT, MODALITY, DATE];
-
 const EXPECTED_ID: &str = "a number, with or without I before it";
 const EXPECTED_SAME: &str = "what the other row of this image says";
 

@@ -24,6 +24,15 @@ mod subjects;
 mod tables;
 mod visits;
 
+#[cfg(test)]
+mod fixture_tests;
+#[cfg(test)]
+mod option_tests;
+#[cfg(test)]
+mod rule_tests;
+#[cfg(test)]
+mod table_tests;
+
 
 use std::path::Path;
 
@@ -133,7 +142,7 @@ impl Adapter for Adni {
 
     fn default_attributes(&self) -> Vec<AttributeConfig> {
         let mut age = AttributeConfig::new("age");
-        age.threshold = Some(crate::Threshold::At(80.0));
+        age.threshold = Some(crate::Threshold::Value(80.0));
         let mut sex = AttributeConfig::new("sex");
         sex.levels = Some(vec!["F".to_owned(), "M".to_owned()]);
         vec![age, sex]
