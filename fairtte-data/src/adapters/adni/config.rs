@@ -25,9 +25,15 @@ pub struct AdniConfig {
     /// The image collection list, a CSV file; recognised by its header if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_list: Option<PathBuf>,
-    /// The table of diagnoses (`DXSUM..csv`, or `ADNIMERGE..csv` if that is the source); found by its name if not given.
+    /// The diagnostic summary, `DXSUM..csv`; found by its name if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub diagnoses: Option<PathBuf>,
+    pub dxsum: Option<PathBuf>,
+    /// The registry of visits, `REGISTRY..csv`; found by its name, if it is there, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<PathBuf>,
+    /// The merged table, `ADNIMERGE..csv`; found by its name, if it is there, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adnimerge: Option<PathBuf>,
     /// Folder below which the image files are searched; `root` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<PathBuf>,
@@ -71,7 +77,9 @@ impl AdniConfig {
             root: root.into(),
             name: dataset_name(),
             image_list: None,
-            diagnoses: None,
+            dxsum: None,
+            registry: None,
+            adnimerge: None,
             images: None,
             final_visit: FinalVisit::default(),
             rounding: Rounding::default(),
@@ -87,7 +95,8 @@ impl AdniConfig {
 
     pub(in crate::adapters) fn resolve_paths(&mut self, base: &Path) {
         self.root = base.join(&self.root);
-        for path in [&mut self.image_list, &mut self.diagnoses, &mut self.images].into_iter().flatten() {
+        let tables = [&mut self.image_list, &mut self.dxsum, &mut self.registry, &mut self.adnimerge];
+        for path in tables.into_iter().chain([&mut self.images]).flatten() {
             *path = base.join(&*path);
         }
     }

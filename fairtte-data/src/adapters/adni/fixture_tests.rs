@@ -31,12 +31,8 @@ pub(super) fn outcome(config: AdniConfig) -> Result<Vec<Row>, DataError> {
     let row = |index: usize| {
         let name = manifest.rows[index].display_id();
         Ok(match rule.label(&manifest, index)? {
-            Label::Kept { time, event } => {
-                (name, true, String::new(), time.to_string(), u8::from(event).to_string())
-            }
-            Label::Excluded { reason, .. } => {
-                (name, false, reason.code().to_owned(), String::new(), String::new())
-            }
+            Label::Kept { time, event } => (name, true, String::new(), time.to_string(), u8::from(event).to_string()),
+            Label::Excluded { reason, .. } => (name, false, reason.code().to_owned(), String::new(), String::new()),
         })
     };
     (0..manifest.rows.len()).map(row).collect()
@@ -51,15 +47,12 @@ pub(super) fn cohort(config: AdniConfig) -> (Cohort, Exclusions) {
 /// The expected rows, and expected age group and sex.
 fn expected(path: &Path) -> (Vec<Row>, Vec<[String; 2]>) {
     let table = Table::read(path).unwrap();
-    let column = |name: &str| -> Vec<String> {
-        table.text(name).unwrap().into_iter().map(Option::unwrap_or_default).collect()
-    };
+    let column =
+        |name: &str| -> Vec<String> { table.text(name).unwrap().into_iter().map(Option::unwrap_or_default).collect() };
     let (images, keep, reasons) = (column("image"), column("keep"), column("reason"));
     let (times, events) = (column("tte6"), column("event"));
     let (age_groups, sexes) = (column("age_grp"), column("sex"));
-    let row = |i: usize| {
-        (images[i].clone(), keep[i] == "1", reasons[i].clone(), times[i].clone(), events[i].clone())
-    };
+    let row = |i: usize| (images[i].clone(), keep[i] == "1", reasons[i].clone(), times[i].clone(), events[i].clone());
     let groups = |i: usize| [age_groups[i].clone(), sexes[i].clone()];
     let n = table.n_rows();
     ((0..n).map(row).collect(), (0..n).map(groups).collect())
@@ -153,13 +146,15 @@ pub(super) fn without_columns(text: &str, names: &[&str], from: &str, to: &str) 
 
 #[test]
 fn without_the_column_of_one_phase_only_that_phase_loses_its_diagnoses() {
-    for (column, lost) in [
-        ("DXCHANGE", vec!["I900011", "I900012", "I900013"]),
-        ("DIAGNOSIS", vec!["I900014", "I900015", "I900016"]),
-    ] {
-        let folder = changed_tables(|name, text| {
-            if name == "adni_images.csv" { text } else { without_columns(&text, &[column], "-", "-") }
-        });
+    for (column, lost) in
+        [("DXCHANGE", vec!["I900011", "I900012", "I900013"]), ("DIAGNOSIS", vec!["I900014", "I900015", "I900016"])]
+    {
+        let folder =
+            changed_tables(
+                |name, text| {
+                    if name == "adni_images.csv" { text } else { without_columns(&text, &[column], "-", "-") }
+                },
+            );
         let rows = outcome(AdniConfig::new(folder.path())).unwrap();
         let without = rows.iter().filter(|row| row.2 == "no_diagnosis").map(|row| row.0.as_str());
         assert_eq!(without.collect::<Vec<_>>(), lost);

@@ -47,9 +47,9 @@ pub(super) struct ListedImage {
 impl ListedImage {
     /// Magnetic resonance, and neither functional nor diffusion, which the archive lists under names of their own.
     pub(super) fn is_mri(&self) -> bool {
-        self.modality.as_deref().is_some_and(|modality| {
-            ["MRI", "MR"].into_iter().any(|known| known.eq_ignore_ascii_case(modality))
-        })
+        self.modality
+            .as_deref()
+            .is_some_and(|modality| ["MRI", "MR"].into_iter().any(|known| known.eq_ignore_ascii_case(modality)))
     }
 }
 
@@ -85,9 +85,8 @@ pub(super) fn read_image_list(table: &NamedTable) -> Result<(Vec<ListedImage>, S
             let date = present(dates[index].as_deref());
             let date = date.map(|cell| parse_date(cell).ok_or_else(|| invalid(DATE, cell, EXPECTED_DATE)));
             let age = present(ages[index].as_deref());
-            let age = age.map(|cell| {
-                parse_age(cell).map(|_| cell.to_owned()).ok_or_else(|| invalid("Age", cell, EXPECTED_AGE))
-            });
+            let age = age
+                .map(|cell| parse_age(cell).map(|_| cell.to_owned()).ok_or_else(|| invalid("Age", cell, EXPECTED_AGE)));
             (image.date, image.age) = (date.transpose()?, age.transpose()?);
             image.id = id.transpose()?;
             image.name = image.id.map(|id| format!("I{id}"));
@@ -151,7 +150,10 @@ mod tests {
 
     #[test]
     fn an_image_is_the_same_with_and_without_the_letter() {
-        assert_eq!((parse_id("I900001"), parse_id("900001"), parse_id("i900001")), (Some(900_001), Some(900_001), Some(900_001)));
+        assert_eq!(
+            (parse_id("I900001"), parse_id("900001"), parse_id("i900001")),
+            (Some(900_001), Some(900_001), Some(900_001))
+        );
         assert!(["", "I", "II9", "9.5", "-9", "+9", "I 9", "D9"].into_iter().all(|cell| parse_id(cell).is_none()));
     }
 
@@ -165,6 +167,9 @@ mod tests {
 
     #[test]
     fn only_two_sexes_are_told_apart_and_the_rest_is_missing() {
-        assert_eq!((parse_sex("F"), parse_sex("male"), parse_sex("X"), parse_sex("")), (Some("F"), Some("M"), None, None));
+        assert_eq!(
+            (parse_sex("F"), parse_sex("male"), parse_sex("X"), parse_sex("")),
+            (Some("F"), Some("M"), None, None)
+        );
     }
 }

@@ -27,12 +27,13 @@ mod visits;
 #[cfg(test)]
 mod fixture_tests;
 #[cfg(test)]
+mod generated_tests;
+#[cfg(test)]
 mod option_tests;
 #[cfg(test)]
 mod rule_tests;
 #[cfg(test)]
 mod table_tests;
-
 
 use std::path::Path;
 
@@ -202,8 +203,7 @@ impl Evidence {
         } else {
             diagnoses::read_dxsum(&NamedTable::read(&tables.diagnoses)?, subjects, config)?
         };
-        let (histories, counts) =
-            visits::histories(&diagnosed, &[&registry, &merge.visits], subjects.n(), config);
+        let (histories, counts) = visits::histories(&diagnosed, &[&registry, &merge.visits], subjects.n(), config);
         Ok(Self { histories, counts, diagnosed, registry, merge })
     }
 

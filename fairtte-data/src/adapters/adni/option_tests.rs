@@ -54,9 +54,20 @@ fn the_names_of_the_options_are_those_of_the_documentation() {
 }
 
 #[test]
+fn the_run_file_of_the_repository_writes_the_defaults_out() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/adni.toml");
+    let run: toml::Table = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let config: AdniConfig = run["data"]["adni"].clone().try_into().unwrap();
+    assert_eq!(config, AdniConfig::new("../../ADNI"));
+    let attributes: Vec<AttributeConfig> = run["attribute"].clone().try_into().unwrap();
+    assert_eq!(attributes, Adni::new(config).default_attributes());
+}
+
+#[test]
 fn dementia_of_another_cause_is_an_event_only_by_default() {
     let list = "I1,1_S_1,F,70,MRI,x,1/1/2010\nI2,1_S_1,F,72,MRI,x,1/1/2012\nI3,1_S_1,F,73,MRI,x,1/1/2013\n";
-    let dxsum = "RID,VISCODE2,EXAMDATE,DIAGNOSIS,DXDDUE\n1,bl,2010-01-01,2,-4\n1,m24,2012-01-01,3,2\n1,m36,2013-01-01,3,1\n";
+    let dxsum =
+        "RID,VISCODE2,EXAMDATE,DIAGNOSIS,DXDDUE\n1,bl,2010-01-01,2,-4\n1,m24,2012-01-01,3,2\n1,m36,2013-01-01,3,1\n";
     let folder = folder(list, &[("DXSUM.csv", dxsum)]);
     assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 4 1", "I2 at_or_after_event", "I3 at_or_after_event"]);
     let strict = with(folder.path(), |config| config.dementia_cause = DementiaCause::Alzheimer);

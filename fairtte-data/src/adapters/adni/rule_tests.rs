@@ -43,7 +43,10 @@ fn scans_on_neighbouring_days_are_two_visits() {
     let found = times(&scans, diagnosed(None), RuleOptions::default());
     assert_eq!(found, [Some((4, false)), Some((4, false)), None, None]);
     let literal = RuleOptions { final_visit: FinalVisit::Literal, ..RuleOptions::default() };
-    assert_eq!(times(&scans, diagnosed(Some(1461)), literal), [Some((8, true)), Some((8, true)), Some((4, true)), None]);
+    assert_eq!(
+        times(&scans, diagnosed(Some(1461)), literal),
+        [Some((8, true)), Some((8, true)), Some((4, true)), None]
+    );
 }
 
 #[test]
@@ -51,7 +54,8 @@ fn the_best_description_wins_and_of_equals_the_lowest_number() {
     let mut scans = [scan(0, 0, 0), scan(1, 0, 0), scan(2, 0, 0), scan(3, 0, 400)];
     (scans[0].preference, scans[1].preference, scans[2].preference) = (1, 0, 0);
     (scans[1].id, scans[2].id) = (300, 200);
-    let fates = |which| label_scans(&scans, &[diagnosed(None)], RuleOptions { scan_of_day: which, ..Default::default() });
+    let fates =
+        |which| label_scans(&scans, &[diagnosed(None)], RuleOptions { scan_of_day: which, ..Default::default() });
     let kept = Fate::Kept { half_years: 2, event: false };
     let first = Fate::Repeat { kept: 0 };
     assert_eq!(fates(ScanOfDay::FirstListed)[..3], [kept, first, first]);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
+use std::io::Write as _;
 use std::path::Path;
 
 use super::fixture_tests::{changed_tables, fixtures, outcome};
@@ -103,7 +104,9 @@ fn a_missing_or_repeated_column_is_named() {
     let expected = "column \"DIAGNOSIS\" is not in DXSUM.csv, nearest is \"DIAGNOSE\"";
     assert_eq!(message_of(&AdniConfig::new(folder.path()), folder.path()), expected);
     std::fs::write(folder.path().join("DXSUM.csv"), "PERSON,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n").unwrap();
-    assert!(message_of(&AdniConfig::new(folder.path()), folder.path()).starts_with("column \"RID\" is not in DXSUM.csv"));
+    assert!(
+        message_of(&AdniConfig::new(folder.path()), folder.path()).starts_with("column \"RID\" is not in DXSUM.csv")
+    );
     std::fs::write(folder.path().join("DXSUM.csv"), "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n").unwrap();
     let mut config = AdniConfig::new(folder.path());
     config.dementia_cause = DementiaCause::Alzheimer;
@@ -115,7 +118,8 @@ fn empty_tables_are_refused() {
     let folder = folder("", &[("DXSUM.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n")]);
     let message = || message_of(&AdniConfig::new(folder.path()), folder.path());
     assert_eq!(message(), "scans.csv has no rows, expected at least one");
-    std::fs::write(folder.path().join("scans.csv"), "Image Data ID,Subject,Modality,Acq Date\nI1,1_S_1,MRI,1/1/2010\n").unwrap();
+    std::fs::write(folder.path().join("scans.csv"), "Image Data ID,Subject,Modality,Acq Date\nI1,1_S_1,MRI,1/1/2010\n")
+        .unwrap();
     std::fs::write(folder.path().join("DXSUM.csv"), "RID,EXAMDATE,DIAGNOSIS\n").unwrap();
     assert_eq!(message(), "DXSUM.csv has no rows, expected at least one");
     std::fs::write(folder.path().join("DXSUM.csv"), "").unwrap();
@@ -134,7 +138,9 @@ fn two_rows_of_one_image_that_disagree_are_refused_and_two_that_agree_are_one() 
     let expected = "Acq Date of sample \"I1\" is \"2010-01-02\", expected what the other row of this image says (scans.csv, row 3)";
     assert_eq!(message, expected);
     let other = folder(&format!("I1,1_S_1,F,70,MRI,x,1/1/2010\n1,1_S_2,F,70,MRI,x,1/1/2010\n{rest}"), &[dxsum]);
-    assert!(message_of(&AdniConfig::new(other.path()), other.path()).starts_with("Subject of sample \"I1\" is \"1_S_2\""));
+    assert!(
+        message_of(&AdniConfig::new(other.path()), other.path()).starts_with("Subject of sample \"I1\" is \"1_S_2\"")
+    );
 }
 
 #[test]
@@ -165,7 +171,9 @@ fn tables_are_found_by_their_dated_names_and_the_list_by_its_header() {
     let expected = outcome(AdniConfig::new(fixtures())).unwrap();
     let [list, dxsum] = ["adni_images.csv", "DXSUM_PDXCONV_ADNIALL.csv"]
         .map(|name| std::fs::read_to_string(fixtures().join(name)).unwrap());
-    for name in ["DXSUM_PDXCONV_ADNIALL_12Oct2023.csv", "DXSUM_20Nov2024.csv", "dxsum.csv", "Tables/DXSUM-2024-11-20.CSV"] {
+    for name in
+        ["DXSUM_PDXCONV_ADNIALL_12Oct2023.csv", "DXSUM_20Nov2024.csv", "dxsum.csv", "Tables/DXSUM-2024-11-20.CSV"]
+    {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("Tables")).unwrap();
         std::fs::write(folder.path().join("ADNI1_Screening_1.5T_7_02_2022.csv"), &list).unwrap();
@@ -174,6 +182,14 @@ fn tables_are_found_by_their_dated_names_and_the_list_by_its_header() {
         std::fs::write(folder.path().join("notes.csv"), "a,b\n1,2\n").unwrap();
         assert_eq!(outcome(AdniConfig::new(folder.path())).unwrap(), expected, "{name}");
     }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("scans.csv.gz", list), ("DXSUM.csv.gz", dxsum)] {
+        let file = std::fs::File::create(folder.path().join(name)).unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+    }
+    assert_eq!(outcome(AdniConfig::new(folder.path())).unwrap(), expected, "gzipped");
 }
 
 #[test]
@@ -186,9 +202,9 @@ fn a_table_that_is_missing_or_twice_there_is_named_with_what_was_looked_for() {
     assert_eq!(message_of(&AdniConfig::new(lone.path()), lone.path()), expected);
     let twice = folder(list, &[dxsum, ("DXSUM_20Nov2024.csv", dxsum.1)]);
     let expected = "DXSUM_20Nov2024.csv and dxsum.csv could both be the table of diagnoses, expected one; name it with the \
-                    key diagnoses";
+                    key dxsum";
     assert_eq!(message_of(&AdniConfig::new(twice.path()), twice.path()), expected);
-    let named = AdniConfig { diagnoses: Some(twice.path().join(dxsum.0)), ..AdniConfig::new(twice.path()) };
+    let named = AdniConfig { dxsum: Some(twice.path().join(dxsum.0)), ..AdniConfig::new(twice.path()) };
     assert_eq!(lines(&named), ["I1 4 0", "I2 final_visit"]);
     std::fs::remove_file(twice.path().join("scans.csv")).unwrap();
     let message = message_of(&named, twice.path());

@@ -45,24 +45,22 @@ impl Tables {
             return Err(only_in_dxsum("data.adni.missing-current", "conversion"));
         }
         let folder = Folder::list(&config.root)?;
-        let image_list = match &config.image_list {
-            Some(path) => path.clone(),
-            None => folder.one(&IMAGE_LIST, is_image_list)?.ok_or_else(|| folder.missing(&IMAGE_LIST))?,
+        let or_found = |given: &Option<PathBuf>, kind: &Kind| match given {
+            Some(path) => Ok(Some(path.clone())),
+            None => folder.one(kind),
         };
-        let named = |kind: &Kind| folder.one(kind, |path| is_named(path, kind.prefix));
-        let adnimerge = match &config.diagnoses {
-            Some(path) if from_merge => Some(path.clone()),
-            _ => named(&ADNIMERGE)?,
-        };
-        if adnimerge.is_none() && (from_merge || config.age == AgeSource::Adnimerge) {
-            return Err(folder.missing(&ADNIMERGE));
+        let found = |path: Option<PathBuf>, kind: &Kind| path.ok_or_else(|| folder.missing(kind));
+        let image_list = found(or_found(&config.image_list, &IMAGE_LIST)?, &IMAGE_LIST)?;
+        let adnimerge = or_found(&config.adnimerge, &ADNIMERGE)?;
+        if config.age == AgeSource::Adnimerge {
+            found(adnimerge.clone(), &ADNIMERGE)?;
         }
-        let diagnoses = match (&config.diagnoses, &adnimerge) {
-            (Some(path), _) => path.clone(),
-            (None, Some(path)) if from_merge => path.clone(),
-            _ => named(&DXSUM)?.ok_or_else(|| folder.missing(&DXSUM))?,
+        let diagnoses = if from_merge {
+            found(adnimerge.clone(), &ADNIMERGE)?
+        } else {
+            found(or_found(&config.dxsum, &DXSUM)?, &DXSUM)?
         };
-        Ok(Self { image_list, diagnoses, registry: named(&REGISTRY)?, adnimerge })
+        Ok(Self { image_list, diagnoses, registry: or_found(&config.registry, &REGISTRY)?, adnimerge })
     }
 }
 
@@ -75,33 +73,33 @@ fn only_in_dxsum(key: &'static str, value: &str) -> DataError {
 struct Kind {
     what: &'static str,
     looked_for: &'static str,
-    prefix: &'static str,
+    is_kind: fn(&Path) -> bool,
     key: &'static str,
 }
 
 const IMAGE_LIST: Kind = Kind {
     what: "image list",
     looked_for: "a .csv or .csv.gz file whose header has \"Image Data ID\" and \"Subject\"",
-    prefix: "",
+    is_kind: is_image_list,
     key: "image-list",
 };
 const DXSUM: Kind = Kind {
     what: "table of diagnoses",
     looked_for: "DXSUM_PDXCONV_ADNIALL.csv, DXSUM_<date>.csv or dxsum.csv, also .csv.gz",
-    prefix: "dxsum",
-    key: "diagnoses",
+    is_kind: |path| is_named(path, "dxsum"),
+    key: "dxsum",
 };
 const ADNIMERGE: Kind = Kind {
     what: "ADNIMERGE table",
     looked_for: "ADNIMERGE.csv or ADNIMERGE_<date>.csv, also .csv.gz",
-    prefix: "adnimerge",
-    key: "diagnoses",
+    is_kind: |path| is_named(path, "adnimerge"),
+    key: "adnimerge",
 };
 const REGISTRY: Kind = Kind {
     what: "registry",
     looked_for: "REGISTRY.csv or REGISTRY_<date>.csv, also .csv.gz",
-    prefix: "registry",
-    key: "root",
+    is_kind: |path| is_named(path, "registry"),
+    key: "registry",
 };
 
 /// The CSV files of the root and the folders in it, those of the root first, then by path.
@@ -127,9 +125,9 @@ impl Folder {
         Ok(Self { root: root.to_owned(), files })
     }
 
-    /// The only file on the highest level where any `is_kind`.
-    fn one(&self, kind: &Kind, is_kind: impl Fn(&Path) -> bool) -> Result<Option<PathBuf>, DataError> {
-        let mut found = self.files.iter().filter(|(_, path)| is_kind(path));
+    /// The only file of this kind on the highest level where there is any.
+    fn one(&self, kind: &Kind) -> Result<Option<PathBuf>, DataError> {
+        let mut found = self.files.iter().filter(|(_, path)| (kind.is_kind)(path));
         let Some((depth, first)) = found.next() else { return Ok(None) };
         match found.next() {
             Some((other_depth, second)) if other_depth == depth => Err(DataError::TwoTables {

@@ -150,13 +150,11 @@ pub(super) fn read_adnimerge(
     for index in 0..table.n_rows() {
         let subject = people.subject(table, subjects, index)?;
         let code = codes.code(index);
-        let state = present(states[index].as_deref()).map(|cell| {
-            diagnosis_in_words(cell).ok_or_else(|| table.invalid("DX", who(index), cell, EXPECTED, index))
-        });
+        let state = present(states[index].as_deref())
+            .map(|cell| diagnosis_in_words(cell).ok_or_else(|| table.invalid("DX", who(index), cell, EXPECTED, index)));
         let diagnosis = state.transpose()?;
-        let age = present(ages[index].as_deref()).map(|cell| {
-            parse_age(cell).ok_or_else(|| table.invalid("AGE", who(index), cell, EXPECTED_AGE, index))
-        });
+        let age = present(ages[index].as_deref())
+            .map(|cell| parse_age(cell).ok_or_else(|| table.invalid("AGE", who(index), cell, EXPECTED_AGE, index)));
         let first_date = first_dates[index].or(dates[index].filter(|_| code.main() == "bl"));
         if let (Some(subject), Some(age), Some(date)) = (subject, age.transpose()?, first_date) {
             ages_by_subject.entry(subject).or_default().push(Baseline { age, date });
