@@ -26,7 +26,7 @@ const EXPECTED_SAME: &str = "what the other row of this image says";
 pub(super) struct ListedImage {
     /// Row as a spreadsheet counts it.
     pub row: usize,
-    /// `I118671`, or the cell as it stands in a row of another modality; `None` if it is empty.
+    /// `I118671`; in a row of another modality the cell as it stands if it is no such number. `None` if it is empty.
     pub name: Option<String>,
     /// The number of the image; `None` if the cell is empty or the row is of another modality.
     pub id: Option<u64>,
@@ -66,9 +66,11 @@ pub(super) fn read_image_list(table: &NamedTable) -> Result<(Vec<ListedImage>, S
     let mut subjects = Subjects::default();
     let mut images = Vec::with_capacity(table.n_rows());
     for index in 0..table.n_rows() {
+        let cell = present(ids[index].as_deref());
+        let id = cell.and_then(parse_id);
         let mut image = ListedImage {
             row: table.row(index),
-            name: present(ids[index].as_deref()).map(str::to_owned),
+            name: id.map(|id| format!("I{id}")).or(cell.map(str::to_owned)),
             id: None,
             subject: present(people[index].as_deref()).map(|ptid| subjects.add(ptid)),
             date: None,
@@ -81,15 +83,15 @@ pub(super) fn read_image_list(table: &NamedTable) -> Result<(Vec<ListedImage>, S
         if image.is_mri() {
             let who = || image.name.clone().unwrap_or_else(|| format!("row {}", image.row));
             let invalid = |name, cell, expected| table.invalid(name, who(), cell, expected, index);
-            let id = image.name.as_deref().map(|cell| parse_id(cell).ok_or_else(|| invalid(ID, cell, EXPECTED_ID)));
+            if let (Some(cell), None) = (cell, id) {
+                return Err(invalid(ID, cell, EXPECTED_ID));
+            }
             let date = present(dates[index].as_deref());
             let date = date.map(|cell| parse_date(cell).ok_or_else(|| invalid(DATE, cell, EXPECTED_DATE)));
             let age = present(ages[index].as_deref());
             let age = age
                 .map(|cell| parse_age(cell).map(|_| cell.to_owned()).ok_or_else(|| invalid("Age", cell, EXPECTED_AGE)));
-            (image.date, image.age) = (date.transpose()?, age.transpose()?);
-            image.id = id.transpose()?;
-            image.name = image.id.map(|id| format!("I{id}"));
+            (image.id, image.date, image.age) = (id, date.transpose()?, age.transpose()?);
         }
         images.push(image);
     }

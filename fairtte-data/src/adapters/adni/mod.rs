@@ -85,15 +85,6 @@ impl Adni {
         Self { config }
     }
 
-    fn rule_sentence(&self, counts: &DiagnosisCounts) -> String {
-        let DiagnosisCounts { n_rows, n_diagnoses, n_dated_elsewhere, n_undated, n_undated_events } = counts;
-        format!(
-            "half-years from the scan to the first dementia diagnosis, else to the last imaging visit; kept if at least 1; \
-             {n_diagnoses} diagnoses in {n_rows} rows about people with images, {n_dated_elsewhere} dated by another \
-             table, {n_undated} without a date, of these {n_undated_events} of dementia"
-        )
-    }
-
     fn options(&self) -> Vec<(String, String)> {
         let config = serde_json::to_value(&self.config).unwrap_or_default();
         let keys = [
@@ -181,6 +172,16 @@ impl Adni {
     }
 }
 
+/// The label rule, and what it found to work on.
+fn rule_sentence(counts: DiagnosisCounts) -> String {
+    let DiagnosisCounts { n_rows, n_diagnoses, n_dated_elsewhere, n_undated, n_undated_events } = counts;
+    format!(
+        "half-years from the scan to the first dementia diagnosis, else to the last imaging visit; kept if at least 1; \
+         {n_diagnoses} diagnoses in {n_rows} rows about people with images, {n_dated_elsewhere} dated by another table, \
+         {n_undated} without a date, of these {n_undated_events} of dementia"
+    )
+}
+
 /// What the tables beside the image list say.
 struct Evidence {
     histories: Vec<History>,
@@ -234,8 +235,7 @@ impl Evidence {
                 hasher.row([subject, Some(&visit.evidence())]);
             }
         }
-        let sentence = adapter.rule_sentence(&self.counts);
-        hasher.finish(NAME, sentence, RULE_VERSION, adapter.options(), &REASONS)
+        hasher.finish(NAME, rule_sentence(self.counts), RULE_VERSION, adapter.options(), &REASONS)
     }
 }
 

@@ -73,32 +73,32 @@ fn only_in_dxsum(key: &'static str, value: &str) -> DataError {
 struct Kind {
     what: &'static str,
     looked_for: &'static str,
-    is_kind: fn(&Path) -> bool,
+    recognises: fn(&Path) -> bool,
     key: &'static str,
 }
 
 const IMAGE_LIST: Kind = Kind {
     what: "image list",
     looked_for: "a .csv or .csv.gz file whose header has \"Image Data ID\" and \"Subject\"",
-    is_kind: is_image_list,
+    recognises: is_image_list,
     key: "image-list",
 };
 const DXSUM: Kind = Kind {
     what: "table of diagnoses",
     looked_for: "DXSUM_PDXCONV_ADNIALL.csv, DXSUM_<date>.csv or dxsum.csv, also .csv.gz",
-    is_kind: |path| is_named(path, "dxsum"),
+    recognises: |path| is_named(path, "dxsum"),
     key: "dxsum",
 };
 const ADNIMERGE: Kind = Kind {
     what: "ADNIMERGE table",
     looked_for: "ADNIMERGE.csv or ADNIMERGE_<date>.csv, also .csv.gz",
-    is_kind: |path| is_named(path, "adnimerge"),
+    recognises: |path| is_named(path, "adnimerge"),
     key: "adnimerge",
 };
 const REGISTRY: Kind = Kind {
     what: "registry",
     looked_for: "REGISTRY.csv or REGISTRY_<date>.csv, also .csv.gz",
-    is_kind: |path| is_named(path, "registry"),
+    recognises: |path| is_named(path, "registry"),
     key: "registry",
 };
 
@@ -117,7 +117,8 @@ impl Folder {
                 DataError::Read { path, source: error.into() }
             })?;
             let name = entry.file_name().to_string_lossy().to_lowercase();
-            if entry.file_type().is_file() && (name.ends_with(".csv") || name.ends_with(".csv.gz")) {
+            let ending = name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.').map(|(_, ending)| ending);
+            if entry.file_type().is_file() && ending == Some("csv") {
                 files.push((entry.depth(), entry.into_path()));
             }
         }
@@ -127,7 +128,7 @@ impl Folder {
 
     /// The only file of this kind on the highest level where there is any.
     fn one(&self, kind: &Kind) -> Result<Option<PathBuf>, DataError> {
-        let mut found = self.files.iter().filter(|(_, path)| (kind.is_kind)(path));
+        let mut found = self.files.iter().filter(|(_, path)| (kind.recognises)(path));
         let Some((depth, first)) = found.next() else { return Ok(None) };
         match found.next() {
             Some((other_depth, second)) if other_depth == depth => Err(DataError::TwoTables {

@@ -185,6 +185,7 @@ pub(super) fn parse_age(cell: &str) -> Option<f64> {
 
 /// What happened to the rows of a table of diagnoses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "counts are called n_* everywhere")]
 pub(super) struct DiagnosisCounts {
     /// Rows about people with images.
     pub n_rows: usize,
