@@ -23,8 +23,8 @@ mod split;
 pub mod table;
 
 pub use adapters::{
-    Adapter, AfterDischarge, CatalogueEntry, DataConfig, Death, Generic, GenericConfig, MimicCxr, MimicCxrConfig,
-    RaceChoice, Simulated, UnknownRace, catalogue,
+    Adapter, Adni, AdniConfig, AfterDischarge, CatalogueEntry, DataConfig, Death, Generic, GenericConfig, MimicCxr,
+    MimicCxrConfig, RaceChoice, Simulated, UnknownRace, catalogue,
 };
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};

@@ -3,6 +3,7 @@
 //! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
 //! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
+pub mod adni;
 pub(crate) mod columns;
 pub(crate) mod dates;
 pub(crate) mod find;
@@ -14,6 +15,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use adni::{Adni, AdniConfig};
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
 pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
@@ -55,6 +57,8 @@ pub enum DataConfig {
     Simulated(SimulationConfig),
     /// Chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV.
     MimicCxr(MimicCxrConfig),
+    /// Brain MRI of ADNI.
+    Adni(AdniConfig),
 }
 
 impl DataConfig {
@@ -64,6 +68,7 @@ impl DataConfig {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
             Self::MimicCxr(config) => Box::new(MimicCxr::new(config.clone())),
+            Self::Adni(config) => Box::new(Adni::new(config.clone())),
         }
     }
 
@@ -78,6 +83,7 @@ impl DataConfig {
             Self::Generic(config) => config.resolve_paths(base),
             Self::Simulated(_) => {}
             Self::MimicCxr(config) => config.resolve_paths(base),
+            Self::Adni(config) => config.resolve_paths(base),
         }
     }
 }
@@ -105,6 +111,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: mimic_cxr::NAME,
             about: "chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV (gated: PhysioNet)",
+        },
+        CatalogueEntry {
+            name: adni::NAME,
+            about: "ADNI: brain MRI, half-years to the first dementia diagnosis, from the image list and DXSUM",
         },
     ]
 }
