@@ -34,4 +34,8 @@ pub use loader::{Batches, HostBatch, Loader, Sampling};
 pub use manifest::{Manifest, ManifestRow};
 pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
 pub use scored_table::{ChangingAttribute, ScoredTable, read_outcomes, read_scored_table};
-pub use split::{Part, Split, SplitConfig, split_by_subject};
+pub use split::{
+    FileKey, IdenticalImages, IdenticalSet, KFold, Leak, LeaveSiteOut, Part, PartCounts, PartSize, Placed, Split,
+    SplitConfig, SplitFileReport, SplitRecord, SplitRow, SplitTable, StratumCounts, check_identical_files,
+    check_identical_images, make_split, split_by_subject,
+};

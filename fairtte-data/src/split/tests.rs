@@ -1,0 +1,1 @@
+//! Laws of stratified splits, folds and sites, and the refusals of split files.
