@@ -14,6 +14,7 @@ mod label_rule;
 mod loader;
 mod manifest;
 mod predictions_file;
+mod provenance;
 mod scored_table;
 pub mod simulated;
 mod split;
@@ -29,10 +30,11 @@ pub use error::{DataError, Place};
 pub use exclusions::{Exclusion, Exclusions, FlowStep, Reason};
 pub use image::{ImageConfig, ImageStore};
 pub use intensity::{Intensity, IntensityConfig};
-pub use label_rule::{Label, LabelRule, ObservedTime};
+pub use label_rule::{Label, LabelRule, NamedCells, ObservedTime};
 pub use loader::{Batches, HostBatch, Loader, Sampling};
-pub use manifest::{Manifest, ManifestRow};
+pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
+pub use provenance::{ContentHasher, Provenance};
 pub use scored_table::{ChangingAttribute, ScoredTable, read_outcomes, read_scored_table};
 pub use split::{
     FileKey, IdenticalImages, IdenticalSet, KFold, Leak, LeaveSiteOut, Part, PartCounts, PartSize, Placed, Split,
