@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairtte_metrics::{Groups, SubjectId};
+use fairtte_metrics::{GroupId, Groups, SubjectId};
 
 use crate::DataError;
 use crate::attributes::{AttributeConfig, FittedAttributes};
@@ -25,7 +25,7 @@ pub(super) type Strata<'a> = BTreeMap<&'a SubjectId, Vec<String>>;
 ///
 /// # Errors
 /// [`DataError::UnknownAttribute`], [`DataError::TooManyLevels`] for an attribute without settings that has more than
-/// 20 values, and what [`FittedAttributes::fit`] returns.
+/// 20 values and whose values no rule of the data set codes, and what [`FittedAttributes::fit`] returns.
 pub(super) fn strata<'a>(
     cohort: &'a Cohort,
     stratify: &[String],
@@ -66,14 +66,25 @@ fn levels<'a>(
     let config = attributes.iter().find(|config| config.name == name).cloned();
     let config = config.unwrap_or_else(|| AttributeConfig::new(name));
     let is_plain = config.threshold.is_none() && config.reference.is_none() && config.levels.is_none();
-    let column = cohort.attributes.iter().find(|column| column.name == name);
-    let values: BTreeSet<&String> = column.iter().flat_map(|column| column.values.iter().flatten()).collect();
+    let column = super::site::column(cohort, name)?;
+    if let Some(coded) = column.coded.as_ref().filter(|_| is_plain) {
+        return Ok(most_frequent(cohort, &coded_groups(name, coded)?));
+    }
+    let values: BTreeSet<&String> = column.values.iter().flatten().collect();
     if is_plain && values.len() > MOST_LEVELS {
         let (attribute, n_levels) = (name.to_owned(), values.len());
         return Err(DataError::TooManyLevels { attribute, n_levels, most: MOST_LEVELS });
     }
     let fitted = FittedAttributes::fit(&[config], cohort, &cohort.all_rows())?;
     Ok(fitted.all().iter().flat_map(|groups| most_frequent(cohort, groups)).collect())
+}
+
+/// The levels that the rules of a data set give the values.
+fn coded_groups(name: &str, coded: &[Option<&'static str>]) -> Result<Groups, DataError> {
+    let levels: BTreeSet<&str> = coded.iter().flatten().copied().collect();
+    let position: BTreeMap<&str, GroupId> = levels.iter().copied().zip((0..).map(GroupId)).collect();
+    let membership = coded.iter().map(|level| Some(position[(*level)?])).collect();
+    Ok(Groups::new(name, levels.into_iter().map(str::to_owned).collect(), membership)?)
 }
 
 fn most_frequent<'a>(cohort: &'a Cohort, groups: &Groups) -> BTreeMap<&'a SubjectId, String> {
