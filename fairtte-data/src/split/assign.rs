@@ -49,7 +49,8 @@ impl<'a> Order<'a> {
             by_stratum.entry(strata[subject].as_slice()).or_default().push(subject);
         }
         // Where rounding leaves a choice between strata, the seed decides and not the alphabet.
-        let with_hash = by_stratum.into_iter().map(|(stratum, subjects)| (hash(stratum.join("\0").as_bytes()), subjects));
+        let with_hash =
+            by_stratum.into_iter().map(|(stratum, subjects)| (hash(stratum.join("\0").as_bytes()), subjects));
         let mut with_hash: Vec<_> = with_hash.collect();
         with_hash.sort_unstable();
         let is_stratified = strata.values().any(|stratum| !stratum.is_empty());

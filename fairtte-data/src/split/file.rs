@@ -77,9 +77,15 @@ impl SplitFileReport {
         let named = self.unknown.iter().map(|key| format!("\"{key}\"")).collect::<Vec<_>>().join(", ");
         let more = if self.n_unknown > self.unknown.len() { ", .." } else { "" };
         let notes = [
-            (self.n_unknown, format!("{} rows have a {column} that the cohort does not have: {named}{more}", self.n_unknown)),
+            (
+                self.n_unknown,
+                format!("{} rows have a {column} that the cohort does not have: {named}{more}", self.n_unknown),
+            ),
             (self.n_repeated, format!("{} rows repeat an earlier row", self.n_repeated)),
-            (self.n_by_unit, format!("{} rows name an eye or another part of a subject; the subject goes with it", self.n_by_unit)),
+            (
+                self.n_by_unit,
+                format!("{} rows name an eye or another part of a subject; the subject goes with it", self.n_by_unit),
+            ),
             (self.n_following, format!("{} samples are not in the file and follow their subject", self.n_following)),
         ];
         notes.into_iter().filter(|(n, _)| *n > 0).map(|(_, note)| note).collect()

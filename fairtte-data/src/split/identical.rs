@@ -63,12 +63,8 @@ impl IdenticalSet {
     /// The first sample and the first of another part.
     fn leak(&self) -> Option<Leak> {
         let other = self.parts.iter().position(|part| *part != self.parts[0])?;
-        let placed = |i: usize| Placed {
-            part: self.parts[i],
-            sample: Some(self.samples[i].clone()),
-            unit: None,
-            row: None,
-        };
+        let placed =
+            |i: usize| Placed { part: self.parts[i], sample: Some(self.samples[i].clone()), unit: None, row: None };
         let subjects = [self.subjects[0].clone(), self.subjects[other].clone()];
         Some(Leak::Image { subjects, first: placed(0), second: placed(other) })
     }
@@ -147,8 +143,7 @@ pub fn check_identical_images<H: Hash + Eq + Send>(
 /// # Panics
 /// If `split` was made for another cohort.
 pub fn check_identical_files(cohort: &Cohort, split: &Split) -> IdenticalImages {
-    let files: Vec<Option<Files>> =
-        cohort.samples.par_iter().map(|sample| Files::of(&sample.image).ok()).collect();
+    let files: Vec<Option<Files>> = cohort.samples.par_iter().map(|sample| Files::of(&sample.image).ok()).collect();
     let (sets, n_unopened) = regroup(vec![cohort.all_rows()], |row| Some(files[row].as_ref()?.sizes()));
     let (sets, n_unread) = regroup(sets, |row| files[row].as_ref()?.hash_of_windows().ok());
     let (sets, n_unread_later) = regroup(sets, |row| files[row].as_ref()?.hash().ok());
@@ -237,6 +232,7 @@ fn voxels_beside(image: &Path) -> Option<PathBuf> {
         return None;
     }
     let stem = &header[..header.len() - 4];
-    let candidates = [".img", ".IMG", ".img.gz", ".IMG.GZ"].map(|ending| image.with_file_name(format!("{stem}{ending}")));
+    let candidates =
+        [".img", ".IMG", ".img.gz", ".IMG.GZ"].map(|ending| image.with_file_name(format!("{stem}{ending}")));
     candidates.into_iter().find(|path| path.is_file())
 }

@@ -14,6 +14,8 @@ mod config;
 mod file;
 mod identical;
 mod leak;
+#[cfg(test)]
+mod leak_tests;
 mod record;
 mod rounding;
 mod site;
