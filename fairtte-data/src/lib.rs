@@ -19,6 +19,7 @@ mod scored_table;
 pub mod simulated;
 mod split;
 pub mod table;
+mod table_bytes;
 
 pub use adapters::{Adapter, CatalogueEntry, DataConfig, Generic, GenericConfig, Simulated, catalogue};
 pub use atomic::write_atomically;

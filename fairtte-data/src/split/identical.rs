@@ -85,7 +85,9 @@ pub struct IdenticalImages {
 impl IdenticalImages {
     fn new(cohort: &Cohort, split: &Split, n_unread: usize, mut sets: Vec<Vec<usize>>) -> Self {
         let parts = split.part_of_rows();
-        sets.iter_mut().for_each(|rows| rows.sort_unstable());
+        for rows in &mut sets {
+            rows.sort_unstable();
+        }
         sets.sort_unstable();
         let sets = sets.into_iter().map(|rows| IdenticalSet::new(cohort, &parts, rows)).collect();
         Self { n_compared: cohort.n() - n_unread, n_unread, sets }

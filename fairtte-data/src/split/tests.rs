@@ -41,7 +41,7 @@ fn cohort(rows: &[Row]) -> Cohort {
 fn people(n: usize) -> Cohort {
     let row = |i: usize| -> Row {
         let sex = [Some("F"), Some("M"), Some("F"), None][i % 4];
-        (format!("p{i}"), i % 3 == 0, sex, [Some("A"), Some("B"), Some("C")][(i / 3) % 3])
+        (format!("p{i}"), i.is_multiple_of(3), sex, [Some("A"), Some("B"), Some("C")][(i / 3) % 3])
     };
     cohort(&(0..n).map(row).collect::<Vec<_>>())
 }
