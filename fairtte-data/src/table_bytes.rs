@@ -65,7 +65,7 @@ pub(crate) fn check(path: &Path, mut bytes: Vec<u8>, separator: u8) -> Result<Ve
         check_quotes(&bytes, separator).map_err(invalid)?;
     }
     let header = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let n_columns = header.iter().filter(|byte| **byte == separator).count() + 1;
+    let n_columns = header.split(|byte| *byte == separator).count();
     if n_columns > MOST_COLUMNS {
         return Err(invalid(format!("its first line has {n_columns} columns, expected at most {MOST_COLUMNS}")));
     }
@@ -73,7 +73,7 @@ pub(crate) fn check(path: &Path, mut bytes: Vec<u8>, separator: u8) -> Result<Ve
 }
 
 fn line(bytes: &[u8], at: usize) -> usize {
-    1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count()
+    bytes[..at].split(|byte| *byte == b'\n').count()
 }
 
 /// Where the scan stands in a cell.
