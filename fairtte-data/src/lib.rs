@@ -21,6 +21,7 @@ mod scored_table;
 pub mod simulated;
 mod split;
 pub mod table;
+mod table_bytes;
 
 pub use adapters::{
     Adapter, Adni, AdniConfig, AfterDischarge, CatalogueEntry, DataConfig, Death, Generic, GenericConfig, MimicCxr,
@@ -43,4 +44,8 @@ pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
 pub use provenance::{ContentHasher, Provenance};
 pub use scored_table::{ChangingAttribute, ScoredTable, read_outcomes, read_scored_table};
-pub use split::{Part, Split, SplitConfig, split_by_subject};
+pub use split::{
+    FileKey, IdenticalImages, IdenticalSet, KFold, Leak, LeaveSiteOut, Part, PartCounts, PartSize, Placed, Split,
+    SplitConfig, SplitFileReport, SplitRecord, SplitRow, SplitTable, StratumCounts, check_identical_files,
+    check_identical_images, make_split, split_by_subject,
+};
