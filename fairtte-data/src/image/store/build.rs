@@ -19,10 +19,10 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelBridge as _, ParallelIte
 use super::index::Index;
 use super::plan::{Plan, ShardPlan};
 use super::shard::{Shard, ShardFooter, ShardHeader, StoredImage, write_shard};
+use crate::DataError;
 use crate::cohort::{Cohort, Sample};
 use crate::exclusions::{Exclusion, Exclusions};
 use crate::image::{ImageConfig, Pixels, Undecodable, prepare_image};
-use crate::DataError;
 
 pub(super) type Progress<'p> = dyn Fn(usize, usize) + Sync + 'p;
 
@@ -80,7 +80,10 @@ impl Build<'_> {
         let path = self.folder.join(shard.file_name());
         let header = self.header(shard);
         let mut siblings = sibling_folders(self.folder).into_iter().map(|sibling| sibling.join(shard.file_name()));
-        let Some(same) = siblings.find(|sibling| Shard::open(sibling, &header).is_ok()) else { return false };
+        // Their pixels are compared with their checksums: a shard may be missing here because it was found damaged, and
+        // the other store may hold a link to the very same file.
+        let is_intact = |sibling: &PathBuf| Shard::open(sibling, &header).is_ok_and(|shard| shard.is_all_intact());
+        let Some(same) = siblings.find(is_intact) else { return false };
         // A link fails over a damaged file of the same name.
         let _ = std::fs::remove_file(&path);
         std::fs::hard_link(same, &path).is_ok()
@@ -142,7 +145,8 @@ impl Build<'_> {
     fn nothing_decoded(&self, shards: &[Shard]) -> Result<(), DataError> {
         let mut exclusions = Exclusions::new(self.cohort.n());
         exclusions.extend(shards.iter().flat_map(|shard| shard.footer.exclusions.iter().cloned()));
-        std::fs::remove_dir_all(self.folder).map_err(|source| DataError::write(self.folder, source))?;
+        // What cannot be removed holds no image and is written again; the reasons matter more.
+        let _ = std::fs::remove_dir_all(self.folder);
         self.cohort.without(exclusions.list()).require_samples("after decoding the images", &exclusions)
     }
 }
@@ -197,11 +201,8 @@ fn lock(folder: &Path) -> Result<Option<File>, DataError> {
     let path = folder.join(".lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|source| DataError::write(&path, source))?;
-    match file.lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
-        Err(source) => Err(DataError::write(&path, source)),
-    }
+    // Network file systems refuse in several ways; none of them is a reason not to build.
+    Ok(file.lock().is_ok().then_some(file))
 }
 
 /// Temporary files of killed runs; one that cannot be removed disturbs nothing.

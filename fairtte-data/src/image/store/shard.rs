@@ -9,7 +9,7 @@
 //! | multiple of 4096 | pixels of the images, one after the other |
 //! | at the end | footer: [`ShardFooter`] in JSON, with the BLAKE3 hash of every image |
 //!
-//! In numpy: `np.memmap(path, "<u2", offset=begin, shape=(n, *shape))`, `<u2` for volumes and `u1` for pictures.
+//! In numpy: `np.memmap(path, "<u2", "r", begin, (n, *shape))` for volumes, `"u1"` for pictures.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use fairtte_metrics::SampleId;
 use memmap2::Mmap;
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
 use super::mmap;
@@ -123,6 +124,11 @@ impl Shard {
     /// Whether the pixels at `slot` have the checksum in the footer. Reads them all.
     pub(super) fn is_intact(&self, slot: usize) -> bool {
         blake3::hash(self.image(slot)).to_hex().as_str() == self.footer.images[slot].blake3
+    }
+
+    /// [`is_intact`](Self::is_intact) of every image, on all cores.
+    pub(super) fn is_all_intact(&self) -> bool {
+        (0..self.n()).into_par_iter().all(|slot| self.is_intact(slot))
     }
 }
 
