@@ -3,6 +3,7 @@
 pub mod adapters;
 mod atomic;
 mod attributes;
+mod augment;
 mod cohort;
 mod cohort_check;
 mod cohort_file;
@@ -29,6 +30,7 @@ pub use adapters::{
 };
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
+pub use augment::{Augmentation, AugmentationConfig, Flip};
 pub use cohort::{AttributeColumn, Cohort, Sample, build_cohort};
 pub use cohort_check::{CheckLine, CohortCheck, Quantity, compare_with_paper};
 pub use cohort_file::{read_cohort, write_cohort};
@@ -39,7 +41,7 @@ pub use exclusions::{Exclusion, Exclusions, FlowStep, Reason};
 pub use image::{ImageConfig, ImageStore};
 pub use intensity::{Intensity, IntensityConfig};
 pub use label_rule::{Label, LabelRule, NamedCells, ObservedTime};
-pub use loader::{Batches, HostBatch, Loader, Sampling};
+pub use loader::{Batches, HostBatch, Loader, PixelTransform, Sampling};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
 pub use provenance::{ContentHasher, Provenance};
