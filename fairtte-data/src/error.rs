@@ -325,6 +325,16 @@ pub enum DataError {
         /// The table.
         path: PathBuf,
     },
+    /// A column cannot become a feature.
+    #[error("column \"{column}\" of {}: {problem}", path.display())]
+    InvalidFeature {
+        /// The column.
+        column: String,
+        /// The table.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
 }
 
 impl DataError {
