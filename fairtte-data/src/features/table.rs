@@ -1,9 +1,9 @@
 //! The raw cells that features are made of.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::SampleId;
-use std::collections::HashMap;
 
 use crate::DataError;
 use crate::cohort::Cohort;
