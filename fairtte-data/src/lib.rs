@@ -22,7 +22,9 @@ pub mod simulated;
 mod split;
 pub mod table;
 
-pub use adapters::{Adapter, CatalogueEntry, DataConfig, Generic, GenericConfig, Simulated, catalogue};
+pub use adapters::{
+    Adapter, CatalogueEntry, DataConfig, Generic, GenericConfig, Simulated, Tabular, TabularConfig, catalogue,
+};
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
 pub use cohort::{AttributeColumn, Cohort, Sample, build_cohort};
@@ -30,6 +32,7 @@ pub use cohort_file::{read_cohort, write_cohort};
 pub use curve_columns::{CurveRepairs, Rising};
 pub use error::{DataError, Place};
 pub use exclusions::{Exclusion, Exclusions, FlowStep, Reason};
+pub use features::{FeatureConfig, FeatureMatrix, FeatureTable, LeakWarning, TabularFeatures, leak_warnings};
 pub use image::{ImageConfig, ImageStore};
 pub use intensity::{Intensity, IntensityConfig};
 pub use label_rule::{Label, LabelRule, NamedCells, ObservedTime};
@@ -38,5 +41,7 @@ pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
 pub use provenance::{ContentHasher, Provenance};
 pub use scored_table::{ChangingAttribute, ScoredTable, read_outcomes, read_scored_table};
-pub use shift::{ChangedSample, GaussianBlur, GroupBlur, ShiftConfig, ShiftGroup, ShiftRecord, TimeNoise, apply_shift, image_blur};
+pub use shift::{
+    ChangedSample, GaussianBlur, GroupBlur, ShiftConfig, ShiftGroup, ShiftRecord, TimeNoise, apply_shift, image_blur,
+};
 pub use split::{Part, Split, SplitConfig, split_by_subject};

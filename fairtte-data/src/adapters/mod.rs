@@ -5,6 +5,7 @@
 
 mod generic;
 mod simulated;
+mod tabular;
 
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
 pub use simulated::Simulated;
+pub use tabular::{Tabular, TabularConfig};
 
 use crate::simulated::SimulationConfig;
 use crate::{AttributeConfig, DataError, Unlabelled};
@@ -48,6 +50,8 @@ pub enum DataConfig {
     Generic(GenericConfig),
     /// A cohort generated with known sources of bias.
     Simulated(SimulationConfig),
+    /// A table with one row per sample, whose columns are what the model sees.
+    Tabular(TabularConfig),
 }
 
 impl DataConfig {
@@ -56,6 +60,7 @@ impl DataConfig {
         match self {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
+            Self::Tabular(config) => Box::new(Tabular::new(config.clone())),
         }
     }
 
@@ -64,11 +69,20 @@ impl DataConfig {
         self.adapter(0, Path::new("")).default_attributes()
     }
 
+    /// The adapter of the table whose columns are the features; `None` for a data set of images.
+    pub fn tabular(&self) -> Option<Tabular> {
+        match self {
+            Self::Tabular(config) => Some(Tabular::new(config.clone())),
+            Self::Generic(_) | Self::Simulated(_) => None,
+        }
+    }
+
     /// Takes relative paths as relative to `base` (the folder of the run file).
     pub fn resolve_paths(&mut self, base: &Path) {
         match self {
             Self::Generic(config) => config.resolve_paths(base),
             Self::Simulated(_) => {}
+            Self::Tabular(config) => config.resolve_paths(base),
         }
     }
 }
@@ -92,6 +106,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: simulated::NAME,
             about: "chest-film-like pictures or brain-like volumes, generated with one knob per source of bias",
+        },
+        CatalogueEntry {
+            name: tabular::NAME,
+            about: "a CSV, TSV or Parquet table whose columns are the features: numbers and categories instead of images",
         },
     ]
 }

@@ -178,9 +178,7 @@ impl FittedColumn {
     pub fn names(&self) -> Vec<String> {
         let mut names = match &self.encoding {
             Encoding::Numeric { .. } => vec![self.column.clone()],
-            Encoding::Categorical { levels } => {
-                levels.iter().map(|level| format!("{}={level}", self.column)).collect()
-            }
+            Encoding::Categorical { levels } => levels.iter().map(|level| format!("{}={level}", self.column)).collect(),
             Encoding::Presence => Vec::new(),
         };
         if self.indicator {
@@ -265,9 +263,9 @@ fn fit_column(
         return Ok(Err("has no value in the training part".to_owned()));
     }
     let encoding = if chosen.is_numeric {
-        let numbers = present.iter().map(|&(row, cell)| {
-            number(cell).ok_or_else(|| table.invalid_cell(column, row, EXPECTED_NUMBER))
-        });
+        let numbers = present
+            .iter()
+            .map(|&(row, cell)| number(cell).ok_or_else(|| table.invalid_cell(column, row, EXPECTED_NUMBER)));
         let numbers = numbers.collect::<Result<Vec<f64>, _>>()?;
         moments(numbers).map(|(mean, standard_deviation)| Encoding::Numeric { mean, standard_deviation })
     } else {
@@ -277,7 +275,11 @@ fn fit_column(
             let problem = format!("has {n} different values in the training part, more than max-levels = {most}");
             if chosen.is_named {
                 let path = table.source.clone();
-                return Err(DataError::InvalidFeature { column: column.name.clone(), path, problem: format!("it {problem}") });
+                return Err(DataError::InvalidFeature {
+                    column: column.name.clone(),
+                    path,
+                    problem: format!("it {problem}"),
+                });
             }
             return Ok(Err(problem));
         }

@@ -94,10 +94,18 @@ impl fmt::Display for LeakWarning {
                  {n_samples} training samples"
             ),
             LeakSign::ImpliesEvent { value: Some(value), event, n_samples } => {
-                write!(f, "may give the event away: all {n_samples} training samples with \"{value}\" are {}", outcome(event))
+                write!(
+                    f,
+                    "may give the event away: all {n_samples} training samples with \"{value}\" are {}",
+                    outcome(event)
+                )
             }
             LeakSign::ImpliesEvent { value: None, event, n_samples } => {
-                write!(f, "may give the event away: all {n_samples} training samples without a value are {}", outcome(event))
+                write!(
+                    f,
+                    "may give the event away: all {n_samples} training samples without a value are {}",
+                    outcome(event)
+                )
             }
             LeakSign::OrdersEvent { auc } => {
                 write!(f, "may give the event away: it orders events and censored samples with an AUC of {auc:.4}")

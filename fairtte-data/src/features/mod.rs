@@ -21,8 +21,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::{default_max_levels, default_missing_values, is_missing};
 pub use config::{FeatureChoice, FeatureConfig, MissingPolicy};
+pub(crate) use config::{default_max_levels, default_missing_values, is_missing};
 pub use encode::{FeatureMatrix, UnknownCategory};
 pub use fit::{Encoding, FittedColumn, LeftOutColumn, TabularFeatures};
 pub use leak::{LeakSign, LeakWarning, leak_warnings};

@@ -105,7 +105,8 @@ fn booleans_and_numbers_as_text_are_numbers_where_all_cells_are() {
 #[test]
 fn a_cell_that_is_no_number_names_sample_file_and_row() {
     let settings = "numeric = ['age']";
-    for (cell, n_train) in [("sixty", 3), ("sixty", 2), ("3;5", 3), ("1 000", 2), ("inf", 3), ("-inf", 2), ("0x10", 3)] {
+    for (cell, n_train) in [("sixty", 3), ("sixty", 2), ("3;5", 3), ("1 000", 2), ("inf", 3), ("-inf", 2), ("0x10", 3)]
+    {
         let expected = format!(
             "age of sample \"s2\" is \"{cell}\", expected a finite number, because the column is numeric (made-up.csv, row 4)"
         );
@@ -130,7 +131,10 @@ fn each_policy_for_missing_values_does_what_it_says() {
     assert_eq!(matrix.names(), ["age", "sex=F", "sex=M", "full"]);
     assert_eq!(matrix.row(2)[..3], [1.0, 0.0, 0.0]);
     let refused = message(text, "features = 'all'\nmissing = 'refuse'", 3);
-    assert_eq!(refused, "age of sample \"s1\" is empty, expected a value, because missing ones are refused (made-up.csv, row 3)");
+    assert_eq!(
+        refused,
+        "age of sample \"s1\" is empty, expected a value, because missing ones are refused (made-up.csv, row 3)"
+    );
     let refused = message("age\n1\n2\nNA\n", "features = 'all'\nmissing = 'refuse'", 2);
     assert!(refused.starts_with("age of sample \"s2\" is \"NA\", expected a value"), "{refused}");
 }
@@ -162,7 +166,10 @@ fn columns_that_say_nothing_in_training_are_left_out_with_a_note() {
         ]
     );
     let nothing = message(text, "categorical = ['site', 'blank']", 2);
-    assert!(nothing.starts_with("data.tabular.features is a choice that leaves no feature (column \"site\""), "{nothing}");
+    assert!(
+        nothing.starts_with("data.tabular.features is a choice that leaves no feature (column \"site\""),
+        "{nothing}"
+    );
 }
 
 #[test]
@@ -236,7 +243,8 @@ fn nothing_is_learnt_from_rows_outside_training() {
     assert_eq!(fit("9,M"), fit("-1000,unheard of"));
     assert_eq!(fit("9,M"), fit(","));
     let table = table("age\n1\n5\n9\n");
-    let [once, twice] = [&[0, 2][..], &[2, 0, 2, 2]].map(|rows| TabularFeatures::fit(&table, rows, &all(), &[]).unwrap());
+    let [once, twice] =
+        [&[0, 2][..], &[2, 0, 2, 2]].map(|rows| TabularFeatures::fit(&table, rows, &all(), &[]).unwrap());
     assert_eq!(once, twice, "a row named twice counts once");
 }
 
@@ -257,7 +265,8 @@ fn what_was_fitted_is_saved_and_used_on_another_table() {
 
 #[test]
 fn numbers_at_the_ends_of_their_range_stay_finite() {
-    let (_, matrix) = encode("x,y\n1e308,1e-300\n-1e308,2e-300\n1e308,3e-300\n0,2e-300\n", "features = 'all'", 3).unwrap();
+    let (_, matrix) =
+        encode("x,y\n1e308,1e-300\n-1e308,2e-300\n1e308,3e-300\n0,2e-300\n", "features = 'all'", 3).unwrap();
     assert!(matrix.values().iter().all(|value| value.is_finite()));
     assert_relative_eq!(matrix.row(0)[0], 0.5_f32.sqrt(), epsilon = 1e-6);
     assert_eq!(matrix.row(3)[1], 0.0);

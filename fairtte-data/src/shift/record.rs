@@ -103,7 +103,11 @@ impl fmt::Display for ShiftRecord {
                 TimeNoise::Absolute(_) => String::new(),
                 TimeNoise::Fraction([low, high]) => format!(" ({low} to {high} of the largest training time)"),
             };
-            write!(f, "{separator} noise between {low} and {high}{of_largest} added to {} times", self.n_times_changed)?;
+            write!(
+                f,
+                "{separator} noise between {low} and {high}{of_largest} added to {} times",
+                self.n_times_changed
+            )?;
             if self.n_ranges_cut > 0 {
                 write!(f, ", for {} of them only its part that keeps the time above 0", self.n_ranges_cut)?;
             }

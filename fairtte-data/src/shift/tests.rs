@@ -10,6 +10,7 @@ fn cohort(n: usize) -> (Cohort, Vec<Groups>) {
     let sample = |i: usize| Sample {
         sample_id: format!("s{i}").into(),
         subject_id: format!("p{}", i / 2).into(),
+        unit: None,
         image: format!("s{i}.png").into(),
         time: i as f64 + 1.0,
         event: i % 4 != 0,
@@ -21,6 +22,7 @@ fn cohort(n: usize) -> (Cohort, Vec<Groups>) {
         source: "made-up.csv".into(),
         samples: (0..n).map(sample).collect(),
         attributes: Vec::new(),
+        provenance: None,
     };
     let membership = (0..n).map(|i| [Some(GroupId(0)), Some(GroupId(1)), None][i % 3]).collect();
     let sex = Groups::new("sex", vec!["F".to_owned(), "M".to_owned()], membership).unwrap();
