@@ -20,7 +20,8 @@ use crate::args::{Evaluate, EvaluatedPart};
 use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::{EpochPoint, FlowRow, Page};
-use crate::run_file::{Merged, RunFile};
+use crate::merged::Merged;
+use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 
 /// How results are shown.
