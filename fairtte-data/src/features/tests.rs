@@ -193,8 +193,8 @@ fn outcome_and_identity_are_refused_and_unknown_names_get_the_nearest() {
     );
     assert_eq!(message("numeric = ['agee']"), "column \"agee\" is not in made-up.csv, nearest is \"age\"");
     assert_eq!(
-        message("features = 'all'\nexclude = ['sxe']"),
-        "column \"sxe\" is not in made-up.csv, nearest is \"sex\""
+        message("features = 'all'\nexclude = ['sexx']"),
+        "column \"sexx\" is not in made-up.csv, nearest is \"sex\""
     );
     assert_eq!(fit("features = 'all'\nexclude = ['died', 'sex']").unwrap().names(), ["age"]);
 }

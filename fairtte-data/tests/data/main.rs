@@ -11,3 +11,4 @@ mod simulated;
 mod split;
 mod store;
 mod tables;
+mod tabular;
