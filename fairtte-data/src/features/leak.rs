@@ -20,6 +20,9 @@ use crate::cohort::{Cohort, Sample};
 const FEWEST_SAMPLES: usize = 10;
 /// Samples per different value below which values that each have one outcome prove nothing.
 const SAMPLES_PER_VALUE: usize = 5;
+/// Least share of the training samples that a value needs before it is looked at alone: the oldest age may be one at
+/// which all die.
+const LEAST_SHARE: f64 = 0.05;
 /// Probability under which samples of one outcome are no accident.
 const ACCIDENT: f64 = 1e-9;
 /// Probability of ordering an event before a censored sample that no honest predictor has.
@@ -117,7 +120,8 @@ impl fmt::Display for LeakWarning {
                 write!(f, "may give the time away: its rank correlation with the time is {rank_correlation:.4}")
             }
             LeakSign::LooksLikeIdentity => {
-                write!(f, "looks like an identity: every training sample has another whole number")
+                let advice = "leave it out unless it measures something";
+                return write!(f, "looks like an identity: every training sample has another whole number; {advice}");
             }
         }?;
         write!(f, "; leave it out unless it is known at time 0")
@@ -200,7 +204,8 @@ fn sign_in_values(pairs: &[Pair<'_>]) -> Option<LeakSign> {
     let (value, (n_samples, events)) = pure.max_by_key(|(_, (samples, _))| *samples)?;
     let chance = if events > 0 { share } else { 1.0 - share };
     let is_accident = chance.powf(n_samples as f64) >= ACCIDENT;
-    (!is_accident).then_some(LeakSign::ImpliesEvent { value, event: events > 0, n_samples })
+    let is_rare = (n_samples as f64) < LEAST_SHARE * n as f64;
+    (!is_accident && !is_rare).then_some(LeakSign::ImpliesEvent { value, event: events > 0, n_samples })
 }
 
 /// Signs in the order of the values, where all of them are numbers.

@@ -63,19 +63,27 @@ impl GaussianBlur {
     pub fn apply(&self, image: &mut [f32], shape: &[usize]) {
         assert_eq!(image.len(), shape.iter().product::<usize>(), "one intensity per pixel and channel");
         let mut blurred = vec![0.0; image.len()];
+        let mut padded = Vec::new();
         for (axis, &n) in shape.iter().enumerate().skip(1).filter(|(_, n)| **n > 1) {
             let inner: usize = shape[axis + 1..].iter().product();
             for (line, out) in image.chunks_exact(n * inner).zip(blurred.chunks_exact_mut(n * inner)) {
-                if inner == 1 { self.along_line(line, out) } else { self.across_rows(line, out, inner) }
+                if inner == 1 {
+                    self.along_line(line, out, &mut padded);
+                } else {
+                    self.across_rows(line, out, inner);
+                }
             }
             image.copy_from_slice(&blurred);
         }
     }
 
-    /// Blurs one line of neighbouring pixels.
-    fn along_line(&self, line: &[f32], out: &mut [f32]) {
-        let radius = self.radius();
-        let padded: Vec<f32> = (0..line.len() + 2 * radius).map(|i| line[mirrored(i, radius, line.len())]).collect();
+    /// Blurs one line of neighbouring pixels; `padded` is memory for the line and its mirror images.
+    fn along_line(&self, line: &[f32], out: &mut [f32], padded: &mut Vec<f32>) {
+        let (radius, n) = (self.radius(), line.len());
+        padded.clear();
+        padded.extend((0..radius).map(|i| line[mirrored(i, radius, n)]));
+        padded.extend_from_slice(line);
+        padded.extend((n + radius..n + 2 * radius).map(|i| line[mirrored(i, radius, n)]));
         for (blurred, pixel) in out.iter_mut().zip(line) {
             *blurred = self.weights[0] * pixel;
         }

@@ -162,4 +162,16 @@ impl ShiftConfig {
             _ => Ok(()),
         }
     }
+
+    /// Checks the ranges, and that no blur is asked of features of a table, which have no neighbours to blur with.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`] naming the key.
+    pub fn check_for_features(&self) -> Result<(), DataError> {
+        self.check()?;
+        self.blur.map_or(Ok(()), |sigma| {
+            let expected = "no blur, because the inputs are features of a table and no images";
+            Err(DataError::InvalidSetting { key: "shift.blur", value: sigma.to_string(), expected })
+        })
+    }
 }

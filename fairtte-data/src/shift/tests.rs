@@ -207,6 +207,14 @@ fn impossible_settings_name_the_key_and_what_exists() {
 }
 
 #[test]
+fn features_of_a_table_cannot_be_blurred() {
+    assert!(config("censoring-flip = 0.9").check_for_features().is_ok());
+    let message = config("blur = 2\ncensoring-flip = 0.9").check_for_features().unwrap_err().to_string();
+    assert!(message.starts_with("shift.blur is 2, expected no blur"), "{message}");
+    assert!(config("").check_for_features().is_err());
+}
+
+#[test]
 fn settings_survive_a_round_trip_and_misspelt_keys_do_not() {
     for text in [
         "attribute = \"sex\"\ngroup = \"F\"\nblur = 1.5\ncensoring-flip = 0.9\n\n[time-noise]\nfraction = [-0.1, 0.25]\n",
