@@ -335,6 +335,16 @@ pub enum DataError {
         /// Why.
         problem: String,
     },
+    /// The disk has no room for the image store.
+    #[error("cannot write {}: {source}; {n_bytes} bytes of images are still to be written there", path.display())]
+    NoRoom {
+        /// The file that could not be written.
+        path: PathBuf,
+        /// Bytes of pixels that are not yet stored, this file's among them.
+        n_bytes: u64,
+        /// What the operating system said.
+        source: io::Error,
+    },
 }
 
 impl DataError {

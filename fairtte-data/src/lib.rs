@@ -3,6 +3,7 @@
 pub mod adapters;
 mod atomic;
 mod attributes;
+mod augment;
 mod cohort;
 mod cohort_file;
 mod curve_columns;
@@ -27,6 +28,7 @@ pub use adapters::{
 };
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
+pub use augment::{Augmentation, AugmentationConfig, Flip};
 pub use cohort::{AttributeColumn, Cohort, Sample, build_cohort};
 pub use cohort_file::{read_cohort, write_cohort};
 pub use curve_columns::{CurveRepairs, Rising};
@@ -36,7 +38,7 @@ pub use features::{FeatureConfig, FeatureMatrix, FeatureTable, LeakWarning, Tabu
 pub use image::{ImageConfig, ImageStore};
 pub use intensity::{Intensity, IntensityConfig};
 pub use label_rule::{Label, LabelRule, NamedCells, ObservedTime};
-pub use loader::{Batches, HostBatch, Loader, Sampling};
+pub use loader::{Batches, HostBatch, Loader, PixelTransform, Sampling};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
 pub use provenance::{ContentHasher, Provenance};

@@ -2,12 +2,10 @@
 
 mod decode;
 mod jpeg;
-mod mmap;
 mod orientation;
 mod prepare;
 mod resize;
 mod store;
-mod store_file;
 mod volume;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use decode::{Picture, decode_picture};
 pub use prepare::{Pixels, Undecodable, prepare_image};
 pub use resize::{resize_picture, resize_volume};
-pub use store::{ImageStore, StoredPixels};
+pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPixels};
 pub use volume::{Volume, decode_volume};
 
 use crate::DataError;

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
+mod augmentation;
 mod files;
 mod images;
+mod killed;
 mod loader;
 mod make;
 mod shared_data;
