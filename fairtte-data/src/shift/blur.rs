@@ -8,7 +8,7 @@
 
 use fairtte_metrics::GroupId;
 
-use crate::DataError;
+use crate::{DataError, PixelTransform};
 
 /// Widest blur that a setting may ask for, in pixels; wider ones leave nothing of a stored picture.
 const WIDEST: f64 = 100.0;
@@ -152,12 +152,14 @@ impl GroupBlur {
     pub fn is_blurred(&self, row: usize) -> bool {
         self.blurred.get(row).copied().unwrap_or(false)
     }
+}
 
-    /// Blurs `intensities`, in \[0, 1\], of shape `[channels, ..]`, if the sample at `row` is one of those to blur.
+impl PixelTransform for GroupBlur {
+    /// Blurs `intensities`, of shape `[channels, ..]`, if the sample at `row` is one of those to blur.
     ///
     /// # Panics
     /// If the length of `intensities` is not the product of `shape`.
-    pub fn blur(&self, row: usize, intensities: &mut [f32], shape: &[usize]) {
+    fn apply(&self, row: usize, _epoch: u64, intensities: &mut [f32], shape: &[usize]) {
         if self.is_blurred(row) {
             self.blur.apply(intensities, shape);
         }
@@ -324,7 +326,7 @@ mod tests {
         let blur = GroupBlur::new(GaussianBlur::new(1.0).unwrap(), &membership, GroupId(0), &[0, 1, 2]);
         for row in 0..4 {
             let mut image = picture(30);
-            blur.blur(row, &mut image, &[1, 5, 6]);
+            blur.apply(row, 3, &mut image, &[1, 5, 6]);
             assert_eq!(image != picture(30), row == 0, "row {row}");
         }
         assert!(!blur.is_blurred(99));

@@ -9,6 +9,7 @@ mod killed;
 mod loader;
 mod make;
 mod shared_data;
+mod shift;
 mod simulated;
 mod split;
 mod store;

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::features::{FeatureTable, LeakSign, LeakWarning};
 use fairtte_data::{
-    Adapter as _, AttributeConfig, Cohort, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, Part, ShiftConfig,
-    Split, SplitConfig, Tabular, TabularConfig, TabularFeatures, apply_shift, build_cohort, leak_warnings,
-    split_by_subject,
+    Adapter as _, AttributeConfig, Cohort, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, Loader, Part,
+    Sampling, ShiftConfig, Split, SplitConfig, Tabular, TabularConfig, TabularFeatures, apply_shift, build_cohort,
+    leak_warnings, split_by_subject,
 };
+use fairtte_metrics::GroupId;
 
 /// Everything between the file and the model.
 struct Loaded {
@@ -143,6 +144,37 @@ fn a_made_up_table_becomes_a_cohort_with_features() {
         assert_eq!(loaded.table.columns()[0].cells[row], Some(format!("{}", 40 + i % 37)));
     }
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+}
+
+#[test]
+fn batches_of_features_are_about_the_same_samples_as_those_of_images() {
+    let mut text = "time,event,x,c\n".to_owned();
+    (0..30).for_each(|i| writeln!(text, "{},{},{},{}", i + 1, i % 2, i * i, ["a", "b"][i / 3 % 2]).unwrap());
+    let loaded = load_text(&text, "features = 'all'", &[]).unwrap();
+    let groups: Vec<_> = (0..30).map(|row| Some(GroupId(row % 2))).collect();
+    let loader = Loader::of_features(&loaded.matrix, &loaded.cohort, groups.clone()).unwrap();
+    let train = loaded.split.rows(Part::Train);
+    let epoch = |seed| loader.batches(train, 4, &Sampling::Shuffled, seed, 1).unwrap();
+    assert_eq!(epoch(1).collect::<Vec<_>>(), epoch(1).collect::<Vec<_>>());
+    assert_ne!(epoch(1).order(), epoch(2).order());
+    let mut seen = Vec::new();
+    for batch in epoch(1) {
+        assert_eq!(batch.shape, [batch.rows.len(), 3], "the number, and two categories");
+        for (i, &row) in batch.rows.iter().enumerate() {
+            let sample = &loaded.cohort.samples[row];
+            assert_eq!(&batch.pixels[i * 3..(i + 1) * 3], loaded.matrix.row(row));
+            assert_eq!(
+                (batch.time[i], batch.event[i], &batch.sample_ids[i]),
+                (sample.time, sample.event, &sample.sample_id)
+            );
+            assert_eq!(batch.groups[i], groups[row]);
+            seen.push(row);
+        }
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, train);
+    let too_few = Loader::of_features(&loaded.matrix, &loaded.cohort, groups[1..].to_vec()).unwrap_err();
+    assert_eq!(too_few.to_string(), "list of groups has 29 entries, expected 30");
 }
 
 #[test]
