@@ -423,6 +423,16 @@ pub enum DataError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// A column cannot become a feature.
+    #[error("column \"{column}\" of {}: {problem}", path.display())]
+    InvalidFeature {
+        /// The column.
+        column: String,
+        /// The table.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
 }
 
 impl DataError {

@@ -11,6 +11,7 @@ mod cohort_summary;
 mod curve_columns;
 mod error;
 mod exclusions;
+pub mod features;
 pub mod image;
 mod intensity;
 mod label_rule;
@@ -19,6 +20,7 @@ mod manifest;
 mod predictions_file;
 mod provenance;
 mod scored_table;
+mod shift;
 pub mod simulated;
 mod split;
 pub mod table;
@@ -26,7 +28,7 @@ mod table_bytes;
 
 pub use adapters::{
     Adapter, Adni, AdniConfig, AfterDischarge, CatalogueEntry, DataConfig, Death, Generic, GenericConfig, MimicCxr,
-    MimicCxrConfig, RaceChoice, Simulated, UnknownRace, catalogue,
+    MimicCxrConfig, RaceChoice, Simulated, Tabular, TabularConfig, UnknownRace, catalogue,
 };
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
@@ -38,6 +40,7 @@ pub use cohort_summary::{AttributeSummary, CohortSummary, GroupSummary, SamplesS
 pub use curve_columns::{CurveRepairs, Rising};
 pub use error::{DataError, Place};
 pub use exclusions::{Exclusion, Exclusions, FlowStep, Reason};
+pub use features::{FeatureConfig, FeatureMatrix, FeatureTable, LeakWarning, TabularFeatures, leak_warnings};
 pub use image::{ImageConfig, ImageStore};
 pub use intensity::{Intensity, IntensityConfig};
 pub use label_rule::{Label, LabelRule, NamedCells, ObservedTime};
@@ -46,6 +49,9 @@ pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
 pub use provenance::{ContentHasher, Provenance};
 pub use scored_table::{ChangingAttribute, ScoredTable, read_outcomes, read_scored_table};
+pub use shift::{
+    ChangedSample, GaussianBlur, GroupBlur, ShiftConfig, ShiftGroup, ShiftRecord, TimeNoise, apply_shift, image_blur,
+};
 pub use split::{
     FileKey, IdenticalImages, IdenticalSet, KFold, Leak, LeaveSiteOut, Part, PartCounts, PartSize, Placed, Split,
     SplitConfig, SplitFileReport, SplitRecord, SplitRow, SplitTable, StratumCounts, check_identical_files,

@@ -10,6 +10,7 @@ pub(crate) mod find;
 mod generic;
 mod mimic_cxr;
 mod simulated;
+mod tabular;
 
 use std::path::Path;
 
@@ -20,6 +21,7 @@ pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
 pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
 pub use simulated::Simulated;
+pub use tabular::{Tabular, TabularConfig};
 
 use crate::simulated::SimulationConfig;
 use crate::{AttributeConfig, DataError, Unlabelled};
@@ -59,6 +61,8 @@ pub enum DataConfig {
     MimicCxr(MimicCxrConfig),
     /// Brain MRI of ADNI.
     Adni(AdniConfig),
+    /// A table with one row per sample, whose columns are what the model sees.
+    Tabular(TabularConfig),
 }
 
 impl DataConfig {
@@ -69,12 +73,21 @@ impl DataConfig {
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
             Self::MimicCxr(config) => Box::new(MimicCxr::new(config.clone())),
             Self::Adni(config) => Box::new(Adni::new(config.clone())),
+            Self::Tabular(config) => Box::new(Tabular::new(config.clone())),
         }
     }
 
     /// The attributes to use when the run file names none.
     pub fn default_attributes(&self) -> Vec<AttributeConfig> {
         self.adapter(0, Path::new("")).default_attributes()
+    }
+
+    /// The adapter of the table whose columns are the features; `None` for a data set of images.
+    pub fn tabular(&self) -> Option<Tabular> {
+        match self {
+            Self::Tabular(config) => Some(Tabular::new(config.clone())),
+            Self::Generic(_) | Self::Simulated(_) => None,
+        }
     }
 
     /// Takes relative paths as relative to `base` (the folder of the run file).
@@ -84,6 +97,7 @@ impl DataConfig {
             Self::Simulated(_) => {}
             Self::MimicCxr(config) => config.resolve_paths(base),
             Self::Adni(config) => config.resolve_paths(base),
+            Self::Tabular(config) => config.resolve_paths(base),
         }
     }
 }
@@ -115,6 +129,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: adni::NAME,
             about: "ADNI: brain MRI, half-years to the first dementia diagnosis, from the image list and DXSUM",
+        },
+        CatalogueEntry {
+            name: tabular::NAME,
+            about: "a CSV, TSV or Parquet table whose columns are the features: numbers and categories instead of images",
         },
     ]
 }
