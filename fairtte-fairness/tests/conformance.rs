@@ -45,7 +45,7 @@ impl Study {
         let attributes = [AttributeConfig::new("sex")];
         let manifest = adapter.read().unwrap();
         let (cohort, _) = build_cohort(&manifest, adapter.label_rule(), &attributes).unwrap();
-        let image = ImageConfig { size: size.clone(), channels: 1 };
+        let image = ImageConfig { size: size.clone(), channels: 1, ..ImageConfig::default() };
         let (store, undecodable) = ImageStore::open_or_build(&cohort, &image, folder, &|_, _| {}).unwrap();
         assert!(undecodable.is_empty());
         let split = split_by_subject(&cohort, &SplitConfig::default(), SEED).unwrap();

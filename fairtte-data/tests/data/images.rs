@@ -9,11 +9,11 @@ use fairtte_data::{ImageStore, Reason};
 use crate::make;
 
 fn films() -> ImageConfig {
-    ImageConfig { size: vec![8, 8], channels: 1 }
+    ImageConfig { size: vec![8, 8], channels: 1, ..ImageConfig::default() }
 }
 
 fn volumes() -> ImageConfig {
-    ImageConfig { size: vec![4, 4, 4], channels: 1 }
+    ImageConfig { size: vec![4, 4, 4], channels: 1, ..ImageConfig::default() }
 }
 
 fn failure(path: &Path, config: &ImageConfig) -> Undecodable {

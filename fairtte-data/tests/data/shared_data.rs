@@ -38,7 +38,7 @@ fn cohort(table: &Path, attributes: &[AttributeConfig]) -> Cohort {
 /// Decodes, splits and loads one epoch, and prints how long each took.
 fn run_through(cohort: &Cohort, attributes: &[AttributeConfig], size: &[usize]) {
     let cache = tempfile::tempdir().unwrap();
-    let config = ImageConfig { size: size.to_vec(), channels: 1 };
+    let config = ImageConfig { size: size.to_vec(), channels: 1, ..ImageConfig::default() };
     let start = Instant::now();
     let (store, exclusions) = ImageStore::open_or_build(cohort, &config, cache.path(), &|_, _| {}).unwrap();
     let decoding = start.elapsed();

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::make;
 
 fn films(channels: usize) -> ImageConfig {
-    ImageConfig { size: vec![9, 7], channels }
+    ImageConfig { size: vec![9, 7], channels, ..ImageConfig::default() }
 }
 
 /// Forty films and a file without bytes.
@@ -61,7 +61,7 @@ fn volumes_are_stored_once_whatever_the_number_of_channels() {
     make::nifti(&folder.path().join("a.nii"), [3, 5, 6, 7, 1, 1, 1, 1]);
     make::nifti(&folder.path().join("b.nii.gz"), [3, 8, 6, 7, 1, 1, 1, 1]);
     let cohort = make::cohort(folder.path(), &["a.nii", "b.nii.gz"]);
-    let config = ImageConfig { size: vec![4, 3, 2], channels: 3 };
+    let config = ImageConfig { size: vec![4, 3, 2], channels: 3, ..ImageConfig::default() };
     let (store, _, _) = open(&cohort, &config, &folder);
     assert_eq!((store.n_channels(), store.size()), (3, [4, 3, 2].as_slice()));
     for sample in &cohort.samples {
@@ -86,7 +86,8 @@ fn a_second_opening_decodes_nothing_and_remembers_what_was_left_out() {
 fn another_size_or_a_changed_image_is_another_store() {
     let (folder, cohort) = folder_of_films();
     let (first, _, _) = open(&cohort, &films(1), &folder);
-    let (other, _, n_decoded) = open(&cohort, &ImageConfig { size: vec![7, 9], channels: 1 }, &folder);
+    let (other, _, n_decoded) =
+        open(&cohort, &ImageConfig { size: vec![7, 9], channels: 1, ..ImageConfig::default() }, &folder);
     assert_eq!(n_decoded, 41);
     assert_ne!(first.path(), other.path());
     make::png(&folder.path().join("empty.png"), 200);
