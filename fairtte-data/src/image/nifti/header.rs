@@ -17,6 +17,7 @@ use crate::image::Undecodable;
 /// Bytes of a NIfTI-2 header, the longer of the two.
 pub(super) const HEADER_BYTES: usize = BYTES_2;
 const BYTES_1: usize = 348;
+const ANNOUNCED_BYTES_1: i32 = 348;
 const BYTES_2: usize = 540;
 
 /// Which standard the file follows.
@@ -145,8 +146,8 @@ fn magic(bytes: &[u8]) -> Result<(Version, bool), Undecodable> {
             Err(unreadable("bytes 9 to 12 of the NIfTI-2 header are changed: the file was transferred as text"))
         }
         Some(is_pair) => Ok((Version::Two, is_pair)),
-        None if announces(348) && bytes.len() < BYTES_1 => Err(too_short(bytes, BYTES_1, 1)),
-        None if announces(348) => Err(Undecodable::new(
+        None if announces(ANNOUNCED_BYTES_1) && bytes.len() < BYTES_1 => Err(too_short(bytes, BYTES_1, 1)),
+        None if announces(ANNOUNCED_BYTES_1) => Err(Undecodable::new(
             Reason::ImageUnsupported,
             "the header has no NIfTI magic text: an ANALYZE 7.5 volume does not say which side is left, expected NIfTI",
         )),
@@ -170,6 +171,11 @@ fn too_short(bytes: &[u8], expected: usize, version: usize) -> Undecodable {
 
 fn first_version(bytes: &[u8]) -> Result<(ByteOrder, Fields), Undecodable> {
     let header = NiftiHeader::from_reader(bytes).map_err(|error| unreadable(error.to_string()))?;
+    if header.sizeof_hdr.swap_bytes() == ANNOUNCED_BYTES_1 {
+        // `dim[0]` outside its range is taken for the other byte order; the size of the header knows better.
+        let detail = format!("dim[0] is {}, expected 1 to 7 dimensions", header.dim[0].swap_bytes().cast_signed());
+        return Err(unreadable(detail));
+    }
     let is_big = header.endianness == Endianness::Big;
     let fields = Fields {
         dim: header.dim.map(|extent| i64::from(extent.cast_signed())),
