@@ -213,7 +213,7 @@ impl Areds {
         Ok(Listing { source: source.clone(), root: absolute(source)?, listed })
     }
 
-    fn provenance(&self, files: &Files, listed: &[Listed], map: &DirectoryMap, grades: &Grades) -> Result<Provenance, DataError> {
+    fn provenance(&self, files: &Files, listed: &[Listed], map: &DirectoryMap, about: String) -> Result<Provenance, DataError> {
         let mut hasher = ContentHasher::new();
         for (name, tables, columns) in [
             ("fundus", &files.fundus, ["ID2", "VISNO", "AMDSEVRE", "AMDSEVLE"]),
@@ -236,21 +236,25 @@ impl Areds {
         for entry in listed {
             hasher.row([Some(entry.path.as_str())]);
         }
-        Ok(hasher.finish(NAME, sentence(files, grades), RULE_VERSION, self.config.options(), &REASONS))
+        Ok(hasher.finish(NAME, about, RULE_VERSION, self.config.options(), &REASONS))
     }
 }
 
 /// The rule and what it was given, for the record.
-fn sentence(files: &Files, grades: &Grades) -> String {
+fn sentence(files: &Files, grades: &Grades, people: &People) -> String {
     let n_no_grades: usize = grades.no_grades.values().sum();
     format!(
         "years from the photograph to the first visit at which its eye is graded late AMD (severity 10 to 12), else to \
          the last imaging visit of the eye; fundus tables of consent group {}, enrolment tables of {}; {} people graded, \
-         {n_no_grades} cells hold no grade in 1 to 12, {} rows lack ID2 or VISNO",
+         {n_no_grades} cells hold something else than a grade in 1 to 12, {} rows lack ID2 or VISNO; {} cells of SEX and \
+         RACE hold no known code, {} values of a person contradict each other, {} rows lack ID2",
         consent_groups(&files.fundus),
         consent_groups(&files.enrolment),
         grades.n_people(),
         grades.n_unplaced,
+        people.n_unknown_codes,
+        people.n_contradictions(),
+        people.n_unplaced,
     )
 }
 
@@ -276,7 +280,7 @@ impl Adapter for Areds {
         let people = People::collect(&files.enrolment)?;
         let map = files.map.as_deref().map(DirectoryMap::read).transpose()?.unwrap_or_default();
         let Listing { source, root, listed } = self.listing(&files)?;
-        let provenance = self.provenance(&files, &listed, &map, &grades)?;
+        let provenance = self.provenance(&files, &listed, &map, sentence(&files, &grades, &people))?;
         let (rule, photographed) = AredsRule::new(&self.config, &listed, &map, &grades);
         let attributes = attributes(&photographed, &people);
         let row = |(entry, who): (Listed, &Option<Photographed>)| ManifestRow {
