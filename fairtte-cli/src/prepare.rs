@@ -34,8 +34,7 @@ impl Prepared {
 /// [`CliError`] from the data or the run file.
 pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, CliError> {
     let adapter = run.data.adapter(run.seed, &run.cache());
-    let manifest = adapter.read()?;
-    let (cohort, mut exclusions) = build_cohort(&manifest, adapter.label_rule(), &run.attribute)?;
+    let (cohort, mut exclusions) = build_cohort(adapter.read()?, &run.attribute)?;
     let files = Files::new("decoding images");
     let (store, undecodable) =
         ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))?;

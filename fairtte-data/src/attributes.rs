@@ -309,6 +309,7 @@ mod tests {
         let sample = |i: usize| Sample {
             sample_id: format!("s{i}").into(),
             subject_id: format!("p{i}").into(),
+            unit: None,
             image: format!("s{i}.png").into(),
             time: 1.0,
             event: true,
@@ -320,7 +321,8 @@ mod tests {
             time_unit: "days".to_owned(),
             source: "made-up.csv".into(),
             samples: (0..values.len()).map(sample).collect(),
-            attributes: vec![AttributeColumn { name: "trait".to_owned(), values: values.iter().map(value).collect() }],
+            attributes: vec![AttributeColumn::new("trait", values.iter().map(value).collect())],
+            provenance: None,
         }
     }
 

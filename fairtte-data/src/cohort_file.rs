@@ -15,6 +15,7 @@ use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::{AttributeColumn, Cohort, Sample};
 use crate::label_rule::parse_event;
+use crate::provenance::Provenance;
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
 const METADATA_KEY: &str = "fairtte.cohort";
@@ -26,6 +27,8 @@ struct Metadata {
     name: String,
     time_unit: String,
     levels: Vec<(String, Vec<String>)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provenance: Option<Provenance>,
 }
 
 /// Writes `cohort` with the `groups` of all its samples, atomically; Parquet or CSV by the ending of `path`.
@@ -44,6 +47,7 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, groups: &[Groups]) -> Result<(
         name: cohort.name.clone(),
         time_unit: cohort.time_unit.clone(),
         levels: groups.iter().map(|g| (g.attribute().to_owned(), g.levels().to_vec())).collect(),
+        provenance: cohort.provenance.clone(),
     };
     let metadata = serde_json::to_string(&metadata).map_err(|error| DataError::write(path, error.into()))?;
     write_parquet(path, columns, &[(METADATA_KEY, metadata)])
@@ -91,12 +95,13 @@ pub fn read_cohort(path: &Path) -> Result<(Cohort, Vec<Groups>), DataError> {
         };
         match name.strip_suffix(GROUP_SUFFIX).filter(is_grouped) {
             Some(attribute) => groups.push(read_groups(path, attribute, &values, metadata.as_ref())?),
-            None => attributes.push(AttributeColumn { name: name.to_owned(), values }),
+            None => attributes.push(AttributeColumn::new(name, values)),
         }
     }
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let (name, time_unit) = metadata.map_or_else(|| (stem, unnamed_unit()), |m| (m.name, m.time_unit));
-    let cohort = Cohort { name, time_unit, source: path.to_owned(), samples, attributes };
+    let (name, time_unit, provenance) =
+        metadata.map_or_else(|| (stem, unnamed_unit(), None), |m| (m.name, m.time_unit, m.provenance));
+    let cohort = Cohort { name, time_unit, source: path.to_owned(), samples, attributes, provenance };
     Ok((cohort, groups))
 }
 
@@ -124,15 +129,16 @@ fn read_samples(table: &Table) -> Result<Vec<Sample>, DataError> {
         }
         let subject = subjects[index].clone().ok_or_else(|| invalid("subject_id", None, "a name"))?;
         let time = match &times[index] {
-            Ok(time) if time.is_finite() && *time > 0.0 => *time,
-            Ok(time) => return Err(invalid("time", Some(&time.to_string()), "a finite number > 0")),
-            Err(text) => return Err(invalid("time", Some(text), "a finite number > 0")),
+            Ok(time) if time.is_finite() && *time >= 0.0 => *time,
+            Ok(time) => return Err(invalid("time", Some(&time.to_string()), "a finite number >= 0")),
+            Err(text) => return Err(invalid("time", Some(text), "a finite number >= 0")),
         };
         let event = events[index].as_deref().and_then(parse_event);
         let event = event.ok_or_else(|| invalid("event", events[index].as_ref(), "1 (observed) or 0 (censored)"))?;
         samples.push(Sample {
             sample_id: sample.into(),
             subject_id: subject.into(),
+            unit: None,
             image: images[index].clone().unwrap_or_default().into(),
             time,
             event,

@@ -1,7 +1,7 @@
 //! The data sets this crate can read: one file each, and the only registry of them.
 //!
-//! An adapter knows the files and columns of its data set and turns them into a [`Manifest`]; nothing outside its file
-//! does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
+//! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
+//! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
 mod generic;
 mod simulated;
@@ -15,21 +15,28 @@ pub use generic::{Generic, GenericConfig};
 pub use simulated::Simulated;
 
 use crate::simulated::SimulationConfig;
-use crate::{DataError, LabelRule, Manifest};
+use crate::{AttributeConfig, DataError, Unlabelled};
 
 /// Reads the files of one data set.
 pub trait Adapter {
     /// Name of the data set as the run file spells it, for example `generic`.
     fn name(&self) -> &'static str;
 
-    /// Reads every row; nothing is dropped.
+    /// Reads every row, and the evidence for the labels; nothing is dropped.
     ///
     /// # Errors
-    /// A missing file or column, or a table that cannot be parsed.
-    fn read(&self) -> Result<Manifest, DataError>;
+    /// A missing file or column, a table that cannot be parsed, or a cell that is not what its column should hold.
+    fn read(&self) -> Result<Unlabelled, DataError>;
 
-    /// The rule that makes time and event from this data set's raw label cells.
-    fn label_rule(&self) -> &dyn LabelRule;
+    /// The attributes to use when the run file names none.
+    fn default_attributes(&self) -> Vec<AttributeConfig> {
+        Vec::new()
+    }
+
+    /// One sentence on the terms under which the data are given out; `None` if nothing but the user's own care is asked.
+    fn data_use(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Which data set a run reads, chosen by the name of the table in the run file: `[data.generic]`.
@@ -50,6 +57,11 @@ impl DataConfig {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
         }
+    }
+
+    /// The attributes to use when the run file names none.
+    pub fn default_attributes(&self) -> Vec<AttributeConfig> {
+        self.adapter(0, Path::new("")).default_attributes()
     }
 
     /// Takes relative paths as relative to `base` (the folder of the run file).

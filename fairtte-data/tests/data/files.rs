@@ -68,7 +68,7 @@ fn a_bad_cohort_file_names_what_is_wrong() {
     let place = |row: usize| format!("({}, row {row})", path.display());
     assert_eq!(
         message("a,1,,-2,0\n"),
-        format!("time of sample \"a\" is -2, expected a finite number > 0 {}", place(2))
+        format!("time of sample \"a\" is -2, expected a finite number >= 0 {}", place(2))
     );
     assert_eq!(
         message("a,1,,2,3\n"),

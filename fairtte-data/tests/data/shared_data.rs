@@ -21,7 +21,7 @@ fn shared(name: &str) -> Option<PathBuf> {
 
 fn cohort(table: &Path, attributes: &[AttributeConfig]) -> Cohort {
     let adapter = Generic::new(GenericConfig::new(table));
-    let (cohort, exclusions) = build_cohort(&adapter.read().unwrap(), adapter.label_rule(), attributes).unwrap();
+    let (cohort, exclusions) = build_cohort(adapter.read().unwrap(), attributes).unwrap();
     exclusions.check(cohort.n()).unwrap();
     eprintln!(
         "{}: {} rows read, {} samples, {} subjects, {} events, excluded: {}",
