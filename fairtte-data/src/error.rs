@@ -325,6 +325,26 @@ pub enum DataError {
         /// The table.
         path: PathBuf,
     },
+    /// A file of a data set is not there.
+    #[error("{what} is not to be found: looked for {looked_for} in {} and the folders below", root.display())]
+    FileNotFound {
+        /// What the file holds.
+        what: &'static str,
+        /// The names that were looked for.
+        looked_for: String,
+        /// The folder that was searched.
+        root: PathBuf,
+    },
+    /// Several files fit equally well.
+    #[error("{what} could be {} or {}, expected one file: remove or name one", first.display(), second.display())]
+    SeveralFiles {
+        /// What the file holds.
+        what: &'static str,
+        /// One file.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+    },
 }
 
 impl DataError {

@@ -20,7 +20,9 @@ pub mod simulated;
 mod split;
 pub mod table;
 
-pub use adapters::{Adapter, CatalogueEntry, DataConfig, Generic, GenericConfig, Simulated, catalogue};
+pub use adapters::{
+    Adapter, Areds, AredsConfig, CatalogueEntry, DataConfig, Generic, GenericConfig, Simulated, catalogue,
+};
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
 pub use cohort::{AttributeColumn, Cohort, Sample, build_cohort};

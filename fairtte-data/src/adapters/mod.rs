@@ -3,6 +3,7 @@
 //! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
 //! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
+pub mod areds;
 mod generic;
 mod simulated;
 
@@ -10,6 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use areds::{Areds, AredsConfig};
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
 pub use simulated::Simulated;
@@ -46,6 +48,8 @@ pub trait Adapter {
 pub enum DataConfig {
     /// A table with one row per image.
     Generic(GenericConfig),
+    /// AREDS: the tables of dbGaP and fundus photographs.
+    Areds(AredsConfig),
     /// A cohort generated with known sources of bias.
     Simulated(SimulationConfig),
 }
@@ -55,6 +59,7 @@ impl DataConfig {
     pub fn adapter(&self, seed: u64, cache_dir: &Path) -> Box<dyn Adapter> {
         match self {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
+            Self::Areds(config) => Box::new(Areds::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
         }
     }
@@ -68,6 +73,7 @@ impl DataConfig {
     pub fn resolve_paths(&mut self, base: &Path) {
         match self {
             Self::Generic(config) => config.resolve_paths(base),
+            Self::Areds(config) => config.resolve_paths(base),
             Self::Simulated(_) => {}
         }
     }
@@ -88,6 +94,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: generic::NAME,
             about: "a CSV, TSV or Parquet table: image path, subject, time, event and attribute columns, mapped by name",
+        },
+        CatalogueEntry {
+            name: areds::NAME,
+            about: "AREDS: fundus photographs and the tables of dbGaP phs000001, each eye until late macular degeneration",
         },
         CatalogueEntry {
             name: simulated::NAME,

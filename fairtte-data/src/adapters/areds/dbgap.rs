@@ -174,7 +174,8 @@ fn row(path: &Path, line: usize, text: &str, header: (usize, usize)) -> Result<D
     if fields.len() != header.1 {
         let (n_fields, (header_line, n_names)) = (fields.len(), header);
         let cut = if n_fields < n_names { " (trailing tabs belong to a row: were they removed?)" } else { "" };
-        let detail = format!("row {line} has {n_fields} fields, expected {n_names} as in the header, row {header_line}");
+        let detail =
+            format!("row {line} has {n_fields} fields, expected {n_names} as in the header, row {header_line}");
         return Err(DataError::invalid_table(path, detail + cut));
     }
     Ok(DbgapRow { line, text: text.to_owned(), fields })
@@ -202,7 +203,8 @@ mod tests {
 
     #[test]
     fn comments_blank_lines_and_trailing_empty_fields_are_read_as_they_are_meant() {
-        for text in [TEXT.to_owned(), TEXT.replace('\n', "\r\n"), format!("\u{feff}{TEXT}"), TEXT.trim_end().to_owned()] {
+        for text in [TEXT.to_owned(), TEXT.replace('\n', "\r\n"), format!("\u{feff}{TEXT}"), TEXT.trim_end().to_owned()]
+        {
             let table = DbgapTable::parse(Path::new("t.txt"), text.as_bytes()).unwrap();
             assert_eq!(cells(&table), [(5, Some("0007"), None), (8, Some("8"), Some("Y"))]);
             assert_eq!(table.names(), ["dbGaP SubjID", "ID2", "SMOKEDYN"]);

@@ -7,25 +7,29 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use super::AredsConfig;
 use super::dbgap::DbgapTable;
-use super::images::walk_error;
+use super::images::files_below;
 use crate::DataError;
 
 /// A kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kind {
+    /// What the tables hold, for messages.
+    what: &'static str,
     /// Marks in the lower-cased name, one of which must be there.
     marks: [&'static str; 2],
     /// The name for messages.
     pattern: &'static str,
 }
 
-const FUNDUS: Kind =
-    Kind { marks: [".pht000375.", ".fundus."], pattern: "phs000001.*.pht000375.*.c{1,2}.fundus.*.txt(.gz)" };
+const FUNDUS: Kind = Kind {
+    what: "the fundus gradings of AREDS",
+    marks: [".pht000375.", ".fundus."],
+    pattern: "phs000001.*.pht000375.*.c{1,2}.fundus.*.txt(.gz)",
+};
 const ENROLMENT: Kind = Kind {
+    what: "the enrolment table of AREDS",
     marks: [".pht000373.", ".enrollment_randomization."],
     pattern: "phs000001.*.pht000373.*.c{1,2}.enrollment_randomization.*.txt(.gz)",
 };
@@ -47,10 +51,16 @@ impl Files {
     /// Looks for the files below `config.root`; the folder of images, if one is named, is not searched.
     ///
     /// # Errors
-    /// [`DataError::Read`] for a folder or table that cannot be read, [`DataError::InvalidTable`] where a table is
-    /// missing, encrypted, or there with two contents.
+    /// [`DataError::Read`] for a folder or table that cannot be read, [`DataError::FileNotFound`] without a table of
+    /// either kind, [`DataError::SeveralFiles`] where map or list could be two files, [`DataError::InvalidTable`] for a
+    /// table that is damaged, only there encrypted, or there with two contents.
     pub fn find(config: &AredsConfig) -> Result<Self, DataError> {
-        let files = files_below(config)?;
+        // Among hundreds of thousands of photographs, only text is of interest here.
+        let is_text = |name: &str| {
+            let name = name.to_lowercase();
+            !name.starts_with('.') && [".txt", ".txt.gz", ".ncbi_enc"].iter().any(|ending| name.ends_with(ending))
+        };
+        let files = files_below(&config.root, config.images.as_deref(), is_text)?;
         let in_root = |path: &&PathBuf| path.parent() == Some(config.root.as_path());
         let list = files.iter().filter(in_root).filter(|path| is_image_list(&lower_case_name(path)));
         Ok(Self {
@@ -58,28 +68,18 @@ impl Files {
             enrolment: tables(ENROLMENT, &files, &config.root)?,
             map: match &config.mapping {
                 Some(path) => Some(path.clone()),
-                None => only("mapping", files.iter().filter(|path| is_map(&lower_case_name(path))))?,
+                None => only(
+                    "the map from image directories to ID2 (key mapping)",
+                    files.iter().filter(|path| is_map(&lower_case_name(path))),
+                )?,
             },
-            image_list: if config.images.is_some() { None } else { only("images", list)? },
+            image_list: if config.images.is_some() {
+                None
+            } else {
+                only("the list of photographs (key images)", list)?
+            },
         })
     }
-}
-
-fn files_below(config: &AredsConfig) -> Result<Vec<PathBuf>, DataError> {
-    let root = &config.root;
-    let is_images = |path: &Path| config.images.as_deref() == Some(path) && path != root.as_path();
-    let entries = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
-    let mut files = Vec::new();
-    for entry in entries.filter_entry(|entry| !is_images(entry.path())) {
-        let entry = entry.map_err(|error| walk_error(root, error))?;
-        let name = entry.file_name().to_string_lossy().to_lowercase();
-        // Among hundreds of thousands of photographs, only text is of interest here.
-        let is_text = [".txt", ".txt.gz", ".ncbi_enc"].iter().any(|ending| name.ends_with(ending));
-        if is_text && !name.starts_with('.') && entry.file_type().is_file() {
-            files.push(entry.into_path());
-        }
-    }
-    Ok(files)
 }
 
 fn lower_case_name(path: &Path) -> String {
@@ -95,13 +95,12 @@ fn is_image_list(name: &str) -> bool {
 }
 
 /// The one file of `found`, or none.
-fn only<'a>(key: &'static str, mut found: impl Iterator<Item = &'a PathBuf>) -> Result<Option<PathBuf>, DataError> {
+fn only<'a>(what: &'static str, mut found: impl Iterator<Item = &'a PathBuf>) -> Result<Option<PathBuf>, DataError> {
     let Some(first) = found.next() else { return Ok(None) };
-    if let Some(second) = found.next() {
-        let detail = format!("{} could be meant as well, name one of them by the key {key}", second.display());
-        return Err(DataError::invalid_table(first, detail));
+    match found.next() {
+        None => Ok(Some(first.clone())),
+        Some(second) => Err(DataError::SeveralFiles { what, first: first.clone(), second: second.clone() }),
     }
-    Ok(Some(first.clone()))
 }
 
 /// The tables of one kind, in the order of their names, each once.
@@ -125,8 +124,11 @@ fn tables(kind: Kind, files: &[PathBuf], root: &Path) -> Result<Vec<DbgapTable>,
         return Err(DataError::invalid_table(path, detail));
     }
     if copies.is_empty() {
-        let looked_for = format!("no file named like {} is in this folder or below", kind.pattern);
-        return Err(DataError::invalid_table(root, looked_for));
+        return Err(DataError::FileNotFound {
+            what: kind.what,
+            looked_for: kind.pattern.to_owned(),
+            root: root.to_owned(),
+        });
     }
     copies.values().map(|paths| read_copies(paths)).collect()
 }
@@ -140,7 +142,8 @@ fn read_copies(paths: &[&PathBuf]) -> Result<DbgapTable, DataError> {
             None => first = Some(table),
             Some(first) if first.holds_the_same(&table) => {}
             Some(first) => {
-                let detail = format!("{} has the same name and other rows, expected one of them", first.path().display());
+                let detail =
+                    format!("{} has the same name and other rows, expected one of them", first.path().display());
                 return Err(DataError::invalid_table(path, detail));
             }
         }
@@ -152,9 +155,10 @@ fn read_copies(paths: &[&PathBuf]) -> Result<DbgapTable, DataError> {
 pub(super) fn consent_groups(tables: &[DbgapTable]) -> String {
     let group = |table: &DbgapTable| {
         let name = lower_case_name(table.path());
-        let is_group = |part: &&str| part.strip_prefix('c').is_some_and(|digits| {
-            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-        });
+        let is_group = |part: &&str| {
+            part.strip_prefix('c')
+                .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+        };
         name.split('.').find(is_group).unwrap_or("unnamed").to_owned()
     };
     let mut groups: Vec<String> = tables.iter().map(group).collect();

@@ -3,6 +3,7 @@
 //! The text of the path, relative and with forward slashes, is the identity of the sample. In a folder, files whose
 //! ending announces no picture are not listed; in a text file, every line that is not blank and no `#` comment is.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
@@ -44,27 +45,53 @@ fn with_forward_slashes(path: &str) -> String {
     path.trim_start_matches("./").to_owned()
 }
 
-/// Lists the pictures below `folder`, links followed, in the order of their names.
+/// Lists the pictures below `folder` in the order of their names.
 ///
 /// # Errors
 /// [`DataError::Read`] for a folder that cannot be read.
 pub(super) fn walk(folder: &Path) -> Result<Vec<Listed>, DataError> {
-    let mut listed = Vec::new();
-    for entry in WalkDir::new(folder).follow_links(true).sort_by_file_name() {
-        let entry = entry.map_err(|error| walk_error(folder, error))?;
-        let is_picture = Ending::of(&entry.file_name().to_string_lossy()).is_some();
-        if is_picture && entry.file_type().is_file() {
-            let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
-            let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
-            listed.push(Listed { path: parts.join("/"), row: listed.len() + 1 });
-        }
-    }
-    Ok(listed)
+    let pictures = files_below(folder, None, |name| Ending::of(name).is_some())?;
+    let listed = |(row, path): (usize, PathBuf)| {
+        let relative = path.strip_prefix(folder).unwrap_or(&path);
+        let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+        Listed { path: parts.join("/"), row }
+    };
+    Ok((1..).zip(pictures).map(listed).collect())
 }
 
-pub(super) fn walk_error(folder: &Path, error: walkdir::Error) -> DataError {
-    let path: PathBuf = error.path().unwrap_or(folder).to_owned();
-    DataError::read(&path, error.into())
+/// Files below `folder` whose name `is_wanted`, in the order of their names; links are followed, `leave_out` is not
+/// entered.
+///
+/// A link to nothing is a file by its name: whoever reads it says what is wrong.
+///
+/// # Errors
+/// [`DataError::Read`] for a folder that cannot be read.
+pub(super) fn files_below(
+    folder: &Path,
+    leave_out: Option<&Path>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<PathBuf>, DataError> {
+    let mut files = Vec::new();
+    let entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter();
+    for entry in entries.filter_entry(|entry| entry.depth() == 0 || leave_out != Some(entry.path())) {
+        let path = match entry {
+            Ok(entry) if entry.file_type().is_file() => entry.into_path(),
+            Ok(_) => continue,
+            // A link to a folder above: its files are listed already.
+            Err(error) if error.loop_ancestor().is_some() => continue,
+            Err(error) => match (error.path(), error.io_error().map(io::Error::kind)) {
+                (Some(path), Some(io::ErrorKind::NotFound)) if error.depth() > 0 => path.to_owned(),
+                (path, _) => {
+                    let path = path.unwrap_or(folder).to_owned();
+                    return Err(DataError::read(&path, error.into()));
+                }
+            },
+        };
+        if is_wanted(&path.file_name().unwrap_or_default().to_string_lossy()) {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -94,7 +121,9 @@ mod tests {
     #[test]
     fn a_folder_is_listed_by_name_whatever_lies_in_it() {
         let folder = tempfile::tempdir().unwrap();
-        for file in ["b/2 00 F2 RE LS.tif", "a/04/1 04 F2 RE LS.JPG", "a/00/1 00 F2 RE LS.jpg", "notes.txt", "a/x.jpg/y"] {
+        for file in
+            ["b/2 00 F2 RE LS.tif", "a/04/1 04 F2 RE LS.JPG", "a/00/1 00 F2 RE LS.jpg", "notes.txt", "a/x.jpg/y"]
+        {
             let path = folder.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
@@ -103,5 +132,18 @@ mod tests {
         assert_eq!(paths(&walk(folder.path()).unwrap()), expected);
         let message = walk(&folder.path().join("none")).unwrap_err().to_string();
         assert!(message.starts_with("cannot read ") && message.contains("none"), "{message}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_neither_a_loop_nor_a_link_to_nothing_stops_the_walk() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::write(elsewhere.path().join("2 00 F2 RE LS.jpg"), "").unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("a")).unwrap();
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("nothing"), folder.path().join("z.jpg")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("nothing"), folder.path().join("z.doc")).unwrap();
+        assert_eq!(paths(&walk(folder.path()).unwrap()), [("a/2 00 F2 RE LS.jpg", 1), ("z.jpg", 2)]);
     }
 }

@@ -84,7 +84,12 @@ fn history(grades: &[GradeRow], person: u8, eye: &str) -> Vec<(u8, &'static str)
 }
 
 /// The same rule, read off the documentation row by row.
-fn expected(config: &AredsConfig, grades: &[GradeRow], pictures: &[Picture], index: usize) -> Result<(f64, bool), &'static str> {
+fn expected(
+    config: &AredsConfig,
+    grades: &[GradeRow],
+    pictures: &[Picture],
+    index: usize,
+) -> Result<(f64, bool), &'static str> {
     let picture @ (person, visit, eye, view, side, ending) = pictures[index];
     if pictures[..index].contains(&picture) {
         return Err("duplicate_image_id");

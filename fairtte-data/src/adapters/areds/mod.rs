@@ -207,13 +207,22 @@ impl Areds {
         }
         let listed = images::walk(source)?;
         if listed.is_empty() {
-            let looked_for = "no .jpg, .png, .tif or .dng file is in this folder or below, nor a list of them";
-            return Err(DataError::invalid_table(source, looked_for));
+            return Err(DataError::FileNotFound {
+                what: "a photograph of AREDS",
+                looked_for: "areds_images.txt, *.jpg, *.png, *.tif or *.dng".to_owned(),
+                root: source.clone(),
+            });
         }
         Ok(Listing { source: source.clone(), root: absolute(source)?, listed })
     }
 
-    fn provenance(&self, files: &Files, listed: &[Listed], map: &DirectoryMap, about: String) -> Result<Provenance, DataError> {
+    fn provenance(
+        &self,
+        files: &Files,
+        listed: &[Listed],
+        map: &DirectoryMap,
+        about: String,
+    ) -> Result<Provenance, DataError> {
         let mut hasher = ContentHasher::new();
         for (name, tables, columns) in [
             ("fundus", &files.fundus, ["ID2", "VISNO", "AMDSEVRE", "AMDSEVLE"]),

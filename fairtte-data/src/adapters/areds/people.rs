@@ -64,11 +64,8 @@ impl Person {
     }
 
     fn n_contradictions(&self) -> usize {
-        let contradicted = [
-            self.sex == Known::Contradicted,
-            self.race == Known::Contradicted,
-            self.age == Known::Contradicted,
-        ];
+        let contradicted =
+            [self.sex == Known::Contradicted, self.race == Known::Contradicted, self.age == Known::Contradicted];
         contradicted.into_iter().filter(|is| *is).count()
     }
 }
@@ -132,7 +129,8 @@ fn parse_race(text: &str) -> Option<&'static str> {
 
 fn parse_age(table: &DbgapTable, row: &DbgapRow, id: &str, text: &str) -> Result<f64, DataError> {
     text.parse::<f64>().ok().filter(|age| (0.0..=130.0).contains(age)).ok_or_else(|| {
-        let detail = format!("ENROLLAGE of subject \"{id}\" is \"{text}\", expected years from 0 to 130 (row {})", row.line);
+        let detail =
+            format!("ENROLLAGE of subject \"{id}\" is \"{text}\", expected years from 0 to 130 (row {})", row.line);
         DataError::invalid_table(table.path(), detail)
     })
 }
@@ -159,7 +157,10 @@ impl DirectoryMap {
         let header: Vec<&str> = lines.next().map(|(_, line)| line.split_whitespace().collect()).unwrap_or_default();
         let position = |name: &str| header.iter().position(|word| word.eq_ignore_ascii_case(name));
         let (Some(directory), Some(id2), 2) = (position("ImageDir"), position("ID2"), header.len()) else {
-            return Err(invalid(format!("the header is {:?}, expected the two columns ImageDir and ID2", header.join(" "))));
+            return Err(invalid(format!(
+                "the header is {:?}, expected the two columns ImageDir and ID2",
+                header.join(" ")
+            )));
         };
         let mut map: HashMap<String, String> = HashMap::new();
         for (row, line) in lines {
@@ -170,11 +171,17 @@ impl DirectoryMap {
             let (directory, id2) = (words[directory], words[id2]);
             let before = map.insert(directory.to_owned(), id2.to_owned());
             if let Some(before) = before.filter(|before| before != id2) {
-                let detail = format!("directory \"{directory}\" belongs to ID2 \"{before}\" and to \"{id2}\" (row {row})");
+                let detail =
+                    format!("directory \"{directory}\" belongs to ID2 \"{before}\" and to \"{id2}\" (row {row})");
                 return Err(invalid(format!("{detail}, expected one")));
             }
         }
         Ok(Self(map))
+    }
+
+    /// Whether no directory is in the table, or there is no table.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Every directory with its `ID2`, in no order.

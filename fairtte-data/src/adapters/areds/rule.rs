@@ -114,6 +114,7 @@ pub(super) struct AredsRule {
     config: AredsConfig,
     rows: Vec<Evidence>,
     eyes: Vec<FollowedEye>,
+    has_map: bool,
 }
 
 impl AredsRule {
@@ -165,7 +166,7 @@ impl AredsRule {
                 rows[row] = Evidence::Repeat(kept);
             }
         }
-        (Self { config: config.clone(), rows, eyes: eyes.list }, photographed)
+        (Self { config: config.clone(), rows, eyes: eyes.list, has_map: !map.is_empty() }, photographed)
     }
 }
 
@@ -229,7 +230,9 @@ impl LabelRule for AredsRule {
         match follow_up(visit, eye, &self.config) {
             FollowUp::Kept { half_years, event } => Ok(Label::Kept { time: f64::from(half_years) / 2.0, event }),
             FollowUp::NoPhenotype => {
-                excluded(Reason::NoPhenotype, format!("no row of the fundus tables is about the person of eye {unit}"))
+                let hint = if self.has_map { "" } else { "; there is no map from image directories to ID2" };
+                let detail = format!("no row of the fundus tables is about the person of eye {unit}{hint}");
+                excluded(Reason::NoPhenotype, detail)
             }
             FollowUp::NeverGraded => {
                 excluded(Reason::NeverGraded, format!("eye {unit} has no grade in 1 to 12 at any visit"))
@@ -238,7 +241,9 @@ impl LabelRule for AredsRule {
                 excluded(Reason::FinalVisit, format!("visit {visit:02} is the last imaging visit of eye {unit}"))
             }
             FollowUp::AtOrAfterEvent(first) => {
-                let detail = format!("late AMD of eye {unit} was graded at visit {first:02}, the photograph is of visit {visit:02}");
+                let detail = format!(
+                    "late AMD of eye {unit} was graded at visit {first:02}, the photograph is of visit {visit:02}"
+                );
                 excluded(Reason::AtOrAfterEvent, detail)
             }
         }
