@@ -34,6 +34,9 @@ const ENROLMENT: Kind = Kind {
     pattern: "phs000001.*.pht000373.*.c{1,2}.enrollment_randomization.*.txt(.gz)",
 };
 
+/// The usual name of the list of photographs, in lower case.
+const IMAGE_LIST: &str = "areds_images.txt";
+
 /// Every file that the adapter reads before images.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Files {
@@ -61,25 +64,33 @@ impl Files {
             !name.starts_with('.') && [".txt", ".txt.gz", ".ncbi_enc"].iter().any(|ending| name.ends_with(ending))
         };
         let files = files_below(&config.root, config.images.as_deref(), is_text)?;
-        let in_root = |path: &&PathBuf| path.parent() == Some(config.root.as_path());
-        let list = files.iter().filter(in_root).filter(|path| is_image_list(&lower_case_name(path)));
         Ok(Self {
             fundus: tables(FUNDUS, &files, &config.root)?,
             enrolment: tables(ENROLMENT, &files, &config.root)?,
-            map: match &config.mapping {
-                Some(path) => Some(path.clone()),
-                None => only(
-                    "the map from image directories to ID2 (key mapping)",
-                    files.iter().filter(|path| is_map(&lower_case_name(path))),
-                )?,
-            },
-            image_list: if config.images.is_some() {
-                None
-            } else {
-                only("the list of photographs (key images)", list)?
-            },
+            map: find_map(config, &files)?,
+            image_list: find_image_list(config, &files)?,
         })
     }
+}
+
+fn find_map(config: &AredsConfig, files: &[PathBuf]) -> Result<Option<PathBuf>, DataError> {
+    if config.mapping.is_some() {
+        return Ok(config.mapping.clone());
+    }
+    let maps = files.iter().filter(|path| is_map(&lower_case_name(path)));
+    only("the map from image directories to ID2 (key mapping)", maps)
+}
+
+fn find_image_list(config: &AredsConfig, files: &[PathBuf]) -> Result<Option<PathBuf>, DataError> {
+    if config.images.is_some() {
+        return Ok(None);
+    }
+    let in_root = files.iter().filter(|path| path.parent() == Some(config.root.as_path()));
+    let lists: Vec<&PathBuf> = in_root.filter(|path| is_image_list(&lower_case_name(path))).collect();
+    if let Some(usual) = lists.iter().find(|path| lower_case_name(path) == IMAGE_LIST) {
+        return Ok(Some((*usual).clone()));
+    }
+    only("the list of photographs (key images)", lists.into_iter())
 }
 
 fn lower_case_name(path: &Path) -> String {
@@ -87,11 +98,15 @@ fn lower_case_name(path: &Path) -> String {
 }
 
 fn is_map(name: &str) -> bool {
-    name.contains("imagedir") && name.contains("id2") && name.ends_with(".txt")
+    name.contains("imagedir") && name.contains("id2") && is_plain_text(name)
+}
+
+fn is_plain_text(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending == "txt")
 }
 
 fn is_image_list(name: &str) -> bool {
-    name.contains("images") && name.ends_with(".txt") && !is_map(name) && !name.starts_with("phs")
+    name.contains("images") && is_plain_text(name) && !is_map(name) && !name.starts_with("phs")
 }
 
 /// The one file of `found`, or none.

@@ -30,7 +30,7 @@ pub(super) struct EyeGrades {
 pub(super) struct Grades {
     people: HashMap<String, [EyeGrades; 2]>,
     /// Texts that are no grade, with their number of cells; empty cells are not among them.
-    pub no_grades: BTreeMap<String, usize>,
+    pub unknown_texts: BTreeMap<String, usize>,
     /// Rows left out because ID2 or VISNO is empty.
     pub n_unplaced: usize,
 }
@@ -65,7 +65,7 @@ impl Grades {
         for (eye, cell) in eyes.iter_mut().zip(cells) {
             let Some(cell) = cell else { continue };
             let Some(grade) = code(cell).filter(|grade| (1..=HIGHEST).contains(grade)) else {
-                *self.no_grades.entry(cell.to_owned()).or_default() += 1;
+                *self.unknown_texts.entry(cell.to_owned()).or_default() += 1;
                 continue;
             };
             eye.is_graded = true;
@@ -142,8 +142,8 @@ mod tests {
         let rows = "1\ta\t00\t?\t88\n1\ta\t02\t0\t13\n1\ta\t04\t10.5\t-4\n1\ta\t06\tlate\t\n1\ta\t08\t88\t256\n";
         let grades = Grades::collect(&[table(rows)]).unwrap();
         assert_eq!(eyes(&grades, "a"), [(false, None), (false, None)]);
-        assert_eq!(grades.no_grades.values().sum::<usize>(), 9);
-        assert_eq!(grades.no_grades["88"], 2);
+        assert_eq!(grades.unknown_texts.values().sum::<usize>(), 9);
+        assert_eq!(grades.unknown_texts["88"], 2);
     }
 
     #[test]

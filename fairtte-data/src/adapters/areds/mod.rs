@@ -7,7 +7,7 @@
 //! | event, time origin | first visit at which the eye is graded late AMD (severity 10 to 12); from the photograph, in years |
 //! | censoring | at the last imaging visit of the eye |
 //! | attributes | `age` (at enrolment + visit), `sex` (F, M), `race` (White, Black, Hispanic, Asian, Other) |
-//! | expected folder | the tables fundus (pht000375) and enrollment_randomization (pht000373) of consent groups c1 and c2, the directory map, and the photographs or a list of their paths |
+//! | expected folder | the tables `fundus` (pht000375) and `enrollment_randomization` (pht000373) of consent groups c1 and c2, the directory map, and the photographs or a list of their paths |
 //! | web site | <https://www.ncbi.nlm.nih.gov/projects/gap/cgi-bin/study.cgi?study_id=phs000001.v3.p1> |
 //! | publication | AREDS Research Group, Control Clin Trials 20 (1999) 573-600; grading: AREDS report 17, Arch Ophthalmol 123 (2005) 1484-1498 |
 //! | licence, access | dbGaP data use certification, by application |
@@ -249,21 +249,23 @@ impl Areds {
     }
 }
 
-/// The rule and what it was given, for the record.
+/// The rule, and what it was given, for the record.
 fn sentence(files: &Files, grades: &Grades, people: &People) -> String {
-    let n_no_grades: usize = grades.no_grades.values().sum();
+    let counts = [
+        (grades.unknown_texts.values().sum(), "severity cells hold something else than 1 to 12"),
+        (grades.n_unplaced, "fundus rows lack ID2 or VISNO"),
+        (people.n_unplaced, "enrolment rows lack ID2"),
+        (people.n_unknown_codes, "cells of SEX or RACE hold no known code"),
+        (people.n_contradictions(), "values of a person contradict each other and count as missing"),
+    ];
+    let left_out = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("; {n} {what}"));
     format!(
         "years from the photograph to the first visit at which its eye is graded late AMD (severity 10 to 12), else to \
-         the last imaging visit of the eye; fundus tables of consent group {}, enrolment tables of {}; {} people graded, \
-         {n_no_grades} cells hold something else than a grade in 1 to 12, {} rows lack ID2 or VISNO; {} cells of SEX and \
-         RACE hold no known code, {} values of a person contradict each other, {} rows lack ID2",
+         the last imaging visit of the eye; fundus tables of consent group {} with {} people, enrolment tables of {}{}",
         consent_groups(&files.fundus),
-        consent_groups(&files.enrolment),
         grades.n_people(),
-        grades.n_unplaced,
-        people.n_unknown_codes,
-        people.n_contradictions(),
-        people.n_unplaced,
+        consent_groups(&files.enrolment),
+        left_out.collect::<String>(),
     )
 }
 

@@ -73,7 +73,7 @@ impl Person {
 /// Everybody in the enrolment tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct People {
-    people: HashMap<String, Person>,
+    by_id2: HashMap<String, Person>,
     /// Cells of SEX or RACE that hold no known code.
     pub n_unknown_codes: usize,
     /// Rows left out because ID2 is empty.
@@ -99,7 +99,7 @@ impl People {
                 let sex = row.cell(sex).map(parse_sex);
                 let race = row.cell(race).map(parse_race);
                 people.n_unknown_codes += usize::from(sex == Some(None)) + usize::from(race == Some(None));
-                let person = people.people.entry(id.to_owned()).or_default();
+                let person = people.by_id2.entry(id.to_owned()).or_default();
                 person.sex.add(sex.flatten());
                 person.race.add(race.flatten());
                 person.age.add(age);
@@ -110,12 +110,12 @@ impl People {
 
     /// The person with this `ID2`; nothing is known of one who is not in the tables.
     pub fn get(&self, id2: &str) -> Person {
-        self.people.get(id2).copied().unwrap_or_default()
+        self.by_id2.get(id2).copied().unwrap_or_default()
     }
 
     /// Values that two rows of a person give differently.
     pub fn n_contradictions(&self) -> usize {
-        self.people.values().map(Person::n_contradictions).sum()
+        self.by_id2.values().map(Person::n_contradictions).sum()
     }
 }
 

@@ -53,7 +53,8 @@ fn a_person_may_stand_in_both_consent_groups_and_one_group_alone_is_read() {
     for file in [FUNDUS_2, ENROLMENT_2] {
         fs::remove_file(folder.path().join(file)).unwrap();
     }
-    assert!(rule(&config).contains("fundus tables of consent group c1, enrolment tables of c1;"), "{}", rule(&config));
+    let one = "fundus tables of consent group c1 with 5 people, enrolment tables of c1; 2 severity cells hold";
+    assert!(rule(&config).contains(one), "{}", rule(&config));
     let without = ["9007/9007_26_F2_LE_LS.jpg", "9007_00_LE_F2_LS.jpg"];
     let both = outcomes(&AredsConfig::new(fixtures()));
     assert_eq!(different(&config, &both), excluded(&without, "no_phenotype"));
@@ -118,13 +119,16 @@ fn photographs_come_from_a_folder_a_list_or_the_root() {
     assert!(built(&config).0.samples.iter().all(|sample| sample.image.is_file()), "paths start at image-root");
     fs::rename(folder.path().join(LIST), folder.path().join("areds_images_old.txt")).unwrap();
     assert_eq!(outcomes(&AredsConfig::new(folder.path())), from_list, "another name with images in it");
-    fs::write(folder.path().join(LIST), "x\n").unwrap();
-    let [first, second] = [LIST, "areds_images_old.txt"].map(|file| folder.path().join(file).display().to_string());
-    let expected = format!("{first} or {second}, expected one file: remove or name one");
+    fs::write(folder.path().join("images.txt"), "x\n").unwrap();
+    let [first, second] = ["areds_images_old.txt", "images.txt"].map(|file| folder.path().join(file));
+    let expected = format!("{} or {}, expected one file: remove or name one", first.display(), second.display());
     let found = message(&AredsConfig::new(folder.path()));
     assert_eq!(found, format!("the list of photographs (key images) could be {expected}"));
-    fs::remove_file(folder.path().join(LIST)).unwrap();
-    fs::remove_file(folder.path().join("areds_images_old.txt")).unwrap();
+    fs::copy(&first, folder.path().join(LIST)).unwrap();
+    assert_eq!(outcomes(&AredsConfig::new(folder.path())), from_list, "the usual name goes first");
+    for file in ["areds_images_old.txt", "images.txt", LIST] {
+        fs::remove_file(folder.path().join(file)).unwrap();
+    }
     let from_root = outcomes(&AredsConfig::new(folder.path()));
     assert_eq!(from_root.len(), from_list.len());
     assert!(from_root.keys().all(|path| path.starts_with("photographs/")));
