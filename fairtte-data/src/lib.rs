@@ -4,7 +4,9 @@ pub mod adapters;
 mod atomic;
 mod attributes;
 mod cohort;
+mod cohort_check;
 mod cohort_file;
+mod cohort_summary;
 mod curve_columns;
 mod error;
 mod exclusions;
@@ -21,12 +23,15 @@ mod split;
 pub mod table;
 
 pub use adapters::{
-    Adapter, Areds, AredsConfig, CatalogueEntry, DataConfig, Generic, GenericConfig, Simulated, catalogue,
+    Adapter, Adni, AdniConfig, AfterDischarge, Areds, AredsConfig, CatalogueEntry, DataConfig, Death, Generic,
+    GenericConfig, MimicCxr, MimicCxrConfig, RaceChoice, Simulated, UnknownRace, catalogue,
 };
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
 pub use cohort::{AttributeColumn, Cohort, Sample, build_cohort};
+pub use cohort_check::{CheckLine, CohortCheck, Quantity, compare_with_paper};
 pub use cohort_file::{read_cohort, write_cohort};
+pub use cohort_summary::{AttributeSummary, CohortSummary, GroupSummary, SamplesSummary};
 pub use curve_columns::{CurveRepairs, Rising};
 pub use error::{DataError, Place};
 pub use exclusions::{Exclusion, Exclusions, FlowStep, Reason};

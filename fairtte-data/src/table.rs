@@ -33,6 +33,8 @@ pub enum ColumnValues {
     Number(Vec<f64>),
     /// Whole numbers.
     Integer(Vec<i64>),
+    /// Whole numbers; `None` becomes an empty cell.
+    OptionalInteger(Vec<Option<i64>>),
 }
 
 impl ColumnValues {
@@ -46,6 +48,7 @@ impl ColumnValues {
             Self::Text(values) => Series::new(name.into(), values),
             Self::Number(values) => Series::new(name.into(), values),
             Self::Integer(values) => Series::new(name.into(), values),
+            Self::OptionalInteger(values) => Series::new(name.into(), values),
         };
         series.into_column()
     }

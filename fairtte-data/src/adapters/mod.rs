@@ -3,17 +3,24 @@
 //! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
 //! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
+pub mod adni;
 pub mod areds;
+pub(crate) mod columns;
+pub(crate) mod dates;
+pub(crate) mod find;
 mod generic;
+mod mimic_cxr;
 mod simulated;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use adni::{Adni, AdniConfig};
 pub use areds::{Areds, AredsConfig};
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
+pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
 pub use simulated::Simulated;
 
 use crate::simulated::SimulationConfig;
@@ -48,10 +55,14 @@ pub trait Adapter {
 pub enum DataConfig {
     /// A table with one row per image.
     Generic(GenericConfig),
-    /// AREDS: the tables of dbGaP and fundus photographs.
-    Areds(AredsConfig),
     /// A cohort generated with known sources of bias.
     Simulated(SimulationConfig),
+    /// Chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV.
+    MimicCxr(MimicCxrConfig),
+    /// Brain MRI of ADNI.
+    Adni(AdniConfig),
+    /// Fundus photographs of AREDS with the tables of dbGaP.
+    Areds(AredsConfig),
 }
 
 impl DataConfig {
@@ -59,8 +70,10 @@ impl DataConfig {
     pub fn adapter(&self, seed: u64, cache_dir: &Path) -> Box<dyn Adapter> {
         match self {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
-            Self::Areds(config) => Box::new(Areds::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
+            Self::MimicCxr(config) => Box::new(MimicCxr::new(config.clone())),
+            Self::Adni(config) => Box::new(Adni::new(config.clone())),
+            Self::Areds(config) => Box::new(Areds::new(config.clone())),
         }
     }
 
@@ -73,8 +86,10 @@ impl DataConfig {
     pub fn resolve_paths(&mut self, base: &Path) {
         match self {
             Self::Generic(config) => config.resolve_paths(base),
-            Self::Areds(config) => config.resolve_paths(base),
             Self::Simulated(_) => {}
+            Self::MimicCxr(config) => config.resolve_paths(base),
+            Self::Adni(config) => config.resolve_paths(base),
+            Self::Areds(config) => config.resolve_paths(base),
         }
     }
 }
@@ -96,12 +111,20 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
             about: "a CSV, TSV or Parquet table: image path, subject, time, event and attribute columns, mapped by name",
         },
         CatalogueEntry {
-            name: areds::NAME,
-            about: "AREDS: fundus photographs and the tables of dbGaP phs000001, each eye until late macular degeneration",
-        },
-        CatalogueEntry {
             name: simulated::NAME,
             about: "chest-film-like pictures or brain-like volumes, generated with one knob per source of bias",
+        },
+        CatalogueEntry {
+            name: mimic_cxr::NAME,
+            about: "chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV (gated: PhysioNet)",
+        },
+        CatalogueEntry {
+            name: adni::NAME,
+            about: "ADNI: brain MRI, half-years to the first dementia diagnosis, from the image list and DXSUM",
+        },
+        CatalogueEntry {
+            name: areds::NAME,
+            about: "AREDS: fundus photographs and the tables of dbGaP phs000001, each eye until late macular degeneration",
         },
     ]
 }
