@@ -11,6 +11,7 @@ pub(crate) mod find;
 mod generic;
 mod mimic_cxr;
 mod simulated;
+mod tabular;
 
 use std::path::Path;
 
@@ -22,6 +23,7 @@ pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
 pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
 pub use simulated::Simulated;
+pub use tabular::{Tabular, TabularConfig};
 
 use crate::simulated::SimulationConfig;
 use crate::{AttributeConfig, DataError, Unlabelled};
@@ -63,6 +65,8 @@ pub enum DataConfig {
     Adni(AdniConfig),
     /// Fundus photographs of AREDS with the tables of dbGaP.
     Areds(AredsConfig),
+    /// A table with one row per sample, whose columns are what the model sees.
+    Tabular(TabularConfig),
 }
 
 impl DataConfig {
@@ -74,12 +78,21 @@ impl DataConfig {
             Self::MimicCxr(config) => Box::new(MimicCxr::new(config.clone())),
             Self::Adni(config) => Box::new(Adni::new(config.clone())),
             Self::Areds(config) => Box::new(Areds::new(config.clone())),
+            Self::Tabular(config) => Box::new(Tabular::new(config.clone())),
         }
     }
 
     /// The attributes to use when the run file names none.
     pub fn default_attributes(&self) -> Vec<AttributeConfig> {
         self.adapter(0, Path::new("")).default_attributes()
+    }
+
+    /// The adapter of the table whose columns are the features; `None` for a data set of images.
+    pub fn tabular(&self) -> Option<Tabular> {
+        match self {
+            Self::Tabular(config) => Some(Tabular::new(config.clone())),
+            _ => None,
+        }
     }
 
     /// Takes relative paths as relative to `base` (the folder of the run file).
@@ -90,6 +103,7 @@ impl DataConfig {
             Self::MimicCxr(config) => config.resolve_paths(base),
             Self::Adni(config) => config.resolve_paths(base),
             Self::Areds(config) => config.resolve_paths(base),
+            Self::Tabular(config) => config.resolve_paths(base),
         }
     }
 }
@@ -125,6 +139,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: areds::NAME,
             about: "AREDS: fundus photographs and the tables of dbGaP phs000001, each eye until late macular degeneration",
+        },
+        CatalogueEntry {
+            name: tabular::NAME,
+            about: "a CSV, TSV or Parquet table whose columns are the features: numbers and categories instead of images",
         },
     ]
 }
