@@ -91,7 +91,11 @@ fn epochs(cohort: &Cohort, store: &ImageStore, augmentation: Augmentation) -> Re
             .map(|batch| batch.pixels.iter().step_by(997).map(|value| f64::from(*value)).sum::<f64>())
             .sum();
         let seconds = begin.elapsed().as_secs_f64();
-        println!("epoch {epoch}: {:.3} s, {:.0} images per second (sum {sum:.3})", seconds, rows.len() as f64 / seconds);
+        println!(
+            "epoch {epoch}: {:.3} s, {:.0} images per second (sum {sum:.3})",
+            seconds,
+            rows.len() as f64 / seconds
+        );
     }
     Ok(())
 }
