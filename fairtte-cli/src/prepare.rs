@@ -49,7 +49,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, Cli
     }
     let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
     require_same_cohort(folder, &cohort)?;
-    write_cohort(&folder.cohort(), &cohort, attributes.all())?;
+    write_cohort(&folder.cohort(), &cohort, &attributes)?;
     exclusions.write_csv(&folder.exclusions())?;
     split.write_csv(&folder.split())?;
     Ok(Prepared { cohort, exclusions, split, store, training_groups })

@@ -44,7 +44,7 @@ impl Study {
         let adapter = DataConfig::Simulated(config).adapter(SEED, folder);
         let attributes = [AttributeConfig::new("sex")];
         let (cohort, _) = build_cohort(adapter.read().unwrap(), &attributes).unwrap();
-        let image = ImageConfig { size: size.clone(), channels: 1 };
+        let image = ImageConfig { size: size.clone(), channels: 1, ..ImageConfig::default() };
         let (store, undecodable) = ImageStore::open_or_build(&cohort, &image, folder, &|_, _| {}).unwrap();
         assert!(undecodable.is_empty());
         let split = split_by_subject(&cohort, &SplitConfig::default(), SEED).unwrap();

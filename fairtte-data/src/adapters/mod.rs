@@ -3,16 +3,25 @@
 //! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
 //! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
+pub mod adni;
+pub(crate) mod columns;
+pub(crate) mod dates;
+pub(crate) mod find;
 mod generic;
+mod mimic_cxr;
 mod simulated;
+mod tabular;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use adni::{Adni, AdniConfig};
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
+pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
 pub use simulated::Simulated;
+pub use tabular::{Tabular, TabularConfig};
 
 use crate::simulated::SimulationConfig;
 use crate::{AttributeConfig, DataError, Unlabelled};
@@ -48,6 +57,12 @@ pub enum DataConfig {
     Generic(GenericConfig),
     /// A cohort generated with known sources of bias.
     Simulated(SimulationConfig),
+    /// Chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV.
+    MimicCxr(MimicCxrConfig),
+    /// Brain MRI of ADNI.
+    Adni(AdniConfig),
+    /// A table with one row per sample, whose columns are what the model sees.
+    Tabular(TabularConfig),
 }
 
 impl DataConfig {
@@ -56,6 +71,9 @@ impl DataConfig {
         match self {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
+            Self::MimicCxr(config) => Box::new(MimicCxr::new(config.clone())),
+            Self::Adni(config) => Box::new(Adni::new(config.clone())),
+            Self::Tabular(config) => Box::new(Tabular::new(config.clone())),
         }
     }
 
@@ -64,11 +82,22 @@ impl DataConfig {
         self.adapter(0, Path::new("")).default_attributes()
     }
 
+    /// The adapter of the table whose columns are the features; `None` for a data set of images.
+    pub fn tabular(&self) -> Option<Tabular> {
+        match self {
+            Self::Tabular(config) => Some(Tabular::new(config.clone())),
+            Self::Generic(_) | Self::Simulated(_) => None,
+        }
+    }
+
     /// Takes relative paths as relative to `base` (the folder of the run file).
     pub fn resolve_paths(&mut self, base: &Path) {
         match self {
             Self::Generic(config) => config.resolve_paths(base),
             Self::Simulated(_) => {}
+            Self::MimicCxr(config) => config.resolve_paths(base),
+            Self::Adni(config) => config.resolve_paths(base),
+            Self::Tabular(config) => config.resolve_paths(base),
         }
     }
 }
@@ -92,6 +121,18 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: simulated::NAME,
             about: "chest-film-like pictures or brain-like volumes, generated with one knob per source of bias",
+        },
+        CatalogueEntry {
+            name: mimic_cxr::NAME,
+            about: "chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV (gated: PhysioNet)",
+        },
+        CatalogueEntry {
+            name: adni::NAME,
+            about: "ADNI: brain MRI, half-years to the first dementia diagnosis, from the image list and DXSUM",
+        },
+        CatalogueEntry {
+            name: tabular::NAME,
+            about: "a CSV, TSV or Parquet table whose columns are the features: numbers and categories instead of images",
         },
     ]
 }

@@ -1,20 +1,27 @@
 //! From image files to pixels: decoding, resizing, and one memory-mapped array per cohort.
 
 mod decode;
+mod inspect;
 mod jpeg;
-mod orientation;
+mod limits;
+mod nifti;
 mod prepare;
 mod resize;
 mod store;
 mod volume;
+mod volume_resize;
 
 use serde::{Deserialize, Serialize};
 
 pub use decode::{Picture, decode_picture};
+pub use inspect::{Inspection, Number, PixelValue, ValueAt, inspect_file};
+pub use limits::Limits;
+pub use nifti::{AffineSource, ByteOrder, Matrix};
 pub use prepare::{Pixels, Undecodable, prepare_image};
-pub use resize::{resize_picture, resize_volume};
+pub use resize::resize_picture;
 pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPixels};
-pub use volume::{Volume, decode_volume};
+pub use volume::{NonFinite, Volume, VolumeConfig, VolumeRange, decode_volume, decode_volume_file};
+pub use volume_resize::{Resampling, resize_volume};
 
 use crate::DataError;
 
@@ -27,11 +34,15 @@ pub struct ImageConfig {
     pub size: Vec<usize>,
     /// 1: colour is averaged to gray; 3: gray is repeated, colour is kept. 1 if not given.
     pub channels: usize,
+    /// How volumes are read; not used for pictures.
+    pub volume: VolumeConfig,
+    /// How large an image may be.
+    pub limits: Limits,
 }
 
 impl Default for ImageConfig {
     fn default() -> Self {
-        Self { size: vec![64, 64], channels: 1 }
+        Self { size: vec![64, 64], channels: 1, volume: VolumeConfig::default(), limits: Limits::default() }
     }
 }
 

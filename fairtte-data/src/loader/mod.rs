@@ -1,4 +1,4 @@
-//! Batches of pixels with the identities, outcomes and groups of their samples.
+//! Batches of pixels, or of features of a table, with the identities, outcomes and groups of their samples.
 //!
 //! The order of an epoch depends on nothing but seed and epoch (the `order` stream), and the augmentation of a sample on
 //! nothing but seed, epoch, sample and how often the epoch drew it before (the `augmentation` stream). So a run that is
@@ -20,6 +20,7 @@ use self::order::{batch_ranges, earlier_draws, epoch_order};
 use crate::DataError;
 use crate::augment::Augmentation;
 use crate::cohort::Cohort;
+use crate::features::FeatureMatrix;
 use crate::image::ImageStore;
 use crate::intensity::{Intensity, store_position};
 
@@ -43,7 +44,8 @@ pub trait PixelTransform: fmt::Debug + Send + Sync {
     /// Changes the image of `row` of the cohort in `epoch`, before augmentation and normalisation.
     ///
     /// `intensities` are in \[0, 1\], in the order of `shape`: `[channels, height, width]`, or
-    /// `[1, depth, height, width]` for a volume, which is repeated for a model that wants more channels.
+    /// `[1, depth, height, width]` for a volume, which is repeated for a model that wants more channels. Features of a
+    /// table are as fitted, and `shape` is `[n_features]`.
     fn apply(&self, row: usize, epoch: u64, intensities: &mut [f32], shape: &[usize]);
 }
 
@@ -54,9 +56,9 @@ pub struct HostBatch {
     pub rows: Vec<usize>,
     /// Identities.
     pub sample_ids: Vec<SampleId>,
-    /// Intensities after the transformation, in the order of [`shape`](Self::shape).
+    /// Intensities after the transformation, or features, in the order of [`shape`](Self::shape).
     pub pixels: Vec<f32>,
-    /// `[batch, channels, height, width]` or `[batch, channels, depth, height, width]`.
+    /// `[batch, channels, height, width]`, `[batch, channels, depth, height, width]` or `[batch, n_features]`.
     pub shape: Vec<usize>,
     /// Time to event or censoring, in the time unit of the cohort.
     pub time: Vec<f64>,
@@ -69,13 +71,24 @@ pub struct HostBatch {
 /// Makes batches of a cohort; the only one there is.
 #[derive(Debug)]
 pub struct Loader<'a> {
-    store: &'a ImageStore,
+    input: Input<'a>,
     cohort: &'a Cohort,
     groups: Vec<Option<GroupId>>,
-    positions: Vec<usize>,
-    conversion: Conversion,
     transforms: Vec<Box<dyn PixelTransform + 'a>>,
     augmentation: Option<Augmentation>,
+}
+
+/// What the values of a batch are made of.
+#[derive(Debug)]
+enum Input<'a> {
+    Images {
+        store: &'a ImageStore,
+        /// Place in the store of every row of the cohort.
+        positions: Vec<usize>,
+        conversion: Conversion,
+    },
+    /// One row per row of the cohort.
+    Features(&'a FeatureMatrix),
 }
 
 /// Below this many values a batch is made by one thread: handing out the work would take longer.
@@ -105,10 +118,30 @@ impl<'a> Loader<'a> {
         let positions = (0..cohort.n()).map(|row| store_position(store, cohort, row));
         let positions = positions.collect::<Result<_, _>>()?;
         let conversion = Conversion::new(store, intensity);
-        Ok(Self { store, cohort, groups, positions, conversion, transforms: Vec::new(), augmentation: None })
+        let input = Input::Images { store, positions, conversion };
+        Ok(Self { input, cohort, groups, transforms: Vec::new(), augmentation: None })
     }
 
-    /// Adds a transformation that every image of every batch goes through, after those added before.
+    /// A loader over the features of the samples of `cohort`, one row of `features` and one group per row of the cohort.
+    ///
+    /// # Errors
+    /// [`DataError::ShapeMismatch`] if `features` or `groups` are not one per sample.
+    pub fn of_features(
+        features: &'a FeatureMatrix,
+        cohort: &'a Cohort,
+        groups: Vec<Option<GroupId>>,
+    ) -> Result<Self, DataError> {
+        let expected = cohort.n();
+        for (what, found) in [("matrix of features", features.n()), ("list of groups", groups.len())] {
+            if found != expected {
+                return Err(DataError::ShapeMismatch { what, found, expected });
+            }
+        }
+        let input = Input::Features(features);
+        Ok(Self { input, cohort, groups, transforms: Vec::new(), augmentation: None })
+    }
+
+    /// Adds a transformation that every image (or row of features) of every batch goes through, after those added before.
     #[must_use]
     pub fn with_transform(mut self, transform: Box<dyn PixelTransform + 'a>) -> Self {
         self.transforms.push(transform);
@@ -118,9 +151,9 @@ impl<'a> Loader<'a> {
     /// Augments the images of shuffled and weighted epochs, and takes the centre of the others if it crops.
     ///
     /// # Errors
-    /// [`DataError::ShapeMismatch`] if it was made for images of another size.
+    /// [`DataError::ShapeMismatch`] if it was made for images of another size, or the inputs are no images.
     pub fn with_augmentation(mut self, augmentation: Augmentation) -> Result<Self, DataError> {
-        let (made_for, stored) = (augmentation.stored_size(), self.store.size());
+        let (made_for, stored) = (augmentation.stored_size(), self.input.image_size());
         if made_for.len() != stored.len() {
             let (found, expected) = (made_for.len(), stored.len());
             return Err(DataError::ShapeMismatch { what: "image size of the augmentation", found, expected });
@@ -132,9 +165,17 @@ impl<'a> Loader<'a> {
         Ok(self)
     }
 
-    /// `[height, width]` or `[depth, height, width]` of the images in a batch: as stored, or as cropped.
+    /// `[height, width]` or `[depth, height, width]` of the images in a batch, as stored or as cropped; `[]` for features.
     pub fn size(&self) -> &[usize] {
-        self.augmentation.as_ref().map_or(self.store.size(), Augmentation::size)
+        self.augmentation.as_ref().map_or(self.input.image_size(), Augmentation::size)
+    }
+
+    /// Channels of an image, or number of features.
+    fn n_channels(&self) -> usize {
+        match &self.input {
+            Input::Images { store, .. } => store.n_channels(),
+            Input::Features(features) => features.n_features(),
+        }
     }
 
     /// The batches of one epoch over `rows` of the cohort, each of `batch_size` samples but for the last, which has
@@ -172,18 +213,26 @@ impl<'a> Loader<'a> {
 
     /// `draws` holds for every row how often the epoch drew it before; `None` for prediction.
     fn batch(&self, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> HostBatch {
-        let n_channels = self.store.n_channels();
+        let n_channels = self.n_channels();
         let n_values = n_channels * self.size().iter().product::<usize>();
         let mut pixels = vec![0.0; rows.len() * n_values];
-        let fill = |scratch: &mut Scratch, (at, image): (usize, &mut [f32])| {
+        let fill = |scratch: &mut Scratch, (at, values): (usize, &mut [f32])| {
             let row = rows[at];
+            let (store, position, conversion) = match &self.input {
+                Input::Images { store, positions, conversion } => (store, positions[row], conversion),
+                Input::Features(features) => {
+                    values.copy_from_slice(features.row(row));
+                    self.transforms.iter().for_each(|transform| transform.apply(row, epoch, values, &[n_values]));
+                    return;
+                }
+            };
             let augmentation = self.augmentation.as_ref().map(|augmentation| {
                 let sample = &self.cohort.samples[row].sample_id;
                 let draw = draws.map(|draws| augmentation.draw(seed, epoch, sample, draws[at]));
                 (augmentation, draw.unwrap_or_else(|| augmentation.centre()))
             });
             let changes = Changes { transforms: &self.transforms, row, epoch, augmentation };
-            self.conversion.convert(self.store.pixels(self.positions[row]), &changes, scratch, image);
+            conversion.convert(store.pixels(position), &changes, scratch, values);
         };
         if pixels.len() < PARALLEL_VALUES {
             let mut scratch = Scratch::default();
@@ -200,6 +249,16 @@ impl<'a> Loader<'a> {
             time: samples().map(|sample| sample.time).collect(),
             event: samples().map(|sample| sample.event).collect(),
             groups: rows.iter().map(|&row| self.groups[row]).collect(),
+        }
+    }
+}
+
+impl Input<'_> {
+    /// Size of the stored images; nothing for features.
+    fn image_size(&self) -> &[usize] {
+        match self {
+            Self::Images { store, .. } => store.size(),
+            Self::Features(_) => &[],
         }
     }
 }

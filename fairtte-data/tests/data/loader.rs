@@ -242,7 +242,7 @@ fn a_constant_channel_does_not_divide_by_zero() {
         image::GrayImage::from_pixel(8, 8, image::Luma([77])).save(folder.path().join(name)).unwrap();
     }
     let cohort = make::cohort(folder.path(), &["a.png", "b.png"]);
-    let config = ImageConfig { size: vec![4, 4], channels: 1 };
+    let config = ImageConfig { size: vec![4, 4], channels: 1, ..ImageConfig::default() };
     let (store, _) = ImageStore::open_or_build(&cohort, &config, folder.path(), &|_, _| {}).unwrap();
     let intensity = Intensity::fit(&store, &cohort, &[0, 1]).unwrap();
     assert_eq!(intensity.standard_deviation, [1.0]);
@@ -260,7 +260,7 @@ fn volumes_are_scaled_and_repeated_for_every_channel() {
     let folder = tempfile::tempdir().unwrap();
     make::nifti(&folder.path().join("a.nii"), [3, 5, 6, 7, 1, 1, 1, 1]);
     let cohort = make::cohort(folder.path(), &["a.nii"]);
-    let config = ImageConfig { size: vec![7, 6, 5], channels: 3 };
+    let config = ImageConfig { size: vec![7, 6, 5], channels: 3, ..ImageConfig::default() };
     let (store, _) = ImageStore::open_or_build(&cohort, &config, folder.path(), &|_, _| {}).unwrap();
     let intensity = Intensity::of(vec![0.5, 0.0, 0.25], vec![0.5, 1.0, 2.0]);
     let loader = Loader::new(&store, &cohort, vec![None], &intensity).unwrap();

@@ -57,7 +57,7 @@ pub fn nifti(path: &Path, dim: [i16; 8]) {
     write_maybe_gzipped(path, &nifti_bytes(dim, 4, 16, voxels));
 }
 
-/// The bytes of a NIfTI-1 file without orientation, slope or intercept.
+/// The bytes of a NIfTI-1 file whose axes run to right, anterior, superior, without slope and intercept.
 pub fn nifti_bytes(dim: [i16; 8], datatype: i16, bitpix: i16, voxels: Vec<u8>) -> Vec<u8> {
     let mut header = vec![0; 352];
     let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
@@ -68,6 +68,7 @@ pub fn nifti_bytes(dim: [i16; 8], datatype: i16, bitpix: i16, voxels: Vec<u8>) -
     put(70, &datatype.to_le_bytes());
     put(72, &bitpix.to_le_bytes());
     put(108, &352_f32.to_le_bytes());
+    put(252, &1_i16.to_le_bytes()); // qform: a quaternion of no rotation
     put(344, b"n+1\0");
     header.extend(voxels);
     header

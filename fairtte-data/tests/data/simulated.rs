@@ -14,7 +14,7 @@ fn simulated_films_and_volumes_become_batches_without_losing_one() {
         let adapter = DataConfig::Simulated(simulation).adapter(11, cache.path());
         let attributes = ["sex", "age", "race"].map(AttributeConfig::new);
         let (cohort, mut exclusions) = build_cohort(adapter.read().unwrap(), &attributes).unwrap();
-        let config = ImageConfig { size: size.clone(), channels: 1 };
+        let config = ImageConfig { size: size.clone(), channels: 1, ..ImageConfig::default() };
         let (store, undecodable) = ImageStore::open_or_build(&cohort, &config, cache.path(), &|_, _| {}).unwrap();
         exclusions.extend(undecodable);
         assert_eq!(exclusions.summary(), "none");
