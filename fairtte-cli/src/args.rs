@@ -24,7 +24,13 @@ pub enum Command {
     /// Write a simulated cohort of films or volumes with a known cause of every bias
     Simulate(Simulate),
     /// Read a data set, decode its images once and show every exclusion
-    Prepare(Run),
+    Prepare(Prepare),
+    /// Compare a cohort with what was published about it
+    #[command(subcommand)]
+    Cohort(CohortCommand),
+    /// Say what an image or volume holds, or why it is refused
+    #[command(after_help = INSPECT_EXAMPLES)]
+    Inspect(Inspect),
     /// Train a model and evaluate it; the same command goes on after an interruption
     Train(Run),
     /// Score predictions from saved files: no model, no GPU
@@ -72,6 +78,75 @@ pub struct Simulate {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Arguments of `prepare`.
+#[derive(Args, Debug)]
+pub struct Prepare {
+    /// What `train` takes too
+    #[command(flatten)]
+    pub run: Run,
+    /// Build the cohort and the exclusion table from the tables alone: no image is opened, nothing is split
+    #[arg(long)]
+    pub tables_only: bool,
+    /// Write the cohort as `cohort.csv` too
+    #[arg(long)]
+    pub csv: bool,
+    /// Read the decoded images again and compare every checksum
+    #[arg(long, conflicts_with = "tables_only")]
+    pub verify: bool,
+}
+
+/// The commands of `cohort`.
+#[derive(Debug, Subcommand)]
+pub enum CohortCommand {
+    /// Compare counts, censoring rate, mean time and group sizes with Table A1 of the paper
+    Check(CohortCheck),
+}
+
+/// Arguments of `cohort check`.
+#[derive(Args, Debug)]
+pub struct CohortCheck {
+    /// A run folder with a prepared cohort; without it the tables of `--config` are read
+    #[arg(value_name = "RUN", required_unless_present = "config", conflicts_with = "config")]
+    pub run: Option<PathBuf>,
+    /// Run file; may be given more than once, a later one wins
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Vec<PathBuf>,
+    /// Change a setting, for example `--set data.areds.stereo=one`; wins over all files
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "config")]
+    pub set: Vec<String>,
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `inspect`.
+#[derive(Args, Debug)]
+pub struct Inspect {
+    /// JPEG, PNG, TIFF, DICOM or NIfTI files
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Show the value at this place (column,row of a picture; x,y,z or x,y,z,t of a volume; from 0); may be repeated
+    #[arg(long, value_name = "X,Y[,Z[,T]]", value_parser = index)]
+    pub at: Vec<Vec<usize>>,
+    /// Results as JSON on standard output, one list with one entry per file
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One value of `--at`.
+fn index(text: &str) -> Result<Vec<usize>, String> {
+    let parse = |part: &str| part.trim().parse::<usize>().map_err(|_| format!("\"{part}\" is no whole number >= 0"));
+    let index = text.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
+    if (2..=4).contains(&index.len()) { Ok(index) } else { Err("expected 2 to 4 numbers, as in 10,20,5".to_owned()) }
+}
+
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  what a reader sees, and two voxels
+    fairtte inspect scan.nii.gz --at 90,108,90 --at 0,0,0
+  which files of a folder are refused, and why (exit code 4 if any is)
+    fairtte inspect films/*.png --json";
 
 /// Arguments of `train` and `prepare`.
 #[derive(Args, Debug)]

@@ -97,6 +97,17 @@ pub enum CliError {
     /// From the report.
     #[error(transparent)]
     Report(#[from] ReportError),
+    /// Files that hold no image or volume that can be read.
+    #[error("{what} cannot be taken: {sentence}")]
+    Refused {
+        /// The file, or how many of them.
+        what: String,
+        /// Why.
+        sentence: String,
+    },
+    /// A prepared data set does not hold what it should hold.
+    #[error("{0}")]
+    Check(String),
     /// A bug.
     #[error("{0}; this is a bug in fairtte")]
     Bug(String),
@@ -135,7 +146,7 @@ impl CliError {
             | Self::OtherRun { .. }
             | Self::Device { .. }
             | Self::Metric(MetricError::InvalidSetting { .. } | MetricError::InvalidGrid { .. }) => Exit::Config,
-            Self::RunFolder { .. } | Self::Metric(_) => Exit::Data,
+            Self::RunFolder { .. } | Self::Metric(_) | Self::Refused { .. } | Self::Check(_) => Exit::Data,
             Self::Data(error) => of_data(error),
             Self::Curves { source, .. } => of_data(source),
             Self::Simulation(error) => match error {

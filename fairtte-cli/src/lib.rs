@@ -8,6 +8,7 @@ mod device;
 mod error;
 mod exit;
 mod interrupt;
+mod merged;
 mod prepare;
 mod progress;
 mod report;

@@ -7,10 +7,11 @@ use fairtte_metrics::{Outcomes, SampleId, SubjectId};
 
 use crate::DataError;
 use crate::attributes::AttributeConfig;
-use crate::error::nearest;
-use crate::exclusions::{Exclusion, Exclusions, Reason};
-use crate::label_rule::{Label, LabelRule};
-use crate::manifest::{Manifest, ManifestRow};
+use crate::error::{Place, nearest};
+use crate::exclusions::{Exclusion, Exclusions};
+use crate::label_rule::Label;
+use crate::manifest::{Manifest, ManifestRow, Unlabelled};
+use crate::provenance::Provenance;
 
 /// One image with its outcome.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,9 +20,11 @@ pub struct Sample {
     pub sample_id: SampleId,
     /// The person.
     pub subject_id: SubjectId,
-    /// Absolute path of the image file.
+    /// What is followed, where that is less than the person: `9001-RE` for one eye. `None` where it is the person.
+    pub unit: Option<String>,
+    /// Absolute path of the image file; empty if it is not known.
     pub image: PathBuf,
-    /// Time to event or censoring, finite, in [`Cohort::time_unit`]; > 0 in a data set, >= 0 beside saved curves.
+    /// Time to event or censoring, finite, in [`Cohort::time_unit`]; >= 0, and > 0 where the data set's rule says so.
     pub time: f64,
     /// `true` = event observed, `false` = censored.
     pub event: bool,
@@ -36,6 +39,39 @@ pub struct AttributeColumn {
     pub name: String,
     /// Value of every sample as the source gives it; `None` where it is missing.
     pub values: Vec<Option<String>>,
+    /// Level of every sample, where the data set's rules say what the values mean (`WHITE - RUSSIAN` is `White`); a
+    /// reference is compared with these.
+    pub coded: Option<Vec<Option<&'static str>>>,
+}
+
+impl AttributeColumn {
+    /// Values that speak for themselves.
+    pub fn new(name: impl Into<String>, values: Vec<Option<String>>) -> Self {
+        Self { name: name.into(), values, coded: None }
+    }
+
+    /// The column at `rows`, in that order.
+    ///
+    /// # Panics
+    /// If a row is not below the number of values.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            name: self.name.clone(),
+            values: rows.iter().map(|&row| self.values[row].clone()).collect(),
+            coded: self.coded.as_ref().map(|coded| rows.iter().map(|&row| coded[row]).collect()),
+        }
+    }
+
+    /// Keeps the rows of which `keep` says so.
+    fn retain(&mut self, keep: &[bool]) {
+        let mut kept = keep.iter();
+        self.values.retain(|_| kept.next().is_some_and(|keep| *keep));
+        if let Some(coded) = &mut self.coded {
+            let mut kept = keep.iter();
+            coded.retain(|_| kept.next().is_some_and(|keep| *keep));
+        }
+    }
 }
 
 /// All samples of a data set that have a label, in the order of the source.
@@ -51,6 +87,8 @@ pub struct Cohort {
     pub samples: Vec<Sample>,
     /// The attributes, each with one value per sample.
     pub attributes: Vec<AttributeColumn>,
+    /// Which rule and which content the labels came from; `None` if that is not known.
+    pub provenance: Option<Provenance>,
 }
 
 impl Cohort {
@@ -104,21 +142,21 @@ impl Cohort {
     }
 
     /// The cohort without the samples that `exclusions` names; the order of the others stays.
+    ///
+    /// An exclusion that says a row was repeated carries the name of the sample that was kept, and does not remove it.
     #[must_use]
     pub fn without(&self, exclusions: &[Exclusion]) -> Self {
-        let excluded: HashSet<&SampleId> = exclusions.iter().map(|exclusion| &exclusion.sample_id).collect();
+        let about_samples = exclusions.iter().filter(|exclusion| !exclusion.reason.is_repetition());
+        let excluded: HashSet<&SampleId> = about_samples.map(|exclusion| &exclusion.sample_id).collect();
         let kept = (0..self.n()).filter(|&row| !excluded.contains(&self.samples[row].sample_id));
         let kept: Vec<usize> = kept.collect();
-        let attributes = self.attributes.iter().map(|attribute| AttributeColumn {
-            name: attribute.name.clone(),
-            values: kept.iter().map(|&row| attribute.values[row].clone()).collect(),
-        });
         Self {
             name: self.name.clone(),
             time_unit: self.time_unit.clone(),
             source: self.source.clone(),
             samples: kept.iter().map(|&row| self.samples[row].clone()).collect(),
-            attributes: attributes.collect(),
+            attributes: self.attributes.iter().map(|attribute| attribute.select(&kept)).collect(),
+            provenance: self.provenance.clone(),
         }
     }
 
@@ -140,66 +178,80 @@ impl Cohort {
     }
 }
 
-/// Labels every row of `manifest` by `rule` and keeps the columns that `attributes` names.
+/// Labels every row by the rule that came with it and keeps the columns that `attributes` names.
 ///
 /// A row with an empty cell where one is needed is excluded with its reason and counted. A row whose attribute is
-/// missing is kept: it belongs to no group of that attribute.
+/// missing is kept: it belongs to no group of that attribute. The rows are used up: at the size of a hospital, a second
+/// copy of every name and path would be most of the memory.
 ///
 /// # Errors
-/// [`DataError::UnknownAttribute`], [`DataError::InvalidCell`] (unparsable number, time <= 0, event other than 0/1),
-/// [`DataError::DuplicateSample`], [`DataError::NoSamples`] if no row is left.
-pub fn build_cohort(
-    manifest: &Manifest,
-    rule: &dyn LabelRule,
-    attributes: &[AttributeConfig],
-) -> Result<(Cohort, Exclusions), DataError> {
-    let columns = attributes.iter().map(|attribute| attribute_position(manifest, &attribute.name));
+/// [`DataError::UnknownAttribute`], what the rule returns ([`DataError::InvalidCell`]),
+/// [`DataError::DuplicateSample`] if two rows are kept under one name, [`DataError::NoSamples`] if no row is left.
+pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<(Cohort, Exclusions), DataError> {
+    let Unlabelled { mut manifest, rule, provenance } = read;
+    let columns = attributes.iter().map(|attribute| attribute_position(&manifest, &attribute.name));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    refuse_duplicates(manifest)?;
-    let mut cohort = Cohort {
-        name: manifest.name.clone(),
-        time_unit: manifest.time_unit.clone(),
-        source: manifest.source.clone(),
-        samples: Vec::new(),
-        attributes: attributes
-            .iter()
-            .map(|attribute| AttributeColumn { name: attribute.name.clone(), values: Vec::new() })
-            .collect(),
-    };
-    let mut exclusions = Exclusions::new(manifest.rows.len());
-    for row in &manifest.rows {
-        match sample(manifest, rule, row)? {
-            Ok(sample) => {
-                cohort.samples.push(sample);
-                for (attribute, &position) in cohort.attributes.iter_mut().zip(&columns) {
-                    attribute.values.push(row.attributes[position].clone());
-                }
+    let labels = (0..manifest.rows.len()).map(|index| rule.label(&manifest, index)).collect::<Result<Vec<_>, _>>()?;
+    drop(rule);
+    let is_kept: Vec<bool> = labels.iter().map(|label| matches!(label, Label::Kept { .. })).collect();
+    refuse_duplicates(&manifest, &is_kept)?;
+    let mut exclusions = Exclusions::new(manifest.rows.len()).expecting(&provenance.reasons);
+    let mut samples = Vec::with_capacity(is_kept.iter().filter(|kept| **kept).count());
+    for (row, label) in std::mem::take(&mut manifest.rows).into_iter().zip(labels) {
+        match label {
+            Label::Kept { time, event } => samples.push(sample(&manifest, row, time, event)?),
+            Label::Excluded { reason, detail } => {
+                exclusions.push(Exclusion { sample_id: SampleId::new(row.display_id()), reason, source: detail });
             }
-            Err(exclusion) => exclusions.push(exclusion),
         }
     }
+    let cohort = Cohort {
+        attributes: chosen_columns(&mut manifest, &columns, &is_kept),
+        name: manifest.name,
+        time_unit: manifest.time_unit,
+        source: manifest.source,
+        samples,
+        provenance: Some(provenance),
+    };
     exclusions.check(cohort.n())?;
     cohort.require_samples("after labelling", &exclusions)?;
     Ok((cohort, exclusions))
 }
 
 fn attribute_position(manifest: &Manifest, name: &str) -> Result<usize, DataError> {
-    let names = &manifest.attribute_names;
-    names.iter().position(|column| column == name).ok_or_else(|| DataError::UnknownAttribute {
+    let names = manifest.attribute_names();
+    names.iter().position(|column| *column == name).ok_or_else(|| DataError::UnknownAttribute {
         attribute: name.to_owned(),
         data: manifest.source.display().to_string(),
-        nearest: nearest(name, names.iter().map(String::as_str)),
+        nearest: nearest(name, names),
     })
 }
 
-fn refuse_duplicates(manifest: &Manifest) -> Result<(), DataError> {
+fn chosen_columns(manifest: &mut Manifest, columns: &[usize], is_kept: &[bool]) -> Vec<AttributeColumn> {
+    for &position in columns.iter().collect::<HashSet<_>>() {
+        manifest.attributes[position].retain(is_kept);
+    }
+    let is_needed_again = |i: usize| columns[i + 1..].contains(&columns[i]);
+    let mut take = |(i, &position): (usize, &usize)| {
+        let column = &mut manifest.attributes[position];
+        if is_needed_again(i) {
+            column.clone()
+        } else {
+            std::mem::replace(column, AttributeColumn::new(String::new(), Vec::new()))
+        }
+    };
+    columns.iter().enumerate().map(&mut take).collect()
+}
+
+/// Refuses two rows of one name among those that `is_kept` marks.
+pub(crate) fn refuse_duplicates(manifest: &Manifest, is_kept: &[bool]) -> Result<(), DataError> {
     let mut first_rows: HashMap<&str, usize> = HashMap::with_capacity(manifest.rows.len());
-    for row in &manifest.rows {
+    for (index, row) in manifest.rows.iter().enumerate().filter(|(index, _)| is_kept[*index]) {
         let Some(sample) = row.sample_id.as_deref() else { continue };
         if let Some(first_row) = first_rows.insert(sample, row.source_row) {
             return Err(DataError::DuplicateSample {
                 sample: sample.to_owned(),
-                place: manifest.place(row),
+                place: manifest.place(index),
                 first_row,
             });
         }
@@ -207,36 +259,39 @@ fn refuse_duplicates(manifest: &Manifest) -> Result<(), DataError> {
     Ok(())
 }
 
-/// The sample that `row` becomes, or why it becomes none.
-fn sample(
-    manifest: &Manifest,
-    rule: &dyn LabelRule,
-    row: &ManifestRow,
-) -> Result<Result<Sample, Exclusion>, DataError> {
-    let excluded = |reason, source| Exclusion { sample_id: SampleId::new(row.display_id()), reason, source };
-    let empty = |reason, what| Ok(Err(excluded(reason, format!("the {what} is empty ({})", manifest.place(row)))));
-    let Some(subject_id) = &row.subject_id else { return empty(Reason::MissingSubject, "subject") };
-    let Some(image) = &row.image else { return empty(Reason::MissingImage, "image path") };
-    let Some(sample_id) = &row.sample_id else { return empty(Reason::MissingSample, "sample identity") };
-    let labelled = match rule.label(manifest, row)? {
-        Label::Excluded { reason, detail } => Err(excluded(reason, detail)),
-        Label::Kept { time, event } => Ok(Sample {
-            sample_id: SampleId::new(sample_id),
-            subject_id: subject_id.clone(),
-            image: image.clone(),
-            time,
-            event,
-            source_row: row.source_row,
-        }),
+fn sample(manifest: &Manifest, row: ManifestRow, time: f64, event: bool) -> Result<Sample, DataError> {
+    let invalid = |column: &str, value: String, expected| DataError::InvalidCell {
+        column: column.to_owned(),
+        sample: row.display_id(),
+        value,
+        expected,
+        place: Place { file: manifest.source.clone(), row: row.source_row },
     };
-    Ok(labelled)
+    if !(time.is_finite() && time >= 0.0) {
+        return Err(invalid("time", time.to_string(), "a finite number >= 0"));
+    }
+    if row.sample_id.is_none() {
+        return Err(invalid("sample", "empty".to_owned(), "a name"));
+    }
+    let Some(subject_id) = row.subject_id.clone() else {
+        return Err(invalid("subject", "empty".to_owned(), "a name"));
+    };
+    Ok(Sample {
+        sample_id: SampleId::new(row.sample_id.unwrap_or_default()),
+        subject_id,
+        unit: row.unit,
+        image: row.image.unwrap_or_default(),
+        time,
+        event,
+        source_row: row.source_row,
+    })
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
     use super::*;
-    use crate::{Adapter as _, Generic, GenericConfig};
+    use crate::{Adapter as _, Generic, GenericConfig, Reason};
 
     const HEADER: &str = "image,subject_id,time,event,sex\n";
 
@@ -245,7 +300,7 @@ mod tests {
         let path = folder.path().join("cohort.csv");
         std::fs::write(&path, format!("{HEADER}{rows}")).unwrap();
         let adapter = Generic::new(GenericConfig::new(&path));
-        build_cohort(&adapter.read()?, adapter.label_rule(), attributes)
+        build_cohort(adapter.read()?, attributes)
     }
 
     fn message(rows: &str) -> String {
@@ -324,5 +379,20 @@ mod tests {
         assert_eq!(ids, ["a", "c"]);
         assert_eq!(rest.attributes[0].values, [Some("F".to_owned()), Some("F".to_owned())]);
         assert_eq!(rest.outcomes(&[1, 0]).unwrap().time(), [3.0, 1.0]);
+    }
+
+    #[test]
+    fn the_exclusion_of_a_repeated_row_does_not_remove_the_row_that_was_kept() {
+        let (cohort, _) = cohort_of("a,1,1,1,F\nb,1,2,1,M\n", &[]).unwrap();
+        let repeated = Exclusion { sample_id: "b".into(), reason: Reason::DuplicateDicomId, source: String::new() };
+        assert_eq!(cohort.without(&[repeated]), cohort);
+    }
+
+    #[test]
+    fn an_attribute_named_twice_is_given_twice() {
+        let sex = AttributeConfig::new("sex");
+        let (cohort, _) = cohort_of("a,1,1,1,F\nb,1,,1,M\n", &[sex.clone(), sex]).unwrap();
+        assert_eq!(cohort.attributes[0], cohort.attributes[1]);
+        assert_eq!(cohort.attributes[0].values, [Some("F".to_owned())]);
     }
 }

@@ -1,6 +1,6 @@
 //! Rows that did not become samples: which, why, and how many. Rows read = rows kept + rows excluded, always.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::DataError;
 use crate::table::{ColumnValues, Table, write_csv};
 
-/// Why a row was left out; the order is the order of the steps.
+/// Why a row was left out; the order is the order of the steps, and the first that applies is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -21,10 +21,46 @@ pub enum Reason {
     MissingSubject,
     /// The cell of the image path is empty.
     MissingImage,
+    /// The name of an image file does not say whose image it is, or of which visit.
+    UnreadableName,
+    /// The date on which the image was taken is not known.
+    MissingDate,
+    /// A row above has the same DICOM identity.
+    DuplicateDicomId,
+    /// A row above has the same image identity.
+    DuplicateImageId,
+    /// The scan is no MRI.
+    NotMri,
+    /// The photograph does not show field 2 (the macula).
+    NotField2,
+    /// Another scan of the same subject and day was chosen.
+    RepeatScanSameVisit,
+    /// Another photograph of the same eye and visit was chosen (of the same side, where both sides are kept).
+    StereoOrRepeat,
+    /// The subject is not in the table of patients.
+    NoPatient,
+    /// The subject is not in the table of gradings.
+    NoPhenotype,
+    /// The subject has no usable diagnosis.
+    NoDiagnosis,
+    /// The eye has no usable grade at any visit.
+    NeverGraded,
+    /// No event, and no date until which the subject was followed.
+    NoCensorDate,
     /// The cell of the time is empty.
     MissingTime,
     /// The cell of the event is empty.
     MissingEvent,
+    /// The image is dated after the death of the subject.
+    AfterDeath,
+    /// The image is dated after the last discharge of the subject.
+    AfterLastDischarge,
+    /// The event was there already when the image was taken.
+    AtOrAfterEvent,
+    /// Nothing is known after the image: it was taken at the last visit.
+    FinalVisit,
+    /// The race of the subject is not known, and the options say to leave such rows out.
+    UnknownRace,
     /// There is no file at the image path.
     ImageMissing,
     /// The image file has no bytes.
@@ -43,12 +79,30 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order of the steps.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 30] = [
         Self::MissingSample,
         Self::MissingSubject,
         Self::MissingImage,
+        Self::UnreadableName,
+        Self::MissingDate,
+        Self::DuplicateDicomId,
+        Self::DuplicateImageId,
+        Self::NotMri,
+        Self::NotField2,
+        Self::RepeatScanSameVisit,
+        Self::StereoOrRepeat,
+        Self::NoPatient,
+        Self::NoPhenotype,
+        Self::NoDiagnosis,
+        Self::NeverGraded,
+        Self::NoCensorDate,
         Self::MissingTime,
         Self::MissingEvent,
+        Self::AfterDeath,
+        Self::AfterLastDischarge,
+        Self::AtOrAfterEvent,
+        Self::FinalVisit,
+        Self::UnknownRace,
         Self::ImageMissing,
         Self::ImageEmpty,
         Self::ImageUnopened,
@@ -64,8 +118,26 @@ impl Reason {
             Self::MissingSample => "missing_sample",
             Self::MissingSubject => "missing_subject",
             Self::MissingImage => "missing_image",
+            Self::UnreadableName => "unreadable_name",
+            Self::MissingDate => "missing_date",
+            Self::DuplicateDicomId => "duplicate_dicom_id",
+            Self::DuplicateImageId => "duplicate_image_id",
+            Self::NotMri => "not_mri",
+            Self::NotField2 => "not_field2",
+            Self::RepeatScanSameVisit => "repeat_scan_same_visit",
+            Self::StereoOrRepeat => "stereo_or_repeat",
+            Self::NoPatient => "no_patient",
+            Self::NoPhenotype => "no_phenotype",
+            Self::NoDiagnosis => "no_diagnosis",
+            Self::NeverGraded => "never_graded",
+            Self::NoCensorDate => "no_censor_date",
             Self::MissingTime => "missing_time",
             Self::MissingEvent => "missing_event",
+            Self::AfterDeath => "after_death",
+            Self::AfterLastDischarge => "after_last_discharge",
+            Self::AtOrAfterEvent => "at_or_after_event",
+            Self::FinalVisit => "final_visit",
+            Self::UnknownRace => "unknown_race",
             Self::ImageMissing => "image_missing",
             Self::ImageEmpty => "image_empty",
             Self::ImageUnopened => "image_unopened",
@@ -76,13 +148,35 @@ impl Reason {
         }
     }
 
+    /// Whether the row repeats another row of the same sample identity, which may have been kept.
+    pub fn is_repetition(self) -> bool {
+        matches!(self, Self::DuplicateDicomId | Self::DuplicateImageId)
+    }
+
     fn step(self) -> Step {
-        if self < Self::MissingTime {
-            Step::Identity
-        } else if self < Self::ImageMissing {
-            Step::Label
-        } else {
-            Step::Image
+        match self {
+            Self::MissingSample
+            | Self::MissingSubject
+            | Self::MissingImage
+            | Self::UnreadableName
+            | Self::MissingDate => Step::Identity,
+            Self::DuplicateDicomId | Self::DuplicateImageId => Step::Once,
+            Self::NotMri | Self::NotField2 => Step::Kind,
+            Self::RepeatScanSameVisit | Self::StereoOrRepeat => Step::OnePerVisit,
+            Self::NoPatient | Self::NoPhenotype => Step::Known,
+            Self::NoDiagnosis | Self::NeverGraded | Self::NoCensorDate => Step::End,
+            Self::MissingTime | Self::MissingEvent => Step::Outcome,
+            Self::AfterDeath => Step::BeforeDeath,
+            Self::AfterLastDischarge => Step::BeforeDischarge,
+            Self::AtOrAfterEvent | Self::FinalVisit => Step::Followed,
+            Self::UnknownRace => Step::Attribute,
+            Self::ImageMissing
+            | Self::ImageEmpty
+            | Self::ImageUnopened
+            | Self::ImageUnreadable
+            | Self::ImageUnsupported
+            | Self::ImageWrongDimensions
+            | Self::ImageNonFinite => Step::Image,
         }
     }
 }
@@ -94,19 +188,40 @@ impl fmt::Display for Reason {
 }
 
 /// The steps at which rows are left out, in their order.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Identity,
-    Label,
+    Once,
+    Kind,
+    OnePerVisit,
+    Known,
+    End,
+    Outcome,
+    BeforeDeath,
+    BeforeDischarge,
+    Followed,
+    Attribute,
     Image,
 }
 
 impl Step {
-    const ALL: [(Self, &'static str); 3] = [
-        (Self::Identity, "with sample, subject and image path"),
-        (Self::Label, "with time and event"),
-        (Self::Image, "with a readable image"),
-    ];
+    /// What the rows have that pass the step.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Identity => "with sample, subject and image path",
+            Self::Once => "listed once",
+            Self::Kind => "of the kind that is studied",
+            Self::OnePerVisit => "one image per visit",
+            Self::Known => "of a subject with records",
+            Self::End => "with a known end of follow-up",
+            Self::Outcome => "with time and event",
+            Self::BeforeDeath => "taken before death",
+            Self::BeforeDischarge => "taken before the last discharge",
+            Self::Followed => "before the event and with follow-up",
+            Self::Attribute => "with the attributes asked for",
+            Self::Image => "with a readable image",
+        }
+    }
 }
 
 /// One row that was left out.
@@ -126,6 +241,7 @@ pub struct Exclusion {
 pub struct Exclusions {
     n_read: usize,
     list: Vec<Exclusion>,
+    expected: Vec<Reason>,
 }
 
 /// One box of the exclusion flow: what remains after a step.
@@ -144,7 +260,15 @@ pub struct FlowStep {
 impl Exclusions {
     /// Nothing excluded yet of `n_read` rows.
     pub fn new(n_read: usize) -> Self {
-        Self { n_read, list: Vec::new() }
+        Self { n_read, list: Vec::new(), expected: Vec::new() }
+    }
+
+    /// The same list, of a data set that leaves out rows for `reasons`: their steps are in the flow also where nothing
+    /// was lost.
+    #[must_use]
+    pub fn expecting(mut self, reasons: &[Reason]) -> Self {
+        self.expected = reasons.to_vec();
+        self
     }
 
     /// Adds one row.
@@ -198,17 +322,22 @@ impl Exclusions {
         Err(DataError::RowsUnaccounted { n_read: self.n_read, n_kept, n_excluded: self.n() })
     }
 
-    /// The flow from rows read to rows kept: `rows read` and then one entry per step, also where nothing was lost.
+    /// The flow from rows read to rows kept: `rows read`, then one entry per step that this data set has, in their
+    /// order, also where nothing was lost. Decoding images is a step of every data set.
     pub fn flow(&self) -> Vec<FlowStep> {
+        let counts = self.counts();
+        let seen = counts.iter().map(|(reason, _)| *reason);
+        let steps = seen.chain(self.expected.iter().copied()).map(Reason::step).chain([Step::Image]);
+        let steps: BTreeSet<Step> = steps.collect();
         let mut n_kept = self.n_read;
         let start = FlowStep { label: "rows read".to_owned(), n_kept, n_excluded: 0, reasons: Vec::new() };
         let mut flow = vec![start];
-        for (step, label) in Step::ALL {
-            let here = self.counts().into_iter().filter(|(reason, _)| reason.step() == step);
-            let reasons: Vec<_> = here.map(|(reason, n)| (reason.code(), n)).collect();
+        for step in steps {
+            let here = counts.iter().filter(|(reason, _)| reason.step() == step);
+            let reasons: Vec<_> = here.map(|(reason, n)| (reason.code(), *n)).collect();
             let n_excluded: usize = reasons.iter().map(|(_, n)| n).sum();
             n_kept = n_kept.saturating_sub(n_excluded);
-            flow.push(FlowStep { label: label.to_owned(), n_kept, n_excluded, reasons });
+            flow.push(FlowStep { label: step.label().to_owned(), n_kept, n_excluded, reasons });
         }
         flow
     }
@@ -246,7 +375,7 @@ impl Exclusions {
             })?;
             list.push(Exclusion { sample_id: sample.into(), reason, source: source.unwrap_or_default() });
         }
-        Ok(Self { n_read: n_kept + list.len(), list })
+        Ok(Self { n_read: n_kept + list.len(), list, expected: Vec::new() })
     }
 }
 
@@ -260,7 +389,7 @@ mod tests {
     }
 
     fn three_of_ten() -> Exclusions {
-        let mut exclusions = Exclusions::new(10);
+        let mut exclusions = Exclusions::new(10).expecting(&[Reason::MissingSubject, Reason::MissingTime]);
         exclusions.extend([
             exclusion("c", Reason::ImageEmpty),
             exclusion("a", Reason::MissingTime),
@@ -297,9 +426,28 @@ mod tests {
 
     #[test]
     fn codes_in_json_are_the_codes_in_the_table() {
-        for reason in [Reason::MissingSample, Reason::ImageWrongDimensions, Reason::ImageNonFinite] {
+        for reason in Reason::ALL {
             assert_eq!(serde_json::to_string(&reason).unwrap(), format!("\"{}\"", reason.code()));
         }
+    }
+
+    #[test]
+    fn the_order_of_the_reasons_is_the_order_of_their_steps() {
+        let steps: Vec<Step> = Reason::ALL.into_iter().map(Reason::step).collect();
+        assert!(steps.is_sorted());
+        let reasons: BTreeSet<Reason> = Reason::ALL.into_iter().collect();
+        assert!(reasons.into_iter().eq(Reason::ALL), "every reason stands in the list once");
+    }
+
+    #[test]
+    fn a_data_set_shows_its_own_steps_only() {
+        let labels =
+            |exclusions: Exclusions| -> Vec<String> { exclusions.flow().into_iter().map(|s| s.label).collect() };
+        let chest = [Reason::DuplicateDicomId, Reason::AfterDeath, Reason::NoPatient];
+        let expected =
+            ["rows read", "listed once", "of a subject with records", "taken before death", "with a readable image"];
+        assert_eq!(labels(Exclusions::new(3).expecting(&chest)), expected);
+        assert_eq!(labels(Exclusions::new(3)), ["rows read", "with a readable image"]);
     }
 
     #[test]
@@ -308,7 +456,8 @@ mod tests {
         let path = folder.path().join("exclusions.csv");
         for exclusions in [three_of_ten(), Exclusions::new(10)] {
             exclusions.write_csv(&path).unwrap();
-            assert_eq!(Exclusions::read_csv(&path, 10 - exclusions.n()).unwrap(), exclusions);
+            let read = Exclusions::read_csv(&path, 10 - exclusions.n()).unwrap();
+            assert_eq!(read.expecting(&exclusions.expected), exclusions);
         }
         std::fs::write(&path, "sample_id,reason,source\nx,bad_luck,\n").unwrap();
         let error = Exclusions::read_csv(&path, 1).unwrap_err().to_string();

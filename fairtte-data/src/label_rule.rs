@@ -1,19 +1,20 @@
-//! From raw label cells to (time, event), or to a reason why a row has no label.
+//! From the evidence of a data set to (time, event), or to a reason why a row has no label.
 //!
-//! A rule decides row by row: kept with a time > 0 in the unit of the data set, excluded with a reason code, or an error
-//! when the cell is not what the column promises. An empty cell is a gap in the data and is counted; a cell that cannot
-//! be read is a mistake in the data and stops the run.
+//! A rule is made by the adapter, holds its evidence in typed form and labels a row of the manifest by its index; it is
+//! free to look at all rows (the first of two equal images, the last visit of a person). A row is kept with a time >= 0
+//! in the unit of the data set, excluded with a reason code, or an error when a cell is not what its column promises. An
+//! empty cell is a gap in the data and is counted; a cell that cannot be read is a mistake in the data and stops the run.
 
 use crate::DataError;
 use crate::exclusions::Reason;
-use crate::manifest::{Manifest, ManifestRow};
+use crate::manifest::Manifest;
 
 /// What a rule says about one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Label {
     /// The row becomes a sample.
     Kept {
-        /// Time from the image to event or censoring, finite and > 0, in the unit of the data set.
+        /// Time from the image to event or censoring, finite and >= 0, in the unit of the data set.
         time: f64,
         /// `true` = event observed.
         event: bool,
@@ -27,44 +28,65 @@ pub enum Label {
     },
 }
 
-/// Makes time and event of one row.
-pub trait LabelRule {
-    /// One sentence for the run record.
-    fn describe(&self) -> String;
+impl Label {
+    /// The row is left out for `reason`.
+    pub fn excluded(reason: Reason, detail: impl Into<String>) -> Self {
+        Self::Excluded { reason, detail: detail.into() }
+    }
+}
 
-    /// Labels `row` of `manifest`.
+/// Makes time and event of the rows of one manifest.
+pub trait LabelRule {
+    /// Labels row `index` of `manifest`, the manifest that the rule was made for.
+    ///
+    /// The rule says no to a row without sample or subject by [`Reason::MissingSample`] and [`Reason::MissingSubject`].
     ///
     /// # Errors
     /// [`DataError::InvalidCell`] if a cell is not what its column should hold.
-    fn label(&self, manifest: &Manifest, row: &ManifestRow) -> Result<Label, DataError>;
+    fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError>;
+}
+
+/// A column of cells with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedCells {
+    /// Name of the column.
+    pub name: String,
+    /// One cell per row of the manifest; `None` if it is empty.
+    pub cells: Vec<Option<String>>,
 }
 
 /// The table already holds the time to event or censoring and the event indicator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedTime {
-    /// Column with the time.
-    pub time: String,
-    /// Column with the event indicator.
-    pub event: String,
+    /// Times, > 0.
+    pub time: NamedCells,
+    /// Event indicators.
+    pub event: NamedCells,
 }
 
 impl LabelRule for ObservedTime {
-    fn describe(&self) -> String {
-        format!("time from column \"{}\", event from column \"{}\"", self.time, self.event)
-    }
-
-    fn label(&self, manifest: &Manifest, row: &ManifestRow) -> Result<Label, DataError> {
-        let empty = |reason, column: &str| {
-            Ok(Label::Excluded { reason, detail: format!("column \"{column}\" is empty ({})", manifest.place(row)) })
-        };
-        let Some(time) = manifest.label(row, &self.time) else { return empty(Reason::MissingTime, &self.time) };
-        let Some(event) = manifest.label(row, &self.event) else { return empty(Reason::MissingEvent, &self.event) };
-        let invalid = |column: &str, value: &str, expected| DataError::InvalidCell {
-            column: column.to_owned(),
+    fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError> {
+        let row = &manifest.rows[index];
+        let empty =
+            |reason, what: &str| Ok(Label::excluded(reason, format!("{what} is empty ({})", manifest.place(index))));
+        if row.subject_id.is_none() {
+            return empty(Reason::MissingSubject, "the subject");
+        }
+        if row.image.is_none() {
+            return empty(Reason::MissingImage, "the image path");
+        }
+        if row.sample_id.is_none() {
+            return empty(Reason::MissingSample, "the sample identity");
+        }
+        let in_column = |cells: &NamedCells| format!("column \"{}\"", cells.name);
+        let Some(time) = &self.time.cells[index] else { return empty(Reason::MissingTime, &in_column(&self.time)) };
+        let Some(event) = &self.event.cells[index] else { return empty(Reason::MissingEvent, &in_column(&self.event)) };
+        let invalid = |column: &NamedCells, value: &str, expected| DataError::InvalidCell {
+            column: column.name.clone(),
             sample: row.display_id(),
             value: value.to_owned(),
             expected,
-            place: manifest.place(row),
+            place: manifest.place(index),
         };
         let parsed = time.parse::<f64>().ok().filter(|time| time.is_finite() && *time > 0.0);
         let time = parsed.ok_or_else(|| invalid(&self.time, time, "a finite number > 0"))?;

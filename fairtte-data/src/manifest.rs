@@ -1,29 +1,41 @@
-//! What an adapter reads: one row per image, still without labels.
+//! What an adapter reads: one row per image, still without labels, and the rule that labels the rows.
 //!
-//! A row keeps who and what it is about (sample, subject, image file), the raw cells from which a label rule makes time
-//! and event, and the raw attribute values. Nothing is dropped here, so rows read can be counted.
+//! A row keeps who and what it is about (sample, subject, unit, image file); the raw attribute values stand beside the
+//! rows, one column per attribute. Nothing is dropped here, so rows read can be counted. The evidence from which time
+//! and event are made (dates, visits, diagnoses) is typed and lives inside the rule.
 
 use std::path::PathBuf;
 
 use fairtte_metrics::SubjectId;
 
+use crate::cohort::AttributeColumn;
 use crate::error::Place;
+use crate::label_rule::LabelRule;
+use crate::provenance::Provenance;
+
+/// One data set as its adapter read it: the rows, the rule that labels them, and where both came from.
+pub struct Unlabelled {
+    /// The rows.
+    pub manifest: Manifest,
+    /// Labels a row of the manifest by its index.
+    pub rule: Box<dyn LabelRule>,
+    /// Rule, options and content hash, for the record of the cohort.
+    pub provenance: Provenance,
+}
 
 /// All rows of one data set as its files hold them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     /// Name of the data set, for reports.
     pub name: String,
-    /// The table the rows came from.
+    /// The table (or folder) that the rows came from.
     pub source: PathBuf,
     /// Unit of the times, for axis labels: `days`, `years`, ..
     pub time_unit: String,
-    /// Names of the raw label columns, in the order of [`ManifestRow::labels`].
-    pub label_names: Vec<String>,
-    /// Names of the columns that may serve as attributes, in the order of [`ManifestRow::attributes`].
-    pub attribute_names: Vec<String>,
     /// One entry per row of the source.
     pub rows: Vec<ManifestRow>,
+    /// The columns that may serve as attributes, each with one value per row.
+    pub attributes: Vec<AttributeColumn>,
 }
 
 /// One row of a [`Manifest`].
@@ -33,26 +45,26 @@ pub struct ManifestRow {
     pub sample_id: Option<String>,
     /// The person; `None` if the cell is empty.
     pub subject_id: Option<SubjectId>,
-    /// Absolute path of the image file; `None` if the cell is empty.
+    /// What is followed, where that is less than the person: `9001-RE` for one eye. `None` where it is the person.
+    pub unit: Option<String>,
+    /// Absolute path of the image file; `None` if it is not known.
     pub image: Option<PathBuf>,
     /// Row in the source as a spreadsheet counts it.
     pub source_row: usize,
-    /// Raw label cells, in the order of [`Manifest::label_names`].
-    pub labels: Vec<Option<String>>,
-    /// Raw attribute values, in the order of [`Manifest::attribute_names`].
-    pub attributes: Vec<Option<String>>,
 }
 
 impl Manifest {
-    /// Where `row` stands, for error messages.
-    pub fn place(&self, row: &ManifestRow) -> Place {
-        Place { file: self.source.clone(), row: row.source_row }
+    /// Where row `index` stands, for error messages.
+    ///
+    /// # Panics
+    /// If `index` is not below the number of rows.
+    pub fn place(&self, index: usize) -> Place {
+        Place { file: self.source.clone(), row: self.rows[index].source_row }
     }
 
-    /// The raw label cell of `row` in the column `name`; `None` if the cell is empty or there is no such column.
-    pub fn label<'a>(&self, row: &'a ManifestRow, name: &str) -> Option<&'a str> {
-        let position = self.label_names.iter().position(|column| column == name)?;
-        row.labels[position].as_deref()
+    /// Names of the attribute columns.
+    pub fn attribute_names(&self) -> Vec<&str> {
+        self.attributes.iter().map(|column| column.name.as_str()).collect()
     }
 }
 

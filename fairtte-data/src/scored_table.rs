@@ -132,6 +132,7 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], rising: Rising) -> Re
             .iter()
             .map(|name| read_attribute(&table, name, &sample_ids))
             .collect::<Result<_, _>>()?,
+        provenance: None,
     };
     let (survival, repairs) = read_survival(&table, &sample_ids, &names, &grid, rising)?;
     Ok(ScoredTable { cohort, grid, survival, repairs, has_subjects: subjects.is_some(), ignored })
@@ -227,6 +228,7 @@ fn samples(table: &Table, ids: &[SampleId], subjects: Option<&[SubjectId]>) -> R
     let sample = |(row, (time, event)): (usize, (f64, bool))| Sample {
         sample_id: ids[row].clone(),
         subject_id: subjects.map_or_else(|| ids[row].as_str().into(), |subjects| subjects[row].clone()),
+        unit: None,
         image: PathBuf::new(),
         time,
         event,
@@ -282,7 +284,7 @@ fn read_attribute(table: &Table, name: &str, samples: &[SampleId]) -> Result<Att
     if values.iter().flatten().all(whole) {
         values.iter_mut().flatten().for_each(|text| text.truncate(text.strip_suffix(".0").unwrap_or(text).len()));
     }
-    Ok(AttributeColumn { name: name.to_owned(), values })
+    Ok(AttributeColumn::new(name, values))
 }
 
 fn invalid(

@@ -43,8 +43,7 @@ impl Study {
         config.size.clone_from(&size);
         let adapter = DataConfig::Simulated(config).adapter(SEED, folder);
         let attributes = [AttributeConfig::new("sex")];
-        let manifest = adapter.read().unwrap();
-        let (cohort, _) = build_cohort(&manifest, adapter.label_rule(), &attributes).unwrap();
+        let (cohort, _) = build_cohort(adapter.read().unwrap(), &attributes).unwrap();
         let image = ImageConfig { size: size.clone(), channels: 1, ..ImageConfig::default() };
         let (store, undecodable) = ImageStore::open_or_build(&cohort, &image, folder, &|_, _| {}).unwrap();
         assert!(undecodable.is_empty());

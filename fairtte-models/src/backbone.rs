@@ -5,6 +5,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::efficientnet::EfficientNetB0;
+use crate::mlp::Mlp;
 use crate::noise::Noise;
 use crate::resnet3d::ResNet18Volume;
 use crate::small::{Small2d, Small3d};
@@ -27,11 +28,13 @@ pub enum BackboneKind {
     /// [`Small3d`], volumes.
     #[serde(rename = "small-3d")]
     Small3d,
+    /// [`Mlp`], columns of a table.
+    Mlp,
 }
 
 impl BackboneKind {
     /// All backbones, in the order in which they are listed to users.
-    pub const ALL: [Self; 4] = [Self::EfficientNetB0, Self::ResNet18Volume, Self::Small2d, Self::Small3d];
+    pub const ALL: [Self; 5] = [Self::EfficientNetB0, Self::ResNet18Volume, Self::Small2d, Self::Small3d, Self::Mlp];
 
     /// Name in run files.
     pub fn name(self) -> &'static str {
@@ -40,6 +43,7 @@ impl BackboneKind {
             Self::ResNet18Volume => "resnet18-3d",
             Self::Small2d => "small-2d",
             Self::Small3d => "small-3d",
+            Self::Mlp => "mlp",
         }
     }
 
@@ -50,14 +54,16 @@ impl BackboneKind {
             Self::ResNet18Volume => "ResNet-18 for volumes (torchvision's r3d_18, 33.2 million parameters)",
             Self::Small2d => "four-layer ReLU network for pictures, quick on a CPU",
             Self::Small3d => "four-layer ReLU network for volumes, quick on a CPU",
+            Self::Mlp => "two dense layers of 32 nodes for the columns of a table (pycox's MLPVanilla)",
         }
     }
 
-    /// Number of spatial axes it reads: 2 for pictures, 3 for volumes.
+    /// Number of spatial axes it reads: 2 for pictures, 3 for volumes, 0 for the columns of a table.
     pub fn n_axes(self) -> usize {
         match self {
             Self::EfficientNetB0 | Self::Small2d => 2,
             Self::ResNet18Volume | Self::Small3d => 3,
+            Self::Mlp => 0,
         }
     }
 
@@ -68,10 +74,11 @@ impl BackboneKind {
             Self::ResNet18Volume => ResNet18Volume::N_FEATURES,
             Self::Small2d => Small2d::N_FEATURES,
             Self::Small3d => Small3d::N_FEATURES,
+            Self::Mlp => Mlp::N_FEATURES,
         }
     }
 
-    /// Builds the network for `channels` input channels; weights are still to be drawn
+    /// Builds the network for `channels` input channels (columns of a table); weights are still to be drawn
     /// ([`initialise`](crate::initialise)).
     pub fn build(self, channels: usize, device: &Device) -> Backbone {
         match self {
@@ -79,6 +86,7 @@ impl BackboneKind {
             Self::ResNet18Volume => Backbone::ResNet18Volume(ResNet18Volume::new(channels, device)),
             Self::Small2d => Backbone::Small2d(Small2d::new(channels, device)),
             Self::Small3d => Backbone::Small3d(Small3d::new(channels, device)),
+            Self::Mlp => Backbone::Mlp(Mlp::new(channels, device)),
         }
     }
 }
@@ -95,21 +103,23 @@ pub enum Backbone {
     Small2d(Small2d),
     /// Small network for volumes.
     Small3d(Small3d),
+    /// Network for the columns of a table.
+    Mlp(Mlp),
 }
 
 impl Backbone {
     /// Pixels -> features `[batch, n_features]`.
     ///
     /// # Errors
-    /// [`ModelError::WrongInput`] if pictures are fed to a network for volumes or the reverse.
+    /// [`ModelError::WrongInput`] if the input has other axes than the network reads.
     pub fn forward(&self, pixels: Pixels, noise: &mut Noise) -> Result<Tensor<2>, ModelError> {
         let wrong = |backbone: BackboneKind, shape: Vec<usize>| ModelError::WrongInput {
             backbone: backbone.name(),
             shape,
-            expected: if backbone.n_axes() == 2 {
-                "[batch, channels, height, width]"
-            } else {
-                "[batch, channels, depth, height, width]"
+            expected: match backbone.n_axes() {
+                0 => "[batch, columns]",
+                2 => "[batch, channels, height, width]",
+                _ => "[batch, channels, depth, height, width]",
             },
         };
         Ok(match (self, pixels) {
@@ -117,10 +127,12 @@ impl Backbone {
             (Self::Small2d(net), Pixels::Image(x)) => net.forward(x),
             (Self::ResNet18Volume(net), Pixels::Volume(x)) => net.forward(x),
             (Self::Small3d(net), Pixels::Volume(x)) => net.forward(x),
+            (Self::Mlp(net), Pixels::Table(x)) => net.forward(x),
             (Self::EfficientNetB0(_), other) => return Err(wrong(BackboneKind::EfficientNetB0, other.shape())),
             (Self::Small2d(_), other) => return Err(wrong(BackboneKind::Small2d, other.shape())),
             (Self::ResNet18Volume(_), other) => return Err(wrong(BackboneKind::ResNet18Volume, other.shape())),
             (Self::Small3d(_), other) => return Err(wrong(BackboneKind::Small3d, other.shape())),
+            (Self::Mlp(_), other) => return Err(wrong(BackboneKind::Mlp, other.shape())),
         })
     }
 }

@@ -9,6 +9,8 @@ use crate::ModelError;
 /// What a backbone reads.
 #[derive(Clone, Debug)]
 pub enum Pixels {
+    /// Columns of a table, `[batch, columns]`.
+    Table(Tensor<2>),
     /// Pictures, `[batch, channels, height, width]`.
     Image(Tensor<4>),
     /// Volumes, `[batch, channels, depth, height, width]`.
@@ -19,6 +21,7 @@ impl Pixels {
     /// Sizes of all axes, batch first.
     pub fn shape(&self) -> Vec<usize> {
         match self {
+            Self::Table(columns) => columns.dims().to_vec(),
             Self::Image(pixels) => pixels.dims().to_vec(),
             Self::Volume(pixels) => pixels.dims().to_vec(),
         }
@@ -46,7 +49,7 @@ impl Batch {
     /// Moves a host batch to `device`.
     ///
     /// # Errors
-    /// [`ModelError::WrongInput`] unless the shape has 4 or 5 axes, [`ModelError::IncompleteBatch`] if the pixels do
+    /// [`ModelError::WrongInput`] unless the shape has 2, 4 or 5 axes, [`ModelError::IncompleteBatch`] if the pixels do
     /// not fill it.
     pub fn from_host(host: HostBatch, device: &Device) -> Result<Self, ModelError> {
         let HostBatch { rows, sample_ids, pixels, shape, time, event, groups } = host;
@@ -55,10 +58,12 @@ impl Batch {
         }
         let data = TensorData::new(pixels, shape.clone());
         let pixels = match shape.len() {
+            2 => Pixels::Table(Tensor::from_data(data, device)),
             4 => Pixels::Image(Tensor::from_data(data, device)),
             5 => Pixels::Volume(Tensor::from_data(data, device)),
             _ => {
-                let expected = "[batch, channels, height, width] or [batch, channels, depth, height, width]";
+                let expected =
+                    "[batch, columns], [batch, channels, height, width] or [batch, channels, depth, height, width]";
                 return Err(ModelError::WrongInput { backbone: "(any)", shape, expected });
             }
         };

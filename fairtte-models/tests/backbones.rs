@@ -17,14 +17,15 @@ fn wave(shape: &[usize]) -> Vec<f32> {
 
 fn pixels(kind: BackboneKind, batch: usize, channels: usize, device: &Device) -> Pixels {
     let shape: Vec<usize> = match kind.n_axes() {
+        0 => vec![batch, channels],
         2 => vec![batch, channels, 32, 32],
         _ => vec![batch, channels, 8, 16, 16],
     };
     let data = TensorData::new(wave(&shape), shape.clone());
-    if shape.len() == 4 {
-        Pixels::Image(Tensor::from_data(data, device))
-    } else {
-        Pixels::Volume(Tensor::from_data(data, device))
+    match shape.len() {
+        2 => Pixels::Table(Tensor::from_data(data, device)),
+        4 => Pixels::Image(Tensor::from_data(data, device)),
+        _ => Pixels::Volume(Tensor::from_data(data, device)),
     }
 }
 
@@ -60,6 +61,8 @@ fn parameter_counts_are_those_of_the_references() {
     // 9 (1 x 16 + 16 x 32 + 32 x 64 + 64 x 64) + 2 (16 + 32 + 64 + 64); 27 (1 x 8 + 8 x 16 + ..) + 2 (8 + 16 + ..)
     assert_eq!(count(BackboneKind::Small2d, 1), 60_400);
     assert_eq!(count(BackboneKind::Small3d, 1), 73_032);
+    // 9 columns: 9 x 32 + 32 x 32 weights, 2 x 32 biases, 4 x 32 of batch norm
+    assert_eq!(count(BackboneKind::Mlp, 9), 288 + 1024 + 64 + 128);
 }
 
 #[test]

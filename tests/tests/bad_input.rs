@@ -77,6 +77,7 @@ fn is_train(row: usize) -> bool {
     let sample = |row: usize| Sample {
         sample_id: format!("{row}.png").into(),
         subject_id: format!("p{row}").into(),
+        unit: None,
         image: std::path::PathBuf::new(),
         time: 1.0,
         event: true,
@@ -88,6 +89,7 @@ fn is_train(row: usize) -> bool {
         source: std::path::PathBuf::new(),
         samples: (0..40).map(sample).collect(),
         attributes: Vec::new(),
+        provenance: None,
     };
     split_by_subject(&cohort, &SplitConfig::default(), 1).unwrap().rows(Part::Train).contains(&row)
 }

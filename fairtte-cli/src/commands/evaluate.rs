@@ -20,7 +20,8 @@ use crate::args::{Evaluate, EvaluatedPart};
 use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::{EpochPoint, FlowRow, Page};
-use crate::run_file::{Merged, RunFile};
+use crate::merged::Merged;
+use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 
 /// How results are shown.
@@ -78,7 +79,8 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
     let predictions = read_predictions(&folder.predictions(), Rising::Refuse)?;
     let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
     let report = scored.evaluate(&run.evaluation)?;
-    let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n())?;
+    let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();
+    let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n())?.expecting(reasons);
     let epochs = folder.epochs()?;
     let mut facts = facts_of_run(run);
     facts.extend(facts_of_parts(&cohort, &split));

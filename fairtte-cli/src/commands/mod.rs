@@ -1,7 +1,9 @@
 //! One file per command.
 
+mod cohort;
 mod demo;
 mod evaluate;
+mod inspect;
 mod list;
 mod prepare;
 mod simulate;
@@ -10,7 +12,7 @@ mod train;
 use serde::Serialize;
 
 use crate::CliError;
-use crate::args::{Command, Common};
+use crate::args::{CohortCommand, Command, Common};
 use crate::run_file::RunFile;
 
 /// Runs a command.
@@ -19,6 +21,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Prepare(arguments) => prepare::run(&arguments),
+        Command::Cohort(CohortCommand::Check(arguments)) => cohort::check(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::List(arguments) => list::run(&arguments),

@@ -7,7 +7,7 @@ use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::Simulate;
 use crate::progress::{Files, say};
-use crate::run_file::Merged;
+use crate::merged::Merged;
 
 pub(super) fn run(arguments: &Simulate) -> Result<(), CliError> {
     let mut merged = Merged::default();

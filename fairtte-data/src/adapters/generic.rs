@@ -15,12 +15,19 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::SubjectId;
 use serde::{Deserialize, Serialize};
 
-use crate::label_rule::ObservedTime;
-use crate::manifest::ManifestRow;
+use crate::cohort::{AttributeColumn, refuse_duplicates};
+use crate::label_rule::{NamedCells, ObservedTime};
+use crate::manifest::{Manifest, ManifestRow, Unlabelled};
+use crate::provenance::{ContentHasher, Provenance};
 use crate::table::Table;
-use crate::{Adapter, DataError, LabelRule, Manifest};
+use crate::{Adapter, DataError, Reason};
 
 pub(super) const NAME: &str = "generic";
+
+const RULE_VERSION: u32 = 1;
+
+const REASONS: [Reason; 5] =
+    [Reason::MissingSample, Reason::MissingSubject, Reason::MissingImage, Reason::MissingTime, Reason::MissingEvent];
 
 /// Settings of [`Generic`], the table `[data.generic]` of a run file.
 ///
@@ -110,14 +117,12 @@ impl GenericConfig {
 #[derive(Clone, Debug)]
 pub struct Generic {
     config: GenericConfig,
-    rule: ObservedTime,
 }
 
 impl Generic {
     /// An adapter for the table that `config` describes.
     pub fn new(config: GenericConfig) -> Self {
-        let rule = ObservedTime { time: config.time.clone(), event: config.event.clone() };
-        Self { config, rule }
+        Self { config }
     }
 
     fn image_root(&self) -> Result<PathBuf, DataError> {
@@ -138,41 +143,62 @@ impl Adapter for Generic {
         NAME
     }
 
-    fn label_rule(&self) -> &dyn LabelRule {
-        &self.rule
-    }
-
-    fn read(&self) -> Result<Manifest, DataError> {
+    fn read(&self) -> Result<Unlabelled, DataError> {
         let config = &self.config;
         let table = Table::read(&config.table)?;
         let image = table.text(&config.image)?;
         let subject = table.text(&config.subject)?;
         let sample = config.sample.as_ref().map(|name| table.text(name)).transpose()?;
-        let time = table.text(&config.time)?;
-        let event = table.text(&config.event)?;
+        let cells = |name: &String| Ok::<_, DataError>(NamedCells { name: name.clone(), cells: table.text(name)? });
+        let rule = ObservedTime { time: cells(&config.time)?, event: cells(&config.event)? };
         let mapped = [Some(&config.image), Some(&config.subject), config.sample.as_ref()];
         let mapped = mapped.into_iter().flatten().chain([&config.time, &config.event]);
         let mapped: Vec<&str> = mapped.map(String::as_str).collect();
-        let attribute_names = table.names().into_iter().filter(|name| !mapped.contains(name));
-        let attribute_names: Vec<String> = attribute_names.map(str::to_owned).collect();
-        let attributes = attribute_names.iter().map(|name| table.text(name)).collect::<Result<Vec<_>, _>>()?;
+        let names = table.names().into_iter().filter(|name| !mapped.contains(name));
+        let attributes = names.map(|name| Ok(AttributeColumn::new(name, table.text(name)?)));
+        let attributes = attributes.collect::<Result<Vec<_>, DataError>>()?;
+        let provenance = self.provenance(&image, &subject, sample.as_deref(), &rule, &attributes);
         let root = self.image_root()?;
         let row = |index: usize| ManifestRow {
             sample_id: sample.as_ref().unwrap_or(&image)[index].clone(),
             subject_id: subject[index].as_deref().map(SubjectId::from),
+            unit: None,
             image: image[index].as_ref().map(|path| root.join(path)),
             source_row: table.row(index),
-            labels: vec![time[index].clone(), event[index].clone()],
-            attributes: attributes.iter().map(|column| column[index].clone()).collect(),
         };
-        Ok(Manifest {
+        let manifest = Manifest {
             name: self.dataset_name(),
             source: config.table.clone(),
             time_unit: config.time_unit.clone(),
-            label_names: vec![config.time.clone(), config.event.clone()],
-            attribute_names,
             rows: (0..table.n_rows()).map(row).collect(),
-        })
+            attributes,
+        };
+        // A hospital's export may list an image twice; who makes a table of samples did not mean to.
+        refuse_duplicates(&manifest, &vec![true; manifest.rows.len()])?;
+        Ok(Unlabelled { manifest, rule: Box::new(rule), provenance })
+    }
+}
+
+impl Generic {
+    fn provenance(
+        &self,
+        image: &[Option<String>],
+        subject: &[Option<String>],
+        sample: Option<&[Option<String>]>,
+        rule: &ObservedTime,
+        attributes: &[AttributeColumn],
+    ) -> Provenance {
+        let mut hasher = ContentHasher::new().table("samples");
+        for index in 0..image.len() {
+            let named = [&sample.unwrap_or(image)[index], &subject[index], &image[index]];
+            let outcome = [&rule.time.cells[index], &rule.event.cells[index]];
+            let values = attributes.iter().map(|column| &column.values[index]);
+            hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
+        }
+        let (time, event) = (&self.config.time, &self.config.event);
+        let sentence = format!("time from column \"{time}\", event from column \"{event}\"");
+        let options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
+        hasher.finish(NAME, sentence, RULE_VERSION, options, &REASONS)
     }
 }
 
@@ -180,6 +206,7 @@ impl Adapter for Generic {
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
     use super::*;
+    use crate::Label;
 
     fn table(folder: &Path, name: &str, text: &str) -> PathBuf {
         let path = folder.join(name);
@@ -197,27 +224,27 @@ mod tests {
         config.time = "years".to_owned();
         config.event = "died".to_owned();
         config.time_unit = "years".to_owned();
-        let manifest = Generic::new(config).read().unwrap();
+        let Unlabelled { manifest, rule, .. } = Generic::new(config).read().unwrap();
         assert_eq!(manifest.name, "films");
         assert_eq!(manifest.time_unit, "years");
-        assert_eq!(manifest.attribute_names, ["age"]);
+        assert_eq!(manifest.attribute_names(), ["age"]);
         let [first, second] = manifest.rows.as_slice() else { panic!("two rows") };
         assert_eq!(first.subject_id, Some(SubjectId::from("007")), "leading zeros belong to a name");
         assert_eq!(first.image, Some(folder.path().join("a/1.png")));
         assert_eq!(first.sample_id.as_deref(), Some("a/1.png"));
-        assert_eq!(first.attributes, [Some("61".to_owned())]);
+        assert_eq!(manifest.attributes[0].values, [Some("61".to_owned()), None]);
         assert_eq!((first.source_row, second.source_row), (2, 3));
         assert_eq!(second.sample_id.as_deref(), Some("b 2.png"));
-        assert_eq!(manifest.label(first, "years"), Some("2.5"));
-        assert_eq!(manifest.label(second, "years"), None);
-        assert_eq!(second.attributes, [None]);
+        assert_eq!(rule.label(&manifest, 0).unwrap(), Label::Kept { time: 2.5, event: true });
+        let detail = format!("column \"years\" is empty ({}, row 3)", manifest.source.display());
+        assert_eq!(rule.label(&manifest, 1).unwrap(), Label::excluded(Reason::MissingTime, detail));
     }
 
     #[test]
     fn a_missing_column_is_named_with_the_file_and_the_nearest_column() {
         let folder = tempfile::tempdir().unwrap();
         let path = table(folder.path(), "cohort.csv", "image,subject_id,tiem,event\na.png,1,2,0\n");
-        let message = Generic::new(GenericConfig::new(&path)).read().unwrap_err().to_string();
+        let message = Generic::new(GenericConfig::new(&path)).read().err().unwrap().to_string();
         assert_eq!(message, format!("column \"time\" is not in {}, nearest is \"tiem\"", path.display()));
     }
 

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::generic::{Generic, GenericConfig};
 use crate::simulated::{SimulationConfig, TimeUnit, simulate};
-use crate::{Adapter, DataError, LabelRule, Manifest};
+use crate::{Adapter, DataError, Unlabelled};
 
 pub(super) const NAME: &str = "simulated";
 
@@ -57,14 +57,12 @@ impl Adapter for Simulated {
         NAME
     }
 
-    fn label_rule(&self) -> &dyn LabelRule {
-        self.table.label_rule()
-    }
-
     /// Generates the cohort first if its folder does not already hold all of it.
-    fn read(&self) -> Result<Manifest, DataError> {
+    fn read(&self) -> Result<Unlabelled, DataError> {
         simulate(&self.config, self.seed, &self.folder, &|_, _| {})?;
-        self.table.read()
+        let mut read = self.table.read()?;
+        NAME.clone_into(&mut read.provenance.adapter);
+        Ok(read)
     }
 }
 
@@ -78,12 +76,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let config = SimulationConfig { n_subjects: 5, size: vec![16, 16], ..SimulationConfig::default() };
         let adapter = Simulated::new(config.clone(), 3, folder.path());
-        let manifest = adapter.read().unwrap();
+        let manifest = adapter.read().unwrap().manifest;
         assert_eq!((manifest.rows.len(), manifest.time_unit.as_str()), (5, "years"));
-        assert_eq!(manifest.attribute_names, ["sex", "age", "race"]);
+        assert_eq!(manifest.attribute_names(), ["sex", "age", "race"]);
         let image = manifest.rows[0].image.clone().unwrap();
         let written = std::fs::metadata(&image).unwrap().modified().unwrap();
-        assert_eq!(Simulated::new(config.clone(), 3, folder.path()).read().unwrap(), manifest);
+        assert_eq!(Simulated::new(config.clone(), 3, folder.path()).read().unwrap().manifest, manifest);
         assert_eq!(std::fs::metadata(&image).unwrap().modified().unwrap(), written, "not generated again");
         let other = Simulated::new(config, 4, folder.path());
         assert_ne!(other.folder(), adapter.folder());

@@ -1,27 +1,30 @@
 //! From image files to pixels: decoding, resizing, and one memory-mapped array per cohort.
 
+mod inspect;
 mod limits;
-mod mmap;
-mod orientation;
+mod nifti;
 mod picture;
 mod prepare;
 mod recipe;
 mod resize;
 mod store;
-mod store_file;
 mod volume;
+mod volume_resize;
 
 use serde::{Deserialize, Serialize};
 
+pub use inspect::{Inspection, Number, PixelValue, ValueAt, inspect_file};
 pub use limits::Limits;
+pub use nifti::{AffineSource, ByteOrder, Matrix};
 pub use picture::{
     Colour, DecodedPicture, Picture, PictureFormat, Samples, Statistics, decode_picture, decode_picture_full,
 };
 pub use prepare::{Pixels, Undecodable, prepare_image};
 pub use recipe::recipe;
-pub use resize::{resize_picture, resize_volume};
-pub use store::{ImageStore, StoredPixels};
-pub use volume::{Volume, decode_volume};
+pub use resize::resize_picture;
+pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPixels};
+pub use volume::{NonFinite, Volume, VolumeConfig, VolumeRange, decode_volume, decode_volume_file};
+pub use volume_resize::{Resampling, resize_volume};
 
 use crate::DataError;
 
@@ -38,13 +41,21 @@ pub struct ImageConfig {
     /// `true`: JPEG files are always decoded at full size. `false`: large ones at 1/2, 1/4 or 1/8 of it when that still
     /// leaves twice the wanted size, which is faster and differs by a fraction of a gray level. `false` if not given.
     pub exact: bool,
-    /// The largest image that is decoded.
+    /// How volumes are read; not used for pictures.
+    pub volume: VolumeConfig,
+    /// How large an image may be.
     pub limits: Limits,
 }
 
 impl Default for ImageConfig {
     fn default() -> Self {
-        Self { size: vec![64, 64], channels: 1, exact: false, limits: Limits::default() }
+        Self {
+            size: vec![64, 64],
+            channels: 1,
+            exact: false,
+            volume: VolumeConfig::default(),
+            limits: Limits::default(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use super::picture::{decode_picture_for, is_dicom};
-use super::{ImageConfig, decode_picture, decode_volume, resize_picture, resize_volume};
+use super::{ImageConfig, decode_picture, decode_volume_file, resize_picture, resize_volume};
 use crate::Reason;
 
 /// Why a file gave no image.
@@ -46,16 +46,17 @@ pub fn prepare_image(path: &Path, config: &ImageConfig) -> Result<Pixels, Undeco
 }
 
 fn prepare(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
+    if config.is_volume() {
+        let volume = decode_volume_file(path, &config.volume, &config.limits)?;
+        let size = [config.size[0], config.size[1], config.size[2]];
+        let resized = resize_volume(&volume, size, config.volume.resample);
+        return Ok(Pixels::Volume(resized.iter().map(|intensity| quantise(*intensity)).collect()));
+    }
     let unopened = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Undecodable::new(Reason::ImageMissing, "there is no such file"),
         _ => Undecodable::new(Reason::ImageUnopened, error.to_string()),
     };
     let mut file = File::open(path).map_err(unopened)?;
-    if config.is_volume() {
-        let volume = decode_volume(file)?;
-        let resized = resize_volume(&volume, [config.size[0], config.size[1], config.size[2]]);
-        return Ok(Pixels::Volume(resized.iter().map(|intensity| quantise(*intensity)).collect()));
-    }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(unopened)?;
     let [height, width] = [config.size[0], config.size[1]];

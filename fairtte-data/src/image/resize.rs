@@ -1,13 +1,10 @@
 //! Resizing with a triangle filter: (bi- or tri-) linear interpolation when enlarging, widened to the footprint of a
 //! target pixel when shrinking, so that nothing between the sampled points is lost (antialiased).
-//!
-//! Volumes are resized separably: first every slice, then along the depth, where the slices laid out as the rows of one
-//! picture of `depth` rows need a vertical pass only.
 
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
-use super::{Picture, Volume};
+use super::Picture;
 
 fn options() -> ResizeOptions {
     ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear)).use_alpha(false)
@@ -24,36 +21,6 @@ pub fn resize_picture(picture: &Picture, height: usize, width: usize) -> Picture
     let mut target = Image::new(side(width), side(height), kind);
     Resizer::new().resize(&source, &mut target, &options()).expect("both sides have the same pixel type");
     Picture { width, height, channels: picture.channels, pixels: target.into_vec() }
-}
-
-/// Resizes `volume` to `[depth, height, width]`.
-///
-/// # Panics
-/// If `volume.voxels` does not have the size of `volume.size`, or a side is 0 or above 2^32.
-pub fn resize_volume(volume: &Volume, size: [usize; 3]) -> Vec<f32> {
-    let [from_depth, from_height, from_width] = volume.size;
-    let [depth, height, width] = size;
-    let mut resizer = Resizer::new();
-    let mut slices = Vec::with_capacity(from_depth * height * width);
-    for slice in volume.voxels.chunks_exact(from_height * from_width) {
-        slices.extend(resize_plane(&mut resizer, slice, [from_height, from_width], [height, width]));
-    }
-    // [from_depth, height * width] -> [depth, height * width]
-    resize_plane(&mut resizer, &slices, [from_depth, height * width], [depth, height * width])
-}
-
-/// `[height, width]` floats to another height and width.
-fn resize_plane(resizer: &mut Resizer, plane: &[f32], from: [usize; 2], to: [usize; 2]) -> Vec<f32> {
-    let bytes = bytemuck::cast_slice(plane);
-    let source = ImageRef::new(side(from[1]), side(from[0]), bytes, PixelType::F32);
-    let source = source.expect("the buffer has the size of the plane and the alignment of f32");
-    let mut values = vec![0_f32; to[0] * to[1]];
-    let buffer = bytemuck::cast_slice_mut(&mut values);
-    let target = Image::from_slice_u8(side(to[1]), side(to[0]), buffer, PixelType::F32);
-    let mut target = target.expect("the buffer has the size of the plane and the alignment of f32");
-    resizer.resize(&source, &mut target, &options()).expect("both sides have the same pixel type");
-    drop(target);
-    values
 }
 
 fn side(extent: usize) -> u32 {
@@ -84,31 +51,6 @@ mod tests {
         #[expect(clippy::cast_possible_truncation, reason = "a made-up intensity")]
         let value = (((i * 37) % 101) as f64 / 101.0) as f32;
         value
-    }
-
-    #[test]
-    fn each_axis_of_a_volume_is_filtered_with_the_antialiased_triangle() {
-        for (axis, size) in [(0, [3, 4, 5]), (1, [10, 2, 5]), (2, [10, 4, 9])] {
-            let from = [10, 4, 5];
-            let voxels: Vec<f32> = (0..200).map(wave).collect();
-            let resized = resize_volume(&Volume { size: from, voxels: voxels.clone() }, size);
-            let at = |size: [usize; 3], i: [usize; 3]| (i[0] * size[1] + i[1]) * size[2] + i[2];
-            for depth in 0..size[0] {
-                for row in 0..size[1] {
-                    for column in 0..size[2] {
-                        let index = [depth, row, column];
-                        let along = |j: usize| {
-                            let mut source = index;
-                            source[axis] = j;
-                            f64::from(voxels[at(from, source)])
-                        };
-                        let line: Vec<f64> = (0..from[axis]).map(along).collect();
-                        let expected = triangle(&line, size[axis])[index[axis]];
-                        assert_abs_diff_eq!(f64::from(resized[at(size, index)]), expected, epsilon = 1e-5);
-                    }
-                }
-            }
-        }
     }
 
     #[test]

@@ -1,17 +1,22 @@
-//! NIfTI-1 volumes (`.nii`, `.nii.gz`, told apart by content) to voxels in \[0, 1\] with body-aligned axes.
+//! NIfTI volumes to voxels in \[0, 1\] with body-aligned axes.
 //!
-//! Slope and intercept of the header are applied (a slope of 0 or NaN means none), the axes are brought to right,
-//! anterior, superior (see `orientation.rs`), and the intensities of each volume are scaled by its own minimum and
-//! maximum, because the units of magnetic resonance are arbitrary. A constant volume becomes 0 everywhere.
+//! Slope and intercept of the header are applied, the axes are brought to right, anterior, superior (see `nifti/`), and
+//! the intensities of each volume are scaled by its own range, because the units of magnetic resonance are arbitrary: by
+//! its minimum and maximum, or by the 0.5th and 99.5th percentile with clipping, which a few bright vessels or metal do
+//! not move. A constant volume becomes 0 everywhere. All arithmetic is in f64 on the stored numbers and rounded once.
+//!
+//! A series (4D) is refused unless the settings pick one of its volumes: which moment of a series stands for the subject
+//! is a decision of the study.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
-use flate2::bufread::GzDecoder;
-use ndarray::{Array3, Axis, Ix3};
-use nifti::{InMemNiftiVolume, IntoNdArray as _, NiftiHeader, NiftiType};
+use serde::{Deserialize, Serialize};
 
-use super::orientation::Orientation;
+use super::nifti::{Header, Opened, Orientation, Span};
 use super::prepare::{Undecodable, sniff};
+use super::{Limits, Resampling};
 use crate::Reason;
 
 /// A decoded volume with intensities in \[0, 1\].
@@ -23,169 +28,200 @@ pub struct Volume {
     pub voxels: Vec<f32>,
 }
 
-/// Voxel bytes that one volume may have; whole-body scans at sub-millimetre resolution stay below 2 GiB.
-const MAX_BYTES: u64 = 4 << 30;
-const HEADER_BYTES: usize = 348;
+/// How volumes are read, `[image.volume]`.
+///
+/// ```
+/// use fairtte_data::image::{Resampling, VolumeConfig, VolumeRange};
+///
+/// let config: VolumeConfig = toml::from_str("range = \"percentile\"\nframe = 0")?;
+/// assert_eq!((config.range, config.frame), (VolumeRange::Percentile, Some(0)));
+/// assert_eq!(config.resample, Resampling::Antialiased);
+/// # Ok::<(), toml::de::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct VolumeConfig {
+    /// Which volume of a series (4D file) is taken, counted from 0; if not given, a series is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<u32>,
+    /// Which intensities become 0 and 1; `min-max` if not given.
+    pub range: VolumeRange,
+    /// What becomes of a volume that holds NaN or infinite voxels; `exclude` if not given.
+    pub non_finite: NonFinite,
+    /// How a volume is brought to `image.size`; `antialiased` if not given.
+    pub resample: Resampling,
+}
 
-/// Decodes a NIfTI-1 file.
+/// Which intensities of a volume become 0 and 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VolumeRange {
+    /// The lowest and the highest.
+    #[default]
+    MinMax,
+    /// The 0.5th and the 99.5th percentile of all finite voxels (linear between neighbours, as numpy counts them);
+    /// what lies outside is clipped. If the two are equal, the lowest and the highest.
+    Percentile,
+}
+
+/// What becomes of a volume with voxels that are not finite numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NonFinite {
+    /// Excluded with reason `image_non_finite`.
+    #[default]
+    Exclude,
+    /// Such voxels become 0, the darkest intensity, and do not count for the range: for software that writes NaN
+    /// outside the brain. A volume without any finite voxel is excluded all the same.
+    Zero,
+}
+
+/// Decodes a `.nii` or `.nii.gz` stream with the default settings and limits; see [`decode_volume_file`].
 ///
 /// # Errors
-/// A reason code and a sentence: empty, not NIfTI-1, truncated, damaged gzip stream, colour or complex voxels, more than
-/// three dimensions, fewer than two voxels along an axis, voxels that are not finite.
+/// As [`decode_volume_file`]; also the header of a `.hdr/.img` pair, whose voxels a stream does not lead to.
 pub fn decode_volume(file: impl Read) -> Result<Volume, Undecodable> {
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let start = reader.fill_buf().map_err(|error| unreadable(&error))?;
-    if start.is_empty() {
-        return Err(Undecodable::new(Reason::ImageEmpty, "the file has no bytes"));
-    }
-    if start.starts_with(&[0x1f, 0x8b]) { decode_stream(GzDecoder::new(reader)) } else { decode_stream(reader) }
+    decode(Opened::from_stream(file)?, &VolumeConfig::default(), &Limits::default())
 }
 
-fn unreadable(error: &dyn std::fmt::Display) -> Undecodable {
-    Undecodable::new(Reason::ImageUnreadable, error.to_string())
+/// Decodes the NIfTI-1 or NIfTI-2 file at `path`: `.nii`, `.nii.gz`, or either half of a `.hdr/.img` pair.
+///
+/// Memory: the stored numbers of one volume, 4 bytes per voxel for the result, and 4 more for percentiles.
+///
+/// # Errors
+/// A reason code and a sentence: missing, unreadable, empty, not NIfTI, truncated, larger than the limits, damaged gzip
+/// stream, colour or complex voxels, no usable matrix, a series without `frame`, fewer than two voxels along an axis,
+/// voxels that are not finite.
+pub fn decode_volume_file(path: &Path, config: &VolumeConfig, limits: &Limits) -> Result<Volume, Undecodable> {
+    let opened = Opened::open(path).map_err(|refused| pictured(path, refused))?;
+    decode(opened, config, limits)
 }
 
-fn decode_stream(mut stream: impl Read) -> Result<Volume, Undecodable> {
-    let (header, voxel_type) = read_header(&mut stream)?;
-    let [width, height, depth] = spatial_size(&header)?;
-    let raw = read_voxels(&mut stream, &header, voxel_type, width * height * depth)?;
-    // To the end of the stream: only there does gzip say whether its checksum holds.
-    io::copy(&mut stream, &mut io::sink()).map_err(|error| unreadable(&error))?;
-    let dim = [3, header.dim[1], header.dim[2], header.dim[3], 1, 1, 1, 1];
-    let (slope, intercept) = scaling(&header)?;
-    let volume = InMemNiftiVolume::from_raw_fields(dim, voxel_type, slope, intercept, raw, header.endianness)
-        .map_err(|error| unreadable(&error))?;
-    let stored = volume.into_ndarray::<f32>().map_err(|error| unreadable(&error))?;
-    let stored = stored.into_dimensionality::<Ix3>().map_err(|error| unreadable(&error))?;
-    scale_to_unit(&body_aligned(stored, Orientation::of(&header)))
+/// The refusal of a file that is a picture names the setting that asks for volumes.
+fn pictured(path: &Path, refused: Undecodable) -> Undecodable {
+    let mut start = [0; 16];
+    let n = File::open(path).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+    match sniff(&start[..n]).filter(|kind| kind.ends_with("picture")) {
+        Some(kind) => {
+            let detail = format!("the file is {kind}, expected a NIfTI volume because image.size has three entries");
+            Undecodable::new(Reason::ImageWrongDimensions, detail)
+        }
+        None => refused,
+    }
 }
 
-/// The header, checked for everything that does not depend on the size, and the type of the voxels.
-fn read_header(stream: &mut impl Read) -> Result<(NiftiHeader, NiftiType), Undecodable> {
-    let mut bytes = Vec::with_capacity(HEADER_BYTES);
-    stream.take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-    if let Some(kind) = sniff(&bytes).filter(|kind| kind.ends_with("picture")) {
-        let detail = format!("the file is {kind}, expected a NIfTI volume because image.size has three entries");
-        return Err(Undecodable::new(Reason::ImageWrongDimensions, detail));
-    }
-    let announced = bytes.get(..4).map(|size| [size[0], size[1], size[2], size[3]]).unwrap_or_default();
-    if [i32::from_le_bytes(announced), i32::from_be_bytes(announced)].contains(&540) {
-        return Err(Undecodable::new(Reason::ImageUnsupported, "the file is NIfTI-2, expected NIfTI-1"));
-    }
-    if bytes.len() < HEADER_BYTES {
-        let detail = format!("the file holds {} bytes, a NIfTI-1 header alone has {HEADER_BYTES}", bytes.len());
-        return Err(Undecodable::new(Reason::ImageUnreadable, detail));
-    }
-    let header = NiftiHeader::from_reader(bytes.as_slice()).map_err(|error| unreadable(&error))?;
-    if &header.magic == b"ni1\0" {
-        let detail = "the file is the header of a .hdr/.img pair, expected one .nii or .nii.gz file";
-        return Err(Undecodable::new(Reason::ImageUnsupported, detail));
-    }
-    let voxel_type = header.data_type().map_err(|error| unreadable(&error))?;
-    if !is_real_number(voxel_type) {
-        let detail = format!("voxels are {voxel_type:?}, expected whole or floating-point numbers");
-        return Err(Undecodable::new(Reason::ImageUnsupported, detail));
-    }
-    Ok((header, voxel_type))
+fn decode<R: Read>(opened: Opened<R>, config: &VolumeConfig, limits: &Limits) -> Result<Volume, Undecodable> {
+    let header = opened.header.clone();
+    let affine = header.affine.as_ref();
+    let orientation = affine.map_err(|detail| Undecodable::new(Reason::ImageUnreadable, detail.clone()))?.orientation;
+    let n_all = opened.n_voxel_bytes()?;
+    let (frame, n_frames) = frame_of(&header, config.frame)?;
+    let size = header.space();
+    limits.admit(&size.map(|extent| extent as u64), header.voxel_type.n_bytes() as u64 + 4)?;
+    let n_bytes = n_all / n_frames;
+    let (stored, _) = opened.read(Span { begin: n_bytes * frame, n_bytes }, limits)?;
+    let range = range(&header, &stored, config)?;
+    Ok(place(&header, &stored, orientation, range))
 }
 
-fn is_real_number(voxel_type: NiftiType) -> bool {
-    use NiftiType::{Float32, Float64, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64};
-    matches!(voxel_type, Uint8 | Int8 | Uint16 | Int16 | Uint32 | Int32 | Uint64 | Int64 | Float32 | Float64)
-}
-
-/// `[x, y, z]`; further dimensions must be 1.
-fn spatial_size(header: &NiftiHeader) -> Result<[usize; 3], Undecodable> {
-    let dim = header.dim().map_err(|error| unreadable(&error))?;
-    let shown = dim.iter().map(u16::to_string).collect::<Vec<_>>().join(" x ");
+/// Which volume of the file is meant, and how many there are.
+fn frame_of(header: &Header, frame: Option<u32>) -> Result<(u64, u64), Undecodable> {
+    let shown = header.shown_shape();
     let refuse = |expected: &str| {
         let detail = format!("the volume has {shown} voxels, expected {expected}");
         Err(Undecodable::new(Reason::ImageWrongDimensions, detail))
     };
-    if dim.iter().any(|extent| *extent > 0x7fff) {
-        return Err(Undecodable::new(Reason::ImageUnreadable, format!("the header holds a negative size: {shown}")));
+    let Some((space, rest)) = header.shape.split_first_chunk::<3>() else { return refuse("three dimensions") };
+    if rest.iter().filter(|extent| **extent > 1).count() > 1 {
+        return refuse("three dimensions, or four of which image.volume.frame picks one volume");
     }
-    let Some((space, rest)) = dim.split_first_chunk::<3>() else { return refuse("three dimensions") };
-    if rest.iter().any(|extent| *extent != 1) {
-        return refuse("three dimensions (a series over time must be reduced to one volume first)");
-    }
+    let n_frames = rest.iter().product::<usize>() as u64;
+    let frame = match frame {
+        None if n_frames > 1 => {
+            return refuse("three dimensions (a series over time: image.volume.frame picks one volume)");
+        }
+        None => 0,
+        Some(frame) if u64::from(frame) >= n_frames => {
+            return refuse(&format!("a volume at image.volume.frame = {frame}, counted from 0"));
+        }
+        Some(frame) => u64::from(frame),
+    };
     if space.iter().any(|extent| *extent < 2) {
         return refuse("at least 2 along each axis");
     }
-    Ok(space.map(usize::from))
+    Ok((frame, n_frames))
 }
 
-fn read_voxels(
-    stream: &mut impl Read,
-    header: &NiftiHeader,
-    voxel_type: NiftiType,
-    n_voxels: usize,
-) -> Result<Vec<u8>, Undecodable> {
-    let n_bytes = n_voxels as u64 * voxel_type.size_of() as u64;
-    if n_bytes > MAX_BYTES {
-        let detail = format!("the header announces {n_bytes} bytes of voxels, expected at most {MAX_BYTES}");
-        return Err(Undecodable::new(Reason::ImageUnreadable, detail));
-    }
-    let offset = header.vox_offset;
-    if !(offset.is_finite() && (HEADER_BYTES as f32..=1e9).contains(&offset)) {
-        let detail = format!("vox_offset is {offset}, expected at least {HEADER_BYTES}");
-        return Err(Undecodable::new(Reason::ImageUnreadable, detail));
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 348 and 1e9")]
-    let n_between = offset as u64 - HEADER_BYTES as u64;
-    io::copy(&mut stream.take(n_between), &mut io::sink()).map_err(|error| unreadable(&error))?;
-    // Not reserved in advance: a header may announce gigabytes over a stream of a few bytes.
-    let mut raw = Vec::new();
-    stream.take(n_bytes).read_to_end(&mut raw).map_err(|error| unreadable(&error))?;
-    if raw.len() as u64 != n_bytes {
-        let detail = format!("the file holds {} bytes of voxels, expected {n_bytes}: it is truncated", raw.len());
-        return Err(Undecodable::new(Reason::ImageUnreadable, detail));
-    }
-    Ok(raw)
-}
-
-/// Slope and intercept, (0, 0) for none.
-fn scaling(header: &NiftiHeader) -> Result<(f32, f32), Undecodable> {
-    let (slope, intercept) = (header.scl_slope, header.scl_inter);
-    if slope == 0.0 || !slope.is_finite() {
-        return Ok((0.0, 0.0));
-    }
-    if !intercept.is_finite() {
-        let detail = format!("scl_inter is {intercept}, expected a finite number");
-        return Err(Undecodable::new(Reason::ImageUnreadable, detail));
-    }
-    Ok((slope, intercept))
-}
-
-/// `[x, y, z]` in stored order -> `[superior, anterior, right]`.
-fn body_aligned(stored: Array3<f32>, Orientation([right, anterior, superior]): Orientation) -> Array3<f32> {
-    let axes = [superior, anterior, right];
-    let mut volume = stored.permuted_axes(axes.map(|(axis, _)| axis));
-    for (axis, (_, flipped)) in axes.into_iter().enumerate() {
-        if flipped {
-            volume.invert_axis(Axis(axis));
+/// The scaled values that become 0 and 1.
+fn range(header: &Header, stored: &[u8], config: &VolumeConfig) -> Result<[f64; 2], Undecodable> {
+    let (mut lowest, mut highest, mut n_finite) = (f64::INFINITY, f64::NEG_INFINITY, 0_usize);
+    header.voxel_type.for_each(header.byte_order, stored, |number| {
+        let value = header.scaled(number);
+        if value.is_finite() {
+            n_finite += 1;
+            lowest = lowest.min(value);
+            highest = highest.max(value);
         }
-    }
-    volume
-}
-
-fn scale_to_unit(volume: &Array3<f32>) -> Result<Volume, Undecodable> {
-    let (depth, height, width) = volume.dim();
-    let mut voxels: Vec<f32> = volume.as_standard_layout().iter().copied().collect();
-    let n_bad = voxels.iter().filter(|voxel| !voxel.is_finite()).count();
-    if n_bad > 0 {
-        let detail = format!("{n_bad} of {} voxels are not finite numbers", voxels.len());
+    });
+    let n = stored.len() / header.voxel_type.n_bytes();
+    if n_finite == 0 || (n_finite < n && config.non_finite == NonFinite::Exclude) {
+        let detail = format!("{} of {n} voxels are not finite numbers", n - n_finite);
         return Err(Undecodable::new(Reason::ImageNonFinite, detail));
     }
-    let lowest = voxels.iter().copied().fold(f32::INFINITY, f32::min);
-    let highest = voxels.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // In f64: the range of two finite f32 may overflow f32.
-    let (lowest, range) = (f64::from(lowest), f64::from(highest) - f64::from(lowest));
-    for voxel in &mut voxels {
-        let unit = if range > 0.0 { (f64::from(*voxel) - lowest) / range } else { 0.0 };
-        #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
-        let unit = unit as f32;
-        *voxel = unit;
+    Ok(match config.range {
+        VolumeRange::MinMax => [lowest, highest],
+        VolumeRange::Percentile => {
+            Some(percentiles(header, stored, n_finite)).filter(|[low, high]| low < high).unwrap_or([lowest, highest])
+        }
+    })
+}
+
+/// The 0.5th and the 99.5th percentile of the finite values, kept in f32 to halve the memory.
+fn percentiles(header: &Header, stored: &[u8], n_finite: usize) -> [f64; 2] {
+    let mut values = Vec::with_capacity(n_finite);
+    header.voxel_type.for_each(header.byte_order, stored, |number| {
+        let value = header.scaled(number);
+        if value.is_finite() {
+            #[expect(clippy::cast_possible_truncation, reason = "rounded to f32")]
+            values.push(value as f32);
+        }
+    });
+    [0.005, 0.995].map(|share| {
+        let position = share * (n_finite - 1) as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index of `values`")]
+        let below = position as usize;
+        let (_, &mut value, above) = values.select_nth_unstable_by(below, f32::total_cmp);
+        let next = above.iter().copied().min_by(f32::total_cmp).unwrap_or(value);
+        f64::from(value) + (f64::from(next) - f64::from(value)) * (position - below as f64)
+    })
+}
+
+/// Stored numbers, `x` running fastest, to intensities at their place in `[superior, anterior, right]`.
+fn place(header: &Header, stored: &[u8], orientation: Orientation, [lowest, highest]: [f64; 2]) -> Volume {
+    let extents = header.space();
+    let [width, height, depth] = orientation.size(extents);
+    // For each stored axis: where its first voxel lies in the result, and how far apart its neighbours are.
+    let (mut first, mut step) = (0_usize, [0_isize; 3]);
+    for ((axis, flipped), stride) in orientation.0.into_iter().zip([1, width, width * height]) {
+        first += if flipped { stride * (extents[axis] - 1) } else { 0 };
+        step[axis] = if flipped { -stride.cast_signed() } else { stride.cast_signed() };
     }
-    Ok(Volume { size: [depth, height, width], voxels })
+    // Halves before the subtraction: the range of two finite f64 may overflow.
+    let half_range = highest / 2.0 - lowest / 2.0;
+    let unit = |value: f64| {
+        let unit = if half_range > 0.0 { (value / 2.0 - lowest / 2.0) / half_range } else { 0.0 };
+        #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
+        let unit = unit.clamp(0.0, 1.0) as f32;
+        if value.is_finite() { unit } else { 0.0 }
+    };
+    let mut voxels = vec![0.0; width * height * depth];
+    for (i, row) in stored.chunks_exact(extents[0] * header.voxel_type.n_bytes()).enumerate() {
+        let along = |axis: usize, index: usize| step[axis].wrapping_mul(index.cast_signed());
+        let mut at = first.wrapping_add_signed(along(1, i % extents[1])).wrapping_add_signed(along(2, i / extents[1]));
+        header.voxel_type.for_each(header.byte_order, row, |number| {
+            voxels[at] = unit(header.scaled(number));
+            at = at.wrapping_add_signed(step[0]);
+        });
+    }
+    Volume { size: [depth, height, width], voxels }
 }

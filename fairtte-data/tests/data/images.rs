@@ -97,15 +97,15 @@ fn bad_volumes_have_a_reason_and_a_sentence() {
     write("zero.nii", b"");
     check("zero.nii", Reason::ImageEmpty, "no bytes");
     write("negative.nii", &make::nifti_bytes([3, -5, 6, 7, 1, 1, 1, 1], 4, 16, voxels()));
-    check("negative.nii", Reason::ImageUnreadable, "negative size");
+    check("negative.nii", Reason::ImageUnreadable, "-5 x 6 x 7, expected at least 1");
     write("zeroes.nii", &make::nifti_bytes([3, 0, 6, 7, 1, 1, 1, 1], 4, 16, voxels()));
-    check("zeroes.nii", Reason::ImageUnreadable, "must be positive");
+    check("zeroes.nii", Reason::ImageUnreadable, "0 x 6 x 7, expected at least 1");
     write("huge.nii", &make::nifti_bytes([3, 32767, 32767, 32767, 1, 1, 1, 1], 4, 16, voxels()));
-    check("huge.nii", Reason::ImageUnreadable, "expected at most");
+    check("huge.nii", Reason::ImageUnreadable, "it is truncated");
     write("large.nii", &make::nifti_bytes([3, 1000, 1000, 1000, 1, 1, 1, 1], 4, 16, voxels()));
     check("large.nii", Reason::ImageUnreadable, "it is truncated");
     write("colour.nii", &make::nifti_bytes(cube, 128, 24, vec![0; 630]));
-    check("colour.nii", Reason::ImageUnsupported, "Rgb24");
+    check("colour.nii", Reason::ImageUnsupported, "RGB");
     write("unknown.nii", &make::nifti_bytes(cube, 77, 16, voxels()));
     check("unknown.nii", Reason::ImageUnreadable, "datatype");
     let mut nan: Vec<u8> = (0..210).flat_map(|_| 1_f32.to_le_bytes()).collect();
@@ -114,13 +114,9 @@ fn bad_volumes_have_a_reason_and_a_sentence() {
     write("nan.nii", &make::nifti_bytes(cube, 16, 32, nan));
     check("nan.nii", Reason::ImageNonFinite, "2 of 210 voxels are not finite numbers");
     let mut bytes = make::nifti_bytes(cube, 4, 16, voxels());
-    bytes[0..4].copy_from_slice(&540_i32.to_le_bytes());
-    write("second.nii", &bytes);
-    check("second.nii", Reason::ImageUnsupported, "NIfTI-2");
-    let mut bytes = make::nifti_bytes(cube, 4, 16, voxels());
     bytes[344..348].copy_from_slice(b"ni1\0");
     write("pair.hdr", &bytes);
-    check("pair.hdr", Reason::ImageUnsupported, ".hdr/.img");
+    check("pair.hdr", Reason::ImageUnreadable, "whose voxels pair.img are not there");
 }
 
 #[test]
@@ -154,7 +150,7 @@ fn a_fourth_dimension_of_one_is_no_series() {
     make::nifti(&path, [5, 5, 6, 7, 1, 1, 1, 1]);
     let volume = decode_volume(std::fs::File::open(&path).unwrap()).unwrap();
     assert_eq!(volume.size, [7, 6, 5]);
-    // Voxel (x, y, z) holds x + 5 y + 30 z of at most 209; without a matrix the stored order stays.
+    // Voxel (x, y, z) holds x + 5 y + 30 z of at most 209, and the axes run to right, anterior, superior.
     assert_abs_diff_eq!(volume.voxels[(2 * 6 + 3) * 5 + 4], (4.0 + 15.0 + 60.0) / 209.0, epsilon = 1e-6);
 }
 

@@ -16,7 +16,7 @@ pub fn cohort(folder: &Path, images: &[&str]) -> Cohort {
     }
     std::fs::write(folder.join("cohort.csv"), table).unwrap();
     let adapter = Generic::new(GenericConfig::new(folder.join("cohort.csv")));
-    build_cohort(&adapter.read().unwrap(), adapter.label_rule(), &[]).unwrap().0
+    build_cohort(adapter.read().unwrap(), &[]).unwrap().0
 }
 
 /// A cohort without files: `subjects[i]` is the subject of sample `i`.
@@ -24,6 +24,7 @@ pub fn cohort_of_subjects(subjects: &[String]) -> Cohort {
     let sample = |(i, subject): (usize, &String)| Sample {
         sample_id: format!("sample {i}").into(),
         subject_id: subject.as_str().into(),
+        unit: None,
         image: format!("/nowhere/{i}.png").into(),
         time: i as f64 + 0.5,
         event: i % 3 == 0,
@@ -34,10 +35,11 @@ pub fn cohort_of_subjects(subjects: &[String]) -> Cohort {
         time_unit: "days".to_owned(),
         source: "made-up.csv".into(),
         samples: subjects.iter().enumerate().map(sample).collect(),
-        attributes: vec![AttributeColumn {
-            name: "sex".to_owned(),
-            values: (0..subjects.len()).map(|i| [Some("F"), None, Some("M")][i % 3].map(str::to_owned)).collect(),
-        }],
+        attributes: vec![AttributeColumn::new(
+            "sex",
+            (0..subjects.len()).map(|i| [Some("F"), None, Some("M")][i % 3].map(str::to_owned)).collect(),
+        )],
+        provenance: None,
     }
 }
 
@@ -55,7 +57,7 @@ pub fn nifti(path: &Path, dim: [i16; 8]) {
     write_maybe_gzipped(path, &nifti_bytes(dim, 4, 16, voxels));
 }
 
-/// The bytes of a NIfTI-1 file without orientation, slope or intercept.
+/// The bytes of a NIfTI-1 file whose axes run to right, anterior, superior, without slope and intercept.
 pub fn nifti_bytes(dim: [i16; 8], datatype: i16, bitpix: i16, voxels: Vec<u8>) -> Vec<u8> {
     let mut header = vec![0; 352];
     let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
@@ -66,6 +68,7 @@ pub fn nifti_bytes(dim: [i16; 8], datatype: i16, bitpix: i16, voxels: Vec<u8>) -
     put(70, &datatype.to_le_bytes());
     put(72, &bitpix.to_le_bytes());
     put(108, &352_f32.to_le_bytes());
+    put(252, &1_i16.to_le_bytes()); // qform: a quaternion of no rotation
     put(344, b"n+1\0");
     header.extend(voxels);
     header

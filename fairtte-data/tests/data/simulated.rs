@@ -13,8 +13,7 @@ fn simulated_films_and_volumes_become_batches_without_losing_one() {
         let simulation = SimulationConfig { n_subjects: 15, images_per_subject: 2, ..SimulationConfig::of_kind(kind) };
         let adapter = DataConfig::Simulated(simulation).adapter(11, cache.path());
         let attributes = ["sex", "age", "race"].map(AttributeConfig::new);
-        let (cohort, mut exclusions) =
-            build_cohort(&adapter.read().unwrap(), adapter.label_rule(), &attributes).unwrap();
+        let (cohort, mut exclusions) = build_cohort(adapter.read().unwrap(), &attributes).unwrap();
         let config = ImageConfig { size: size.clone(), channels: 1, ..ImageConfig::default() };
         let (store, undecodable) = ImageStore::open_or_build(&cohort, &config, cache.path(), &|_, _| {}).unwrap();
         exclusions.extend(undecodable);

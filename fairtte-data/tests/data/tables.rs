@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairtte_data::table::{ColumnValues, Table, write_csv, write_parquet};
-use fairtte_data::{Adapter as _, DataError, Generic, GenericConfig};
+use fairtte_data::{Adapter as _, DataError, Generic, GenericConfig, Label, Unlabelled};
 
 use crate::make::write_maybe_gzipped;
 
@@ -39,7 +39,7 @@ fn the_same_rows_are_read_from_every_format() {
         parquet,
     ];
     for path in paths {
-        let manifest = Generic::new(GenericConfig::new(&path)).read().unwrap();
+        let Unlabelled { manifest, rule, .. } = Generic::new(GenericConfig::new(&path)).read().unwrap();
         let cells: Vec<_> = manifest
             .rows
             .iter()
@@ -47,9 +47,9 @@ fn the_same_rows_are_read_from_every_format() {
             .collect();
         let expected = ["a.png", "b.png"].map(|name| folder.path().join(name));
         assert_eq!(cells, expected.into_iter().zip(["1".to_owned(), "2".to_owned()]).collect::<Vec<_>>(), "{path:?}");
-        let times: Vec<f64> =
-            manifest.rows.iter().map(|r| manifest.label(r, "time").unwrap().parse().unwrap()).collect();
-        assert_eq!(times, [2.5, 3.0], "{path:?}");
+        let labels = [0, 1].map(|index| rule.label(&manifest, index).unwrap());
+        let expected = [(2.5, true), (3.0, false)].map(|(time, event)| Label::Kept { time, event });
+        assert_eq!(labels, expected, "{path:?}");
         let first_row = if path.ends_with("p.parquet") { 1 } else { 2 };
         assert_eq!(manifest.rows[0].source_row, first_row);
     }

@@ -165,6 +165,12 @@ pub enum StrategyConfig {
     GroupDro(GroupDroConfig),
 }
 
+impl Default for StrategyConfig {
+    fn default() -> Self {
+        Self::Erm(NoSettings::default())
+    }
+}
+
 impl StrategyConfig {
     /// Name and one-line summary of every strategy.
     pub const CATALOGUE: [(&'static str, &'static str); 3] = [

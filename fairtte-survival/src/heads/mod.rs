@@ -81,6 +81,12 @@ pub enum HeadConfig {
     NnetSurvival(NoSettings),
 }
 
+impl Default for HeadConfig {
+    fn default() -> Self {
+        Self::NnetSurvival(NoSettings::default())
+    }
+}
+
 impl HeadConfig {
     /// Name and one-line summary of every head.
     pub const CATALOGUE: [(&'static str, &'static str); 3] = [

@@ -134,7 +134,7 @@ fn resized_pictures_differ_from_pillow_by_less_than_a_third_of_a_gray_level_in_t
                 let sum: f64 = pixels.iter().zip(expected).map(|pair| difference(pair).abs()).sum();
                 let mean = sum / pixels.len() as f64;
                 println!("{name} {key} exact = {exact}: mean difference {mean:.3}");
-                assert!(mean < if exact { 0.3 } else { 0.8 }, "{name} {key} exact = {exact}: {mean}");
+                assert!(mean < 0.3, "{name} {key} exact = {exact}: {mean}");
             }
         }
     }
@@ -221,15 +221,6 @@ fn a_truncated_file_is_refused_wherever_it_is_cut() {
             assert_eq!(full(cut).unwrap_err().reason, Reason::ImageUnreadable, "{format:?} {tenth}/10");
         }
     }
-}
-
-/// Half of the compressed rows are missing, but the end marker is there.
-#[test]
-fn a_jpeg_file_with_an_end_marker_too_early_is_refused() {
-    let bytes = encoded(ImageBuffer::from_fn(64, 64, film), ImageFormat::Jpeg);
-    let cut = [&bytes[..bytes.len() * 2 / 3], &[0xff, 0xd9]].concat();
-    let refused = full(&cut).unwrap_err();
-    assert!(refused.detail.contains("truncated"), "{}", refused.detail);
 }
 
 #[test]

@@ -1,0 +1,194 @@
+//! Settings merged from files and arguments: later files win over earlier ones, `--set` over all files. A variant (data
+//! set, head, strategy) is chosen by the name of its table; naming another one later replaces the earlier one. A wrong key
+//! is reported with its place and the nearest valid name.
+
+use std::path::Path;
+
+use fairtte_models::BackboneKind;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use crate::CliError;
+
+/// Tables in which the name of one sub-table is a choice.
+const CHOICES: [&str; 4] = ["data", "head", "strategy", "reading"];
+
+/// Settings merged from files and arguments, with the texts that keys are searched in.
+#[derive(Debug, Default)]
+pub(crate) struct Merged {
+    table: Table,
+    sources: Vec<(String, String)>,
+    sets: Vec<String>,
+}
+
+impl Merged {
+    /// Says whether the file names a data set.
+    pub(crate) fn add_file(&mut self, path: &Path) -> Result<bool, CliError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })?;
+        self.add_text(&text, &path.display().to_string())
+    }
+
+    /// Says whether the text names a data set.
+    pub(crate) fn add_text(&mut self, text: &str, origin: &str) -> Result<bool, CliError> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map(|span| text[..span.start].lines().count().max(1));
+            let place = line.map_or_else(String::new, |line| format!(", line {line}"));
+            CliError::Toml { origin: format!("{origin}{place}"), message: error.message().to_owned() }
+        })?;
+        let names_data = table.contains_key("data");
+        merge(&mut self.table, table);
+        self.sources.push((origin.to_owned(), text.to_owned()));
+        Ok(names_data)
+    }
+
+    pub(crate) fn set_all(&mut self, sets: &[String]) -> Result<(), CliError> {
+        self.sets.extend(sets.iter().cloned());
+        sets.iter().try_for_each(|set| self.set(set))
+    }
+
+    fn set(&mut self, set: &str) -> Result<(), CliError> {
+        let malformed = |problem: &str| CliError::Config {
+            key: format!("--set {set}"),
+            message: problem.to_owned(),
+            place: String::new(),
+            help: Some("write --set key.path=value, for example --set training.epochs=3".to_owned()),
+        };
+        let (path, text) = set.split_once('=').ok_or_else(|| malformed("there is no = in it"))?;
+        // A bare word is text: nobody wants to write --set device='"flex"'.
+        let value = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
+        let value = value.unwrap_or_else(|| Value::String(text.to_owned()));
+        let keys: Vec<&str> = path.split('.').collect();
+        let (last, parents) = keys.split_last().filter(|_| !path.is_empty()).ok_or_else(|| malformed("no key"))?;
+        let mut node = &mut self.table;
+        let mut keys = parents.iter().peekable();
+        while let Some(key) = keys.next() {
+            let entry = node.entry(*key).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Array(items) = entry {
+                let n = items.len();
+                let index = keys.next().and_then(|key| key.parse::<usize>().ok());
+                let item = index.and_then(|index| items.get_mut(index)).and_then(Value::as_table_mut);
+                let problem = format!("{key} has {n} entries, expected {key}.0 to {key}.{}", n.saturating_sub(1));
+                node = item.ok_or_else(|| malformed(&problem))?;
+                continue;
+            }
+            if CHOICES.contains(key) && entry.is_str() {
+                *entry = Value::Table(Table::new()); // another choice was written as a plain word
+            }
+            if !entry.is_table() {
+                return Err(malformed(&format!("{key} is a value, not a table")));
+            }
+            if CHOICES.contains(key) {
+                let chosen = keys.peek().map_or(*last, |next| **next);
+                keep_only(entry.as_table_mut().expect("checked above"), chosen);
+            }
+            node = entry.as_table_mut().expect("checked above");
+        }
+        node.insert((*last).to_owned(), value);
+        Ok(())
+    }
+
+    /// A run without a name is called like its file.
+    pub(crate) fn name_after_file(&mut self) {
+        let stem = self.sources.last().map(|(origin, _)| Path::new(origin)).and_then(Path::file_stem);
+        let stem = stem.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        let folder = Path::new("runs").join(&stem).display().to_string();
+        self.table.entry("name").or_insert(Value::String(stem));
+        self.table.entry("output").or_insert(Value::String(folder));
+    }
+
+    /// The paper's backbone for the kind of input, where the run file names none.
+    pub(crate) fn choose_backbone(&mut self) {
+        let table = |table: &Table, key: &str| table.get(key).and_then(Value::as_table).cloned().unwrap_or_default();
+        let size = table(&self.table, "image").get("size").and_then(Value::as_array).map(Vec::len);
+        let kind = if table(&self.table, "data").contains_key("tabular") {
+            BackboneKind::Mlp
+        } else if size == Some(3) {
+            BackboneKind::ResNet18Volume
+        } else {
+            BackboneKind::EfficientNetB0
+        };
+        let model = self.table.entry("model").or_insert_with(|| Value::Table(Table::new()));
+        if let Some(model) = model.as_table_mut() {
+            model.entry("backbone").or_insert_with(|| Value::String(kind.name().to_owned()));
+        }
+    }
+
+    /// Checks names and types of all keys.
+    pub(crate) fn into_config<T: DeserializeOwned>(self) -> Result<T, CliError> {
+        serde_path_to_error::deserialize(Value::Table(self.table)).map_err(|error| {
+            let path = error.path().to_string();
+            let message = error.inner().message().to_owned();
+            let (key, help) = explain(&path, &message);
+            let from_set = self.sets.iter().rev().find(|set| set.split('=').next().is_some_and(|path| path == key));
+            let from_file = || self.sources.iter().rev().find_map(|(origin, text)| place(origin, text, &key));
+            let place = from_set.map(|set| format!(" (--set {set})")).or_else(from_file);
+            CliError::Config { key, message: shorten(&message), place: place.unwrap_or_default(), help }
+        })
+    }
+}
+
+/// Merges `later` into `earlier`; where the name of a table is a choice, the later choice replaces the earlier one.
+fn merge(earlier: &mut Table, later: Table) {
+    for (key, value) in later {
+        match (earlier.get_mut(&key), value) {
+            (Some(Value::Table(old)), Value::Table(new)) => {
+                if CHOICES.contains(&key.as_str())
+                    && let Some(chosen) = new.keys().next().cloned()
+                {
+                    keep_only(old, &chosen);
+                }
+                merge(old, new);
+            }
+            (_, value) => {
+                earlier.insert(key, value);
+            }
+        }
+    }
+}
+
+fn keep_only(table: &mut Table, chosen: &str) {
+    table.retain(|name, _| name == chosen);
+}
+
+/// The key in question and the nearest valid name, from serde's message.
+fn explain(path: &str, message: &str) -> (String, Option<String>) {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
+    match quoted.split_first() {
+        Some((found, valid)) if unknown => {
+            let already_named = path == *found || path.ends_with(&format!(".{found}"));
+            let key = match path {
+                "" | "." => (*found).to_owned(),
+                path if already_named || message.starts_with("unknown variant") => path.to_owned(),
+                path => format!("{path}.{found}"),
+            };
+            let distance = |name: &&&str| strsim::osa_distance(found, name);
+            let nearest = valid.iter().min_by_key(distance).map(|name| format!("did you mean \"{name}\"?"));
+            (key, nearest)
+        }
+        _ if path == "." => ("run file".to_owned(), None),
+        _ => (path.to_owned(), None),
+    }
+}
+
+fn shorten(message: &str) -> String {
+    message.replace('`', "\"").trim_end().to_owned()
+}
+
+/// File and line of a key: the line that assigns it below the header of its table, or the header itself.
+fn place(origin: &str, text: &str, key: &str) -> Option<String> {
+    let mut table = String::new();
+    let stands_on = |line: &str| {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[') {
+            header.trim_matches(['[', ']', ' ']).clone_into(&mut table);
+            return table == key;
+        }
+        let name = line.split('=').next().unwrap_or_default().trim();
+        let path = if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
+        path == key
+    };
+    let line = text.lines().position(stands_on)? + 1;
+    Some(format!(" ({origin}, line {line})"))
+}

@@ -1,0 +1,132 @@
+//! Where the labels of a cohort came from: the rule, its options, and one hash over everything that decides them.
+//!
+//! The content hash is BLAKE3 over the name and version of the rule, every option with its value, and the cells that the
+//! rule and the attributes read, trimmed. It does not depend on the order of rows, on compression, line ends, quotes or
+//! columns that are not used, so two people with the same release and the same options find the same 64 digits.
+
+use serde::{Deserialize, Serialize};
+
+use crate::exclusions::Reason;
+
+/// Rule, options and content hash of a cohort.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Provenance {
+    /// Name of the adapter: `mimic-cxr`.
+    pub adapter: String,
+    /// The label rule in one sentence.
+    pub rule: String,
+    /// Version of the label rule; changes whenever the same tables would give other labels.
+    pub rule_version: u32,
+    /// Every option with the value it had, in the order of the documentation.
+    pub options: Vec<(String, String)>,
+    /// The reasons for which this data set may leave out a row before images are decoded.
+    pub reasons: Vec<Reason>,
+    /// Hash over everything that decides the labels; 64 hexadecimal digits.
+    pub content_hash: String,
+    /// What a user should know about the rows read, one sentence each, for the terminal and the record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Takes up the cells that decide the labels, in any order of rows.
+#[derive(Clone, Debug, Default)]
+pub struct ContentHasher {
+    tables: Vec<(String, Vec<[u8; 16]>)>,
+}
+
+impl ContentHasher {
+    /// Nothing taken up yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The rows that follow belong to the table called `name`; it is a name of our own, not that of the file.
+    #[must_use]
+    pub fn table(mut self, name: &str) -> Self {
+        self.tables.push((name.to_owned(), Vec::new()));
+        self
+    }
+
+    /// Takes up one row; an absent cell counts as empty.
+    ///
+    /// # Panics
+    /// If no table was named before.
+    pub fn row<'a>(&mut self, cells: impl IntoIterator<Item = Option<&'a str>>) {
+        let mut hasher = blake3::Hasher::new();
+        for cell in cells {
+            let cell = cell.unwrap_or_default();
+            // The length keeps "ab" + "c" apart from "a" + "bc".
+            hasher.update(&(cell.len() as u64).to_le_bytes()).update(cell.as_bytes());
+        }
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        self.tables.last_mut().expect("a table was named before its rows").1.push(digest);
+    }
+
+    /// Closes the hash and makes the provenance of it; `options` are part of the hash.
+    pub fn finish(
+        self,
+        adapter: &str,
+        rule: String,
+        rule_version: u32,
+        options: Vec<(String, String)>,
+        reasons: &[Reason],
+    ) -> Provenance {
+        let mut hasher = blake3::Hasher::new();
+        let mut text = |text: &str| {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        };
+        text(adapter);
+        text(&rule_version.to_string());
+        for (key, value) in &options {
+            text(key);
+            text(value);
+        }
+        for (name, mut rows) in self.tables {
+            hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
+            hasher.update(&(rows.len() as u64).to_le_bytes());
+            rows.sort_unstable();
+            hasher.update(rows.as_flattened());
+        }
+        Provenance {
+            adapter: adapter.to_owned(),
+            rule,
+            rule_version,
+            options,
+            reasons: reasons.to_vec(),
+            content_hash: hasher.finalize().to_hex().to_string(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(rows: &[[&str; 2]], options: &[(&str, &str)]) -> String {
+        let mut hasher = ContentHasher::new().table("patients");
+        for row in rows {
+            hasher.row(row.iter().map(|cell| Some(*cell)));
+        }
+        let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        hasher.finish("made-up", "a rule".to_owned(), 1, options, &[]).content_hash
+    }
+
+    #[test]
+    fn the_order_of_rows_is_not_part_of_the_hash_and_everything_else_is() {
+        let first = hash(&[["a", "1"], ["b", "2"]], &[]);
+        assert_eq!(first.len(), 64);
+        assert_eq!(first, hash(&[["b", "2"], ["a", "1"]], &[]));
+        for (rows, options) in [
+            (vec![["a", "1"]], vec![]),
+            (vec![["a", "1"], ["b", "2"], ["b", "2"]], vec![]),
+            (vec![["a1", ""], ["b", "2"]], vec![]),
+            (vec![["a", "2"], ["b", "1"]], vec![]),
+            (vec![["a", "1"], ["b", "2"]], vec![("death", "dod")]),
+        ] {
+            assert_ne!(first, hash(&rows, &options), "{rows:?} {options:?}");
+        }
+    }
+}
