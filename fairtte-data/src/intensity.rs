@@ -28,7 +28,7 @@ pub enum IntensityConfig {
     Standardise,
     /// Subtract the image's own mean and divide by its own standard deviation, per channel.
     PerImage,
-    /// The constants of weights that were pre-trained on ImageNet; three channels.
+    /// The constants of weights that were pre-trained on `ImageNet`; three channels.
     #[serde(rename = "imagenet")]
     ImageNet,
     /// The constants of weights that were pre-trained on Kinetics-400; three channels.

@@ -82,6 +82,11 @@ impl DataConfig {
         }
     }
 
+    /// Name of the data set as the run file spells it, for example `generic`.
+    pub fn name(&self) -> &'static str {
+        self.adapter(0, Path::new("")).name()
+    }
+
     /// The attributes to use when the run file names none.
     pub fn default_attributes(&self) -> Vec<AttributeConfig> {
         self.adapter(0, Path::new("")).default_attributes()

@@ -10,8 +10,8 @@ fn pictures(height: usize, width: usize) -> ImageConfig {
     ImageConfig { size: vec![height, width], ..ImageConfig::default() }
 }
 
-fn augmentation(config: AugmentationConfig, image: &ImageConfig) -> Augmentation {
-    Augmentation::new(&config, image, "generic").unwrap()
+fn augmentation(config: &AugmentationConfig, image: &ImageConfig) -> Augmentation {
+    Augmentation::new(config, image, "generic").unwrap()
 }
 
 /// `[5, 6]` intensities (7 y + 3 x + (x y) mod 4) / 64.
@@ -21,7 +21,7 @@ fn pattern() -> Vec<f32> {
 }
 
 fn turned(angle: f64, source: &[f32], image: &ImageConfig) -> Vec<f32> {
-    let augmentation = augmentation(AugmentationConfig::default(), image);
+    let augmentation = augmentation(&AugmentationConfig::default(), image);
     let mut target = vec![f32::NAN; source.len()];
     augmentation.apply(&Draw { angle, ..augmentation.centre() }, source, &mut target);
     target
@@ -122,7 +122,7 @@ fn every_channel_and_every_slice_turns_alike() {
 #[test]
 fn a_crop_is_a_window_and_a_flip_its_mirror_image() {
     let image = pictures(5, 6);
-    let window = augmentation(AugmentationConfig { crop: Some(vec![2, 3]), ..Default::default() }, &image);
+    let window = augmentation(&AugmentationConfig { crop: Some(vec![2, 3]), ..Default::default() }, &image);
     let mut target = vec![0.0; 6];
     let pixel = |y: usize, x: usize| pattern()[y * 6 + x];
     window.apply(&window.centre(), &pattern(), &mut target);
@@ -141,7 +141,7 @@ fn a_crop_is_a_window_and_a_flip_its_mirror_image() {
 fn crop_and_flip_are_the_same_with_and_without_rotation() {
     let image = ImageConfig { size: vec![3, 5, 6], ..ImageConfig::default() };
     let source: Vec<f32> = (0..90_u8).map(|value| f32::from(value) / 90.0).collect();
-    let window = augmentation(AugmentationConfig { crop: Some(vec![2, 3, 4]), ..Default::default() }, &image);
+    let window = augmentation(&AugmentationConfig { crop: Some(vec![2, 3, 4]), ..Default::default() }, &image);
     let straight = Draw { begin: vec![1, 1, 2], mirror_width: true, mirror_height: true, angle: 0.0 };
     let (mut copied, mut sampled) = (vec![0.0; 24], vec![0.0; 24]);
     window.apply(&straight, &source, &mut copied);
@@ -161,7 +161,7 @@ fn every_place_of_the_crop_and_both_directions_are_drawn() {
         rotation: 15.0,
         ..AugmentationConfig::default()
     };
-    let augmentation = augmentation(config, &pictures(6, 6));
+    let augmentation = augmentation(&config, &pictures(6, 6));
     let draws: Vec<Draw> = (0..400).map(|epoch| augmentation.draw(3, epoch, &"a".into(), 0)).collect();
     let begins: HashSet<_> = draws.iter().map(|draw| draw.begin.clone()).collect();
     assert_eq!(begins, HashSet::from([vec![0, 0], vec![1, 0], vec![2, 0]]));
@@ -178,7 +178,7 @@ fn every_place_of_the_crop_and_both_directions_are_drawn() {
 #[test]
 fn a_draw_depends_on_seed_epoch_sample_and_repetition_and_nothing_else() {
     let config = AugmentationConfig { rotation: 15.0, ..AugmentationConfig::default() };
-    let augmentation = augmentation(config, &pictures(6, 6));
+    let augmentation = augmentation(&config, &pictures(6, 6));
     let draw = |seed, epoch, sample: &str, earlier| augmentation.draw(seed, epoch, &sample.into(), earlier);
     let first = draw(1, 2, "a", 0);
     assert_eq!(draw(1, 2, "a", 0), first);
@@ -215,11 +215,11 @@ fn settings_out_of_range_are_refused() {
     let message =
         |config: AugmentationConfig| Augmentation::new(&config, &pictures(8, 8), "generic").unwrap_err().to_string();
     for crop in [vec![9, 8], vec![8], vec![0, 8], vec![8, 8, 8]] {
-        let refused = message(AugmentationConfig { crop: Some(crop), ..Default::default() });
+        let refused = message(&AugmentationConfig { crop: Some(crop), ..Default::default() });
         assert!(refused.starts_with("augmentation.crop is [") && refused.contains("image.size = [8, 8]"), "{refused}");
     }
     for rotation in [-1.0, 15.5, f64::NAN, f64::INFINITY] {
-        let refused = message(AugmentationConfig { rotation, ..Default::default() });
+        let refused = message(&AugmentationConfig { rotation, ..Default::default() });
         assert!(refused.starts_with("augmentation.rotation is "), "{refused}");
     }
 }
@@ -231,6 +231,6 @@ fn the_settings_are_read_from_a_run_file_and_the_defaults_change_nothing() {
     assert_eq!((config.crop, config.flip, config.rotation), (Some(vec![224, 224]), Flip::Horizontal, 15.0));
     assert!(toml::from_str::<AugmentationConfig>("rotate = 3").is_err());
     let default: AugmentationConfig = toml::from_str("").unwrap();
-    assert!(augmentation(default, &pictures(3, 4)).is_identity());
-    assert!(!augmentation(AugmentationConfig { rotation: 1.0, ..Default::default() }, &pictures(3, 4)).is_identity());
+    assert!(augmentation(&default, &pictures(3, 4)).is_identity());
+    assert!(!augmentation(&AugmentationConfig { rotation: 1.0, ..Default::default() }, &pictures(3, 4)).is_identity());
 }

@@ -69,7 +69,7 @@ impl Conversion {
         image: &mut [f32],
     ) {
         if changes.transforms.is_empty() && changes.augmentation.is_none() {
-            self.from_store(stored, image);
+            self.unchanged(stored, image);
         } else {
             self.changed(stored, changes, scratch, image);
         }
@@ -78,7 +78,7 @@ impl Conversion {
         }
     }
 
-    fn from_store(&self, stored: StoredPixels<'_>, image: &mut [f32]) {
+    fn unchanged(&self, stored: StoredPixels<'_>, image: &mut [f32]) {
         match stored {
             StoredPixels::Picture(pixels) => {
                 let n = pixels.len() / self.n_channels;
@@ -122,7 +122,9 @@ impl Conversion {
             image.copy_within(..n, channel * n);
         }
         for (channel, (factor, offset)) in image.chunks_exact_mut(n).zip(&self.from_unit) {
-            channel.iter_mut().for_each(|intensity| *intensity = *intensity * factor + offset);
+            for intensity in channel {
+                *intensity = *intensity * factor + offset;
+            }
         }
     }
 }
@@ -135,7 +137,9 @@ fn standardise(channel: &mut [f32]) {
     let deviation = variance.sqrt();
     // Below the resolution of a 16-bit store the spread is rounding.
     let factor = if deviation > 1e-6 { 1.0 / deviation } else { 1.0 };
-    channel.iter_mut().for_each(|value| *value = single((f64::from(*value) - mean) * factor));
+    for value in channel {
+        *value = single((f64::from(*value) - mean) * factor);
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "models compute in f32")]

@@ -33,9 +33,9 @@ fn cohort(folder: &Path) -> Cohort {
 /// Pictures that take a while to decode; the last file is empty.
 fn folder_of_pictures() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for i in 0..N_IMAGES {
+    for i in 0..u32::try_from(N_IMAGES).unwrap() {
         let film = image::RgbImage::from_fn(240, 180, |x, y| {
-            let value = |factor: u32| u8::try_from((x * factor + y * (i as u32 + 3) + x * y / 7) % 256).unwrap();
+            let value = |factor: u32| u8::try_from((x * factor + y * (i + 3) + x * y / 7) % 256).unwrap();
             image::Rgb([value(1), value(3), value(5)])
         });
         film.save(folder.path().join(format!("{i:02}.png"))).unwrap();

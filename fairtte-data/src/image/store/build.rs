@@ -123,7 +123,7 @@ impl Build<'_> {
         prepared.sort_unstable_by_key(|(at, _)| *at);
         let mut prepared = prepared.into_iter().map(|(_, prepared)| prepared);
         let shard = |shard: &&'p ShardPlan| {
-            let mut decoded = Decoded { shard: *shard, footer: ShardFooter::default(), images: Vec::new() };
+            let mut decoded = Decoded { shard, footer: ShardFooter::default(), images: Vec::new() };
             for (&row, prepared) in shard.rows.iter().zip(&mut prepared) {
                 decoded.push(&self.cohort.samples[row], prepared);
             }

@@ -136,12 +136,11 @@ impl ImageStore {
         let plan = Plan::new(cohort, config, options);
         let folder = cache_dir.join(plan.folder_name());
         let existing = if Index::of(&plan).stands_in(&folder) { open_shards(&folder, &plan).ok() } else { None };
-        let shards = match existing {
-            Some(shards) => shards,
-            None => {
-                Build { cohort, config, plan: &plan, folder: &folder }.run(on_progress)?;
-                open_shards(&folder, &plan)?
-            }
+        let shards = if let Some(shards) = existing {
+            shards
+        } else {
+            Build { cohort, config, plan: &plan, folder: &folder }.run(on_progress)?;
+            open_shards(&folder, &plan)?
         };
         let mut exclusions: Vec<Exclusion> =
             shards.iter().flat_map(|shard| shard.footer.exclusions.iter().cloned()).collect();

@@ -107,7 +107,9 @@ impl Plan {
         });
         let shards: Vec<ShardPlan> = shards.collect();
         let mut hasher = blake3::Hasher::new();
-        shards.iter().for_each(|shard| add(&mut hasher, shard.key.as_bytes()));
+        for shard in &shards {
+            add(&mut hasher, shard.key.as_bytes());
+        }
         Self { key: hasher.finalize().to_hex().to_string(), layout, shards }
     }
 
@@ -154,8 +156,10 @@ fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(bytes);
 }
 
-fn combined<'h>(hashes: impl Iterator<Item = &'h blake3::Hash>) -> blake3::Hash {
+fn combined<'p>(prints: impl Iterator<Item = &'p blake3::Hash>) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
-    hashes.for_each(|hash| add(&mut hasher, hash.as_bytes()));
+    for print in prints {
+        add(&mut hasher, print.as_bytes());
+    }
     hasher.finalize()
 }
