@@ -1,0 +1,174 @@
+//! `fairtte inspect` on pictures and volumes: what it says of good files, and the sentence and exit code of bad ones. The
+//! collected hard cases of `../shared/data` go through it too where they are present.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::path::{Path, PathBuf};
+
+use fairtte_tests::{fail, run, succeed};
+use serde_json::Value;
+
+const DATA: i32 = 4;
+
+fn json(arguments: &[&str], files: &[String]) -> (i32, Vec<Value>) {
+    let outcome = run([&["inspect", "--json"], arguments].concat().into_iter().chain(files.iter().map(String::as_str)));
+    let entries: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{}", outcome.stderr));
+    (outcome.code, entries.as_array().unwrap().clone())
+}
+
+/// A NIfTI-1 volume of 16-bit numbers 0, 1, 2, .. whose x axis runs to the left.
+fn volume(path: &Path) {
+    let mut header = vec![0_u8; 352];
+    header[..4].copy_from_slice(&348_i32.to_le_bytes());
+    for (i, extent) in [3_i16, 4, 3, 2, 1, 1, 1, 1].iter().enumerate() {
+        header[40 + 2 * i..42 + 2 * i].copy_from_slice(&extent.to_le_bytes());
+    }
+    header[70..72].copy_from_slice(&4_i16.to_le_bytes());
+    header[72..74].copy_from_slice(&16_i16.to_le_bytes());
+    header[76..80].copy_from_slice(&1_f32.to_le_bytes());
+    for i in 0..3 {
+        header[80 + 4 * i..84 + 4 * i].copy_from_slice(&2_f32.to_le_bytes());
+    }
+    header[108..112].copy_from_slice(&352_f32.to_le_bytes());
+    header[254..256].copy_from_slice(&1_i16.to_le_bytes());
+    for (at, value) in [(280, -2_f32), (292, 6.0), (300, 2.0), (320, 2.0)] {
+        header[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    header[344..348].copy_from_slice(b"n+1\0");
+    header.extend((0..24_i16).flat_map(i16::to_le_bytes));
+    std::fs::write(path, header).unwrap();
+}
+
+fn picture(path: &Path) {
+    image::GrayImage::from_fn(5, 4, |x, y| image::Luma([u8::try_from(10 * y + x).unwrap()])).save(path).unwrap();
+}
+
+#[test]
+fn a_volume_and_a_picture_are_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let (scan, film) = (folder.path().join("scan.nii"), folder.path().join("film.png"));
+    volume(&scan);
+    picture(&film);
+    let (code, entries) = json(&["--at", "0,1,1"], &[scan.display().to_string()]);
+    assert_eq!((code, entries.len()), (0, 1));
+    let content = &entries[0]["content"];
+    assert_eq!((&content["format"], &content["dtype"]), (&"NIfTI-1".into(), &"int16".into()));
+    assert_eq!(content["stored-size"], serde_json::json!([4, 3, 2]));
+    assert_eq!(content["axis-codes"], "LAS");
+    assert_eq!((content["min"].as_f64(), content["max"].as_f64(), content["mean"].as_f64()), (Some(0.0), Some(23.0), Some(11.5)));
+    // x + 4 y + 12 z, and the same place after turning x round.
+    assert_eq!((content["at"][0]["stored"].as_f64(), content["at"][0]["oriented"].as_f64()), (Some(16.0), Some(19.0)));
+
+    let (code, entries) = json(&["--at", "3,2"], &[film.display().to_string()]);
+    let content = &entries[0]["content"];
+    assert_eq!((code, &content["format"], content["channels"].as_u64()), (0, &"PNG".into(), Some(1)));
+    assert_eq!((content["stored-size"].clone(), content["at"][0]["stored"].as_f64()), (serde_json::json!([5, 4]), Some(23.0)));
+
+    let text = succeed(["inspect", &scan.display().to_string(), &film.display().to_string()]).stdout;
+    for word in ["scan.nii", "NIfTI-1", "4 x 3 x 2", "int16", "film.png", "PNG", "5 x 4"] {
+        assert!(text.contains(word), "{word} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn a_refused_file_gets_one_sentence_and_its_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let (film, cut) = (folder.path().join("film.png"), folder.path().join("cut.png"));
+    picture(&film);
+    let bytes = std::fs::read(&film).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let missing = folder.path().join("missing.nii").display().to_string();
+    fail(["inspect", &missing], DATA, "there is no such file");
+    let (film, cut) = (film.display().to_string(), cut.display().to_string());
+    fail(["inspect", &film, &cut], DATA, "1 of 2 files");
+    let (code, entries) = json(&[], &[film, cut]);
+    assert_eq!(code, DATA);
+    assert_eq!((&entries[0]["accepted"], &entries[1]["accepted"]), (&true.into(), &false.into()));
+    assert_eq!(entries[1]["reason"], "image_unreadable");
+    assert!(!entries[1]["sentence"].as_str().unwrap().contains('\n'));
+}
+
+/// The entries of the index in `folder`, or nothing (and a note) where it is absent.
+fn cases(folder: &str) -> Option<(PathBuf, Vec<Value>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(folder);
+    let Ok(text) = std::fs::read_to_string(folder.join("index.json")) else {
+        println!("skipped: {} is not here", folder.display());
+        return None;
+    };
+    Some((folder, serde_json::from_str(&text).unwrap()))
+}
+
+/// Inspects all files of `cases` and gives every entry with what was said of it.
+fn inspected(folder: &str) -> Vec<(Value, Value)> {
+    let Some((folder, entries)) = cases(folder) else { return Vec::new() };
+    let files: Vec<String> =
+        entries.iter().map(|entry| folder.join(entry["path"].as_str().unwrap()).display().to_string()).collect();
+    let (code, said) = json(&[], &files);
+    assert_eq!((code, said.len()), (DATA, files.len()), "some of them must be refused");
+    entries.into_iter().zip(said).collect()
+}
+
+fn count(said: &[(Value, Value)], n_compared: usize) {
+    let n_accepted = said.iter().filter(|(_, said)| said["accepted"] == true).count();
+    println!("{} files, {n_accepted} accepted, {n_compared} numbers compared", said.len());
+}
+
+#[test]
+fn the_collected_pictures_come_out_as_their_index_says() {
+    let said = inspected("image_cases");
+    let mut n_compared = 0;
+    for (entry, said) in &said {
+        let name = entry["path"].as_str().unwrap();
+        let accepted = said["accepted"] == true;
+        match entry["must"].as_str().unwrap() {
+            "decode" | "decode_by_content" => assert!(accepted, "{name}: {said}"),
+            "fail" | "fail_or_limit" | "fail_or_flag" => assert!(!accepted, "{name}: {said}"),
+            _ => {}
+        }
+        if !accepted {
+            assert!(!said["sentence"].as_str().unwrap().is_empty(), "{name}");
+            continue;
+        }
+        if entry["format"].is_null() {
+            continue;
+        }
+        let content = &said["content"];
+        assert_eq!(content["format"], entry["format"], "{name}");
+        assert_eq!(content["stored-size"], serde_json::json!([entry["width"], entry["height"]]), "{name}");
+        if !entry["oriented_size"].is_null() {
+            assert_eq!(content["oriented-size"], entry["oriented_size"], "{name}");
+        }
+        n_compared += 2;
+    }
+    count(&said, n_compared);
+}
+
+#[test]
+fn the_collected_volumes_come_out_as_their_index_says() {
+    let said = inspected("nifti_cases");
+    let mut n_compared = 0;
+    for (entry, said) in &said {
+        let name = entry["path"].as_str().unwrap();
+        let accepted = said["accepted"] == true;
+        match entry["must"].as_str().unwrap() {
+            "ok" => assert!(accepted, "{name}: {said}"),
+            "fail" | "fail_strict" => assert!(!accepted, "{name}: {said}"),
+            _ => {}
+        }
+        if !accepted {
+            assert!(!said["sentence"].as_str().unwrap().is_empty(), "{name}");
+            continue;
+        }
+        let content = &said["content"];
+        if let Some(shape) = entry["shape"].as_array() {
+            assert_eq!(content["stored-size"].as_array().unwrap(), shape, "{name}");
+            n_compared += 1;
+        }
+        for key in ["min", "max", "mean"] {
+            let Some(expected) = entry[key].as_f64() else { continue };
+            let found = content[key].as_f64().unwrap();
+            assert!((found - expected).abs() <= 1e-5 * expected.abs().max(1.0), "{name}: {key} {found}, {expected}");
+            n_compared += 1;
+        }
+    }
+    count(&said, n_compared);
+}
