@@ -27,8 +27,8 @@ pub mod table;
 mod table_bytes;
 
 pub use adapters::{
-    Adapter, Adni, AdniConfig, AfterDischarge, CatalogueEntry, DataConfig, Death, Generic, GenericConfig, MimicCxr,
-    MimicCxrConfig, RaceChoice, Simulated, Tabular, TabularConfig, UnknownRace, catalogue,
+    Adapter, Adni, AdniConfig, AfterDischarge, Areds, AredsConfig, CatalogueEntry, DataConfig, Death, Generic,
+    GenericConfig, MimicCxr, MimicCxrConfig, RaceChoice, Simulated, Tabular, TabularConfig, UnknownRace, catalogue,
 };
 pub use atomic::write_atomically;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};

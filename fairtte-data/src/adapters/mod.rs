@@ -4,6 +4,7 @@
 //! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
 pub mod adni;
+pub mod areds;
 pub(crate) mod columns;
 pub(crate) mod dates;
 pub(crate) mod find;
@@ -17,6 +18,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use adni::{Adni, AdniConfig};
+pub use areds::{Areds, AredsConfig};
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
 pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
@@ -61,6 +63,8 @@ pub enum DataConfig {
     MimicCxr(MimicCxrConfig),
     /// Brain MRI of ADNI.
     Adni(AdniConfig),
+    /// Fundus photographs of AREDS with the tables of dbGaP.
+    Areds(AredsConfig),
     /// A table with one row per sample, whose columns are what the model sees.
     Tabular(TabularConfig),
 }
@@ -73,8 +77,14 @@ impl DataConfig {
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
             Self::MimicCxr(config) => Box::new(MimicCxr::new(config.clone())),
             Self::Adni(config) => Box::new(Adni::new(config.clone())),
+            Self::Areds(config) => Box::new(Areds::new(config.clone())),
             Self::Tabular(config) => Box::new(Tabular::new(config.clone())),
         }
+    }
+
+    /// Name of the data set as the run file spells it, for example `generic`.
+    pub fn name(&self) -> &'static str {
+        self.adapter(0, Path::new("")).name()
     }
 
     /// The attributes to use when the run file names none.
@@ -86,7 +96,7 @@ impl DataConfig {
     pub fn tabular(&self) -> Option<Tabular> {
         match self {
             Self::Tabular(config) => Some(Tabular::new(config.clone())),
-            Self::Generic(_) | Self::Simulated(_) => None,
+            _ => None,
         }
     }
 
@@ -97,6 +107,7 @@ impl DataConfig {
             Self::Simulated(_) => {}
             Self::MimicCxr(config) => config.resolve_paths(base),
             Self::Adni(config) => config.resolve_paths(base),
+            Self::Areds(config) => config.resolve_paths(base),
             Self::Tabular(config) => config.resolve_paths(base),
         }
     }
@@ -129,6 +140,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: adni::NAME,
             about: "ADNI: brain MRI, half-years to the first dementia diagnosis, from the image list and DXSUM",
+        },
+        CatalogueEntry {
+            name: areds::NAME,
+            about: "AREDS: fundus photographs and the tables of dbGaP phs000001, each eye until late macular degeneration",
         },
         CatalogueEntry {
             name: tabular::NAME,

@@ -47,6 +47,13 @@ pub trait PixelTransform: fmt::Debug + Send + Sync {
     /// `[1, depth, height, width]` for a volume, which is repeated for a model that wants more channels. Features of a
     /// table are as fitted, and `shape` is `[n_features]`.
     fn apply(&self, row: usize, epoch: u64, intensities: &mut [f32], shape: &[usize]);
+
+    /// Whether it may change the image of `row`. An image that nothing changes is scaled as if there were no
+    /// transformation at all, so that it keeps every bit.
+    fn concerns(&self, row: usize) -> bool {
+        let _ = row;
+        true
+    }
 }
 
 /// One batch in host memory; entry `i` of every field is about the same sample.
@@ -231,7 +238,9 @@ impl<'a> Loader<'a> {
                 let draw = draws.map(|draws| augmentation.draw(seed, epoch, sample, draws[at]));
                 (augmentation, draw.unwrap_or_else(|| augmentation.centre()))
             });
-            let changes = Changes { transforms: &self.transforms, row, epoch, augmentation };
+            let is_concerned = self.transforms.iter().any(|transform| transform.concerns(row));
+            let transforms = if is_concerned { self.transforms.as_slice() } else { &[] };
+            let changes = Changes { transforms, row, epoch, augmentation };
             conversion.convert(store.pixels(position), &changes, scratch, values);
         };
         if pixels.len() < PARALLEL_VALUES {

@@ -164,6 +164,10 @@ impl PixelTransform for GroupBlur {
             self.blur.apply(intensities, shape);
         }
     }
+
+    fn concerns(&self, row: usize) -> bool {
+        self.is_blurred(row)
+    }
 }
 
 #[cfg(test)]
