@@ -1,23 +1,35 @@
-//! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and decoded images.
+//! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and inputs of a model.
 
 use fairtte_data::{
-    Cohort, Exclusions, FittedAttributes, ImageStore, Part, Split, build_cohort, read_cohort, split_by_subject,
-    write_cohort,
+    AttributeConfig, Cohort, CohortSummary, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, ImageStore, Part,
+    ShiftRecord, Split, SplitRecord, Tabular, TabularFeatures, apply_shift, build_cohort, check_identical_files,
+    leak_warnings, make_split, read_cohort, write_cohort,
 };
 use fairtte_metrics::{GroupId, Groups};
+use serde::Serialize;
 
 use crate::progress::{Files, say};
-use crate::run_folder::RunFolder;
+use crate::run_folder::{RunFolder, write_text};
 use crate::{CliError, RunFile};
 
 /// A data set that is ready for training.
 pub(crate) struct Prepared {
+    /// The samples as the data have them.
     pub(crate) cohort: Cohort,
     pub(crate) exclusions: Exclusions,
     pub(crate) split: Split,
-    pub(crate) store: ImageStore,
+    pub(crate) inputs: Inputs,
+    pub(crate) attributes: FittedAttributes,
+    /// The same samples as training sees them, if a distribution shift is asked for.
+    pub(crate) shifted: Option<Cohort>,
     /// Groups that the strategy works on, for every row of the cohort.
     pub(crate) training_groups: Option<Groups>,
+}
+
+/// What a model reads.
+pub(crate) enum Inputs {
+    Images(ImageStore),
+    Features(FeatureMatrix),
 }
 
 impl Prepared {
@@ -26,6 +38,11 @@ impl Prepared {
         let none = || vec![None; self.cohort.n()];
         self.training_groups.as_ref().map_or_else(none, |groups| groups.membership().to_vec())
     }
+
+    /// The samples as training sees them.
+    pub(crate) fn training_cohort(&self) -> &Cohort {
+        self.shifted.as_ref().unwrap_or(&self.cohort)
+    }
 }
 
 /// Reads, labels, decodes, splits and groups, and writes the first files of the run folder.
@@ -33,26 +50,165 @@ impl Prepared {
 /// # Errors
 /// [`CliError`] from the data or the run file.
 pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, CliError> {
+    let (cohort, mut exclusions) = label(run)?;
+    let (cohort, store) = match &run.data {
+        DataConfig::Tabular(_) => (cohort, None),
+        _ => decode(run, cohort, &mut exclusions).map(|(cohort, store)| (cohort, Some(store)))?,
+    };
+    let (split, record) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
+    record.notes.iter().for_each(|note| say(format!("note: {note}")));
+    if store.is_some() {
+        refuse_or_tell_identical(run, &cohort, &split)?;
+    }
+    let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
+    let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
+    require_same_cohort(folder, &cohort)?;
+    write_record(folder, &cohort, &exclusions, &attributes)?;
+    write_split(folder, &split, &record)?;
+    let shifted = shift(run, folder, &cohort, &split, &attributes)?;
+    let inputs = match store {
+        Some(store) => Inputs::Images(store),
+        None => Inputs::Features(features(run, folder, &cohort, &split)?),
+    };
+    Ok(Prepared { cohort, exclusions, split, inputs, attributes, shifted, training_groups })
+}
+
+/// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and
+/// attributes are grouped over all samples.
+///
+/// # Errors
+/// [`CliError`] from the data or the run file.
+pub(crate) fn prepare_tables(
+    run: &RunFile,
+    folder: &RunFolder,
+) -> Result<(Cohort, Exclusions, FittedAttributes), CliError> {
+    let (cohort, exclusions, attributes) = read_tables(run)?;
+    require_same_cohort(folder, &cohort)?;
+    write_record(folder, &cohort, &exclusions, &attributes)?;
+    Ok((cohort, exclusions, attributes))
+}
+
+/// Reads and labels the tables and groups the attributes over all samples; writes nothing.
+///
+/// # Errors
+/// [`CliError`] from the data or the run file.
+pub(crate) fn read_tables(run: &RunFile) -> Result<(Cohort, Exclusions, FittedAttributes), CliError> {
+    let (cohort, exclusions) = label(run)?;
+    let attributes = fit_groups(run, &cohort, &cohort.all_rows())?;
+    Ok((cohort, exclusions, attributes))
+}
+
+/// Steps 1 and 2. A gated data set is named with its terms first.
+fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
     let adapter = run.data.adapter(run.seed, &run.cache());
-    let (cohort, mut exclusions) = build_cohort(adapter.read()?, &run.attribute)?;
+    if let Some(terms) = adapter.data_use() {
+        say(format!("data use: {terms}"));
+    }
+    let mut columns = run.attribute.clone();
+    for name in run.split.columns() {
+        if columns.iter().all(|column| column.name != name) {
+            columns.push(AttributeConfig::new(name));
+        }
+    }
+    let (cohort, exclusions) = build_cohort(adapter.read()?, &columns)?;
+    let notes = cohort.provenance.iter().flat_map(|provenance| &provenance.notes);
+    notes.for_each(|note| say(format!("note: {note}")));
+    Ok((cohort, exclusions))
+}
+
+/// Step 5, first half: every image into the store; samples whose images cannot be decoded leave the cohort.
+fn decode(run: &RunFile, cohort: Cohort, exclusions: &mut Exclusions) -> Result<(Cohort, ImageStore), CliError> {
+    let estimate = ImageStore::estimate(&cohort, &run.image, &run.cache())?;
+    if estimate.n_bytes_missing > 0 {
+        say(format!("decoding {estimate}"));
+    }
     let files = Files::new("decoding images");
     let (store, undecodable) =
         ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))?;
     let cohort = cohort.without(&undecodable);
     exclusions.extend(undecodable);
     exclusions.check(cohort.n())?;
-    cohort.require_samples("after decoding", &exclusions)?;
-    let split = split_by_subject(&cohort, &run.split, run.seed)?;
-    let attributes = FittedAttributes::fit(&run.attribute, &cohort, split.rows(Part::Train))?;
-    for value in attributes.ungrouped() {
-        say(format!("note: {value}"));
+    cohort.require_samples("after decoding", exclusions)?;
+    Ok((cohort, store))
+}
+
+/// The same picture in two parts is a leak: refused in a split that the user made, told in one of ours.
+fn refuse_or_tell_identical(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<(), CliError> {
+    let identical = check_identical_files(cohort, split);
+    if let Some(path) = &run.split.file {
+        identical.refuse_leaks(path)?;
     }
-    let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
-    require_same_cohort(folder, &cohort)?;
-    write_cohort(&folder.cohort(), &cohort, attributes.all())?;
-    exclusions.write_csv(&folder.exclusions())?;
-    split.write_csv(&folder.split())?;
-    Ok(Prepared { cohort, exclusions, split, store, training_groups })
+    if !identical.sets.is_empty() {
+        say(format!("note: {identical}"));
+    }
+    Ok(())
+}
+
+fn fit_groups(run: &RunFile, cohort: &Cohort, rows: &[usize]) -> Result<FittedAttributes, CliError> {
+    let attributes = FittedAttributes::fit(&run.attribute, cohort, rows)?;
+    attributes.ungrouped().iter().for_each(|value| say(format!("note: {value}")));
+    Ok(attributes)
+}
+
+fn write_record(
+    folder: &RunFolder,
+    cohort: &Cohort,
+    exclusions: &Exclusions,
+    attributes: &FittedAttributes,
+) -> Result<(), CliError> {
+    write_cohort(&folder.cohort(), cohort, attributes.all())?;
+    write_json(&folder.summary(), &CohortSummary::new(cohort, exclusions, attributes))?;
+    Ok(exclusions.write_csv(&folder.exclusions())?)
+}
+
+fn write_split(folder: &RunFolder, split: &Split, record: &SplitRecord) -> Result<(), CliError> {
+    write_json(&folder.split_record(), record)?;
+    Ok(split.write_csv(&folder.split())?)
+}
+
+/// The distribution shift that the run file asks for, with its record in the run folder.
+fn shift(
+    run: &RunFile,
+    folder: &RunFolder,
+    cohort: &Cohort,
+    split: &Split,
+    attributes: &FittedAttributes,
+) -> Result<Option<Cohort>, CliError> {
+    let Some(config) = &run.shift else { return Ok(None) };
+    let (shifted, record) = apply_shift(cohort, split.rows(Part::Train), attributes.all(), config, run.seed)?;
+    say(format!("distribution shift: {record}"));
+    record.write_csv(&folder.shift_table())?;
+    // The changed samples stand in the table.
+    write_json(&folder.shift(), &ShiftRecord { changed: Vec::new(), ..record })?;
+    Ok(Some(shifted))
+}
+
+/// The columns of a table as inputs, fitted on the training part.
+fn features(run: &RunFile, folder: &RunFolder, cohort: &Cohort, split: &Split) -> Result<FeatureMatrix, CliError> {
+    let DataConfig::Tabular(config) = &run.data else {
+        return Err(CliError::Bug("features of a data set of images".to_owned()));
+    };
+    let table = Tabular::new(config.clone()).features()?.aligned(cohort)?;
+    let train = split.rows(Part::Train);
+    let attributes: Vec<&str> = run.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+    let fitted = TabularFeatures::fit(&table, train, &config.feature_config(), &attributes)?;
+    for column in &fitted.left_out {
+        say(format!("note: {column}"));
+    }
+    for warning in leak_warnings(&fitted, &table, cohort, train)? {
+        say(format!("warning: {warning}"));
+    }
+    let matrix = fitted.encode(&table)?;
+    for unknown in matrix.unknown() {
+        say(format!("note: {unknown}"));
+    }
+    write_json(&folder.features(), &fitted)?;
+    Ok(matrix)
+}
+
+fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::Bug(error.to_string()))?;
+    write_text(path, &format!("{text}\n"))
 }
 
 /// A resumed run must see the same samples as when it started.

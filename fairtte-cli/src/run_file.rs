@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, SplitConfig};
+use fairtte_data::{
+    AttributeConfig, Augmentation, AugmentationConfig, DataConfig, ImageConfig, IntensityConfig, ShiftConfig, SplitConfig,
+};
 use fairtte_fairness::{Monitor, OptimiserConfig, StrategyConfig, TrainingConfig};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_models::EncoderConfig;
@@ -52,6 +54,12 @@ pub struct RunFile {
     /// Scaling of the intensities, fitted on the training part.
     #[serde(default)]
     pub intensity: IntensityConfig,
+    /// Random changes to the training images; none if not given.
+    #[serde(default)]
+    pub augmentation: AugmentationConfig,
+    /// Makes the training samples of one group worse, to study a distribution shift; nothing if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<ShiftConfig>,
     /// Discretisation of time.
     #[serde(default)]
     pub time: TimeConfig,
@@ -125,7 +133,9 @@ impl RunFile {
         let mut run = Self::resolve(merged)?;
         // One name for one folder, so that the resolved file means the same wherever it is read from.
         let base = Path::new(".").join(&folder).canonicalize();
-        run.data.resolve_paths(&base.map_err(|source| CliError::ReadRunFile { path: folder, source })?);
+        let base = base.map_err(|source| CliError::ReadRunFile { path: folder, source })?;
+        run.data.resolve_paths(&base);
+        run.split.resolve_paths(&base);
         Ok(run)
     }
 
@@ -183,6 +193,7 @@ impl RunFile {
         device::open(&self.device)?;
         self.split.check()?;
         self.image.check()?;
+        self.check_inputs()?;
         self.training.validate()?;
         self.optimiser.validate()?;
         self.model.validate()?;
@@ -194,13 +205,59 @@ impl RunFile {
             config.validate()?;
         }
         self.check_axes()?;
-        self.check_groups()
+        self.check_groups()?;
+        self.check_shift()
+    }
+
+    /// Whether the inputs are columns of a table.
+    pub fn is_tabular(&self) -> bool {
+        matches!(self.data, DataConfig::Tabular(_))
+    }
+
+    /// Changes of training images as the run file asks for them; `None` for tables.
+    ///
+    /// # Errors
+    /// [`CliError::Data`] for settings out of range.
+    pub fn augmentation(&self) -> Result<Option<Augmentation>, CliError> {
+        if self.is_tabular() {
+            return Ok(None);
+        }
+        Ok(Some(Augmentation::new(&self.augmentation, &self.image, self.data.name())?))
+    }
+
+    fn check_inputs(&self) -> Result<(), CliError> {
+        if self.is_tabular() {
+            if self.augmentation == AugmentationConfig::default() {
+                return Ok(());
+            }
+            let message = "it changes images, but the inputs are columns of a table".to_owned();
+            return Err(CliError::setting("augmentation", message, None));
+        }
+        self.intensity.check(&self.image)?;
+        self.augmentation().map(|_| ())
+    }
+
+    fn check_shift(&self) -> Result<(), CliError> {
+        let Some(shift) = &self.shift else { return Ok(()) };
+        if self.is_tabular() { shift.check_for_features()? } else { shift.check()? }
+        let known: Vec<&str> = self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+        if known.contains(&shift.attribute.as_str()) {
+            return Ok(());
+        }
+        Err(CliError::unknown_attribute("shift.attribute", &shift.attribute, &known))
     }
 
     fn check_axes(&self) -> Result<(), CliError> {
         let (size, backbone) = (&self.image.size, self.model.backbone);
-        if size.len() == backbone.n_axes() {
+        let n_axes = if self.is_tabular() { 0 } else { size.len() };
+        if n_axes == backbone.n_axes() {
             return Ok(());
+        }
+        if n_axes == 0 || backbone.n_axes() == 0 {
+            let inputs = if n_axes == 0 { "columns of a table" } else { "images" };
+            let message = format!("{} does not read {inputs}", backbone.name());
+            let help = if n_axes == 0 { "write backbone = \"mlp\"" } else { "see `fairtte list backbones`" };
+            return Err(CliError::setting("model.backbone", message, Some(help)));
         }
         let (found, expected) = (size.len(), backbone.n_axes());
         let message = format!("{size:?} has {found} axes, but backbone {} reads {expected}", backbone.name());

@@ -33,12 +33,36 @@ impl RunFolder {
         self.path.join("cohort.parquet")
     }
 
+    pub(crate) fn cohort_csv(&self) -> PathBuf {
+        self.path.join("cohort.csv")
+    }
+
+    pub(crate) fn summary(&self) -> PathBuf {
+        self.path.join("cohort.json")
+    }
+
     pub(crate) fn exclusions(&self) -> PathBuf {
         self.path.join("exclusions.csv")
     }
 
     pub(crate) fn split(&self) -> PathBuf {
         self.path.join("split.csv")
+    }
+
+    pub(crate) fn split_record(&self) -> PathBuf {
+        self.path.join("split.json")
+    }
+
+    pub(crate) fn shift(&self) -> PathBuf {
+        self.path.join("shift.json")
+    }
+
+    pub(crate) fn shift_table(&self) -> PathBuf {
+        self.path.join("shift.csv")
+    }
+
+    pub(crate) fn features(&self) -> PathBuf {
+        self.path.join("features.json")
     }
 
     pub(crate) fn steps(&self) -> PathBuf {

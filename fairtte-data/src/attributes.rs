@@ -119,6 +119,8 @@ impl fmt::Display for UngroupedValue {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedAttributes {
     groups: Vec<Groups>,
+    /// Whether the levels are values of the attribute itself, by attribute.
+    own_levels: Vec<bool>,
     ungrouped: Vec<UngroupedValue>,
 }
 
@@ -130,12 +132,13 @@ impl FittedAttributes {
     /// training sample has, no training value to fit on), [`DataError::InvalidCell`] for a value that is no number
     /// where a threshold is given.
     pub fn fit(configs: &[AttributeConfig], cohort: &Cohort, train_rows: &[usize]) -> Result<Self, DataError> {
-        let mut fitted = Self { groups: Vec::new(), ungrouped: Vec::new() };
+        let mut fitted = Self { groups: Vec::new(), own_levels: Vec::new(), ungrouped: Vec::new() };
         for config in configs {
             let column = find_column(cohort, &config.name)?;
             let rule = LevelRule::fit(config, cohort, column, train_rows)?;
             let membership = rule.assign(cohort, column)?;
             fitted.ungrouped.extend(ungrouped(column, &membership));
+            fitted.own_levels.push(matches!(rule, LevelRule::Levels { .. }));
             fitted.groups.push(Groups::new(config.name.clone(), rule.level_names(), membership)?);
         }
         Ok(fitted)
@@ -152,6 +155,13 @@ impl FittedAttributes {
     /// Groups of all samples of the cohort; one entry per attribute.
     pub fn all(&self) -> &[Groups] {
         &self.groups
+    }
+
+    /// Whether the groups of `attribute` are its own levels, so that its values say no more than its groups; `false` for
+    /// an attribute cut by a threshold or a reference, and for one that was not fitted.
+    pub fn has_own_levels(&self, attribute: &str) -> bool {
+        let position = self.groups.iter().position(|groups| groups.attribute() == attribute);
+        position.is_some_and(|position| self.own_levels[position])
     }
 
     /// Values that belong to no group, with the number of samples, over the whole cohort.
@@ -178,7 +188,12 @@ fn find_column<'a>(cohort: &'a Cohort, name: &str) -> Result<&'a AttributeColumn
 enum LevelRule {
     Threshold(f64),
     Reference(String),
-    Levels { names: Vec<String>, ignore_case: bool },
+    /// A reference among the levels that the data set's own rules give.
+    CodedReference(String),
+    Levels {
+        names: Vec<String>,
+        ignore_case: bool,
+    },
 }
 
 impl LevelRule {
@@ -204,7 +219,12 @@ impl LevelRule {
                 Ok(Self::Threshold(median))
             }
             (None, Some(reference), None) => {
-                if !seen.iter().any(|value| same_ignoring_case(value, reference)) {
+                let is_reference = |value: &&str| same_ignoring_case(value, reference);
+                let coded = column.coded.as_ref().map(|coded| train_rows.iter().filter_map(|&row| coded[row]));
+                if coded.is_some_and(|mut coded| coded.any(|level| is_reference(&level))) {
+                    return Ok(Self::CodedReference(reference.clone()));
+                }
+                if !seen.iter().any(is_reference) {
                     let hint = nearest(reference, seen).map(|name| format!(", nearest is \"{name}\""));
                     let hint = hint.unwrap_or_default();
                     return Err(invalid(format!("no training sample has the reference \"{reference}\"{hint}")));
@@ -232,7 +252,9 @@ impl LevelRule {
     fn level_names(&self) -> Vec<String> {
         match self {
             Self::Threshold(value) => vec![format!("<= {value}"), format!("> {value}")],
-            Self::Reference(reference) => vec![format!("Non-{reference}"), reference.clone()],
+            Self::Reference(reference) | Self::CodedReference(reference) => {
+                vec![format!("Non-{reference}"), reference.clone()]
+            }
             Self::Levels { names, .. } => names.clone(),
         }
     }
@@ -243,10 +265,14 @@ impl LevelRule {
 
     fn level(&self, cohort: &Cohort, column: &AttributeColumn, row: usize) -> Result<Option<GroupId>, DataError> {
         let group = |is_second: bool| Some(GroupId(u32::from(is_second)));
+        if let Self::CodedReference(reference) = self {
+            let level = column.coded.as_ref().and_then(|coded| coded[row]);
+            return Ok(level.and_then(|level| group(same_ignoring_case(level, reference))));
+        }
         let Some(value) = column.values[row].as_deref() else { return Ok(None) };
         Ok(match self {
             Self::Threshold(threshold) => number(cohort, column, row)?.and_then(|number| group(number > *threshold)),
-            Self::Reference(reference) => group(same_ignoring_case(value, reference)),
+            Self::Reference(reference) | Self::CodedReference(reference) => group(same_ignoring_case(value, reference)),
             Self::Levels { names, ignore_case } => {
                 let same = |name: &String| if *ignore_case { same_ignoring_case(name, value) } else { name == value };
                 let position = names.iter().position(same);

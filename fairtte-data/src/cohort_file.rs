@@ -1,9 +1,13 @@
-//! `cohort.parquet`: everything an evaluation needs to know about the samples, in one file.
+//! `cohort.parquet` and `cohort.csv`: the record of a cohort, one row per sample.
 //!
-//! Columns: `sample_id`, `subject_id`, `image`, `time`, `event` (0/1), then per attribute its raw values under its name
-//! and its group under `<attribute>_group`. Name of the data set, time unit and the order of the levels (which group is
-//! 0, also for levels without a sample) stand in the metadata of the Parquet file. A `.csv` of the same columns can be
-//! written and read too; it has no metadata, so its levels are sorted by name and its time unit is unknown.
+//! Columns: `sample_id`, `subject_id`, `time`, `event` (0/1), then every attribute. An attribute whose groups are its own
+//! levels (`sex`) is one column with the number of the group; one cut by a threshold or by a reference is its raw value
+//! and then the number of its group (`age`, `age_group`). What is missing is an empty cell. In Parquet follow `image` and,
+//! where a data set follows eyes, `unit`; name of the data set, time unit, levels and provenance stand in its metadata.
+//!
+//! A CSV has no metadata. Read back, its time unit is unknown, a column `sex` of 0 and 1 is F and M (as every adapter
+//! numbers them), and every `x_group` is a grouping of `x` whose levels are the cells, whole numbers in their order. A
+//! table made by hand may have names instead of numbers there, and no `image`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -13,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::DataError;
 use crate::adapters::unnamed_unit;
+use crate::attributes::FittedAttributes;
 use crate::cohort::{AttributeColumn, Cohort, Sample};
 use crate::label_rule::parse_event;
 use crate::provenance::Provenance;
@@ -20,6 +25,8 @@ use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
 const METADATA_KEY: &str = "fairtte.cohort";
 const GROUP_SUFFIX: &str = "_group";
+const SEX: &str = "sex";
+const SEXES: [&str; 2] = ["F", "M"];
 
 /// What does not fit into columns.
 #[derive(Serialize, Deserialize)]
@@ -27,48 +34,86 @@ struct Metadata {
     name: String,
     time_unit: String,
     levels: Vec<(String, Vec<String>)>,
+    /// Whether groups are written by their number; in older files, by the name of their level.
+    #[serde(default)]
+    numbered: bool,
+    /// Attributes whose own column holds the number of the group.
+    #[serde(default)]
+    own_levels: Vec<String>,
+    /// Whether there is a column `unit`.
+    #[serde(default)]
+    units: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     provenance: Option<Provenance>,
 }
 
-/// Writes `cohort` with the `groups` of all its samples, atomically; Parquet or CSV by the ending of `path`.
+impl Metadata {
+    fn levels(&self, attribute: &str) -> Option<&[String]> {
+        self.levels.iter().find(|(name, _)| name == attribute).map(|(_, levels)| levels.as_slice())
+    }
+}
+
+/// Writes `cohort` with the groups of all its samples, atomically; Parquet or CSV by the ending of `path`.
 ///
 /// # Errors
 /// [`DataError::ShapeMismatch`] if a grouping is not about all samples of the cohort, [`DataError::Write`].
-pub fn write_cohort(path: &Path, cohort: &Cohort, groups: &[Groups]) -> Result<(), DataError> {
-    if let Some(other) = groups.iter().find(|groups| groups.n() != cohort.n()) {
+pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes) -> Result<(), DataError> {
+    if let Some(other) = attributes.all().iter().find(|groups| groups.n() != cohort.n()) {
         return Err(DataError::ShapeMismatch { what: "grouping", found: other.n(), expected: cohort.n() });
     }
-    let columns = columns(cohort, groups);
-    if path.extension().is_some_and(|ending| ending == "csv") {
+    let samples = &cohort.samples;
+    let is_csv = path.extension().is_some_and(|ending| ending == "csv");
+    let times = if is_csv {
+        // A reader of the table sees 583, not 583.0.
+        ColumnValues::text(samples.iter().map(|s| s.time))
+    } else {
+        ColumnValues::Number(samples.iter().map(|s| s.time).collect())
+    };
+    let mut columns = vec![
+        ("sample_id".to_owned(), ColumnValues::text(samples.iter().map(|s| &s.sample_id))),
+        ("subject_id".to_owned(), ColumnValues::text(samples.iter().map(|s| &s.subject_id))),
+        ("time".to_owned(), times),
+        ("event".to_owned(), ColumnValues::Integer(samples.iter().map(|s| i64::from(s.event)).collect())),
+    ];
+    columns.extend(attribute_columns(cohort, attributes));
+    if is_csv {
         return write_csv(path, columns);
     }
+    columns.push(("image".to_owned(), ColumnValues::text(samples.iter().map(|s| s.image.display()))));
+    let units = samples.iter().any(|sample| sample.unit.is_some());
+    if units {
+        columns.push(("unit".to_owned(), ColumnValues::Text(samples.iter().map(|s| s.unit.clone()).collect())));
+    }
+    let own = attributes.all().iter().filter(|groups| attributes.has_own_levels(groups.attribute()));
     let metadata = Metadata {
         name: cohort.name.clone(),
         time_unit: cohort.time_unit.clone(),
-        levels: groups.iter().map(|g| (g.attribute().to_owned(), g.levels().to_vec())).collect(),
+        levels: attributes.all().iter().map(|g| (g.attribute().to_owned(), g.levels().to_vec())).collect(),
+        numbered: true,
+        own_levels: own.map(|groups| groups.attribute().to_owned()).collect(),
+        units,
         provenance: cohort.provenance.clone(),
     };
     let metadata = serde_json::to_string(&metadata).map_err(|error| DataError::write(path, error.into()))?;
     write_parquet(path, columns, &[(METADATA_KEY, metadata)])
 }
 
-fn columns(cohort: &Cohort, groups: &[Groups]) -> Vec<(String, ColumnValues)> {
-    let samples = &cohort.samples;
-    let mut columns = vec![
-        ("sample_id".to_owned(), ColumnValues::text(samples.iter().map(|s| &s.sample_id))),
-        ("subject_id".to_owned(), ColumnValues::text(samples.iter().map(|s| &s.subject_id))),
-        ("image".to_owned(), ColumnValues::text(samples.iter().map(|s| s.image.display()))),
-        ("time".to_owned(), ColumnValues::Number(samples.iter().map(|s| s.time).collect())),
-        ("event".to_owned(), ColumnValues::Integer(samples.iter().map(|s| i64::from(s.event)).collect())),
-    ];
+/// Every attribute, and its group beside it or in its place.
+fn attribute_columns(cohort: &Cohort, attributes: &FittedAttributes) -> Vec<(String, ColumnValues)> {
+    let mut columns = Vec::new();
     for attribute in &cohort.attributes {
-        columns.push((attribute.name.clone(), ColumnValues::Text(attribute.values.clone())));
-    }
-    for groups in groups {
-        let level = |group: &Option<GroupId>| group.map(|group| groups.levels()[group.index()].clone());
-        let names = groups.membership().iter().map(level).collect();
-        columns.push((format!("{}{GROUP_SUFFIX}", groups.attribute()), ColumnValues::Text(names)));
+        let name = &attribute.name;
+        let raw = || (name.clone(), ColumnValues::Text(attribute.values.clone()));
+        let groups = attributes.all().iter().find(|groups| groups.attribute() == name);
+        let numbers = groups.map(|groups| {
+            let numbers = groups.membership().iter().map(|group| group.map(|group| i64::from(group.0)));
+            ColumnValues::OptionalInteger(numbers.collect())
+        });
+        match numbers {
+            None => columns.push(raw()),
+            Some(numbers) if attributes.has_own_levels(name) => columns.push((name.clone(), numbers)),
+            Some(numbers) => columns.extend([raw(), (format!("{name}{GROUP_SUFFIX}"), numbers)]),
+        }
     }
     columns
 }
@@ -84,18 +129,22 @@ pub fn read_cohort(path: &Path) -> Result<(Cohort, Vec<Groups>), DataError> {
     let table = Table::read(path)?;
     let metadata = table.metadata(METADATA_KEY).map(serde_json::from_str::<Metadata>).transpose();
     let metadata = metadata.map_err(|error| DataError::damaged(path, error))?;
-    let samples = read_samples(&table)?;
+    let has_units = metadata.as_ref().is_some_and(|metadata| metadata.units);
+    let samples = read_samples(&table, has_units)?;
     let fixed = ["sample_id", "subject_id", "image", "time", "event"];
+    let is_fixed = |name: &&str| fixed.contains(name) || (has_units && *name == "unit");
     let (mut attributes, mut groups) = (Vec::new(), Vec::new());
-    for name in table.names().into_iter().filter(|name| !fixed.contains(name)) {
+    for name in table.names().into_iter().filter(|name| !is_fixed(name)) {
         let values = table.text(name)?;
-        // Our own files say which attributes have a grouping; in a table made by hand, every `x_group` is one.
-        let is_grouped = |attribute: &&str| {
-            metadata.as_ref().is_none_or(|metadata| metadata.levels.iter().any(|(name, _)| name == attribute))
-        };
-        match name.strip_suffix(GROUP_SUFFIX).filter(is_grouped) {
-            Some(attribute) => groups.push(read_groups(path, attribute, &values, metadata.as_ref())?),
-            None => attributes.push(AttributeColumn::new(name, values)),
+        match kind(&table, name, &values, metadata.as_ref()) {
+            Kind::Raw => attributes.push(AttributeColumn::new(name, values)),
+            Kind::GroupOf(attribute) => groups.push(read_groups(path, &attribute, &values, metadata.as_ref())?),
+            Kind::OwnLevels(levels) => {
+                let grouping = numbered_groups(path, name, &levels, &values)?;
+                let level = |group: &Option<GroupId>| group.map(|group| levels[group.index()].clone());
+                attributes.push(AttributeColumn::new(name, grouping.membership().iter().map(level).collect()));
+                groups.push(grouping);
+            }
         }
     }
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -105,10 +154,44 @@ pub fn read_cohort(path: &Path) -> Result<(Cohort, Vec<Groups>), DataError> {
     Ok((cohort, groups))
 }
 
-fn read_samples(table: &Table) -> Result<Vec<Sample>, DataError> {
+/// What a column that is none of the fixed ones holds.
+enum Kind {
+    /// Raw values of an attribute.
+    Raw,
+    /// Groups of the attribute of this name.
+    GroupOf(String),
+    /// Numbers of the groups of an attribute with these levels.
+    OwnLevels(Vec<String>),
+}
+
+fn kind(table: &Table, name: &str, values: &[Option<String>], metadata: Option<&Metadata>) -> Kind {
+    let base = name.strip_suffix(GROUP_SUFFIX);
+    if let Some(metadata) = metadata {
+        // Our own files say which attributes have a grouping, and where.
+        let own = metadata.own_levels.iter().any(|own| own == name);
+        return match (metadata.levels(name).filter(|_| own), base.filter(|base| metadata.levels(base).is_some())) {
+            (Some(levels), _) => Kind::OwnLevels(levels.to_vec()),
+            (None, Some(base)) => Kind::GroupOf(base.to_owned()),
+            (None, None) => Kind::Raw,
+        };
+    }
+    let is_number = |cell: &String| cell == "0" || cell == "1";
+    let is_numbered_sex = name == SEX
+        && !table.has(&format!("{SEX}{GROUP_SUFFIX}"))
+        && values.iter().flatten().all(is_number)
+        && values.iter().any(Option::is_some);
+    match base {
+        Some(base) => Kind::GroupOf(base.to_owned()),
+        None if is_numbered_sex => Kind::OwnLevels(SEXES.map(str::to_owned).to_vec()),
+        None => Kind::Raw,
+    }
+}
+
+fn read_samples(table: &Table, has_units: bool) -> Result<Vec<Sample>, DataError> {
     let (ids, subjects) = (table.text("sample_id")?, table.text("subject_id")?);
     // An evaluation needs no images, so a table made by hand may leave them out.
-    let images = if table.has("image") { table.text("image")? } else { vec![None; table.n_rows()] };
+    let mut images = if table.has("image") { table.text("image")? } else { vec![None; table.n_rows()] };
+    let mut units = if has_units { table.text("unit")? } else { vec![None; table.n_rows()] };
     let (times, events) = (table.numbers("time")?, table.text("event")?);
     let mut first_rows = HashMap::with_capacity(ids.len());
     let mut samples = Vec::with_capacity(ids.len());
@@ -138,8 +221,8 @@ fn read_samples(table: &Table) -> Result<Vec<Sample>, DataError> {
         samples.push(Sample {
             sample_id: sample.into(),
             subject_id: subject.into(),
-            unit: None,
-            image: images[index].clone().unwrap_or_default().into(),
+            unit: units[index].take(),
+            image: images[index].take().unwrap_or_default().into(),
             time,
             event,
             source_row: table.row(index),
@@ -154,10 +237,11 @@ fn read_groups(
     values: &[Option<String>],
     metadata: Option<&Metadata>,
 ) -> Result<Groups, DataError> {
-    let listed = metadata.and_then(|m| m.levels.iter().find(|(name, _)| name == attribute)).map(|(_, levels)| levels);
-    let levels = listed
-        .cloned()
-        .unwrap_or_else(|| values.iter().flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect());
+    let listed = metadata.and_then(|metadata| metadata.levels(attribute));
+    if let Some(levels) = listed.filter(|_| metadata.is_some_and(|metadata| metadata.numbered)) {
+        return numbered_groups(path, attribute, levels, values);
+    }
+    let levels = listed.map_or_else(|| levels_seen(values), <[String]>::to_vec);
     let group = |value: &Option<String>| {
         let Some(value) = value else { return Ok(None) };
         let position = levels.iter().position(|level| level == value).and_then(|level| u32::try_from(level).ok());
@@ -166,4 +250,32 @@ fn read_groups(
     };
     let membership = values.iter().map(group).collect::<Result<Vec<_>, _>>()?;
     Ok(Groups::new(attribute, levels, membership)?)
+}
+
+/// Different values by name; whole numbers in their order, so that 10 stands after 9.
+fn levels_seen(values: &[Option<String>]) -> Vec<String> {
+    let seen: BTreeSet<&String> = values.iter().flatten().collect();
+    let mut levels: Vec<String> = seen.into_iter().cloned().collect();
+    let numbers: Option<Vec<u32>> = levels.iter().map(|level| level.parse().ok()).collect();
+    if numbers.is_some() {
+        levels.sort_by_key(|level| level.parse::<u32>().unwrap_or(u32::MAX));
+    }
+    levels
+}
+
+/// Groups of cells that hold the position of their level.
+fn numbered_groups(
+    path: &Path,
+    attribute: &str,
+    levels: &[String],
+    values: &[Option<String>],
+) -> Result<Groups, DataError> {
+    let group = |value: &Option<String>| {
+        let Some(value) = value else { return Ok(None) };
+        let number = value.parse::<u32>().ok().filter(|number| (*number as usize) < levels.len());
+        let unknown = || DataError::damaged(path, format!("\"{value}\" is no number of a level of {attribute}"));
+        number.map(|number| Some(GroupId(number))).ok_or_else(unknown)
+    };
+    let membership = values.iter().map(group).collect::<Result<Vec<_>, _>>()?;
+    Ok(Groups::new(attribute, levels.to_vec(), membership)?)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::split::Part;
+use crate::split::{Leak, Part};
 
 /// A row of a table, for error messages: the file and the row as a spreadsheet shows it (the header is row 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ pub enum DataError {
     },
     /// A part of the split holds no subject.
     #[error(
-        "empty {part} part: {n_subjects} subjects are too few for the fractions of the split, expected at least one subject in each part"
+        "empty {part} part: {n_subjects} subjects are too few for this split, expected at least one subject in each part"
     )]
     EmptyPart {
         /// The part.
@@ -171,11 +171,13 @@ pub enum DataError {
         /// The second appearance.
         place: Place,
     },
-    /// A subject of the cohort is missing from a split file.
-    #[error("subject \"{subject}\" of the cohort is not in {}, expected every subject with its part", path.display())]
+    /// Subjects of the cohort are missing from a split file.
+    #[error("{} of the cohort {} not in {}, expected every subject with its part", subjects_hint(subjects, *n_subjects), if *n_subjects == 1 { "is" } else { "are" }, path.display())]
     SubjectWithoutPart {
-        /// The subject.
-        subject: String,
+        /// The first few subjects.
+        subjects: Vec<String>,
+        /// How many there are.
+        n_subjects: usize,
         /// The split file.
         path: PathBuf,
     },
@@ -325,6 +327,112 @@ pub enum DataError {
         /// The table.
         path: PathBuf,
     },
+    /// A file of a data set is not there.
+    #[error("{what} is not to be found: looked for {looked_for} in {} and the folders below", root.display())]
+    FileNotFound {
+        /// What the file holds.
+        what: &'static str,
+        /// The names that were looked for.
+        looked_for: String,
+        /// The folder that was searched.
+        root: PathBuf,
+    },
+    /// Several files fit equally well.
+    #[error("{what} could be {} or {}, expected one file: remove or name one", first.display(), second.display())]
+    SeveralFiles {
+        /// What the file holds.
+        what: &'static str,
+        /// One file.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+    },
+    /// A table of a data set is not where it was looked for.
+    #[error("no {what} in {} or the folders in it ({n_seen} CSV files there), looked for {looked_for}", folder.display())]
+    TableNotFound {
+        /// The table.
+        what: &'static str,
+        /// Names or header by which it is recognised.
+        looked_for: &'static str,
+        /// The folder.
+        folder: PathBuf,
+        /// CSV files seen.
+        n_seen: usize,
+    },
+    /// Two files could be the same table of a data set.
+    #[error("{} and {} could both be the {what}, expected one; name it with the key {key}", first.display(), second.display())]
+    TwoTables {
+        /// The table.
+        what: &'static str,
+        /// One file.
+        first: PathBuf,
+        /// The other file.
+        second: PathBuf,
+        /// Key of the data set's settings.
+        key: &'static str,
+    },
+    /// Two different files claim to be the same image.
+    #[error("image {image} is in {} and in {}, which differ, expected one file (or copies of it)", first.display(), second.display())]
+    ImageInTwoFiles {
+        /// Identity of the image.
+        image: String,
+        /// One file.
+        first: PathBuf,
+        /// The other file.
+        second: PathBuf,
+    },
+    /// A split lets a person or an image into two parts.
+    #[error("{}: {}", path.display(), leaks_hint(leaks, *n_leaks))]
+    LeakingSplit {
+        /// The first few leaks.
+        leaks: Vec<Leak>,
+        /// How many there are.
+        n_leaks: usize,
+        /// The split file.
+        path: PathBuf,
+    },
+    /// No sample is of the site to leave out.
+    #[error("site \"{site}\" to leave out is not in column \"{column}\" of the cohort{}", nearest_hint(nearest.as_deref()))]
+    UnknownSite {
+        /// The column of the sites.
+        column: String,
+        /// The site asked for.
+        site: String,
+        /// The existing site whose name is nearest.
+        nearest: Option<String>,
+    },
+    /// Subjects have no site, so they could be of the one to leave out.
+    #[error(
+        "{n_subjects} subjects have no {column} (the first is \"{subject}\"), expected a site for every subject when one site is left out"
+    )]
+    MissingSite {
+        /// The column of the sites.
+        column: String,
+        /// The first such subject.
+        subject: String,
+        /// How many there are.
+        n_subjects: usize,
+    },
+    /// The disk has no room for the image store.
+    #[error("cannot write {}: {source}; {n_bytes} bytes of images are still to be written there", path.display())]
+    NoRoom {
+        /// The file that could not be written.
+        path: PathBuf,
+        /// Bytes of pixels that are not yet stored, this file's among them.
+        n_bytes: u64,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A column cannot become a feature.
+    #[error("column \"{column}\" of {}: {problem}", path.display())]
+    InvalidFeature {
+        /// The column.
+        column: String,
+        /// The table.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
 }
 
 impl DataError {
@@ -351,6 +459,21 @@ fn nearest_hint(nearest: Option<&str>) -> String {
 
 fn look_alike_hint(look_alike: Option<&(String, String)>) -> String {
     look_alike.map(|(name, time)| format!(" (rename \"{name}\" to \"{time}\")")).unwrap_or_default()
+}
+
+fn subjects_hint(subjects: &[String], n_subjects: usize) -> String {
+    let named: Vec<String> = subjects.iter().map(|subject| format!("\"{subject}\"")).collect();
+    match n_subjects {
+        1 => format!("subject {}", named.join(", ")),
+        n if n > named.len() => format!("subjects {}, .. ({n} in all)", named.join(", ")),
+        _ => format!("subjects {}", named.join(", ")),
+    }
+}
+
+fn leaks_hint(leaks: &[Leak], n_leaks: usize) -> String {
+    let named: Vec<String> = leaks.iter().map(ToString::to_string).collect();
+    let more = if n_leaks > named.len() { format!("; .. ({n_leaks} leaks in all)") } else { String::new() };
+    format!("{}{more}", named.join("; "))
 }
 
 fn place_hint(place: Option<&Place>) -> String {

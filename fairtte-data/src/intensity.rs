@@ -1,13 +1,23 @@
-//! Mean and standard deviation of the intensities, per channel, over the training images only.
+//! What is done to intensities in \[0, 1\] before a model sees them: `(intensity - mean) / standard_deviation`.
 //!
-//! Intensities are in \[0, 1\] before. Sums are taken over whole numbers, so the result does not depend on the order of
-//! the images or the number of threads.
+//! | setting | mean and standard deviation |
+//! |---|---|
+//! | `standardise` | of every channel, over the training images only |
+//! | `per-image` | of every channel of every image, as it goes to the model |
+//! | `imagenet` | 0.485, 0.456, 0.406 and 0.229, 0.224, 0.225: torchvision's weights for pictures (and MEDFAIR's) |
+//! | `kinetics` | 0.43216, 0.394666, 0.37645 and 0.22803, 0.22145, 0.216989: torchvision's `r3d_18` weights for Kinetics-400 |
+//! | `unit`, `none` | 0 and 1: intensities stay in \[0, 1\] |
+//! | `symmetric` | 0.5 and 0.5: intensities in \[-1, 1\] |
+//!
+//! Sums over the training images are taken over whole numbers, so the result does not depend on the order of the images
+//! or the number of threads. They are taken over whole stored images, also where augmentation crops them.
 
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
 use crate::cohort::Cohort;
-use crate::image::{ImageStore, StoredPixels};
+use crate::image::{ImageConfig, ImageStore, StoredPixels};
 
 /// What is done to intensities after they are scaled to \[0, 1\].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,19 +26,70 @@ pub enum IntensityConfig {
     /// Subtract the training mean and divide by the training standard deviation, per channel.
     #[default]
     Standardise,
-    /// Nothing.
+    /// Subtract the image's own mean and divide by its own standard deviation, per channel.
+    PerImage,
+    /// The constants of weights that were pre-trained on `ImageNet`; three channels.
+    #[serde(rename = "imagenet")]
+    ImageNet,
+    /// The constants of weights that were pre-trained on Kinetics-400; three channels.
+    Kinetics,
+    /// Nothing: intensities from 0 to 1.
+    Unit,
+    /// Intensities from -1 to 1.
+    Symmetric,
+    /// The same as `unit`.
     None,
 }
 
+/// torchvision, `ResNet18_Weights.IMAGENET1K_V1.transforms()`.
+const IMAGENET: ([f64; 3], [f64; 3]) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+/// torchvision, `R3D_18_Weights.KINETICS400_V1.transforms()`.
+const KINETICS: ([f64; 3], [f64; 3]) = ([0.43216, 0.394_666, 0.37645], [0.22803, 0.22145, 0.216_989]);
+
 impl IntensityConfig {
+    /// Whether this setting fits images of `config`; to be asked before anything is decoded.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`] for constants of three channels and images of one.
+    pub fn check(self, config: &ImageConfig) -> Result<(), DataError> {
+        self.constants(config.channels).map(|_| ())
+    }
+
     /// The transformation this setting asks for, fitted on the samples of `cohort` at `train_rows`.
     ///
     /// # Errors
-    /// See [`Intensity::fit`].
+    /// See [`Intensity::fit`] and [`check`](Self::check).
     pub fn fit(self, store: &ImageStore, cohort: &Cohort, train_rows: &[usize]) -> Result<Intensity, DataError> {
+        match self.constants(store.n_channels())? {
+            Some(intensity) => Ok(intensity),
+            None => Intensity::fit(store, cohort, train_rows),
+        }
+    }
+
+    /// `None` for the setting that looks at the training images.
+    fn constants(self, n_channels: usize) -> Result<Option<Intensity>, DataError> {
+        let same = |mean, deviation| Intensity {
+            mean: vec![mean; n_channels],
+            standard_deviation: vec![deviation; n_channels],
+            per_image: false,
+        };
+        let three = |name: &str, (mean, deviation): ([f64; 3], [f64; 3])| {
+            if n_channels == 3 {
+                return Ok(Some(Intensity::of(mean.to_vec(), deviation.to_vec())));
+            }
+            Err(DataError::InvalidSetting {
+                key: "intensity",
+                value: format!("\"{name}\" with image.channels = {n_channels}"),
+                expected: "image.channels = 3, because its constants belong to red, green and blue",
+            })
+        };
         match self {
-            Self::Standardise => Intensity::fit(store, cohort, train_rows),
-            Self::None => Ok(Intensity::none(store.n_channels())),
+            Self::Standardise => Ok(None),
+            Self::PerImage => Ok(Some(Intensity { per_image: true, ..same(0.0, 1.0) })),
+            Self::ImageNet => three("imagenet", IMAGENET),
+            Self::Kinetics => three("kinetics", KINETICS),
+            Self::Unit | Self::None => Ok(Some(same(0.0, 1.0))),
+            Self::Symmetric => Ok(Some(same(0.5, 0.5))),
         }
     }
 }
@@ -41,12 +102,21 @@ pub struct Intensity {
     pub mean: Vec<f64>,
     /// Standard deviation of every channel, > 0; 1 where the channel is constant over the training images.
     pub standard_deviation: Vec<f64>,
+    /// Whether the two above are applied first and then those of every image itself, 1 for the deviation of a constant
+    /// channel.
+    #[serde(default)]
+    pub per_image: bool,
 }
 
 impl Intensity {
+    /// The same transformation for every image.
+    pub fn of(mean: Vec<f64>, standard_deviation: Vec<f64>) -> Self {
+        Self { mean, standard_deviation, per_image: false }
+    }
+
     /// The transformation that changes nothing.
     pub fn none(n_channels: usize) -> Self {
-        Self { mean: vec![0.0; n_channels], standard_deviation: vec![1.0; n_channels] }
+        Self::of(vec![0.0; n_channels], vec![1.0; n_channels])
     }
 
     /// Mean and (population) standard deviation over all pixels of the samples of `cohort` at `train_rows`.
@@ -61,13 +131,20 @@ impl Intensity {
             return Err(DataError::ShapeMismatch { what: "training part", found: 0, expected: 1 });
         }
         let n_stored = store.n_stored_channels();
-        let mut sums = vec![(0_u128, 0_u128); n_stored];
-        for &row in train_rows {
-            match store.pixels(store_position(store, cohort, row)?) {
+        let none = || vec![(0_u128, 0_u128); n_stored];
+        let image = |row: &usize| {
+            let mut sums = none();
+            match store.pixels(store_position(store, cohort, *row)?) {
                 StoredPixels::Picture(pixels) => add(&mut sums, pixels),
                 StoredPixels::Volume(voxels) => add(&mut sums, voxels),
             }
-        }
+            Ok::<_, DataError>(sums)
+        };
+        let both = |first: Vec<(u128, u128)>, second: Vec<(u128, u128)>| {
+            let sums = first.into_iter().zip(second);
+            Ok(sums.map(|((sum, squares), more)| (sum + more.0, squares + more.1)).collect())
+        };
+        let sums: Vec<(u128, u128)> = train_rows.par_iter().map(image).try_reduce(none, both)?;
         let n = (train_rows.len() * store.size().iter().product::<usize>()) as f64;
         let full_scale = full_scale(store);
         let moments = sums.into_iter().map(|(sum, sum_of_squares)| {
@@ -80,7 +157,7 @@ impl Intensity {
         let (mean, standard_deviation): (Vec<f64>, Vec<f64>) = moments.unzip();
         let n_channels = store.n_channels();
         let repeat = |values: Vec<f64>| values.iter().copied().cycle().take(n_channels).collect();
-        Ok(Self { mean: repeat(mean), standard_deviation: repeat(standard_deviation) })
+        Ok(Self::of(repeat(mean), repeat(standard_deviation)))
     }
 }
 

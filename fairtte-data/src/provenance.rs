@@ -24,6 +24,9 @@ pub struct Provenance {
     pub reasons: Vec<Reason>,
     /// Hash over everything that decides the labels; 64 hexadecimal digits.
     pub content_hash: String,
+    /// What a user should know about the rows read, one sentence each, for the terminal and the record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Takes up the cells that decide the labels, in any order of rows.
@@ -93,6 +96,7 @@ impl ContentHasher {
             options,
             reasons: reasons.to_vec(),
             content_hash: hasher.finalize().to_hex().to_string(),
+            notes: Vec::new(),
         }
     }
 }

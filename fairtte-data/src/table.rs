@@ -3,8 +3,9 @@
 //! CSV and TSV (plain or gzipped) and Parquet, chosen by the ending of the name. Cells are trimmed; an empty cell is
 //! missing. Numbers in Parquet columns become their shortest decimal that reads back as the same number.
 
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::{Cursor, Read as _};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use polars::prelude::{
@@ -13,7 +14,7 @@ use polars::prelude::{
 };
 
 use crate::error::{Place, nearest};
-use crate::{DataError, write_atomically};
+use crate::{DataError, table_bytes, write_atomically};
 
 /// A table in memory: named columns of equal length.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub enum ColumnValues {
     Number(Vec<f64>),
     /// Whole numbers.
     Integer(Vec<i64>),
+    /// Whole numbers; `None` becomes an empty cell.
+    OptionalInteger(Vec<Option<i64>>),
 }
 
 impl ColumnValues {
@@ -46,8 +49,29 @@ impl ColumnValues {
             Self::Text(values) => Series::new(name.into(), values),
             Self::Number(values) => Series::new(name.into(), values),
             Self::Integer(values) => Series::new(name.into(), values),
+            Self::OptionalInteger(values) => Series::new(name.into(), values),
         };
         series.into_column()
+    }
+}
+
+/// What the ending of a name says.
+enum Format {
+    Separated { separator: u8, gzipped: bool },
+    Parquet,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Self, DataError> {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let stem = name.strip_suffix(".gz").unwrap_or(&name);
+        let gzipped = stem.len() < name.len();
+        match stem.rsplit_once('.').map(|(_, ending)| ending) {
+            Some("csv") => Ok(Self::Separated { separator: b',', gzipped }),
+            Some("tsv") => Ok(Self::Separated { separator: b'\t', gzipped }),
+            Some("parquet") if !gzipped => Ok(Self::Parquet),
+            _ => Err(DataError::UnknownTableFormat { path: path.to_owned() }),
+        }
     }
 }
 
@@ -56,28 +80,28 @@ impl Table {
     ///
     /// # Errors
     /// [`DataError::Read`] if the file cannot be read, [`DataError::UnknownTableFormat`] for another ending,
-    /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has more cells than the header),
+    /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has more cells than the header, for a
+    /// quotation mark out of place, and for gzipped bytes that unpack to more than a table would),
     /// [`DataError::DuplicateColumn`] if a name stands twice in the header.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-        let stem = name.strip_suffix(".gz").unwrap_or(&name);
-        let gzipped = stem.len() < name.len();
-        match stem.rsplit_once('.').map(|(_, ending)| ending) {
-            Some("csv") => Self::read_separated(path, b',', gzipped),
-            Some("tsv") => Self::read_separated(path, b'\t', gzipped),
-            Some("parquet") if !gzipped => Self::read_parquet(path),
-            _ => Err(DataError::UnknownTableFormat { path: path.to_owned() }),
+        match Format::of(path)? {
+            Format::Parquet => Self::read_parquet(path),
+            Format::Separated { .. } => {
+                Self::parse(path, std::fs::read(path).map_err(|source| DataError::read(path, source))?)
+            }
         }
     }
 
-    fn read_separated(path: &Path, separator: u8, gzipped: bool) -> Result<Self, DataError> {
-        let read_error = |source| DataError::read(path, source);
-        let mut bytes = std::fs::read(path).map_err(read_error)?;
-        if gzipped {
-            let mut plain = Vec::new();
-            flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).map_err(read_error)?;
-            bytes = plain;
-        }
+    /// Parses the bytes of a CSV or TSV file, plain or gzipped as the ending of `path` says; nothing is read from there.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read); [`DataError::UnknownTableFormat`] also for Parquet.
+    pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, DataError> {
+        let Format::Separated { separator, gzipped } = Format::of(path)? else {
+            return Err(DataError::UnknownTableFormat { path: path.to_owned() });
+        };
+        let bytes = if gzipped { table_bytes::unpack(path, &bytes)? } else { bytes };
+        let bytes = table_bytes::check(path, bytes, separator)?;
         let frame = CsvReadOptions::default()
             // No inference: every cell stays the text it is, so "007" remains a name.
             .with_infer_schema_length(Some(0))
@@ -110,9 +134,10 @@ impl Table {
 
     /// The reader renames the second `time` to `time_duplicated_0`; which of the two is meant only the user can say.
     fn refuse_repeated_names(&self) -> Result<(), DataError> {
+        let names: HashSet<&str> = self.names().into_iter().collect();
         for name in self.names() {
             if let Some(column) = name.strip_suffix("_duplicated_0")
-                && self.has(column)
+                && names.contains(column)
             {
                 return Err(DataError::DuplicateColumn { column: column.to_owned(), path: self.path.clone() });
             }

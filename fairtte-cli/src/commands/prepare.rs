@@ -1,36 +1,78 @@
 //! `fairtte prepare`: read, exclude, split and decode, and show what became of every row.
 
-use fairtte_data::{FlowStep, Part};
+use fairtte_data::{CohortSummary, Exclusions, FlowStep, ImageStore, Part, SplitTable, write_cohort};
 use serde_json::json;
 
 use super::{override_run, print, print_json, use_threads};
 use crate::CliError;
-use crate::args::Run;
-use crate::prepare::{Prepared, prepare};
+use crate::args::{Prepare, Run};
+use crate::prepare::{Inputs, Prepared, prepare, prepare_tables};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 
-pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
-    let run = read(arguments)?;
+pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
+    let run = read(&arguments.run)?;
     run.check()?;
     use_threads(run.threads)?;
     say(format!("preparing \"{}\" in {}", run.name, run.output.display()));
-    if arguments.common.dry_run {
-        return dry_run(&run, "read the data, decode its images into the cache, write cohort, exclusions and split");
+    if arguments.run.common.dry_run {
+        let what = if arguments.tables_only {
+            "read the tables, write cohort and exclusions"
+        } else {
+            "read the data, decode its images into the cache, write cohort, exclusions and split"
+        };
+        return dry_run(&run, what);
     }
     let (folder, _) = RunFolder::open(&run)?;
+    if arguments.tables_only {
+        return tables_only(arguments, &run, &folder);
+    }
     let prepared = prepare(&run, &folder)?;
-    if arguments.common.json {
+    if arguments.csv {
+        write_cohort(&folder.cohort_csv(), &prepared.cohort, prepared.attributes.all())?;
+    }
+    if arguments.verify {
+        verify(&prepared.inputs)?;
+    }
+    let table = SplitTable::new(&prepared.cohort, prepared.attributes.all(), &prepared.split)?;
+    if arguments.run.common.json {
         let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
         return print_json(&json!({
             "n": prepared.cohort.n(), "n-events": prepared.cohort.n_events(),
             "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.exclusions.flow(),
-            "samples-per-part": parts.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+            "samples-per-part": parts.into_iter().collect::<std::collections::BTreeMap<_, _>>(), "parts": table,
+            "cohort": CohortSummary::new(&prepared.cohort, &prepared.exclusions, &prepared.attributes),
         }));
     }
     print_summary(&prepared);
+    print(format!("\n{table}"));
     print(format!("\nfiles: {}", folder.path().display()));
+    Ok(())
+}
+
+fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result<(), CliError> {
+    let (cohort, exclusions, attributes) = prepare_tables(run, folder)?;
+    if arguments.csv {
+        write_cohort(&folder.cohort_csv(), &cohort, attributes.all())?;
+    }
+    let summary = CohortSummary::new(&cohort, &exclusions, &attributes);
+    if arguments.run.common.json {
+        return print_json(&json!({ "cohort": summary, "flow": exclusions.flow() }));
+    }
+    print_flow(&exclusions);
+    print(format!("\n{summary}"));
+    print(format!("\nfiles: {}", folder.path().display()));
+    Ok(())
+}
+
+fn verify(inputs: &Inputs) -> Result<(), CliError> {
+    let Inputs::Images(store) = inputs else {
+        say("nothing to verify: the inputs are columns of a table");
+        return Ok(());
+    };
+    ImageStore::verify(store)?;
+    say(format!("verified: {} images have their checksums", store.n()));
     Ok(())
 }
 
@@ -53,16 +95,20 @@ pub(super) fn dry_run(run: &RunFile, what: &str) -> Result<(), CliError> {
 
 /// Exclusion flow and sizes of the parts.
 pub(super) fn print_summary(prepared: &Prepared) {
-    for FlowStep { label, n_kept, n_excluded, reasons } in prepared.exclusions.flow() {
-        let reasons: Vec<String> = reasons.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
-        let lost = if n_excluded == 0 { String::new() } else { format!("  (-{n_excluded}: {})", reasons.join(", ")) };
-        print(format!("{n_kept:>8}  {label}{lost}"));
-    }
+    print_flow(&prepared.exclusions);
     let (cohort, split) = (&prepared.cohort, &prepared.split);
     for part in Part::ALL {
         let rows = split.rows(part);
         let events = rows.iter().filter(|row| cohort.samples[**row].event).count();
         let subjects = split.n_subjects(part);
         print(format!("{:>8}  in the {} part ({subjects} subjects, {events} events)", rows.len(), part.name()));
+    }
+}
+
+fn print_flow(exclusions: &Exclusions) {
+    for FlowStep { label, n_kept, n_excluded, reasons } in exclusions.flow() {
+        let reasons: Vec<String> = reasons.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
+        let lost = if n_excluded == 0 { String::new() } else { format!("  (-{n_excluded}: {})", reasons.join(", ")) };
+        print(format!("{n_kept:>8}  {label}{lost}"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fairtte_data::{Loader, Part, write_predictions};
+use fairtte_data::{Loader, Part, image_blur, write_predictions};
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{LearnerSpec, NetworkSpec, Strategy, TrainingData, fit, predict};
 use fairtte_metrics::GroupId;
@@ -12,7 +12,7 @@ use super::evaluate::{Outputs, evaluate_run};
 use super::prepare::{dry_run, print_summary, read};
 use super::use_threads;
 use crate::args::Run;
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::{Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
@@ -45,22 +45,21 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     if !json {
         print_summary(&prepared);
     }
-    let Prepared { cohort, split, store, .. } = &prepared;
+    let (cohort, split) = (prepared.training_cohort(), &prepared.split);
     let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
     // Step 4: what is fitted sees the training part only.
-    let intensity = run.intensity.fit(store, cohort, train)?;
     let outcomes = cohort.outcomes(train)?;
     let cut_points = CutPoints::equidistant(&outcomes, run.time.intervals)?;
     let targets = cut_points.discretise(outcomes.time(), outcomes.event());
     // Step 5: one loader for training and prediction.
     let groups = prepared.membership();
-    let loader = Loader::new(store, cohort, groups.clone(), &intensity)?;
+    let loader = loader(run, &prepared, groups.clone())?;
     // Steps 6 to 8: network, loss and strategy, trained by the only loop.
     let head = run.head.build()?;
     let spec = LearnerSpec {
         network: NetworkSpec {
             encoder: run.model.clone(),
-            channels: run.image.channels,
+            channels: n_channels(run, &prepared.inputs),
             n_intervals: cut_points.n(),
             output_bias: Some(head.logits_of(&marginal_hazard(&targets, cut_points.n()))),
         },
@@ -96,6 +95,38 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     write_text(&folder.done(), "")
 }
 
+/// Batches of images, scaled by what the training part holds and changed as the run file asks, or of columns of a table.
+fn loader<'a>(
+    run: &RunFile,
+    prepared: &'a Prepared,
+    groups: Vec<Option<GroupId>>,
+) -> Result<Loader<'a>, CliError> {
+    let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
+    let store = match &prepared.inputs {
+        Inputs::Images(store) => store,
+        Inputs::Features(features) => return Ok(Loader::of_features(features, cohort, groups)?),
+    };
+    let intensity = run.intensity.fit(store, cohort, train)?;
+    let mut loader = Loader::new(store, cohort, groups, &intensity)?;
+    if let Some(shift) = &run.shift
+        && let Some(blur) = image_blur(cohort, train, prepared.attributes.all(), shift)?
+    {
+        loader = loader.with_transform(Box::new(blur));
+    }
+    match run.augmentation()? {
+        Some(augmentation) => Ok(loader.with_augmentation(augmentation)?),
+        None => Ok(loader),
+    }
+}
+
+/// Channels of an image, or columns of a table.
+fn n_channels(run: &RunFile, inputs: &Inputs) -> usize {
+    match inputs {
+        Inputs::Images(_) => run.image.channels,
+        Inputs::Features(features) => features.n_features(),
+    }
+}
+
 /// Groups and events of the training part, which sampling and weights are computed from.
 fn cells(prepared: &Prepared, membership: &[Option<GroupId>], train: &[usize]) -> TrainingCells {
     let (attribute, levels) = match &prepared.training_groups {
@@ -106,7 +137,7 @@ fn cells(prepared: &Prepared, membership: &[Option<GroupId>], train: &[usize]) -
         attribute,
         levels,
         groups: train.iter().map(|row| membership[*row]).collect(),
-        event: train.iter().map(|row| prepared.cohort.samples[*row].event).collect(),
+        event: train.iter().map(|row| prepared.training_cohort().samples[*row].event).collect(),
     }
 }
 

@@ -3,16 +3,27 @@
 //! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
 //! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
 
+pub mod adni;
+pub mod areds;
+pub(crate) mod columns;
+pub(crate) mod dates;
+pub(crate) mod find;
 mod generic;
+mod mimic_cxr;
 mod simulated;
+mod tabular;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use adni::{Adni, AdniConfig};
+pub use areds::{Areds, AredsConfig};
 pub(crate) use generic::unnamed_unit;
 pub use generic::{Generic, GenericConfig};
+pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice, UnknownRace};
 pub use simulated::Simulated;
+pub use tabular::{Tabular, TabularConfig};
 
 use crate::simulated::SimulationConfig;
 use crate::{AttributeConfig, DataError, Unlabelled};
@@ -48,6 +59,14 @@ pub enum DataConfig {
     Generic(GenericConfig),
     /// A cohort generated with known sources of bias.
     Simulated(SimulationConfig),
+    /// Chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV.
+    MimicCxr(MimicCxrConfig),
+    /// Brain MRI of ADNI.
+    Adni(AdniConfig),
+    /// Fundus photographs of AREDS with the tables of dbGaP.
+    Areds(AredsConfig),
+    /// A table with one row per sample, whose columns are what the model sees.
+    Tabular(TabularConfig),
 }
 
 impl DataConfig {
@@ -56,7 +75,16 @@ impl DataConfig {
         match self {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
             Self::Simulated(config) => Box::new(Simulated::new(config.clone(), seed, cache_dir)),
+            Self::MimicCxr(config) => Box::new(MimicCxr::new(config.clone())),
+            Self::Adni(config) => Box::new(Adni::new(config.clone())),
+            Self::Areds(config) => Box::new(Areds::new(config.clone())),
+            Self::Tabular(config) => Box::new(Tabular::new(config.clone())),
         }
+    }
+
+    /// Name of the data set as the run file spells it, for example `generic`.
+    pub fn name(&self) -> &'static str {
+        self.adapter(0, Path::new("")).name()
     }
 
     /// The attributes to use when the run file names none.
@@ -64,11 +92,23 @@ impl DataConfig {
         self.adapter(0, Path::new("")).default_attributes()
     }
 
+    /// The adapter of the table whose columns are the features; `None` for a data set of images.
+    pub fn tabular(&self) -> Option<Tabular> {
+        match self {
+            Self::Tabular(config) => Some(Tabular::new(config.clone())),
+            _ => None,
+        }
+    }
+
     /// Takes relative paths as relative to `base` (the folder of the run file).
     pub fn resolve_paths(&mut self, base: &Path) {
         match self {
             Self::Generic(config) => config.resolve_paths(base),
             Self::Simulated(_) => {}
+            Self::MimicCxr(config) => config.resolve_paths(base),
+            Self::Adni(config) => config.resolve_paths(base),
+            Self::Areds(config) => config.resolve_paths(base),
+            Self::Tabular(config) => config.resolve_paths(base),
         }
     }
 }
@@ -92,6 +132,22 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         CatalogueEntry {
             name: simulated::NAME,
             about: "chest-film-like pictures or brain-like volumes, generated with one knob per source of bias",
+        },
+        CatalogueEntry {
+            name: mimic_cxr::NAME,
+            about: "chest films of MIMIC-CXR-JPG with deaths from MIMIC-IV (gated: PhysioNet)",
+        },
+        CatalogueEntry {
+            name: adni::NAME,
+            about: "ADNI: brain MRI, half-years to the first dementia diagnosis, from the image list and DXSUM",
+        },
+        CatalogueEntry {
+            name: areds::NAME,
+            about: "AREDS: fundus photographs and the tables of dbGaP phs000001, each eye until late macular degeneration",
+        },
+        CatalogueEntry {
+            name: tabular::NAME,
+            about: "a CSV, TSV or Parquet table whose columns are the features: numbers and categories instead of images",
         },
     ]
 }

@@ -4,12 +4,10 @@ mod decode;
 mod inspect;
 mod jpeg;
 mod limits;
-mod mmap;
 mod nifti;
 mod prepare;
 mod resize;
 mod store;
-mod store_file;
 mod volume;
 mod volume_resize;
 
@@ -21,7 +19,7 @@ pub use limits::Limits;
 pub use nifti::{AffineSource, ByteOrder, Matrix};
 pub use prepare::{Pixels, Undecodable, prepare_image};
 pub use resize::resize_picture;
-pub use store::{ImageStore, StoredPixels};
+pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPixels};
 pub use volume::{NonFinite, Volume, VolumeConfig, VolumeRange, decode_volume, decode_volume_file};
 pub use volume_resize::{Resampling, resize_volume};
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use fairtte_data::{
-    AttributeConfig, CurveRepairs, FittedAttributes, PredictionTable, Rising, match_predictions, read_cohort,
-    read_predictions, write_cohort, write_predictions,
+    AttributeColumn, AttributeConfig, CurveRepairs, FittedAttributes, PredictionTable, Rising, Threshold,
+    match_predictions, read_cohort, read_predictions, write_cohort, write_predictions,
 };
 use fairtte_metrics::SampleId;
 use ndarray::{Array2, array};
@@ -28,7 +28,7 @@ fn a_cohort_with_its_groups_survives_the_file() {
     };
     let fitted = FittedAttributes::fit(&[config], &cohort, &[0, 1, 2]).unwrap();
     let path = folder.path().join("cohort.parquet");
-    write_cohort(&path, &cohort, fitted.all()).unwrap();
+    write_cohort(&path, &cohort, &fitted).unwrap();
     let (read, groups) = read_cohort(&path).unwrap();
     assert_eq!(groups, fitted.all(), "levels keep their order, also the one without a sample");
     assert_eq!((read.name.as_str(), read.time_unit.as_str()), ("made-up", "days"));
@@ -39,7 +39,7 @@ fn a_cohort_with_its_groups_survives_the_file() {
         assert_eq!(*read, written);
     }
     let again = folder.path().join("again.parquet");
-    write_cohort(&again, &cohort, fitted.all()).unwrap();
+    write_cohort(&again, &cohort, &fitted).unwrap();
     assert_eq!(bytes(&path), bytes(&again), "the same cohort gives the same bytes");
 }
 
@@ -49,12 +49,68 @@ fn a_cohort_in_csv_can_be_read_too() {
     let cohort = cohort_of_subjects(&["a".to_owned(), "b".to_owned(), "c".to_owned()]);
     let fitted = FittedAttributes::fit(&[AttributeConfig::new("sex")], &cohort, &[0, 1, 2]).unwrap();
     let path = folder.path().join("cohort.csv");
-    write_cohort(&path, &cohort, fitted.all()).unwrap();
+    write_cohort(&path, &cohort, &fitted).unwrap();
     let header = std::fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned();
-    assert_eq!(header, "sample_id,subject_id,image,time,event,sex,sex_group");
+    assert_eq!(header, "sample_id,subject_id,time,event,sex");
+    let rows = std::fs::read_to_string(&path).unwrap().lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(rows, ["sample 0,a,0.5,1,0", "sample 1,b,1.5,0,", "sample 2,c,2.5,0,1"]);
     let (read, groups) = read_cohort(&path).unwrap();
     assert_eq!(groups, fitted.all());
+    assert_eq!(read.attributes, cohort.attributes, "0 is F and 1 is M");
     assert_eq!(read.outcomes(&[0, 1, 2]).unwrap(), cohort.outcomes(&[0, 1, 2]).unwrap());
+}
+
+#[test]
+fn attributes_that_are_cut_keep_their_value_beside_the_number_of_their_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut cohort = cohort_of_subjects(&["a".to_owned(), "b".to_owned(), "c".to_owned()]);
+    cohort.samples[0].time = 583.0;
+    cohort.samples[1].unit = Some("b-RE".to_owned());
+    let text = |cells: [&str; 3]| cells.map(|cell| (!cell.is_empty()).then(|| cell.to_owned())).to_vec();
+    let race = AttributeColumn {
+        coded: Some(vec![Some("White"), Some("Non-White"), None]),
+        ..AttributeColumn::new("race", text(["WHITE - RUSSIAN", "", "?"]))
+    };
+    cohort.attributes.insert(0, AttributeColumn::new("age", text(["60", "60.5", ""])));
+    cohort.attributes.push(race);
+    let configs = [
+        AttributeConfig { threshold: Some(Threshold::Value(60.0)), ..AttributeConfig::new("age") },
+        AttributeConfig::new("sex"),
+        AttributeConfig { reference: Some("White".to_owned()), ..AttributeConfig::new("race") },
+    ];
+    let fitted = FittedAttributes::fit(&configs, &cohort, &[0, 1, 2]).unwrap();
+    let path = folder.path().join("cohort.csv");
+    write_cohort(&path, &cohort, &fitted).unwrap();
+    let expected = "sample_id,subject_id,time,event,age,age_group,sex,race,race_group\n\
+                    sample 0,a,583,1,60,0,0,WHITE - RUSSIAN,1\n\
+                    sample 1,b,1.5,0,60.5,1,,,0\n\
+                    sample 2,c,2.5,0,,,1,?,\n";
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+    let (_, groups) = read_cohort(&path).unwrap();
+    let names: Vec<_> = groups.iter().map(|g| (g.attribute(), g.levels().join(" "))).collect();
+    assert_eq!(names, [("age", "0 1".to_owned()), ("sex", "F M".to_owned()), ("race", "0 1".to_owned())]);
+
+    let path = folder.path().join("cohort.parquet");
+    write_cohort(&path, &cohort, &fitted).unwrap();
+    let (read, groups) = read_cohort(&path).unwrap();
+    assert_eq!(groups, fitted.all());
+    assert_eq!(read.samples[1].unit.as_deref(), Some("b-RE"));
+    for (read, written) in read.attributes.iter().zip(&cohort.attributes) {
+        assert_eq!((&read.name, &read.values), (&written.name, &written.values));
+    }
+}
+
+#[test]
+fn a_table_made_by_hand_may_name_its_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cohort.csv");
+    let text = "sample_id,subject_id,time,event,sex_group,centre_group,sex\na,1,0,1,female,10,1\nb,2,2,0,male,9,0\n";
+    std::fs::write(&path, text).unwrap();
+    let (read, groups) = read_cohort(&path).unwrap();
+    let names: Vec<_> = groups.iter().map(|g| (g.attribute(), g.levels().join(" "))).collect();
+    assert_eq!(names, [("sex", "female male".to_owned()), ("centre", "9 10".to_owned())]);
+    assert_eq!(read.attributes[0].values, [Some("1".to_owned()), Some("0".to_owned())]);
+    assert_eq!(read.samples[0].time.to_bits(), 0, "a time of 0 is a time");
 }
 
 #[test]

@@ -7,13 +7,17 @@ use tempfile::TempDir;
 
 use crate::make;
 
-struct World {
+pub struct World {
     _folder: TempDir,
-    cohort: Cohort,
-    store: ImageStore,
+    pub cohort: Cohort,
+    pub store: ImageStore,
 }
 
 fn world(n: usize, channels: usize) -> World {
+    world_of(n, channels, &[6, 5])
+}
+
+pub fn world_of(n: usize, channels: usize, size: &[usize]) -> World {
     let folder = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..n).map(|i| format!("{i}.png")).collect();
     for (i, name) in names.iter().enumerate() {
@@ -21,19 +25,19 @@ fn world(n: usize, channels: usize) -> World {
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let cohort = make::cohort(folder.path(), &names);
-    let config = ImageConfig { size: vec![6, 5], channels, ..ImageConfig::default() };
+    let config = ImageConfig { size: size.to_vec(), channels, ..ImageConfig::default() };
     let (store, _) = ImageStore::open_or_build(&cohort, &config, folder.path(), &|_, _| {}).unwrap();
     World { _folder: folder, cohort, store }
 }
 
 impl World {
-    fn loader(&self, intensity: &Intensity) -> Loader<'_> {
+    pub fn loader(&self, intensity: &Intensity) -> Loader<'_> {
         let levels = [None, Some(GroupId(0)), Some(GroupId(1))];
         let groups = (0..self.cohort.n()).map(|row| levels[row % 3]).collect();
         Loader::new(&self.store, &self.cohort, groups, intensity).unwrap()
     }
 
-    fn plain(&self) -> Loader<'_> {
+    pub fn plain(&self) -> Loader<'_> {
         self.loader(&Intensity::none(self.store.n_channels()))
     }
 }
@@ -175,8 +179,60 @@ fn intensities_have_mean_0_and_deviation_1_over_the_training_images() {
     assert_abs_diff_eq!(variance, 1.0, epsilon = 1e-5);
     let other = Intensity::fit(&world.store, &world.cohort, &[0, 3]).unwrap();
     assert_ne!(intensity, other, "only the rows given are seen");
-    let none = IntensityConfig::None.fit(&world.store, &world.cohort, &train).unwrap();
-    assert_eq!(none, Intensity::none(3));
+    for config in [IntensityConfig::None, IntensityConfig::Unit] {
+        assert_eq!(config.fit(&world.store, &world.cohort, &train).unwrap(), Intensity::none(3));
+    }
+}
+
+/// The constants as published, on a picture whose stored bytes are known.
+#[test]
+fn constants_of_pretrained_weights_are_applied_per_channel() {
+    let world = world(4, 3);
+    let unit: Vec<HostBatch> = world.plain().batches(&[2], 1, &Sampling::Sequential, 0, 0).unwrap().collect();
+    for (config, mean, deviation) in [
+        (IntensityConfig::ImageNet, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+        (IntensityConfig::Kinetics, [0.43216, 0.394_666, 0.37645], [0.22803, 0.22145, 0.216_989]),
+        (IntensityConfig::Symmetric, [0.5; 3], [0.5; 3]),
+    ] {
+        let intensity = config.fit(&world.store, &world.cohort, &[0]).unwrap();
+        let batch = world.loader(&intensity).batches(&[2], 1, &Sampling::Sequential, 0, 0).unwrap().next().unwrap();
+        for (at, (pixel, unit)) in batch.pixels.iter().zip(&unit[0].pixels).enumerate() {
+            let channel = at / 30;
+            let expected = (f64::from(*unit) - mean[channel]) / deviation[channel];
+            assert_abs_diff_eq!(f64::from(*pixel), expected, epsilon = 1e-6);
+        }
+    }
+}
+
+#[test]
+fn constants_of_three_channels_are_refused_for_gray_images() {
+    let gray = ImageConfig::default();
+    for (config, name) in [(IntensityConfig::ImageNet, "imagenet"), (IntensityConfig::Kinetics, "kinetics")] {
+        let refused = config.check(&gray).unwrap_err().to_string();
+        assert!(
+            refused.starts_with(&format!("intensity is \"{name}\" with image.channels = 1, expected")),
+            "{refused}"
+        );
+        config.check(&ImageConfig { channels: 3, ..gray.clone() }).unwrap();
+        let read: IntensityConfig = serde_json::from_str(&format!("\"{name}\"")).unwrap();
+        assert_eq!(read, config);
+    }
+    IntensityConfig::PerImage.check(&gray).unwrap();
+}
+
+#[test]
+fn every_image_has_mean_0_and_deviation_1_by_itself_if_asked() {
+    let world = world(5, 3);
+    let intensity = IntensityConfig::PerImage.fit(&world.store, &world.cohort, &[0]).unwrap();
+    let loader = world.loader(&intensity);
+    for batch in loader.batches(&[0, 3, 4], 2, &Sampling::Sequential, 0, 0).unwrap() {
+        for channel in batch.pixels.chunks_exact(30) {
+            let mean = channel.iter().map(|value| f64::from(*value)).sum::<f64>() / 30.0;
+            let variance = channel.iter().map(|value| (f64::from(*value) - mean).powi(2)).sum::<f64>() / 30.0;
+            assert_abs_diff_eq!(mean, 0.0, epsilon = 1e-6);
+            assert_abs_diff_eq!(variance, 1.0, epsilon = 1e-5);
+        }
+    }
 }
 
 #[test]
@@ -190,6 +246,10 @@ fn a_constant_channel_does_not_divide_by_zero() {
     let (store, _) = ImageStore::open_or_build(&cohort, &config, folder.path(), &|_, _| {}).unwrap();
     let intensity = Intensity::fit(&store, &cohort, &[0, 1]).unwrap();
     assert_eq!(intensity.standard_deviation, [1.0]);
+    let own = IntensityConfig::PerImage.fit(&store, &cohort, &[0]).unwrap();
+    let own = Loader::new(&store, &cohort, vec![None; 2], &own).unwrap();
+    let batch = own.batches(&[0, 1], 2, &Sampling::Sequential, 0, 0).unwrap().next().unwrap();
+    assert!(batch.pixels.iter().all(|pixel| pixel.abs() < 1e-6), "{:?}", batch.pixels);
     let loader = Loader::new(&store, &cohort, vec![None; 2], &intensity).unwrap();
     let batch = loader.batches(&[0, 1], 2, &Sampling::Sequential, 0, 0).unwrap().next().unwrap();
     assert!(batch.pixels.iter().all(|pixel| pixel.abs() < 1e-6), "{:?}", batch.pixels);
@@ -202,7 +262,7 @@ fn volumes_are_scaled_and_repeated_for_every_channel() {
     let cohort = make::cohort(folder.path(), &["a.nii"]);
     let config = ImageConfig { size: vec![7, 6, 5], channels: 3, ..ImageConfig::default() };
     let (store, _) = ImageStore::open_or_build(&cohort, &config, folder.path(), &|_, _| {}).unwrap();
-    let intensity = Intensity { mean: vec![0.5, 0.0, 0.25], standard_deviation: vec![0.5, 1.0, 2.0] };
+    let intensity = Intensity::of(vec![0.5, 0.0, 0.25], vec![0.5, 1.0, 2.0]);
     let loader = Loader::new(&store, &cohort, vec![None], &intensity).unwrap();
     let batch = loader.batches(&[0], 1, &Sampling::Sequential, 0, 0).unwrap().next().unwrap();
     assert_eq!(batch.shape, [1, 3, 7, 6, 5]);

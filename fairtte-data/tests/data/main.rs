@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
+mod augmentation;
 mod files;
 mod images;
+mod killed;
 mod loader;
 mod make;
 mod shared_data;
+mod shift;
 mod simulated;
 mod split;
 mod store;
 mod tables;
+mod tabular;

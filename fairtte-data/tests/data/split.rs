@@ -42,7 +42,7 @@ fn default_counts_are_the_integer_divisions_for_every_size() {
 
 #[test]
 fn fractions_that_floating_point_rounds_down_still_give_whole_counts() {
-    let config = SplitConfig { train: 0.57, validation: 0.14, test: 0.29 };
+    let config = SplitConfig { train: 0.57, validation: 0.14, test: 0.29, ..SplitConfig::default() };
     let cohort = cohort_of_subjects(&people(100));
     assert_eq!(counts(&split_by_subject(&cohort, &config, 0).unwrap()), [57, 14, 29]);
 }
@@ -60,7 +60,8 @@ fn too_few_subjects_are_refused_by_the_name_of_the_empty_part() {
 fn fractions_out_of_range_are_refused() {
     let cohort = cohort_of_subjects(&people(10));
     let refused = |train, validation, test| {
-        split_by_subject(&cohort, &SplitConfig { train, validation, test }, 1).unwrap_err().to_string()
+        let config = SplitConfig { train, validation, test, ..SplitConfig::default() };
+        split_by_subject(&cohort, &config, 1).unwrap_err().to_string()
     };
     assert_eq!(refused(0.0, 0.5, 0.5), "split.train is 0, expected a number in (0, 1)");
     assert_eq!(refused(0.6, f64::NAN, 0.2), "split.validation is NaN, expected a number in (0, 1)");
@@ -146,13 +147,16 @@ fn a_bad_split_file_names_subject_and_row() {
     let place = |row: usize| format!("({}, row {row})", path.display());
     assert_eq!(
         message("a,train\nb,validation\nc,test\na,test\n"),
-        format!("subject \"a\" is in the test part and in the train part, expected one part {}", place(5))
+        format!(
+            "{}: subject \"a\" is in the test part and in the train part, expected one part (rows 5 and 2)",
+            path.display()
+        )
     );
     let without = message("a,train\nb,test\n");
     assert!(without.starts_with("subject \"c\" of the cohort is not in "), "{without}");
     assert_eq!(
-        message("a,train\nb,val\nc,test\n"),
-        format!("part of sample \"b\" is \"val\", expected train, validation or test {}", place(3))
+        message("a,train\nb,dev\nc,test\n"),
+        format!("part of sample \"b\" is \"dev\", expected train, validation (valid, val) or test {}", place(3))
     );
     assert!(message("a,train\nb,test\nc,test\n").starts_with("empty validation part"));
 }

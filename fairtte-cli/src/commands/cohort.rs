@@ -1,0 +1,42 @@
+//! `fairtte cohort check`: a cohort beside Table A1 of the paper.
+
+use fairtte_data::{CohortSummary, compare_with_paper};
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::CliError;
+use crate::args::CohortCheck;
+use crate::prepare::read_tables;
+use crate::run_file::RunFile;
+use crate::run_folder::RunFolder;
+
+pub(super) fn check(arguments: &CohortCheck) -> Result<(), CliError> {
+    let summary = match &arguments.run {
+        Some(path) => read_summary(&RunFolder::new(path))?,
+        None => {
+            let run = RunFile::read(&arguments.config, &arguments.set)?;
+            let (cohort, exclusions, attributes) = read_tables(&run)?;
+            CohortSummary::new(&cohort, &exclusions, &attributes)
+        }
+    };
+    let check = compare_with_paper(&summary).ok_or_else(|| {
+        CliError::Check(format!(
+            "{} is not in the paper's Table A1, expected a cohort of mimic-cxr, adni or areds",
+            summary.name
+        ))
+    })?;
+    if arguments.json {
+        return print_json(&json!({ "cohort": summary, "comparison": check }));
+    }
+    print(&summary);
+    print(check);
+    Ok(())
+}
+
+fn read_summary(folder: &RunFolder) -> Result<CohortSummary, CliError> {
+    let path = folder.summary();
+    let problem = |problem: String| CliError::RunFolder { path: path.clone(), problem };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| problem(format!("{error}; `fairtte prepare` writes it into a run folder")))?;
+    serde_json::from_str(&text).map_err(|error| problem(error.to_string()))
+}

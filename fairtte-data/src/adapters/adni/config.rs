@@ -1,0 +1,202 @@
+//! Settings of the ADNI adapter: where the files are, and one option per choice that the paper leaves open.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of [`Adni`](super::Adni), the table `[data.adni]` of a run file. Every option names its default first.
+///
+/// ```
+/// let config: fairtte_data::AdniConfig = toml::from_str(r#"
+///     root = "/data/adni"
+///     final-visit = "literal"
+/// "#)?;
+/// assert_eq!(config.rounding, fairtte_data::adapters::adni::Rounding::Days);
+/// # Ok::<(), toml::de::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AdniConfig {
+    /// Folder that holds the tables and, usually below it, the images.
+    pub root: PathBuf,
+    /// Name of the data set in reports; `ADNI` if not given.
+    #[serde(default = "dataset_name")]
+    pub name: String,
+    /// The image collection list, a CSV file; recognised by its header if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_list: Option<PathBuf>,
+    /// The diagnostic summary, `DXSUM..csv`; found by its name if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dxsum: Option<PathBuf>,
+    /// The registry of visits, `REGISTRY..csv`; found by its name, if it is there, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<PathBuf>,
+    /// The merged table, `ADNIMERGE..csv`; found by its name, if it is there, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adnimerge: Option<PathBuf>,
+    /// Folder below which the image files are searched; `root` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<PathBuf>,
+    /// Which scans count as those of the final visit.
+    #[serde(default)]
+    pub final_visit: FinalVisit,
+    /// How time becomes half-years.
+    #[serde(default)]
+    pub rounding: Rounding,
+    /// Which dementia is the event.
+    #[serde(default)]
+    pub dementia_cause: DementiaCause,
+    /// What a diagnosis without an exam date is.
+    #[serde(default)]
+    pub undated_diagnosis: UndatedDiagnosis,
+    /// Whether diagnoses of unscheduled visits (`uns1`) are used.
+    #[serde(default)]
+    pub unscheduled_visits: UnscheduledVisits,
+    /// Which scan of a day is kept.
+    #[serde(default)]
+    pub scan_of_day: ScanOfDay,
+    /// Where diagnoses come from.
+    #[serde(default)]
+    pub diagnosis_source: DiagnosisSource,
+    /// Where a row of ADNI1 without a current diagnosis gets it from.
+    #[serde(default)]
+    pub missing_current: MissingCurrent,
+    /// Where ages come from.
+    #[serde(default)]
+    pub age: AgeSource,
+}
+
+fn dataset_name() -> String {
+    "ADNI".to_owned()
+}
+
+impl AdniConfig {
+    /// The defaults for the files in `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            name: dataset_name(),
+            image_list: None,
+            dxsum: None,
+            registry: None,
+            adnimerge: None,
+            images: None,
+            final_visit: FinalVisit::default(),
+            rounding: Rounding::default(),
+            dementia_cause: DementiaCause::default(),
+            undated_diagnosis: UndatedDiagnosis::default(),
+            unscheduled_visits: UnscheduledVisits::default(),
+            scan_of_day: ScanOfDay::default(),
+            diagnosis_source: DiagnosisSource::default(),
+            missing_current: MissingCurrent::default(),
+            age: AgeSource::default(),
+        }
+    }
+
+    pub(in crate::adapters) fn resolve_paths(&mut self, base: &Path) {
+        self.root = base.join(&self.root);
+        let tables = [&mut self.image_list, &mut self.dxsum, &mut self.registry, &mut self.adnimerge];
+        for path in tables.into_iter().chain([&mut self.images]).flatten() {
+            *path = base.join(&*path);
+        }
+    }
+}
+
+/// Which scans count as those of the final visit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinalVisit {
+    /// Those less than half a unit before the end of follow-up, which is the first AD diagnosis if there is one.
+    #[default]
+    Rule,
+    /// Also the last scan of every subject, even if AD was diagnosed later.
+    Literal,
+}
+
+/// How the time between two dates becomes a number of half-years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rounding {
+    /// `floor(days / 182.625 + 0.5)`.
+    #[default]
+    Days,
+    /// Sixths of the difference of the months at which the visits were scheduled, halves up.
+    VisitMonth,
+}
+
+/// Which dementia is the event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DementiaCause {
+    /// Any.
+    #[default]
+    Any,
+    /// Only dementia due to Alzheimer's disease, `DXDDUE = 1`.
+    Alzheimer,
+}
+
+/// What a diagnosis without an exam date is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UndatedDiagnosis {
+    /// A record: its subject has been diagnosed. It dates no event.
+    #[default]
+    Record,
+    /// Nothing.
+    Ignored,
+}
+
+/// Whether diagnoses of unscheduled visits are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnscheduledVisits {
+    /// Like all others.
+    #[default]
+    Used,
+    /// As if they were not there.
+    Skipped,
+}
+
+/// Which of several scans of one subject on one day is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScanOfDay {
+    /// The one that the image list names first.
+    #[default]
+    FirstListed,
+    /// `Scaled` before `Scaled_2` before everything else; of equals the lowest image id.
+    BestDescription,
+}
+
+/// Where diagnoses come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiagnosisSource {
+    /// The diagnostic summary, `DXSUM..csv`.
+    #[default]
+    Dxsum,
+    /// Column `DX` of `ADNIMERGE..csv`.
+    Adnimerge,
+}
+
+/// Where a row of ADNI1 without a current diagnosis (`DXCURREN`) gets it from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingCurrent {
+    /// Nowhere: it holds no diagnosis.
+    #[default]
+    Missing,
+    /// From the recorded conversion or reversion (`DXCONV` with `DXCONTYP` or `DXREV`).
+    Conversion,
+}
+
+/// Where ages come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgeSource {
+    /// Column `Age` of the image list; an empty cell is filled from ADNIMERGE if that table is there.
+    #[default]
+    ImageList,
+    /// ADNIMERGE: age at baseline plus the years from baseline to the scan.
+    Adnimerge,
+}

@@ -1,0 +1,113 @@
+//! Where the image files are: one walk over the folder of images makes an index from image number to path.
+//!
+//! Downloads come as `<PTID>/<description>/<date>/<S.. or I..>/ADNI_<PTID>_MR_.._S<series>_I<image>.nii`, in older and
+//! newer shapes of these folders, so only the end of the file name counts: `_I<image>.`, or, where a file was renamed, a
+//! folder `I<image>`. Numbers have any length. A series of DICOM slices (`.dcm`) is its folder. For one image, NIfTI
+//! (`.nii`, `.nii.gz`) comes before a header with its voxels beside it (`.hdr`), DICOM and MINC (`.mnc`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use crate::DataError;
+
+/// Kinds of image files, the preferred first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Nifti,
+    NiftiGzipped,
+    HeaderAndVoxels,
+    Dicom,
+    Minc,
+}
+
+impl Kind {
+    fn of(file_name: &str) -> Option<Self> {
+        const ENDINGS: [(&str, Kind); 5] = [
+            (".nii", Kind::Nifti),
+            (".nii.gz", Kind::NiftiGzipped),
+            (".hdr", Kind::HeaderAndVoxels),
+            (".dcm", Kind::Dicom),
+            (".mnc", Kind::Minc),
+        ];
+        let lower = file_name.to_ascii_lowercase();
+        ENDINGS.into_iter().find(|(ending, _)| lower.ends_with(ending)).map(|(_, kind)| kind)
+    }
+}
+
+/// The files of every image found: per kind and path, how many files (slices of a DICOM series).
+#[derive(Clone, Debug, Default)]
+pub(super) struct ImageFiles {
+    by_id: HashMap<u64, BTreeMap<(Kind, PathBuf), usize>>,
+}
+
+impl ImageFiles {
+    /// Walks `folder` with everything below it; a folder that does not exist holds no images.
+    ///
+    /// # Errors
+    /// [`DataError::Read`] for a folder that cannot be listed.
+    pub(super) fn find(folder: &Path) -> Result<Self, DataError> {
+        let mut files = Self::default();
+        if !folder.exists() {
+            return Ok(files);
+        }
+        for entry in WalkDir::new(folder).follow_links(true) {
+            let entry = entry.map_err(|error| {
+                let path = error.path().unwrap_or(folder).to_owned();
+                DataError::Read { path, source: error.into() }
+            })?;
+            if !entry.file_type().is_dir() {
+                files.add(entry.path());
+            }
+        }
+        Ok(files)
+    }
+
+    fn add(&mut self, path: &Path) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
+        let Some(kind) = Kind::of(name) else { return };
+        let parent = path.parent();
+        let leaf = parent.and_then(Path::file_name).and_then(|leaf| leaf.to_str()).unwrap_or_default();
+        let Some(id) = id_in_name(name).or_else(|| digits(leaf.strip_prefix('I')?)) else { return };
+        let place = if kind == Kind::Dicom { parent.unwrap_or(path) } else { path };
+        *self.by_id.entry(id).or_default().entry((kind, place.to_owned())).or_default() += 1;
+    }
+
+    /// The file (or DICOM folder) of image `id`; `None` if there is none.
+    ///
+    /// Of copies (one name, one size) in several folders the first in the order of paths is taken.
+    ///
+    /// # Errors
+    /// [`DataError::ImageInTwoFiles`] if two different files of the preferred kind claim to be this image.
+    pub(super) fn path(&self, id: u64) -> Result<Option<&Path>, DataError> {
+        let Some(found) = self.by_id.get(&id) else { return Ok(None) };
+        let mut found = found.iter();
+        let Some(((kind, first), n_first)) = found.next() else { return Ok(None) };
+        for ((_, other), n_other) in found.take_while(|((other_kind, _), _)| other_kind == kind) {
+            let is_copy = first.file_name() == other.file_name() && n_first == n_other && size(first)? == size(other)?;
+            if !is_copy {
+                let (first, second) = (first.clone(), other.clone());
+                return Err(DataError::ImageInTwoFiles { image: format!("I{id}"), first, second });
+            }
+        }
+        Ok(Some(first))
+    }
+}
+
+/// Bytes of a file, 0 for a folder, whose size says nothing about what is in it.
+fn size(path: &Path) -> Result<u64, DataError> {
+    let metadata = std::fs::metadata(path).map_err(|source| DataError::read(path, source))?;
+    Ok(if metadata.is_dir() { 0 } else { metadata.len() })
+}
+
+/// `120917` of `ADNI_002_S_0413_.._S54591_I120917.nii` and of `I120917.nii.gz`: the last `_I`, digits and a dot.
+fn id_in_name(name: &str) -> Option<u64> {
+    let id_before_dot = |rest: &str| digits(rest.split_once('.')?.0);
+    let starts = name.rmatch_indices("_I").map(|(position, mark)| &name[position + mark.len()..]);
+    starts.chain(name.strip_prefix('I')).find_map(id_before_dot)
+}
+
+fn digits(text: &str) -> Option<u64> {
+    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+}

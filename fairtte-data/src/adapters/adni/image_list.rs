@@ -1,0 +1,177 @@
+//! The image collection list of the archive: one row per image, whose name the user chose.
+//!
+//! Read by name: `Image Data ID` (`I118671`, in older exports `118671`), `Subject` (PTID), `Modality`, `Acq Date`, and if
+//! they are there `Description`, `Age` and `Sex`. `Group` is the diagnosis at enrolment, not at the scan, and `Visit` is
+//! coded differently from export to export: neither is used. No description is lost: "T1" has no test beyond `MRI`.
+
+use std::collections::HashMap;
+
+use jiff::civil::Date;
+
+use super::cells::{EXPECTED_DATE, NamedTable, parse_date, present};
+use super::subjects::Subjects;
+use super::visits::{EXPECTED_AGE, parse_age};
+use crate::DataError;
+
+pub(super) const ID: &str = "Image Data ID";
+pub(super) const SUBJECT: &str = "Subject";
+pub(super) const MODALITY: &str = "Modality";
+pub(super) const DATE: &str = "Acq Date";
+
+const EXPECTED_ID: &str = "a number, with or without I before it";
+const EXPECTED_SAME: &str = "what the other row of this image says";
+
+/// One row of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ListedImage {
+    /// Row as a spreadsheet counts it.
+    pub row: usize,
+    /// `I118671`; in a row of another modality the cell as it stands if it is no such number. `None` if it is empty.
+    pub name: Option<String>,
+    /// The number of the image; `None` if the cell is empty or the row is of another modality.
+    pub id: Option<u64>,
+    /// Position among the subjects.
+    pub subject: Option<usize>,
+    /// Day of acquisition.
+    pub date: Option<Date>,
+    /// The cell of the modality.
+    pub modality: Option<String>,
+    /// 0 for `Scaled`, 1 for `Scaled_2`, 2 for everything else.
+    pub preference: u8,
+    /// Age in years as the cell gives it.
+    pub age: Option<String>,
+    /// `F` or `M`.
+    pub sex: Option<&'static str>,
+}
+
+impl ListedImage {
+    /// Magnetic resonance, and neither functional nor diffusion, which the archive lists under names of their own.
+    pub(super) fn is_mri(&self) -> bool {
+        self.modality
+            .as_deref()
+            .is_some_and(|modality| ["MRI", "MR"].into_iter().any(|known| known.eq_ignore_ascii_case(modality)))
+    }
+}
+
+/// Every row of the list, and the people in it.
+///
+/// # Errors
+/// [`DataError::MissingColumn`]; [`DataError::InvalidCell`] for an identity, date or age of a magnetic resonance image
+/// that is none, and for two rows of one image that disagree about its subject or day.
+pub(super) fn read_image_list(table: &NamedTable) -> Result<(Vec<ListedImage>, Subjects), DataError> {
+    let (ids, people) = (table.required(ID)?, table.required(SUBJECT)?);
+    let (modalities, dates) = (table.required(MODALITY)?, table.required(DATE)?);
+    let (descriptions, ages) = (table.optional("Description")?, table.optional("Age")?);
+    let sexes = table.optional("Sex")?;
+    let mut subjects = Subjects::default();
+    let mut images = Vec::with_capacity(table.n_rows());
+    for index in 0..table.n_rows() {
+        let cell = present(ids[index].as_deref());
+        let id = cell.and_then(parse_id);
+        let mut image = ListedImage {
+            row: table.row(index),
+            name: id.map(|id| format!("I{id}")).or(cell.map(str::to_owned)),
+            id: None,
+            subject: present(people[index].as_deref()).map(|ptid| subjects.add(ptid)),
+            date: None,
+            modality: modalities[index].clone(),
+            preference: preference(descriptions[index].as_deref().unwrap_or_default()),
+            age: None,
+            sex: sexes[index].as_deref().and_then(parse_sex),
+        };
+        // What stands in the rows of other modalities is not ours to judge.
+        if image.is_mri() {
+            let who = || image.name.clone().unwrap_or_else(|| format!("row {}", image.row));
+            let invalid = |name, cell, expected| table.invalid(name, who(), cell, expected, index);
+            if let (Some(cell), None) = (cell, id) {
+                return Err(invalid(ID, cell, EXPECTED_ID));
+            }
+            let date = present(dates[index].as_deref());
+            let date = date.map(|cell| parse_date(cell).ok_or_else(|| invalid(DATE, cell, EXPECTED_DATE)));
+            let age = present(ages[index].as_deref());
+            let age = age
+                .map(|cell| parse_age(cell).map(|_| cell.to_owned()).ok_or_else(|| invalid("Age", cell, EXPECTED_AGE)));
+            (image.id, image.date, image.age) = (id, date.transpose()?, age.transpose()?);
+        }
+        images.push(image);
+    }
+    refuse_contradictions(table, &images, &subjects)?;
+    Ok((images, subjects))
+}
+
+fn refuse_contradictions(table: &NamedTable, images: &[ListedImage], subjects: &Subjects) -> Result<(), DataError> {
+    let mut seen: HashMap<u64, (Option<usize>, Option<Date>)> = HashMap::with_capacity(images.len());
+    for (index, image) in images.iter().enumerate() {
+        let Some(id) = image.id else { continue };
+        let first = seen.entry(id).or_insert((image.subject, image.date));
+        let sample = || format!("I{id}");
+        if let (Some(subject), Some(other)) = (image.subject, first.0)
+            && subject != other
+        {
+            return Err(table.invalid(SUBJECT, sample(), subjects.name(subject), EXPECTED_SAME, index));
+        }
+        if let (Some(date), Some(other)) = (image.date, first.1)
+            && date != other
+        {
+            return Err(table.invalid(DATE, sample(), &date.to_string(), EXPECTED_SAME, index));
+        }
+        *first = (first.0.or(image.subject), first.1.or(image.date));
+    }
+    Ok(())
+}
+
+/// `118671` of `I118671` or `118671`.
+fn parse_id(cell: &str) -> Option<u64> {
+    let digits = cell.strip_prefix(['I', 'i']).unwrap_or(cell);
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+fn parse_sex(cell: &str) -> Option<&'static str> {
+    match cell.to_ascii_lowercase().as_str() {
+        "f" | "female" => Some("F"),
+        "m" | "male" => Some("M"),
+        _ => None,
+    }
+}
+
+/// By the last step of processing that the description names.
+fn preference(description: &str) -> u8 {
+    let description = description.trim().to_ascii_lowercase();
+    if description.ends_with("scaled_2") {
+        1
+    } else if description.ends_with("scaled") {
+        0
+    } else {
+        2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_the_same_with_and_without_the_letter() {
+        assert_eq!(
+            (parse_id("I900001"), parse_id("900001"), parse_id("i900001")),
+            (Some(900_001), Some(900_001), Some(900_001))
+        );
+        assert!(["", "I", "II9", "9.5", "-9", "+9", "I 9", "D9"].into_iter().all(|cell| parse_id(cell).is_none()));
+    }
+
+    #[test]
+    fn the_last_step_of_processing_decides_the_preference() {
+        assert_eq!(preference("MPR; GradWarp; B1 Correction; N3; Scaled"), 0);
+        assert_eq!(preference("MPR; GradWarp; B1 Correction; N3; Scaled_2"), 1);
+        assert_eq!(preference("MPR__GradWarp__N3__Scaled "), 0);
+        assert_eq!((preference("MPRAGE GRAPPA2"), preference(""), preference("Scaled; N3")), (2, 2, 2));
+    }
+
+    #[test]
+    fn only_two_sexes_are_told_apart_and_the_rest_is_missing() {
+        assert_eq!(
+            (parse_sex("F"), parse_sex("male"), parse_sex("X"), parse_sex("")),
+            (Some("F"), Some("M"), None, None)
+        );
+    }
+}

@@ -1,0 +1,474 @@
+//! Chosen columns of a hospital's CSV table as text, found by name whatever the case, the order and the line ends.
+//!
+//! The file is unpacked and split as it streams by, and only the cells of the columns asked for are kept, end to end in
+//! one text per column: of sixteen columns of half a million admissions, five are needed. Cells stay text until an adapter
+//! reads them, so that one which is not what its column promises can be named by file, column, row and value. Quotes are
+//! read as RFC 4180 has them; a short row has empty cells at its end; a line without any cell is no row. Whether a file is
+//! gzipped is told by its first bytes, not by its name.
+
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::DataError;
+use crate::error::{Place, nearest};
+
+/// Bytes unpacked at once.
+const CHUNK: usize = 1 << 17;
+
+/// A column to be read: the names under which releases have it, the usual first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WantedColumn {
+    pub(crate) names: &'static [&'static str],
+    pub(crate) required: bool,
+}
+
+/// A column that must be there.
+pub(crate) const fn required(names: &'static [&'static str]) -> WantedColumn {
+    WantedColumn { names, required: true }
+}
+
+/// A column that may be absent.
+pub(crate) const fn optional(names: &'static [&'static str]) -> WantedColumn {
+    WantedColumn { names, required: false }
+}
+
+/// The chosen columns of one table.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    path: PathBuf,
+    n_rows: usize,
+    columns: Vec<TextColumn>,
+    /// For every column asked for its position in `columns`; `None` if it is not there.
+    found: Vec<Option<usize>>,
+}
+
+/// The cells of one column, end to end.
+#[derive(Clone, Debug)]
+struct TextColumn {
+    name: String,
+    text: String,
+    /// Where each cell ends.
+    ends: Vec<u32>,
+}
+
+impl Columns {
+    /// Reads `wanted` from the comma-separated table at `path`, gzipped or not.
+    ///
+    /// # Errors
+    /// [`DataError::Read`], [`DataError::InvalidTable`], [`DataError::MissingColumn`], [`DataError::DuplicateColumn`].
+    pub(crate) fn read(path: &Path, wanted: &[WantedColumn]) -> Result<Self, DataError> {
+        let read_error = |source| DataError::read(path, source);
+        let mut file = File::open(path).map_err(read_error)?;
+        let mut start = Vec::new();
+        file.by_ref().take(2).read_to_end(&mut start).map_err(read_error)?;
+        let is_gzipped = start == [0x1f, 0x8b];
+        let whole = start.as_slice().chain(file);
+        if is_gzipped {
+            Self::read_from(MultiGzDecoder::new(BufReader::with_capacity(CHUNK, whole)), path, wanted)
+        } else {
+            Self::read_from(whole, path, wanted)
+        }
+    }
+
+    fn read_from(mut source: impl Read, path: &Path, wanted: &[WantedColumn]) -> Result<Self, DataError> {
+        let mut splitter = Splitter::new(path, wanted);
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            match source.read(&mut chunk) {
+                Ok(0) => return splitter.finish(),
+                Ok(n) => splitter.take(&chunk[..n])?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(DataError::read(path, error)),
+            }
+        }
+    }
+
+    /// Number of lines below the header, also those without any cell.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Whether no chosen column has a cell in row `index`: a blank line.
+    pub(crate) fn is_blank(&self, index: usize) -> bool {
+        (0..self.found.len()).all(|position| self.cell(position, index).is_none())
+    }
+
+    /// The cell of the column asked for at `position` in row `index` (from 0), trimmed; `None` if empty or absent.
+    pub(crate) fn cell(&self, position: usize, index: usize) -> Option<&str> {
+        let column = self.column(position)?;
+        let start = index.checked_sub(1).map_or(0, |before| column.ends[before] as usize);
+        let cell = column.text.get(start..column.ends[index] as usize)?.trim();
+        (!cell.is_empty()).then_some(cell)
+    }
+
+    fn column(&self, position: usize) -> Option<&TextColumn> {
+        self.found[position].map(|found| &self.columns[found])
+    }
+
+    /// Row `index` (from 0) as a spreadsheet counts it.
+    pub(crate) fn row(index: usize) -> usize {
+        index + 2
+    }
+
+    /// That a cell is not what its column should hold; `whose` says whose cell it is.
+    pub(crate) fn invalid(&self, position: usize, index: usize, whose: &str, expected: &'static str) -> DataError {
+        DataError::InvalidCell {
+            column: self.column(position).map(|column| column.name.clone()).unwrap_or_default(),
+            sample: whose.to_owned(),
+            value: self.cell(position, index).map_or_else(|| "empty".to_owned(), |cell| format!("\"{cell}\"")),
+            expected,
+            place: Place { file: self.path.clone(), row: Self::row(index) },
+        }
+    }
+}
+
+/// Splits bytes into cells as they come.
+struct Splitter<'a> {
+    path: &'a Path,
+    wanted: &'a [WantedColumn],
+    /// Cells of the header; complete once `slots` is there.
+    header: Vec<Vec<u8>>,
+    /// Position in `cells` of every field that is kept.
+    slots: Option<Vec<Option<usize>>>,
+    /// For every wanted column its position in `cells`.
+    found: Vec<Option<usize>>,
+    cells: Vec<(Vec<u8>, Vec<u32>)>,
+    n_rows: usize,
+    /// Number of the field that is being read, from 0.
+    field: usize,
+    state: State,
+    /// Whether anything of the current record was seen.
+    is_begun: bool,
+}
+
+/// Where in a field the next byte stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Start,
+    Plain,
+    Quoted,
+    /// Behind a quote inside a quoted field: the end of it, or the first of two.
+    QuoteInQuoted,
+}
+
+impl<'a> Splitter<'a> {
+    fn new(path: &'a Path, wanted: &'a [WantedColumn]) -> Self {
+        Self {
+            path,
+            wanted,
+            header: vec![Vec::new()],
+            slots: None,
+            found: Vec::new(),
+            cells: Vec::new(),
+            n_rows: 0,
+            field: 0,
+            state: State::Start,
+            is_begun: false,
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), DataError> {
+        let mut rest = bytes;
+        while let Some(&byte) = rest.first() {
+            self.is_begun = true;
+            match (self.state, byte) {
+                (State::Quoted, _) => {
+                    let end = rest.iter().position(|&b| b == b'"').unwrap_or(rest.len());
+                    self.push(&rest[..end])?;
+                    if end < rest.len() {
+                        self.state = State::QuoteInQuoted;
+                    }
+                    rest = rest.get(end + 1..).unwrap_or_default();
+                    continue;
+                }
+                (State::Start, b'"') => self.state = State::Quoted,
+                (State::QuoteInQuoted, b'"') => {
+                    self.push(b"\"")?;
+                    self.state = State::Quoted;
+                }
+                (_, b',') => self.end_field()?,
+                (_, b'\n') => self.end_record()?,
+                _ => {
+                    let end = rest.iter().position(|&b| b == b',' || b == b'\n').unwrap_or(rest.len());
+                    self.push(&rest[..end])?;
+                    self.state = State::Plain;
+                    rest = &rest[end..];
+                    continue;
+                }
+            }
+            rest = &rest[1..];
+        }
+        Ok(())
+    }
+
+    /// Adds `bytes` to the current cell.
+    fn push(&mut self, bytes: &[u8]) -> Result<(), DataError> {
+        let Some(slots) = &self.slots else {
+            self.header[self.field].extend_from_slice(bytes);
+            return Ok(());
+        };
+        match slots.get(self.field) {
+            Some(Some(slot)) => self.cells[*slot].0.extend_from_slice(bytes),
+            Some(None) => {}
+            None if bytes.trim_ascii().is_empty() => {}
+            None => {
+                let (row, n) = (Columns::row(self.n_rows), slots.len());
+                return Err(self.invalid(format!("row {row} has more cells than the {n} of the header")));
+            }
+        }
+        Ok(())
+    }
+
+    fn end_field(&mut self) -> Result<(), DataError> {
+        self.state = State::Start;
+        match &self.slots {
+            None => self.header.push(Vec::new()),
+            Some(slots) => {
+                if let Some(Some(slot)) = slots.get(self.field) {
+                    let (text, ends) = &mut self.cells[*slot];
+                    let end = u32::try_from(text.len());
+                    ends.push(end.map_err(|_| DataError::invalid_table(self.path, "a column has more than 4 GB"))?);
+                }
+            }
+        }
+        self.field += 1;
+        Ok(())
+    }
+
+    fn end_record(&mut self) -> Result<(), DataError> {
+        if self.slots.is_none() {
+            self.end_header()?;
+        } else {
+            let n_fields = self.slots.as_ref().map_or(0, Vec::len).max(self.field + 1);
+            while self.field < n_fields {
+                self.end_field()?;
+            }
+            self.n_rows += 1;
+        }
+        (self.field, self.state, self.is_begun) = (0, State::Start, false);
+        Ok(())
+    }
+
+    fn end_header(&mut self) -> Result<(), DataError> {
+        let cells = self.header.iter().enumerate().map(|(i, cell)| {
+            let cell = cell.strip_prefix(b"\xef\xbb\xbf").filter(|_| i == 0).unwrap_or(cell);
+            // A byte order mark hides the quotes behind it.
+            String::from_utf8_lossy(cell).trim().trim_matches('"').to_owned()
+        });
+        let header: Vec<String> = cells.collect();
+        if header.iter().all(String::is_empty) {
+            return Err(self.invalid("the first line holds no names of columns".to_owned()));
+        }
+        let mut slots = vec![None; header.len()];
+        for wanted in self.wanted {
+            let position = find_column(self.path, &header, wanted)?;
+            self.found.push(position.map(|position| {
+                let next = self.cells.len();
+                let slot = *slots[position].get_or_insert(next);
+                if slot == next {
+                    self.cells.push((Vec::new(), Vec::new()));
+                }
+                slot
+            }));
+        }
+        self.header = header.into_iter().map(String::into_bytes).collect();
+        self.slots = Some(slots);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Columns, DataError> {
+        if self.state == State::Quoted {
+            let row = if self.slots.is_some() { Columns::row(self.n_rows) } else { 1 };
+            return Err(self.invalid(format!("a quote opened in row {row} is never closed")));
+        }
+        if self.is_begun {
+            self.end_record()?;
+        }
+        let Some(slots) = self.slots.take() else { return Err(self.invalid("it is empty".to_owned())) };
+        let names: Vec<String> = self.header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let name =
+            |slot: usize| slots.iter().position(|s| *s == Some(slot)).map(|i| names[i].clone()).unwrap_or_default();
+        let mut columns = Vec::with_capacity(self.cells.len());
+        for (slot, (text, ends)) in std::mem::take(&mut self.cells).into_iter().enumerate() {
+            let text = String::from_utf8(text).map_err(|error| {
+                let at = error.utf8_error().valid_up_to();
+                let row = Columns::row(ends.partition_point(|end| (*end as usize) <= at));
+                self.invalid(format!("{} in row {row} is no UTF-8 text", name(slot)))
+            })?;
+            columns.push(TextColumn { name: name(slot), text, ends });
+        }
+        Ok(Columns { path: self.path.to_owned(), n_rows: self.n_rows, columns, found: self.found })
+    }
+
+    fn invalid(&self, detail: String) -> DataError {
+        DataError::invalid_table(self.path, detail)
+    }
+}
+
+/// Position of the wanted column in `header`.
+fn find_column(path: &Path, header: &[String], wanted: &WantedColumn) -> Result<Option<usize>, DataError> {
+    let is_called = |position: &usize, name: &str| header[*position].eq_ignore_ascii_case(name);
+    for name in wanted.names {
+        let mut positions = (0..header.len()).filter(|position| is_called(position, name));
+        if let Some(position) = positions.next() {
+            // Which of the two is meant only the user can say.
+            return match positions.next() {
+                None => Ok(Some(position)),
+                Some(_) => Err(DataError::DuplicateColumn { column: (*name).to_owned(), path: path.to_owned() }),
+            };
+        }
+    }
+    if !wanted.required {
+        return Ok(None);
+    }
+    Err(DataError::MissingColumn {
+        column: wanted.names.join("\" or \""),
+        path: path.to_owned(),
+        nearest: nearest(wanted.names[0], header.iter().map(String::as_str)),
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    const RACE: [WantedColumn; 3] = [required(&["subject_id"]), required(&["race", "ethnicity"]), optional(&["dod"])];
+
+    fn read(name: &str, text: &str) -> Result<Vec<Vec<Option<String>>>, DataError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        if name.contains(".gz") {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(text.as_bytes()).unwrap();
+            std::fs::write(&path, encoder.finish().unwrap()).unwrap();
+        } else {
+            std::fs::write(&path, text).unwrap();
+        }
+        let columns = Columns::read(&path, &RACE)?;
+        let cell = |position, index| columns.cell(position, index).map(str::to_owned);
+        Ok((0..columns.n_rows()).map(|index| (0..3).map(|position| cell(position, index)).collect()).collect())
+    }
+
+    #[test]
+    fn columns_are_found_by_either_name_in_any_case_order_and_packing() {
+        let text = "other,Ethnicity,SUBJECT_ID\n1,\"WHITE, OTHER\",007\nx, ,8\n";
+        let expected = vec![
+            vec![Some("007".to_owned()), Some("WHITE, OTHER".to_owned()), None],
+            vec![Some("8".to_owned()), None, None],
+        ];
+        for (name, text) in [
+            ("plain.csv", text.to_owned()),
+            ("zipped.csv.gz", text.to_owned()),
+            ("windows.csv", text.replace('\n', "\r\n")),
+            ("windows.csv.gz", text.replace('\n', "\r\n")),
+            ("marked.csv", format!("\u{feff}{text}")),
+            ("unended.csv", text.trim_end().to_owned()),
+            ("misnamed.csv.gz.csv", text.to_owned()),
+            ("quoted and marked.csv", format!("\u{feff}\"other\"{}", &text["other".len()..])),
+            ("quoted.csv", text.replace("Ethnicity", "\"Ethnicity\"").replace("SUBJECT_ID", "\"SUBJECT_ID\"")),
+        ] {
+            assert_eq!(read(name, &text).unwrap(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_missing_column_is_named_with_all_its_names() {
+        let error = read("a.csv", "subject_id,rase\n1,WHITE\n").unwrap_err().to_string();
+        assert!(
+            error.starts_with("column \"race\" or \"ethnicity\" is not in ") && error.ends_with("\"rase\""),
+            "{error}"
+        );
+        let error = read("a.csv", "subject_id,race,race\n1,WHITE,x\n").unwrap_err().to_string();
+        assert!(error.starts_with("column \"race\" appears more than once"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_damaged_or_absent_file_is_an_error_that_names_it() {
+        for (name, text, why) in [
+            ("empty.csv", "", "it is empty"),
+            ("empty.csv.gz", "", "it is empty"),
+            ("blank.csv", "\n1,2\n", "the first line holds no names of columns"),
+            ("wide.csv", "subject_id,race\n1,2\n1,2,3\n", "row 3 has more cells than the 2 of the header"),
+            ("open.csv", "subject_id,race\n1,\"2\n3,4\n", "a quote opened in row 2 is never closed"),
+            ("open.csv", "subject_id,\"race", "a quote opened in row 1 is never closed"),
+        ] {
+            let error = read(name, text).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("{name} cannot be read as a table: {why}")), "{error}");
+        }
+        let error = Columns::read(Path::new("/nowhere/patients.csv"), &RACE).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read /nowhere/patients.csv"), "{error}");
+    }
+
+    #[test]
+    fn quotes_short_rows_blank_lines_and_empty_cells_too_many_are_read() {
+        let text = "subject_id,race,dod\n1,\"a \"\"b\"\", c\nd\",x\n2\n\n3,e\"f,,,\n\"4\" ,\"\",";
+        let cell = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let row = |cells: [&str; 3]| cells.map(cell).to_vec();
+        let expected = vec![
+            row(["1", "a \"b\", c\nd", "x"]),
+            row(["2", "", ""]),
+            row(["", "", ""]),
+            row(["3", "e\"f", ""]),
+            row(["4", "", ""]),
+        ];
+        assert_eq!(read("a.csv", text).unwrap(), expected);
+    }
+
+    #[test]
+    fn text_that_is_no_utf_8_is_named_by_row_and_only_where_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("latin.csv");
+        std::fs::write(&path, b"subject_id,note,race\n1,\xe9,a\n2,b,\xe9t\xe9\n").unwrap();
+        assert_eq!(Columns::read(&path, &[required(&["subject_id"])]).unwrap().n_rows(), 2);
+        let error = Columns::read(&path, &RACE).unwrap_err().to_string();
+        assert!(error.ends_with("race in row 3 is no UTF-8 text"), "{error}");
+    }
+
+    #[test]
+    fn a_gzipped_file_that_ends_early_or_is_damaged_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cut.csv.gz");
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(b"subject_id,race\n1,WHITE\n").unwrap();
+        let bytes = encoder.finish().unwrap();
+        for cut in 2..bytes.len() {
+            std::fs::write(&path, &bytes[..cut]).unwrap();
+            let error = Columns::read(&path, &RACE).unwrap_err().to_string();
+            assert!(error.contains("cut.csv.gz"), "{cut}: {error}");
+        }
+        let mut wrong = bytes.clone();
+        wrong[bytes.len() - 6] ^= 1;
+        std::fs::write(&path, wrong).unwrap();
+        assert!(Columns::read(&path, &RACE).is_err(), "the checksum is looked at");
+        std::fs::write(&path, [bytes.clone(), bytes].concat()).unwrap();
+        assert_eq!(Columns::read(&path, &RACE).unwrap().n_rows(), 3, "two members are one file, header and all");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_in_any_pieces_give_the_same_cells_and_never_a_panic(
+            bytes in proptest::collection::vec(proptest::sample::select(b"a,\"\n\r \xc3".to_vec()), 0..60),
+            cut in 0_usize..60,
+        ) {
+            let path = Path::new("any.csv");
+            let wanted = [optional(&["a"]), optional(&["aa"])];
+            let all = |pieces: &[&[u8]]| {
+                let mut splitter = Splitter::new(path, &wanted);
+                for piece in pieces {
+                    splitter.take(piece).map_err(|error| error.to_string())?;
+                }
+                let columns = splitter.finish().map_err(|error| error.to_string())?;
+                let cell = |position, index| columns.cell(position, index).map(str::to_owned);
+                Ok::<_, String>((0..columns.n_rows()).map(|i| [cell(0, i), cell(1, i)]).collect::<Vec<_>>())
+            };
+            let (first, second) = bytes.split_at(cut.min(bytes.len()));
+            proptest::prop_assert_eq!(all(&[&bytes]), all(&[first, second]));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Settings of the MIMIC-CXR adapter: where the tables are, and every choice that the paper's text leaves open.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::DataError;
+
+/// Settings of [`MimicCxr`](super::MimicCxr), the table `[data.mimic-cxr]` of a run file.
+///
+/// ```
+/// let config: fairtte_data::MimicCxrConfig = toml::from_str(r#"
+///     root = "/data/physionet.org"
+///     death = "in-hospital"
+/// "#)?;
+/// assert!(!config.portuguese_white);
+/// # Ok::<(), toml::de::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct MimicCxrConfig {
+    /// Folder that holds MIMIC-CXR-JPG and MIMIC-IV, at any depth up to six; not needed if both folders below are given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// Folder of MIMIC-CXR-JPG (or the file of its metadata); `root` if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cxr_root: Option<PathBuf>,
+    /// Folder of MIMIC-IV; `root` if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iv_root: Option<PathBuf>,
+    /// Folder that holds the image folder `files`; the folder of the metadata if not given. Need not exist for tables only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<PathBuf>,
+    /// Which death is the event.
+    pub death: Death,
+    /// Whose images after the last discharge are left out.
+    pub after_discharge: AfterDischarge,
+    /// Which of several recorded races counts.
+    pub race: RaceChoice,
+    /// What becomes of a person whose race is not known (`UNKNOWN`, declined, unable to obtain, `?`, empty).
+    pub unknown_race: UnknownRace,
+    /// What becomes of a person without any admission, so without a record of race; as `unknown-race` if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub race_without_admission: Option<UnknownRace>,
+    /// Whether `PORTUGUESE` counts as White; `false` if not given.
+    pub portuguese_white: bool,
+}
+
+/// Which death is the event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Death {
+    /// The date of death in the table of patients: in hospital, and outside up to a year after the last discharge.
+    #[default]
+    Dod,
+    /// Deaths during an admission only (`hospital_expire_flag` 1 and a `deathtime`).
+    InHospital,
+}
+
+/// Whose images after the last discharge are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterDischarge {
+    /// Those of people who are censored.
+    #[default]
+    CensoredOnly,
+    /// Those of everybody, as the paper's sentence can be read.
+    All,
+}
+
+/// Which of several recorded races counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RaceChoice {
+    /// The first informative one by time of admission.
+    #[default]
+    First,
+    /// The last informative one.
+    Last,
+    /// The most frequent informative one; of equally frequent ones, the first.
+    Mode,
+}
+
+/// What becomes of a person whose race is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownRace {
+    /// Counts as Non-White.
+    #[default]
+    NonWhite,
+    /// Belongs to no group of race.
+    Missing,
+    /// Is left out.
+    Drop,
+}
+
+impl MimicCxrConfig {
+    /// The defaults for tables below `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: Some(root.into()), ..Self::default() }
+    }
+
+    /// What becomes of a person without any admission.
+    pub(super) fn without_admission(&self) -> UnknownRace {
+        self.race_without_admission.unwrap_or(self.unknown_race)
+    }
+
+    pub(super) fn cxr_root(&self) -> Result<&Path, DataError> {
+        Self::chosen(self.cxr_root.as_ref(), self.root.as_ref(), "data.mimic-cxr.cxr-root")
+    }
+
+    pub(super) fn iv_root(&self) -> Result<&Path, DataError> {
+        Self::chosen(self.iv_root.as_ref(), self.root.as_ref(), "data.mimic-cxr.iv-root")
+    }
+
+    fn chosen<'a>(
+        own: Option<&'a PathBuf>,
+        root: Option<&'a PathBuf>,
+        key: &'static str,
+    ) -> Result<&'a Path, DataError> {
+        own.or(root).map(PathBuf::as_path).ok_or_else(|| DataError::InvalidSetting {
+            key,
+            value: "not given".to_owned(),
+            expected: "a folder, here or as data.mimic-cxr.root",
+        })
+    }
+
+    pub(in crate::adapters) fn resolve_paths(&mut self, base: &Path) {
+        for path in [&mut self.root, &mut self.cxr_root, &mut self.iv_root, &mut self.images].into_iter().flatten() {
+            *path = base.join(&*path);
+        }
+    }
+
+    /// Every option with its value as the run file spells it.
+    #[expect(clippy::missing_panics_doc, reason = "names of variants always become text")]
+    pub fn options(&self) -> Vec<(String, String)> {
+        fn word(value: impl Serialize) -> String {
+            let value = serde_json::to_value(value).expect("names of variants always become text");
+            value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+        }
+        let options = [
+            ("death", word(self.death)),
+            ("after-discharge", word(self.after_discharge)),
+            ("race", word(self.race)),
+            ("unknown-race", word(self.unknown_race)),
+            ("race-without-admission", word(self.without_admission())),
+            ("portuguese-white", word(self.portuguese_white)),
+        ];
+        options.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_spelt_as_in_the_run_file() {
+        let text = "root = '/r'\ndeath = 'in-hospital'\nafter-discharge = 'all'\nrace = 'mode'\nunknown-race = 'drop'\nportuguese-white = true";
+        let config: MimicCxrConfig = toml::from_str(text).unwrap();
+        let shown: Vec<String> = config.options().into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let expected = "death=in-hospital after-discharge=all race=mode unknown-race=drop race-without-admission=drop portuguese-white=true";
+        assert_eq!(shown.join(" "), expected);
+        let again: MimicCxrConfig = toml::from_str(&toml::to_string(&config).unwrap()).unwrap();
+        assert_eq!(again, config);
+        for wrong in ["deaht = 'dod'", "death = 'hospital'", "race = 'any'"] {
+            assert!(toml::from_str::<MimicCxrConfig>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn one_common_folder_or_two_separate_ones_are_enough() {
+        let mut config = MimicCxrConfig::new("all");
+        config.iv_root = Some("iv".into());
+        config.resolve_paths(Path::new("/base"));
+        assert_eq!(config.cxr_root().unwrap(), Path::new("/base/all"));
+        assert_eq!(config.iv_root().unwrap(), Path::new("/base/iv"));
+        let error = MimicCxrConfig::default().iv_root().unwrap_err().to_string();
+        assert_eq!(error, "data.mimic-cxr.iv-root is not given, expected a folder, here or as data.mimic-cxr.root");
+    }
+}

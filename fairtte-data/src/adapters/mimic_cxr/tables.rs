@@ -1,0 +1,271 @@
+//! The three tables of MIMIC, read into what the rule and the attributes need.
+//!
+//! Only people who have an image matter: rows of others are skipped once their subject is read. A date that is no date or
+//! a number that is none stops the run; cells of columns that decide nothing are not looked at.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::Path;
+
+use super::config::{Death, MimicCxrConfig};
+use super::race;
+use super::rule::Film;
+use crate::DataError;
+use crate::adapters::columns::{Columns, WantedColumn, optional, required};
+use crate::adapters::dates::{day_number, parse_clock, parse_compact_date, parse_date, parse_dicom_time};
+use crate::provenance::ContentHasher;
+
+/// Positions of people by their number in the tables.
+pub(super) type People = HashMap<u64, u32>;
+
+const METADATA: [WantedColumn; 5] = [
+    required(&["dicom_id"]),
+    required(&["subject_id"]),
+    required(&["study_id"]),
+    required(&["StudyDate"]),
+    optional(&["StudyTime"]),
+];
+
+const PATIENTS: [WantedColumn; 5] = [
+    required(&["subject_id"]),
+    required(&["gender"]),
+    required(&["anchor_age"]),
+    required(&["anchor_year"]),
+    required(&["dod"]),
+];
+
+const ADMISSIONS: [WantedColumn; 5] = [
+    required(&["subject_id"]),
+    optional(&["hadm_id"]),
+    required(&["admittime"]),
+    required(&["dischtime"]),
+    // v1.0 calls it ethnicity.
+    required(&["race", "ethnicity"]),
+];
+
+const DEATHS: [WantedColumn; 2] = [required(&["deathtime"]), required(&["hospital_expire_flag"])];
+
+/// The tables as text.
+pub(super) struct Tables {
+    pub(super) metadata: Columns,
+    pub(super) patients: Columns,
+    pub(super) admissions: Columns,
+}
+
+/// Reads the columns that are needed, of all three tables at once.
+pub(super) fn read(metadata: &Path, patients: &Path, admissions: &Path, death: Death) -> Result<Tables, DataError> {
+    let mut stays = ADMISSIONS.to_vec();
+    if death == Death::InHospital {
+        stays.extend(DEATHS);
+    }
+    // Unpacking is most of the work and no table can be unpacked by two.
+    let (metadata, (patients, admissions)) = rayon::join(
+        || Columns::read(metadata, &METADATA),
+        || {
+            let admissions = Columns::read(admissions, &stays);
+            (Columns::read(patients, &PATIENTS), admissions)
+        },
+    );
+    Ok(Tables { metadata: metadata?, patients: patients?, admissions: admissions? })
+}
+
+/// One image of the metadata.
+pub(super) struct Image {
+    pub(super) dicom: Option<String>,
+    pub(super) subject: Option<u64>,
+    pub(super) study: Option<u64>,
+    /// Year of the study.
+    pub(super) year: i16,
+    pub(super) film: Film,
+    pub(super) source_row: usize,
+}
+
+/// Every image, and the people they are of in the order of their first image.
+pub(super) fn images(table: &Columns, content: &mut ContentHasher) -> Result<(Vec<Image>, People), DataError> {
+    let mut people = People::new();
+    let mut first_rows: HashMap<&str, u32> = HashMap::with_capacity(table.n_rows());
+    let mut images = Vec::with_capacity(table.n_rows());
+    for index in (0..table.n_rows()).filter(|&index| !table.is_blank(index)) {
+        let dicom = table.cell(0, index);
+        let whose = dicom.map_or_else(|| format!("row {}", Columns::row(index)), str::to_owned);
+        let number = |position: usize, expected| {
+            let cell = table.cell(position, index);
+            cell.map(|cell| whole_number(cell).ok_or_else(|| table.invalid(position, index, &whose, expected)))
+                .transpose()
+        };
+        let subject = number(1, "a subject number such as 10000032")?;
+        let study = number(2, "a study number such as 50414267")?;
+        let date = table.cell(3, index).map(|cell| {
+            parse_compact_date(cell).ok_or_else(|| table.invalid(3, index, &whose, "a date such as 21500110"))
+        });
+        let date = date.transpose()?;
+        if table.cell(4, index).is_some_and(|cell| parse_dicom_time(cell).is_none()) {
+            return Err(table.invalid(4, index, &whose, "a time of day such as 213014.531"));
+        }
+        let person = match subject {
+            None => None,
+            Some(subject) => {
+                let next = u32::try_from(people.len()).map_err(|_| too_many())?;
+                Some(*people.entry(subject).or_insert(next))
+            }
+        };
+        let row = u32::try_from(Columns::row(index)).map_err(|_| too_many())?;
+        let repeats = dicom.and_then(|dicom| match first_rows.entry(dicom) {
+            Entry::Occupied(first) => Some(*first.get()),
+            Entry::Vacant(place) => {
+                place.insert(row);
+                None
+            }
+        });
+        content.row((0..4).map(|position| table.cell(position, index)));
+        images.push(Image {
+            dicom: dicom.map(str::to_owned),
+            subject,
+            study,
+            year: date.map_or(0, jiff::civil::Date::year),
+            film: Film { person, day: date.map(day_number), repeats },
+            source_row: Columns::row(index),
+        });
+    }
+    Ok((images, people))
+}
+
+fn too_many() -> DataError {
+    DataError::ShapeMismatch { what: "the metadata", found: usize::MAX, expected: u32::MAX as usize }
+}
+
+/// One person of the table of patients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Patient {
+    pub(super) gender: Option<String>,
+    /// Age in `anchor_year`; 91 stands for every age above 89.
+    pub(super) anchor: Option<(i32, i16)>,
+    /// Date of death in days since 1970.
+    pub(super) dod: Option<i32>,
+}
+
+/// The patients among `people`, by position.
+pub(super) fn patients(
+    table: &Columns,
+    people: &People,
+    content: &mut ContentHasher,
+) -> Result<Vec<Option<Patient>>, DataError> {
+    let mut patients: Vec<Option<Patient>> = vec![None; people.len()];
+    for index in (0..table.n_rows()).filter(|&index| !table.is_blank(index)) {
+        let Some(person) = person(table, index, people)? else { continue };
+        let whose = table.cell(0, index).unwrap_or_default();
+        let invalid = |position, expected| table.invalid(position, index, whose, expected);
+        let whole = |position: usize, expected| {
+            let cell = table.cell(position, index);
+            cell.map(|cell| small_number(cell).ok_or_else(|| invalid(position, expected))).transpose()
+        };
+        let age = whole(2, "a whole number of years in [0, 150]")?;
+        if age.is_some_and(|age| !(0..=150).contains(&age)) {
+            return Err(invalid(2, "a whole number of years in [0, 150]"));
+        }
+        let year = whole(3, "a year such as 2150")?.map(i16::try_from).transpose();
+        let year = year.map_err(|_| invalid(3, "a year such as 2150"))?;
+        let dod =
+            table.cell(4, index).map(|cell| parse_date(cell).ok_or_else(|| invalid(4, "a date such as 2150-01-31")));
+        let patient = Patient {
+            gender: table.cell(1, index).map(str::to_owned),
+            anchor: age.zip(year),
+            dod: dod.transpose()?.map(day_number),
+        };
+        match &patients[person] {
+            // The same line twice says nothing new; two different lines about one person cannot both be true.
+            Some(first) if *first == patient => continue,
+            Some(_) => return Err(invalid(0, "each subject once, or the same line again")),
+            None => patients[person] = Some(patient),
+        }
+        content.row((0..5).map(|position| table.cell(position, index)));
+    }
+    Ok(patients)
+}
+
+/// What the admissions say about one person.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stays {
+    /// Date of the last discharge in days since 1970.
+    pub(super) last_discharge: Option<i32>,
+    /// Date of the first death recorded during an admission, if deaths in hospital were asked for.
+    pub(super) death: Option<i32>,
+    /// The race that counts; `None` without an admission, empty if no admission has one.
+    pub(super) race: Option<String>,
+}
+
+/// One admission, to be ordered by time; the number and the race decide between equal times, so that the order of the
+/// rows never does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stay<'a> {
+    person: u32,
+    /// Days and milliseconds of the admission; without a time, after all others.
+    admitted: (i32, u32),
+    number: &'a str,
+    race: &'a str,
+}
+
+/// What the admissions say about `people`, by position.
+pub(super) fn stays(
+    table: &Columns,
+    people: &People,
+    config: &MimicCxrConfig,
+    content: &mut ContentHasher,
+) -> Result<Vec<Stays>, DataError> {
+    let mut found = vec![Stays::default(); people.len()];
+    let mut list = Vec::new();
+    let n_columns = if config.death == Death::InHospital { ADMISSIONS.len() + DEATHS.len() } else { ADMISSIONS.len() };
+    for index in (0..table.n_rows()).filter(|&index| !table.is_blank(index)) {
+        let Some(person) = person(table, index, people)? else { continue };
+        let whose = table.cell(0, index).unwrap_or_default();
+        let day = |position: usize| {
+            let invalid = || table.invalid(position, index, whose, "a date and time such as 2150-01-31 23:59:00");
+            table.cell(position, index).map(|cell| parse_date(cell).map(day_number).ok_or_else(invalid)).transpose()
+        };
+        let admitted = day(2)?.map_or((i32::MAX, 0), |day| (day, clock(table.cell(2, index))));
+        let stay = &mut found[person];
+        stay.last_discharge = stay.last_discharge.max(day(3)?);
+        if config.death == Death::InHospital {
+            let flag = match table.cell(6, index) {
+                None | Some("0" | "0.0") => false,
+                Some("1" | "1.0") => true,
+                Some(_) => return Err(table.invalid(6, index, whose, "1 (died) or 0")),
+            };
+            let death = day(5)?.filter(|_| flag);
+            stay.death = [stay.death, death].into_iter().flatten().min();
+        }
+        let (number, race) = (table.cell(1, index).unwrap_or_default(), table.cell(4, index).unwrap_or_default());
+        // People were numbered in 32 bits.
+        list.push(Stay { person: person as u32, admitted, number, race });
+        content.row((0..n_columns).map(|position| table.cell(position, index)));
+    }
+    list.sort_unstable();
+    for stays in list.chunk_by(|a, b| a.person == b.person) {
+        let races: Vec<&str> = stays.iter().map(|stay| stay.race).collect();
+        found[stays[0].person as usize].race = race::choose(&races, config.race).map(str::to_owned);
+    }
+    Ok(found)
+}
+
+/// Time of day of a cell that is known to hold a date and perhaps a time.
+fn clock(cell: Option<&str>) -> u32 {
+    cell.and_then(|cell| cell.get(11..)).and_then(|time| parse_clock(time.trim_start())).unwrap_or(0)
+}
+
+/// Position of the person of row `index`; `None` for people without an image.
+fn person(table: &Columns, index: usize, people: &People) -> Result<Option<usize>, DataError> {
+    let row = || format!("row {}", Columns::row(index));
+    let invalid = || table.invalid(0, index, &row(), "a subject number such as 10000032");
+    let subject = table.cell(0, index).and_then(whole_number).ok_or_else(invalid)?;
+    Ok(people.get(&subject).map(|&person| person as usize))
+}
+
+/// A number without sign; `7.0`, as other software rewrites whole numbers, is 7.
+fn whole_number(text: &str) -> Option<u64> {
+    let digits = text.strip_suffix(".0").unwrap_or(text);
+    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+}
+
+fn small_number(text: &str) -> Option<i32> {
+    whole_number(text).and_then(|number| i32::try_from(number).ok())
+}

@@ -1,0 +1,70 @@
+//! Which mirror images are still images of the same kind.
+//!
+//! | data set | horizontal (left and right) | vertical |
+//! |---|---|---|
+//! | `mimic-cxr` | no: the heart would stand on the wrong side | no: no film is read upside down |
+//! | `adni` | yes: left and right half of a brain mirror each other closely | no: forehead and back of the head differ |
+//! | `areds` | yes: a mirrored right eye looks like a left one, and both are in the data | no: the upper and the lower arcade of vessels differ, and no photograph is upside down |
+//! | any other | yes | yes |
+//!
+//! MEDFAIR flips all pictures horizontally, chest films too; `force = true` does so here. Of data sets without a row
+//! nothing is known: whoever sets a flip for them answers for it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Axes along which an image may be mirrored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flip {
+    /// Never.
+    #[default]
+    None,
+    /// Left and right change places.
+    Horizontal,
+    /// The rows of every picture or axial slice change places.
+    Vertical,
+    /// Both, each by itself.
+    Both,
+}
+
+impl Flip {
+    pub(super) fn mirrors_width(self) -> bool {
+        matches!(self, Self::Horizontal | Self::Both)
+    }
+
+    pub(super) fn mirrors_height(self) -> bool {
+        matches!(self, Self::Vertical | Self::Both)
+    }
+
+    /// What is expected instead and why, if the images of `data_set` must not be mirrored so.
+    pub(super) fn forbidden(self, data_set: &str) -> Option<&'static str> {
+        match data_set {
+            "mimic-cxr" if self.mirrors_width() => Some(
+                "\"none\", because a mirrored chest film shows the heart on the wrong side (augmentation.force = true flips all the same)",
+            ),
+            "mimic-cxr" if self.mirrors_height() => Some(
+                "\"none\", because no chest film is read upside down (augmentation.force = true flips all the same)",
+            ),
+            "adni" if self.mirrors_height() => Some(
+                "\"none\" or \"horizontal\" (left and right), because forehead and back of the head differ (augmentation.force = true flips all the same)",
+            ),
+            "areds" if self.mirrors_height() => Some(
+                "\"none\" or \"horizontal\" (a mirrored right eye looks like a left one), because no fundus photograph is upside down (augmentation.force = true flips all the same)",
+            ),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Flip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Horizontal => "horizontal",
+            Self::Vertical => "vertical",
+            Self::Both => "both",
+        })
+    }
+}

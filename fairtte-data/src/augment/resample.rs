@@ -1,0 +1,122 @@
+//! The pixels of an augmented image: rotated about the centre of the stored one, cropped, mirrored.
+//!
+//! A rotated pixel is the bilinear mean of its four neighbours; where it comes from outside the image it is 0, black, as
+//! the background of films, scans and photographs. This is `scipy.ndimage.rotate(.., reshape=False, order=1,
+//! mode="constant", cval=0)`: positive angles turn counterclockwise as seen on a screen. Angles are in pixels, so a
+//! picture that was stored with another aspect ratio is also sheared a little. Volumes turn slice by slice in the plane
+//! of height and width.
+
+use super::{Augmentation, Draw};
+
+/// Where one pixel of the target comes from.
+#[derive(Clone, Copy)]
+struct Tap {
+    /// Begin of the upper and of the lower row of neighbours.
+    rows: [usize; 2],
+    /// Left and right neighbour.
+    columns: [usize; 2],
+    /// Weight of the lower row and of the right column; `None` for a pixel from outside.
+    weights: Option<(f32, f32)>,
+}
+
+impl Augmentation {
+    /// Fills `target`, `[channels, ..]` in the size of the model, from `source`, `[channels, ..]` as stored.
+    pub(crate) fn apply(&self, draw: &Draw, source: &[f32], target: &mut [f32]) {
+        let (from, to) = (slices(&self.stored), slices(&self.size));
+        let [from_depth, from_height, from_width] = from;
+        let [depth, height, width] = to;
+        let first = slices_begin(&draw.begin);
+        let n_channels = source.len() / (from_depth * from_height * from_width);
+        let turn = Turn::new([from_height, from_width], draw.angle);
+        let mut taps = Vec::with_capacity(width);
+        let is_straight = draw.angle == 0.0;
+        for row in 0..height {
+            let from_row = first[1] + if draw.mirror_height { height - 1 - row } else { row };
+            let columns =
+                (0..width).map(|column| first[2] + if draw.mirror_width { width - 1 - column } else { column });
+            taps.clear();
+            if !is_straight {
+                taps.extend(columns.map(|column| turn.tap(from_row, column)));
+            }
+            for (channel, slice) in (0..n_channels).flat_map(|channel| (0..depth).map(move |slice| (channel, slice))) {
+                let begin = (channel * from_depth + first[0] + slice) * from_height * from_width;
+                let plane = &source[begin..begin + from_height * from_width];
+                let at = ((channel * depth + slice) * height + row) * width;
+                let line = &mut target[at..at + width];
+                if is_straight {
+                    let begin = from_row * from_width + first[2];
+                    line.copy_from_slice(&plane[begin..begin + width]);
+                    if draw.mirror_width {
+                        line.reverse();
+                    }
+                } else {
+                    line.iter_mut().zip(&taps).for_each(|(value, tap)| *value = tap.value(plane));
+                }
+            }
+        }
+    }
+}
+
+/// `[depth, height, width]`, depth 1 for a picture.
+fn slices(size: &[usize]) -> [usize; 3] {
+    if let [depth, height, width] = *size { [depth, height, width] } else { [1, size[0], size[1]] }
+}
+
+fn slices_begin(begin: &[usize]) -> [usize; 3] {
+    if let [depth, height, width] = *begin { [depth, height, width] } else { [0, begin[0], begin[1]] }
+}
+
+/// A rotation of a plane about its centre.
+struct Turn {
+    extent: [usize; 2],
+    centre: [f64; 2],
+    sine: f64,
+    cosine: f64,
+}
+
+impl Turn {
+    fn new(extent: [usize; 2], degrees: f64) -> Self {
+        let (sine, cosine) = degrees.to_radians().sin_cos();
+        Self { extent, centre: extent.map(|extent| (extent as f64 - 1.0) / 2.0), sine, cosine }
+    }
+
+    fn tap(&self, row: usize, column: usize) -> Tap {
+        let (down, right) = (row as f64 - self.centre[0], column as f64 - self.centre[1]);
+        let row = neighbours(self.cosine * down + self.sine * right + self.centre[0], self.extent[0]);
+        let column = neighbours(self.cosine * right - self.sine * down + self.centre[1], self.extent[1]);
+        match (row, column) {
+            (Some((rows, lower)), Some((columns, further))) => {
+                Tap { rows: rows.map(|row| row * self.extent[1]), columns, weights: Some((lower, further)) }
+            }
+            _ => Tap { rows: [0; 2], columns: [0; 2], weights: None },
+        }
+    }
+}
+
+/// The two pixels around `at` and the weight of the second; `None` outside of 0..=extent - 1.
+fn neighbours(at: f64, extent: usize) -> Option<([usize; 2], f32)> {
+    /// Sine and cosine are rounded: a pixel that stays at the border must not fall outside.
+    const ROUNDING: f64 = 1e-9;
+    let last = extent as f64 - 1.0;
+    if !(-ROUNDING..=last + ROUNDING).contains(&at) {
+        return None;
+    }
+    let at = at.clamp(0.0, last);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the side of an image")]
+    let first = at.floor() as usize;
+    #[expect(clippy::cast_possible_truncation, reason = "intensities are f32")]
+    let weight = (at - first as f64) as f32;
+    Some(([first, (first + 1).min(extent - 1)], weight))
+}
+
+impl Tap {
+    fn value(&self, plane: &[f32]) -> f32 {
+        let Some((lower, further)) = self.weights else { return 0.0 };
+        let row = |begin: usize| {
+            let (left, right) = (plane[begin + self.columns[0]], plane[begin + self.columns[1]]);
+            left + (right - left) * further
+        };
+        let (upper, below) = (row(self.rows[0]), row(self.rows[1]));
+        upper + (below - upper) * lower
+    }
+}

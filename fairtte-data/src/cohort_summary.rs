@@ -1,0 +1,212 @@
+//! A cohort in numbers: how many images, people and events, for everybody and for every group, and where it came from.
+//!
+//! This is what stands beside a cohort as JSON, and what [`compare_with_paper`](crate::compare_with_paper) looks at.
+//! A number that no sample stands behind is absent, never NaN.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attributes::FittedAttributes;
+use crate::cohort::{Cohort, Sample};
+use crate::exclusions::{Exclusions, Reason};
+use crate::provenance::Provenance;
+
+/// A cohort in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CohortSummary {
+    /// Name of the data set.
+    pub name: String,
+    /// Unit of the times.
+    pub time_unit: String,
+    /// Rows read.
+    pub n_read: usize,
+    /// Rows left out, by reason.
+    pub excluded: BTreeMap<Reason, usize>,
+    /// Different people.
+    pub n_subjects: usize,
+    /// All samples.
+    pub total: SamplesSummary,
+    /// The samples of every group.
+    pub attributes: Vec<AttributeSummary>,
+    /// Rule, options and content hash, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+}
+
+/// Some samples in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SamplesSummary {
+    /// Samples.
+    pub n: usize,
+    /// Observed events.
+    pub n_events: usize,
+    /// Share of samples without observed event, in [0, 1]; absent without a sample.
+    pub censoring_rate: Option<f64>,
+    /// Mean time to event or censoring; absent without a sample.
+    pub mean_time: Option<f64>,
+    /// Mean time to event of the samples with an observed event; absent without an event.
+    pub mean_event_time: Option<f64>,
+}
+
+/// The groups of one attribute in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AttributeSummary {
+    /// Name of the attribute.
+    pub name: String,
+    /// Samples that belong to no group.
+    pub n_without_group: usize,
+    /// The groups, by number.
+    pub groups: Vec<GroupSummary>,
+}
+
+/// One group in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GroupSummary {
+    /// Name of the level: `> 60`.
+    pub level: String,
+    /// Its samples.
+    pub samples: SamplesSummary,
+}
+
+impl SamplesSummary {
+    fn of<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Self {
+        let n = samples.clone().count();
+        let n_events = samples.clone().filter(|sample| sample.event).count();
+        let mean = |sum: f64, n: usize| (n > 0).then(|| sum / n as f64);
+        Self {
+            n,
+            n_events,
+            censoring_rate: mean((n - n_events) as f64, n),
+            mean_time: mean(samples.clone().map(|sample| sample.time).sum(), n),
+            mean_event_time: mean(samples.filter(|sample| sample.event).map(|sample| sample.time).sum(), n_events),
+        }
+    }
+}
+
+impl CohortSummary {
+    /// The numbers of `cohort`, of what was left out on the way to it, and of the groups of `attributes`.
+    ///
+    /// Cost: one pass over the samples per group.
+    pub fn new(cohort: &Cohort, exclusions: &Exclusions, attributes: &FittedAttributes) -> Self {
+        let attribute = |groups: &fairtte_metrics::Groups| {
+            let of_group = |number: usize| {
+                let members = cohort.samples.iter().zip(groups.membership());
+                members.filter(move |(_, group)| group.is_some_and(|g| g.index() == number)).map(|(sample, _)| sample)
+            };
+            let groups_in_numbers = groups.levels().iter().enumerate().map(|(number, level)| GroupSummary {
+                level: level.clone(),
+                samples: SamplesSummary::of(of_group(number)),
+            });
+            AttributeSummary {
+                name: groups.attribute().to_owned(),
+                n_without_group: groups.membership().iter().filter(|group| group.is_none()).count(),
+                groups: groups_in_numbers.collect(),
+            }
+        };
+        Self {
+            name: cohort.name.clone(),
+            time_unit: cohort.time_unit.clone(),
+            n_read: exclusions.n_read(),
+            excluded: exclusions.counts().into_iter().collect(),
+            n_subjects: cohort.n_subjects(),
+            total: SamplesSummary::of(cohort.samples.iter()),
+            attributes: attributes.all().iter().map(attribute).collect(),
+            provenance: cohort.provenance.clone(),
+        }
+    }
+}
+
+impl fmt::Display for CohortSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n_excluded: usize = self.excluded.values().sum();
+        writeln!(f, "{}: {} rows read, {n_excluded} left out, {} people", self.name, self.n_read, self.n_subjects)?;
+        let mean_of = format!("mean time ({})", self.time_unit);
+        writeln!(f, "{:<24} {:>9} {:>9} {:>10} {:>20}", "", "images", "events", "censored", mean_of)?;
+        line(f, "all", &self.total)?;
+        for attribute in &self.attributes {
+            for group in &attribute.groups {
+                line(f, &format!("{} {}", attribute.name, group.level), &group.samples)?;
+            }
+            if attribute.n_without_group > 0 {
+                writeln!(f, "{:<24} {:>9}", format!("{} not known", attribute.name), attribute.n_without_group)?;
+            }
+        }
+        if let Some(provenance) = &self.provenance {
+            writeln!(f, "rule: {}", provenance.rule)?;
+            for (key, value) in &provenance.options {
+                writeln!(f, "  {key} = {value}")?;
+            }
+            writeln!(f, "content hash: {}", provenance.content_hash)?;
+        }
+        Ok(())
+    }
+}
+
+fn line(f: &mut fmt::Formatter<'_>, name: &str, samples: &SamplesSummary) -> fmt::Result {
+    let rate = samples.censoring_rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
+    let mean = samples.mean_time.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}"));
+    writeln!(f, "{name:<24} {:>9} {:>9} {rate:>10} {mean:>20}", samples.n, samples.n_events)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+pub(crate) mod tests {
+    use super::*;
+    use crate::{Adapter as _, AttributeConfig, Generic, GenericConfig, Threshold, build_cohort};
+
+    pub(crate) fn summary() -> CohortSummary {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("films.csv");
+        let rows = "a,1,2,1,60,F\nb,1,4,0,61,F\nc,2,6,1,61,\nd,3,,1,61,F\n";
+        std::fs::write(&path, format!("image,subject_id,time,event,age,sex\n{rows}")).unwrap();
+        let configs = [
+            AttributeConfig { threshold: Some(Threshold::Value(60.0)), ..AttributeConfig::new("age") },
+            AttributeConfig { levels: Some(vec!["F".to_owned(), "M".to_owned()]), ..AttributeConfig::new("sex") },
+        ];
+        let read = Generic::new(GenericConfig::new(&path)).read().unwrap();
+        let (cohort, exclusions) = build_cohort(read, &configs).unwrap();
+        let fitted = FittedAttributes::fit(&configs, &cohort, &cohort.all_rows()).unwrap();
+        CohortSummary::new(&cohort, &exclusions, &fitted)
+    }
+
+    #[test]
+    fn everybody_and_every_group_is_counted() {
+        let summary = summary();
+        assert_eq!((summary.n_read, summary.n_subjects), (4, 2));
+        assert_eq!(summary.excluded.into_iter().collect::<Vec<_>>(), [(Reason::MissingTime, 1)]);
+        let total = SamplesSummary {
+            n: 3,
+            n_events: 2,
+            censoring_rate: Some(1.0 / 3.0),
+            mean_time: Some(4.0),
+            mean_event_time: Some(4.0),
+        };
+        assert_eq!(summary.total, total);
+        let [age, sex] = summary.attributes.as_slice() else { panic!("two attributes") };
+        assert_eq!(age.groups[1].samples.mean_time, Some(5.0));
+        assert_eq!(age.groups[1].samples.mean_event_time, Some(6.0));
+        assert_eq!((sex.n_without_group, sex.groups[1].samples.n), (1, 0));
+        assert_eq!(sex.groups[1].samples.mean_time, None, "nobody has no mean");
+    }
+
+    #[test]
+    fn the_summary_survives_json_and_is_shown_as_a_table() {
+        let summary = summary();
+        let text = serde_json::to_string(&summary).unwrap();
+        assert_eq!(serde_json::from_str::<CohortSummary>(&text).unwrap(), summary);
+        assert!(text.contains("\"missing_time\":1") && text.contains("\"content-hash\":\""), "{text}");
+        let shown = summary.to_string();
+        assert!(shown.starts_with("films: 4 rows read, 1 left out, 2 people\n"), "{shown}");
+        assert!(
+            shown.contains("age > 60                         2         1     50.0 %                  5.0"),
+            "{shown}"
+        );
+        assert!(shown.contains("sex not known                    1\n"), "{shown}");
+    }
+}

@@ -1,0 +1,333 @@
+//! Choosing the columns and fitting their encodings on the training rows.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::{FeatureChoice, FeatureConfig, MissingPolicy};
+use super::table::{FeatureColumn, FeatureTable};
+use crate::DataError;
+use crate::error::nearest;
+
+/// Fitted encodings of the columns of a table, in the order of the features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TabularFeatures {
+    /// Number of training samples they were fitted on.
+    pub n_train: usize,
+    /// What stands for a missing value.
+    pub missing: MissingPolicy,
+    /// Texts that count as missing beside the empty cell.
+    pub missing_values: Vec<String>,
+    /// The encoded columns.
+    pub columns: Vec<FittedColumn>,
+    /// Columns that were asked for and give no feature.
+    pub left_out: Vec<LeftOutColumn>,
+}
+
+/// The fitted encoding of one column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FittedColumn {
+    /// Name of the column.
+    pub column: String,
+    /// How its values become features.
+    pub encoding: Encoding,
+    /// Training samples without a value.
+    pub n_missing: usize,
+    /// Whether a further feature says that the value is missing.
+    pub indicator: bool,
+}
+
+/// How the values of one column become features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Encoding {
+    /// `(x - mean) / standard_deviation`, one feature.
+    #[serde(rename_all = "kebab-case")]
+    Numeric {
+        /// Mean of the training values.
+        mean: f64,
+        /// Population standard deviation of the training values, > 0.
+        standard_deviation: f64,
+    },
+    /// 1 for the own category and 0 for the others, one feature per category.
+    Categorical {
+        /// The categories of the training samples, ascending.
+        levels: Vec<String>,
+    },
+    /// The value is the same in all training samples that have one; only whether it is there says something.
+    Presence,
+}
+
+/// A column that gives no feature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LeftOutColumn {
+    /// Name of the column.
+    pub column: String,
+    /// Why, as the end of a sentence that begins with the name.
+    pub reason: String,
+}
+
+impl fmt::Display for LeftOutColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column \"{}\" {}: it gives no feature", self.column, self.reason)
+    }
+}
+
+/// What kind of values a column holds, and whether the settings name it.
+struct Chosen<'a> {
+    column: &'a FeatureColumn,
+    is_numeric: bool,
+    is_named: bool,
+}
+
+impl TabularFeatures {
+    /// Chooses the columns of `table` that `config` asks for and fits their encodings on the samples at `train_rows`.
+    ///
+    /// `attributes` are the names of the sensitive attributes, which `features = "all"` leaves out. The features stand in
+    /// the order of the columns of the table. A row named twice counts once.
+    ///
+    /// Cost: one pass over the chosen cells.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`] for contradicting settings or no feature at all, [`DataError::MissingColumn`],
+    /// [`DataError::InvalidFeature`] (the outcome as a feature, too many categories),
+    /// [`DataError::InvalidCell`] for a training cell that is no number in a numeric column, or a missing one that is
+    /// refused, [`DataError::ShapeMismatch`] for no training row.
+    ///
+    /// # Panics
+    /// If a row is not below the number of samples.
+    pub fn fit(
+        table: &FeatureTable,
+        train_rows: &[usize],
+        config: &FeatureConfig,
+        attributes: &[&str],
+    ) -> Result<Self, DataError> {
+        config.check()?;
+        if train_rows.is_empty() {
+            return Err(DataError::ShapeMismatch { what: "training part", found: 0, expected: 1 });
+        }
+        let mut train_rows = train_rows.to_vec();
+        train_rows.sort_unstable();
+        train_rows.dedup();
+        let mut fitted = Self {
+            n_train: train_rows.len(),
+            missing: config.missing,
+            missing_values: config.missing_values.clone(),
+            columns: Vec::new(),
+            left_out: Vec::new(),
+        };
+        for chosen in choose(table, config, attributes)? {
+            match fit_column(table, &chosen, &train_rows, config)? {
+                Ok(column) => fitted.columns.push(column),
+                Err(reason) => fitted.left_out.push(LeftOutColumn { column: chosen.column.name.clone(), reason }),
+            }
+        }
+        fitted.refuse_no_or_repeated_names()?;
+        Ok(fitted)
+    }
+
+    /// Number of features.
+    pub fn n_features(&self) -> usize {
+        self.columns.iter().map(FittedColumn::n_features).sum()
+    }
+
+    /// Names of the features: `age`, `sex=F`, `age:missing`.
+    pub fn names(&self) -> Vec<String> {
+        self.columns.iter().flat_map(FittedColumn::names).collect()
+    }
+
+    fn refuse_no_or_repeated_names(&self) -> Result<(), DataError> {
+        let mut names = self.names();
+        if names.is_empty() {
+            let reasons: Vec<String> = self.left_out.iter().map(ToString::to_string).collect();
+            let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+            return Err(DataError::InvalidSetting {
+                key: "data.tabular.features",
+                value: format!("a choice that leaves no feature{reasons}"),
+                expected: "at least one column that differs between training samples",
+            });
+        }
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(DataError::InvalidSetting {
+                key: "data.tabular.features",
+                value: format!("a choice with two features named \"{}\"", pair[0]),
+                expected: "different names: rename or exclude a column",
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FittedColumn {
+    /// Number of features of this column.
+    pub fn n_features(&self) -> usize {
+        let of_values = match &self.encoding {
+            Encoding::Numeric { .. } => 1,
+            Encoding::Categorical { levels } => levels.len(),
+            Encoding::Presence => 0,
+        };
+        of_values + usize::from(self.indicator)
+    }
+
+    /// Names of the features of this column.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = match &self.encoding {
+            Encoding::Numeric { .. } => vec![self.column.clone()],
+            Encoding::Categorical { levels } => levels.iter().map(|level| format!("{}={level}", self.column)).collect(),
+            Encoding::Presence => Vec::new(),
+        };
+        if self.indicator {
+            names.push(format!("{}:missing", self.column));
+        }
+        names
+    }
+}
+
+/// The columns that `config` asks for, in the order of the table.
+fn choose<'a>(
+    table: &'a FeatureTable,
+    config: &FeatureConfig,
+    attributes: &[&str],
+) -> Result<Vec<Chosen<'a>>, DataError> {
+    for name in config.numeric.iter().chain(&config.categorical) {
+        table.column(name)?;
+    }
+    for name in &config.exclude {
+        let is_mapped = table.mapped.iter().any(|(mapped, _)| mapped == name);
+        if !is_mapped && !table.columns.iter().any(|column| column.name == *name) {
+            return Err(DataError::MissingColumn {
+                column: name.clone(),
+                path: table.source.clone(),
+                nearest: nearest(name, table.columns.iter().map(|column| column.name.as_str())),
+            });
+        }
+    }
+    let takes_all = config.features == Some(FeatureChoice::All);
+    let choice = |column: &'a FeatureColumn| {
+        let named = |list: &[String]| list.contains(&column.name);
+        if named(&config.numeric) || named(&config.categorical) {
+            return Some(Chosen { column, is_numeric: named(&config.numeric), is_named: true });
+        }
+        let is_taken = takes_all && !named(&config.exclude) && !attributes.contains(&column.name.as_str());
+        is_taken.then(|| Chosen { column, is_numeric: holds_numbers(column, config), is_named: false })
+    };
+    Ok(table.columns.iter().filter_map(choice).collect())
+}
+
+/// Whether every cell that is not missing is a number.
+fn holds_numbers(column: &FeatureColumn, config: &FeatureConfig) -> bool {
+    let mut present = column.cells.iter().flatten().filter(|cell| !config.is_missing(cell));
+    present.all(|cell| number(cell).is_some())
+}
+
+/// A finite number, or 0 and 1 for `false` and `true`.
+pub(super) fn number(cell: &str) -> Option<f64> {
+    let cell = cell.trim();
+    if cell.eq_ignore_ascii_case("true") {
+        return Some(1.0);
+    }
+    if cell.eq_ignore_ascii_case("false") {
+        return Some(0.0);
+    }
+    cell.parse::<f64>().ok().filter(|value| value.is_finite())
+}
+
+pub(super) const EXPECTED_NUMBER: &str = "a finite number, because the column is numeric";
+pub(super) const EXPECTED_VALUE: &str = "a value, because missing ones are refused";
+
+/// The fitted column, or why it gives no feature.
+fn fit_column(
+    table: &FeatureTable,
+    chosen: &Chosen<'_>,
+    train_rows: &[usize],
+    config: &FeatureConfig,
+) -> Result<Result<FittedColumn, String>, DataError> {
+    let column = chosen.column;
+    let mut present: Vec<(usize, &str)> = Vec::with_capacity(train_rows.len());
+    for &row in train_rows {
+        match column.cells[row].as_deref().filter(|cell| !config.is_missing(cell)) {
+            Some(cell) => present.push((row, cell)),
+            None if config.missing == MissingPolicy::Refuse => {
+                return Err(table.invalid_cell(column, row, EXPECTED_VALUE));
+            }
+            None => {}
+        }
+    }
+    let n_missing = train_rows.len() - present.len();
+    if present.is_empty() {
+        return Ok(Err("has no value in the training part".to_owned()));
+    }
+    let encoding = if chosen.is_numeric {
+        let numbers = present
+            .iter()
+            .map(|&(row, cell)| number(cell).ok_or_else(|| table.invalid_cell(column, row, EXPECTED_NUMBER)));
+        let numbers = numbers.collect::<Result<Vec<f64>, _>>()?;
+        moments(numbers).map(|(mean, standard_deviation)| Encoding::Numeric { mean, standard_deviation })
+    } else {
+        let levels = levels(present.iter().map(|(_, cell)| *cell));
+        if levels.len() > config.max_levels {
+            let (n, most) = (levels.len(), config.max_levels);
+            let problem = format!("has {n} different values in the training part, more than max-levels = {most}");
+            if chosen.is_named {
+                let path = table.source.clone();
+                return Err(DataError::InvalidFeature {
+                    column: column.name.clone(),
+                    path,
+                    problem: format!("it {problem}"),
+                });
+            }
+            return Ok(Err(problem));
+        }
+        (levels.len() > 1).then_some(Encoding::Categorical { levels })
+    };
+    let indicator = n_missing > 0 && config.missing == MissingPolicy::MeanAndIndicator;
+    let fitted = |encoding| FittedColumn { column: column.name.clone(), encoding, n_missing, indicator };
+    Ok(match encoding {
+        Some(encoding) => Ok(fitted(encoding)),
+        None if indicator => Ok(fitted(Encoding::Presence)),
+        None => Err("has one value in the whole training part".to_owned()),
+    })
+}
+
+/// Mean and population standard deviation; `None` if all values are the same.
+///
+/// Computed in ascending order, so that the order of the samples changes no bit, and on values divided by the largest
+/// magnitude, so that neither sums nor squares overflow.
+fn moments(mut values: Vec<f64>) -> Option<(f64, f64)> {
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (*values.first()?, *values.last()?);
+    if least == most {
+        return None;
+    }
+    let scale = least.abs().max(most.abs());
+    let n = values.len() as f64;
+    let mean = values.iter().map(|value| value / scale).sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value / scale - mean).powi(2)).sum();
+    let deviation = (squares / n).sqrt() * scale;
+    (deviation > 0.0).then_some((mean * scale, deviation))
+}
+
+/// What two spellings of one category have in common: no case, and one blank where there are several.
+pub(super) fn folded(cell: &str) -> String {
+    cell.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+/// The categories of `cells`, ascending by what is compared, each in its most frequent spelling (ties: the first in
+/// the order of the characters).
+fn levels<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    cells.for_each(|cell| *counts.entry(cell).or_insert(0) += 1);
+    let mut spellings: BTreeMap<String, (usize, &str)> = BTreeMap::new();
+    for (spelling, n) in counts {
+        let best = spellings.entry(folded(spelling)).or_insert((n, spelling));
+        if n > best.0 {
+            *best = (n, spelling);
+        }
+    }
+    spellings.into_values().map(|(_, spelling)| spelling.to_owned()).collect()
+}

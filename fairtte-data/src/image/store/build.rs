@@ -1,0 +1,228 @@
+//! Writes the missing shards of a store.
+//!
+//! Images are handed out to all cores one by one in the order of their paths; while one wave of shards is written, the
+//! next is decoded. Memory holds two waves: twice what a shard has, or twice four images per thread, whichever is more.
+//! A shard is written under a temporary name and renamed, the index comes last. So a killed run leaves complete shards,
+//! which the next run keeps after looking at length, header and footer, and a temporary file, which it removes.
+//!
+//! One process at a time builds in a folder: the others wait for a lock that the operating system gives back when its
+//! holder ends in whatever way. Where the file system has no locks, two processes do the same work twice; the renames
+//! leave one of two equal files.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::iter::{IntoParallelRefIterator as _, ParallelBridge as _, ParallelIterator as _};
+
+use super::index::Index;
+use super::plan::{Plan, ShardPlan};
+use super::shard::{Shard, ShardFooter, ShardHeader, StoredImage, write_shard};
+use crate::DataError;
+use crate::cohort::{Cohort, Sample};
+use crate::exclusions::{Exclusion, Exclusions};
+use crate::image::{ImageConfig, Pixels, Undecodable, prepare_image};
+
+pub(super) type Progress<'p> = dyn Fn(usize, usize) + Sync + 'p;
+
+/// Images decoded at a time, per thread: enough that threads seldom wait for the slowest image.
+const IMAGES_PER_THREAD: usize = 4;
+
+/// What one build works on.
+pub(super) struct Build<'b> {
+    pub cohort: &'b Cohort,
+    pub config: &'b ImageConfig,
+    pub plan: &'b Plan,
+    pub folder: &'b Path,
+}
+
+/// A decoded shard on its way to the disk.
+struct Decoded<'p> {
+    shard: &'p ShardPlan,
+    footer: ShardFooter,
+    images: Vec<Vec<u8>>,
+}
+
+impl Build<'_> {
+    /// Writes what is missing, and the index.
+    pub(super) fn run(&self, on_progress: &Progress<'_>) -> Result<(), DataError> {
+        std::fs::create_dir_all(self.folder).map_err(|source| DataError::write(self.folder, source))?;
+        let lock = lock(self.folder)?;
+        if lock.is_some() {
+            // Without a lock the temporary file may belong to a living process.
+            remove_temporary_files(self.folder);
+        }
+        let missing: Vec<&ShardPlan> = self.plan.shards.iter().filter(|shard| !self.keep_or_reuse(shard)).collect();
+        self.write_missing(&missing, on_progress)?;
+        let shards = self.plan.shards.par_iter().map(|shard| self.open(shard)).collect::<Result<Vec<_>, _>>()?;
+        if shards.iter().all(|shard| shard.n() == 0) {
+            return self.nothing_decoded(&shards);
+        }
+        Index::of(self.plan).write(self.folder)?;
+        drop(lock);
+        Ok(())
+    }
+
+    fn header(&self, shard: &ShardPlan) -> ShardHeader {
+        ShardHeader { key: shard.key.clone(), layout: self.plan.layout.clone() }
+    }
+
+    pub(super) fn open(&self, shard: &ShardPlan) -> Result<Shard, DataError> {
+        Shard::open(&self.folder.join(shard.file_name()), &self.header(shard))
+    }
+
+    /// Whether `shard` is there, or could be linked from another store of the same cache.
+    fn keep_or_reuse(&self, shard: &ShardPlan) -> bool {
+        if self.open(shard).is_ok() {
+            return true;
+        }
+        let path = self.folder.join(shard.file_name());
+        let header = self.header(shard);
+        let mut siblings = sibling_folders(self.folder).into_iter().map(|sibling| sibling.join(shard.file_name()));
+        // Their pixels are compared with their checksums: a shard may be missing here because it was found damaged, and
+        // the other store may hold a link to the very same file.
+        let is_intact = |sibling: &PathBuf| Shard::open(sibling, &header).is_ok_and(|shard| shard.is_all_intact());
+        let Some(same) = siblings.find(is_intact) else { return false };
+        // A link fails over a damaged file of the same name.
+        let _ = std::fs::remove_file(&path);
+        std::fs::hard_link(same, &path).is_ok()
+    }
+
+    fn write_missing(&self, missing: &[&ShardPlan], on_progress: &Progress<'_>) -> Result<(), DataError> {
+        let total = self.cohort.n();
+        let n_to_do: usize = missing.iter().map(|shard| shard.rows.len()).sum();
+        let n_done = AtomicUsize::new(total - n_to_do);
+        on_progress(total - n_to_do, total);
+        let prepare = |row: usize| {
+            let prepared = prepare_image(&self.cohort.samples[row].image, self.config).map(bytes_and_hash);
+            on_progress(n_done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            prepared
+        };
+        let per_wave = (IMAGES_PER_THREAD * rayon::current_num_threads()).div_ceil(self.plan.layout.images_per_shard);
+        let mut decoded: Vec<Decoded<'_>> = Vec::new();
+        let mut n_missing_bytes = n_to_do * self.plan.layout.n_image_bytes();
+        for wave in missing.chunks(per_wave) {
+            let (written, next) = rayon::join(|| self.write(&decoded, n_missing_bytes), || self.decode(wave, &prepare));
+            written?;
+            n_missing_bytes -= decoded.iter().map(|shard| shard.n_planned_bytes(self.plan)).sum::<usize>();
+            decoded = next;
+        }
+        self.write(&decoded, n_missing_bytes)
+    }
+
+    fn decode<'p>(
+        &self,
+        wave: &[&'p ShardPlan],
+        prepare: &(impl Fn(usize) -> Result<(Vec<u8>, blake3::Hash), Undecodable> + Sync),
+    ) -> Vec<Decoded<'p>> {
+        let rows: Vec<usize> = wave.iter().flat_map(|shard| shard.rows.iter().copied()).collect();
+        // A bridge hands the files out in their order, each to the thread that is free.
+        let prepared = rows.iter().copied().enumerate().par_bridge().map(|(at, row)| (at, prepare(row)));
+        let mut prepared: Vec<_> = prepared.collect();
+        prepared.sort_unstable_by_key(|(at, _)| *at);
+        let mut prepared = prepared.into_iter().map(|(_, prepared)| prepared);
+        let shard = |shard: &&'p ShardPlan| {
+            let mut decoded = Decoded { shard, footer: ShardFooter::default(), images: Vec::new() };
+            for (&row, prepared) in shard.rows.iter().zip(&mut prepared) {
+                decoded.push(&self.cohort.samples[row], prepared);
+            }
+            decoded
+        };
+        wave.iter().map(shard).collect()
+    }
+
+    fn write(&self, decoded: &[Decoded<'_>], n_missing_bytes: usize) -> Result<(), DataError> {
+        for shard in decoded {
+            let path = self.folder.join(shard.shard.file_name());
+            write_shard(&path, &self.header(shard.shard), &shard.footer, &shard.images)
+                .map_err(|error| with_size(error, n_missing_bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Not one image could be decoded: leaves no store and tells the reasons.
+    fn nothing_decoded(&self, shards: &[Shard]) -> Result<(), DataError> {
+        let mut exclusions = Exclusions::new(self.cohort.n());
+        exclusions.extend(shards.iter().flat_map(|shard| shard.footer.exclusions.iter().cloned()));
+        // What cannot be removed holds no image and is written again; the reasons matter more.
+        let _ = std::fs::remove_dir_all(self.folder);
+        self.cohort.without(exclusions.list()).require_samples("after decoding the images", &exclusions)
+    }
+}
+
+impl Decoded<'_> {
+    fn push(&mut self, sample: &Sample, prepared: Result<(Vec<u8>, blake3::Hash), Undecodable>) {
+        match prepared {
+            Ok((bytes, hash)) => {
+                let blake3 = hash.to_hex().to_string();
+                self.footer.images.push(StoredImage { sample: sample.sample_id.clone(), blake3 });
+                self.images.push(bytes);
+            }
+            Err(undecodable) => self.footer.exclusions.push(exclusion(sample, &undecodable)),
+        }
+    }
+
+    fn n_planned_bytes(&self, plan: &Plan) -> usize {
+        self.shard.rows.len() * plan.layout.n_image_bytes()
+    }
+}
+
+fn bytes_and_hash(pixels: Pixels) -> (Vec<u8>, blake3::Hash) {
+    let bytes = match pixels {
+        Pixels::Picture(pixels) => pixels,
+        Pixels::Volume(voxels) => bytemuck::cast_slice(&voxels).to_vec(),
+    };
+    let hash = blake3::hash(&bytes);
+    (bytes, hash)
+}
+
+fn exclusion(sample: &Sample, undecodable: &Undecodable) -> Exclusion {
+    Exclusion {
+        sample_id: sample.sample_id.clone(),
+        reason: undecodable.reason,
+        source: format!("{}: {}", sample.image.display(), undecodable.detail),
+    }
+}
+
+/// A full disk becomes an error that also says how much room is needed.
+fn with_size(error: DataError, n_missing_bytes: usize) -> DataError {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match error {
+        DataError::Write { path, source } if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge) => {
+            DataError::NoRoom { path, n_bytes: n_missing_bytes as u64, source }
+        }
+        other => other,
+    }
+}
+
+/// Waits until no other process builds in `folder`; `None` where the file system has no locks.
+fn lock(folder: &Path) -> Result<Option<File>, DataError> {
+    let path = folder.join(".lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|source| DataError::write(&path, source))?;
+    // Network file systems refuse in several ways; none of them is a reason not to build.
+    Ok(file.lock().is_ok().then_some(file))
+}
+
+/// Temporary files of killed runs; one that cannot be removed disturbs nothing.
+fn remove_temporary_files(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.path().extension().is_some_and(|ending| ending == "tmp") {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The other stores beside `folder`, sorted.
+fn sibling_folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.parent().and_then(|cache| std::fs::read_dir(cache).ok());
+    let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_store = |path: &PathBuf| {
+        path != folder && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("images-"))
+    };
+    let mut folders: Vec<_> = paths.filter(is_store).collect();
+    folders.sort();
+    folders
+}

@@ -1,0 +1,243 @@
+//! All images of a cohort decoded once, in memory-mapped shards of a fixed number of images.
+//!
+//! A store is a folder of the cache, named by a fingerprint of the settings, the decoder and the path, size and
+//! modification time of every image: a changed image or setting gives another store, and an unchanged cohort is never
+//! decoded again. `shard-00000.bin` and so on hold the pixels, each with header and checksums (see `shard.rs`);
+//! `index.json` is written last. Building can be killed at any moment and goes on at the first missing shard; the bytes
+//! are those of an undisturbed build, whatever the number of threads (see `build.rs`). Images that cannot be decoded are
+//! remembered with their reasons and take no room.
+
+mod build;
+mod damage;
+mod index;
+mod mmap;
+mod plan;
+mod shard;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use fairtte_metrics::SampleId;
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+use serde::Serialize;
+
+pub use damage::DamagedImage;
+
+use self::build::Build;
+use self::index::Index;
+use self::plan::{Element, Layout, Plan};
+use self::shard::{Shard, ShardHeader};
+use super::ImageConfig;
+use crate::DataError;
+use crate::cohort::Cohort;
+use crate::exclusions::Exclusion;
+
+#[cfg(target_endian = "big")]
+compile_error!("stored voxels are little endian and read without conversion: big-endian machines are not supported");
+
+/// Decoded and resized images of a cohort, found by sample.
+#[derive(Debug)]
+pub struct ImageStore {
+    folder: PathBuf,
+    layout: Layout,
+    shards: Vec<Shard>,
+    /// Shard and slot of every image.
+    places: Vec<(u32, u32)>,
+    positions: HashMap<SampleId, usize>,
+    n_channels: usize,
+}
+
+/// The pixels of one image as they are stored; intensities in \[0, 1\] are value / 255 or value / 65535.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StoredPixels<'a> {
+    /// A picture, `[channels, height, width]`.
+    Picture(&'a [u8]),
+    /// A volume, `[depth, height, width]`.
+    Volume(&'a [u16]),
+}
+
+/// How a store is cut; the defaults serve every cohort.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// Image files per shard, >= 1. If not given, as many as fill 64 MiB, but at least 1 and at most 512.
+    pub images_per_shard: Option<usize>,
+}
+
+/// What building a store takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StoreEstimate {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Image files.
+    pub n_images: usize,
+    /// Bytes of pixels if every file can be decoded.
+    pub n_bytes: u64,
+    /// Shards in all.
+    pub n_shards: usize,
+    /// Shards that are already there.
+    pub n_shards_kept: usize,
+    /// Bytes of pixels still to be written.
+    pub n_bytes_missing: u64,
+}
+
+impl fmt::Display for StoreEstimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let megabytes = |n_bytes: u64| n_bytes as f64 / 1e6;
+        write!(f, "{} images, {:.1} MB in {} shards", self.n_images, megabytes(self.n_bytes), self.n_shards)?;
+        if self.n_shards_kept > 0 {
+            let missing = megabytes(self.n_bytes_missing);
+            write!(f, " ({} of them already there, {missing:.1} MB to be written)", self.n_shards_kept)?;
+        }
+        write!(f, ", {}", self.folder.display())
+    }
+}
+
+impl ImageStore {
+    /// Opens the store of `cohort` in `cache_dir`, or decodes its images in parallel and writes it.
+    ///
+    /// Also returns the samples whose images cannot be decoded, with their reasons, in the order of the cohort; pass
+    /// them to [`Cohort::without`]. Call it with the cohort as labelled, before `without`: the excluded samples are
+    /// part of the fingerprint.
+    ///
+    /// `on_progress` is called with (image files done, image files in all): once before the first image is decoded, with
+    /// the files of shards that an earlier, interrupted build left, then after every image, from several threads; never
+    /// if the store is complete. Time left is to be estimated from the files done since the first call.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`], [`DataError::NoSamples`] if not one image can be decoded, [`DataError::NoRoom`] for
+    /// a full disk, [`DataError::Read`] and [`DataError::Write`] for the files of the store. Damaged shards are written
+    /// again.
+    ///
+    /// # Cost
+    /// One decoding per image, once; then one `stat` per image and a memory map.
+    pub fn open_or_build(
+        cohort: &Cohort,
+        config: &ImageConfig,
+        cache_dir: &Path,
+        on_progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<(Self, Vec<Exclusion>), DataError> {
+        Self::open_or_build_with(cohort, config, cache_dir, &StoreOptions::default(), on_progress)
+    }
+
+    /// [`open_or_build`](Self::open_or_build) with shards of another size.
+    ///
+    /// # Errors
+    /// See [`open_or_build`](Self::open_or_build).
+    pub fn open_or_build_with(
+        cohort: &Cohort,
+        config: &ImageConfig,
+        cache_dir: &Path,
+        options: &StoreOptions,
+        on_progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<(Self, Vec<Exclusion>), DataError> {
+        config.check()?;
+        let plan = Plan::new(cohort, config, options);
+        let folder = cache_dir.join(plan.folder_name());
+        let existing = if Index::of(&plan).stands_in(&folder) { open_shards(&folder, &plan).ok() } else { None };
+        let shards = if let Some(shards) = existing {
+            shards
+        } else {
+            Build { cohort, config, plan: &plan, folder: &folder }.run(on_progress)?;
+            open_shards(&folder, &plan)?
+        };
+        let mut exclusions: Vec<Exclusion> =
+            shards.iter().flat_map(|shard| shard.footer.exclusions.iter().cloned()).collect();
+        if !exclusions.is_empty() {
+            let rows: HashMap<&SampleId, usize> =
+                cohort.samples.iter().map(|sample| &sample.sample_id).zip(0..).collect();
+            exclusions.sort_by_key(|exclusion| rows.get(&exclusion.sample_id).copied());
+        }
+        Ok((Self::new(folder, plan.layout, shards, config.channels), exclusions))
+    }
+
+    /// What [`open_or_build`](Self::open_or_build) would write.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`].
+    ///
+    /// # Cost
+    /// One `stat` per image.
+    pub fn estimate(cohort: &Cohort, config: &ImageConfig, cache_dir: &Path) -> Result<StoreEstimate, DataError> {
+        config.check()?;
+        let plan = Plan::new(cohort, config, &StoreOptions::default());
+        let folder = cache_dir.join(plan.folder_name());
+        let build = Build { cohort, config, plan: &plan, folder: &folder };
+        let n_image_bytes = plan.layout.n_image_bytes();
+        let missing: Vec<_> = plan.shards.iter().filter(|shard| build.open(shard).is_err()).collect();
+        let n_files: usize = missing.iter().map(|shard| shard.rows.len()).sum();
+        Ok(StoreEstimate {
+            n_images: cohort.n(),
+            n_bytes: (cohort.n() * n_image_bytes) as u64,
+            n_shards: plan.shards.len(),
+            n_shards_kept: plan.shards.len() - missing.len(),
+            n_bytes_missing: (n_files * n_image_bytes) as u64,
+            folder,
+        })
+    }
+
+    fn new(folder: PathBuf, layout: Layout, shards: Vec<Shard>, n_channels: usize) -> Self {
+        let shard_places = |(number, shard): (u32, &Shard)| (0..).take(shard.n()).map(move |slot| (number, slot));
+        let places: Vec<(u32, u32)> = (0..).zip(&shards).flat_map(shard_places).collect();
+        let images = shards.iter().flat_map(|shard| &shard.footer.images);
+        let positions = images.map(|image| image.sample.clone()).zip(0..).collect();
+        Self { folder, layout, shards, places, positions, n_channels }
+    }
+
+    /// The folder of the store.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Number of images.
+    pub fn n(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Channels of an image as a model sees it: 1 or 3.
+    pub fn n_channels(&self) -> usize {
+        self.n_channels
+    }
+
+    /// Channels as stored; a volume is stored once and repeated for a model that wants 3 channels.
+    pub(crate) fn n_stored_channels(&self) -> usize {
+        self.layout.shape[0]
+    }
+
+    /// `[height, width]` or `[depth, height, width]`.
+    pub fn size(&self) -> &[usize] {
+        &self.layout.shape[1..]
+    }
+
+    /// Decoder, scaling rule, filter and crate versions that made the pixels.
+    pub fn recipe(&self) -> &str {
+        &self.layout.recipe
+    }
+
+    /// Position of a sample in the store.
+    pub fn position(&self, sample: &SampleId) -> Option<usize> {
+        self.positions.get(sample).copied()
+    }
+
+    /// The pixels at `position`.
+    ///
+    /// # Panics
+    /// If `position` is not below [`n`](Self::n).
+    pub fn pixels(&self, position: usize) -> StoredPixels<'_> {
+        let (shard, slot) = self.places[position];
+        let bytes = self.shards[shard as usize].image(slot as usize);
+        match self.layout.element {
+            Element::U8 => StoredPixels::Picture(bytes),
+            Element::U16 => StoredPixels::Volume(bytemuck::cast_slice(bytes)),
+        }
+    }
+}
+
+fn open_shards(folder: &Path, plan: &Plan) -> Result<Vec<Shard>, DataError> {
+    let open = |shard: &plan::ShardPlan| {
+        let header = ShardHeader { key: shard.key.clone(), layout: plan.layout.clone() };
+        Shard::open(&folder.join(shard.file_name()), &header)
+    };
+    plan.shards.par_iter().map(open).collect()
+}

@@ -1,0 +1,165 @@
+//! Which image goes into which shard, and the fingerprints that tell whether a stored shard is still the right one.
+//!
+//! Images are taken in the order of their paths, so folders are read in their own order, and the order of the cohort's
+//! rows changes nothing. A shard's fingerprint covers the settings, the recipe (decoder, filter, crate versions) and
+//! identity, path, size and modification time of each of its images; the fingerprint of the store covers its shards.
+//! Images added behind all others leave the full shards before them as they are; an image added in the middle moves the
+//! borders of all later shards, which are then written anew.
+
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+use serde::{Deserialize, Serialize};
+
+use super::StoreOptions;
+use crate::cohort::{Cohort, Sample};
+use crate::image::ImageConfig;
+
+/// Counts up when the layout of the files changes.
+const LAYOUT_VERSION: u32 = 2;
+
+/// Bytes of pixels that a shard has at most (but always one image), and the images it has at most: what is lost when a
+/// process is killed, and what is held in memory until it is written.
+const MOST_SHARD_BYTES: usize = 64 << 20;
+const MOST_SHARD_IMAGES: usize = 512;
+
+/// How a pixel is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Element {
+    /// Pictures: intensity = value / 255.
+    U8,
+    /// Volumes: intensity = value / 65535, little endian.
+    U16,
+}
+
+/// What all shards of a store have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct Layout {
+    pub element: Element,
+    /// `[channels, height, width]` or `[1, depth, height, width]` as stored.
+    pub shape: Vec<usize>,
+    /// Image files per shard, but for the last one.
+    pub images_per_shard: usize,
+    /// Decoder, scaling rule, filter and crate versions.
+    pub recipe: String,
+}
+
+impl Layout {
+    pub(super) fn new(config: &ImageConfig, options: &StoreOptions) -> Self {
+        let (element, n_channels) = if config.is_volume() { (Element::U16, 1) } else { (Element::U8, config.channels) };
+        let shape: Vec<usize> = std::iter::once(n_channels).chain(config.size.iter().copied()).collect();
+        let mut layout = Self { element, shape, images_per_shard: 1, recipe: recipe(config) };
+        let fitting = (MOST_SHARD_BYTES / layout.n_image_bytes()).clamp(1, MOST_SHARD_IMAGES);
+        layout.images_per_shard = options.images_per_shard.unwrap_or(fitting).max(1);
+        layout
+    }
+
+    /// Bytes of one image; sides are at most 4096, so the product fits 64 bits.
+    pub(super) fn n_image_bytes(&self) -> usize {
+        let n_bytes = match self.element {
+            Element::U8 => 1,
+            Element::U16 => 2,
+        };
+        self.shape.iter().fold(n_bytes, |product: usize, extent| product.saturating_mul(*extent))
+    }
+}
+
+/// One shard to be: its fingerprint and the rows of the cohort whose images it holds.
+#[derive(Clone, Debug)]
+pub(super) struct ShardPlan {
+    pub number: usize,
+    pub key: String,
+    pub rows: Vec<usize>,
+}
+
+impl ShardPlan {
+    pub(super) fn file_name(&self) -> String {
+        format!("shard-{:05}.bin", self.number)
+    }
+}
+
+/// All shards of a store.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Fingerprint of the store.
+    pub key: String,
+    pub layout: Layout,
+    pub shards: Vec<ShardPlan>,
+}
+
+impl Plan {
+    pub(super) fn new(cohort: &Cohort, config: &ImageConfig, options: &StoreOptions) -> Self {
+        let layout = Layout::new(config, options);
+        let mut rows = cohort.all_rows();
+        rows.sort_by_key(|row| {
+            let sample = &cohort.samples[*row];
+            (&sample.image, &sample.sample_id)
+        });
+        let prints: Vec<blake3::Hash> = rows.par_iter().map(|row| file_print(&cohort.samples[*row])).collect();
+        let common = common_print(config, &layout);
+        let shards = rows.chunks(layout.images_per_shard).zip(prints.chunks(layout.images_per_shard)).enumerate();
+        let shards = shards.map(|(number, (rows, prints))| {
+            let key = combined(std::iter::once(&common).chain(prints)).to_hex().to_string();
+            ShardPlan { number, key, rows: rows.to_vec() }
+        });
+        let shards: Vec<ShardPlan> = shards.collect();
+        let mut hasher = blake3::Hasher::new();
+        for shard in &shards {
+            add(&mut hasher, shard.key.as_bytes());
+        }
+        Self { key: hasher.finalize().to_hex().to_string(), layout, shards }
+    }
+
+    /// Name of the folder: the beginning of the fingerprint, which the index holds in full.
+    pub(super) fn folder_name(&self) -> String {
+        format!("images-{}", &self.key[..16])
+    }
+}
+
+/// What decodes, scales and resizes the images.
+fn recipe(config: &ImageConfig) -> String {
+    let decoder = if config.is_volume() { "nifti 0.18.0" } else { "image 0.25.10, zune-jpeg 0.5.15" };
+    format!("{decoder}; triangle filter of fast_image_resize 6.1.0; fairtte-data {}", env!("CARGO_PKG_VERSION"))
+}
+
+fn common_print(config: &ImageConfig, layout: &Layout) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    add(&mut hasher, &LAYOUT_VERSION.to_le_bytes());
+    for text in [serde_json::to_string(config), serde_json::to_string(layout)] {
+        add(&mut hasher, text.expect("numbers and texts have a JSON form").as_bytes());
+    }
+    hasher.finalize()
+}
+
+/// What the file system says about one image.
+fn file_print(sample: &Sample) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    add(&mut hasher, sample.sample_id.as_str().as_bytes());
+    add(&mut hasher, sample.image.as_os_str().as_encoded_bytes());
+    add_file(&mut hasher, &sample.image);
+    hasher.finalize()
+}
+
+fn add_file(hasher: &mut blake3::Hasher, path: &Path) {
+    let Ok(metadata) = std::fs::metadata(path) else { return add(hasher, b"missing") };
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    add(hasher, &metadata.len().to_le_bytes());
+    add(hasher, &modified.map_or(0, |age| age.as_nanos()).to_le_bytes());
+}
+
+/// With its length, so that neighbours cannot trade bytes.
+fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+    hasher.update(&(bytes.len() as u64).to_le_bytes());
+    hasher.update(bytes);
+}
+
+fn combined<'p>(prints: impl Iterator<Item = &'p blake3::Hash>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for print in prints {
+        add(&mut hasher, print.as_bytes());
+    }
+    hasher.finalize()
+}

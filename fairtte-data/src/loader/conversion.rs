@@ -1,0 +1,148 @@
+//! From stored values to the intensities a model sees.
+//!
+//! Without transformation or augmentation a stored byte is looked up in a table of 256 intensities. Otherwise the image
+//! becomes intensities in \[0, 1\] first, is transformed and augmented, and is scaled at the end.
+
+use super::PixelTransform;
+use crate::augment::{Augmentation, Draw};
+use crate::image::{ImageStore, StoredPixels};
+use crate::intensity::{Intensity, full_scale};
+
+/// `(factor, offset)` per channel, and a table of them where values are bytes.
+#[derive(Debug)]
+pub(super) struct Conversion {
+    /// The intensity of each of the 256 values, per channel; empty for volumes.
+    tables: Vec<[f32; 256]>,
+    /// From stored values to transformed intensities, per channel.
+    from_stored: Vec<(f32, f32)>,
+    /// From intensities in \[0, 1\] to transformed intensities, per channel.
+    from_unit: Vec<(f32, f32)>,
+    per_image: bool,
+    full_scale: f64,
+    /// `[channels, ..]` of one image in the store.
+    stored_shape: Vec<usize>,
+    n_channels: usize,
+}
+
+/// What happens to an image between the store and the scaling.
+pub(super) struct Changes<'c> {
+    pub transforms: &'c [Box<dyn PixelTransform + 'c>],
+    pub row: usize,
+    pub epoch: u64,
+    pub augmentation: Option<(&'c Augmentation, Draw)>,
+}
+
+/// Memory of one thread, kept between images.
+#[derive(Default)]
+pub(super) struct Scratch {
+    unit: Vec<f32>,
+}
+
+impl Conversion {
+    pub(super) fn new(store: &ImageStore, intensity: &Intensity) -> Self {
+        let full_scale = full_scale(store);
+        let is_volume = store.size().len() == 3;
+        let affine = |full_scale: f64| {
+            let channels = intensity.mean.iter().zip(&intensity.standard_deviation);
+            channels.map(move |(mean, deviation)| (1.0 / (full_scale * deviation), -mean / deviation))
+        };
+        let table =
+            |(factor, offset): (f64, f64)| std::array::from_fn(|value| single((value as f64).mul_add(factor, offset)));
+        let singles = |full_scale: f64| affine(full_scale).map(|(factor, offset)| (single(factor), single(offset)));
+        Self {
+            tables: if is_volume { Vec::new() } else { affine(full_scale).map(table).collect() },
+            from_stored: singles(full_scale).collect(),
+            from_unit: singles(1.0).collect(),
+            per_image: intensity.per_image,
+            full_scale,
+            stored_shape: std::iter::once(store.n_stored_channels()).chain(store.size().iter().copied()).collect(),
+            n_channels: store.n_channels(),
+        }
+    }
+
+    /// Fills `image`, `[channels, ..]` in the size of the model.
+    pub(super) fn convert(
+        &self,
+        stored: StoredPixels<'_>,
+        changes: &Changes<'_>,
+        scratch: &mut Scratch,
+        image: &mut [f32],
+    ) {
+        if changes.transforms.is_empty() && changes.augmentation.is_none() {
+            self.unchanged(stored, image);
+        } else {
+            self.changed(stored, changes, scratch, image);
+        }
+        if self.per_image {
+            image.chunks_exact_mut(image.len() / self.n_channels).for_each(standardise);
+        }
+    }
+
+    fn unchanged(&self, stored: StoredPixels<'_>, image: &mut [f32]) {
+        match stored {
+            StoredPixels::Picture(pixels) => {
+                let n = pixels.len() / self.n_channels;
+                let channels = image.chunks_exact_mut(n).zip(pixels.chunks_exact(n)).zip(&self.tables);
+                for ((channel, pixels), table) in channels {
+                    for (intensity, pixel) in channel.iter_mut().zip(pixels) {
+                        *intensity = table[usize::from(*pixel)];
+                    }
+                }
+            }
+            StoredPixels::Volume(voxels) => {
+                // A volume is stored once and repeated for every channel.
+                for (channel, (factor, offset)) in image.chunks_exact_mut(voxels.len()).zip(&self.from_stored) {
+                    for (intensity, voxel) in channel.iter_mut().zip(voxels) {
+                        *intensity = f32::from(*voxel) * factor + offset;
+                    }
+                }
+            }
+        }
+    }
+
+    fn changed(&self, stored: StoredPixels<'_>, changes: &Changes<'_>, scratch: &mut Scratch, image: &mut [f32]) {
+        let unit = &mut scratch.unit;
+        unit.clear();
+        let step = single(1.0 / self.full_scale);
+        match stored {
+            StoredPixels::Picture(pixels) => unit.extend(pixels.iter().map(|pixel| f32::from(*pixel) * step)),
+            StoredPixels::Volume(voxels) => unit.extend(voxels.iter().map(|voxel| f32::from(*voxel) * step)),
+        }
+        for transform in changes.transforms {
+            transform.apply(changes.row, changes.epoch, unit, &self.stored_shape);
+        }
+        // [channels, ..] as stored: for a volume one channel, which is repeated below.
+        let n_stored = image.len() / self.n_channels * self.stored_shape[0];
+        match &changes.augmentation {
+            Some((augmentation, draw)) => augmentation.apply(draw, unit, &mut image[..n_stored]),
+            None => image[..n_stored].copy_from_slice(unit),
+        }
+        let n = image.len() / self.n_channels;
+        for channel in self.stored_shape[0]..self.n_channels {
+            image.copy_within(..n, channel * n);
+        }
+        for (channel, (factor, offset)) in image.chunks_exact_mut(n).zip(&self.from_unit) {
+            for intensity in channel {
+                *intensity = *intensity * factor + offset;
+            }
+        }
+    }
+}
+
+/// To mean 0 and (population) standard deviation 1; a constant channel becomes 0.
+fn standardise(channel: &mut [f32]) {
+    let n = channel.len() as f64;
+    let mean = channel.iter().copied().map(f64::from).sum::<f64>() / n;
+    let variance = channel.iter().map(|value| (f64::from(*value) - mean).powi(2)).sum::<f64>() / n;
+    let deviation = variance.sqrt();
+    // Below the resolution of a 16-bit store the spread is rounding.
+    let factor = if deviation > 1e-6 { 1.0 / deviation } else { 1.0 };
+    for value in channel {
+        *value = single((f64::from(*value) - mean) * factor);
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "models compute in f32")]
+fn single(value: f64) -> f32 {
+    value as f32
+}

@@ -1,0 +1,312 @@
+//! Batches of pixels, or of features of a table, with the identities, outcomes and groups of their samples.
+//!
+//! The order of an epoch depends on nothing but seed and epoch (the `order` stream), and the augmentation of a sample on
+//! nothing but seed, epoch, sample and how often the epoch drew it before (the `augmentation` stream). So a run that is
+//! interrupted and started again at any epoch or batch sees the same batches, whatever the number of threads. A last
+//! batch of one sample is joined to the one before: batch normalisation needs two.
+
+mod conversion;
+mod order;
+
+use std::fmt;
+use std::ops::Range;
+
+use fairtte_metrics::{GroupId, SampleId};
+use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
+use rayon::slice::ParallelSliceMut as _;
+
+use self::conversion::{Changes, Conversion, Scratch};
+use self::order::{batch_ranges, earlier_draws, epoch_order};
+use crate::DataError;
+use crate::augment::Augmentation;
+use crate::cohort::Cohort;
+use crate::features::FeatureMatrix;
+use crate::image::ImageStore;
+use crate::intensity::{Intensity, store_position};
+
+/// In which order an epoch visits the rows of a part.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sampling {
+    /// As given and without random augmentation; for prediction.
+    Sequential,
+    /// Every row once, in random order.
+    Shuffled,
+    /// As many draws as there are rows, with replacement, row `i` with probability proportional to weight `i`
+    /// (finite, >= 0, not all 0; one per row).
+    Weighted(Vec<f64>),
+}
+
+/// Something done to the intensities of single images, for example to those of one group.
+///
+/// It must depend on nothing but its own settings and the arguments: batches are made on several threads, and a resumed
+/// run must see the same ones.
+pub trait PixelTransform: fmt::Debug + Send + Sync {
+    /// Changes the image of `row` of the cohort in `epoch`, before augmentation and normalisation.
+    ///
+    /// `intensities` are in \[0, 1\], in the order of `shape`: `[channels, height, width]`, or
+    /// `[1, depth, height, width]` for a volume, which is repeated for a model that wants more channels. Features of a
+    /// table are as fitted, and `shape` is `[n_features]`.
+    fn apply(&self, row: usize, epoch: u64, intensities: &mut [f32], shape: &[usize]);
+
+    /// Whether it may change the image of `row`. An image that nothing changes is scaled as if there were no
+    /// transformation at all, so that it keeps every bit.
+    fn concerns(&self, row: usize) -> bool {
+        let _ = row;
+        true
+    }
+}
+
+/// One batch in host memory; entry `i` of every field is about the same sample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostBatch {
+    /// Rows of the cohort.
+    pub rows: Vec<usize>,
+    /// Identities.
+    pub sample_ids: Vec<SampleId>,
+    /// Intensities after the transformation, or features, in the order of [`shape`](Self::shape).
+    pub pixels: Vec<f32>,
+    /// `[batch, channels, height, width]`, `[batch, channels, depth, height, width]` or `[batch, n_features]`.
+    pub shape: Vec<usize>,
+    /// Time to event or censoring, in the time unit of the cohort.
+    pub time: Vec<f64>,
+    /// `true` = event observed.
+    pub event: Vec<bool>,
+    /// Group of each sample; `None` where it belongs to none.
+    pub groups: Vec<Option<GroupId>>,
+}
+
+/// Makes batches of a cohort; the only one there is.
+#[derive(Debug)]
+pub struct Loader<'a> {
+    input: Input<'a>,
+    cohort: &'a Cohort,
+    groups: Vec<Option<GroupId>>,
+    transforms: Vec<Box<dyn PixelTransform + 'a>>,
+    augmentation: Option<Augmentation>,
+}
+
+/// What the values of a batch are made of.
+#[derive(Debug)]
+enum Input<'a> {
+    Images {
+        store: &'a ImageStore,
+        /// Place in the store of every row of the cohort.
+        positions: Vec<usize>,
+        conversion: Conversion,
+    },
+    /// One row per row of the cohort.
+    Features(&'a FeatureMatrix),
+}
+
+/// Below this many values a batch is made by one thread: handing out the work would take longer.
+const PARALLEL_VALUES: usize = 1 << 16;
+
+impl<'a> Loader<'a> {
+    /// A loader over the samples of `cohort`, with one group per row of the cohort.
+    ///
+    /// # Errors
+    /// [`DataError::ShapeMismatch`] if `groups` or `intensity` do not fit, [`DataError::ImageNotStored`] for a sample
+    /// without pixels.
+    pub fn new(
+        store: &'a ImageStore,
+        cohort: &'a Cohort,
+        groups: Vec<Option<GroupId>>,
+        intensity: &Intensity,
+    ) -> Result<Self, DataError> {
+        for (what, found, expected) in [
+            ("list of groups", groups.len(), cohort.n()),
+            ("list of channel means", intensity.mean.len(), store.n_channels()),
+            ("list of channel deviations", intensity.standard_deviation.len(), store.n_channels()),
+        ] {
+            if found != expected {
+                return Err(DataError::ShapeMismatch { what, found, expected });
+            }
+        }
+        let positions = (0..cohort.n()).map(|row| store_position(store, cohort, row));
+        let positions = positions.collect::<Result<_, _>>()?;
+        let conversion = Conversion::new(store, intensity);
+        let input = Input::Images { store, positions, conversion };
+        Ok(Self { input, cohort, groups, transforms: Vec::new(), augmentation: None })
+    }
+
+    /// A loader over the features of the samples of `cohort`, one row of `features` and one group per row of the cohort.
+    ///
+    /// # Errors
+    /// [`DataError::ShapeMismatch`] if `features` or `groups` are not one per sample.
+    pub fn of_features(
+        features: &'a FeatureMatrix,
+        cohort: &'a Cohort,
+        groups: Vec<Option<GroupId>>,
+    ) -> Result<Self, DataError> {
+        let expected = cohort.n();
+        for (what, found) in [("matrix of features", features.n()), ("list of groups", groups.len())] {
+            if found != expected {
+                return Err(DataError::ShapeMismatch { what, found, expected });
+            }
+        }
+        let input = Input::Features(features);
+        Ok(Self { input, cohort, groups, transforms: Vec::new(), augmentation: None })
+    }
+
+    /// Adds a transformation that every image (or row of features) of every batch goes through, after those added before.
+    #[must_use]
+    pub fn with_transform(mut self, transform: Box<dyn PixelTransform + 'a>) -> Self {
+        self.transforms.push(transform);
+        self
+    }
+
+    /// Augments the images of shuffled and weighted epochs, and takes the centre of the others if it crops.
+    ///
+    /// # Errors
+    /// [`DataError::ShapeMismatch`] if it was made for images of another size, or the inputs are no images.
+    pub fn with_augmentation(mut self, augmentation: Augmentation) -> Result<Self, DataError> {
+        let (made_for, stored) = (augmentation.stored_size(), self.input.image_size());
+        if made_for.len() != stored.len() {
+            let (found, expected) = (made_for.len(), stored.len());
+            return Err(DataError::ShapeMismatch { what: "image size of the augmentation", found, expected });
+        }
+        if let Some((&found, &expected)) = made_for.iter().zip(stored).find(|(found, expected)| found != expected) {
+            return Err(DataError::ShapeMismatch { what: "side of the augmentation's images", found, expected });
+        }
+        self.augmentation = Some(augmentation).filter(|augmentation| !augmentation.is_identity());
+        Ok(self)
+    }
+
+    /// `[height, width]` or `[depth, height, width]` of the images in a batch, as stored or as cropped; `[]` for features.
+    pub fn size(&self) -> &[usize] {
+        self.augmentation.as_ref().map_or(self.input.image_size(), Augmentation::size)
+    }
+
+    /// Channels of an image, or number of features.
+    fn n_channels(&self) -> usize {
+        match &self.input {
+            Input::Images { store, .. } => store.n_channels(),
+            Input::Features(features) => features.n_features(),
+        }
+    }
+
+    /// The batches of one epoch over `rows` of the cohort, each of `batch_size` samples but for the last, which has
+    /// between 1 and `batch_size + 1`: a lone last sample joins the batch before it.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`] for a batch size of 0 or weights out of range, [`DataError::ShapeMismatch`] if the
+    /// weights are not one per row.
+    ///
+    /// # Panics
+    /// If a row is not below the number of samples.
+    pub fn batches(
+        &self,
+        rows: &[usize],
+        batch_size: usize,
+        sampling: &Sampling,
+        seed: u64,
+        epoch: u64,
+    ) -> Result<Batches<'_>, DataError> {
+        if batch_size == 0 {
+            return Err(DataError::InvalidSetting {
+                key: "batch-size",
+                value: "0".to_owned(),
+                expected: "a whole number >= 1",
+            });
+        }
+        let order = epoch_order(rows, sampling, seed, epoch)?;
+        let ranges = batch_ranges(order.len(), batch_size);
+        let draws = match (sampling, &self.augmentation) {
+            (Sampling::Sequential, _) | (_, None) => None,
+            _ => Some(earlier_draws(&order)),
+        };
+        Ok(Batches { loader: self, order, draws, seed, epoch, ranges: ranges.into_iter() })
+    }
+
+    /// `draws` holds for every row how often the epoch drew it before; `None` for prediction.
+    fn batch(&self, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> HostBatch {
+        let n_channels = self.n_channels();
+        let n_values = n_channels * self.size().iter().product::<usize>();
+        let mut pixels = vec![0.0; rows.len() * n_values];
+        let fill = |scratch: &mut Scratch, (at, values): (usize, &mut [f32])| {
+            let row = rows[at];
+            let (store, position, conversion) = match &self.input {
+                Input::Images { store, positions, conversion } => (store, positions[row], conversion),
+                Input::Features(features) => {
+                    values.copy_from_slice(features.row(row));
+                    self.transforms.iter().for_each(|transform| transform.apply(row, epoch, values, &[n_values]));
+                    return;
+                }
+            };
+            let augmentation = self.augmentation.as_ref().map(|augmentation| {
+                let sample = &self.cohort.samples[row].sample_id;
+                let draw = draws.map(|draws| augmentation.draw(seed, epoch, sample, draws[at]));
+                (augmentation, draw.unwrap_or_else(|| augmentation.centre()))
+            });
+            let is_concerned = self.transforms.iter().any(|transform| transform.concerns(row));
+            let transforms = if is_concerned { self.transforms.as_slice() } else { &[] };
+            let changes = Changes { transforms, row, epoch, augmentation };
+            conversion.convert(store.pixels(position), &changes, scratch, values);
+        };
+        if pixels.len() < PARALLEL_VALUES {
+            let mut scratch = Scratch::default();
+            pixels.chunks_exact_mut(n_values).enumerate().for_each(|image| fill(&mut scratch, image));
+        } else {
+            pixels.par_chunks_exact_mut(n_values).enumerate().for_each_init(Scratch::default, fill);
+        }
+        let samples = || rows.iter().map(|&row| &self.cohort.samples[row]);
+        HostBatch {
+            rows: rows.to_vec(),
+            sample_ids: samples().map(|sample| sample.sample_id.clone()).collect(),
+            pixels,
+            shape: [rows.len(), n_channels].iter().chain(self.size()).copied().collect(),
+            time: samples().map(|sample| sample.time).collect(),
+            event: samples().map(|sample| sample.event).collect(),
+            groups: rows.iter().map(|&row| self.groups[row]).collect(),
+        }
+    }
+}
+
+impl Input<'_> {
+    /// Size of the stored images; nothing for features.
+    fn image_size(&self) -> &[usize] {
+        match self {
+            Self::Images { store, .. } => store.size(),
+            Self::Features(_) => &[],
+        }
+    }
+}
+
+/// The batches of one epoch, see [`Loader::batches`]. Skipping batches does not read them.
+#[derive(Debug)]
+pub struct Batches<'l> {
+    loader: &'l Loader<'l>,
+    order: Vec<usize>,
+    /// How often each entry of `order` was drawn before; `None` without random augmentation.
+    draws: Option<Vec<u64>>,
+    seed: u64,
+    epoch: u64,
+    ranges: std::vec::IntoIter<Range<usize>>,
+}
+
+impl Batches<'_> {
+    /// The rows of the epoch in their order.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = HostBatch;
+
+    fn next(&mut self) -> Option<HostBatch> {
+        self.nth(0)
+    }
+
+    fn nth(&mut self, n: usize) -> Option<HostBatch> {
+        let range = self.ranges.nth(n)?;
+        let draws = self.draws.as_ref().map(|draws| &draws[range.clone()]);
+        Some(self.loader.batch(&self.order[range], draws, self.seed, self.epoch))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.ranges.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Batches<'_> {}

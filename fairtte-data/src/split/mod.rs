@@ -1,0 +1,225 @@
+//! Train, validation and test parts by subject.
+//!
+//! Subjects are ordered by a keyed hash of their identity (BLAKE3, keyed by the `split` stream of the seed) and the
+//! order is cut into `floor(train n)`, `floor(validation n)` and the rest. A subject's place in the order depends on
+//! nothing but its identity and the seed: adding images never moves a subject, and adding a subject moves at most three
+//! others (one over the first cut, two over the second). Folds, a site left out and strata cut the same order otherwise
+//! (`assign.rs`, `strata.rs`); parts may also come from a file (`file.rs`), which is searched for leaks.
+//!
+//! What holds when stratified: the stratum of a subject follows from all of its samples, so an image that changes it
+//! (the first event of a subject, say) may move that subject and others; images that change no stratum move nobody.
+
+mod assign;
+mod config;
+mod file;
+mod identical;
+mod leak;
+#[cfg(test)]
+mod leak_tests;
+mod record;
+mod rounding;
+mod site;
+mod strata;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::path::Path;
+
+use fairtte_metrics::SubjectId;
+use serde::{Deserialize, Serialize};
+
+use crate::DataError;
+use crate::attributes::AttributeConfig;
+use crate::cohort::Cohort;
+use crate::table::{ColumnValues, write_csv};
+
+pub use config::{KFold, LeaveSiteOut, SplitConfig};
+pub use file::{FileKey, SplitFileReport};
+pub use identical::{IdenticalImages, IdenticalSet, check_identical_files, check_identical_images};
+pub use leak::{Leak, Placed};
+pub use record::{PartCounts, SplitRecord, StratumCounts};
+pub use summary::{PartSize, SplitRow, SplitTable};
+
+use config::Way;
+
+/// A part of the split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// For fitting.
+    Train,
+    /// For choosing when to stop.
+    Validation,
+    /// For the reported numbers.
+    Test,
+}
+
+impl Part {
+    /// All parts.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
+
+    /// The name in `split.csv`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Test => "test",
+        }
+    }
+
+    /// The part that a cell of a split file names, in any case: `train`, `validation` (also `validate`, `valid`,
+    /// `val`), `test`.
+    ///
+    /// ```
+    /// use fairtte_data::Part;
+    ///
+    /// assert_eq!(Part::from_cell("VAL"), Some(Part::Validation));
+    /// assert_eq!(Part::from_cell("holdout"), None);
+    /// ```
+    pub fn from_cell(cell: &str) -> Option<Self> {
+        match cell.trim().to_ascii_lowercase().as_str() {
+            "train" => Some(Self::Train),
+            "validation" | "validate" | "valid" | "val" => Some(Self::Validation),
+            "test" => Some(Self::Test),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which part each subject and each row of a cohort belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split {
+    parts: BTreeMap<SubjectId, Part>,
+    rows: [Vec<usize>; 3],
+}
+
+impl Split {
+    /// Rows of the cohort in `part`, ascending.
+    pub fn rows(&self, part: Part) -> &[usize] {
+        &self.rows[part as usize]
+    }
+
+    /// Part of a subject; `None` if the split does not know it.
+    pub fn part(&self, subject: &SubjectId) -> Option<Part> {
+        self.parts.get(subject).copied()
+    }
+
+    /// Number of subjects in `part`.
+    pub fn n_subjects(&self, part: Part) -> usize {
+        self.parts.values().filter(|p| **p == part).count()
+    }
+
+    /// Part of every row of the cohort that the split was made for.
+    pub(crate) fn part_of_rows(&self) -> Vec<Part> {
+        let mut parts = vec![Part::Train; self.rows.iter().map(Vec::len).sum()];
+        for part in Part::ALL {
+            for &row in self.rows(part) {
+                parts[row] = part;
+            }
+        }
+        parts
+    }
+
+    /// The split of `cohort` by the parts of its subjects; `Err` holds the first subject that has none.
+    fn new(cohort: &Cohort, parts: BTreeMap<SubjectId, Part>) -> Result<Self, SubjectId> {
+        let mut rows = [Vec::new(), Vec::new(), Vec::new()];
+        for (row, sample) in cohort.samples.iter().enumerate() {
+            let part = parts.get(&sample.subject_id).ok_or_else(|| sample.subject_id.clone())?;
+            rows[*part as usize].push(row);
+        }
+        Ok(Self { parts, rows })
+    }
+
+    fn refuse_empty_parts(&self) -> Result<(), DataError> {
+        let empty = Part::ALL.into_iter().find(|&part| self.rows(part).is_empty());
+        empty.map_or(Ok(()), |part| Err(DataError::EmptyPart { part, n_subjects: self.parts.len() }))
+    }
+
+    /// Writes `subject_id,part`, one line per subject in the order of the identities, atomically.
+    ///
+    /// # Errors
+    /// [`DataError::Write`] naming `path`.
+    pub fn write_csv(&self, path: &Path) -> Result<(), DataError> {
+        let columns = vec![
+            ("subject_id".to_owned(), ColumnValues::text(self.parts.keys())),
+            ("part".to_owned(), ColumnValues::text(self.parts.values())),
+        ];
+        write_csv(path, columns)
+    }
+
+    /// Reads what [`write_csv`](Self::write_csv) wrote, or a split made by hand, for the samples of `cohort`; see
+    /// [`from_file`](Self::from_file).
+    ///
+    /// # Errors
+    /// Those of [`from_file`](Self::from_file).
+    pub fn read_csv(path: &Path, cohort: &Cohort) -> Result<Self, DataError> {
+        Ok(Self::from_file(path, cohort)?.0)
+    }
+}
+
+/// Splits the subjects of `cohort`; all samples of a subject are in the same part. Strata are formed from the raw
+/// values of the attributes; [`make_split`] forms them from groups and says what was done.
+///
+/// # Errors
+/// Those of [`make_split`].
+pub fn split_by_subject(cohort: &Cohort, config: &SplitConfig, seed: u64) -> Result<Split, DataError> {
+    Ok(make_split(cohort, config, &[], seed)?.0)
+}
+
+/// Splits the subjects of `cohort` as `config` says, and records how.
+///
+/// `attributes` are the settings by which the attributes named in `stratify` become groups (a threshold, a reference
+/// level, ..); an attribute without settings stratifies by its values. A threshold at the median is here the median of
+/// the whole cohort: strata are not used for anything but the cut.
+///
+/// # Errors
+/// [`DataError::InvalidSetting`] for settings out of range, [`DataError::EmptyPart`] if there are too few subjects,
+/// [`DataError::UnknownAttribute`] if the cohort does not carry a column of [`SplitConfig::columns`],
+/// [`DataError::TooManyLevels`] or [`DataError::InvalidAttribute`] for an attribute that makes no strata,
+/// [`DataError::UnknownSite`] and [`DataError::MissingSite`] for a site to leave out, and for a file those of
+/// [`Split::from_file`].
+#[expect(clippy::missing_panics_doc, reason = "every subject of the cohort is given a part just before")]
+pub fn make_split(
+    cohort: &Cohort,
+    config: &SplitConfig,
+    attributes: &[AttributeConfig],
+    seed: u64,
+) -> Result<(Split, SplitRecord), DataError> {
+    config.check()?;
+    if let Way::File(path) = config.way() {
+        let (split, report) = Split::from_file(path, cohort)?;
+        let record = SplitRecord::of_file(config, seed, &split, report);
+        return Ok((split, record));
+    }
+    let strata = strata::strata(cohort, &config.stratify, attributes)?;
+    let order = assign::Order::new(cohort, &strata, seed, config.repeat);
+    let mut notes = Vec::new();
+    let parts = match config.way() {
+        Way::KFold(folds) => order.cut_fold(folds, config.validation_of_rest()),
+        Way::LeaveSiteOut(left_out) => {
+            let subjects = site::subjects_at(cohort, left_out)?;
+            notes.extend(subjects.notes(left_out));
+            order.cut_left_out(&subjects.at_site, config.validation_of_rest())
+        }
+        Way::Fractions | Way::File(_) => order.cut_fractions([config.train, config.validation, config.test]),
+    };
+    let record = SplitRecord::new(config, seed, &parts, &strata, notes);
+    let owned = parts.into_iter().map(|(subject, part)| (subject.clone(), part));
+    let split = Split::new(cohort, owned.collect()).expect("every subject of the cohort has a part");
+    split.refuse_empty_parts()?;
+    Ok((split, record))
+}
+
+/// The different subjects of `cohort`, in no order.
+fn subjects(cohort: &Cohort) -> HashSet<&SubjectId> {
+    cohort.samples.iter().map(|sample| &sample.subject_id).collect()
+}

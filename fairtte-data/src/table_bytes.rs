@@ -1,0 +1,256 @@
+//! The bytes of a CSV or TSV file before they are parsed: unpacked within limits, and refused where a parser would guess.
+//!
+//! A parser that meets a lone quotation mark swallows lines until the next one, and rows vanish without a word. So do
+//! tables in UTF-16, in an old code page, or with other line ends. Quotation marks follow RFC 4180: a cell is either
+//! quoted from its first to its last character, marks inside doubled, or it holds none.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::DataError;
+
+/// A gzipped table may unpack to this many times its size ..
+const MOST_RATIO: u64 = 100;
+/// .. or to this many bytes, whichever is more. Tables of numbers and codes shrink 5 to 20 times.
+const ALWAYS_ALLOWED: u64 = 256 << 20;
+/// More columns are a file with its lines lost. Curves on a grid of days have some thousands.
+const MOST_COLUMNS: usize = 100_000;
+
+/// The text of a gzipped table, of any number of members.
+///
+/// # Errors
+/// [`DataError::Read`] for damaged bytes, [`DataError::InvalidTable`] if it unpacks to more than 100 times its size and
+/// more than 256 MiB: a table would not, and memory is finite.
+pub(crate) fn unpack(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, DataError> {
+    let most = (bytes.len() as u64).saturating_mul(MOST_RATIO).max(ALWAYS_ALLOWED);
+    unpack_at_most(path, bytes, most)
+}
+
+fn unpack_at_most(path: &Path, bytes: &[u8], most: u64) -> Result<Vec<u8>, DataError> {
+    let mut plain = Vec::new();
+    let decoder = flate2::read::MultiGzDecoder::new(bytes);
+    decoder.take(most + 1).read_to_end(&mut plain).map_err(|source| DataError::read(path, source))?;
+    if plain.len() as u64 > most {
+        let n = bytes.len();
+        let detail = format!("its {n} bytes unpack to more than {most}, expected at most {MOST_RATIO} times as many");
+        return Err(DataError::invalid_table(path, detail));
+    }
+    Ok(plain)
+}
+
+/// Takes off a byte order mark, gives every line the end `\n` if the file ends them by `\r` alone, and checks the rest.
+///
+/// # Errors
+/// [`DataError::InvalidTable`] with the line for UTF-16, bytes that are not UTF-8, a zero byte, a quotation mark out of
+/// place or without its fellow, and for more than 100,000 columns.
+pub(crate) fn check(path: &Path, mut bytes: Vec<u8>, separator: u8) -> Result<Vec<u8>, DataError> {
+    let invalid = |detail: String| DataError::invalid_table(path, detail);
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(invalid("its text is UTF-16, expected UTF-8".to_owned()));
+    }
+    if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
+        bytes.drain(..3);
+    }
+    if !bytes.contains(&b'\n') {
+        bytes.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+    }
+    if let Err(error) = std::str::from_utf8(&bytes) {
+        let (at, line) = (error.valid_up_to(), line(&bytes, error.valid_up_to()));
+        return Err(invalid(format!("line {line} holds the byte 0x{:02x}, which is no UTF-8 text", bytes[at])));
+    }
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(invalid(format!("line {} holds a zero byte, expected text", line(&bytes, at))));
+    }
+    if bytes.contains(&b'"') {
+        check_quotes(&bytes, separator).map_err(invalid)?;
+    }
+    let header = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let n_columns = header.split(|byte| *byte == separator).count();
+    if n_columns > MOST_COLUMNS {
+        return Err(invalid(format!("its first line has {n_columns} columns, expected at most {MOST_COLUMNS}")));
+    }
+    Ok(bytes)
+}
+
+fn line(bytes: &[u8], at: usize) -> usize {
+    bytes[..at].split(|byte| *byte == b'\n').count()
+}
+
+/// Where the scan stands in a cell.
+#[derive(Clone, Copy, PartialEq)]
+enum Within {
+    Begin,
+    Plain,
+    Quoted,
+    /// After a quotation mark in a quoted cell: its end, or the first of two.
+    Closed,
+}
+
+fn check_quotes(bytes: &[u8], separator: u8) -> Result<(), String> {
+    let mut within = Within::Begin;
+    let mut line = 1;
+    let mut opened = 1;
+    for &byte in bytes {
+        within = match (within, byte) {
+            (Within::Quoted, b'"') => Within::Closed,
+            (Within::Closed, b'"') | (Within::Quoted, _) => Within::Quoted,
+            (Within::Begin, b'"') => {
+                opened = line;
+                Within::Quoted
+            }
+            (Within::Plain, b'"') => {
+                return Err(format!(
+                    "line {line} has a quotation mark inside a cell that does not begin with one, expected the whole \
+                     cell in quotation marks and each mark inside doubled"
+                ));
+            }
+            (_, b'\n') => Within::Begin,
+            (_, byte) if byte == separator => Within::Begin,
+            (Within::Closed, byte) if byte != b'\r' => {
+                return Err(format!(
+                    "line {line} has text after the closing quotation mark of a cell, expected the next cell or \
+                     line, or each mark inside the cell doubled"
+                ));
+            }
+            _ => Within::Plain,
+        };
+        line += usize::from(byte == b'\n');
+    }
+    if within == Within::Quoted {
+        return Err(format!("the quotation mark that begins a cell in line {opened} is never closed"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::table::Table;
+
+    fn parsed(bytes: &[u8]) -> Result<Table, String> {
+        let table = Table::parse(Path::new("t.csv"), bytes.to_vec());
+        table.map_err(|error| error.to_string())
+    }
+
+    fn refused(bytes: &[u8]) -> String {
+        let message = parsed(bytes).unwrap_err();
+        message.strip_prefix("t.csv cannot be read as a table: ").unwrap().to_owned()
+    }
+
+    fn gzipped(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    const TOKENS: [&str; 14] =
+        ["a", "7", ",", ",", ",", "\n", "\n", "\r\n", "\r", " ", "\t", "\"", "\"b,\"", "\"\"\"x\ny\""];
+
+    /// Cells by row, as RFC 4180 has them, for text that `check` lets through.
+    fn cells(text: &str) -> Vec<Vec<String>> {
+        let mut rows = vec![vec![String::new()]];
+        let mut is_quoted = false;
+        let mut characters = text.chars().peekable();
+        while let Some(character) = characters.next() {
+            let row = rows.last_mut().unwrap();
+            match character {
+                '"' if is_quoted && characters.peek() == Some(&'"') => {
+                    characters.next();
+                    row.last_mut().unwrap().push('"');
+                }
+                '"' => is_quoted = !is_quoted,
+                '\r' if !is_quoted && characters.peek() == Some(&'\n') => {}
+                ',' if !is_quoted => row.push(String::new()),
+                '\n' if !is_quoted => rows.push(vec![String::new()]),
+                _ => row.last_mut().unwrap().push(character),
+            }
+        }
+        if text.is_empty() || text.ends_with('\n') {
+            rows.pop();
+        }
+        rows
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_any_line_end_are_read() {
+        for text in ["\u{feff}id,x\na,1\nb,2\n", "id,x\r\na,1\r\nb,2\r\n", "id,x\ra,1\rb,2\r", "id,x\na,1\nb,2"] {
+            let table = parsed(text.as_bytes()).unwrap();
+            assert_eq!(table.names(), ["id", "x"], "{text:?}");
+            assert_eq!(table.text("id").unwrap(), [Some("a".to_owned()), Some("b".to_owned())], "{text:?}");
+            assert_eq!(table.text("x").unwrap()[1].as_deref(), Some("2"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_utf_8_is_refused_with_its_line() {
+        assert_eq!(refused(b"\xff\xfei\0d\0"), "its text is UTF-16, expected UTF-8");
+        assert_eq!(refused(b"id,x\na,M\xfcller\n"), "line 2 holds the byte 0xfc, which is no UTF-8 text");
+        assert_eq!(refused(b"id,x\na,1\nb,\0\n"), "line 3 holds a zero byte, expected text");
+        assert!(parsed(b"").unwrap_err().starts_with("t.csv cannot be read as a table: "));
+    }
+
+    #[test]
+    fn a_quotation_mark_out_of_place_swallows_no_rows() {
+        let message = refused(b"id,size\na,5\"\nb,6\nc,7\"\n");
+        assert!(message.starts_with("line 2 has a quotation mark inside a cell that does not begin with one"));
+        let message = refused(b"id,size\na,1\n\"b\"c,2\n");
+        assert!(message.starts_with("line 3 has text after the closing quotation mark of a cell"), "{message}");
+        let message = refused(b"id,size\na,\"1\nb,2\n");
+        assert_eq!(message, "the quotation mark that begins a cell in line 2 is never closed");
+        let table = parsed(b"id,size\r\n\"a, \"\"b\"\"\nc\",\"\"\r\nd,\"2\"\r\n").unwrap();
+        assert_eq!(table.text("id").unwrap(), [Some("a, \"b\"\nc".to_owned()), Some("d".to_owned())]);
+        assert_eq!(table.text("size").unwrap(), [None, Some("2".to_owned())]);
+    }
+
+    #[test]
+    fn a_header_of_a_million_columns_is_refused() {
+        let message = refused("a,".repeat(1_000_000).as_bytes());
+        assert_eq!(message, "its first line has 1000001 columns, expected at most 100000");
+    }
+
+    #[test]
+    fn a_gzip_bomb_is_refused_before_it_fills_the_memory() {
+        let bomb = gzipped(&vec![b'0'; 1 << 20]);
+        let message = unpack_at_most(Path::new("t.csv.gz"), &bomb, 100_000).unwrap_err().to_string();
+        let n = bomb.len();
+        assert_eq!(
+            message,
+            format!(
+                "t.csv.gz cannot be read as a table: its {n} bytes unpack to more than 100000, expected at most 100 times as many"
+            )
+        );
+        let two_members = [gzipped(b"id\na\n"), gzipped(b"b\n")].concat();
+        assert_eq!(unpack(Path::new("t.csv.gz"), &two_members).unwrap(), b"id\na\nb\n");
+        assert!(unpack(Path::new("t.csv.gz"), &two_members[..30]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn text_is_read_as_rfc_4180_has_it_or_refused(
+            tokens in prop::collection::vec(prop::sample::select(&TOKENS[..]), 0..30),
+        ) {
+            let text = tokens.concat();
+            let Ok(table) = Table::parse(Path::new("t.csv"), format!("p,q\n{text}").into_bytes()) else {
+                return Ok(());
+            };
+            let expected: Vec<Vec<String>> = cells(&text);
+            let found = [table.text("p").unwrap(), table.text("q").unwrap()];
+            prop_assert_eq!(found[0].len(), expected.len(), "{:?} became {:?}", text, found);
+            for (row, expected) in expected.iter().enumerate() {
+                let is_surplus_empty = expected.iter().skip(2).all(String::is_empty);
+                prop_assert!(is_surplus_empty, "{:?} became {:?}", text, found);
+                for (column, cells) in found.iter().enumerate() {
+                    let expected = expected.get(column).map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
+                    prop_assert_eq!(cells[row].as_deref(), expected, "{:?} became {:?}", text, found);
+                }
+            }
+        }
+    }
+}
