@@ -69,11 +69,11 @@ fn each_change_leaves_the_others_alone() {
     let (shifted, record) = apply_shift(&cohort, &train, &groups, &config("blur = 1.5"), 1).unwrap();
     assert_eq!(shifted, cohort, "a blur happens when the image is loaded");
     assert!(record.changed.iter().all(|sample| sample.blurred && sample.time == sample.time_before));
-    let noise = config("time-noise = { absolute = [-5.0, 5.0] }");
-    let (noisy, record) = apply_shift(&cohort, &train, &groups, &noise, 1).unwrap();
+    let settings = config("time-noise = { absolute = [-5.0, 5.0] }");
+    let (noisy, record) = apply_shift(&cohort, &train, &groups, &settings, 1).unwrap();
     assert_eq!(noisy.n_events(), cohort.n_events());
     assert_eq!((record.n_blurred, record.n_flipped), (0, 0));
-    assert_eq!(image_blur(&cohort, &train, &groups, &noise).unwrap(), None);
+    assert_eq!(image_blur(&cohort, &train, &groups, &settings).unwrap(), None);
     let flip = config("censoring-flip = 0.5");
     let (flipped, record) = apply_shift(&cohort, &train, &groups, &flip, 1).unwrap();
     assert!(flipped.samples.iter().zip(&cohort.samples).all(|(a, b)| a.time.to_bits() == b.time.to_bits()));
