@@ -49,7 +49,10 @@ pub(crate) struct AffineFields {
     pub qfac: f64,
     /// Millimetres, not negative.
     pub spacing: [f64; 3],
+    /// Extents, missing ones 1.
     pub size: [usize; 3],
+    /// Axes that the file has.
+    pub n_axes: usize,
 }
 
 impl Affine {
@@ -121,7 +124,8 @@ fn quaternion_rows(fields: &AffineFields) -> Option<[[f64; 4]; 3]> {
 
 fn spacing_rows(fields: &AffineFields) -> [[f64; 4]; 3] {
     std::array::from_fn(|axis| {
-        let step = if axis == 0 { -fields.spacing[0] } else { fields.spacing[axis] };
+        let spacing = if axis < fields.n_axes { fields.spacing[axis] } else { 1.0 };
+        let step = if axis == 0 { -spacing } else { spacing };
         let mut row = [0.0; 4];
         row[axis] = step;
         row[3] = -step * (fields.size[axis] as f64 - 1.0) / 2.0;
@@ -146,6 +150,7 @@ mod tests {
             qfac: 1.0,
             spacing: [1.0, 2.0, 3.0],
             size: [5, 7, 1],
+            n_axes: 3,
         }
     }
 
@@ -159,6 +164,12 @@ mod tests {
         assert_eq!(chosen(0, 2), (AffineSource::Qform, [1.0, 0.0, 0.0, 7.0], 8.0));
         // Codes that the standard does not know count as 0.
         assert_eq!(chosen(-1, 6), (AffineSource::Spacing, [-1.0, 0.0, 0.0, 2.0], -6.0));
+    }
+
+    #[test]
+    fn an_axis_that_the_file_does_not_have_counts_as_one_millimetre() {
+        let affine = Affine::choose(&AffineFields { n_axes: 2, ..fields() }).unwrap();
+        assert_eq!((affine.matrix[1][1], affine.matrix[2][2]), (2.0, 1.0));
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl Header {
             qfac: fields.pixdim[0],
             spacing: [spacing[0], spacing[1], spacing[2]],
             size: std::array::from_fn(|axis| shape.get(axis).copied().unwrap_or(1)),
+            n_axes: shape.len(),
         });
         Ok(Self {
             version,
