@@ -183,7 +183,9 @@ impl Frame {
             0xc3 => Coding::Lossless,
             0xc9..=0xcb => return Err(unsupported("the JPEG picture uses arithmetic coding, expected Huffman coding")),
             _ => {
-                return Err(unsupported("the JPEG picture is hierarchical, expected baseline, progressive or lossless"));
+                return Err(unsupported(
+                    "the JPEG picture is hierarchical, expected baseline, progressive or lossless",
+                ));
             }
         };
         let is_read = if coding == Coding::Lossless { (2..=16).contains(&self.precision) } else { self.precision == 8 };
