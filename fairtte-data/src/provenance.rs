@@ -64,6 +64,11 @@ impl ContentHasher {
         self.tables.last_mut().expect("a table was named before its rows").1.push(digest);
     }
 
+    /// Takes up what another hasher took up, after what this one has.
+    pub fn append(&mut self, other: Self) {
+        self.tables.extend(other.tables);
+    }
+
     /// Closes the hash and makes the provenance of it; `options` are part of the hash.
     pub fn finish(
         self,

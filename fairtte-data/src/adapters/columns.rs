@@ -192,7 +192,7 @@ impl<'a> Splitter<'a> {
                 (_, b',') => self.end_field()?,
                 (_, b'\n') => self.end_record()?,
                 _ => {
-                    let end = rest.iter().position(|&b| b == b',' || b == b'\n').unwrap_or(rest.len());
+                    let end = rest.iter().position(|&b| matches!(b, b',' | b'\n')).unwrap_or(rest.len());
                     self.push(&rest[..end])?;
                     self.state = State::Plain;
                     rest = &rest[end..];

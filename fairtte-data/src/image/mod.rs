@@ -1,11 +1,11 @@
 //! From image files to pixels: decoding, resizing, and one memory-mapped array per cohort.
 
-mod decode;
 mod inspect;
-mod jpeg;
 mod limits;
 mod nifti;
+mod picture;
 mod prepare;
+mod recipe;
 mod resize;
 mod store;
 mod volume;
@@ -13,11 +13,14 @@ mod volume_resize;
 
 use serde::{Deserialize, Serialize};
 
-pub use decode::{Picture, decode_picture};
 pub use inspect::{Inspection, Number, PixelValue, ValueAt, inspect_file};
 pub use limits::Limits;
 pub use nifti::{AffineSource, ByteOrder, Matrix};
+pub use picture::{
+    Colour, DecodedPicture, Picture, PictureFormat, Samples, Statistics, decode_picture, decode_picture_full,
+};
 pub use prepare::{Pixels, Undecodable, prepare_image};
+pub use recipe::recipe;
 pub use resize::resize_picture;
 pub use store::{DamagedImage, ImageStore, StoreEstimate, StoreOptions, StoredPixels};
 pub use volume::{NonFinite, Volume, VolumeConfig, VolumeRange, decode_volume, decode_volume_file};
@@ -32,8 +35,12 @@ pub struct ImageConfig {
     /// `[height, width]` of pictures or `[depth, height, width]` of volumes, in pixels, each in 1..=4096;
     /// `[64, 64]` if not given.
     pub size: Vec<usize>,
-    /// 1: colour is averaged to gray; 3: gray is repeated, colour is kept. 1 if not given.
+    /// 1: colour becomes luma (ITU-R BT.601, as Pillow's `convert("L")`); 3: gray is repeated, colour is kept. 1 if not
+    /// given.
     pub channels: usize,
+    /// `true`: JPEG files are always decoded at full size. `false`: large ones at 1/2, 1/4 or 1/8 of it when that still
+    /// leaves twice the wanted size, which is faster and differs by a fraction of a gray level. `false` if not given.
+    pub exact: bool,
     /// How volumes are read; not used for pictures.
     pub volume: VolumeConfig,
     /// How large an image may be.
@@ -42,7 +49,13 @@ pub struct ImageConfig {
 
 impl Default for ImageConfig {
     fn default() -> Self {
-        Self { size: vec![64, 64], channels: 1, volume: VolumeConfig::default(), limits: Limits::default() }
+        Self {
+            size: vec![64, 64],
+            channels: 1,
+            exact: false,
+            volume: VolumeConfig::default(),
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -66,7 +79,7 @@ impl ImageConfig {
                 expected: "1 or 3",
             });
         }
-        Ok(())
+        self.limits.check()
     }
 
     /// Whether the images are volumes.

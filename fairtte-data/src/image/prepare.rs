@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use super::picture::{decode_picture_for, is_dicom};
 use super::{ImageConfig, decode_picture, decode_volume_file, resize_picture, resize_volume};
 use crate::Reason;
 
@@ -58,7 +59,16 @@ fn prepare(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
     let mut file = File::open(path).map_err(unopened)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(unopened)?;
-    let picture = resize_picture(&decode_picture(&bytes)?, config.size[0], config.size[1]);
+    let [height, width] = [config.size[0], config.size[1]];
+    let mut picture = if config.exact {
+        decode_picture(&bytes, &config.limits)?
+    } else {
+        decode_picture_for(&bytes, &config.limits, height, width)?
+    };
+    if config.channels == 1 {
+        picture = picture.into_gray();
+    }
+    let picture = resize_picture(&picture, height, width);
     Ok(Pixels::Picture(planes(&picture.pixels, picture.channels, config.channels)))
 }
 
@@ -69,18 +79,12 @@ fn quantise(intensity: f32) -> u16 {
     quantised
 }
 
-/// `[pixels, from]` to `[to, pixels]`: colour is averaged to gray, gray is repeated.
+/// `[pixels, from]` to `[to, pixels]`: gray is repeated, colour is taken apart.
 fn planes(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
-    match (from, to) {
-        (3, 1) => pixels.chunks_exact(3).map(mean_of_three).collect(),
-        (3, _) => (0..3).flat_map(|channel| pixels.iter().skip(channel).step_by(3).copied()).collect(),
+    match from {
+        3 => (0..to).flat_map(|channel| pixels.iter().skip(channel).step_by(3).copied()).collect(),
         _ => pixels.repeat(to),
     }
-}
-
-fn mean_of_three(pixel: &[u8]) -> u8 {
-    let sum: u16 = pixel.iter().copied().map(u16::from).sum();
-    u8::try_from((sum + 1) / 3).expect("a mean of bytes is a byte")
 }
 
 /// What kind of image the first bytes announce, for sentences like "the file is a PNG picture".
@@ -90,6 +94,8 @@ pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         _ if starts(b"\x89PNG\r\n\x1a\n") => Some("a PNG picture"),
         _ if starts(b"\xff\xd8\xff") => Some("a JPEG picture"),
+        _ if starts(b"II\x2a\0") || starts(b"MM\0\x2a") => Some("a TIFF picture"),
+        _ if is_dicom(bytes) => Some("a DICOM picture"),
         _ if starts(b"\x1f\x8b") => Some("a gzipped file, probably a NIfTI volume"),
         _ if nifti(348_i32.to_le_bytes()) || nifti(348_i32.to_be_bytes()) => Some("a NIfTI volume"),
         _ => None,
@@ -101,10 +107,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colour_is_averaged_or_kept_and_gray_is_repeated() {
-        let colour = [10, 20, 33, 255, 255, 255];
-        assert_eq!(planes(&colour, 3, 1), [21, 255]);
-        assert_eq!(planes(&colour, 3, 3), [10, 255, 20, 255, 33, 255]);
+    fn colour_is_taken_apart_and_gray_is_repeated() {
+        assert_eq!(planes(&[10, 20, 33, 255, 254, 253], 3, 3), [10, 255, 20, 254, 33, 253]);
         assert_eq!(planes(&[7, 8], 1, 3), [7, 8, 7, 8, 7, 8]);
         assert_eq!(planes(&[7, 8], 1, 1), [7, 8]);
     }

@@ -27,12 +27,11 @@ use fairtte_metrics::SubjectId;
 pub use config::{AfterDischarge, Death, MimicCxrConfig, RaceChoice, UnknownRace};
 use race::Meaning;
 use rule::{Course, MimicRule, REASONS};
-use tables::{Image, Patient, Stays};
+use tables::{Evidence, Image, Patient, Stays};
 
 use super::find::{CSV, Wanted, find_file};
 use crate::cohort::AttributeColumn;
 use crate::manifest::{Manifest, ManifestRow, Unlabelled};
-use crate::provenance::ContentHasher;
 use crate::{Adapter, AttributeConfig, DataError, Reason, Threshold};
 
 pub(super) const NAME: &str = "mimic-cxr";
@@ -69,14 +68,7 @@ impl Adapter for MimicCxr {
         let metadata = find_file(config.cxr_root()?, &METADATA)?;
         let patients = find_file(config.iv_root()?, &PATIENTS)?;
         let admissions = find_file(config.iv_root()?, &ADMISSIONS)?;
-        let tables = tables::read(&metadata, &patients, &admissions, config.death)?;
-        let mut content = ContentHasher::new().table("metadata");
-        let (images, people) = tables::images(&tables.metadata, &mut content)?;
-        content = content.table("patients");
-        let patients = tables::patients(&tables.patients, &people, &mut content)?;
-        content = content.table("admissions");
-        let stays = tables::stays(&tables.admissions, &people, config, &mut content)?;
-        drop(tables);
+        let Evidence { images, patients, stays, content } = tables::read(&metadata, &patients, &admissions, config)?;
         let persons: Vec<Person> = patients.into_iter().zip(stays).map(|(p, s)| Person::new(p, s, config)).collect();
         let rule = MimicRule {
             after_discharge: config.after_discharge,

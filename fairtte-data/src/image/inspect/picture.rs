@@ -4,49 +4,50 @@ use std::path::Path;
 
 use super::{Inspection, Number, PixelValue, ValueAt, outside, shown_size};
 use crate::Reason;
-use crate::image::{Limits, Undecodable, decode_picture};
+use crate::image::{DecodedPicture, Limits, Undecodable, decode_picture_full};
 
-pub(super) fn inspect(path: &Path, _limits: &Limits, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> {
+pub(super) fn inspect(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> {
     let bytes = std::fs::read(path).map_err(|error| Undecodable::new(Reason::ImageUnopened, error.to_string()))?;
-    let picture = decode_picture(&bytes)?;
-    let size = vec![picture.width, picture.height];
-    let value = |index: &[usize]| {
-        let &[x, y] = index else { return Err(outside(index, &shown_size(&size))) };
-        if x >= picture.width || y >= picture.height {
-            return Err(outside(index, &shown_size(&size)));
-        }
-        let first = (y * picture.width + x) * picture.channels;
-        let channels = picture.pixels[first..first + picture.channels].iter().map(|v| Number(f64::from(*v)));
-        Ok(PixelValue::Several(channels.collect()))
-    };
-    let at = at.iter().map(|index| {
-        let value = value(index)?;
-        Ok(ValueAt { index: index.clone(), stored: Some(value.clone()), oriented: Some(value) })
-    });
-    let at = at.collect::<Result<_, _>>()?;
-    let n = picture.pixels.len() as f64;
+    let picture = decode_picture_full(&bytes, limits)?;
+    let at = at.iter().map(|index| value_at(&picture, index)).collect::<Result<_, _>>()?;
+    let statistics = picture.statistics();
     Ok(Inspection {
         path: path.to_owned(),
-        format: "picture".to_owned(),
+        format: picture.format.name().to_owned(),
         gzip: false,
         byte_order: None,
-        stored_size: size.clone(),
-        oriented_size: Some(size),
-        dtype: "uint8".to_owned(),
-        channels: picture.channels,
+        stored_size: vec![picture.width, picture.height],
+        oriented_size: Some(picture.oriented_size().to_vec()),
+        dtype: picture.dtype().to_owned(),
+        channels: picture.n_channels(),
         slope: None,
         intercept: None,
-        min: picture.pixels.iter().copied().min().map(f64::from),
-        max: picture.pixels.iter().copied().max().map(f64::from),
-        mean: Some(picture.pixels.iter().copied().map(f64::from).sum::<f64>() / n),
+        min: Some(statistics.min),
+        max: Some(statistics.max),
+        mean: Some(statistics.mean),
         n_non_finite: 0,
         spacing: None,
         axis_codes: None,
         affine: None,
         affine_source: None,
         canonical_affine: None,
-        exif_orientation: None,
+        exif_orientation: Some(picture.orientation),
         at,
         notes: Vec::new(),
     })
+}
+
+/// The samples of one pixel in the stored and in the upright picture; it must lie inside one of them.
+fn value_at(picture: &DecodedPicture, index: &[usize]) -> Result<ValueAt, Undecodable> {
+    let size = shown_size(&[picture.width, picture.height]);
+    let &[column, row] = index else { return Err(outside(index, &size)) };
+    let value = |samples: Vec<f64>| match samples.as_slice() {
+        [one] => PixelValue::One(Number(*one)),
+        several => PixelValue::Several(several.iter().map(|sample| Number(*sample)).collect()),
+    };
+    let (stored, oriented) = (picture.stored_at([column, row]), picture.upright_at([column, row]));
+    if stored.is_none() && oriented.is_none() {
+        return Err(outside(index, &size));
+    }
+    Ok(ValueAt { index: index.to_vec(), stored: stored.map(value), oriented: oriented.map(value) })
 }

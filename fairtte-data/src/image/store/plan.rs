@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreOptions;
 use crate::cohort::{Cohort, Sample};
-use crate::image::ImageConfig;
+use crate::image::{ImageConfig, recipe};
 
 /// Counts up when the layout of the files changes.
 const LAYOUT_VERSION: u32 = 2;
@@ -117,12 +117,6 @@ impl Plan {
     pub(super) fn folder_name(&self) -> String {
         format!("images-{}", &self.key[..16])
     }
-}
-
-/// What decodes, scales and resizes the images.
-fn recipe(config: &ImageConfig) -> String {
-    let decoder = if config.is_volume() { "nifti 0.18.0" } else { "image 0.25.10, zune-jpeg 0.5.15" };
-    format!("{decoder}; triangle filter of fast_image_resize 6.1.0; fairtte-data {}", env!("CARGO_PKG_VERSION"))
 }
 
 fn common_print(config: &ImageConfig, layout: &Layout) -> blake3::Hash {
