@@ -165,6 +165,7 @@ fn of_data(error: &DataError) -> Exit {
         | DataError::InvalidAttribute { .. }
         | DataError::UnknownAttribute { .. }
         | DataError::TooManyLevels { .. }
+        | DataError::UnknownSite { .. }
         | DataError::Simulation(SimulationError::Setting { .. }) => Exit::Config,
         _ => Exit::Data,
     }

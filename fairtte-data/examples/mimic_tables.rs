@@ -96,7 +96,7 @@ impl People {
     fn write_patients(&self, out: &mut Output) -> Result<(), Box<dyn Error>> {
         writeln!(out, "subject_id,gender,anchor_age,anchor_year,anchor_year_group,dod")?;
         for (i, (subject, month)) in self.0.iter().enumerate() {
-            let dod = if i % 5 < 2 { date(month + i % 30, i % 28) } else { String::new() };
+            let dod = if subject % 5 < 2 { date(month + i % 30, i % 28) } else { String::new() };
             let gender = if i % 2 == 0 { "F" } else { "M" };
             writeln!(out, "{subject},{gender},{},{},2011 - 2013,{dod}", 18 + i % 74, 2110 + month / 12)?;
         }

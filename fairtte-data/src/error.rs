@@ -347,30 +347,6 @@ pub enum DataError {
         /// Another.
         second: PathBuf,
     },
-    /// A table of a data set is not where it was looked for.
-    #[error("no {what} in {} or the folders in it ({n_seen} CSV files there), looked for {looked_for}", folder.display())]
-    TableNotFound {
-        /// The table.
-        what: &'static str,
-        /// Names or header by which it is recognised.
-        looked_for: &'static str,
-        /// The folder.
-        folder: PathBuf,
-        /// CSV files seen.
-        n_seen: usize,
-    },
-    /// Two files could be the same table of a data set.
-    #[error("{} and {} could both be the {what}, expected one; name it with the key {key}", first.display(), second.display())]
-    TwoTables {
-        /// The table.
-        what: &'static str,
-        /// One file.
-        first: PathBuf,
-        /// The other file.
-        second: PathBuf,
-        /// Key of the data set's settings.
-        key: &'static str,
-    },
     /// Two different files claim to be the same image.
     #[error("image {image} is in {} and in {}, which differ, expected one file (or copies of it)", first.display(), second.display())]
     ImageInTwoFiles {

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::exclusions::Reason;
+use crate::reason::Reason;
 
 /// Rule, options and content hash of a cohort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,11 @@ impl ContentHasher {
         let mut digest = [0; 16];
         digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         self.tables.last_mut().expect("a table was named before its rows").1.push(digest);
+    }
+
+    /// Takes up what another hasher took up, after what this one has.
+    pub fn append(&mut self, other: Self) {
+        self.tables.extend(other.tables);
     }
 
     /// Closes the hash and makes the provenance of it; `options` are part of the hash.

@@ -213,7 +213,7 @@ fn flips_that_no_anatomy_survives_are_refused_unless_forced() {
 #[test]
 fn settings_out_of_range_are_refused() {
     let message =
-        |config: AugmentationConfig| Augmentation::new(&config, &pictures(8, 8), "generic").unwrap_err().to_string();
+        |config: &AugmentationConfig| Augmentation::new(config, &pictures(8, 8), "generic").unwrap_err().to_string();
     for crop in [vec![9, 8], vec![8], vec![0, 8], vec![8, 8, 8]] {
         let refused = message(&AugmentationConfig { crop: Some(crop), ..Default::default() });
         assert!(refused.starts_with("augmentation.crop is [") && refused.contains("image.size = [8, 8]"), "{refused}");

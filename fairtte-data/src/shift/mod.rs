@@ -197,9 +197,10 @@ fn noisy_time(sample: &Sample, [low, high]: [f64; 2], key: &[u8; blake3::KEY_LEN
         // Only a time of 0 in a range that ends at 0 has nowhere to go.
         return (sample.time, false);
     }
-    let [a, b, c, d, e, f, g, h, ..] = hash(key, &sample.sample_id);
+    let hash = hash(key, &sample.sample_id);
+    let bytes = *hash.first_chunk().expect("a hash has 32 bytes");
     // The upper 53 bits, one added: uniform on (0, 1] in steps of 2^-53.
-    let draw = ((u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    let draw = ((u64::from_le_bytes(bytes) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     ((highest - from).mul_add(draw, from), lowest < 0.0)
 }
 

@@ -188,7 +188,7 @@ fn identities_come_from_their_columns_or_from_the_rows() {
         (repeated, "subject = 'pid'", ["row 2", "row 3"], 4),
         (repeated, "subject = 'pid'\nsample = 'visit'", ["a", "b"], 4),
     ] {
-        let split = SplitConfig { train: 0.4, validation: 0.3, test: 0.3 };
+        let split = SplitConfig { train: 0.4, validation: 0.3, test: 0.3, ..SplitConfig::default() };
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("t.csv"), text).unwrap();
         let config = format!("table = 't.csv'\nnumeric = ['x']\n{settings}");

@@ -144,6 +144,17 @@ fn two_rows_of_one_image_that_disagree_are_refused_and_two_that_agree_are_one() 
 }
 
 #[test]
+fn a_number_that_two_subjects_share_needs_a_ptid_beside_it() {
+    let list = "I1,1_S_0007,F,70,MRI,x,1/1/2010\nI2,2_S_0007,F,72,MRI,x,1/1/2012\n";
+    let folder = folder(list, &[("dxsum.csv", "RID,EXAMDATE,DIAGNOSIS\n7,2010-01-01,1\n")]);
+    let expected = "RID of sample \"RID 7\" is \"7\", expected a number that only one subject of the image list has, or a \
+                    PTID beside it (dxsum.csv, row 2)";
+    assert_eq!(message_of(&AdniConfig::new(folder.path()), folder.path()), expected);
+    std::fs::write(folder.path().join("dxsum.csv"), "RID,PTID,EXAMDATE,DIAGNOSIS\n7,2_S_0007,2010-01-01,1\n").unwrap();
+    assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 no_diagnosis", "I2 final_visit"]);
+}
+
+#[test]
 fn gaps_are_counted_and_other_modalities_are_left_alone() {
     let list = ",1_S_1,F,70,MRI,x,1/1/2010\nI2,,F,70,MRI,x,1/1/2010\nI3,1_S_1,F,70,MRI,x,\nD4,,F,old,PET,x,soon\n\
                 I5,1_S_1,F,70,fMRI,x,1/1/2016\nI6,1_S_1,F,70,,x,1/1/2016\nI7,1_S_1,X,,mri,x,1/1/2010\n\
@@ -197,18 +208,26 @@ fn a_table_that_is_missing_or_twice_there_is_named_with_what_was_looked_for() {
     let list = "I1,1_S_1,F,70,MRI,x,1/1/2010\nI2,1_S_1,F,72,MRI,x,1/1/2012\n";
     let dxsum = ("dxsum.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n");
     let lone = folder(list, &[]);
-    let expected = "no table of diagnoses in FOLDER or the folders in it (1 CSV files there), looked for \
-                    DXSUM_PDXCONV_ADNIALL.csv, DXSUM_<date>.csv or dxsum.csv, also .csv.gz";
+    let expected = "the table of diagnoses of ADNI (key dxsum) is not to be found: looked for \
+                    DXSUM_PDXCONV_ADNIALL[_date]{.csv|.csv.gz} or DXSUM_PDXCONV[_date]{.csv|.csv.gz} or \
+                    DXSUM[_date]{.csv|.csv.gz} in FOLDER and the folders below";
     assert_eq!(message_of(&AdniConfig::new(lone.path()), lone.path()), expected);
-    let twice = folder(list, &[dxsum, ("DXSUM_20Nov2024.csv", dxsum.1)]);
-    let expected = "DXSUM_20Nov2024.csv and dxsum.csv could both be the table of diagnoses, expected one; name it with the \
-                    key dxsum";
+    let twice = folder(list, &[dxsum, ("DXSUM_PDXCONV_ADNIALL.csv", dxsum.1)]);
+    let expected = "the table of diagnoses of ADNI (key dxsum) could be DXSUM_PDXCONV_ADNIALL.csv or dxsum.csv, expected \
+                    one file: remove or name one";
     assert_eq!(message_of(&AdniConfig::new(twice.path()), twice.path()), expected);
     let named = AdniConfig { dxsum: Some(twice.path().join(dxsum.0)), ..AdniConfig::new(twice.path()) };
     assert_eq!(lines(&named), ["I1 4 0", "I2 final_visit"]);
+    std::fs::copy(twice.path().join("scans.csv"), twice.path().join("again.csv")).unwrap();
+    let message = message_of(&named, twice.path());
+    assert!(message.contains(" could be again.csv or scans.csv, expected one file"), "{message}");
+    std::fs::remove_file(twice.path().join("again.csv")).unwrap();
     std::fs::remove_file(twice.path().join("scans.csv")).unwrap();
     let message = message_of(&named, twice.path());
-    assert!(message.starts_with("no image list in FOLDER") && message.contains("\"Image Data ID\""), "{message}");
+    assert!(
+        message.starts_with("the image list of ADNI (key image-list) is not") && message.contains("\"Image Data ID\""),
+        "{message}"
+    );
     let mut absent = AdniConfig::new(twice.path().join("nowhere"));
     assert!(message_of(&absent, twice.path()).starts_with("cannot read nowhere: "));
     absent.resolve_paths(Path::new("/runs"));

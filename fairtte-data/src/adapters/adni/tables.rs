@@ -1,24 +1,34 @@
 //! Which files are the tables: the image list by its header, the others by their names with or without a date.
 //!
 //! `DXSUM_PDXCONV_ADNIALL.csv`, `DXSUM_PDXCONV_ADNIALL_12Oct2023.csv`, `DXSUM_20Nov2024.csv` and `dxsum.csv` are all the
-//! diagnostic summary; likewise `REGISTRY..csv` and `ADNIMERGE..csv`, each also gzipped. They are searched in the root
-//! and the folders in it; what lies higher wins, and two on one level are for the user to choose from.
+//! diagnostic summary; likewise `REGISTRY..csv` and `ADNIMERGE..csv`, each also gzipped. How folders are searched, and
+//! which of several dated files is taken, is said in `find.rs`.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use super::cells::plain;
 use super::config::{AdniConfig, AgeSource, DementiaCause, DiagnosisSource, MissingCurrent};
 use super::image_list::{ID, SUBJECT};
 use crate::DataError;
+use crate::adapters::find::{CSV, Wanted, find_all, find_file, find_optional};
 
-/// Levels of folders that are searched: the root and the folders in it.
-const DEPTH: usize = 2;
 /// Bytes of a first line that are read to recognise it.
 const MOST_HEADER_BYTES: u64 = 1 << 16;
+
+const ANY_TABLE: Wanted = Wanted { what: IMAGE_LIST, patterns: &["*"], endings: CSV, dated: true };
+const IMAGE_LIST: &str = "the image list of ADNI (key image-list)";
+const DXSUM: Wanted = Wanted {
+    what: "the table of diagnoses of ADNI (key dxsum)",
+    patterns: &["DXSUM_PDXCONV_ADNIALL", "DXSUM_PDXCONV", "DXSUM"],
+    endings: CSV,
+    dated: true,
+};
+const REGISTRY: Wanted =
+    Wanted { what: "the registry of ADNI (key registry)", patterns: &["REGISTRY"], endings: CSV, dated: true };
+const ADNIMERGE: Wanted =
+    Wanted { what: "the merged table of ADNI (key adnimerge)", patterns: &["ADNIMERGE"], endings: CSV, dated: true };
 
 /// The tables of one cohort.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +44,8 @@ impl Tables {
     /// Finds what `config` does not name.
     ///
     /// # Errors
-    /// [`DataError::TableNotFound`], [`DataError::TwoTables`], [`DataError::InvalidSetting`] for options that ask for
-    /// what the source of diagnoses does not hold, [`DataError::Read`] for a folder that cannot be listed.
+    /// [`DataError::FileNotFound`], [`DataError::SeveralFiles`], [`DataError::InvalidSetting`] for options that ask for
+    /// what the source of diagnoses does not hold, [`DataError::Read`] for a root that cannot be listed.
     pub(super) fn find(config: &AdniConfig) -> Result<Self, DataError> {
         let from_merge = config.diagnosis_source == DiagnosisSource::Adnimerge;
         if from_merge && config.dementia_cause == DementiaCause::Alzheimer {
@@ -44,23 +54,22 @@ impl Tables {
         if from_merge && config.missing_current == MissingCurrent::Conversion {
             return Err(only_in_dxsum("data.adni.missing-current", "conversion"));
         }
-        let folder = Folder::list(&config.root)?;
-        let or_found = |given: &Option<PathBuf>, kind: &Kind| match given {
-            Some(path) => Ok(Some(path.clone())),
-            None => folder.one(kind),
+        let root = config.root.as_path();
+        let needed = |given: &Option<PathBuf>, wanted| given.clone().map_or_else(|| find_file(root, wanted), Ok);
+        let optional = |given: &Option<PathBuf>, wanted| {
+            given.clone().map_or_else(|| find_optional(root, wanted), |path| Ok(Some(path)))
         };
-        let found = |path: Option<PathBuf>, kind: &Kind| path.ok_or_else(|| folder.missing(kind));
-        let image_list = found(or_found(&config.image_list, &IMAGE_LIST)?, &IMAGE_LIST)?;
-        let adnimerge = or_found(&config.adnimerge, &ADNIMERGE)?;
-        if config.age == AgeSource::Adnimerge {
-            found(adnimerge.clone(), &ADNIMERGE)?;
-        }
-        let diagnoses = if from_merge {
-            found(adnimerge.clone(), &ADNIMERGE)?
+        let image_list = config.image_list.clone().map_or_else(|| find_image_list(root), Ok)?;
+        let adnimerge = if from_merge || config.age == AgeSource::Adnimerge {
+            Some(needed(&config.adnimerge, &ADNIMERGE)?)
         } else {
-            found(or_found(&config.dxsum, &DXSUM)?, &DXSUM)?
+            optional(&config.adnimerge, &ADNIMERGE)?
         };
-        Ok(Self { image_list, diagnoses, registry: or_found(&config.registry, &REGISTRY)?, adnimerge })
+        let diagnoses = match &adnimerge {
+            Some(merge) if from_merge => merge.clone(),
+            _ => needed(&config.dxsum, &DXSUM)?,
+        };
+        Ok(Self { image_list, diagnoses, registry: optional(&config.registry, &REGISTRY)?, adnimerge })
     }
 }
 
@@ -69,90 +78,22 @@ fn only_in_dxsum(key: &'static str, value: &str) -> DataError {
     DataError::InvalidSetting { key, value: value.to_owned(), expected }
 }
 
-/// A kind of table and how it is recognised.
-struct Kind {
-    what: &'static str,
-    looked_for: &'static str,
-    recognises: fn(&Path) -> bool,
-    key: &'static str,
-}
-
-const IMAGE_LIST: Kind = Kind {
-    what: "image list",
-    looked_for: "a .csv or .csv.gz file whose header has \"Image Data ID\" and \"Subject\"",
-    recognises: is_image_list,
-    key: "image-list",
-};
-const DXSUM: Kind = Kind {
-    what: "table of diagnoses",
-    looked_for: "DXSUM_PDXCONV_ADNIALL.csv, DXSUM_<date>.csv or dxsum.csv, also .csv.gz",
-    recognises: |path| is_named(path, "dxsum"),
-    key: "dxsum",
-};
-const ADNIMERGE: Kind = Kind {
-    what: "ADNIMERGE table",
-    looked_for: "ADNIMERGE.csv or ADNIMERGE_<date>.csv, also .csv.gz",
-    recognises: |path| is_named(path, "adnimerge"),
-    key: "adnimerge",
-};
-const REGISTRY: Kind = Kind {
-    what: "registry",
-    looked_for: "REGISTRY.csv or REGISTRY_<date>.csv, also .csv.gz",
-    recognises: |path| is_named(path, "registry"),
-    key: "registry",
-};
-
-/// The CSV files of the root and the folders in it, those of the root first, then by path.
-struct Folder {
-    root: PathBuf,
-    files: Vec<(usize, PathBuf)>,
-}
-
-impl Folder {
-    fn list(root: &Path) -> Result<Self, DataError> {
-        let mut files = Vec::new();
-        for entry in WalkDir::new(root).max_depth(DEPTH).follow_links(true) {
-            let entry = entry.map_err(|error| {
-                let path = error.path().unwrap_or(root).to_owned();
-                DataError::Read { path, source: error.into() }
-            })?;
-            let name = entry.file_name().to_string_lossy().to_lowercase();
-            let ending = name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.').map(|(_, ending)| ending);
-            if entry.file_type().is_file() && ending == Some("csv") {
-                files.push((entry.depth(), entry.into_path()));
-            }
-        }
-        files.sort();
-        Ok(Self { root: root.to_owned(), files })
+/// The only table below `root` with the header of an image list.
+fn find_image_list(root: &Path) -> Result<PathBuf, DataError> {
+    let tables = match find_all(root, &ANY_TABLE) {
+        Err(DataError::FileNotFound { .. }) => Vec::new(),
+        other => other?,
+    };
+    let mut lists = tables.into_iter().filter(|path| is_image_list(path));
+    match (lists.next(), lists.next()) {
+        (Some(list), None) => Ok(list),
+        (Some(first), Some(second)) => Err(DataError::SeveralFiles { what: IMAGE_LIST, first, second }),
+        (None, _) => Err(DataError::FileNotFound {
+            what: IMAGE_LIST,
+            looked_for: format!("a .csv or .csv.gz file whose header has \"{ID}\" and \"{SUBJECT}\""),
+            root: root.to_owned(),
+        }),
     }
-
-    /// The only file of this kind on the highest level where there is any.
-    fn one(&self, kind: &Kind) -> Result<Option<PathBuf>, DataError> {
-        let mut found = self.files.iter().filter(|(_, path)| (kind.recognises)(path));
-        let Some((depth, first)) = found.next() else { return Ok(None) };
-        match found.next() {
-            Some((other_depth, second)) if other_depth == depth => Err(DataError::TwoTables {
-                what: kind.what,
-                first: first.clone(),
-                second: second.clone(),
-                key: kind.key,
-            }),
-            _ => Ok(Some(first.clone())),
-        }
-    }
-
-    fn missing(&self, kind: &Kind) -> DataError {
-        let folder = self.root.clone();
-        DataError::TableNotFound { what: kind.what, looked_for: kind.looked_for, folder, n_seen: self.files.len() }
-    }
-}
-
-/// `prefix`, alone or followed by `_` or `-`; dictionaries of columns (`.._DICT.csv`) are no tables.
-fn is_named(path: &Path, prefix: &str) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let stem = name.split_once('.').map_or(name.as_str(), |(stem, _)| stem);
-    let rest = stem.strip_prefix(prefix);
-    rest.is_some_and(|rest| (rest.is_empty() || rest.starts_with(['_', '-'])) && !rest.contains("dict"))
 }
 
 fn is_image_list(path: &Path) -> bool {

@@ -23,16 +23,16 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::SubjectId;
+use rayon::prelude::*;
 
 pub use config::{AfterDischarge, Death, MimicCxrConfig, RaceChoice, UnknownRace};
 use race::Meaning;
 use rule::{Course, MimicRule, REASONS};
-use tables::{Image, Patient, Stays};
+use tables::{Evidence, Image, Patient, Stays};
 
 use super::find::{CSV, Wanted, find_file};
 use crate::cohort::AttributeColumn;
 use crate::manifest::{Manifest, ManifestRow, Unlabelled};
-use crate::provenance::ContentHasher;
 use crate::{Adapter, AttributeConfig, DataError, Reason, Threshold};
 
 pub(super) const NAME: &str = "mimic-cxr";
@@ -69,14 +69,7 @@ impl Adapter for MimicCxr {
         let metadata = find_file(config.cxr_root()?, &METADATA)?;
         let patients = find_file(config.iv_root()?, &PATIENTS)?;
         let admissions = find_file(config.iv_root()?, &ADMISSIONS)?;
-        let tables = tables::read(&metadata, &patients, &admissions, config.death)?;
-        let mut content = ContentHasher::new().table("metadata");
-        let (images, people) = tables::images(&tables.metadata, &mut content)?;
-        content = content.table("patients");
-        let patients = tables::patients(&tables.patients, &people, &mut content)?;
-        content = content.table("admissions");
-        let stays = tables::stays(&tables.admissions, &people, config, &mut content)?;
-        drop(tables);
+        let Evidence { images, patients, stays, content } = tables::read(&metadata, &patients, &admissions, config)?;
         let persons: Vec<Person> = patients.into_iter().zip(stays).map(|(p, s)| Person::new(p, s, config)).collect();
         let rule = MimicRule {
             after_discharge: config.after_discharge,
@@ -131,13 +124,21 @@ impl MimicCxr {
     fn manifest(&self, metadata: PathBuf, images: Vec<Image>, persons: &[Person]) -> Result<Manifest, DataError> {
         let person = |image: &Image| image.film.person.map(|person| &persons[person as usize]);
         let age = |image: &Image| person(image)?.age(image.year).filter(|_| image.film.day.is_some());
-        let values = |value: &dyn Fn(&Image) -> Option<String>| images.iter().map(value).collect();
+        // A million small texts: the only step after reading that takes longer than a blink, and every image is its own.
+        let (age, (sex, race)) = rayon::join(
+            || images.par_iter().map(|image| age(image).map(|age| age.to_string())).collect(),
+            || {
+                let sex = |image| person(image)?.patient.as_ref()?.gender.clone();
+                let race = |image| person(image)?.stays.race.clone().filter(|race| !race.is_empty());
+                (images.par_iter().map(sex).collect(), images.par_iter().map(race).collect())
+            },
+        );
         let attributes = vec![
-            AttributeColumn::new("age", values(&|image| age(image).map(|age| age.to_string()))),
-            AttributeColumn::new("sex", values(&|image| person(image)?.patient.as_ref()?.gender.clone())),
+            AttributeColumn::new("age", age),
+            AttributeColumn::new("sex", sex),
             AttributeColumn {
                 name: "race".to_owned(),
-                values: values(&|image| person(image)?.stays.race.clone().filter(|race| !race.is_empty())),
+                values: race,
                 coded: Some(images.iter().map(|image| person(image)?.race.level).collect()),
             },
         ];
@@ -153,7 +154,7 @@ impl MimicCxr {
             name: "MIMIC-CXR".to_owned(),
             source: metadata,
             time_unit: "days".to_owned(),
-            rows: images.into_iter().map(row).collect(),
+            rows: images.into_par_iter().map(row).collect(),
             attributes,
         })
     }

@@ -45,28 +45,39 @@ const ADMISSIONS: [WantedColumn; 5] = [
 
 const DEATHS: [WantedColumn; 2] = [required(&["deathtime"]), required(&["hospital_expire_flag"])];
 
-/// The tables as text.
-pub(super) struct Tables {
-    pub(super) metadata: Columns,
-    pub(super) patients: Columns,
-    pub(super) admissions: Columns,
+/// What the tables say, and the content that the hash of the cohort takes up.
+pub(super) struct Evidence {
+    pub(super) images: Vec<Image>,
+    pub(super) patients: Vec<Option<Patient>>,
+    pub(super) stays: Vec<Stays>,
+    pub(super) content: ContentHasher,
 }
 
-/// Reads the columns that are needed, of all three tables at once.
-pub(super) fn read(metadata: &Path, patients: &Path, admissions: &Path, death: Death) -> Result<Tables, DataError> {
-    let mut stays = ADMISSIONS.to_vec();
-    if death == Death::InHospital {
-        stays.extend(DEATHS);
+/// Reads the columns that are needed of the tables at these paths.
+///
+/// Unpacking is most of the work and no table can be unpacked by two, so the tables are read side by side, and the images
+/// are gone through while the admissions are still being unpacked.
+pub(super) fn read(
+    metadata: &Path,
+    patients: &Path,
+    admissions: &Path,
+    config: &MimicCxrConfig,
+) -> Result<Evidence, DataError> {
+    let mut wanted = ADMISSIONS.to_vec();
+    if config.death == Death::InHospital {
+        wanted.extend(DEATHS);
     }
-    // Unpacking is most of the work and no table can be unpacked by two.
-    let (metadata, (patients, admissions)) = rayon::join(
-        || Columns::read(metadata, &METADATA),
-        || {
-            let admissions = Columns::read(admissions, &stays);
-            (Columns::read(patients, &PATIENTS), admissions)
-        },
+    let (films, clinical) = rayon::join(
+        || images(&Columns::read(metadata, &METADATA)?),
+        || Ok::<_, DataError>((Columns::read(admissions, &wanted)?, Columns::read(patients, &PATIENTS)?)),
     );
-    Ok(Tables { metadata: metadata?, patients: patients?, admissions: admissions? })
+    let ((images, people, mut content), (admissions, table)) = (films?, clinical?);
+    let (patients, stays) =
+        rayon::join(|| self::patients(&table, &people), || self::stays(&admissions, &people, config));
+    let ((patients, of_patients), (stays, of_stays)) = (patients?, stays?);
+    content.append(of_patients);
+    content.append(of_stays);
+    Ok(Evidence { images, patients, stays, content })
 }
 
 /// One image of the metadata.
@@ -81,26 +92,30 @@ pub(super) struct Image {
 }
 
 /// Every image, and the people they are of in the order of their first image.
-pub(super) fn images(table: &Columns, content: &mut ContentHasher) -> Result<(Vec<Image>, People), DataError> {
+fn images(table: &Columns) -> Result<(Vec<Image>, People, ContentHasher), DataError> {
+    let mut content = ContentHasher::new().table("metadata");
     let mut people = People::new();
     let mut first_rows: HashMap<&str, u32> = HashMap::with_capacity(table.n_rows());
     let mut images = Vec::with_capacity(table.n_rows());
-    for index in (0..table.n_rows()).filter(|&index| !table.is_blank(index)) {
-        let dicom = table.cell(0, index);
-        let whose = dicom.map_or_else(|| format!("row {}", Columns::row(index)), str::to_owned);
+    for index in 0..table.n_rows() {
+        let cells: [Option<&str>; METADATA.len()] = std::array::from_fn(|position| table.cell(position, index));
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let dicom = cells[0];
+        let invalid = |position, expected| {
+            let whose = dicom.map_or_else(|| format!("row {}", Columns::row(index)), str::to_owned);
+            table.invalid(position, index, &whose, expected)
+        };
         let number = |position: usize, expected| {
-            let cell = table.cell(position, index);
-            cell.map(|cell| whole_number(cell).ok_or_else(|| table.invalid(position, index, &whose, expected)))
-                .transpose()
+            cells[position].map(|cell| whole_number(cell).ok_or_else(|| invalid(position, expected))).transpose()
         };
         let subject = number(1, "a subject number such as 10000032")?;
         let study = number(2, "a study number such as 50414267")?;
-        let date = table.cell(3, index).map(|cell| {
-            parse_compact_date(cell).ok_or_else(|| table.invalid(3, index, &whose, "a date such as 21500110"))
-        });
+        let date = cells[3].map(|cell| parse_compact_date(cell).ok_or_else(|| invalid(3, "a date such as 21500110")));
         let date = date.transpose()?;
-        if table.cell(4, index).is_some_and(|cell| parse_dicom_time(cell).is_none()) {
-            return Err(table.invalid(4, index, &whose, "a time of day such as 213014.531"));
+        if cells[4].is_some_and(|cell| parse_dicom_time(cell).is_none()) {
+            return Err(invalid(4, "a time of day such as 213014.531"));
         }
         let person = match subject {
             None => None,
@@ -117,7 +132,8 @@ pub(super) fn images(table: &Columns, content: &mut ContentHasher) -> Result<(Ve
                 None
             }
         });
-        content.row((0..4).map(|position| table.cell(position, index)));
+        // The time of day decides nothing.
+        content.row(cells[..4].iter().copied());
         images.push(Image {
             dicom: dicom.map(str::to_owned),
             subject,
@@ -127,7 +143,7 @@ pub(super) fn images(table: &Columns, content: &mut ContentHasher) -> Result<(Ve
             source_row: Columns::row(index),
         });
     }
-    Ok((images, people))
+    Ok((images, people, content))
 }
 
 fn too_many() -> DataError {
@@ -145,11 +161,8 @@ pub(super) struct Patient {
 }
 
 /// The patients among `people`, by position.
-pub(super) fn patients(
-    table: &Columns,
-    people: &People,
-    content: &mut ContentHasher,
-) -> Result<Vec<Option<Patient>>, DataError> {
+fn patients(table: &Columns, people: &People) -> Result<(Vec<Option<Patient>>, ContentHasher), DataError> {
+    let mut content = ContentHasher::new().table("patients");
     let mut patients: Vec<Option<Patient>> = vec![None; people.len()];
     for index in (0..table.n_rows()).filter(|&index| !table.is_blank(index)) {
         let Some(person) = person(table, index, people)? else { continue };
@@ -180,7 +193,7 @@ pub(super) fn patients(
         }
         content.row((0..5).map(|position| table.cell(position, index)));
     }
-    Ok(patients)
+    Ok((patients, content))
 }
 
 /// What the admissions say about one person.
@@ -206,12 +219,8 @@ struct Stay<'a> {
 }
 
 /// What the admissions say about `people`, by position.
-pub(super) fn stays(
-    table: &Columns,
-    people: &People,
-    config: &MimicCxrConfig,
-    content: &mut ContentHasher,
-) -> Result<Vec<Stays>, DataError> {
+fn stays(table: &Columns, people: &People, config: &MimicCxrConfig) -> Result<(Vec<Stays>, ContentHasher), DataError> {
+    let mut content = ContentHasher::new().table("admissions");
     let mut found = vec![Stays::default(); people.len()];
     let mut list = Vec::new();
     let n_columns = if config.death == Death::InHospital { ADMISSIONS.len() + DEATHS.len() } else { ADMISSIONS.len() };
@@ -244,7 +253,7 @@ pub(super) fn stays(
         let races: Vec<&str> = stays.iter().map(|stay| stay.race).collect();
         found[stays[0].person as usize].race = race::choose(&races, config.race).map(str::to_owned);
     }
-    Ok(found)
+    Ok((found, content))
 }
 
 /// Time of day of a cell that is known to hold a date and perhaps a time.

@@ -39,7 +39,7 @@ pub struct Inspection {
     /// Extents as stored: `[x, y, z, ..]` of volumes, `[width, height]` of pictures.
     pub stored_size: Vec<usize>,
     /// Extents after bringing volumes to right, anterior, superior (RAS+) and turning pictures as EXIF says; `null` for
-    /// arrays of fewer than three dimensions.
+    /// arrays of fewer than three dimensions that are not stored so.
     pub oriented_size: Option<Vec<usize>>,
     /// Type of the stored numbers, as numpy names it, for example `int16`.
     pub dtype: String,

@@ -63,9 +63,11 @@ pub(super) fn inspect(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result
     })
 }
 
-/// Fewer than three axes cannot be permuted.
+/// Fewer than three axes stay if they run to right and anterior already, and else cannot be permuted.
 fn oriented_size(header: &Header, orientation: Orientation) -> Option<Vec<usize>> {
-    let (_, rest) = header.shape.split_first_chunk::<3>()?;
+    let Some((_, rest)) = header.shape.split_first_chunk::<3>() else {
+        return (orientation == Orientation::RAS).then(|| header.shape.clone());
+    };
     Some([orientation.size(header.space()).as_slice(), rest].concat())
 }
 

@@ -49,7 +49,10 @@ pub(crate) struct AffineFields {
     pub qfac: f64,
     /// Millimetres, not negative.
     pub spacing: [f64; 3],
+    /// Extents, missing ones 1.
     pub size: [usize; 3],
+    /// Axes that the file has.
+    pub n_axes: usize,
 }
 
 impl Affine {
@@ -92,7 +95,18 @@ impl Affine {
 
 /// Rotation of the quaternion times spacing, and the shift; `None` if the three given parts are clearly longer than 1.
 fn quaternion_rows(fields: &AffineFields) -> Option<[[f64; 4]; 3]> {
-    let [mut b, mut c, mut d] = fields.quaternion;
+    let rotation = rotation(fields.quaternion)?;
+    let turned = if (fields.qfac + 1.0).abs() < f64::EPSILON { -1.0 } else { 1.0 };
+    let [first, second, third] = fields.spacing;
+    let row = |axis: usize| {
+        let [x, y, z] = rotation[axis];
+        [x * first, y * second, z * third * turned, fields.shift[axis]]
+    };
+    Some([row(0), row(1), row(2)])
+}
+
+/// Of the second to fourth part of a quaternion of length 1, whose first part is not negative.
+fn rotation([mut b, mut c, mut d]: [f64; 3]) -> Option<[[f64; 3]; 3]> {
     let rest = 1.0 - (b * b + c * c + d * d);
     if rest < -0.01 {
         return None;
@@ -105,23 +119,17 @@ fn quaternion_rows(fields: &AffineFields) -> Option<[[f64; 4]; 3]> {
     } else {
         rest.sqrt()
     };
-    let rotation = [
+    Some([
         [a * a + b * b - c * c - d * d, 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)],
         [2.0 * (b * c + a * d), a * a + c * c - b * b - d * d, 2.0 * (c * d - a * b)],
         [2.0 * (b * d - a * c), 2.0 * (c * d + a * b), a * a + d * d - b * b - c * c],
-    ];
-    let turned = if (fields.qfac + 1.0).abs() < f64::EPSILON { -1.0 } else { 1.0 };
-    let [x, y, z] = fields.spacing;
-    let row = |axis: usize| {
-        let [along_x, along_y, along_z] = rotation[axis];
-        [along_x * x, along_y * y, along_z * z * turned, fields.shift[axis]]
-    };
-    Some([row(0), row(1), row(2)])
+    ])
 }
 
 fn spacing_rows(fields: &AffineFields) -> [[f64; 4]; 3] {
     std::array::from_fn(|axis| {
-        let step = if axis == 0 { -fields.spacing[0] } else { fields.spacing[axis] };
+        let spacing = if axis < fields.n_axes { fields.spacing[axis] } else { 1.0 };
+        let step = if axis == 0 { -spacing } else { spacing };
         let mut row = [0.0; 4];
         row[axis] = step;
         row[3] = -step * (fields.size[axis] as f64 - 1.0) / 2.0;
@@ -146,6 +154,7 @@ mod tests {
             qfac: 1.0,
             spacing: [1.0, 2.0, 3.0],
             size: [5, 7, 1],
+            n_axes: 3,
         }
     }
 
@@ -159,6 +168,12 @@ mod tests {
         assert_eq!(chosen(0, 2), (AffineSource::Qform, [1.0, 0.0, 0.0, 7.0], 8.0));
         // Codes that the standard does not know count as 0.
         assert_eq!(chosen(-1, 6), (AffineSource::Spacing, [-1.0, 0.0, 0.0, 2.0], -6.0));
+    }
+
+    #[test]
+    fn an_axis_that_the_file_does_not_have_counts_as_one_millimetre() {
+        let affine = Affine::choose(&AffineFields { n_axes: 2, ..fields() }).unwrap();
+        assert_eq!((affine.matrix[1][1], affine.matrix[2][2]), (2.0, 1.0));
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub(crate) struct Orientation(pub [(usize, bool); 3]);
 const SMALLEST_DETERMINANT: f64 = 1e-12;
 
 impl Orientation {
+    /// Of a volume that is stored as wanted.
+    pub(crate) const RAS: Self = Self([(0, false), (1, false), (2, false)]);
+
     /// By the directions (columns) of `matrix`; `None` if they are dependent or not finite.
     pub(crate) fn of(matrix: Square) -> Option<Self> {
         let rotation = nearest_rotation(with_unit_columns(matrix)?)?;

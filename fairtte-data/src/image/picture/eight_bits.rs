@@ -127,7 +127,16 @@ mod tests {
             Samples::I16(samples) => samples.len(),
         };
         let (width, rendering) = (n / colour.n_channels(), Rendering::DepthInUse);
-        DecodedPicture { format: PictureFormat::Png, width, height: 1, orientation: 1, bit_depth, colour, samples, rendering }
+        DecodedPicture {
+            format: PictureFormat::Png,
+            width,
+            height: 1,
+            orientation: 1,
+            bit_depth,
+            colour,
+            samples,
+            rendering,
+        }
     }
 
     #[test]

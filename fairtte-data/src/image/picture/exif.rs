@@ -53,7 +53,11 @@ mod tests {
         block.extend(half(kind));
         block.extend(word(1));
         let short = u16::try_from(value).unwrap_or_default();
-        if kind == 3 { block.extend([half(short), [0, 0]].concat()) } else { block.extend(word(value)) }
+        if kind == 3 {
+            block.extend([half(short), [0, 0]].concat())
+        } else {
+            block.extend(word(value))
+        }
         block
     }
 

@@ -130,7 +130,8 @@ fn decode_shrunk(bytes: &[u8], markers: &Markers, divisor: u16, limits: &Limits)
 /// `None` if this decoder cannot read the stream and another one should be asked.
 fn decode_by_zune(bytes: &[u8], markers: &Markers) -> Result<Option<Pixels>, Undecodable> {
     let is_gray = markers.space == Space::Gray;
-    let (input, output) = if is_gray { (ColorSpace::Luma, ColorSpace::Luma) } else { (ColorSpace::YCbCr, ColorSpace::RGB) };
+    let (input, output) =
+        if is_gray { (ColorSpace::Luma, ColorSpace::Luma) } else { (ColorSpace::YCbCr, ColorSpace::RGB) };
     let options = DecoderOptions::default()
         .set_max_width(usize::from(u16::MAX))
         .set_max_height(usize::from(u16::MAX))

@@ -135,7 +135,9 @@ impl Walk {
         let space = self.space(frame)?;
         let &Frame { width, height, precision, .. } = frame;
         if width == 0 || height == 0 {
-            return Err(unreadable(format!("the picture has {width} x {height} pixels, expected at least 1 along each side")));
+            return Err(unreadable(format!(
+                "the picture has {width} x {height} pixels, expected at least 1 along each side"
+            )));
         }
         if self.n_entropy_bytes.saturating_mul(8) < frame.n_least_bits(coding) {
             let n = self.n_entropy_bytes;
@@ -180,7 +182,11 @@ impl Frame {
             0xc2 => Coding::Progressive,
             0xc3 => Coding::Lossless,
             0xc9..=0xcb => return Err(unsupported("the JPEG picture uses arithmetic coding, expected Huffman coding")),
-            _ => return Err(unsupported("the JPEG picture is hierarchical, expected baseline, progressive or lossless")),
+            _ => {
+                return Err(unsupported(
+                    "the JPEG picture is hierarchical, expected baseline, progressive or lossless",
+                ));
+            }
         };
         let is_read = if coding == Coding::Lossless { (2..=16).contains(&self.precision) } else { self.precision == 8 };
         if !is_read {

@@ -36,7 +36,8 @@ impl Kind {
 pub(in crate::image) fn is_dicom(bytes: &[u8]) -> bool {
     let preamble = bytes.get(128..132).is_some_and(|magic| magic == b"DICM");
     let group_2 = bytes.starts_with(&[2, 0]) && bytes.get(4..6).is_some_and(|kind| kind == b"UL");
-    let group_8 = bytes.starts_with(&[8, 0]) && bytes.get(4..6).is_some_and(|kind| matches!(kind, b"UI" | b"CS" | b"DA" | b"UL"));
+    let group_8 =
+        bytes.starts_with(&[8, 0]) && bytes.get(4..6).is_some_and(|kind| matches!(kind, b"UI" | b"CS" | b"DA" | b"UL"));
     preamble || group_2 || group_8
 }
 

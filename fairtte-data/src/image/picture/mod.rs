@@ -207,7 +207,8 @@ pub(super) fn decoders(exact: bool) -> String {
 /// Third-party decoders work on arbitrary bytes. A panic in one of them would end a run of hours over one damaged file,
 /// so it becomes a refusal like every other failure.
 fn guarded(decode: impl FnOnce() -> Result<DecodedPicture, Undecodable>) -> Result<DecodedPicture, Undecodable> {
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err(unreadable("the decoder stopped on an internal error")))
+    catch_unwind(AssertUnwindSafe(decode))
+        .unwrap_or_else(|_| Err(unreadable("the decoder stopped on an internal error")))
 }
 
 #[cfg(feature = "dicom")]

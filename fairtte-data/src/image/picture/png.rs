@@ -105,7 +105,9 @@ fn stored_colour(header: &Header) -> Result<Colour, Undecodable> {
     };
     if !depths.contains(&header.bit_depth) {
         let (depth, colour) = (header.bit_depth, header.colour_type);
-        return Err(unreadable(format!("the PNG bit depth is {depth}, expected one of {depths:?} for colour type {colour}")));
+        return Err(unreadable(format!(
+            "the PNG bit depth is {depth}, expected one of {depths:?} for colour type {colour}"
+        )));
     }
     Ok(match header.colour_type {
         0 => Colour::Gray,

@@ -74,7 +74,8 @@ fn every_fixture_comes_out_as_another_program_read_it_or_is_refused() {
             ("decode", Ok(picture)) => {
                 n_compared += 1;
                 let dtype = case["dtype"].as_str().unwrap().replace(">u2", "uint16");
-                if picture.format.name().to_lowercase() != case["format"].as_str().unwrap() || picture.dtype() != dtype {
+                if picture.format.name().to_lowercase() != case["format"].as_str().unwrap() || picture.dtype() != dtype
+                {
                     wrong.push(format!("{name}: {:?} {}", picture.format, picture.dtype()));
                 }
                 let tolerance = case["tolerance"].as_f64().unwrap();
@@ -127,7 +128,9 @@ fn resized_pictures_differ_from_pillow_by_less_than_a_third_of_a_gray_level_in_t
         for (channels, key) in [(n_channels, "pixels"), (1, "gray")] {
             for exact in [true, false] {
                 let config = ImageConfig { size: size.clone(), channels, exact, ..ImageConfig::default() };
-                let Ok(Pixels::Picture(pixels)) = prepare_image(&fixtures().join(name), &config) else { panic!("{name}") };
+                let Ok(Pixels::Picture(pixels)) = prepare_image(&fixtures().join(name), &config) else {
+                    panic!("{name}")
+                };
                 let expected = case[key].as_array().unwrap();
                 assert_eq!(pixels.len(), expected.len());
                 let difference = |(pixel, expected): (&u8, &Value)| expected.as_f64().unwrap() - f64::from(*pixel);

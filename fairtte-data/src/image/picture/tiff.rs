@@ -39,10 +39,14 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
         ColorType::La8 | ColorType::La16 => Colour::GrayAlpha,
         ColorType::Rgb8 | ColorType::Rgb16 => Colour::Rgb,
         ColorType::Rgba8 | ColorType::Rgba16 => Colour::Rgba,
-        other => return Err(unsupported(format!("the TIFF samples are {other:?}, expected gray or RGB of up to 16 bits"))),
+        other => {
+            return Err(unsupported(format!("the TIFF samples are {other:?}, expected gray or RGB of up to 16 bits")));
+        }
     };
     let samples = match read_samples(decoder)? {
-        Samples::U8(samples) if bit_depth == 1 => Samples::U8(samples.into_iter().map(|bit| u8::from(bit > 0)).collect()),
+        Samples::U8(samples) if bit_depth == 1 => {
+            Samples::U8(samples.into_iter().map(|bit| u8::from(bit > 0)).collect())
+        }
         samples => samples,
     };
     Ok(DecodedPicture {
@@ -61,7 +65,10 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
 fn check_kind(page: &Page) -> Result<u8, Undecodable> {
     let bits = page.bits_per_sample[0];
     if page.bits_per_sample.iter().any(|other| *other != bits) {
-        return Err(unsupported(format!("the TIFF channels have {:?} bits, expected the same for all", page.bits_per_sample)));
+        return Err(unsupported(format!(
+            "the TIFF channels have {:?} bits, expected the same for all",
+            page.bits_per_sample
+        )));
     }
     let kind = match page.sample_format {
         1 | 4 => "unsigned",
@@ -71,7 +78,9 @@ fn check_kind(page: &Page) -> Result<u8, Undecodable> {
     };
     let is_gray = page.photometric <= 1;
     if kind != "unsigned" || !(matches!(bits, 8 | 16) || bits == 1 && is_gray && page.n_samples == 1) {
-        return Err(unsupported(format!("the TIFF samples are {kind} of {bits} bits, expected unsigned of 8 or 16 bits")));
+        return Err(unsupported(format!(
+            "the TIFF samples are {kind} of {bits} bits, expected unsigned of 8 or 16 bits"
+        )));
     }
     let photometric = match page.photometric {
         0 | 1 | 2 | 5 => None,
@@ -84,11 +93,14 @@ fn check_kind(page: &Page) -> Result<u8, Undecodable> {
     if let Some(photometric) = photometric {
         return Err(unsupported(format!("the TIFF picture is stored as {photometric}, expected gray, RGB or CMYK")));
     }
-    let (n, fewest) = (page.n_samples, match page.photometric {
-        0 | 1 => 1,
-        2 => 3,
-        _ => 4,
-    });
+    let (n, fewest) = (
+        page.n_samples,
+        match page.photometric {
+            0 | 1 => 1,
+            2 => 3,
+            _ => 4,
+        },
+    );
     if n < fewest || n > 4 {
         return Err(unsupported(format!("the TIFF picture has {n} channels, expected {fewest} to 4")));
     }

@@ -49,7 +49,8 @@ fn a_person_may_stand_in_both_consent_groups_and_one_group_alone_is_read() {
     let config = AredsConfig::new(folder.path());
     assert_eq!(different(&config, &outcomes(&AredsConfig::new(fixtures()))), BTreeMap::new());
     let rule = |config: &AredsConfig| Areds::new(config.clone()).read().unwrap().provenance.rule;
-    assert!(rule(&config).contains("fundus tables of consent group c1, c2, enrolment tables of c1, c2;"));
+    let both = "fundus tables of consent group c1, c2 with 6 people, enrolment tables of c1, c2; 2 severity cells hold";
+    assert!(rule(&config).contains(both), "{}", rule(&config));
     for file in [FUNDUS_2, ENROLMENT_2] {
         fs::remove_file(folder.path().join(file)).unwrap();
     }

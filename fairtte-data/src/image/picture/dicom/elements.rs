@@ -141,7 +141,8 @@ pub(super) fn read_meta(bytes: &[u8]) -> Result<Meta<'_>, Undecodable> {
     let syntax = match uid {
         Some(uid) => syntax(&uid)?,
         None => {
-            let is_explicit = bytes.get(reader.at + 4..reader.at + 6).is_some_and(|kind| kind.iter().all(u8::is_ascii_uppercase));
+            let is_explicit =
+                bytes.get(reader.at + 4..reader.at + 6).is_some_and(|kind| kind.iter().all(u8::is_ascii_uppercase));
             Syntax { is_explicit, is_big_endian: false, is_deflated: false, coding: Coding::Native }
         }
     };
@@ -178,7 +179,9 @@ pub(super) fn inflate(packed: &[u8], limits: &Limits) -> Result<Vec<u8>, Undecod
     read.map_err(|error| unreadable(format!("the deflated DICOM data set is damaged: {error}")))?;
     if bytes.len() as u64 >= limits.max_bytes {
         let limit = limits.max_bytes;
-        return Err(unsupported(format!("the deflated DICOM data set is larger than image.limits.max-bytes = {limit}")));
+        return Err(unsupported(format!(
+            "the deflated DICOM data set is larger than image.limits.max-bytes = {limit}"
+        )));
     }
     Ok(bytes)
 }
@@ -247,7 +250,9 @@ fn pixel_data<'a>(reader: &mut Reader<'a>, length: u32) -> Result<PixelData<'a>,
     if length != UNDEFINED {
         let left = reader.bytes.len() - reader.at;
         if length as usize > left {
-            return Err(unreadable(format!("the DICOM pixel data has {left} bytes, expected {length}: it is truncated")));
+            return Err(unreadable(format!(
+                "the DICOM pixel data has {left} bytes, expected {length}: it is truncated"
+            )));
         }
         return reader.take(length as usize).map(PixelData::Native).ok_or_else(truncated);
     }

@@ -49,7 +49,9 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
         (None, _) => return Err(unreadable("the DICOM file has no pixel data")),
         (Some(PixelData::Native(raw)), _) => native(raw, &layout, file.syntax.is_big_endian)?,
         (Some(PixelData::Fragments(_)), elements::Coding::Native) => {
-            return Err(unreadable("the DICOM pixel data is in fragments although its transfer syntax is uncompressed"));
+            return Err(unreadable(
+                "the DICOM pixel data is in fragments although its transfer syntax is uncompressed",
+            ));
         }
         (Some(PixelData::Fragments(fragments)), elements::Coding::RunLength) => {
             let bytes = rle::decode(&fragments.concat(), &layout)?;
@@ -94,20 +96,29 @@ impl Layout {
             return Err(unsupported(format!("the DICOM samples have {allocated} bits allocated, expected 8 or 16")));
         }
         if !(1..=allocated).contains(&stored) || high >= allocated || high + 1 < stored {
-            let detail = format!("the DICOM samples have {stored} bits stored below bit {high} of {allocated} allocated");
+            let detail =
+                format!("the DICOM samples have {stored} bits stored below bit {high} of {allocated} allocated");
             return Err(unreadable(detail));
         }
         let expected = match self.photometric.as_str() {
             "MONOCHROME1" | "MONOCHROME2" => 1,
             "RGB" | "YBR_FULL" | "YBR_FULL_422" => 3,
-            other => return Err(unsupported(format!("the DICOM picture is {other}, expected MONOCHROME1, MONOCHROME2, RGB or YBR_FULL"))),
+            other => {
+                return Err(unsupported(format!(
+                    "the DICOM picture is {other}, expected MONOCHROME1, MONOCHROME2, RGB or YBR_FULL"
+                )));
+            }
         };
         if self.n_channels != expected {
             let (n, photometric) = (self.n_channels, &self.photometric);
-            return Err(unreadable(format!("the DICOM picture has {n} samples per pixel, expected {expected} for {photometric}")));
+            return Err(unreadable(format!(
+                "the DICOM picture has {n} samples per pixel, expected {expected} for {photometric}"
+            )));
         }
         if expected == 3 && (allocated != 8 || self.is_signed) {
-            return Err(unsupported(format!("the DICOM colours have {allocated} bits, expected unsigned ones of 8 bits")));
+            return Err(unsupported(format!(
+                "the DICOM colours have {allocated} bits, expected unsigned ones of 8 bits"
+            )));
         }
         if elements.has(Tag::MODALITY_LUT_SEQUENCE) {
             return Err(unsupported("the DICOM picture needs a modality look-up table, expected a rescale slope"));
@@ -126,7 +137,10 @@ fn native(raw: &[u8], layout: &Layout, is_big_endian: bool) -> Result<Vec<u16>, 
     let n_samples = if is_halved { layout.width * layout.height * 2 } else { layout.n_samples() };
     let n_bytes = n_samples * layout.bits_allocated as usize / 8;
     let Some(raw) = raw.get(..n_bytes) else {
-        return Err(unreadable(format!("the DICOM pixel data has {} bytes, expected {n_bytes}: it is truncated", raw.len())));
+        return Err(unreadable(format!(
+            "the DICOM pixel data has {} bytes, expected {n_bytes}: it is truncated",
+            raw.len()
+        )));
     };
     let samples = words(raw, layout, is_big_endian);
     if !is_halved {
@@ -140,7 +154,9 @@ fn words(bytes: &[u8], layout: &Layout, is_big_endian: bool) -> Vec<u16> {
     if layout.bits_allocated == 8 {
         return bytes.iter().copied().map(u16::from).collect();
     }
-    let word = |pair: &[u8]| if is_big_endian { u16::from_be_bytes([pair[0], pair[1]]) } else { u16::from_le_bytes([pair[0], pair[1]]) };
+    let word = |pair: &[u8]| {
+        if is_big_endian { u16::from_be_bytes([pair[0], pair[1]]) } else { u16::from_le_bytes([pair[0], pair[1]]) }
+    };
     bytes.chunks_exact(2).map(word).collect()
 }
 
@@ -179,14 +195,19 @@ fn from_jpeg(
     };
     // Colours are RGB once decoded, except from a lossless stream, which keeps what was put in.
     let is_converted = markers.coding != jpeg_markers::Coding::Lossless;
-    let photometric = if is_converted && layout.n_channels == 3 { "RGB".to_owned() } else { layout.photometric.clone() };
+    let photometric =
+        if is_converted && layout.n_channels == 3 { "RGB".to_owned() } else { layout.photometric.clone() };
     finish(words, &Layout { photometric, is_planar: false, ..*layout }, elements)
 }
 
 /// From words to the picture: sign, order of channels, colours, window.
 fn finish(words: Vec<u16>, layout: &Layout, elements: &Elements) -> Result<DecodedPicture, Undecodable> {
     if words.len() != layout.n_samples() {
-        return Err(unreadable(format!("the DICOM file holds {} samples, expected {}", words.len(), layout.n_samples())));
+        return Err(unreadable(format!(
+            "the DICOM file holds {} samples, expected {}",
+            words.len(),
+            layout.n_samples()
+        )));
     }
     let (colour, samples, rendering) = if layout.n_channels == 3 {
         let mut samples: Vec<u8> = words.into_iter().map(|word| u8::try_from(word & 0xff).unwrap_or(0)).collect();

@@ -15,7 +15,9 @@ pub(super) fn decode(stream: &[u8], layout: &Layout) -> Result<Vec<u8>, Undecoda
     let bytes_per_sample = layout.bits_allocated as usize / 8;
     let (found, expected) = (number(0)?, bytes_per_sample * layout.n_channels);
     if found != expected {
-        return Err(unreadable(format!("the run-length coded DICOM pixels have {found} segments, expected {expected}")));
+        return Err(unreadable(format!(
+            "the run-length coded DICOM pixels have {found} segments, expected {expected}"
+        )));
     }
     let n_pixels = layout.width * layout.height;
     let mut samples = vec![0; n_pixels * expected];
@@ -32,7 +34,9 @@ pub(super) fn decode(stream: &[u8], layout: &Layout) -> Result<Vec<u8>, Undecoda
             }
         });
         if n_missing > 0 {
-            return Err(unreadable(format!("a run-length segment lacks {n_missing} of {n_pixels} bytes: it is truncated")));
+            return Err(unreadable(format!(
+                "a run-length segment lacks {n_missing} of {n_pixels} bytes: it is truncated"
+            )));
         }
     }
     Ok(samples)

@@ -50,7 +50,8 @@ impl Window {
             Some("LINEAR_EXACT") => Function::LinearExact,
             _ => Function::Linear,
         };
-        let (centre, width) = (decimal(Tag::WINDOW_CENTER, "Window Center")?, decimal(Tag::WINDOW_WIDTH, "Window Width")?);
+        let (centre, width) =
+            (decimal(Tag::WINDOW_CENTER, "Window Center")?, decimal(Tag::WINDOW_WIDTH, "Window Width")?);
         let least = if function == Function::Linear { 1.0 } else { f64::MIN_POSITIVE };
         // A width below the least allowed is what some machines write for "no window".
         let window = centre.zip(width).filter(|(_, width)| *width >= least);
