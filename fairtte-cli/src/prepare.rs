@@ -156,7 +156,7 @@ fn write_record(
     exclusions: &Exclusions,
     attributes: &FittedAttributes,
 ) -> Result<(), CliError> {
-    write_cohort(&folder.cohort(), cohort, attributes.all())?;
+    write_cohort(&folder.cohort(), cohort, attributes)?;
     write_json(&folder.summary(), &CohortSummary::new(cohort, exclusions, attributes))?;
     Ok(exclusions.write_csv(&folder.exclusions())?)
 }

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::attributes::FittedAttributes;
 use crate::cohort::{Cohort, Sample};
-use crate::exclusions::{Exclusions, Reason};
+use crate::exclusions::Exclusions;
 use crate::provenance::Provenance;
+use crate::reason::Reason;
 
 /// A cohort in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,6 +19,7 @@ mod loader;
 mod manifest;
 mod predictions_file;
 mod provenance;
+mod reason;
 mod scored_table;
 mod shift;
 pub mod simulated;
@@ -39,7 +40,7 @@ pub use cohort_file::{read_cohort, write_cohort};
 pub use cohort_summary::{AttributeSummary, CohortSummary, GroupSummary, SamplesSummary};
 pub use curve_columns::{CurveRepairs, Rising};
 pub use error::{DataError, Place};
-pub use exclusions::{Exclusion, Exclusions, FlowStep, Reason};
+pub use exclusions::{Exclusion, Exclusions, FlowStep};
 pub use features::{FeatureConfig, FeatureMatrix, FeatureTable, LeakWarning, TabularFeatures, leak_warnings};
 pub use image::{ImageConfig, ImageStore};
 pub use intensity::{Intensity, IntensityConfig};
@@ -48,6 +49,7 @@ pub use loader::{Batches, HostBatch, Loader, PixelTransform, Sampling};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use predictions_file::{PredictionTable, match_predictions, read_predictions, write_predictions};
 pub use provenance::{ContentHasher, Provenance};
+pub use reason::Reason;
 pub use scored_table::{ChangingAttribute, ScoredTable, read_outcomes, read_scored_table};
 pub use shift::{
     ChangedSample, GaussianBlur, GroupBlur, ShiftConfig, ShiftGroup, ShiftRecord, TimeNoise, apply_shift, image_blur,

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::exclusions::Reason;
+use crate::reason::Reason;
 
 /// Rule, options and content hash of a cohort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

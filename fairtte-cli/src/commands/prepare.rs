@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     }
     let prepared = prepare(&run, &folder)?;
     if arguments.csv {
-        write_cohort(&folder.cohort_csv(), &prepared.cohort, prepared.attributes.all())?;
+        write_cohort(&folder.cohort_csv(), &prepared.cohort, &prepared.attributes)?;
     }
     if arguments.verify {
         verify(&prepared.inputs)?;
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
 fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result<(), CliError> {
     let (cohort, exclusions, attributes) = prepare_tables(run, folder)?;
     if arguments.csv {
-        write_cohort(&folder.cohort_csv(), &cohort, attributes.all())?;
+        write_cohort(&folder.cohort_csv(), &cohort, &attributes)?;
     }
     let summary = CohortSummary::new(&cohort, &exclusions, &attributes);
     if arguments.run.common.json {

@@ -31,6 +31,19 @@ pub(crate) fn parse_compact_date(text: &str) -> Option<Date> {
     civil(digits(&whole[..4])?, digits(&whole[4..6])?, digits(&whole[6..])?)
 }
 
+/// `1/31/2006` or `01/31/2006`, month first, as LONI writes it; or what [`parse_date`] takes.
+pub(crate) fn parse_american_date(text: &str) -> Option<Date> {
+    if text.find(['-', '/']) == Some(4) {
+        return parse_date(text);
+    }
+    let mut parts = text.split('/');
+    let (month, day, year) = (parts.next()?, parts.next()?, parts.next()?);
+    let fits =
+        parts.next().is_none() && year.len() == 4 && (1..=2).contains(&month.len()) && (1..=2).contains(&day.len());
+    let number = |text: &str| digits(text.as_bytes());
+    if fits { civil(number(year)?, number(month)?, number(day)?) } else { None }
+}
+
 /// Milliseconds since midnight of `HH:MM`, `HH:MM:SS` or `HH:MM:SS.fff`.
 pub(crate) fn parse_clock(text: &str) -> Option<u32> {
     let text = text.strip_suffix('Z').unwrap_or(text);
@@ -91,6 +104,9 @@ mod tests {
         for text in ["21500109", "21500109.0", "2150-01-09"] {
             assert_eq!(parse_compact_date(text), day, "{text}");
         }
+        for text in ["1/9/2150", "01/09/2150", "2150-01-09", "2150/01/09"] {
+            assert_eq!(parse_american_date(text), day, "{text}");
+        }
     }
 
     #[test]
@@ -102,6 +118,9 @@ mod tests {
         }
         for text in ["2150011", "21500229", "2150010a", "215001091", "+2150109", "215001.9", "２１５０１"] {
             assert_eq!(parse_compact_date(text), None, "{text}");
+        }
+        for text in ["13/1/2006", "1/32/2006", "1/2/06", "1/2/2006/3", "1-2-2006", "/1/2006"] {
+            assert_eq!(parse_american_date(text), None, "{text}");
         }
         assert_eq!(parse_date("2150-01-09 25:00:00"), None);
         assert!(parse_date("2096-02-29").is_some() && parse_date("2400-02-29").is_some());

@@ -64,6 +64,29 @@ pub(crate) fn find_file(root: &Path, wanted: &Wanted) -> Result<PathBuf, DataErr
     }
 }
 
+/// Like [`find_file`], but `None` if there is none.
+pub(crate) fn find_optional(root: &Path, wanted: &Wanted) -> Result<Option<PathBuf>, DataError> {
+    match find_file(root, wanted) {
+        Ok(path) => Ok(Some(path)),
+        Err(DataError::FileNotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Every file below `root` that fits, one per folder and name: the newest date, plain before gzipped. Sorted by path.
+///
+/// # Errors
+/// [`DataError::FileNotFound`] if there is none, [`DataError::Read`] if a folder cannot be listed.
+pub(crate) fn find_all(root: &Path, wanted: &Wanted) -> Result<Vec<PathBuf>, DataError> {
+    let candidates = find_candidates(root, wanted)?;
+    let is_beaten = |one: &Candidate| {
+        candidates.iter().any(|other| other != one && preference(other) > preference(one) && is_decided(other, one))
+    };
+    let mut paths: Vec<PathBuf> = candidates.iter().filter(|one| !is_beaten(one)).map(|one| one.path.clone()).collect();
+    paths.sort();
+    if paths.is_empty() { Err(not_found(root, wanted)) } else { Ok(paths) }
+}
+
 fn not_found(root: &Path, wanted: &Wanted) -> DataError {
     let date = if wanted.dated { "[_date]" } else { "" };
     let names = wanted.patterns.iter().map(|pattern| format!("{pattern}{date}{{{}}}", wanted.endings.join("|")));
@@ -243,6 +266,17 @@ mod tests {
         assert_eq!(error, expected);
         let error = found(&["dxsum_12Oct2023.csv", "DXSUM_PDXCONV_ADNIALL.csv"], &DIAGNOSES).unwrap_err();
         assert!(error.contains("dxsum_12Oct2023.csv") && error.contains("DXSUM_PDXCONV_ADNIALL.csv"), "{error}");
+    }
+
+    #[test]
+    fn all_files_that_fit_are_given_once() {
+        let folder =
+            folder(&["c1/x.fundus.EDO.txt", "c1/x.fundus.EDO.txt.gz", "c2/x.fundus.GRU.txt.gz", "c2/other.txt"]);
+        let fundus =
+            Wanted { what: "gradings", patterns: &["*.fundus.*"], endings: &[".txt", ".txt.gz"], dated: false };
+        let expected = ["c1/x.fundus.EDO.txt", "c2/x.fundus.GRU.txt.gz"].map(|name| folder.path().join(name));
+        assert_eq!(find_all(folder.path(), &fundus).unwrap(), expected);
+        assert_eq!(find_optional(folder.path(), &PATIENTS).unwrap(), None);
     }
 
     #[test]

@@ -220,7 +220,7 @@ impl Tabular {
         let others = table.names().into_iter().filter(|name| mapped.iter().all(|(column, _)| column != name));
         let others = others.map(|name| Ok(AttributeColumn::new(name, cells(name)?)));
         let others = others.collect::<Result<Vec<_>, DataError>>()?;
-        Ok(Parts { samples, subjects, rule, others, table })
+        Ok(Parts { table, samples, subjects, rule, others })
     }
 
     fn dataset_name(&self) -> String {

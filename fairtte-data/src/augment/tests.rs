@@ -215,11 +215,11 @@ fn settings_out_of_range_are_refused() {
     let message =
         |config: &AugmentationConfig| Augmentation::new(config, &pictures(8, 8), "generic").unwrap_err().to_string();
     for crop in [vec![9, 8], vec![8], vec![0, 8], vec![8, 8, 8]] {
-        let refused = message(AugmentationConfig { crop: Some(crop), ..Default::default() });
+        let refused = message(&AugmentationConfig { crop: Some(crop), ..Default::default() });
         assert!(refused.starts_with("augmentation.crop is [") && refused.contains("image.size = [8, 8]"), "{refused}");
     }
     for rotation in [-1.0, 15.5, f64::NAN, f64::INFINITY] {
-        let refused = message(AugmentationConfig { rotation, ..Default::default() });
+        let refused = message(&AugmentationConfig { rotation, ..Default::default() });
         assert!(refused.starts_with("augmentation.rotation is "), "{refused}");
     }
 }

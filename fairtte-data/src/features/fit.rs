@@ -301,7 +301,7 @@ fn fit_column(
 fn moments(mut values: Vec<f64>) -> Option<(f64, f64)> {
     values.sort_by(f64::total_cmp);
     let (least, most) = (*values.first()?, *values.last()?);
-    if least == most {
+    if most <= least {
         return None;
     }
     let scale = least.abs().max(most.abs());

@@ -216,7 +216,7 @@ fn sign_in_numbers(pairs: &[Pair<'_>]) -> Option<LeakSign> {
         return None;
     }
     let n = numbers.len() as f64;
-    let n_equal = present.iter().zip(&numbers).filter(|(pair, number)| pair.time == **number).count();
+    let n_equal = present.iter().zip(&numbers).filter(|(pair, number)| pair.time.total_cmp(number).is_eq()).count();
     let share = n_equal as f64 / n;
     if share >= SUSPICIOUS_SHARE {
         return Some(LeakSign::EqualsTime { share });
@@ -249,8 +249,9 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut begin = 0;
     while begin < order.len() {
         let value = values[order[begin]];
-        let n_equal = order[begin..].iter().take_while(|&&row| values[row] == value).count();
-        let mean = begin as f64 + (n_equal as f64 + 1.0) / 2.0;
+        // In ascending order, what is not above the value is equal to it.
+        let n_equal = order[begin..].iter().take_while(|&&row| values[row] <= value).count();
+        let mean = begin as f64 + f64::midpoint(n_equal as f64, 1.0);
         order[begin..begin + n_equal].iter().for_each(|&row| ranks[row] = mean);
         begin += n_equal;
     }

@@ -95,7 +95,18 @@ impl Affine {
 
 /// Rotation of the quaternion times spacing, and the shift; `None` if the three given parts are clearly longer than 1.
 fn quaternion_rows(fields: &AffineFields) -> Option<[[f64; 4]; 3]> {
-    let [mut b, mut c, mut d] = fields.quaternion;
+    let rotation = rotation(fields.quaternion)?;
+    let turned = if (fields.qfac + 1.0).abs() < f64::EPSILON { -1.0 } else { 1.0 };
+    let [first, second, third] = fields.spacing;
+    let row = |axis: usize| {
+        let [x, y, z] = rotation[axis];
+        [x * first, y * second, z * third * turned, fields.shift[axis]]
+    };
+    Some([row(0), row(1), row(2)])
+}
+
+/// Of the second to fourth part of a quaternion of length 1, whose first part is not negative.
+fn rotation([mut b, mut c, mut d]: [f64; 3]) -> Option<[[f64; 3]; 3]> {
     let rest = 1.0 - (b * b + c * c + d * d);
     if rest < -0.01 {
         return None;
@@ -108,18 +119,11 @@ fn quaternion_rows(fields: &AffineFields) -> Option<[[f64; 4]; 3]> {
     } else {
         rest.sqrt()
     };
-    let rotation = [
+    Some([
         [a * a + b * b - c * c - d * d, 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)],
         [2.0 * (b * c + a * d), a * a + c * c - b * b - d * d, 2.0 * (c * d - a * b)],
         [2.0 * (b * d - a * c), 2.0 * (c * d + a * b), a * a + d * d - b * b - c * c],
-    ];
-    let turned = if (fields.qfac + 1.0).abs() < f64::EPSILON { -1.0 } else { 1.0 };
-    let [x, y, z] = fields.spacing;
-    let row = |axis: usize| {
-        let [along_x, along_y, along_z] = rotation[axis];
-        [along_x * x, along_y * y, along_z * z * turned, fields.shift[axis]]
-    };
-    Some([row(0), row(1), row(2)])
+    ])
 }
 
 fn spacing_rows(fields: &AffineFields) -> [[f64; 4]; 3] {

@@ -169,7 +169,7 @@ fn every_collected_file_is_read_as_nibabel_reads_it_or_refused() {
             ["voxels", "canonical_voxels"].iter().flat_map(|key| case.voxels(key)).map(|(at, _)| at).collect();
         let at = if entry["must"] == "reject_or_documented" { Vec::new() } else { at };
         let found = inspect_file(&path, &Limits::default(), &at);
-        let decided = match &found {
+        let outcome = match &found {
             Ok(found) => format!("read {}", found.notes.join("; ")),
             Err(refused) => format!("refused: {}", refused.detail),
         };
@@ -179,7 +179,7 @@ fn every_collected_file_is_read_as_nibabel_reads_it_or_refused() {
                 case.check_decoded(&path);
             }
             ("either" | "reject_or_documented", found) => {
-                eprintln!("{} ({}): {decided}", case.name(), entry["note"].as_str().unwrap_or_default());
+                eprintln!("{} ({}): {outcome}", case.name(), entry["note"].as_str().unwrap_or_default());
                 if let Ok(found) = found
                     && entry["min"].is_number()
                 {
@@ -187,13 +187,13 @@ fn every_collected_file_is_read_as_nibabel_reads_it_or_refused() {
                 }
             }
             ("fail" | "fail_strict", Err(refused)) => {
-                eprintln!("{}: {decided}", case.name());
+                eprintln!("{}: {outcome}", case.name());
                 let is_sentence = refused.detail.len() > 10 && !refused.detail.contains('\n');
                 case.same("one sentence", is_sentence, true);
                 let decoded = decode_volume_file(&path, &VolumeConfig::default(), &Limits::default());
                 case.same("decoded", decoded.is_ok(), false);
             }
-            (must, _) => case.wrong.push(format!("{}: must {must}, but {decided}", case.name())),
+            (must, _) => case.wrong.push(format!("{}: must {must}, but {outcome}", case.name())),
         }
         n_files += 1;
         n_compared += case.n_compared;

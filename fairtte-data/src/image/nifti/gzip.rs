@@ -11,7 +11,7 @@ use flate2::bufread::GzDecoder;
 /// A plain or gzipped stream.
 pub(super) enum Content<R: Read> {
     Plain(BufReader<R>),
-    Gzip(GzipMembers<R>),
+    Gzip(Box<GzipMembers<R>>),
 }
 
 const SIGNATURE: [u8; 2] = [0x1f, 0x8b];
@@ -25,7 +25,7 @@ impl<R: Read> Content<R> {
             return Ok(None);
         }
         let is_gzip = start.starts_with(&SIGNATURE);
-        Ok(Some(if is_gzip { Self::Gzip(GzipMembers::new(reader)) } else { Self::Plain(reader) }))
+        Ok(Some(if is_gzip { Self::Gzip(Box::new(GzipMembers::new(reader))) } else { Self::Plain(reader) }))
     }
 
     pub(super) fn is_gzip(&self) -> bool {

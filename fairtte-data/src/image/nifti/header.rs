@@ -134,8 +134,8 @@ fn magic(bytes: &[u8]) -> Result<(Version, bool), Undecodable> {
         Some(b"ni1\0") => return Ok((Version::One, true)),
         _ => {}
     }
-    let announced = at(0, 4).and_then(|size| <[u8; 4]>::try_from(size).ok()).unwrap_or_default();
-    let announces = |n: i32| [i32::from_le_bytes(announced), i32::from_be_bytes(announced)].contains(&n);
+    let size = at(0, 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()).unwrap_or_default();
+    let announces = |n: i32| [i32::from_le_bytes(size), i32::from_be_bytes(size)].contains(&n);
     let second = match at(4, 4) {
         Some(b"n+2\0") => Some(false),
         Some(b"ni2\0") => Some(true),
@@ -305,5 +305,6 @@ fn scaling(slope: f64, intercept: f64) -> Result<Option<[f64; 2]>, Undecodable> 
     if !intercept.is_finite() {
         return Err(unreadable(format!("scl_inter is {intercept}, expected a finite number")));
     }
-    Ok(Some([slope, intercept]).filter(|scaling| *scaling != [1.0, 0.0]))
+    let changes_nothing = slope - 1.0 == 0.0 && intercept == 0.0;
+    Ok((!changes_nothing).then_some([slope, intercept]))
 }
