@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{
-    AttributeConfig, Augmentation, AugmentationConfig, DataConfig, ImageConfig, IntensityConfig, ShiftConfig, SplitConfig,
+    AttributeConfig, Augmentation, AugmentationConfig, DataConfig, ImageConfig, IntensityConfig, ShiftConfig,
+    SplitConfig,
 };
 use fairtte_fairness::{Monitor, OptimiserConfig, StrategyConfig, TrainingConfig};
 use fairtte_metrics::EvaluationSettings;
@@ -239,7 +240,11 @@ impl RunFile {
 
     fn check_shift(&self) -> Result<(), CliError> {
         let Some(shift) = &self.shift else { return Ok(()) };
-        if self.is_tabular() { shift.check_for_features()? } else { shift.check()? }
+        if self.is_tabular() {
+            shift.check_for_features()?
+        } else {
+            shift.check()?
+        }
         let known: Vec<&str> = self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
         if known.contains(&shift.attribute.as_str()) {
             return Ok(());

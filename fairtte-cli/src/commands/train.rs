@@ -96,11 +96,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
 }
 
 /// Batches of images, scaled by what the training part holds and changed as the run file asks, or of columns of a table.
-fn loader<'a>(
-    run: &RunFile,
-    prepared: &'a Prepared,
-    groups: Vec<Option<GroupId>>,
-) -> Result<Loader<'a>, CliError> {
+fn loader<'a>(run: &RunFile, prepared: &'a Prepared, groups: Vec<Option<GroupId>>) -> Result<Loader<'a>, CliError> {
     let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
     let store = match &prepared.inputs {
         Inputs::Images(store) => store,
