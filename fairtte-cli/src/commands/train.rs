@@ -12,7 +12,7 @@ use super::evaluate::{Outputs, evaluate_run};
 use super::prepare::{dry_run, print_summary, read};
 use super::use_threads;
 use crate::args::Run;
-use crate::prepare::{Inputs, Prepared, prepare};
+use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
@@ -41,7 +41,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         return evaluate_run(&folder, &kept, &outputs);
     }
     // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
-    let prepared = prepare(run, &folder)?;
+    let prepared = prepare(run, &folder, Care::Usual)?;
     if !json {
         print_summary(&prepared);
     }
