@@ -51,6 +51,7 @@ impl Prepared {
 /// [`CliError`] from the data or the run file.
 pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, CliError> {
     let (cohort, mut exclusions) = label(run)?;
+    cohort.require_samples("after labelling", &exclusions)?;
     let (cohort, store) = match &run.data {
         DataConfig::Tabular(_) => (cohort, None),
         _ => decode(run, cohort, &mut exclusions).map(|(cohort, store)| (cohort, Some(store)))?,
@@ -74,7 +75,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, Cli
 }
 
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and
-/// attributes are grouped over all samples.
+/// attributes are grouped over all samples. A cohort without samples is written like any other: its exclusions say why.
 ///
 /// # Errors
 /// [`CliError`] from the data or the run file.
