@@ -45,20 +45,31 @@ impl Prepared {
     }
 }
 
+/// How closely the files are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// As much as training needs.
+    Usual,
+    /// Pictures that stand in two parts are looked for too.
+    Identical,
+    /// The stored pixels are also compared with their checksums, and damaged shards are decoded again.
+    Verify,
+}
+
 /// Reads, labels, decodes, splits and groups, and writes the first files of the run folder.
 ///
 /// # Errors
 /// [`CliError`] from the data or the run file.
-pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, CliError> {
+pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<Prepared, CliError> {
     let (cohort, mut exclusions) = label(run)?;
     cohort.require_samples("after labelling", &exclusions)?;
     let (cohort, store) = match &run.data {
         DataConfig::Tabular(_) => (cohort, None),
-        _ => decode(run, cohort, &mut exclusions).map(|(cohort, store)| (cohort, Some(store)))?,
+        _ => decode(run, cohort, &mut exclusions, care).map(|(cohort, store)| (cohort, Some(store)))?,
     };
     let (split, record) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
     record.notes.iter().for_each(|note| say(format!("note: {note}")));
-    if store.is_some() {
+    if store.is_some() && (care != Care::Usual || run.split.file.is_some()) {
         refuse_or_tell_identical(run, &cohort, &split)?;
     }
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
@@ -83,8 +94,11 @@ pub(crate) fn prepare_tables(
     run: &RunFile,
     folder: &RunFolder,
 ) -> Result<(Cohort, Exclusions, FittedAttributes), CliError> {
+    if folder.split().exists() {
+        let problem = "a split of the data with their images is here already; choose another --output".to_owned();
+        return Err(CliError::RunFolder { path: folder.split(), problem });
+    }
     let (cohort, exclusions, attributes) = read_tables(run)?;
-    require_same_cohort(folder, &cohort)?;
     write_record(folder, &cohort, &exclusions, &attributes)?;
     Ok((cohort, exclusions, attributes))
 }
@@ -118,14 +132,28 @@ fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
 }
 
 /// Step 5, first half: every image into the store; samples whose images cannot be decoded leave the cohort.
-fn decode(run: &RunFile, cohort: Cohort, exclusions: &mut Exclusions) -> Result<(Cohort, ImageStore), CliError> {
+fn decode(
+    run: &RunFile,
+    cohort: Cohort,
+    exclusions: &mut Exclusions,
+    care: Care,
+) -> Result<(Cohort, ImageStore), CliError> {
     let estimate = ImageStore::estimate(&cohort, &run.image, &run.cache())?;
     if estimate.n_bytes_missing > 0 {
         say(format!("decoding {estimate}"));
     }
-    let files = Files::new("decoding images");
-    let (store, undecodable) =
-        ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))?;
+    let open = || {
+        let files = Files::new("decoding images");
+        ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))
+    };
+    let (mut store, mut undecodable) = open()?;
+    if care == Care::Verify {
+        let damaged = store.discard_damaged()?;
+        damaged.iter().for_each(|image| say(format!("note: {image}")));
+        (store, undecodable) = open()?;
+        let again = if damaged.is_empty() { "" } else { "; damaged shards were decoded again" };
+        say(format!("verified: {} images have their checksums{again}", store.n()));
+    }
     let cohort = cohort.without(&undecodable);
     exclusions.extend(undecodable);
     exclusions.check(cohort.n())?;

@@ -111,7 +111,8 @@ fn compare(set: &DataSet, options: &[&str], changes: &[&[(&str, &str)]]) {
         let sample = (set.sample)(row);
         if row["keep"] == "0" {
             let found = left_out.iter().position(|(id, reason)| *id == sample && *reason == row["reason"]);
-            let found = found.unwrap_or_else(|| panic!("{sample} is not left out as {} in {left_out:?}", row["reason"]));
+            let found =
+                found.unwrap_or_else(|| panic!("{sample} is not left out as {} in {left_out:?}", row["reason"]));
             left_out.remove(found);
             continue;
         }

@@ -17,10 +17,10 @@ use self::publish::{About, Target, publish};
 use super::use_threads;
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart};
+use crate::merged::Merged;
 use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::{EpochPoint, FlowRow, Page};
-use crate::merged::Merged;
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 

@@ -1,12 +1,12 @@
 //! `fairtte prepare`: read, exclude, split and decode, and show what became of every row.
 
-use fairtte_data::{CohortSummary, Exclusions, FlowStep, ImageStore, Part, SplitTable, write_cohort};
+use fairtte_data::{Cohort, CohortSummary, Exclusions, FittedAttributes, FlowStep, Part, SplitTable, write_cohort};
 use serde_json::json;
 
 use super::{override_run, print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Prepare, Run};
-use crate::prepare::{Inputs, Prepared, prepare, prepare_tables};
+use crate::prepare::{Care, Prepared, prepare, prepare_tables};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
@@ -28,13 +28,9 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     if arguments.tables_only {
         return tables_only(arguments, &run, &folder);
     }
-    let prepared = prepare(&run, &folder)?;
-    if arguments.csv {
-        write_cohort(&folder.cohort_csv(), &prepared.cohort, &prepared.attributes)?;
-    }
-    if arguments.verify {
-        verify(&prepared.inputs)?;
-    }
+    let care = if arguments.verify { Care::Verify } else { Care::Identical };
+    let prepared = prepare(&run, &folder, care)?;
+    write_csv(arguments, &folder, &prepared.cohort, &prepared.attributes)?;
     let table = SplitTable::new(&prepared.cohort, prepared.attributes.all(), &prepared.split)?;
     if arguments.run.common.json {
         let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
@@ -53,9 +49,7 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
 
 fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result<(), CliError> {
     let (cohort, exclusions, attributes) = prepare_tables(run, folder)?;
-    if arguments.csv {
-        write_cohort(&folder.cohort_csv(), &cohort, &attributes)?;
-    }
+    write_csv(arguments, folder, &cohort, &attributes)?;
     let summary = CohortSummary::new(&cohort, &exclusions, &attributes);
     if arguments.run.common.json {
         return print_json(&json!({ "cohort": summary, "flow": exclusions.flow() }));
@@ -66,14 +60,23 @@ fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result
     Ok(())
 }
 
-fn verify(inputs: &Inputs) -> Result<(), CliError> {
-    let Inputs::Images(store) = inputs else {
-        say("nothing to verify: the inputs are columns of a table");
-        return Ok(());
-    };
-    ImageStore::verify(store)?;
-    say(format!("verified: {} images have their checksums", store.n()));
-    Ok(())
+/// `cohort.csv` if it is asked for; one of an earlier call would no longer be about this cohort.
+fn write_csv(
+    arguments: &Prepare,
+    folder: &RunFolder,
+    cohort: &Cohort,
+    attributes: &FittedAttributes,
+) -> Result<(), CliError> {
+    let path = folder.cohort_csv();
+    if arguments.csv {
+        return Ok(write_cohort(&path, cohort, attributes)?);
+    }
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(CliError::RunFolder { path, problem: error.to_string() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The run file of `train` and `prepare` with the arguments that win over it.
