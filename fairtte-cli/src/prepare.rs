@@ -62,6 +62,7 @@ pub(crate) enum Care {
 /// [`CliError`] from the data or the run file.
 pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<Prepared, CliError> {
     let (cohort, mut exclusions) = label(run)?;
+    cohort.require_samples("after labelling", &exclusions)?;
     let (cohort, store) = match &run.data {
         DataConfig::Tabular(_) => (cohort, None),
         _ => decode(run, cohort, &mut exclusions, care).map(|(cohort, store)| (cohort, Some(store)))?,
@@ -85,7 +86,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
 }
 
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and
-/// attributes are grouped over all samples.
+/// attributes are grouped over all samples. A cohort without samples is written like any other: its exclusions say why.
 ///
 /// # Errors
 /// [`CliError`] from the data or the run file.

@@ -80,7 +80,7 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
     let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
     let report = scored.evaluate(&run.evaluation)?;
     let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();
-    let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n())?.expecting(reasons);
+    let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n(), reasons)?;
     let epochs = folder.epochs()?;
     let mut facts = facts_of_run(run);
     facts.extend(facts_of_parts(&cohort, &split));

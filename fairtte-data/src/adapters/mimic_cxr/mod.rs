@@ -69,7 +69,8 @@ impl Adapter for MimicCxr {
         let metadata = find_file(config.cxr_root()?, &METADATA)?;
         let patients = find_file(config.iv_root()?, &PATIENTS)?;
         let admissions = find_file(config.iv_root()?, &ADMISSIONS)?;
-        let Evidence { images, patients, stays, content } = tables::read(&metadata, &patients, &admissions, config)?;
+        let Evidence { images, patients, stays, content, odd_times } =
+            tables::read(&metadata, &patients, &admissions, config)?;
         let persons: Vec<Person> = patients.into_iter().zip(stays).map(|(p, s)| Person::new(p, s, config)).collect();
         let rule = MimicRule {
             after_discharge: config.after_discharge,
@@ -78,7 +79,7 @@ impl Adapter for MimicCxr {
             courses: persons.iter().map(|person| person.course(config.death)).collect(),
         };
         let mut provenance = content.finish(NAME, self.sentence(), RULE_VERSION, config.options(), &self.reasons());
-        provenance.notes = notes(&images, &persons);
+        provenance.notes = odd_times.note().into_iter().chain(unknown_races(&images, &persons)).collect();
         let manifest = self.manifest(metadata, images, &persons)?;
         Ok(Unlabelled { manifest, rule: Box::new(rule), provenance })
     }
@@ -140,6 +141,7 @@ impl MimicCxr {
                 name: "race".to_owned(),
                 values: race,
                 coded: Some(images.iter().map(|image| person(image)?.race.level).collect()),
+                known: &race::LEVELS,
             },
         ];
         let folder = self.image_folder(&metadata)?;
@@ -204,7 +206,8 @@ impl Person {
     }
 }
 
-fn notes(images: &[Image], persons: &[Person]) -> Vec<String> {
+/// How many images are of people whose race is not known, and what becomes of them.
+fn unknown_races(images: &[Image], persons: &[Person]) -> Option<String> {
     let is_unknown = |image: &&Image| {
         let person = image.film.person.map(|person| &persons[person as usize]);
         person.is_some_and(|person| person.patient.is_some() && person.race.is_unknown)
@@ -214,14 +217,14 @@ fn notes(images: &[Image], persons: &[Person]) -> Vec<String> {
     let grouped =
         |image: &&&Image| image.film.person.is_some_and(|person| persons[person as usize].race.level.is_some());
     if unknown.is_empty() {
-        return Vec::new();
+        return None;
     }
     let (n_dropped, n_grouped) = (unknown.iter().filter(dropped).count(), unknown.iter().filter(grouped).count());
-    vec![format!(
+    Some(format!(
         "{} of the images read are of people whose race is not known: {n_grouped} count as {}, {} belong to no group, \
          {n_dropped} are left out",
         unknown.len(),
         race::NON_WHITE,
         unknown.len() - n_grouped - n_dropped
-    )]
+    ))
 }
