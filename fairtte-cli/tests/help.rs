@@ -12,7 +12,18 @@ fn stdout(arguments: &[&str]) -> String {
 #[test]
 fn help_names_every_command_and_every_exit_code() {
     let help = stdout(&["--help"]);
-    for word in ["demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "list", "Exit codes: 0 done", "130 interrupted"] {
+    for word in [
+        "demo",
+        "simulate",
+        "prepare",
+        "cohort",
+        "inspect",
+        "train",
+        "evaluate",
+        "list",
+        "Exit codes: 0 done",
+        "130 interrupted",
+    ] {
         assert!(help.contains(word), "{word} is missing in\n{help}");
     }
 }

@@ -58,7 +58,9 @@ fn a_shift_changes_the_training_of_one_group_and_leaves_its_record() {
     let folder = tempfile::tempdir().unwrap();
     let plain = SmallRun::new(&folder.path().join("plain"));
     plain.train();
+    let cache = format!("cache={}", plain.folder.join("cache").display());
     let shifted = SmallRun::new(&folder.path().join("shifted"))
+        .set(&cache)
         .set("shift.attribute=sex")
         .set("shift.group=F")
         .set("shift.blur=1.5")
@@ -76,7 +78,11 @@ fn a_shift_changes_the_training_of_one_group_and_leaves_its_record() {
     let table = Table::read(&shifted.output().join("shift.csv")).unwrap();
     assert_eq!(table.n_rows() as f64, count("n-group"), "every image of the group in the training part is blurred");
     fail(
-        SmallRun::new(&folder.path().join("wrong")).set("shift.attribute=age").set("shift.group=F").set("shift.blur=1").arguments("train"),
+        SmallRun::new(&folder.path().join("wrong"))
+            .set("shift.attribute=age")
+            .set("shift.group=F")
+            .set("shift.blur=1")
+            .arguments("train"),
         CONFIG,
         "shift.attribute",
     );
@@ -119,7 +125,8 @@ fn a_damaged_store_is_found_and_mended_by_verify() {
 fn a_split_file_that_leaks_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     // Rows 4 and 5 are the same person; pictures 6 and 7 the same file.
-    let table = generic_table(folder.path(), 24, |row, column| (column == "subject_id" && row == 5).then(|| "p4".to_owned()));
+    let table =
+        generic_table(folder.path(), 24, |row, column| (column == "subject_id" && row == 5).then(|| "p4".to_owned()));
     std::fs::copy(folder.path().join("6.png"), folder.path().join("7.png")).unwrap();
     let small = SmallRun::with_data(&folder.path().join("small"), &generic_data(&table)).set("split.file=split.csv");
     let part = |row: usize| ["train", "validation", "test"][row % 3];
@@ -134,6 +141,14 @@ fn a_split_file_that_leaks_is_refused() {
     let refused = run(small.arguments("prepare"));
     assert_eq!(refused.code, DATA, "{}", refused.stderr);
     assert!(refused.stderr.contains("6.png") && refused.stderr.contains("7.png"), "{}", refused.stderr);
-    write(&|row| if row == 5 { part(4) } else if row == 7 { part(6) } else { part(row) });
+    write(&|row| {
+        if row == 5 {
+            part(4)
+        } else if row == 7 {
+            part(6)
+        } else {
+            part(row)
+        }
+    });
     succeed(small.arguments("prepare"));
 }
