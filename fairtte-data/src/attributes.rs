@@ -207,7 +207,8 @@ impl LevelRule {
         train_rows: &[usize],
     ) -> Result<Self, DataError> {
         let invalid = |problem: String| DataError::InvalidAttribute { attribute: config.name.clone(), problem };
-        let seen: BTreeSet<&str> = train_rows.iter().filter_map(|&row| column.values[row].as_deref()).collect();
+        let seen =
+            || -> BTreeSet<&str> { train_rows.iter().filter_map(|&row| column.values[row].as_deref()).collect() };
         match (&config.threshold, &config.reference, &config.levels) {
             (Some(Threshold::Value(value)), None, None) if value.is_finite() => Ok(Self::Threshold(*value)),
             (Some(Threshold::Value(value)), None, None) => {
@@ -231,7 +232,9 @@ impl LevelRule {
                 if coded.is_some_and(|mut coded| is_known || coded.any(|level| is_reference(&level))) {
                     return Ok(Self::CodedReference(reference.clone()));
                 }
-                if !is_known && cohort.n() > 0 && !seen.iter().any(is_reference) {
+                let is_needed = !is_known && cohort.n() > 0;
+                let seen = if is_needed { seen() } else { BTreeSet::new() };
+                if is_needed && !seen.iter().any(is_reference) {
                     let hint = nearest(reference, seen).map(|name| format!(", nearest is \"{name}\""));
                     let hint = hint.unwrap_or_default();
                     return Err(invalid(format!("no training sample has the reference \"{reference}\"{hint}")));
@@ -246,7 +249,7 @@ impl LevelRule {
                 Ok(Self::Levels { names: levels.clone(), ignore_case: true })
             }
             (None, None, None) => {
-                let names: Vec<String> = seen.into_iter().map(str::to_owned).collect();
+                let names: Vec<String> = seen().into_iter().map(str::to_owned).collect();
                 if names.is_empty() && cohort.n() > 0 {
                     return Err(invalid("no training sample has a value".to_owned()));
                 }
@@ -316,7 +319,11 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 pub(crate) fn same_ignoring_case(a: &str, b: &str) -> bool {
-    a.trim().to_lowercase() == b.trim().to_lowercase()
+    let (a, b) = (a.trim(), b.trim());
+    if a.is_ascii() && b.is_ascii() {
+        return a.eq_ignore_ascii_case(b);
+    }
+    a.to_lowercase() == b.to_lowercase()
 }
 
 fn ungrouped(column: &AttributeColumn, membership: &[Option<GroupId>]) -> Vec<UngroupedValue> {

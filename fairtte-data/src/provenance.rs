@@ -4,6 +4,7 @@
 //! rule and the attributes read, trimmed. It does not depend on the order of rows, on compression, line ends, quotes or
 //! columns that are not used, so two people with the same release and the same options find the same 64 digits.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::reason::Reason;
@@ -95,7 +96,7 @@ impl ContentHasher {
         for (name, mut rows) in self.tables {
             hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
             hasher.update(&(rows.len() as u64).to_le_bytes());
-            rows.sort_unstable();
+            rows.par_sort_unstable();
             hasher.update(rows.as_flattened());
         }
         Provenance {

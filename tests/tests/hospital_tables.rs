@@ -149,6 +149,22 @@ fn mimic_cxr_gets_the_expected_labels_under_every_option() {
 }
 
 #[test]
+fn tables_of_which_every_row_is_left_out_are_written_with_the_reasons() {
+    let data = tempfile::tempdir().unwrap();
+    for name in ["mimic-cxr-2.0.0-metadata.csv", "patients.csv", "admissions.csv"] {
+        let text = std::fs::read_to_string(fixtures(MIMIC.folder).join(name)).unwrap();
+        let header = text.lines().next().unwrap();
+        let text = if name == "patients.csv" { format!("{header}\n") } else { text };
+        std::fs::write(data.path().join(name), text).unwrap();
+    }
+    let root = format!("data.mimic-cxr.root={}", data.path().display());
+    let (cohort, exclusions) = prepare(&MIMIC, &[&root]);
+    assert_eq!((cohort.len(), exclusions.len()), (0, 18));
+    let n_unknown = exclusions.iter().filter(|row| row["reason"] == "no_patient").count();
+    assert_eq!(n_unknown, 17, "and one image is listed twice");
+}
+
+#[test]
 fn adni_gets_the_expected_labels_under_every_option() {
     compare(&ADNI, &[], &[]);
     let literal = ["I900005", "I900010", "I900013", "I900018"].map(|image| left_out("image", image, "final_visit"));

@@ -81,8 +81,8 @@ impl OddTimes {
 
 /// Reads the columns that are needed of the tables at these paths.
 ///
-/// Unpacking is most of the work and no table can be unpacked by two, so the tables are read side by side, and the images
-/// are gone through while the admissions are still being unpacked.
+/// Unpacking is most of the work and no table can be unpacked by two, so the three are read side by side, and the images
+/// are gone through while other tables are still being unpacked.
 pub(super) fn read(
     metadata: &Path,
     patients: &Path,
@@ -95,9 +95,9 @@ pub(super) fn read(
     }
     let (films, clinical) = rayon::join(
         || images(&Columns::read(metadata, &METADATA)?),
-        || Ok::<_, DataError>((Columns::read(admissions, &wanted)?, Columns::read(patients, &PATIENTS)?)),
+        || rayon::join(|| Columns::read(admissions, &wanted), || Columns::read(patients, &PATIENTS)),
     );
-    let (Films { images, people, mut content, odd_times }, (admissions, table)) = (films?, clinical?);
+    let (Films { images, people, mut content, odd_times }, admissions, table) = (films?, clinical.0?, clinical.1?);
     let (patients, stays) =
         rayon::join(|| self::patients(&table, &people), || self::stays(&admissions, &people, config));
     let ((patients, of_patients), (stays, of_stays)) = (patients?, stays?);
