@@ -347,16 +347,6 @@ pub enum DataError {
         /// Another.
         second: PathBuf,
     },
-    /// Two different files claim to be the same image.
-    #[error("image {image} is in {} and in {}, which differ, expected one file (or copies of it)", first.display(), second.display())]
-    ImageInTwoFiles {
-        /// Identity of the image.
-        image: String,
-        /// One file.
-        first: PathBuf,
-        /// The other file.
-        second: PathBuf,
-    },
     /// A split lets a person or an image into two parts.
     #[error("{}: {}", path.display(), leaks_hint(leaks, *n_leaks))]
     LeakingSplit {

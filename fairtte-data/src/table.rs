@@ -80,7 +80,7 @@ impl Table {
     ///
     /// # Errors
     /// [`DataError::Read`] if the file cannot be read, [`DataError::UnknownTableFormat`] for another ending,
-    /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has more cells than the header, for a
+    /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has a cell beyond the header, for a
     /// quotation mark out of place, and for gzipped bytes that unpack to more than a table would),
     /// [`DataError::DuplicateColumn`] if a name stands twice in the header.
     pub fn read(path: &Path) -> Result<Self, DataError> {
@@ -136,7 +136,9 @@ impl Table {
     fn refuse_repeated_names(&self) -> Result<(), DataError> {
         let names: HashSet<&str> = self.names().into_iter().collect();
         for name in self.names() {
+            // Separators at the end of the header make columns without names, of which there may be several.
             if let Some(column) = name.strip_suffix("_duplicated_0")
+                && !column.is_empty()
                 && names.contains(column)
             {
                 return Err(DataError::DuplicateColumn { column: column.to_owned(), path: self.path.clone() });
@@ -173,6 +175,22 @@ impl Table {
     /// Row `index` (from 0) as a spreadsheet counts it: from 1, and the header of a CSV file is row 1.
     pub fn row(&self, index: usize) -> usize {
         index + self.first_row
+    }
+
+    /// Whether every cell of a row is empty, for each row. Cost: one look at every cell.
+    ///
+    /// # Errors
+    /// [`DataError::InvalidTable`] if a column of a Parquet file cannot be read as text.
+    pub(crate) fn blank_rows(&self) -> Result<Vec<bool>, DataError> {
+        let invalid = |error| DataError::invalid_table(&self.path, error);
+        let mut is_blank = vec![true; self.n_rows()];
+        for column in self.frame.columns() {
+            let as_text = column.cast(&DataType::String).map_err(invalid)?;
+            for (is_blank, cell) in is_blank.iter_mut().zip(as_text.str().map_err(invalid)?.iter()) {
+                *is_blank &= cell.is_none_or(|cell| cell.trim().is_empty());
+            }
+        }
+        Ok(is_blank)
     }
 
     /// The text that the writer of a Parquet file left under `key`.

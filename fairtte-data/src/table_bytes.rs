@@ -38,11 +38,12 @@ fn unpack_at_most(path: &Path, bytes: &[u8], most: u64) -> Result<Vec<u8>, DataE
     Ok(plain)
 }
 
-/// Takes off a byte order mark, gives every line the end `\n` if the file ends them by `\r` alone, and checks the rest.
+/// Takes off a byte order mark and empty cells beyond the header, gives every line the end `\n` if the file ends them by
+/// `\r` alone, and checks the rest.
 ///
 /// # Errors
 /// [`DataError::InvalidTable`] with the line for UTF-16, bytes that are not UTF-8, a zero byte, a quotation mark out of
-/// place or without its fellow, and for more than 100,000 columns.
+/// place or without its fellow, a cell beyond the header, and for more than 100,000 columns.
 pub(crate) fn check(path: &Path, mut bytes: Vec<u8>, separator: u8) -> Result<Vec<u8>, DataError> {
     let invalid = |detail: String| DataError::invalid_table(path, detail);
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -69,7 +70,51 @@ pub(crate) fn check(path: &Path, mut bytes: Vec<u8>, separator: u8) -> Result<Ve
     if n_columns > MOST_COLUMNS {
         return Err(invalid(format!("its first line has {n_columns} columns, expected at most {MOST_COLUMNS}")));
     }
-    Ok(bytes)
+    without_surplus_cells(bytes, separator).map_err(invalid)
+}
+
+/// Takes off the empty cells that a row has beyond the header, as spreadsheets leave them; quotation marks are in order.
+fn without_surplus_cells(bytes: Vec<u8>, separator: u8) -> Result<Vec<u8>, String> {
+    let mut n_columns = None;
+    let mut kept: Vec<u8> = Vec::new();
+    // Everything before it is in `kept`; nothing was copied as long as that is empty.
+    let mut copied = 0;
+    let (mut n_cells, mut surplus, mut is_quoted) = (1, None, false);
+    let mut is_blank_so_far = true;
+    for at in 0..=bytes.len() {
+        is_blank_so_far &= bytes.get(at).is_none_or(|byte| byte.is_ascii_whitespace() && *byte != separator);
+        match bytes.get(at) {
+            Some(b'"') => is_quoted = !is_quoted,
+            Some(_) if is_quoted => {}
+            Some(&byte) if byte == separator => {
+                surplus = surplus.or((Some(n_cells) == n_columns).then_some(at));
+                n_cells += 1;
+            }
+            // A blank line above the header is not the header.
+            Some(b'\n') | None if is_blank_so_far => {}
+            Some(b'\n') | None => {
+                let n_columns = *n_columns.get_or_insert(n_cells);
+                if let Some(start) = surplus.take() {
+                    let is_blank = |byte: &u8| [separator, b' ', b'"', b'\r'].contains(byte);
+                    if !bytes[start..at].iter().all(is_blank) {
+                        let line = line(&bytes, start);
+                        return Err(format!(
+                            "line {line} has {n_cells} cells, expected {n_columns} as in the first line"
+                        ));
+                    }
+                    kept.extend_from_slice(&bytes[copied..start]);
+                    copied = at;
+                }
+                n_cells = 1;
+            }
+            Some(_) => {}
+        }
+    }
+    if copied == 0 {
+        return Ok(bytes);
+    }
+    kept.extend_from_slice(&bytes[copied..]);
+    Ok(kept)
 }
 
 fn line(bytes: &[u8], at: usize) -> usize {
@@ -210,6 +255,19 @@ mod tests {
     }
 
     #[test]
+    fn empty_cells_beyond_the_header_are_no_cells_and_others_are_refused() {
+        let table = parsed(b"id,x\r\na,1,\r\n\"b, c\",\"2\n\",\"\", ,\r\nd,,,\n\ne,3").unwrap();
+        assert_eq!(table.names(), ["id", "x"]);
+        let text = |cells: [Option<&str>; 5]| cells.map(|cell| cell.map(str::to_owned)).to_vec();
+        assert_eq!(table.text("id").unwrap(), text([Some("a"), Some("b, c"), Some("d"), None, Some("e")]));
+        assert_eq!(table.text("x").unwrap(), text([Some("1"), Some("2"), None, None, Some("3")]));
+        assert_eq!(table.blank_rows().unwrap(), [false, false, false, true, false]);
+        assert_eq!(parsed(b"id,x,,\na,1,,\n").unwrap().text("x").unwrap(), [Some("1".to_owned())]);
+        assert_eq!(refused(b"id,x\na,\"1\n\"\nb,2,,3\n"), "line 4 has 4 cells, expected 2 as in the first line");
+        assert_eq!(refused(b"id,x\nb,2,3"), "line 2 has 3 cells, expected 2 as in the first line");
+    }
+
+    #[test]
     fn a_header_of_a_million_columns_is_refused() {
         let message = refused("a,".repeat(1_000_000).as_bytes());
         assert_eq!(message, "its first line has 1000001 columns, expected at most 100000");
@@ -244,7 +302,7 @@ mod tests {
             let found = [table.text("p").unwrap(), table.text("q").unwrap()];
             prop_assert_eq!(found[0].len(), expected.len(), "{:?} became {:?}", text, found);
             for (row, expected) in expected.iter().enumerate() {
-                let is_surplus_empty = expected.iter().skip(2).all(String::is_empty);
+                let is_surplus_empty = expected.iter().skip(2).all(|cell| cell.trim().is_empty());
                 prop_assert!(is_surplus_empty, "{:?} became {:?}", text, found);
                 for (column, cells) in found.iter().enumerate() {
                     let expected = expected.get(column).map(|cell| cell.trim()).filter(|cell| !cell.is_empty());

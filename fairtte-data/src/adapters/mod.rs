@@ -5,8 +5,10 @@
 
 pub mod adni;
 pub mod areds;
+mod codes;
 pub(crate) mod columns;
 pub(crate) mod dates;
+mod final_visit;
 pub(crate) mod find;
 mod generic;
 mod mimic_cxr;

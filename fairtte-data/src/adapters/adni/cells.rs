@@ -2,15 +2,17 @@
 //!
 //! Names of columns are compared by their letters and digits without regard to case: exports write `Phase` and `PHASE`,
 //! and R turns `Image Data ID` into `Image.Data.ID`. Missing is an empty cell, `-4` (not applicable), `-1` (confirmed
-//! missing), `NA` and `?`; several answers in one cell (`1:3`, `1|3`) are no answer.
+//! missing), `NA` and `?`; rows whose cells are all empty are no rows.
 //! Dates come as `2006-01-20`, `2006/01/20` or `1/20/2006`, also followed by a time of day. A cell that is none of these
-//! is a mistake and is refused with its place.
+//! is refused with its place where it decides a label, and counted where it decides none.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::civil::Date;
 
 use crate::DataError;
+pub(super) use crate::adapters::codes::{parse_sex, present, whole_number};
 pub(super) use crate::adapters::dates::parse_american_date as parse_date;
 use crate::error::{Place, nearest};
 use crate::table::Table;
@@ -24,13 +26,24 @@ pub(super) const EXPECTED_DATE: &str = "a date: YYYY-MM-DD, YYYY/MM/DD or M/D/YY
 /// A table whose columns are found whatever the case and punctuation of their names.
 pub(super) struct NamedTable {
     table: Table,
+    /// The rows that are not blank, by their position in `table`.
+    rows: Vec<usize>,
+}
+
+/// A cell that should hold a date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum DateCell {
+    Missing,
+    Day(Date),
+    /// Neither missing nor a date.
+    Odd(String),
 }
 
 impl NamedTable {
     /// Reads the table at `path`.
     ///
     /// # Errors
-    /// What [`Table::read`] returns, [`DataError::EmptyTable`] for a header without rows,
+    /// What [`Table::read`] returns, [`DataError::EmptyTable`] for a header without rows that hold anything,
     /// [`DataError::DuplicateColumn`] if two names differ in case or punctuation only.
     pub(super) fn read(path: &Path) -> Result<Self, DataError> {
         let table = Table::read(path)?;
@@ -40,28 +53,41 @@ impl NamedTable {
                 return Err(DataError::DuplicateColumn { column: (*name).to_owned(), path: path.to_owned() });
             }
         }
-        if table.n_rows() == 0 {
+        let blank_rows = table.blank_rows()?;
+        let rows: Vec<usize> = (0..table.n_rows()).filter(|row| !blank_rows[*row]).collect();
+        if rows.is_empty() {
             return Err(DataError::EmptyTable { path: path.to_owned() });
         }
-        Ok(Self { table })
+        Ok(Self { table, rows })
     }
 
     pub(super) fn path(&self) -> &Path {
         self.table.path()
     }
 
+    /// Name of the file, for notes.
+    pub(super) fn file(&self) -> String {
+        self.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Number of rows that are not blank.
     pub(super) fn n_rows(&self) -> usize {
-        self.table.n_rows()
+        self.rows.len()
     }
 
     /// Row `index` (from 0) as a spreadsheet counts it.
     pub(super) fn row(&self, index: usize) -> usize {
-        self.table.row(index)
+        self.table.row(self.rows[index])
     }
 
     /// Where row `index` (from 0) stands.
     pub(super) fn place(&self, index: usize) -> Place {
-        self.table.place(index)
+        self.table.place(self.rows[index])
+    }
+
+    fn cells(&self, column: &str) -> Result<Cells, DataError> {
+        let mut all = self.table.text(column)?;
+        Ok(self.rows.iter().map(|&row| all[row].take()).collect())
     }
 
     fn find(&self, name: &str) -> Option<&str> {
@@ -78,7 +104,7 @@ impl NamedTable {
             path: self.path().to_owned(),
             nearest: nearest(name, self.table.names()),
         })?;
-        self.table.text(column)
+        self.cells(column)
     }
 
     /// The cells of column `name`, all missing if there is no such column.
@@ -86,7 +112,7 @@ impl NamedTable {
     /// # Errors
     /// What [`Table::text`] returns.
     pub(super) fn optional(&self, name: &str) -> Result<Cells, DataError> {
-        self.find(name).map_or_else(|| Ok(vec![None; self.n_rows()]), |column| self.table.text(column))
+        self.find(name).map_or_else(|| Ok(vec![None; self.n_rows()]), |column| self.cells(column))
     }
 
     /// The first of `names` that is a column.
@@ -94,17 +120,16 @@ impl NamedTable {
         names.iter().copied().find(|name| self.find(name).is_some())
     }
 
-    /// The dates of column `name`, all missing if there is no such column; `who` names the sample of a row.
+    /// The dates of column `name`, all missing if there is no such column.
     ///
     /// # Errors
-    /// [`DataError::InvalidCell`] for a cell that is neither missing nor a date.
-    pub(super) fn dates(&self, name: &str, who: impl Fn(usize) -> String) -> Result<Vec<Option<Date>>, DataError> {
-        let parse = |(index, cell): (usize, Option<String>)| {
-            let Some(cell) = present(cell.as_deref()) else { return Ok(None) };
-            let date = parse_date(cell);
-            date.map(Some).ok_or_else(|| self.invalid(name, who(index), cell, EXPECTED_DATE, index))
+    /// What [`Table::text`] returns.
+    pub(super) fn dates(&self, name: &str) -> Result<Vec<DateCell>, DataError> {
+        let date = |cell: Option<String>| match present(cell.as_deref()) {
+            None => DateCell::Missing,
+            Some(text) => parse_date(text).map_or_else(|| DateCell::Odd(text.to_owned()), DateCell::Day),
         };
-        self.optional(name)?.into_iter().enumerate().map(parse).collect()
+        Ok(self.optional(name)?.into_iter().map(date).collect())
     }
 
     /// The error for the cell `value` of column `name` in row `index`.
@@ -121,27 +146,66 @@ impl NamedTable {
     }
 }
 
+/// Cells that are not what their column promises, but decide nothing: counted by column, the first one kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OddCells(BTreeMap<&'static str, (usize, String)>);
+
+impl OddCells {
+    /// Counts the cell `value` of column `name` in row `index` of `table`.
+    fn add(&mut self, table: &NamedTable, name: &'static str, value: &str, index: usize) {
+        let first = || (0, format!("\"{value}\" in row {}", table.row(index)));
+        self.0.entry(name).or_insert_with(first).0 += 1;
+    }
+
+    /// The day of a cell that decides nothing should it be odd.
+    pub(super) fn day(
+        &mut self,
+        table: &NamedTable,
+        name: &'static str,
+        cell: &DateCell,
+        index: usize,
+    ) -> Option<Date> {
+        match cell {
+            DateCell::Missing => None,
+            DateCell::Day(date) => Some(*date),
+            DateCell::Odd(value) => {
+                self.add(table, name, value, index);
+                None
+            }
+        }
+    }
+
+    /// The value of the cell in row `index` of column `name`; `None` if it is missing, or odd, which is counted.
+    pub(super) fn read<T>(
+        &mut self,
+        table: &NamedTable,
+        name: &'static str,
+        column: &Cells,
+        index: usize,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let cell = present(column[index].as_deref())?;
+        let value = parse(cell);
+        if value.is_none() {
+            self.add(table, name, cell, index);
+        }
+        value
+    }
+
+    /// One sentence per column of `table`.
+    pub(super) fn notes(&self, table: &NamedTable) -> impl Iterator<Item = String> {
+        let file = table.file();
+        self.0.iter().map(move |(name, (n, first))| {
+            format!(
+                "{n} cells of column {name} of {file} hold none of the known values and count as missing: first {first}"
+            )
+        })
+    }
+}
+
 /// Letters and digits of a column name in lower case.
 pub(super) fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-}
-
-/// The cell, unless it says that there is no value.
-pub(super) fn present(cell: Option<&str>) -> Option<&str> {
-    const MISSING: [&str; 11] = ["-4", "-4.0", "-1", "-1.0", "NA", "N/A", "nan", "null", "none", "?", "."];
-    cell.map(str::trim).filter(|cell| !cell.is_empty() && !MISSING.iter().any(|code| code.eq_ignore_ascii_case(cell)))
-}
-
-/// Whether a cell holds several answers, `1:3` or `1|3`.
-pub(super) fn is_several_answers(cell: &str) -> bool {
-    let mut answers = cell.split([':', '|']);
-    answers.clone().count() > 1 && answers.all(|answer| answer.parse::<u8>().is_ok())
-}
-
-/// A code such as `2` or, from software that knows no missing whole numbers, `2.0`.
-pub(super) fn parse_code(cell: &str) -> Option<u8> {
-    let whole = cell.strip_suffix(".0").unwrap_or(cell);
-    whole.bytes().all(|byte| byte.is_ascii_digit()).then(|| whole.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -169,19 +233,15 @@ mod tests {
     }
 
     #[test]
-    fn codes_for_missing_are_no_values() {
-        for text in ["", " ", "-4", "-1", "NA", "nan", "?", "-4.0"] {
-            assert_eq!(present(Some(text)), None, "{text}");
-        }
-        assert_eq!((present(Some(" 0 ")), present(None)), (Some("0"), None));
-    }
-
-    #[test]
-    fn codes_are_whole_numbers_whatever_software_saved_them() {
-        assert_eq!((parse_code("3"), parse_code("3.0"), parse_code("12")), (Some(3), Some(3), Some(12)));
-        assert!(["3.5", "-3", "three", "", "+3", "1e0"].into_iter().all(|text| parse_code(text).is_none()));
-        assert!(is_several_answers("1:3") && is_several_answers("1|2|3"));
-        assert!(!is_several_answers("1") && !is_several_answers("MCI:AD") && !is_several_answers("1:"));
+    fn blank_rows_are_no_rows_and_the_others_keep_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, "RID,PTID\n\n1,a\n , \r\n\"\",\"\"\n2,b\n\n\n").unwrap();
+        let table = NamedTable::read(&path).unwrap();
+        assert_eq!(table.required("RID").unwrap(), [Some("1".to_owned()), Some("2".to_owned())]);
+        assert_eq!((table.n_rows(), table.row(0), table.place(1).row), (2, 3, 6));
+        std::fs::write(&path, "RID,PTID\n,\n\n").unwrap();
+        assert!(matches!(NamedTable::read(&path), Err(DataError::EmptyTable { .. })));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+
+pub use crate::adapters::final_visit::FinalVisit;
 
 /// Settings of [`Adni`](super::Adni), the table `[data.adni]` of a run file. Every option names its default first.
 ///
@@ -22,9 +24,9 @@ pub struct AdniConfig {
     /// Name of the data set in reports; `ADNI` if not given.
     #[serde(default = "dataset_name")]
     pub name: String,
-    /// The image collection list, a CSV file; recognised by its header if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image_list: Option<PathBuf>,
+    /// The image collection lists, CSV files: one path or several in brackets; recognised by their header if not given.
+    #[serde(default, alias = "image_list", deserialize_with = "one_or_several", skip_serializing_if = "Vec::is_empty")]
+    pub image_list: Vec<PathBuf>,
     /// The diagnostic summary, `DXSUM..csv`; found by its name if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dxsum: Option<PathBuf>,
@@ -38,28 +40,28 @@ pub struct AdniConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<PathBuf>,
     /// Which scans count as those of the final visit.
-    #[serde(default)]
+    #[serde(default, alias = "final_visit")]
     pub final_visit: FinalVisit,
     /// How time becomes half-years.
     #[serde(default)]
     pub rounding: Rounding,
     /// Which dementia is the event.
-    #[serde(default)]
+    #[serde(default, alias = "dementia_cause")]
     pub dementia_cause: DementiaCause,
     /// What a diagnosis without an exam date is.
-    #[serde(default)]
+    #[serde(default, alias = "undated_diagnosis")]
     pub undated_diagnosis: UndatedDiagnosis,
     /// Whether diagnoses of unscheduled visits (`uns1`) are used.
-    #[serde(default)]
+    #[serde(default, alias = "unscheduled_visits")]
     pub unscheduled_visits: UnscheduledVisits,
     /// Which scan of a day is kept.
-    #[serde(default)]
+    #[serde(default, alias = "scan_of_day")]
     pub scan_of_day: ScanOfDay,
     /// Where diagnoses come from.
-    #[serde(default)]
+    #[serde(default, alias = "diagnosis_source")]
     pub diagnosis_source: DiagnosisSource,
     /// Where a row of ADNI1 without a current diagnosis gets it from.
-    #[serde(default)]
+    #[serde(default, alias = "missing_current")]
     pub missing_current: MissingCurrent,
     /// Where ages come from.
     #[serde(default)]
@@ -70,13 +72,27 @@ fn dataset_name() -> String {
     "ADNI".to_owned()
 }
 
+/// `"list.csv"` or `["one.csv", "two.csv"]`.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a path, or several in brackets")]
+    enum Paths {
+        One(PathBuf),
+        Several(Vec<PathBuf>),
+    }
+    Ok(match Paths::deserialize(deserializer)? {
+        Paths::One(path) => vec![path],
+        Paths::Several(paths) => paths,
+    })
+}
+
 impl AdniConfig {
     /// The defaults for the files in `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
             name: dataset_name(),
-            image_list: None,
+            image_list: Vec::new(),
             dxsum: None,
             registry: None,
             adnimerge: None,
@@ -95,22 +111,12 @@ impl AdniConfig {
 
     pub(in crate::adapters) fn resolve_paths(&mut self, base: &Path) {
         self.root = base.join(&self.root);
-        let tables = [&mut self.image_list, &mut self.dxsum, &mut self.registry, &mut self.adnimerge];
+        self.image_list.iter_mut().for_each(|path| *path = base.join(&*path));
+        let tables = [&mut self.dxsum, &mut self.registry, &mut self.adnimerge];
         for path in tables.into_iter().chain([&mut self.images]).flatten() {
             *path = base.join(&*path);
         }
     }
-}
-
-/// Which scans count as those of the final visit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FinalVisit {
-    /// Those less than half a unit before the end of follow-up, which is the first AD diagnosis if there is one.
-    #[default]
-    Rule,
-    /// Also the last scan of every subject, even if AD was diagnosed later.
-    Literal,
 }
 
 /// How the time between two dates becomes a number of half-years.
@@ -121,6 +127,7 @@ pub enum Rounding {
     #[default]
     Days,
     /// Sixths of the difference of the months at which the visits were scheduled, halves up.
+    #[serde(alias = "visit_month")]
     VisitMonth,
 }
 
@@ -163,8 +170,10 @@ pub enum UnscheduledVisits {
 pub enum ScanOfDay {
     /// The one that the image list names first.
     #[default]
+    #[serde(alias = "first_listed")]
     FirstListed,
     /// `Scaled` before `Scaled_2` before everything else; of equals the lowest image id.
+    #[serde(alias = "best_description")]
     BestDescription,
 }
 
@@ -196,6 +205,7 @@ pub enum MissingCurrent {
 pub enum AgeSource {
     /// Column `Age` of the image list; an empty cell is filled from ADNIMERGE if that table is there.
     #[default]
+    #[serde(alias = "image_list")]
     ImageList,
     /// ADNIMERGE: age at baseline plus the years from baseline to the scan.
     Adnimerge,

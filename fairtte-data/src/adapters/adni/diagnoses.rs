@@ -6,12 +6,12 @@
 //! | `DXCHANGE` | ADNIGO, ADNI2 | 1 2 3 stable CN, MCI, dementia; 4 5 6 to MCI, dementia, dementia; 7 8 9 back to CN, MCI, CN |
 //! | `DXCURREN` | ADNI1 | 1 NL, 2 MCI, 3 AD |
 //!
-//! The first of them that holds a value decides, whatever the phase; a row without a value is no diagnosis. Words in
-//! place of codes (`MCI`, `MCI to Dementia`), as the R packages write them, are read too. On request, ADNI1 rows without
+//! The first of them that holds one of its codes decides, whatever the phase; a row without any is no diagnosis. Anything
+//! else (`0`, `7` in `DIAGNOSIS`, several answers such as `1:3`) is passed over and counted. Words in place of codes (`MCI`, `MCI to Dementia`), as the R packages write them, are read too. On request, ADNI1 rows without
 //! a current diagnosis take it from the recorded conversion: `DXCONV` 1 with `DXCONTYP` 1 2 3 = to MCI, AD, AD and
 //! `DXCONV` 2 with `DXREV` 1 2 3 = back to NL, MCI, NL.
 
-use super::cells::{Cells, NamedTable, is_several_answers, parse_code, present};
+use super::cells::{Cells, DateCell, EXPECTED_DATE, NamedTable, OddCells, whole_number};
 use super::config::{AdniConfig, DementiaCause, MissingCurrent};
 use super::subjects::{People, Subjects};
 use super::visits::{Visit, VisitCodes};
@@ -30,36 +30,38 @@ pub(super) enum Diagnosis {
 
 use Diagnosis::{Dementia, Impaired, Normal};
 
-const EXPECTED_STATE: &str = "1 (CN), 2 (MCI), 3 (dementia), or missing (empty, -4, -1, NA, ?)";
-const EXPECTED_CHANGE: &str = "1 to 9, or missing (empty, -4, -1, NA, ?)";
-const EXPECTED_CONVERSION: &str = "0 (no), 1 (conversion), 2 (reversion), or missing (empty, -4, -1, NA, ?)";
-const EXPECTED_KIND: &str = "1, 2, 3, or missing (empty, -4, -1, NA, ?)";
-const EXPECTED_CAUSE: &str = "1 (Alzheimer's disease), 2 (other), or missing (empty, -4, -1, NA, ?)";
-
-/// Every row of the diagnostic summary.
+/// The rows of the diagnostic summary about people with images, and what a user should know about them.
 ///
 /// # Errors
 /// [`DataError::MissingColumn`] without any column of diagnoses, without `EXAMDATE`, without `PTID` and `RID`, or
-/// without `DXDDUE` where the cause is asked for; [`DataError::InvalidCell`] for an unknown code or a bad date.
+/// without `DXDDUE` where the cause is asked for; [`DataError::InvalidCell`] for a bad date of a diagnosis.
 pub(super) fn read_dxsum(
     table: &NamedTable,
     subjects: &Subjects,
     config: &AdniConfig,
-) -> Result<Vec<Visit>, DataError> {
-    let people = People::read(table)?;
+) -> Result<(Vec<Visit>, Vec<String>), DataError> {
+    let people = People::read(table, subjects)?;
     let columns = Columns::read(table, config)?;
     table.required("EXAMDATE")?;
-    let dates = table.dates("EXAMDATE", |index| people.display(index))?;
+    let dates = table.dates("EXAMDATE")?;
     let codes = VisitCodes::read(table)?;
-    let visit = |index: usize| {
-        let cells = Cell { table, people: &people, index };
-        let diagnosis = columns.diagnosis(&cells)?;
-        let is_event = diagnosis == Some(Dementia) && columns.is_cause(&cells)?;
-        let subject = people.subject(table, subjects, index)?;
+    let mut odd = OddCells::default();
+    let mut visits = Vec::new();
+    for (index, subject) in people.rows() {
+        let mut row = Row { table, index, odd: &mut odd };
+        let diagnosis = columns.diagnosis(&mut row);
+        let is_event = diagnosis == Some(Dementia) && columns.is_cause(&mut row);
         let code = codes.code(index);
-        Ok(Visit { subject, month: code.month(), code, date: dates[index], diagnosis, is_event })
-    };
-    (0..table.n_rows()).map(visit).collect()
+        let date = match &dates[index] {
+            DateCell::Odd(cell) if diagnosis.is_some() && !code.is_no_visit() => {
+                return Err(table.invalid("EXAMDATE", people.display(index), cell, EXPECTED_DATE, index));
+            }
+            cell => odd.day(table, "EXAMDATE", cell, index),
+        };
+        visits.push(Visit { subject, month: code.month(), code, date, diagnosis, is_event });
+    }
+    let notes = people.notes(table).into_iter().chain(odd.notes(table)).collect();
+    Ok((visits, notes))
 }
 
 /// The columns that say what was found, each all missing if the file has it not.
@@ -95,34 +97,25 @@ impl Columns {
         })
     }
 
-    fn diagnosis(&self, cell: &Cell<'_>) -> Result<Option<Diagnosis>, DataError> {
+    fn diagnosis(&self, row: &mut Row<'_>) -> Option<Diagnosis> {
         let state = |code| [Normal, Impaired, Dementia].get(usize::from(code).wrapping_sub(1)).copied();
-        if let Some(found) = cell.found(&self.state, "DIAGNOSIS", state, EXPECTED_STATE)? {
-            return Ok(Some(found));
-        }
-        if let Some(found) = cell.found(&self.change, "DXCHANGE", after_change, EXPECTED_CHANGE)? {
-            return Ok(Some(found));
-        }
-        if let Some(found) = cell.found(&self.current, "DXCURREN", state, EXPECTED_STATE)? {
-            return Ok(Some(found));
-        }
-        let Some([conversion, to, back]) = &self.conversion else { return Ok(None) };
-        match cell.code(conversion, "DXCONV", 0..=2, EXPECTED_CONVERSION)? {
-            Some(1) => {
-                let kind = cell.code(to, "DXCONTYP", 1..=3, EXPECTED_KIND)?;
-                Ok(kind.map(|kind| if kind == 1 { Impaired } else { Dementia }))
-            }
-            Some(2) => {
-                let kind = cell.code(back, "DXREV", 1..=3, EXPECTED_KIND)?;
-                Ok(kind.map(|kind| if kind == 2 { Impaired } else { Normal }))
-            }
-            _ => Ok(None),
+        let found = row.found(&self.state, "DIAGNOSIS", state);
+        let found = found.or_else(|| row.found(&self.change, "DXCHANGE", after_change));
+        let found = found.or_else(|| row.found(&self.current, "DXCURREN", state));
+        found.or_else(|| self.recorded_conversion(row))
+    }
+
+    fn recorded_conversion(&self, row: &mut Row<'_>) -> Option<Diagnosis> {
+        let [conversion, to, back] = self.conversion.as_ref()?;
+        match row.code(conversion, "DXCONV", 0..=2)? {
+            1 => row.code(to, "DXCONTYP", 1..=3).map(|kind| if kind == 1 { Impaired } else { Dementia }),
+            2 => row.code(back, "DXREV", 1..=3).map(|kind| if kind == 2 { Impaired } else { Normal }),
+            _ => None,
         }
     }
 
-    fn is_cause(&self, cell: &Cell<'_>) -> Result<bool, DataError> {
-        let Some(cause) = &self.cause else { return Ok(true) };
-        Ok(cell.code(cause, "DXDDUE", 1..=2, EXPECTED_CAUSE)? == Some(1))
+    fn is_cause(&self, row: &mut Row<'_>) -> bool {
+        self.cause.as_ref().is_none_or(|cause| row.code(cause, "DXDDUE", 1..=2) == Some(1))
     }
 }
 
@@ -135,44 +128,27 @@ fn after_change(code: u8) -> Option<Diagnosis> {
     }
 }
 
-/// One row, for reading codes and naming it in messages.
-struct Cell<'a> {
+/// One row, for reading codes and counting cells that hold none.
+struct Row<'a> {
     table: &'a NamedTable,
-    people: &'a People,
     index: usize,
+    odd: &'a mut OddCells,
 }
 
-impl Cell<'_> {
+impl Row<'_> {
     fn found(
-        &self,
+        &mut self,
         column: &Cells,
-        name: &str,
+        name: &'static str,
         meaning: impl Fn(u8) -> Option<Diagnosis>,
-        expected: &'static str,
-    ) -> Result<Option<Diagnosis>, DataError> {
-        let Some(cell) = self.answer(column) else { return Ok(None) };
-        let found = parse_code(cell).and_then(meaning).or_else(|| diagnosis_in_words(cell));
-        found.map(Some).ok_or_else(|| self.invalid(name, cell, expected))
+    ) -> Option<Diagnosis> {
+        let parse = |cell: &str| whole_number(cell).and_then(meaning).or_else(|| diagnosis_in_words(cell));
+        self.odd.read(self.table, name, column, self.index, parse)
     }
 
-    fn code(
-        &self,
-        column: &Cells,
-        name: &str,
-        range: std::ops::RangeInclusive<u8>,
-        expected: &'static str,
-    ) -> Result<Option<u8>, DataError> {
-        let Some(cell) = self.answer(column) else { return Ok(None) };
-        let code = parse_code(cell).filter(|code| range.contains(code));
-        code.map(Some).ok_or_else(|| self.invalid(name, cell, expected))
-    }
-
-    fn answer<'a>(&self, column: &'a Cells) -> Option<&'a str> {
-        present(column[self.index].as_deref()).filter(|cell| !is_several_answers(cell))
-    }
-
-    fn invalid(&self, name: &str, cell: &str, expected: &'static str) -> DataError {
-        self.table.invalid(name, self.people.display(self.index), cell, expected, self.index)
+    fn code(&mut self, column: &Cells, name: &'static str, range: std::ops::RangeInclusive<u8>) -> Option<u8> {
+        let parse = |cell: &str| whole_number(cell).filter(|code| range.contains(code));
+        self.odd.read(self.table, name, column, self.index, parse)
     }
 }
 

@@ -4,13 +4,15 @@
 //! newer shapes of these folders, so only the end of the file name counts: `_I<image>.`, or, where a file was renamed, a
 //! folder `I<image>`. Numbers have any length. A series of DICOM slices (`.dcm`) is its folder. For one image, NIfTI
 //! (`.nii`, `.nii.gz`) comes before a header with its voxels beside it (`.hdr`), DICOM and MINC (`.mnc`).
+//!
+//! Nothing here stops the reading of tables: what cannot be listed or told apart is remembered for the notes, and its
+//! images are missing when they are to be decoded.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
-
-use crate::DataError;
 
 /// Kinds of image files, the preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,28 +42,39 @@ impl Kind {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ImageFiles {
     by_id: HashMap<u64, BTreeMap<(Kind, PathBuf), usize>>,
+    /// Folders that cannot be listed.
+    unlisted: Vec<PathBuf>,
+}
+
+/// Two different files claim to be one image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InTwoFiles {
+    /// One file.
+    pub first: PathBuf,
+    /// The other file.
+    pub second: PathBuf,
 }
 
 impl ImageFiles {
-    /// Walks `folder` with everything below it; a folder that does not exist holds no images.
-    ///
-    /// # Errors
-    /// [`DataError::Read`] for a folder that cannot be listed.
-    pub(super) fn find(folder: &Path) -> Result<Self, DataError> {
+    /// Walks `folder` with everything below it; a folder that does not exist holds no images, nor does a link to nothing.
+    pub(super) fn find(folder: &Path) -> Self {
         let mut files = Self::default();
-        if !folder.exists() {
-            return Ok(files);
-        }
-        for entry in WalkDir::new(folder).follow_links(true) {
-            let entry = entry.map_err(|error| {
-                let path = error.path().unwrap_or(folder).to_owned();
-                DataError::Read { path, source: error.into() }
-            })?;
-            if !entry.file_type().is_dir() {
-                files.add(entry.path());
+        for entry in WalkDir::new(folder).follow_links(true).sort_by_file_name() {
+            match entry {
+                Ok(entry) if entry.file_type().is_dir() => {}
+                Ok(entry) => files.add(entry.path()),
+                // A link to a folder above, whose files are found already; a link to nothing.
+                Err(error) if error.loop_ancestor().is_some() => {}
+                Err(error) if error.io_error().is_some_and(|error| error.kind() == ErrorKind::NotFound) => {}
+                Err(error) => files.unlisted.push(error.path().unwrap_or(folder).to_owned()),
             }
         }
-        Ok(files)
+        files
+    }
+
+    /// What a user should know about the folders.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        self.unlisted.iter().map(|path| format!("images below {} are not found: it cannot be listed", path.display()))
     }
 
     fn add(&mut self, path: &Path) {
@@ -79,26 +92,25 @@ impl ImageFiles {
     /// Of copies (one name, one size) in several folders the first in the order of paths is taken.
     ///
     /// # Errors
-    /// [`DataError::ImageInTwoFiles`] if two different files of the preferred kind claim to be this image.
-    pub(super) fn path(&self, id: u64) -> Result<Option<&Path>, DataError> {
+    /// [`InTwoFiles`] if two different files of the preferred kind claim to be this image.
+    pub(super) fn path(&self, id: u64) -> Result<Option<&Path>, InTwoFiles> {
         let Some(found) = self.by_id.get(&id) else { return Ok(None) };
         let mut found = found.iter();
         let Some(((kind, first), n_first)) = found.next() else { return Ok(None) };
         for ((_, other), n_other) in found.take_while(|((other_kind, _), _)| other_kind == kind) {
-            let is_copy = first.file_name() == other.file_name() && n_first == n_other && size(first)? == size(other)?;
-            if !is_copy {
-                let (first, second) = (first.clone(), other.clone());
-                return Err(DataError::ImageInTwoFiles { image: format!("I{id}"), first, second });
+            let is_size_equal = || size(first).is_some_and(|bytes| size(other) == Some(bytes));
+            if first.file_name() != other.file_name() || n_first != n_other || !is_size_equal() {
+                return Err(InTwoFiles { first: first.clone(), second: other.clone() });
             }
         }
         Ok(Some(first))
     }
 }
 
-/// Bytes of a file, 0 for a folder, whose size says nothing about what is in it.
-fn size(path: &Path) -> Result<u64, DataError> {
-    let metadata = std::fs::metadata(path).map_err(|source| DataError::read(path, source))?;
-    Ok(if metadata.is_dir() { 0 } else { metadata.len() })
+/// Bytes of a file, 0 for a folder, whose size says nothing about what is in it; `None` if it cannot be asked.
+fn size(path: &Path) -> Option<u64> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some(if metadata.is_dir() { 0 } else { metadata.len() })
 }
 
 /// `120917` of `ADNI_002_S_0413_.._S54591_I120917.nii` and of `I120917.nii.gz`: the last `_I`, digits and a dot.

@@ -3,15 +3,17 @@
 //! Read by name: `Image Data ID` (`I118671`, in older exports `118671`), `Subject` (PTID), `Modality`, `Acq Date`, and if
 //! they are there `Description`, `Age` and `Sex`. `Group` is the diagnosis at enrolment, not at the scan, and `Visit` is
 //! coded differently from export to export: neither is used. No description is lost: "T1" has no test beyond `MRI`.
+//! Several lists (ADNI1, ADNI2, ..) are read one after the other. Of rows about one image the first counts.
 
 use std::collections::HashMap;
 
 use jiff::civil::Date;
 
-use super::cells::{EXPECTED_DATE, NamedTable, parse_date, present};
+use super::cells::{EXPECTED_DATE, NamedTable, parse_date, parse_sex, present, whole_number};
 use super::subjects::Subjects;
 use super::visits::{EXPECTED_AGE, parse_age};
 use crate::DataError;
+use crate::error::Place;
 
 pub(super) const ID: &str = "Image Data ID";
 pub(super) const SUBJECT: &str = "Subject";
@@ -19,13 +21,12 @@ pub(super) const MODALITY: &str = "Modality";
 pub(super) const DATE: &str = "Acq Date";
 
 const EXPECTED_ID: &str = "a number, with or without I before it";
-const EXPECTED_SAME: &str = "what the other row of this image says";
 
 /// One row of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ListedImage {
-    /// Row as a spreadsheet counts it.
-    pub row: usize,
+    /// File, and row as a spreadsheet counts it.
+    pub place: Place,
     /// `I118671`; in a row of another modality the cell as it stands if it is no such number. `None` if it is empty.
     pub name: Option<String>,
     /// The number of the image; `None` if the cell is empty or the row is of another modality.
@@ -53,23 +54,34 @@ impl ListedImage {
     }
 }
 
-/// Every row of the list, and the people in it.
+/// Every row of every list, and the people in them.
 ///
 /// # Errors
 /// [`DataError::MissingColumn`]; [`DataError::InvalidCell`] for an identity, date or age of a magnetic resonance image
-/// that is none, and for two rows of one image that disagree about its subject or day.
-pub(super) fn read_image_list(table: &NamedTable) -> Result<(Vec<ListedImage>, Subjects), DataError> {
+/// that is none.
+pub(super) fn read_image_lists(lists: &[NamedTable]) -> Result<(Vec<ListedImage>, Subjects), DataError> {
+    let (mut images, mut subjects) = (Vec::new(), Subjects::default());
+    for list in lists {
+        read_image_list(list, &mut images, &mut subjects)?;
+    }
+    Ok((images, subjects))
+}
+
+fn read_image_list(
+    table: &NamedTable,
+    images: &mut Vec<ListedImage>,
+    subjects: &mut Subjects,
+) -> Result<(), DataError> {
     let (ids, people) = (table.required(ID)?, table.required(SUBJECT)?);
     let (modalities, dates) = (table.required(MODALITY)?, table.required(DATE)?);
     let (descriptions, ages) = (table.optional("Description")?, table.optional("Age")?);
     let sexes = table.optional("Sex")?;
-    let mut subjects = Subjects::default();
-    let mut images = Vec::with_capacity(table.n_rows());
+    images.reserve(table.n_rows());
     for index in 0..table.n_rows() {
         let cell = present(ids[index].as_deref());
         let id = cell.and_then(parse_id);
         let mut image = ListedImage {
-            row: table.row(index),
+            place: table.place(index),
             name: id.map(|id| format!("I{id}")).or(cell.map(str::to_owned)),
             id: None,
             subject: present(people[index].as_deref()).map(|ptid| subjects.add(ptid)),
@@ -81,7 +93,7 @@ pub(super) fn read_image_list(table: &NamedTable) -> Result<(Vec<ListedImage>, S
         };
         // What stands in the rows of other modalities is not ours to judge.
         if image.is_mri() {
-            let who = || image.name.clone().unwrap_or_else(|| format!("row {}", image.row));
+            let who = || image.name.clone().unwrap_or_else(|| format!("row {}", image.place.row));
             let invalid = |name, cell, expected| table.invalid(name, who(), cell, expected, index);
             if let (Some(cell), None) = (cell, id) {
                 return Err(invalid(ID, cell, EXPECTED_ID));
@@ -95,43 +107,23 @@ pub(super) fn read_image_list(table: &NamedTable) -> Result<(Vec<ListedImage>, S
         }
         images.push(image);
     }
-    refuse_contradictions(table, &images, &subjects)?;
-    Ok((images, subjects))
+    Ok(())
 }
 
-fn refuse_contradictions(table: &NamedTable, images: &[ListedImage], subjects: &Subjects) -> Result<(), DataError> {
-    let mut seen: HashMap<u64, (Option<usize>, Option<Date>)> = HashMap::with_capacity(images.len());
-    for (index, image) in images.iter().enumerate() {
-        let Some(id) = image.id else { continue };
-        let first = seen.entry(id).or_insert((image.subject, image.date));
-        let sample = || format!("I{id}");
-        if let (Some(subject), Some(other)) = (image.subject, first.0)
-            && subject != other
-        {
-            return Err(table.invalid(SUBJECT, sample(), subjects.name(subject), EXPECTED_SAME, index));
-        }
-        if let (Some(date), Some(other)) = (image.date, first.1)
-            && date != other
-        {
-            return Err(table.invalid(DATE, sample(), &date.to_string(), EXPECTED_SAME, index));
-        }
-        *first = (first.0.or(image.subject), first.1.or(image.date));
-    }
-    Ok(())
+/// The number of rows that disagree about subject or day with the first row of their image, which is the one that counts.
+pub(super) fn n_contradictions(images: &[ListedImage]) -> usize {
+    let mut first_rows: HashMap<u64, (usize, Date)> = HashMap::with_capacity(images.len());
+    let contradicts = |image: &&ListedImage| {
+        let (Some(id), Some(subject), Some(date)) = (image.id, image.subject, image.date) else { return false };
+        *first_rows.entry(id).or_insert((subject, date)) != (subject, date)
+    };
+    images.iter().filter(contradicts).count()
 }
 
 /// `118671` of `I118671` or `118671`.
 fn parse_id(cell: &str) -> Option<u64> {
     let digits = cell.strip_prefix(['I', 'i']).unwrap_or(cell);
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
-}
-
-fn parse_sex(cell: &str) -> Option<&'static str> {
-    match cell.to_ascii_lowercase().as_str() {
-        "f" | "female" => Some("F"),
-        "m" | "male" => Some("M"),
-        _ => None,
-    }
+    whole_number(digits)
 }
 
 /// By the last step of processing that the description names.
@@ -152,10 +144,7 @@ mod tests {
 
     #[test]
     fn an_image_is_the_same_with_and_without_the_letter() {
-        assert_eq!(
-            (parse_id("I900001"), parse_id("900001"), parse_id("i900001")),
-            (Some(900_001), Some(900_001), Some(900_001))
-        );
+        assert_eq!(["I900001", "900001", "i900001", "900001.0"].map(parse_id), [Some(900_001); 4]);
         assert!(["", "I", "II9", "9.5", "-9", "+9", "I 9", "D9"].into_iter().all(|cell| parse_id(cell).is_none()));
     }
 
@@ -165,13 +154,5 @@ mod tests {
         assert_eq!(preference("MPR; GradWarp; B1 Correction; N3; Scaled_2"), 1);
         assert_eq!(preference("MPR__GradWarp__N3__Scaled "), 0);
         assert_eq!((preference("MPRAGE GRAPPA2"), preference(""), preference("Scaled; N3")), (2, 2, 2));
-    }
-
-    #[test]
-    fn only_two_sexes_are_told_apart_and_the_rest_is_missing() {
-        assert_eq!(
-            (parse_sex("F"), parse_sex("male"), parse_sex("X"), parse_sex("")),
-            (Some("F"), Some("M"), None, None)
-        );
     }
 }

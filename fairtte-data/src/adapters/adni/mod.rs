@@ -7,7 +7,7 @@
 //! | event, time origin | first recorded dementia diagnosis (later reversion is ignored); time in half-years from the scan |
 //! | censoring | no such diagnosis: the last imaging visit |
 //! | attributes | `age` (years at the scan; groups at 80), `sex` (F, M; anything else is missing) |
-//! | expected folder | one folder with the image list (any name), `DXSUM..csv`, if at hand `REGISTRY..csv` and `ADNIMERGE..csv`; images below it |
+//! | expected folder | one folder with the image lists (any name), `DXSUM..csv`, if at hand `REGISTRY..csv` and `ADNIMERGE..csv`; images below it |
 //! | web site | <https://adni.loni.usc.edu>, files from the LONI Image and Data Archive |
 //! | publication | Petersen et al. 2010, Neurology 74(3):201-209; label rule: FairTTE, appendix C.3 |
 //! | licence, access | ADNI Data Use Agreement, free of charge after application; the data must not be passed on |
@@ -45,13 +45,14 @@ pub use config::{
 };
 
 use self::cells::NamedTable;
-use self::image_files::ImageFiles;
+use self::image_files::{ImageFiles, InTwoFiles};
 use self::image_list::{DATE, ID, ListedImage, MODALITY, SUBJECT};
 use self::rule::{Fate, History, RuleOptions, Scan, label_scans};
 use self::subjects::Subjects;
 use self::tables::Tables;
 use self::visits::{AdniMerge, DiagnosisCounts, Visit};
 use crate::cohort::AttributeColumn;
+use crate::error::Place;
 use crate::manifest::{Manifest, ManifestRow, Unlabelled};
 use crate::provenance::{ContentHasher, Provenance};
 use crate::{Adapter, AttributeConfig, DataError, Label, LabelRule, Reason};
@@ -59,14 +60,15 @@ use crate::{Adapter, AttributeConfig, DataError, Label, LabelRule, Reason};
 pub(super) const NAME: &str = "adni";
 
 /// Rises whenever the same tables would get other labels.
-const RULE_VERSION: u32 = 1;
+const RULE_VERSION: u32 = 2;
 
+/// In the order in which they are applied: what is no MRI is not looked at any further.
 const REASONS: [Reason; 9] = [
+    Reason::NotMri,
     Reason::MissingSample,
     Reason::MissingSubject,
     Reason::MissingDate,
     Reason::DuplicateImageId,
-    Reason::NotMri,
     Reason::RepeatScanSameVisit,
     Reason::NoDiagnosis,
     Reason::AtOrAfterEvent,
@@ -110,20 +112,34 @@ impl Adapter for Adni {
 
     fn read(&self) -> Result<Unlabelled, DataError> {
         let config = &self.config;
+        let mut notes = Vec::new();
         let tables = Tables::find(config)?;
-        let list = NamedTable::read(&tables.image_list)?;
-        let (images, subjects) = image_list::read_image_list(&list)?;
-        let evidence = Evidence::read(&tables, &subjects, config)?;
+        let lists = tables.read_image_lists(&mut notes)?;
+        let (images, subjects) = image_list::read_image_lists(&lists)?;
+        let n_contradictions = image_list::n_contradictions(&images);
+        if n_contradictions > 0 {
+            notes.push(format!(
+                "{n_contradictions} rows of the image list contradict the first row of their image about subject or day; \
+                 the first counts"
+            ));
+        }
+        let evidence = Evidence::read(&tables, &subjects, config, &mut notes)?;
         let fates = fates(&images, &evidence.histories, config);
-        let wording = Wording { list: &list, images: &images, subjects: &subjects, diagnoses: &tables.diagnoses };
+        let wording = Wording { images: &images, subjects: &subjects, diagnoses: &tables.diagnoses };
         let labels = fates.iter().enumerate().map(|(index, fate)| wording.label(index, *fate)).collect();
         let ages = ages(&images, &evidence.merge, config);
-        let provenance = evidence.provenance(self, &images, &subjects, &ages, &fates);
+        let mut provenance = evidence.provenance(self, &images, &subjects, &ages, &fates);
+        let source = match lists.as_slice() {
+            [list] => list.path().to_owned(),
+            _ => config.root.clone(),
+        };
+        let rows = self.rows(&images, &subjects, &mut notes)?;
+        provenance.notes = notes;
         let manifest = Manifest {
             name: config.name.clone(),
-            source: tables.image_list.clone(),
+            source,
             time_unit: "half-years".to_owned(),
-            rows: self.rows(&images, &subjects)?,
+            rows,
             attributes: vec![
                 AttributeColumn::new("age", ages),
                 AttributeColumn::new("sex", images.iter().map(|image| image.sex.map(str::to_owned)).collect()),
@@ -149,26 +165,50 @@ impl Adapter for Adni {
 }
 
 impl Adni {
-    fn rows(&self, images: &[ListedImage], subjects: &Subjects) -> Result<Vec<ManifestRow>, DataError> {
+    fn rows(
+        &self,
+        images: &[ListedImage],
+        subjects: &Subjects,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<ManifestRow>, DataError> {
         let folder = self.config.images.as_ref().unwrap_or(&self.config.root);
         let folder = std::path::absolute(folder).map_err(|source| DataError::read(folder, source))?;
-        let files = ImageFiles::find(&folder)?;
-        let row = |image: &ListedImage| {
+        let files = ImageFiles::find(&folder);
+        notes.extend(files.notes());
+        let mut n_in_two = 0;
+        let mut first_in_two = None;
+        let mut row = |image: &ListedImage| {
             let subject = image.subject.map(|subject| subjects.name(subject));
-            let path = |id| {
-                // Where no file was found, the path says what was looked for.
+            let mut path = |id| {
+                // Where no file was found, or which it is cannot be told, the path says what was looked for.
                 let sought = || folder.join(subject.unwrap_or_default()).join(format!("*_I{id}.*"));
-                Ok::<_, DataError>(files.path(id)?.map_or_else(sought, Path::to_path_buf))
+                match files.path(id) {
+                    Ok(found) => found.map_or_else(sought, Path::to_path_buf),
+                    Err(in_two) => {
+                        n_in_two += 1;
+                        first_in_two.get_or_insert((id, in_two));
+                        sought()
+                    }
+                }
             };
-            Ok(ManifestRow {
+            ManifestRow {
                 sample_id: image.name.clone(),
                 subject_id: subject.map(SubjectId::from),
                 unit: None,
-                image: image.id.map(path).transpose()?,
-                source_row: image.row,
-            })
+                image: image.id.map(&mut path),
+                source_row: image.place.row,
+            }
         };
-        images.iter().map(row).collect()
+        let rows = images.iter().map(&mut row).collect();
+        if let Some((id, InTwoFiles { first, second })) = first_in_two {
+            notes.push(format!(
+                "{n_in_two} images count as missing because two different files claim to be each of them: image I{id} is in {} \
+                 and in {}; keep one, or name the folder of the right ones by key images",
+                first.display(),
+                second.display()
+            ));
+        }
+        Ok(rows)
     }
 }
 
@@ -192,17 +232,27 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn read(tables: &Tables, subjects: &Subjects, config: &AdniConfig) -> Result<Self, DataError> {
+    fn read(
+        tables: &Tables,
+        subjects: &Subjects,
+        config: &AdniConfig,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, DataError> {
         let from_merge = config.diagnosis_source == DiagnosisSource::Adnimerge;
-        let registry = tables.registry.as_deref().map(NamedTable::read).transpose()?;
-        let registry = registry.map(|table| visits::read_registry(&table, subjects)).transpose()?.unwrap_or_default();
-        let merge = tables.adnimerge.as_deref().map(NamedTable::read).transpose()?;
-        let merge = merge.map(|table| visits::read_adnimerge(&table, subjects, from_merge));
-        let merge = merge.transpose()?.unwrap_or_default();
+        let registry = match &tables.registry {
+            Some(source) => source.read(notes, |table| visits::read_registry(table, subjects))?,
+            None => Vec::new(),
+        };
+        let merge = match &tables.adnimerge {
+            Some(source) => source.read(notes, |table| visits::read_adnimerge(table, subjects, from_merge))?,
+            None => AdniMerge::default(),
+        };
         let diagnosed = if from_merge {
             merge.visits.clone()
         } else {
-            diagnoses::read_dxsum(&NamedTable::read(&tables.diagnoses)?, subjects, config)?
+            let (visits, more) = diagnoses::read_dxsum(&NamedTable::read(&tables.diagnoses)?, subjects, config)?;
+            notes.extend(more);
+            visits
         };
         let (histories, counts) = visits::histories(&diagnosed, &[&registry, &merge.visits], subjects.n(), config);
         Ok(Self { histories, counts, diagnosed, registry, merge })
@@ -221,7 +271,11 @@ impl Evidence {
             let subject = image.subject.map(|subject| subjects.name(subject));
             let date = image.date.map(|date| date.to_string());
             // Which scan of a day is kept may depend on the order of rows, which is no part of the hash.
-            let is_repeat = matches!(fate, Some(Fate::Repeat { .. })).then_some("repeat");
+            let is_repeat = match fate {
+                Some(Fate::Repeat { .. }) => Some("repeat"),
+                Some(Fate::Duplicate { .. }) => Some("duplicate"),
+                _ => None,
+            };
             let (name, modality) = (image.name.as_deref(), image.modality.as_deref());
             hasher.row([name, subject, modality, date.as_deref(), age.as_deref(), image.sex, is_repeat]);
         }
@@ -229,10 +283,8 @@ impl Evidence {
             [("diagnoses", &self.diagnosed), ("registry", &self.registry), ("adnimerge", &self.merge.visits)]
         {
             hasher = hasher.table(name);
-            // People without images decide nothing.
-            for visit in visits.iter().filter(|visit| visit.subject.is_some()) {
-                let subject = visit.subject.map(|subject| subjects.name(subject));
-                hasher.row([subject, Some(&visit.evidence())]);
+            for visit in visits {
+                hasher.row([Some(subjects.name(visit.subject)), Some(&visit.evidence())]);
             }
         }
         hasher.finish(NAME, rule_sentence(self.counts), RULE_VERSION, adapter.options(), &REASONS)
@@ -282,7 +334,6 @@ impl LabelRule for AdniRule {
 
 /// Says of every row what became of it, in words that name the evidence.
 struct Wording<'a> {
-    list: &'a NamedTable,
     images: &'a [ListedImage],
     subjects: &'a Subjects,
     diagnoses: &'a Path,
@@ -291,7 +342,7 @@ struct Wording<'a> {
 impl Wording<'_> {
     fn label(&self, index: usize, fate: Option<Fate>) -> Label {
         let image = &self.images[index];
-        let place = self.list.place(index);
+        let place = &image.place;
         let excluded = |reason, sentence: String| Label::excluded(reason, format!("{sentence} ({place})"));
         let empty = |reason, column: &str| excluded(reason, format!("column \"{column}\" is empty"));
         let date = image.date.map(|date| date.to_string()).unwrap_or_default();
@@ -310,8 +361,9 @@ impl Wording<'_> {
         match fate {
             Fate::Kept { half_years, event } => Label::Kept { time: f64::from(half_years), event },
             Fate::Duplicate { first } => {
-                let first = self.images[first].row;
-                excluded(Reason::DuplicateImageId, format!("the same image stands in row {first}"))
+                let Place { file, row } = &self.images[first].place;
+                let elsewhere = if *file == place.file { String::new() } else { format!(" of {}", file.display()) };
+                excluded(Reason::DuplicateImageId, format!("the same image stands in row {row}{elsewhere}"))
             }
             Fate::Repeat { kept } => {
                 let kept = self.images[kept].name.as_deref().unwrap_or_default();

@@ -54,6 +54,30 @@ fn the_names_of_the_options_are_those_of_the_documentation() {
 }
 
 #[test]
+fn every_key_and_value_may_be_spelt_with_underscores() {
+    let text = "root = 'a'\nimage-list = 'b'\nfinal-visit = 'literal'\nrounding = 'visit-month'\n\
+                dementia-cause = 'alzheimer'\nundated-diagnosis = 'ignored'\nunscheduled-visits = 'skipped'\n\
+                scan-of-day = 'best-description'\ndiagnosis-source = 'adnimerge'\nmissing-current = 'conversion'\n";
+    let config: AdniConfig = toml::from_str(text).unwrap();
+    assert_eq!(toml::from_str::<AdniConfig>(&text.replace('-', "_")).unwrap(), config);
+    for (text, same) in [("scan_of_day = 'first_listed'", "scan-of-day = 'first-listed'"), ("age = 'image_list'", "")] {
+        let [text, same] = [text, same].map(|line| toml::from_str::<AdniConfig>(&format!("root = 'a'\n{line}")));
+        assert_eq!(text.unwrap(), same.unwrap());
+    }
+}
+
+#[test]
+fn what_is_no_mri_is_left_out_before_everything_else() {
+    let list =
+        "I1,1_S_1,F,70,MRI,x,1/1/2010\nI1,1_S_1,F,70,PET,x,1/1/2010\n,,F,70,PET,x,\nI2,1_S_1,F,70,MRI,x,1/1/2012\n";
+    let folder = folder(list, &[("DXSUM.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n")]);
+    let expected = ["I1 4 0", "I1 not_mri", "row 4 not_mri", "I2 final_visit"];
+    assert_eq!(lines(&AdniConfig::new(folder.path())), expected);
+    let provenance = Adni::new(AdniConfig::new(folder.path())).read().unwrap().provenance;
+    assert_eq!(provenance.reasons[0], Reason::NotMri);
+}
+
+#[test]
 fn the_run_file_of_the_repository_writes_the_defaults_out() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/adni.toml");
     let run: toml::Table = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();

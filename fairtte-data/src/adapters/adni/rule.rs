@@ -11,7 +11,8 @@
 //!   scan the subject was still seen: there is a later scan. What was recorded before a scan never shows that an event
 //!   is absent after it: other diagnoses of that time may change or move within it, and no label does.
 //! - The order of rows decides which scan of one day is kept under `first listed` (that scan's id, description and age),
-//!   and which of two rows of one image is the duplicate. It decides no time and no event.
+//!   and which of two rows of one image is the duplicate. It decides no time and no event, unless the rows of one image
+//!   contradict each other about subject or day: the first of them counts.
 //!
 //! That nobody was diagnosed between the last exam and a later scan is an assumption of the source, kept by default.
 
@@ -76,7 +77,7 @@ pub(super) enum Fate {
 pub(super) fn label_scans(scans: &[Scan], histories: &[History], options: RuleOptions) -> Vec<Fate> {
     let mut fates = vec![None; scans.len()];
     mark_duplicates(scans, &mut fates);
-    let last_visits = last_visits(scans);
+    let last_visits = last_visits(scans, &fates);
     mark_repeats(scans, options.scan_of_day, &mut fates);
     let label = |(scan, fate): (&Scan, Option<Fate>)| {
         fate.unwrap_or_else(|| label(scan.date, &histories[scan.subject], last_visits[&scan.subject], options))
@@ -92,10 +93,10 @@ fn mark_duplicates(scans: &[Scan], fates: &mut [Option<Fate>]) {
     }
 }
 
-/// Day of the last scan per subject.
-fn last_visits(scans: &[Scan]) -> HashMap<usize, Date> {
+/// Day of the last scan per subject; a duplicate, whose row may contradict the first, is no scan.
+fn last_visits(scans: &[Scan], fates: &[Option<Fate>]) -> HashMap<usize, Date> {
     let mut last_visits = HashMap::new();
-    for scan in scans {
+    for (scan, _) in scans.iter().zip(fates).filter(|(_, fate)| fate.is_none()) {
         let last = last_visits.entry(scan.subject).or_insert(scan.date);
         *last = scan.date.max(*last);
     }

@@ -1,11 +1,12 @@
-//! The people of the image list, and how rows of other tables find them: by `PTID`, or by `RID` where `PTID` is missing.
+//! The people of the image list, and how rows of other tables find them: by `PTID`, or by `RID` where `PTID` is missing
+//! or unknown.
 //!
 //! `PTID` is `NNN_S_NNNN`: site and RID, the RID padded with zeros to four digits (ADNI4: five). A RID therefore names
 //! one person, and the table of diagnoses may carry only that.
 
 use std::collections::HashMap;
 
-use super::cells::{Cells, NamedTable, present};
+use super::cells::{Cells, NamedTable, present, whole_number};
 use crate::DataError;
 
 /// The people, in the order of their first scan.
@@ -59,17 +60,53 @@ fn rid_of(ptid: &str) -> Option<u64> {
 pub(super) struct People {
     ptid: Cells,
     rid: Cells,
+    /// The subject of each row; `None` for a person without images, and for nobody.
+    subjects: Vec<Option<usize>>,
+    /// Rows without `PTID` and without the number of a person.
+    n_nobody: usize,
+    /// Rows of a subject whose `PTID` is another one than in the image list.
+    n_by_rid: usize,
 }
 
 impl People {
     /// The columns `PTID` and `RID` of `table`, at least one of them.
     ///
     /// # Errors
-    /// [`DataError::MissingColumn`] if there is neither.
-    pub(super) fn read(table: &NamedTable) -> Result<Self, DataError> {
+    /// [`DataError::MissingColumn`] if there is neither, [`DataError::InvalidCell`] for a row without `PTID` whose RID two
+    /// subjects share.
+    pub(super) fn read(table: &NamedTable, subjects: &Subjects) -> Result<Self, DataError> {
         let ptid = table.optional("PTID")?;
         let rid = if table.first_of(&["PTID"]).is_some() { table.optional("RID")? } else { table.required("RID")? };
-        Ok(Self { ptid, rid })
+        let mut people = Self { ptid, rid, subjects: Vec::new(), n_nobody: 0, n_by_rid: 0 };
+        people.subjects.reserve(table.n_rows());
+        for index in 0..table.n_rows() {
+            let subject = people.find(table, subjects, index)?;
+            people.subjects.push(subject);
+        }
+        Ok(people)
+    }
+
+    fn find(&mut self, table: &NamedTable, subjects: &Subjects, index: usize) -> Result<Option<usize>, DataError> {
+        let ptid = present(self.ptid[index].as_deref());
+        if let Some(subject) = ptid.and_then(|ptid| subjects.position(ptid)) {
+            return Ok(Some(subject));
+        }
+        let cell = present(self.rid[index].as_deref());
+        let Some(rid) = cell.and_then(whole_number) else {
+            self.n_nobody += usize::from(ptid.is_none());
+            return Ok(None);
+        };
+        match (subjects.with_rid(rid), ptid) {
+            ([one], ptid) => {
+                self.n_by_rid += usize::from(ptid.is_some());
+                Ok(Some(*one))
+            }
+            ([], _) | (_, Some(_)) => Ok(None),
+            (_, None) => {
+                const EXPECTED: &str = "a number that only one subject of the image list has, or a PTID beside it";
+                Err(table.invalid("RID", self.display(index), cell.unwrap_or_default(), EXPECTED, index))
+            }
+        }
     }
 
     /// How messages call the person of row `index`.
@@ -79,27 +116,22 @@ impl People {
         ptid.or_else(rid).unwrap_or_else(|| "without PTID and RID".to_owned())
     }
 
-    /// The subject of row `index`; `None` for a person without images.
-    ///
-    /// # Errors
-    /// [`DataError::InvalidCell`] for a row that names nobody, a RID that is no number, or one that two subjects share.
-    pub(super) fn subject(
-        &self,
-        table: &NamedTable,
-        subjects: &Subjects,
-        index: usize,
-    ) -> Result<Option<usize>, DataError> {
-        if let Some(ptid) = present(self.ptid[index].as_deref()) {
-            return Ok(subjects.position(ptid));
-        }
-        let cell = present(self.rid[index].as_deref()).unwrap_or_default();
-        let whole = cell.strip_suffix(".0").unwrap_or(cell);
-        let invalid = |expected| table.invalid("RID", self.display(index), cell, expected, index);
-        let rid = whole.parse().map_err(|_| invalid("the number of a person, or a PTID beside it"))?;
-        match subjects.with_rid(rid) {
-            [] => Ok(None),
-            [one] => Ok(Some(*one)),
-            [..] => Err(invalid("a number that only one subject of the image list has, or a PTID beside it")),
-        }
+    /// The rows about people with images: row and subject.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.subjects.iter().enumerate().filter_map(|(index, subject)| Some((index, (*subject)?)))
+    }
+
+    /// What a user should know about how the rows of `table` found their subjects.
+    pub(super) fn notes(&self, table: &NamedTable) -> Vec<String> {
+        let file = table.file();
+        let nobody = (self.n_nobody > 0)
+            .then(|| format!("{} rows of {file} name nobody (no PTID, no RID) and are not used", self.n_nobody));
+        let by_rid = (self.n_by_rid > 0).then(|| {
+            format!(
+                "{} rows of {file} have a PTID that the image list lacks, and found their subject by RID",
+                self.n_by_rid
+            )
+        });
+        nobody.into_iter().chain(by_rid).collect()
     }
 }

@@ -22,7 +22,7 @@ fn message_of(config: &AdniConfig, folder: &Path) -> String {
 }
 
 #[test]
-fn a_cell_that_cannot_be_read_is_named_with_person_value_file_and_row() {
+fn a_cell_that_decides_a_label_and_cannot_be_read_is_named_with_person_value_file_and_row() {
     let dxsum = "DXSUM_PDXCONV_ADNIALL.csv";
     for (from, to, expected) in [
         (
@@ -54,32 +54,147 @@ fn a_cell_that_cannot_be_read_is_named_with_person_value_file_and_row() {
                  ({dxsum}, row 3)"
             ),
         ),
-        (
-            "\"2012-04-01\",\"4\"",
-            "\"2012-04-01\",\"10\"",
-            format!(
-                "DXCHANGE of sample \"904_S_4004\" is \"10\", expected 1 to 9, or missing (empty, -4, -1, NA, ?) \
-                 ({dxsum}, row 11)"
-            ),
-        ),
-        (
-            "\"2\",\"2019-06-01 00:00:00.0\"",
-            "\"7\",\"2019-06-01 00:00:00.0\"",
-            format!(
-                "DIAGNOSIS of sample \"905_S_6005\" is \"7\", expected 1 (CN), 2 (MCI), 3 (dementia), or missing (empty, \
-                 -4, -1, NA, ?) ({dxsum}, row 14)"
-            ),
-        ),
-        (
-            "\"1\",\"1\",\"901_S_0001\"",
-            "\"1\",\"one\",\"\"",
-            format!(
-                "RID of sample \"RID one\" is \"one\", expected the number of a person, or a PTID beside it ({dxsum}, row 2)"
-            ),
-        ),
     ] {
         assert_eq!(message(from, to), expected);
     }
+}
+
+/// The notes of the folder, without its path.
+fn notes(folder: &Path) -> Vec<String> {
+    let notes = Adni::new(AdniConfig::new(folder)).read().unwrap().provenance.notes;
+    notes.into_iter().map(|note| note.replace(&format!("{}/", folder.display()), "")).collect()
+}
+
+const TWO_SCANS: &str = "I1,1_S_0001,F,70,MRI,x,1/1/2010\nI2,1_S_0001,F,72,MRI,x,1/1/2012\n";
+
+#[test]
+fn a_cell_that_holds_no_code_is_passed_over_and_counted_whoever_it_is_about() {
+    let header = "RID,EXAMDATE,DIAGNOSIS,DXCHANGE,DXCURREN\n";
+    // No code in one column: the next one decides.
+    for odd in ["0", "7", "9", "-2", "1:3", "1|3", "3|1", "dementia?", "3.5", "99999999999"] {
+        let dxsum =
+            format!("{header}1,2010-01-01,{odd},1,\n1,2011-01-01,{odd},{odd}x,3\n2,soon,{odd},{odd},{odd}\nx,,,,9\n");
+        let folder = folder(TWO_SCANS, &[("DXSUM.csv", &dxsum)]);
+        assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 2 1", "I2 at_or_after_event"], "{odd}");
+        let expected = [
+            "1 rows of DXSUM.csv name nobody (no PTID, no RID) and are not used".to_owned(),
+            format!(
+                "2 cells of column DIAGNOSIS of DXSUM.csv hold none of the known values and count as missing: first \
+                 \"{odd}\" in row 2"
+            ),
+            format!(
+                "1 cells of column DXCHANGE of DXSUM.csv hold none of the known values and count as missing: first \
+                 \"{odd}x\" in row 3"
+            ),
+        ];
+        assert_eq!(notes(folder.path()), expected, "{odd}");
+    }
+    // Nothing but odd cells is no diagnosis; a date that cannot be read decides nothing there.
+    let folder = folder(TWO_SCANS, &[("DXSUM.csv", &format!("{header}1,soon,0,0,7\n1,later,-4,,\n"))]);
+    assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 no_diagnosis", "I2 no_diagnosis"]);
+    assert_eq!(notes(folder.path()).len(), 4, "three columns of codes and the dates");
+}
+
+#[test]
+fn blank_lines_and_surplus_commas_change_nothing() {
+    let expected = outcome(AdniConfig::new(fixtures())).unwrap();
+    for blank in ["", ",,,", "\"\",\"\"", "  ", ",,,,,,,,,,,,,,,,,,,,,,,,,,"] {
+        let folder = changed_tables(|_, text| {
+            let lines: Vec<&str> = text.lines().collect();
+            let (start, end) = lines.split_at(5);
+            format!("{}\n{blank}\n{}\n{blank}\n\n", start.join("\n"), end.join(",\n"))
+        });
+        assert_eq!(outcome(AdniConfig::new(folder.path())).unwrap(), expected, "{blank:?}");
+        assert_eq!(notes(folder.path()), Vec::<String>::new(), "{blank:?}");
+        let rows = Adni::new(AdniConfig::new(folder.path())).read().unwrap().manifest.rows;
+        assert_eq!((rows[3].source_row, rows[4].source_row), (5, 7), "the rows keep their numbers");
+    }
+}
+
+#[test]
+fn tables_found_by_themselves_that_are_of_no_use_are_left_out_with_a_note() {
+    let dxsum = ("DXSUM.csv", "RID,VISCODE2,EXAMDATE,DIAGNOSIS\n1,bl,2010-01-01,2\n1,m24,,3\n");
+    for (name, text, why) in [
+        ("REGISTRY.csv", "RID,VISCODE2,EXAMDATE\n", "REGISTRY.csv has no rows, expected at least one"),
+        ("ADNIMERGE.csv", "RID,VISCODE,EXAMDATE\n,,\n\n", "ADNIMERGE.csv has no rows, expected at least one"),
+        ("REGISTRY.csv", "RID,VISCODE2\n1,m24\n", "column \"EXAMDATE\" is not in REGISTRY.csv"),
+        ("ADNIMERGE.csv", "VISCODE,EXAMDATE\nm24,2011-01-01\n", "column \"RID\" is not in ADNIMERGE.csv"),
+    ] {
+        let folder = folder(TWO_SCANS, &[dxsum, (name, text)]);
+        assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 4 0", "I2 final_visit"], "{why}");
+        let notes = notes(folder.path());
+        assert!(
+            notes.len() == 1 && notes[0].starts_with(&format!("{name} was found and is not used: {why}")),
+            "{notes:?}"
+        );
+        let mut named = AdniConfig::new(folder.path());
+        let key = if name == "REGISTRY.csv" { &mut named.registry } else { &mut named.adnimerge };
+        *key = Some(folder.path().join(name));
+        assert!(message_of(&named, folder.path()).starts_with(why), "{why}");
+    }
+    // Cells that date or describe nothing are passed over in a table that is of use.
+    let registry = ("REGISTRY.csv", "RID,VISCODE2,EXAMDATE\n1,bl,soon\n,,\n1,m24,1/2/2011\n,m24,1/2/2010\n");
+    let merge = ("ADNIMERGE.csv", "RID,VISCODE,EXAMDATE,AGE,EXAMDATE_bl,M\n1,bl,someday,old,before,first\n");
+    let folder = folder(TWO_SCANS, &[dxsum, registry, merge]);
+    assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 2 1", "I2 at_or_after_event"]);
+    assert_eq!(notes(folder.path()).len(), 6, "{:?}", notes(folder.path()));
+}
+
+#[test]
+fn several_image_lists_are_read_as_one() {
+    let dxsum = ("DXSUM.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n2,2010-01-01,1\n");
+    let header = "Image Data ID,Subject,Sex,Age,Modality,Description,Acq Date\n";
+    let second = format!(
+        "{header}2,1_S_0001,F,72,MRI,x,1/1/2012\nI3,2_S_0002,M,72,MRI,x,1/1/2012\nI4,2_S_0002,M,72,MRI,x,1/1/2013\n"
+    );
+    let notes_of_mine = "Image Data ID,Subject,quality\nI1,1_S_0001,good\n";
+    let folder = folder(
+        TWO_SCANS,
+        &[dxsum, ("scans_ADNI2.csv", &second), ("mine.csv", notes_of_mine), ("scans_ADNI3.csv", header)],
+    );
+    let expected = ["I1 4 0", "I2 final_visit", "I2 duplicate_image_id", "I3 2 0", "I4 final_visit"];
+    assert_eq!(lines(&AdniConfig::new(folder.path())), expected);
+    assert_eq!(notes(folder.path()), ["the image list scans_ADNI3.csv has no rows"]);
+    let read = Adni::new(AdniConfig::new(folder.path())).read().unwrap();
+    let Label::Excluded { detail, .. } = read.rule.label(&read.manifest, 2).unwrap() else { panic!("excluded") };
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let expected =
+        format!("the same image stands in row 3 of {} ({}, row 2)", place("scans.csv"), place("scans_ADNI2.csv"));
+    assert_eq!(detail, expected);
+
+    let named = |text: &str| -> AdniConfig {
+        let mut config: AdniConfig = toml::from_str(&format!("root = '.'\nimage-list = {text}")).unwrap();
+        config.resolve_paths(folder.path());
+        config
+    };
+    assert_eq!(lines(&named("'scans.csv'")), ["I1 4 0", "I2 final_visit"]);
+    let both = named("['scans_ADNI2.csv', 'scans.csv']");
+    let expected = ["I2 final_visit", "I3 2 0", "I4 final_visit", "I1 4 0", "I2 duplicate_image_id"];
+    assert_eq!(lines(&both), expected);
+    assert_eq!(toml::from_str::<AdniConfig>(&toml::to_string(&both).unwrap()).unwrap(), both);
+    assert_eq!(
+        message_of(&named("'scans_ADNI3.csv'"), folder.path()),
+        "scans_ADNI3.csv has no rows, expected at least one"
+    );
+    let error = toml::from_str::<AdniConfig>("root = '.'\nimage-list = 3").unwrap_err().to_string();
+    assert!(error.contains("a path, or several in brackets"), "{error}");
+}
+
+#[test]
+fn a_ptid_that_the_list_lacks_is_looked_up_by_its_rid() {
+    let dxsum = "PTID,RID,EXAMDATE,DIAGNOSIS\n941_S_0001,1,2010-01-01,2\nunknown,1.0,2011-01-01,3\n077_S_0077,77,2010-01-01,3\n";
+    let folder = folder(TWO_SCANS, &[("DXSUM.csv", dxsum)]);
+    assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 2 1", "I2 at_or_after_event"]);
+    let expected = "2 rows of DXSUM.csv have a PTID that the image list lacks, and found their subject by RID";
+    assert_eq!(notes(folder.path()), [expected]);
+    // Where the number is that of two subjects, an unknown PTID stays unknown.
+    let list = "I1,1_S_0001,F,70,MRI,x,1/1/2010\nI2,2_S_0001,F,72,MRI,x,1/1/2012\n";
+    std::fs::write(
+        folder.path().join("scans.csv"),
+        format!("Image Data ID,Subject,Sex,Age,Modality,Description,Acq Date\n{list}"),
+    )
+    .unwrap();
+    assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 no_diagnosis", "I2 no_diagnosis"]);
 }
 
 #[test]
@@ -127,20 +242,21 @@ fn empty_tables_are_refused() {
 }
 
 #[test]
-fn two_rows_of_one_image_that_disagree_are_refused_and_two_that_agree_are_one() {
+fn of_two_rows_of_one_image_the_first_counts_and_a_contradiction_is_noted() {
     let dxsum = ("DXSUM.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n");
     let rest = "I2,1_S_1,F,72,MRI,x,1/1/2012\n";
-    let same = folder(&format!("I1,1_S_1,F,70,MRI,x,1/1/2010\n1,1_s_1,F,70,MRI,x,2010-01-01\n{rest}"), &[dxsum]);
     let expected = ["I1 4 0", "I1 duplicate_image_id", "I2 final_visit"];
+    let same = folder(&format!("I1,1_S_1,F,70,MRI,x,1/1/2010\n1,1_s_1,F,70,MRI,x,2010-01-01\n{rest}"), &[dxsum]);
     assert_eq!(lines(&AdniConfig::new(same.path())), expected);
-    let other = folder(&format!("I1,1_S_1,F,70,MRI,x,1/1/2010\n1,1_S_1,F,70,MRI,x,1/2/2010\n{rest}"), &[dxsum]);
-    let message = message_of(&AdniConfig::new(other.path()), other.path());
-    let expected = "Acq Date of sample \"I1\" is \"2010-01-02\", expected what the other row of this image says (scans.csv, row 3)";
-    assert_eq!(message, expected);
-    let other = folder(&format!("I1,1_S_1,F,70,MRI,x,1/1/2010\n1,1_S_2,F,70,MRI,x,1/1/2010\n{rest}"), &[dxsum]);
-    assert!(
-        message_of(&AdniConfig::new(other.path()), other.path()).starts_with("Subject of sample \"I1\" is \"1_S_2\"")
-    );
+    assert_eq!(notes(same.path()), Vec::<String>::new());
+    for (subject, date) in [("1_S_1", "1/2/2014"), ("1_S_2", "1/1/2010")] {
+        let list = format!("I1,1_S_1,F,70,MRI,x,1/1/2010\n1,{subject},F,70,MRI,x,{date}\n{rest}");
+        let other = folder(&list, &[dxsum]);
+        assert_eq!(lines(&AdniConfig::new(other.path())), expected, "{subject} {date}");
+        let expected =
+            "1 rows of the image list contradict the first row of their image about subject or day; the first counts";
+        assert_eq!(notes(other.path()), [expected]);
+    }
 }
 
 #[test]
@@ -218,10 +334,6 @@ fn a_table_that_is_missing_or_twice_there_is_named_with_what_was_looked_for() {
     assert_eq!(message_of(&AdniConfig::new(twice.path()), twice.path()), expected);
     let named = AdniConfig { dxsum: Some(twice.path().join(dxsum.0)), ..AdniConfig::new(twice.path()) };
     assert_eq!(lines(&named), ["I1 4 0", "I2 final_visit"]);
-    std::fs::copy(twice.path().join("scans.csv"), twice.path().join("again.csv")).unwrap();
-    let message = message_of(&named, twice.path());
-    assert!(message.contains(" could be again.csv or scans.csv, expected one file"), "{message}");
-    std::fs::remove_file(twice.path().join("again.csv")).unwrap();
     std::fs::remove_file(twice.path().join("scans.csv")).unwrap();
     let message = message_of(&named, twice.path());
     assert!(
@@ -252,7 +364,7 @@ fn image_files_are_found_in_every_documented_shape() {
     touch("ADNI/003_S_4288/a/ADNI_x_I77.nii.gz", "converted");
     touch("I1234567890.nii", "long number");
     touch("ADNI/004_S_1/ADNI_v1.5_Br_I55.mnc", "minc");
-    let files = ImageFiles::find(root.path()).unwrap();
+    let files = ImageFiles::find(root.path());
     let found = |id| {
         let path = files.path(id).unwrap()?;
         Some(path.strip_prefix(root.path()).unwrap().display().to_string())
@@ -265,11 +377,35 @@ fn image_files_are_found_in_every_documented_shape() {
     assert_eq!(found(1_234_567_890).as_deref(), Some("I1234567890.nii"));
     assert_eq!(found(55).as_deref(), Some("ADNI/004_S_1/ADNI_v1.5_Br_I55.mnc"));
     assert_eq!(found(12_091), None, "part of a number is another number");
-    assert_eq!(ImageFiles::find(&root.path().join("nowhere")).unwrap().path(55).unwrap(), None);
+    assert_eq!(ImageFiles::find(&root.path().join("nowhere")).path(55).unwrap(), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_to_nothing_and_locked_folders_stop_no_reading_of_tables() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = folder(TWO_SCANS, &[("dxsum.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n")]);
+    let locked = folder.path().join("lost+found");
+    std::fs::create_dir(&locked).unwrap();
+    std::fs::write(folder.path().join("x_I2.nii"), "image").unwrap();
+    std::os::unix::fs::symlink(folder.path().join("nothing"), folder.path().join("x_I1.nii")).unwrap();
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o0)).unwrap();
+    // Whoever may read everything sees an empty folder.
+    let is_locked = std::fs::read_dir(&locked).is_err();
+    let read = Adni::new(AdniConfig::new(folder.path())).read();
+    let notes = notes(folder.path());
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let rows = read.unwrap().manifest.rows;
+    assert_eq!(rows[0].image, Some(folder.path().join("1_S_0001").join("*_I1.*")));
+    assert_eq!(rows[1].image, Some(folder.path().join("x_I2.nii")));
+    let expected = is_locked.then(|| "images below lost+found are not found: it cannot be listed".to_owned());
+    assert_eq!(notes, expected.into_iter().collect::<Vec<_>>());
 }
 
 #[test]
-fn of_copies_the_first_path_is_taken_and_two_different_files_are_named() {
+fn of_copies_the_first_path_is_taken_and_two_different_files_are_a_missing_image_with_a_note() {
     let list = "I1,1_S_1,F,70,MRI,x,1/1/2010\nI2,1_S_1,F,72,MRI,x,1/1/2012\n";
     let folder = folder(list, &[("dxsum.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n")]);
     for place in ["a", "b"] {
@@ -282,8 +418,15 @@ fn of_copies_the_first_path_is_taken_and_two_different_files_are_named() {
     let sought = folder.path().join("1_S_1").join("*_I2.*");
     assert_eq!(rows[1].image, Some(sought), "where nothing was found, the path says what was looked for");
     std::fs::write(folder.path().join("b/x_I1.nii"), "longer").unwrap();
-    let expected = "image I1 is in a/x_I1.nii and in b/x_I1.nii, which differ, expected one file (or copies of it)";
-    assert_eq!(message_of(&config, folder.path()), expected);
+    assert_eq!(lines(&config), ["I1 4 0", "I2 final_visit"], "the tables can be read all the same");
+    let rows = Adni::new(config.clone()).read().unwrap().manifest.rows;
+    assert_eq!(rows[0].image, Some(folder.path().join("1_S_1").join("*_I1.*")));
+    let expected = "1 images count as missing because two different files claim to be each of them: image I1 is in \
+                    a/x_I1.nii and in b/x_I1.nii; keep one, or name the folder of the right ones by key images";
+    assert_eq!(notes(folder.path()), [expected]);
+    std::fs::write(folder.path().join("b/x_I1.nii.gz"), "another kind").unwrap();
+    std::fs::remove_file(folder.path().join("b/x_I1.nii")).unwrap();
+    assert_eq!(notes(folder.path()), Vec::<String>::new(), "NIfTI goes before NIfTI that is gzipped");
     let elsewhere = AdniConfig { images: Some(folder.path().join("nowhere")), ..config };
     assert_eq!(lines(&elsewhere), ["I1 4 0", "I2 final_visit"], "the tables alone decide the labels");
 }

@@ -2,15 +2,15 @@
 //!
 //! `DXSUM_PDXCONV_ADNIALL.csv`, `DXSUM_PDXCONV_ADNIALL_12Oct2023.csv`, `DXSUM_20Nov2024.csv` and `dxsum.csv` are all the
 //! diagnostic summary; likewise `REGISTRY..csv` and `ADNIMERGE..csv`, each also gzipped. How folders are searched, and
-//! which of several dated files is taken, is said in `find.rs`.
+//! which of several dated files is taken, is said in `find.rs`. Of image lists every one is taken.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::cells::plain;
+use super::cells::{NamedTable, plain};
 use super::config::{AdniConfig, AgeSource, DementiaCause, DiagnosisSource, MissingCurrent};
-use super::image_list::{ID, SUBJECT};
+use super::image_list::{DATE, ID, MODALITY, SUBJECT};
 use crate::DataError;
 use crate::adapters::find::{CSV, Wanted, find_all, find_file, find_optional};
 
@@ -33,11 +33,43 @@ const ADNIMERGE: Wanted =
 /// The tables of one cohort.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tables {
-    pub image_list: PathBuf,
+    pub image_lists: Vec<Source>,
     /// `DXSUM`, or `ADNIMERGE` if that is the source of diagnoses.
     pub diagnoses: PathBuf,
-    pub registry: Option<PathBuf>,
-    pub adnimerge: Option<PathBuf>,
+    pub registry: Option<Source>,
+    pub adnimerge: Option<Source>,
+}
+
+/// One table file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    pub path: PathBuf,
+    /// Whether a key names it or an option needs it; if not, it is left out should it be of no use.
+    pub is_needed: bool,
+}
+
+impl Source {
+    /// Reads the file and what `read` takes from it, with its notes; nothing but a note if it is of no use and not needed.
+    ///
+    /// # Errors
+    /// Those of [`NamedTable::read`] and of `read`, for a file that is needed.
+    pub(super) fn read<T: Default>(
+        &self,
+        notes: &mut Vec<String>,
+        read: impl FnOnce(&NamedTable) -> Result<(T, Vec<String>), DataError>,
+    ) -> Result<T, DataError> {
+        match NamedTable::read(&self.path).and_then(|table| read(&table)) {
+            Ok((found, more)) => {
+                notes.extend(more);
+                Ok(found)
+            }
+            Err(error) if self.is_needed => Err(error),
+            Err(error) => {
+                notes.push(format!("{} was found and is not used: {error}", self.path.display()));
+                Ok(T::default())
+            }
+        }
+    }
 }
 
 impl Tables {
@@ -55,21 +87,49 @@ impl Tables {
             return Err(only_in_dxsum("data.adni.missing-current", "conversion"));
         }
         let root = config.root.as_path();
-        let needed = |given: &Option<PathBuf>, wanted| given.clone().map_or_else(|| find_file(root, wanted), Ok);
-        let optional = |given: &Option<PathBuf>, wanted| {
-            given.clone().map_or_else(|| find_optional(root, wanted), |path| Ok(Some(path)))
+        let needed = |path: PathBuf| Source { path, is_needed: true };
+        let find = |given: &Option<PathBuf>, wanted| given.clone().map_or_else(|| find_file(root, wanted), Ok);
+        let optional = |given: &Option<PathBuf>, wanted| -> Result<_, DataError> {
+            let found = || find_optional(root, wanted).map(|path| path.map(|path| Source { path, is_needed: false }));
+            given.clone().map_or_else(found, |path| Ok(Some(needed(path))))
         };
-        let image_list = config.image_list.clone().map_or_else(|| find_image_list(root), Ok)?;
+        let image_lists = if config.image_list.is_empty() {
+            find_image_lists(root)?
+        } else {
+            config.image_list.iter().cloned().map(needed).collect()
+        };
         let adnimerge = if from_merge || config.age == AgeSource::Adnimerge {
-            Some(needed(&config.adnimerge, &ADNIMERGE)?)
+            Some(needed(find(&config.adnimerge, &ADNIMERGE)?))
         } else {
             optional(&config.adnimerge, &ADNIMERGE)?
         };
         let diagnoses = match &adnimerge {
-            Some(merge) if from_merge => merge.clone(),
-            _ => needed(&config.dxsum, &DXSUM)?,
+            Some(merge) if from_merge => merge.path.clone(),
+            _ => find(&config.dxsum, &DXSUM)?,
         };
-        Ok(Self { image_list, diagnoses, registry: optional(&config.registry, &REGISTRY)?, adnimerge })
+        Ok(Self { image_lists, diagnoses, registry: optional(&config.registry, &REGISTRY)?, adnimerge })
+    }
+
+    /// Reads the image lists; of several that were found, those without rows are left out with a note.
+    ///
+    /// # Errors
+    /// What [`NamedTable::read`] returns.
+    pub(super) fn read_image_lists(&self, notes: &mut Vec<String>) -> Result<Vec<NamedTable>, DataError> {
+        let mut lists = Vec::new();
+        let mut empty = Vec::new();
+        for source in &self.image_lists {
+            match NamedTable::read(&source.path) {
+                Err(DataError::EmptyTable { path }) if !source.is_needed => empty.push(path),
+                list => lists.push(list?),
+            }
+        }
+        match empty.first() {
+            Some(path) if lists.is_empty() => Err(DataError::EmptyTable { path: path.clone() }),
+            _ => {
+                notes.extend(empty.iter().map(|path| format!("the image list {} has no rows", path.display())));
+                Ok(lists)
+            }
+        }
     }
 }
 
@@ -78,28 +138,35 @@ fn only_in_dxsum(key: &'static str, value: &str) -> DataError {
     DataError::InvalidSetting { key, value: value.to_owned(), expected }
 }
 
-/// The only table below `root` with the header of an image list.
-fn find_image_list(root: &Path) -> Result<PathBuf, DataError> {
+/// The tables below `root` with the header of an image list: of those that can be told by two columns, the ones with all
+/// four; if there are none, those with the two, so that the missing column is named.
+fn find_image_lists(root: &Path) -> Result<Vec<Source>, DataError> {
     let tables = match find_all(root, &ANY_TABLE) {
         Err(DataError::FileNotFound { .. }) => Vec::new(),
         other => other?,
     };
-    let mut lists = tables.into_iter().filter(|path| is_image_list(path));
-    match (lists.next(), lists.next()) {
-        (Some(list), None) => Ok(list),
-        (Some(first), Some(second)) => Err(DataError::SeveralFiles { what: IMAGE_LIST, first, second }),
-        (None, _) => Err(DataError::FileNotFound {
+    let header = |path: &Path| -> Vec<String> {
+        let line = first_line(path).unwrap_or_default();
+        line.split(',').map(plain).collect()
+    };
+    let has = |names: &[String], wanted: &[&str]| wanted.iter().all(|name| names.contains(&plain(name)));
+    let mut lists: Vec<(PathBuf, Vec<String>)> = tables
+        .into_iter()
+        .map(|path| (path.clone(), header(&path)))
+        .filter(|(_, names)| has(names, &[ID, SUBJECT]))
+        .collect();
+    let is_complete = |names: &[String]| has(names, &[MODALITY, DATE]);
+    if lists.iter().any(|(_, names)| is_complete(names)) {
+        lists.retain(|(_, names)| is_complete(names));
+    }
+    if lists.is_empty() {
+        return Err(DataError::FileNotFound {
             what: IMAGE_LIST,
             looked_for: format!("a .csv or .csv.gz file whose header has \"{ID}\" and \"{SUBJECT}\""),
             root: root.to_owned(),
-        }),
+        });
     }
-}
-
-fn is_image_list(path: &Path) -> bool {
-    let header = first_line(path).unwrap_or_default();
-    let names: Vec<String> = header.split(',').map(plain).collect();
-    [ID, SUBJECT].into_iter().all(|name| names.contains(&plain(name)))
+    Ok(lists.into_iter().map(|(path, _)| Source { path, is_needed: false }).collect())
 }
 
 /// The first line; `None` for a file that cannot be read, which is then nothing we know.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use jiff::civil::Date;
 
-use super::cells::{Cells, NamedTable, present};
+use super::cells::{Cells, DateCell, EXPECTED_DATE, NamedTable, OddCells, present, whole_number};
 use super::config::{AdniConfig, UndatedDiagnosis, UnscheduledVisits};
 use super::diagnoses::{Diagnosis, diagnosis_in_words};
 use super::rule::{History, days_between};
@@ -18,8 +18,8 @@ use crate::DataError;
 /// One row of a table of visits.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Visit {
-    /// Position of the subject; `None` for a person without images.
-    pub subject: Option<usize>,
+    /// Position of the subject.
+    pub subject: usize,
     /// Code of the visit.
     pub code: VisitCode,
     /// Scheduled month after baseline.
@@ -44,7 +44,7 @@ impl VisitCode {
         if self.common.is_empty() { &self.phase } else { &self.common }
     }
 
-    fn is_no_visit(&self) -> bool {
+    pub(super) fn is_no_visit(&self) -> bool {
         [&self.phase, &self.common].into_iter().any(|code| ["f", "nv", "tau"].contains(&code.as_str()))
     }
 
@@ -87,21 +87,22 @@ impl VisitCodes {
     }
 }
 
-/// Every row of `REGISTRY`: the dates of visits.
+/// The rows of `REGISTRY` about people with images: the dates of visits; and what a user should know about them.
 ///
 /// # Errors
-/// [`DataError::MissingColumn`] without `EXAMDATE` or a person, [`DataError::InvalidCell`] for a bad date.
-pub(super) fn read_registry(table: &NamedTable, subjects: &Subjects) -> Result<Vec<Visit>, DataError> {
+/// [`DataError::MissingColumn`] without `EXAMDATE` or a person.
+pub(super) fn read_registry(table: &NamedTable, subjects: &Subjects) -> Result<(Vec<Visit>, Vec<String>), DataError> {
     table.required("EXAMDATE")?;
-    let people = People::read(table)?;
-    let dates = table.dates("EXAMDATE", |index| people.display(index))?;
+    let people = People::read(table, subjects)?;
+    let dates = table.dates("EXAMDATE")?;
     let codes = VisitCodes::read(table)?;
-    let visit = |index: usize| {
-        let code = codes.code(index);
-        let subject = people.subject(table, subjects, index)?;
-        Ok(Visit { subject, month: code.month(), code, date: dates[index], diagnosis: None, is_event: false })
+    let mut odd = OddCells::default();
+    let visit = |(index, subject): (usize, usize)| {
+        let (code, date) = (codes.code(index), odd.day(table, "EXAMDATE", &dates[index], index));
+        Visit { subject, month: code.month(), code, date, diagnosis: None, is_event: false }
     };
-    (0..table.n_rows()).map(visit).collect()
+    let visits = people.rows().map(visit).collect();
+    Ok((visits, people.notes(table).into_iter().chain(odd.notes(table)).collect()))
 }
 
 /// Age at a day, from which the age at any other follows.
@@ -118,7 +119,7 @@ impl Baseline {
     }
 }
 
-/// What `ADNIMERGE` holds.
+/// What `ADNIMERGE` holds about people with images.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AdniMerge {
     /// One entry per row.
@@ -127,44 +128,44 @@ pub(super) struct AdniMerge {
     pub baselines: HashMap<usize, Baseline>,
 }
 
-/// Every row of `ADNIMERGE`; diagnoses (`DX`) only if `with_diagnoses`.
+/// The rows of `ADNIMERGE` about people with images, diagnoses (`DX`) only if `with_diagnoses`; and what a user should
+/// know about them.
 ///
 /// # Errors
 /// [`DataError::MissingColumn`] without `EXAMDATE`, a person, or `DX` where it is asked for;
-/// [`DataError::InvalidCell`] for a bad date, age or diagnosis.
+/// [`DataError::InvalidCell`] for a bad date of a diagnosis.
 pub(super) fn read_adnimerge(
     table: &NamedTable,
     subjects: &Subjects,
     with_diagnoses: bool,
-) -> Result<AdniMerge, DataError> {
-    const EXPECTED: &str = "CN, NL, MCI, AD or Dementia, or a change such as \"MCI to Dementia\"";
+) -> Result<(AdniMerge, Vec<String>), DataError> {
     table.required("EXAMDATE")?;
-    let people = People::read(table)?;
-    let who = |index| people.display(index);
-    let (dates, first_dates) = (table.dates("EXAMDATE", who)?, table.dates("EXAMDATE_bl", who)?);
+    let people = People::read(table, subjects)?;
+    let (dates, first_dates) = (table.dates("EXAMDATE")?, table.dates("EXAMDATE_bl")?);
     let codes = VisitCodes::read(table)?;
     let states = if with_diagnoses { table.required("DX")? } else { vec![None; table.n_rows()] };
     let (ages, months) = (table.optional("AGE")?, table.optional("M")?);
+    let mut odd = OddCells::default();
     let mut merge = AdniMerge::default();
     let mut ages_by_subject: HashMap<usize, Vec<Baseline>> = HashMap::new();
-    for index in 0..table.n_rows() {
-        let subject = people.subject(table, subjects, index)?;
+    for (index, subject) in people.rows() {
         let code = codes.code(index);
-        let state = present(states[index].as_deref())
-            .map(|cell| diagnosis_in_words(cell).ok_or_else(|| table.invalid("DX", who(index), cell, EXPECTED, index)));
-        let diagnosis = state.transpose()?;
-        let age = present(ages[index].as_deref())
-            .map(|cell| parse_age(cell).ok_or_else(|| table.invalid("AGE", who(index), cell, EXPECTED_AGE, index)));
-        let first_date = first_dates[index].or(dates[index].filter(|_| code.main() == "bl"));
-        if let (Some(subject), Some(age), Some(date)) = (subject, age.transpose()?, first_date) {
+        let diagnosis = odd.read(table, "DX", &states, index, diagnosis_in_words);
+        let date = match &dates[index] {
+            DateCell::Odd(cell) if diagnosis.is_some() && !code.is_no_visit() => {
+                return Err(table.invalid("EXAMDATE", people.display(index), cell, EXPECTED_DATE, index));
+            }
+            cell => odd.day(table, "EXAMDATE", cell, index),
+        };
+        let first_date = odd.day(table, "EXAMDATE_bl", &first_dates[index], index);
+        let first_date = first_date.or(date.filter(|_| code.main() == "bl"));
+        let age = odd.read(table, "AGE", &ages, index, parse_age);
+        if let (Some(age), Some(date)) = (age, first_date) {
             ages_by_subject.entry(subject).or_default().push(Baseline { age, date });
         }
-        let month = present(months[index].as_deref()).and_then(|cell| cell.parse::<f64>().ok());
-        #[expect(clippy::cast_possible_truncation, reason = "checked to be a small whole number")]
-        let month = month.filter(|month| month.fract() == 0.0 && (0.0..1200.0).contains(month)).map(|m| m as i32);
+        let month = odd.read(table, "M", &months, index, parse_month).or(code.month());
         let is_event = diagnosis == Some(Diagnosis::Dementia);
-        let month = month.or(code.month());
-        merge.visits.push(Visit { subject, month, code, date: dates[index], diagnosis, is_event });
+        merge.visits.push(Visit { subject, month, code, date, diagnosis, is_event });
     }
     // Every row repeats the age at baseline; should rows differ, the earliest baseline is taken whatever their order.
     let earliest = |baselines: Vec<Baseline>| {
@@ -172,7 +173,12 @@ pub(super) fn read_adnimerge(
     };
     let earliest = ages_by_subject.into_iter().filter_map(|(subject, ages)| Some((subject, earliest(ages)?)));
     merge.baselines = earliest.collect();
-    Ok(merge)
+    Ok((merge, people.notes(table).into_iter().chain(odd.notes(table)).collect()))
+}
+
+/// Months since baseline.
+fn parse_month(cell: &str) -> Option<i32> {
+    whole_number::<u16>(cell).filter(|month| *month < 1200).map(i32::from)
 }
 
 /// What an age may be, for messages.
@@ -211,7 +217,7 @@ pub(super) fn histories(
     let mut counts = DiagnosisCounts::default();
     let dates = dates_by_visit(dating);
     for visit in diagnosed {
-        let Some(subject) = visit.subject else { continue };
+        let subject = visit.subject;
         let history = &mut histories[subject];
         counts.n_rows += 1;
         let elsewhere = || dates.get(&(subject, visit.code.main())).copied();
@@ -232,9 +238,7 @@ pub(super) fn histories(
         }
     }
     for visit in dating.iter().copied().flatten() {
-        if let Some(subject) = visit.subject {
-            note_month(&mut histories[subject], visit.date, visit.month);
-        }
+        note_month(&mut histories[visit.subject], visit.date, visit.month);
     }
     (histories, counts)
 }
@@ -251,8 +255,10 @@ fn dates_by_visit<'a>(tables: &[&'a [Visit]]) -> HashMap<(usize, &'a str), Date>
     for table in tables {
         let mut here: HashMap<(usize, &str), Date> = HashMap::new();
         for visit in *table {
-            if let (Some(subject), Some(date), false) = (visit.subject, visit.date, visit.code.main().is_empty()) {
-                here.entry((subject, visit.code.main())).and_modify(|first| *first = date.min(*first)).or_insert(date);
+            if let (Some(date), false) = (visit.date, visit.code.main().is_empty()) {
+                here.entry((visit.subject, visit.code.main()))
+                    .and_modify(|first| *first = date.min(*first))
+                    .or_insert(date);
             }
         }
         for (visit, date) in here {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::AredsConfig;
 use super::dbgap::DbgapTable;
-use super::images::files_below;
+use super::images::{Below, files_below};
 use crate::DataError;
 
 /// A kind of table.
@@ -48,13 +48,15 @@ pub(super) struct Files {
     pub map: Option<PathBuf>,
     /// Text file with the paths of the photographs, in the root folder itself.
     pub image_list: Option<PathBuf>,
+    /// Folders that cannot be listed.
+    pub unlisted: Vec<PathBuf>,
 }
 
 impl Files {
     /// Looks for the files below `config.root`; the folder of images, if one is named, is not searched.
     ///
     /// # Errors
-    /// [`DataError::Read`] for a folder or table that cannot be read, [`DataError::FileNotFound`] without a table of
+    /// [`DataError::Read`] for a root or table that cannot be read, [`DataError::FileNotFound`] without a table of
     /// either kind, [`DataError::SeveralFiles`] where map or list could be two files, [`DataError::InvalidTable`] for a
     /// table that is damaged, only there encrypted, or there with two contents.
     pub fn find(config: &AredsConfig) -> Result<Self, DataError> {
@@ -63,12 +65,13 @@ impl Files {
             let name = name.to_lowercase();
             !name.starts_with('.') && [".txt", ".txt.gz", ".ncbi_enc"].iter().any(|ending| name.ends_with(ending))
         };
-        let files = files_below(&config.root, config.images.as_deref(), is_text)?;
+        let Below { files, unlisted } = files_below(&config.root, config.images.as_deref(), is_text)?;
         Ok(Self {
             fundus: tables(FUNDUS, &files, &config.root)?,
             enrolment: tables(ENROLMENT, &files, &config.root)?,
             map: find_map(config, &files)?,
             image_list: find_image_list(config, &files)?,
+            unlisted,
         })
     }
 }

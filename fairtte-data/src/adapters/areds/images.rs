@@ -45,18 +45,27 @@ fn with_forward_slashes(path: &str) -> String {
     path.trim_start_matches("./").to_owned()
 }
 
-/// Lists the pictures below `folder` in the order of their names.
+/// Lists the pictures below `folder` in the order of their names, and the folders that cannot be listed.
 ///
 /// # Errors
-/// [`DataError::Read`] for a folder that cannot be read.
-pub(super) fn walk(folder: &Path) -> Result<Vec<Listed>, DataError> {
-    let pictures = files_below(folder, None, |name| Ending::of(name).is_some())?;
+/// [`DataError::Read`] if `folder` itself cannot be read.
+pub(super) fn walk(folder: &Path) -> Result<(Vec<Listed>, Vec<PathBuf>), DataError> {
+    let Below { files, unlisted } = files_below(folder, None, |name| Ending::of(name).is_some())?;
     let listed = |(row, path): (usize, PathBuf)| {
         let relative = path.strip_prefix(folder).unwrap_or(&path);
         let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
         Listed { path: parts.join("/"), row }
     };
-    Ok((1..).zip(pictures).map(listed).collect())
+    Ok(((1..).zip(files).map(listed).collect(), unlisted))
+}
+
+/// What lies below a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Below {
+    /// The files asked for, in the order of their names.
+    pub files: Vec<PathBuf>,
+    /// Folders that cannot be listed.
+    pub unlisted: Vec<PathBuf>,
 }
 
 /// Files below `folder` whose name `is_wanted`, in the order of their names; links are followed, `leave_out` is not
@@ -65,13 +74,13 @@ pub(super) fn walk(folder: &Path) -> Result<Vec<Listed>, DataError> {
 /// A link to nothing is a file by its name: whoever reads it says what is wrong.
 ///
 /// # Errors
-/// [`DataError::Read`] for a folder that cannot be read.
+/// [`DataError::Read`] if `folder` itself cannot be read; others are returned, and hold no files.
 pub(super) fn files_below(
     folder: &Path,
     leave_out: Option<&Path>,
     is_wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<PathBuf>, DataError> {
-    let mut files = Vec::new();
+) -> Result<Below, DataError> {
+    let mut below = Below::default();
     let entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter();
     for entry in entries.filter_entry(|entry| entry.depth() == 0 || leave_out != Some(entry.path())) {
         let path = match entry {
@@ -81,17 +90,18 @@ pub(super) fn files_below(
             Err(error) if error.loop_ancestor().is_some() => continue,
             Err(error) => match (error.path(), error.io_error().map(io::Error::kind)) {
                 (Some(path), Some(io::ErrorKind::NotFound)) if error.depth() > 0 => path.to_owned(),
-                (path, _) => {
-                    let path = path.unwrap_or(folder).to_owned();
-                    return Err(DataError::read(&path, error.into()));
+                (Some(path), _) if error.depth() > 0 => {
+                    below.unlisted.push(path.to_owned());
+                    continue;
                 }
+                _ => return Err(DataError::read(folder, error.into())),
             },
         };
         if is_wanted(&path.file_name().unwrap_or_default().to_string_lossy()) {
-            files.push(path);
+            below.files.push(path);
         }
     }
-    Ok(files)
+    Ok(below)
 }
 
 #[cfg(test)]
@@ -129,9 +139,26 @@ mod tests {
             std::fs::write(path, "").unwrap();
         }
         let expected = [("a/00/1 00 F2 RE LS.jpg", 1), ("a/04/1 04 F2 RE LS.JPG", 2), ("b/2 00 F2 RE LS.tif", 3)];
-        assert_eq!(paths(&walk(folder.path()).unwrap()), expected);
+        assert_eq!(paths(&walk(folder.path()).unwrap().0), expected);
         let message = walk(&folder.path().join("none")).unwrap_err().to_string();
         assert!(message.starts_with("cannot read ") && message.contains("none"), "{message}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_cannot_be_listed_is_remembered_and_stops_nothing() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let locked = folder.path().join("lost+found");
+        std::fs::create_dir(&locked).unwrap();
+        std::fs::write(folder.path().join("2 00 F2 RE LS.jpg"), "").unwrap();
+        std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o0)).unwrap();
+        // Whoever may read everything sees an empty folder.
+        let expected = if std::fs::read_dir(&locked).is_err() { vec![locked.clone()] } else { Vec::new() };
+        let (listed, unlisted) = walk(folder.path()).unwrap();
+        std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!((paths(&listed), unlisted), (vec![("2 00 F2 RE LS.jpg", 1)], expected));
     }
 
     #[cfg(unix)]
@@ -144,6 +171,6 @@ mod tests {
         std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("nothing"), folder.path().join("z.jpg")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("nothing"), folder.path().join("z.doc")).unwrap();
-        assert_eq!(paths(&walk(folder.path()).unwrap()), [("a/2 00 F2 RE LS.jpg", 1), ("z.jpg", 2)]);
+        assert_eq!(paths(&walk(folder.path()).unwrap().0), [("a/2 00 F2 RE LS.jpg", 1), ("z.jpg", 2)]);
     }
 }

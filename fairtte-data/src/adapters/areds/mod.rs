@@ -26,6 +26,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::SubjectId;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use dbgap::{DbgapRow, DbgapTable};
 pub use name::{Ending, Eye, ImageName, Side, UnreadableName, View, parse_image_name};
 
+pub use super::final_visit::FinalVisit;
 use crate::attributes::Threshold;
 use crate::cohort::AttributeColumn;
 use crate::manifest::{Manifest, ManifestRow, Unlabelled};
@@ -60,17 +62,6 @@ pub enum Stereo {
     One,
 }
 
-/// What becomes of a photograph from the last imaging visit of its eye.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FinalVisit {
-    /// It is left out unless late AMD was graded at a later visit: what counts is a time > 0.
-    #[default]
-    Rule,
-    /// It is left out.
-    Literal,
-}
-
 /// What becomes of an eye that has no grade at any visit, of a person who is in the fundus tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -88,9 +79,10 @@ pub enum EyeNeverGraded {
 pub enum LastImagingVisit {
     /// Photographs of field 2.
     #[default]
-    #[serde(rename = "field-2")]
+    #[serde(rename = "field-2", alias = "field_2", alias = "field2")]
     Field2,
     /// Pictures of the eye of whatever field, reflex images too.
+    #[serde(alias = "any_field")]
     AnyField,
 }
 
@@ -113,7 +105,7 @@ pub struct AredsConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<PathBuf>,
     /// Folder that the paths of a text file are relative to; the folder of the text file if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "image_root", skip_serializing_if = "Option::is_none")]
     pub image_root: Option<PathBuf>,
     /// Table from image directory to `ID2`; if not given, the one `.txt` below the root with `ImageDir` and `ID2` in its
     /// name, else directories are `ID2` already.
@@ -124,13 +116,13 @@ pub struct AredsConfig {
     pub stereo: Stereo,
     /// Photographs of the last imaging visit: `rule` (left out unless late AMD follows) or `literal` (left out); `rule`
     /// if not given.
-    #[serde(default)]
+    #[serde(default, alias = "final_visit")]
     pub final_visit: FinalVisit,
     /// An eye without any grade: `censored` or `dropped`; `censored` if not given.
-    #[serde(default)]
+    #[serde(default, alias = "eye_never_graded")]
     pub eye_never_graded: EyeNeverGraded,
     /// The last imaging visit is that of `field-2` or of `any-field`; `field-2` if not given.
-    #[serde(default)]
+    #[serde(default, alias = "last_imaging_visit")]
     pub last_imaging_visit: LastImagingVisit,
 }
 
@@ -182,6 +174,8 @@ struct Listing {
     source: PathBuf,
     root: PathBuf,
     listed: Vec<Listed>,
+    /// Folders that cannot be listed.
+    unlisted: Vec<PathBuf>,
 }
 
 impl Areds {
@@ -196,7 +190,8 @@ impl Areds {
         if !source.is_dir() {
             let root = self.config.image_root.as_deref().or(source.parent()).unwrap_or(Path::new(""));
             let listed = images::read_list(source)?;
-            return Ok(Listing { source: source.clone(), root: absolute(&root.join(""))?, listed });
+            let root = absolute(&root.join(""))?;
+            return Ok(Listing { source: source.clone(), root, listed, unlisted: Vec::new() });
         }
         if let Some(root) = &self.config.image_root {
             return Err(DataError::InvalidSetting {
@@ -205,7 +200,7 @@ impl Areds {
                 expected: "no value where the photographs are those of a folder",
             });
         }
-        let listed = images::walk(source)?;
+        let (listed, unlisted) = images::walk(source)?;
         if listed.is_empty() {
             return Err(DataError::FileNotFound {
                 what: "a photograph of AREDS",
@@ -213,7 +208,7 @@ impl Areds {
                 root: source.clone(),
             });
         }
-        Ok(Listing { source: source.clone(), root: absolute(source)?, listed })
+        Ok(Listing { source: source.clone(), root: absolute(source)?, listed, unlisted })
     }
 
     fn provenance(
@@ -250,23 +245,38 @@ impl Areds {
 }
 
 /// The rule, and what it was given, for the record.
-fn sentence(files: &Files, grades: &Grades, people: &People) -> String {
-    let counts = [
-        (grades.unknown_texts.values().sum(), "severity cells hold something else than 1 to 12"),
-        (grades.n_unplaced, "fundus rows lack ID2 or VISNO"),
-        (people.n_unplaced, "enrolment rows lack ID2"),
-        (people.n_unknown_codes, "cells of SEX or RACE hold no known code"),
-        (people.n_contradictions(), "values of a person contradict each other and count as missing"),
-    ];
-    let left_out = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("; {n} {what}"));
+fn sentence(files: &Files, grades: &Grades) -> String {
     format!(
         "years from the photograph to the first visit at which its eye is graded late AMD (severity 10 to 12), else to \
-         the last imaging visit of the eye; fundus tables of consent group {} with {} people, enrolment tables of {}{}",
+         the last imaging visit of the eye; fundus tables of consent group {} with {} people, enrolment tables of {}",
         consent_groups(&files.fundus),
         grades.n_people(),
         consent_groups(&files.enrolment),
-        left_out.collect::<String>(),
     )
+}
+
+/// What a user should know about the rows and folders read.
+fn notes(files: &Files, grades: &Grades, people: &People, map: &DirectoryMap, unlisted: &[PathBuf]) -> Vec<String> {
+    let n_padded = |tables: &[DbgapTable]| tables.iter().map(DbgapTable::n_padded).sum::<usize>();
+    let counts = [
+        (n_padded(&files.fundus), "rows of the fundus tables are short of trailing cells, which are taken as empty"),
+        (
+            n_padded(&files.enrolment),
+            "rows of the enrolment tables are short of trailing cells, which are taken as empty",
+        ),
+        (grades.unknown_texts.values().sum(), "severity cells hold something else than 1 to 12 and are no grades"),
+        (grades.n_unplaced, "fundus rows lack ID2 or VISNO and are not used"),
+        (people.n_unplaced, "enrolment rows lack ID2 and are not used"),
+        (people.n_unknown_codes, "cells of SEX or RACE hold no known code and count as missing"),
+        (people.n_coded_ages, "cells of ENROLLAGE hold a code for missing"),
+        (people.n_contradictions(), "values of a person contradict each other and count as missing"),
+        (map.n_without_id2, "rows of the directory map give no ID2; such a directory is taken for an ID2"),
+    ];
+    let counts = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+    let folders: BTreeSet<&PathBuf> = files.unlisted.iter().chain(unlisted).collect();
+    let folders =
+        folders.into_iter().map(|path| format!("nothing below {} is found: it cannot be listed", path.display()));
+    counts.chain(folders).collect()
 }
 
 fn attributes(photographed: &[Option<Photographed>], people: &People) -> Vec<AttributeColumn> {
@@ -290,8 +300,9 @@ impl Adapter for Areds {
         let grades = Grades::collect(&files.fundus)?;
         let people = People::collect(&files.enrolment)?;
         let map = files.map.as_deref().map(DirectoryMap::read).transpose()?.unwrap_or_default();
-        let Listing { source, root, listed } = self.listing(&files)?;
-        let provenance = self.provenance(&files, &listed, &map, sentence(&files, &grades, &people))?;
+        let Listing { source, root, listed, unlisted } = self.listing(&files)?;
+        let mut provenance = self.provenance(&files, &listed, &map, sentence(&files, &grades))?;
+        provenance.notes = notes(&files, &grades, &people, &map, &unlisted);
         let (rule, photographed) = AredsRule::new(&self.config, &listed, &map, &grades);
         let attributes = attributes(&photographed, &people);
         let row = |(entry, who): (Listed, &Option<Photographed>)| ManifestRow {

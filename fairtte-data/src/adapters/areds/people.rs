@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::dbgap::{DbgapRow, DbgapTable};
-use super::grades::code;
+use super::dbgap::{DbgapRow, DbgapTable, unpacked};
 use crate::DataError;
+use crate::adapters::codes::{parse_sex, present, whole_number};
 
 /// The levels of race by their code, 1 to 5; `White` is the one the paper compares with the others.
 pub(super) const RACES: [&str; 5] = ["White", "Black", "Hispanic", "Asian", "Other"];
@@ -76,6 +76,8 @@ pub(super) struct People {
     by_id2: HashMap<String, Person>,
     /// Cells of SEX or RACE that hold no known code.
     pub n_unknown_codes: usize,
+    /// Cells of ENROLLAGE that say in a word or code that the age is missing.
+    pub n_coded_ages: usize,
     /// Rows left out because ID2 is empty.
     pub n_unplaced: usize,
 }
@@ -95,7 +97,9 @@ impl People {
                     people.n_unplaced += 1;
                     continue;
                 };
-                let age = row.cell(age).map(|text| parse_age(table, row, id, text)).transpose()?;
+                let (cell, age) = (row.cell(age), present(row.cell(age)));
+                people.n_coded_ages += usize::from(cell.is_some() && age.is_none());
+                let age = age.map(|text| parse_age(table, row, id, text)).transpose()?;
                 let sex = row.cell(sex).map(parse_sex);
                 let race = row.cell(race).map(parse_race);
                 people.n_unknown_codes += usize::from(sex == Some(None)) + usize::from(race == Some(None));
@@ -119,12 +123,8 @@ impl People {
     }
 }
 
-fn parse_sex(text: &str) -> Option<&'static str> {
-    ["F", "M"].into_iter().find(|sex| text.eq_ignore_ascii_case(sex))
-}
-
 fn parse_race(text: &str) -> Option<&'static str> {
-    RACES.get(usize::from(code(text)?).checked_sub(1)?).copied()
+    RACES.get(whole_number::<usize>(text)?.checked_sub(1)?).copied()
 }
 
 fn parse_age(table: &DbgapTable, row: &DbgapRow, id: &str, text: &str) -> Result<f64, DataError> {
@@ -135,64 +135,80 @@ fn parse_age(table: &DbgapTable, row: &DbgapRow, id: &str, text: &str) -> Result
     })
 }
 
-/// The `ID2` of image directories, from a text table of two columns separated by blanks, `ImageDir` and `ID2`.
+/// The `ID2` of image directories, from a text table of two columns separated by blanks: directory, then `ID2`.
+///
+/// Where the header calls them `ID2` and `ImageDir`, the names decide; other names, or none at all, change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct DirectoryMap(HashMap<String, String>);
+pub(super) struct DirectoryMap {
+    id2: HashMap<String, String>,
+    /// Rows that give a directory no `ID2`.
+    pub n_without_id2: usize,
+}
 
 impl DirectoryMap {
-    /// Reads the table at `path`.
+    /// Reads the table at `path`, plain or gzipped.
     ///
     /// # Errors
-    /// [`DataError::Read`]; [`DataError::InvalidTable`] if the header lacks one of the two names, a row has not two
-    /// words, or a directory is given to two people.
+    /// [`DataError::Read`]; [`DataError::InvalidTable`] if a row has more than two words, or a directory is given to two
+    /// people.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        let bytes = std::fs::read(path).map_err(|source| DataError::read(path, source))?;
+        let bytes = std::fs::read(path).and_then(unpacked).map_err(|source| DataError::read(path, source))?;
         Self::parse(path, &String::from_utf8_lossy(&bytes))
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, DataError> {
         let invalid = |detail: String| DataError::invalid_table(path, detail);
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-        let header: Vec<&str> = lines.next().map(|(_, line)| line.split_whitespace().collect()).unwrap_or_default();
-        let position = |name: &str| header.iter().position(|word| word.eq_ignore_ascii_case(name));
-        let (Some(directory), Some(id2), 2) = (position("ImageDir"), position("ID2"), header.len()) else {
-            return Err(invalid(format!(
-                "the header is {:?}, expected the two columns ImageDir and ID2",
-                header.join(" ")
-            )));
-        };
-        let mut map: HashMap<String, String> = HashMap::new();
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        let mut lines = lines.peekable();
+        let header = lines.next_if(|(_, line)| is_header(line)).map(|(_, line)| line).unwrap_or_default();
+        let position = |name: &str| header.split_whitespace().position(|word| word.eq_ignore_ascii_case(name));
+        let is_reversed = (position("ID2"), position("ImageDir")) == (Some(0), Some(1));
+        let mut map = Self::default();
         for (row, line) in lines {
             let words: Vec<&str> = line.split_whitespace().collect();
-            if words.len() != 2 {
-                return Err(invalid(format!("row {row} has {} words, expected ImageDir and ID2", words.len())));
-            }
-            let (directory, id2) = (words[directory], words[id2]);
-            let before = map.insert(directory.to_owned(), id2.to_owned());
+            let (directory, id2) = match words.as_slice() {
+                [id2, directory] if is_reversed => (*directory, present(Some(id2))),
+                [directory, id2] => (*directory, present(Some(id2))),
+                [directory] => (*directory, None),
+                _ => {
+                    let n = words.len();
+                    return Err(invalid(format!("row {row} has {n} words, expected an image directory and its ID2")));
+                }
+            };
+            let Some(id2) = id2 else {
+                map.n_without_id2 += 1;
+                continue;
+            };
+            let before = map.id2.insert(directory.to_owned(), id2.to_owned());
             if let Some(before) = before.filter(|before| before != id2) {
                 let detail =
                     format!("directory \"{directory}\" belongs to ID2 \"{before}\" and to \"{id2}\" (row {row})");
                 return Err(invalid(format!("{detail}, expected one")));
             }
         }
-        Ok(Self(map))
+        Ok(map)
     }
 
     /// Whether no directory is in the table, or there is no table.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.id2.is_empty()
     }
 
     /// Every directory with its `ID2`, in no order.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(directory, id2)| (directory.as_str(), id2.as_str()))
+        self.id2.iter().map(|(directory, id2)| (directory.as_str(), id2.as_str()))
     }
 
     /// The `ID2` of the directory `identity`; the identity itself if it is not in the table, as some are `ID2` already.
     pub fn id2<'a>(&'a self, identity: &'a str) -> &'a str {
-        self.0.get(identity).map_or(identity, String::as_str)
+        self.id2.get(identity).map_or(identity, String::as_str)
     }
+}
+
+/// Whether the first line of a directory map names columns: directories are numbers, names begin otherwise.
+fn is_header(line: &str) -> bool {
+    !line.trim_start().starts_with(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -242,10 +258,14 @@ mod tests {
 
     #[test]
     fn unknown_codes_are_missing_and_counted_but_an_age_that_is_no_number_is_refused() {
+        let coded =
+            People::collect(&[table("1\t.\t1\tF\ta\n1\t?\t\t\tb\n1\tNA\t\t\tc\n1\t-4\t\t\td\n1\t\t\t\te\n")]).unwrap();
+        assert!(["a", "b", "c", "d", "e"].iter().all(|id| coded.get(id).age_at(0).is_none()));
+        assert_eq!((coded.n_coded_ages, coded.get("a").sex()), (4, Some("F")));
         let people = People::collect(&[table("1\t60\t9\tX\ta\n1\t60\t?\tF\t\n")]).unwrap();
         assert_eq!((people.get("a").sex(), people.get("a").race()), (None, None));
         assert_eq!((people.n_unknown_codes, people.n_unplaced), (2, 1));
-        for age in ["sixty", "-1", "131", "NaN", "inf"] {
+        for age in ["sixty", "-2", "131", "inf"] {
             let message = People::collect(&[table(&format!("1\t{age}\t1\tF\ta\n"))]).unwrap_err().to_string();
             assert_eq!(
                 message,
@@ -263,20 +283,33 @@ mod tests {
 
     #[test]
     fn directories_get_their_id2_and_others_stay_as_they_are() {
-        for text in ["ImageDir\tID2\r\n59011\t0007\r\n\r\n", "\u{feff}# map\nid2   imagedir\n0007 59011\n0007 59011"] {
+        for text in [
+            "ImageDir\tID2\r\n59011\t0007\r\n\r\n",
+            "\u{feff}# map\nid2   imagedir\n0007 59011\n0007 59011",
+            "RC_ID person\n59011 0007\n",
+            "the directory\tand its person\n59011\t0007\n",
+            "59011 0007\n59011\t0007",
+        ] {
             let map = map(text).unwrap();
-            assert_eq!((map.id2("59011"), map.id2("7"), map.id2("ImageDir")), ("0007", "7", "ImageDir"));
+            assert_eq!((map.id2("59011"), map.id2("7"), map.id2("ImageDir")), ("0007", "7", "ImageDir"), "{text}");
+            assert_eq!((map.entries().count(), map.n_without_id2), (1, 0), "{text}");
         }
         assert_eq!(map("ImageDir ID2\n").unwrap(), DirectoryMap::default());
+        assert_eq!(map("").unwrap(), DirectoryMap::default());
+    }
+
+    #[test]
+    fn a_directory_without_id2_is_counted_and_stays_as_it_is() {
+        let map = map("ImageDir\tID2\n59011\t\n59012\t0008\n59013\n59014\tNA\n").unwrap();
+        assert_eq!((map.n_without_id2, map.entries().count()), (3, 1));
+        assert_eq!((map.id2("59011"), map.id2("59012"), map.id2("59014")), ("59011", "0008", "59014"));
     }
 
     #[test]
     fn a_damaged_map_names_the_row() {
         for (text, expected) in [
-            ("", "the header is \"\", expected the two columns ImageDir and ID2"),
-            ("59011 9001\n", "the header is \"59011 9001\", expected the two columns ImageDir and ID2"),
-            ("ImageDir ID2\n\n59011\n", "row 3 has 1 words, expected ImageDir and ID2"),
-            ("ImageDir ID2\n1 2 3\n", "row 2 has 3 words, expected ImageDir and ID2"),
+            ("ImageDir ID2\n1 2 3\n", "row 2 has 3 words, expected an image directory and its ID2"),
+            ("59011 9001 x\n", "row 1 has 3 words, expected an image directory and its ID2"),
             ("ImageDir ID2\n1 a\n1 b\n", "directory \"1\" belongs to ID2 \"a\" and to \"b\" (row 3), expected one"),
         ] {
             let message = map(text).unwrap_err().to_string();

@@ -50,6 +50,10 @@ fn message(config: &AredsConfig) -> String {
     error.to_string()
 }
 
+fn notes(config: &AredsConfig) -> Vec<String> {
+    Areds::new(config.clone()).read().unwrap().provenance.notes
+}
+
 /// What became of every path; checks that every path became one thing.
 fn outcomes(config: &AredsConfig) -> BTreeMap<String, Outcome> {
     let (cohort, exclusions) = built(config);
