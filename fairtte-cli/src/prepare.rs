@@ -1,9 +1,9 @@
 //! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and inputs of a model.
 
 use fairtte_data::{
-    AttributeConfig, Cohort, CohortSummary, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, ImageStore, Part,
-    ShiftRecord, Split, SplitRecord, Tabular, TabularFeatures, apply_shift, build_cohort, check_identical_files,
-    leak_warnings, make_split, read_cohort, write_cohort,
+    AttributeConfig, Cohort, CohortSummary, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, FlowStep,
+    ImageStore, Part, ShiftRecord, Split, SplitRecord, Tabular, TabularFeatures, apply_shift, build_cohort,
+    check_identical_files, leak_warnings, make_split, read_cohort, write_cohort,
 };
 use fairtte_metrics::{GroupId, Groups};
 use serde::Serialize;
@@ -37,6 +37,14 @@ impl Prepared {
     pub(crate) fn membership(&self) -> Vec<Option<GroupId>> {
         let none = || vec![None; self.cohort.n()];
         self.training_groups.as_ref().map_or_else(none, |groups| groups.membership().to_vec())
+    }
+
+    /// What became of every row.
+    pub(crate) fn flow(&self) -> Vec<FlowStep> {
+        match self.inputs {
+            Inputs::Images(_) => self.exclusions.flow(),
+            Inputs::Features(_) => self.exclusions.flow_of_tables(),
+        }
     }
 
     /// The samples as training sees them.

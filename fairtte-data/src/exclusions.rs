@@ -134,6 +134,15 @@ impl Exclusions {
         flow
     }
 
+    /// The flow of data without images, or of tables read alone: no step says that images were looked at.
+    pub fn flow_of_tables(&self) -> Vec<FlowStep> {
+        let mut flow = self.flow();
+        if flow.last().is_some_and(|step| step.n_excluded == 0) {
+            flow.pop();
+        }
+        flow
+    }
+
     /// Writes `sample_id,reason,source`, one line per row, atomically.
     ///
     /// # Errors
@@ -253,6 +262,7 @@ mod tests {
         ];
         assert_eq!(labels(exclusions), expected, "then what nobody expected; images come last");
         assert_eq!(labels(Exclusions::new(3)), ["rows read", "with a readable image"]);
+        assert_eq!(Exclusions::new(3).flow_of_tables().len(), 1, "nobody looked at an image");
     }
 
     #[test]

@@ -103,8 +103,8 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
             best: Some(epoch.epoch) == chosen,
         })
         .collect();
-    let flow: Vec<FlowRow> = exclusions
-        .flow()
+    let flow = if run.is_tabular() { exclusions.flow_of_tables() } else { exclusions.flow() };
+    let flow: Vec<FlowRow> = flow
         .into_iter()
         .map(|step| FlowRow {
             label: step.label,

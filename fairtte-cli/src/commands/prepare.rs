@@ -1,6 +1,6 @@
 //! `fairtte prepare`: read, exclude, split and decode, and show what became of every row.
 
-use fairtte_data::{Cohort, CohortSummary, Exclusions, FittedAttributes, FlowStep, Part, SplitTable, write_cohort};
+use fairtte_data::{Cohort, CohortSummary, FittedAttributes, FlowStep, Part, SplitTable, write_cohort};
 use serde_json::json;
 
 use super::{override_run, print, print_json, use_threads};
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
         let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
         return print_json(&json!({
             "n": prepared.cohort.n(), "n-events": prepared.cohort.n_events(),
-            "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.exclusions.flow(),
+            "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.flow(),
             "samples-per-part": parts.into_iter().collect::<std::collections::BTreeMap<_, _>>(), "parts": table,
             "cohort": CohortSummary::new(&prepared.cohort, &prepared.exclusions, &prepared.attributes),
         }));
@@ -52,9 +52,9 @@ fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result
     write_csv(arguments, folder, &cohort, &attributes)?;
     let summary = CohortSummary::new(&cohort, &exclusions, &attributes);
     if arguments.run.common.json {
-        return print_json(&json!({ "cohort": summary, "flow": exclusions.flow() }));
+        return print_json(&json!({ "cohort": summary, "flow": exclusions.flow_of_tables() }));
     }
-    print_flow(&exclusions);
+    print_flow(exclusions.flow_of_tables());
     print(format!("\n{summary}"));
     print(format!("\nfiles: {}", folder.path().display()));
     Ok(())
@@ -98,7 +98,7 @@ pub(super) fn dry_run(run: &RunFile, what: &str) -> Result<(), CliError> {
 
 /// Exclusion flow and sizes of the parts.
 pub(super) fn print_summary(prepared: &Prepared) {
-    print_flow(&prepared.exclusions);
+    print_flow(prepared.flow());
     let (cohort, split) = (&prepared.cohort, &prepared.split);
     for part in Part::ALL {
         let rows = split.rows(part);
@@ -108,8 +108,8 @@ pub(super) fn print_summary(prepared: &Prepared) {
     }
 }
 
-fn print_flow(exclusions: &Exclusions) {
-    for FlowStep { label, n_kept, n_excluded, reasons } in exclusions.flow() {
+fn print_flow(flow: Vec<FlowStep>) {
+    for FlowStep { label, n_kept, n_excluded, reasons } in flow {
         let reasons: Vec<String> = reasons.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
         let lost = if n_excluded == 0 { String::new() } else { format!("  (-{n_excluded}: {})", reasons.join(", ")) };
         print(format!("{n_kept:>8}  {label}{lost}"));
