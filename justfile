@@ -18,6 +18,22 @@ bench:
 fuzz:
     cd fairtte-metrics/fuzz && cargo +nightly fuzz run metrics -s none -- -max_total_time=600 -max_len=700
 
+# Hostile input to the readers of fairtte-data, ten minutes each (needs cargo-fuzz and a nightly compiler).
+fuzz-data:
+    cd fairtte-data/fuzz && cargo +nightly fuzz run areds_name -s none -- -max_total_time=600 -max_len=200 -timeout=1
+    cd fairtte-data/fuzz && cargo +nightly fuzz run csv_table -- -max_total_time=600 -max_len=4096 -timeout=1 -rss_limit_mb=2048
+    cd fairtte-data/fuzz && cargo +nightly fuzz run dbgap_table -s none -- -max_total_time=600 -max_len=4096 -timeout=1
+    cd fairtte-data/fuzz && cargo +nightly fuzz run picture -- -max_total_time=600 -max_len=8192 -timeout=1 -rss_limit_mb=512
+    cd fairtte-data/fuzz && cargo +nightly fuzz run nifti -- -max_total_time=600 -max_len=8192 -timeout=1 -rss_limit_mb=2048
+
+# Made-up MIMIC tables of real size to labels, beside polars and pandas in Python: just bench-data /tmp/mimic
+bench-data folder python="python3":
+    bash fairtte-data/benches/mimic_tables.sh {{folder}} {{python}}
+
+# Images of a table to a store, and epochs of batches from it (release build): just ingest cohort.csv cache 224 3
+ingest table cache side="224" channels="3":
+    cargo run --release -p fairtte-data --example ingest -- {{table}} {{cache}} {{side}} {{channels}}
+
 # The user guide (needs mdbook).
 book:
     mdbook build docs

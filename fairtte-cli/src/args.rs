@@ -129,6 +129,12 @@ pub struct Inspect {
     /// Show the value at this place (column,row of a picture; x,y,z or x,y,z,t of a volume; from 0); may be repeated
     #[arg(long, value_name = "X,Y[,Z[,T]]", value_parser = index)]
     pub at: Vec<Vec<usize>>,
+    /// Refuse pictures of more pixels than this
+    #[arg(long, value_name = "N")]
+    pub max_pixels: Option<u64>,
+    /// Refuse images that take more memory than this many bytes
+    #[arg(long, value_name = "N")]
+    pub max_bytes: Option<u64>,
     /// Results as JSON on standard output, one list with one entry per file
     #[arg(long)]
     pub json: bool,

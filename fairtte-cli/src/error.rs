@@ -166,6 +166,7 @@ fn of_data(error: &DataError) -> Exit {
         | DataError::UnknownAttribute { .. }
         | DataError::TooManyLevels { .. }
         | DataError::UnknownSite { .. }
+        | DataError::InvalidFeature { .. }
         | DataError::Simulation(SimulationError::Setting { .. }) => Exit::Config,
         _ => Exit::Data,
     }

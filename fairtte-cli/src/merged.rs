@@ -97,13 +97,27 @@ impl Merged {
         self.table.entry("output").or_insert(Value::String(folder));
     }
 
-    /// The paper's backbone for the kind of input, where the run file names none.
-    pub(crate) fn choose_backbone(&mut self) {
+    /// The sizes and backbones of the paper for the kind of input, where the run file says nothing.
+    pub(crate) fn choose_by_data(&mut self) {
         let table = |table: &Table, key: &str| table.get(key).and_then(Value::as_table).cloned().unwrap_or_default();
-        let size = table(&self.table, "image").get("size").and_then(Value::as_array).map(Vec::len);
-        let kind = if table(&self.table, "data").contains_key("tabular") {
+        let data = table(&self.table, "data");
+        let volumes = |data: &Table| table(data, "simulated").get("kind").and_then(Value::as_str) == Some("volumes");
+        let (size, channels): (&[i64], _) = match data.keys().next().map(String::as_str) {
+            Some("mimic-cxr" | "areds") => (&[224, 224], 3),
+            Some("adni") => (&[96, 128, 128], 1),
+            Some("simulated") if volumes(&data) => (&[32, 32, 32], 1),
+            _ => (&[64, 64], 1),
+        };
+        let image = self.table.entry("image").or_insert_with(|| Value::Table(Table::new()));
+        if let Some(image) = image.as_table_mut() {
+            let size = size.iter().copied().map(Value::Integer).collect();
+            image.entry("size").or_insert(Value::Array(size));
+            image.entry("channels").or_insert(Value::Integer(channels));
+        }
+        let n_axes = table(&self.table, "image").get("size").and_then(Value::as_array).map(Vec::len);
+        let kind = if data.contains_key("tabular") {
             BackboneKind::Mlp
-        } else if size == Some(3) {
+        } else if n_axes == Some(3) {
             BackboneKind::ResNet18Volume
         } else {
             BackboneKind::EfficientNetB0

@@ -1,9 +1,9 @@
 //! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and inputs of a model.
 
 use fairtte_data::{
-    AttributeConfig, Cohort, CohortSummary, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, ImageStore, Part,
-    ShiftRecord, Split, SplitRecord, Tabular, TabularFeatures, apply_shift, build_cohort, check_identical_files,
-    leak_warnings, make_split, read_cohort, write_cohort,
+    AttributeConfig, Cohort, CohortSummary, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, FlowStep,
+    ImageStore, Part, ShiftRecord, Split, SplitRecord, Tabular, TabularFeatures, apply_shift, build_cohort,
+    check_identical_files, leak_warnings, make_split, read_cohort, write_cohort,
 };
 use fairtte_metrics::{GroupId, Groups};
 use serde::Serialize;
@@ -39,25 +39,45 @@ impl Prepared {
         self.training_groups.as_ref().map_or_else(none, |groups| groups.membership().to_vec())
     }
 
+    /// What became of every row.
+    pub(crate) fn flow(&self) -> Vec<FlowStep> {
+        match self.inputs {
+            Inputs::Images(_) => self.exclusions.flow(),
+            Inputs::Features(_) => self.exclusions.flow_of_tables(),
+        }
+    }
+
     /// The samples as training sees them.
     pub(crate) fn training_cohort(&self) -> &Cohort {
         self.shifted.as_ref().unwrap_or(&self.cohort)
     }
 }
 
+/// How closely the files are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// As much as training needs.
+    Usual,
+    /// Pictures that stand in two parts are looked for too.
+    Identical,
+    /// The stored pixels are also compared with their checksums, and damaged shards are decoded again.
+    Verify,
+}
+
 /// Reads, labels, decodes, splits and groups, and writes the first files of the run folder.
 ///
 /// # Errors
 /// [`CliError`] from the data or the run file.
-pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, CliError> {
+pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<Prepared, CliError> {
     let (cohort, mut exclusions) = label(run)?;
+    cohort.require_samples("after labelling", &exclusions)?;
     let (cohort, store) = match &run.data {
         DataConfig::Tabular(_) => (cohort, None),
-        _ => decode(run, cohort, &mut exclusions).map(|(cohort, store)| (cohort, Some(store)))?,
+        _ => decode(run, cohort, &mut exclusions, care).map(|(cohort, store)| (cohort, Some(store)))?,
     };
     let (split, record) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
     record.notes.iter().for_each(|note| say(format!("note: {note}")));
-    if store.is_some() {
+    if store.is_some() && (care != Care::Usual || run.split.file.is_some()) {
         refuse_or_tell_identical(run, &cohort, &split)?;
     }
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
@@ -74,7 +94,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder) -> Result<Prepared, Cli
 }
 
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and
-/// attributes are grouped over all samples.
+/// attributes are grouped over all samples. A cohort without samples is written like any other: its exclusions say why.
 ///
 /// # Errors
 /// [`CliError`] from the data or the run file.
@@ -82,8 +102,11 @@ pub(crate) fn prepare_tables(
     run: &RunFile,
     folder: &RunFolder,
 ) -> Result<(Cohort, Exclusions, FittedAttributes), CliError> {
+    if folder.split().exists() {
+        let problem = "a split of the data with their images is here already; choose another --output".to_owned();
+        return Err(CliError::RunFolder { path: folder.split(), problem });
+    }
     let (cohort, exclusions, attributes) = read_tables(run)?;
-    require_same_cohort(folder, &cohort)?;
     write_record(folder, &cohort, &exclusions, &attributes)?;
     Ok((cohort, exclusions, attributes))
 }
@@ -117,14 +140,28 @@ fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
 }
 
 /// Step 5, first half: every image into the store; samples whose images cannot be decoded leave the cohort.
-fn decode(run: &RunFile, cohort: Cohort, exclusions: &mut Exclusions) -> Result<(Cohort, ImageStore), CliError> {
+fn decode(
+    run: &RunFile,
+    cohort: Cohort,
+    exclusions: &mut Exclusions,
+    care: Care,
+) -> Result<(Cohort, ImageStore), CliError> {
     let estimate = ImageStore::estimate(&cohort, &run.image, &run.cache())?;
     if estimate.n_bytes_missing > 0 {
         say(format!("decoding {estimate}"));
     }
-    let files = Files::new("decoding images");
-    let (store, undecodable) =
-        ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))?;
+    let open = || {
+        let files = Files::new("decoding images");
+        ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))
+    };
+    let (mut store, mut undecodable) = open()?;
+    if care == Care::Verify {
+        let damaged = store.discard_damaged()?;
+        damaged.iter().for_each(|image| say(format!("note: {image}")));
+        (store, undecodable) = open()?;
+        let again = if damaged.is_empty() { "" } else { "; damaged shards were decoded again" };
+        say(format!("verified: {} images have their checksums{again}", store.n()));
+    }
     let cohort = cohort.without(&undecodable);
     exclusions.extend(undecodable);
     exclusions.check(cohort.n())?;

@@ -31,6 +31,8 @@ pub(crate) struct Files {
 struct FilesState {
     bar: Option<ProgressBar>,
     last_line: Instant,
+    /// When the first call came and how much was done then: an earlier run may have left files.
+    began: Option<(Instant, usize)>,
 }
 
 /// Elsewhere than on a terminal a line every so often is enough.
@@ -38,21 +40,30 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 impl Files {
     pub(crate) fn new(what: &'static str) -> Self {
-        Self { what, state: Mutex::new(FilesState { bar: None, last_line: Instant::now() }) }
+        Self { what, state: Mutex::new(FilesState { bar: None, last_line: Instant::now(), began: None }) }
     }
 
     /// `done` of `total` files are through; may be called from any thread.
     pub(crate) fn update(&self, done: usize, total: usize) {
         let Ok(mut state) = self.state.lock() else { return };
+        let (began, n_before) = *state.began.get_or_insert((Instant::now(), done));
         if std::io::stderr().is_terminal() {
-            let bar = state.bar.get_or_insert_with(|| bar(total, self.what));
+            let bar = state.bar.get_or_insert_with(|| {
+                let bar = bar(total, self.what);
+                bar.set_position(done as u64);
+                bar.reset_eta();
+                bar
+            });
             bar.set_position(done as u64);
             if done == total {
                 bar.finish_and_clear();
             }
         } else if state.last_line.elapsed() >= LINE_EVERY {
             state.last_line = Instant::now();
-            say(format!("{}: {done} of {total}", self.what));
+            let n_here = done.saturating_sub(n_before);
+            let left = began.elapsed().as_secs_f64() / n_here.max(1) as f64 * total.saturating_sub(done) as f64;
+            let left = if n_here == 0 { String::new() } else { format!(", about {left:.0} s left") };
+            say(format!("{}: {done} of {total}{left}", self.what));
         }
     }
 }

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{
-    AttributeConfig, Augmentation, AugmentationConfig, DataConfig, ImageConfig, IntensityConfig, ShiftConfig, SplitConfig,
+    AttributeConfig, Augmentation, AugmentationConfig, DataConfig, ImageConfig, IntensityConfig, ShiftConfig,
+    SplitConfig,
 };
 use fairtte_fairness::{Monitor, OptimiserConfig, StrategyConfig, TrainingConfig};
 use fairtte_metrics::EvaluationSettings;
@@ -48,7 +49,8 @@ pub struct RunFile {
     /// Shares of the three parts.
     #[serde(default)]
     pub split: SplitConfig,
-    /// Size and channels of the decoded images.
+    /// Size and channels of the decoded images. Default: 224 x 224 with 3 channels for MIMIC-CXR and AREDS, 96 x 128 x 128
+    /// for ADNI (the paper's), 32 x 32 x 32 for simulated volumes, 64 x 64 for other data.
     #[serde(default)]
     pub image: ImageConfig,
     /// Scaling of the intensities, fitted on the training part.
@@ -153,7 +155,7 @@ impl RunFile {
     /// Fills in what depends on other settings, and checks names and types of all keys.
     fn resolve(mut merged: Merged) -> Result<Self, CliError> {
         merged.name_after_file();
-        merged.choose_backbone();
+        merged.choose_by_data();
         let mut run: Self = merged.into_config()?;
         if run.attribute.is_empty() {
             run.attribute = run.data.default_attributes();
@@ -226,7 +228,8 @@ impl RunFile {
     }
 
     fn check_inputs(&self) -> Result<(), CliError> {
-        if self.is_tabular() {
+        if let DataConfig::Tabular(config) = &self.data {
+            config.feature_config().check()?;
             if self.augmentation == AugmentationConfig::default() {
                 return Ok(());
             }
@@ -239,7 +242,11 @@ impl RunFile {
 
     fn check_shift(&self) -> Result<(), CliError> {
         let Some(shift) = &self.shift else { return Ok(()) };
-        if self.is_tabular() { shift.check_for_features()? } else { shift.check()? }
+        if self.is_tabular() {
+            shift.check_for_features()?
+        } else {
+            shift.check()?
+        }
         let known: Vec<&str> = self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
         if known.contains(&shift.attribute.as_str()) {
             return Ok(());

@@ -1,5 +1,6 @@
-"""Default MIMIC-CXR labels with lazy scans in polars; prints counts, seconds and peak memory."""
+"""Default MIMIC-CXR labels with lazy scans in polars, written as cohort.parquet and exclusions.csv; prints counts, seconds, memory."""
 
+import os
 import resource
 import sys
 import time
@@ -8,8 +9,8 @@ import polars as pl
 
 folder = sys.argv[1]
 start = time.perf_counter()
-meta = pl.scan_csv(f"{folder}/mimic-cxr-2.0.0-metadata.csv.gz", schema_overrides={"StudyDate": pl.String}).select(
-    "dicom_id", "subject_id", "study_id", pl.col("StudyDate").str.to_date("%Y%m%d")
+meta = pl.scan_csv(f"{folder}/mimic-cxr-2.0.0-metadata.csv.gz", schema_overrides={"StudyDate": pl.String}).with_row_index("row").select(
+    "row", "dicom_id", "subject_id", "study_id", pl.col("StudyDate").str.to_date("%Y%m%d")
 )
 patients = pl.scan_csv(f"{folder}/hosp/patients.csv.gz", schema_overrides={"dod": pl.String}).select(
     "subject_id", "gender", "anchor_age", "anchor_year", pl.col("dod").str.to_date("%Y-%m-%d")
@@ -52,6 +53,23 @@ out = joined.with_columns(
     pl.col("race").str.starts_with("WHITE").fill_null(False).cast(pl.Int8).alias("race_group"),
 ).collect()
 kept = out.filter(pl.col("reason").is_null())
+subject = pl.col("subject_id").cast(pl.String)
+path = pl.concat_str(
+    pl.lit(f"{os.path.abspath(folder)}/files/p"), subject.str.slice(0, 2), pl.lit("/p"), subject,
+    pl.lit("/s"), pl.col("study_id").cast(pl.String), pl.lit("/"), "dicom_id", pl.lit(".jpg"),
+)
+output = f"{folder}/output-polars"
+os.makedirs(output, exist_ok=True)
+kept.select(
+    pl.col("dicom_id").alias("sample_id"), subject.alias("subject_id"), pl.col("time").cast(pl.Float64),
+    pl.col("event").cast(pl.Int64), pl.col("age").cast(pl.String), "age_group", "sex", "race", "race_group",
+    path.alias("image"),
+).write_parquet(f"{output}/cohort.parquet")
+row = pl.lit(" (mimic-cxr-2.0.0-metadata.csv.gz, row ") + (pl.col("row") + 2).cast(pl.String) + pl.lit(")")
+left_out = out.filter(pl.col("reason").is_not_null()).select(
+    pl.col("dicom_id").alias("sample_id"), "reason", (pl.col("reason") + row).alias("source")
+)
+left_out.write_csv(f"{output}/exclusions.csv")
 seconds = time.perf_counter() - start
 print(f"polars {pl.__version__}: {kept.height} kept, {kept['event'].sum()} events, {kept['race_group'].sum()} White, "
       f"mean time {kept['time'].mean():.4f}; {seconds:.2f} s, "

@@ -127,9 +127,12 @@ pub struct FittedAttributes {
 impl FittedAttributes {
     /// Fits thresholds and levels on the samples at `train_rows` and assigns every sample of `cohort` to its groups.
     ///
+    /// A level that the data set's rules know may be the reference though no training sample has it: its group is then
+    /// empty. A cohort without samples has no values to fit on, and that is no error.
+    ///
     /// # Errors
     /// [`DataError::UnknownAttribute`], [`DataError::InvalidAttribute`] (contradicting settings, a reference that no
-    /// training sample has, no training value to fit on), [`DataError::InvalidCell`] for a value that is no number
+    /// training sample has and no rule knows, no training value to fit on), [`DataError::InvalidCell`] for a value that is no number
     /// where a threshold is given.
     pub fn fit(configs: &[AttributeConfig], cohort: &Cohort, train_rows: &[usize]) -> Result<Self, DataError> {
         let mut fitted = Self { groups: Vec::new(), own_levels: Vec::new(), ungrouped: Vec::new() };
@@ -204,7 +207,8 @@ impl LevelRule {
         train_rows: &[usize],
     ) -> Result<Self, DataError> {
         let invalid = |problem: String| DataError::InvalidAttribute { attribute: config.name.clone(), problem };
-        let seen: BTreeSet<&str> = train_rows.iter().filter_map(|&row| column.values[row].as_deref()).collect();
+        let seen =
+            || -> BTreeSet<&str> { train_rows.iter().filter_map(|&row| column.values[row].as_deref()).collect() };
         match (&config.threshold, &config.reference, &config.levels) {
             (Some(Threshold::Value(value)), None, None) if value.is_finite() => Ok(Self::Threshold(*value)),
             (Some(Threshold::Value(value)), None, None) => {
@@ -215,16 +219,22 @@ impl LevelRule {
                 for &row in train_rows {
                     values.extend(number(cohort, column, row)?);
                 }
-                let median = median(values).ok_or_else(|| invalid("no training sample has a value".to_owned()))?;
-                Ok(Self::Threshold(median))
+                match median(values) {
+                    Some(median) => Ok(Self::Threshold(median)),
+                    None if cohort.n() == 0 => Ok(Self::Levels { names: Vec::new(), ignore_case: false }),
+                    None => Err(invalid("no training sample has a value".to_owned())),
+                }
             }
             (None, Some(reference), None) => {
                 let is_reference = |value: &&str| same_ignoring_case(value, reference);
+                let is_known = column.known.iter().any(is_reference);
                 let coded = column.coded.as_ref().map(|coded| train_rows.iter().filter_map(|&row| coded[row]));
-                if coded.is_some_and(|mut coded| coded.any(|level| is_reference(&level))) {
+                if coded.is_some_and(|mut coded| is_known || coded.any(|level| is_reference(&level))) {
                     return Ok(Self::CodedReference(reference.clone()));
                 }
-                if !seen.iter().any(is_reference) {
+                let is_needed = !is_known && cohort.n() > 0;
+                let seen = if is_needed { seen() } else { BTreeSet::new() };
+                if is_needed && !seen.iter().any(is_reference) {
                     let hint = nearest(reference, seen).map(|name| format!(", nearest is \"{name}\""));
                     let hint = hint.unwrap_or_default();
                     return Err(invalid(format!("no training sample has the reference \"{reference}\"{hint}")));
@@ -239,8 +249,8 @@ impl LevelRule {
                 Ok(Self::Levels { names: levels.clone(), ignore_case: true })
             }
             (None, None, None) => {
-                let names: Vec<String> = seen.into_iter().map(str::to_owned).collect();
-                if names.is_empty() {
+                let names: Vec<String> = seen().into_iter().map(str::to_owned).collect();
+                if names.is_empty() && cohort.n() > 0 {
                     return Err(invalid("no training sample has a value".to_owned()));
                 }
                 Ok(Self::Levels { names, ignore_case: false })
@@ -309,7 +319,11 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 pub(crate) fn same_ignoring_case(a: &str, b: &str) -> bool {
-    a.trim().to_lowercase() == b.trim().to_lowercase()
+    let (a, b) = (a.trim(), b.trim());
+    if a.is_ascii() && b.is_ascii() {
+        return a.eq_ignore_ascii_case(b);
+    }
+    a.to_lowercase() == b.to_lowercase()
 }
 
 fn ungrouped(column: &AttributeColumn, membership: &[Option<GroupId>]) -> Vec<UngroupedValue> {
@@ -389,6 +403,28 @@ mod tests {
         assert_eq!(indices(&fitted.all()[0]), [Some(1), Some(0), None, Some(1)]);
         let message = fit("reference = 'Wihte'", &["White", "Asian"], &[0, 1]).unwrap_err().to_string();
         assert!(message.ends_with("\"Wihte\", nearest is \"White\""), "{message}");
+    }
+
+    #[test]
+    fn a_reference_that_the_data_set_knows_may_be_that_of_nobody() {
+        let config = |reference: &str| AttributeConfig {
+            reference: Some(reference.to_owned()),
+            ..AttributeConfig::new("trait")
+        };
+        let mut cohort = cohort(&["BLACK", "WHITE - RUSSIAN", ""]);
+        let fit = |cohort: &Cohort, reference: &str, rows: &[usize]| {
+            FittedAttributes::fit(&[config(reference)], cohort, rows)
+        };
+        assert!(fit(&cohort, "White", &[0]).is_err(), "it may be misspelt");
+        cohort.attributes[0].known = &["Non-White", "White"];
+        let fitted = fit(&cohort, "white", &[0]).unwrap();
+        assert_eq!(indices(&fitted.all()[0]), [Some(0), Some(0), None], "values that speak for themselves");
+        cohort.attributes[0].coded = Some(vec![Some("Non-White"), Some("White"), Some("Non-White")]);
+        let fitted = fit(&cohort, "White", &[0]).unwrap();
+        assert_eq!(fitted.all()[0].levels(), ["Non-White", "White"]);
+        assert_eq!(indices(&fitted.all()[0]), [Some(0), Some(1), Some(0)]);
+        assert!(fit(&cohort, "Wihte", &[0, 1]).is_err());
+        assert!(fit(&cohort, "Black", &[0, 1]).is_ok(), "a value that is written in the table");
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use fairtte_metrics::{Outcomes, SampleId, SubjectId};
+use rayon::prelude::*;
 
 use crate::DataError;
 use crate::attributes::AttributeConfig;
 use crate::error::{Place, nearest};
 use crate::exclusions::{Exclusion, Exclusions};
-use crate::label_rule::Label;
+use crate::label_rule::{Label, LabelRule};
 use crate::manifest::{Manifest, ManifestRow, Unlabelled};
 use crate::provenance::Provenance;
 
@@ -42,12 +43,22 @@ pub struct AttributeColumn {
     /// Level of every sample, where the data set's rules say what the values mean (`WHITE - RUSSIAN` is `White`); a
     /// reference is compared with these.
     pub coded: Option<Vec<Option<&'static str>>>,
+    /// Levels that the data set's rules know, whether or not any sample has one: a reference among them is no mistake
+    /// where nobody has it. Empty where every value speaks for itself.
+    pub known: &'static [&'static str],
 }
 
 impl AttributeColumn {
     /// Values that speak for themselves.
     pub fn new(name: impl Into<String>, values: Vec<Option<String>>) -> Self {
-        Self { name: name.into(), values, coded: None }
+        Self { name: name.into(), values, coded: None, known: &[] }
+    }
+
+    /// The same column, of an attribute that has `levels` by the rules of its data set.
+    #[must_use]
+    pub fn knowing(mut self, levels: &'static [&'static str]) -> Self {
+        self.known = levels;
+        self
     }
 
     /// The column at `rows`, in that order.
@@ -60,6 +71,7 @@ impl AttributeColumn {
             name: self.name.clone(),
             values: rows.iter().map(|&row| self.values[row].clone()).collect(),
             coded: self.coded.as_ref().map(|coded| rows.iter().map(|&row| coded[row]).collect()),
+            known: self.known,
         }
     }
 
@@ -182,16 +194,17 @@ impl Cohort {
 ///
 /// A row with an empty cell where one is needed is excluded with its reason and counted. A row whose attribute is
 /// missing is kept: it belongs to no group of that attribute. The rows are used up: at the size of a hospital, a second
-/// copy of every name and path would be most of the memory.
+/// copy of every name and path would be most of the memory. A cohort without samples is a result, with its exclusions as
+/// the explanation; who needs samples asks for them with [`Cohort::require_samples`].
 ///
 /// # Errors
-/// [`DataError::UnknownAttribute`], what the rule returns ([`DataError::InvalidCell`]),
-/// [`DataError::DuplicateSample`] if two rows are kept under one name, [`DataError::NoSamples`] if no row is left.
+/// [`DataError::UnknownAttribute`], what the rule returns ([`DataError::InvalidCell`]; that of the first row that has
+/// one), [`DataError::DuplicateSample`] if two rows are kept under one name.
 pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<(Cohort, Exclusions), DataError> {
     let Unlabelled { mut manifest, rule, provenance } = read;
     let columns = attributes.iter().map(|attribute| attribute_position(&manifest, &attribute.name));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    let labels = (0..manifest.rows.len()).map(|index| rule.label(&manifest, index)).collect::<Result<Vec<_>, _>>()?;
+    let labels = label_rows(&manifest, rule.as_ref())?;
     drop(rule);
     let is_kept: Vec<bool> = labels.iter().map(|label| matches!(label, Label::Kept { .. })).collect();
     refuse_duplicates(&manifest, &is_kept)?;
@@ -214,8 +227,16 @@ pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<
         provenance: Some(provenance),
     };
     exclusions.check(cohort.n())?;
-    cohort.require_samples("after labelling", &exclusions)?;
     Ok((cohort, exclusions))
+}
+
+/// The label of every row; rows are independent, so they are labelled side by side.
+fn label_rows(manifest: &Manifest, rule: &dyn LabelRule) -> Result<Vec<Label>, DataError> {
+    let rows = 0..manifest.rows.len();
+    let labels: Result<Vec<Label>, DataError> =
+        rows.clone().into_par_iter().map(|index| rule.label(manifest, index)).collect();
+    // Side by side, any of several errors may come first; one after another, it is always that of the first row.
+    labels.or_else(|_| rows.map(|index| rule.label(manifest, index)).collect())
 }
 
 fn attribute_position(manifest: &Manifest, name: &str) -> Result<usize, DataError> {
@@ -291,7 +312,10 @@ fn sample(manifest: &Manifest, row: ManifestRow, time: f64, event: bool) -> Resu
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
     use super::*;
-    use crate::{Adapter as _, Generic, GenericConfig, Reason};
+    use crate::{
+        Adapter as _, CohortSummary, FittedAttributes, Generic, GenericConfig, Reason, Threshold, read_cohort,
+        write_cohort,
+    };
 
     const HEADER: &str = "image,subject_id,time,event,sex\n";
 
@@ -364,10 +388,60 @@ mod tests {
 
     #[test]
     fn a_cohort_without_samples_says_where_they_went() {
-        let error = cohort_of("a,1,,1,F\nb,1,,1,F\n", &[]).unwrap_err().to_string();
-        assert!(error.contains("2 read from") && error.contains("missing_time 2"), "{error}");
-        let error = cohort_of("", &[]).unwrap_err().to_string();
-        assert!(error.contains("0 read from"), "{error}");
+        let error = |rows: &str| {
+            let (cohort, exclusions) = cohort_of(rows, &[]).unwrap();
+            cohort.require_samples("after labelling", &exclusions).unwrap_err().to_string()
+        };
+        let message = error("a,1,,1,F\nb,1,,1,F\n");
+        assert!(message.contains("2 read from") && message.contains("missing_time 2"), "{message}");
+        assert!(error("").contains("0 read from"));
+        let (cohort, exclusions) = cohort_of("a,1,1,1,F\n", &[]).unwrap();
+        cohort.require_samples("after labelling", &exclusions).unwrap();
+    }
+
+    #[test]
+    fn of_several_cells_that_cannot_be_read_the_first_is_named() {
+        let rows: String = (0..500).map(|i| format!("s{i},{i},{},1,F\n", if i < 40 { "1" } else { "x" })).collect();
+        for _ in 0..20 {
+            assert!(message(&rows).starts_with("time of sample \"s40\" is x"));
+        }
+    }
+
+    #[test]
+    fn a_cohort_of_which_nothing_is_left_is_grouped_counted_written_and_read_back() {
+        let attributes = [
+            AttributeConfig { threshold: Some(Threshold::Value(60.0)), ..AttributeConfig::new("age") },
+            AttributeConfig { threshold: Some(Threshold::Median), ..AttributeConfig::new("age") },
+            AttributeConfig { levels: Some(vec!["F".to_owned(), "M".to_owned()]), ..AttributeConfig::new("sex") },
+            AttributeConfig { reference: Some("White".to_owned()), ..AttributeConfig::new("race") },
+            AttributeConfig::new("site"),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.csv");
+        let header = "image,subject_id,time,event,age,sex,race,site";
+        std::fs::write(&path, format!("{header}\na,1,,1,61,F,White,x\nb,1,,0,59,M,Black,y\n")).unwrap();
+        for attributes in [&attributes[..1], &attributes[1..], &[]] {
+            let read = Generic::new(GenericConfig::new(&path)).read().unwrap();
+            let (cohort, exclusions) = build_cohort(read, attributes).unwrap();
+            let fitted = FittedAttributes::fit(attributes, &cohort, &cohort.all_rows()).unwrap();
+            assert_eq!((cohort.n(), exclusions.n(), fitted.ungrouped().len()), (0, 2, 0));
+            let summary = CohortSummary::new(&cohort, &exclusions, &fitted);
+            assert!(!format!("{summary}").contains("NaN"), "{summary}");
+            let json = serde_json::to_string(&summary).unwrap();
+            assert_eq!(serde_json::from_str::<CohortSummary>(&json).unwrap(), summary);
+            for name in ["cohort.parquet", "cohort.csv", "cohort.tsv"] {
+                let path = folder.path().join(name);
+                write_cohort(&path, &cohort, &fitted).unwrap();
+                let (again, groups) = read_cohort(&path).unwrap();
+                assert_eq!(again.n(), 0, "{name}");
+                assert!(groups.iter().all(|groups| groups.n() == 0), "{name}");
+            }
+            let text = std::fs::read_to_string(folder.path().join("cohort.csv")).unwrap();
+            assert!(text.starts_with("sample_id,subject_id,time,event") && text.lines().count() == 1, "{text}");
+            let path = folder.path().join("exclusions.csv");
+            exclusions.write_csv(&path).unwrap();
+            assert_eq!(Exclusions::read_csv(&path, 0, &[]).unwrap().n(), 2);
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `cohort.parquet` and `cohort.csv`: the record of a cohort, one row per sample.
+//! `cohort.parquet` and `cohort.csv` (or `.tsv`): the record of a cohort, one row per sample.
 //!
 //! Columns: `sample_id`, `subject_id`, `time`, `event` (0/1), then every attribute. An attribute whose groups are its own
 //! levels (`sex`) is one column with the number of the group; one cut by a threshold or by a reference is its raw value
@@ -53,17 +53,18 @@ impl Metadata {
     }
 }
 
-/// Writes `cohort` with the groups of all its samples, atomically; Parquet or CSV by the ending of `path`.
+/// Writes `cohort` with the groups of all its samples, atomically; the ending of `path` says how: `.parquet`, `.csv` or
+/// `.tsv`, in any case.
 ///
 /// # Errors
-/// [`DataError::ShapeMismatch`] if a grouping is not about all samples of the cohort, [`DataError::Write`].
+/// [`DataError::UnknownTableFormat`] for another ending, [`DataError::ShapeMismatch`] if a grouping is not about all samples of the cohort, [`DataError::Write`].
 pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes) -> Result<(), DataError> {
     if let Some(other) = attributes.all().iter().find(|groups| groups.n() != cohort.n()) {
         return Err(DataError::ShapeMismatch { what: "grouping", found: other.n(), expected: cohort.n() });
     }
     let samples = &cohort.samples;
-    let is_csv = path.extension().is_some_and(|ending| ending == "csv");
-    let times = if is_csv {
+    let is_separated = is_separated(path)?;
+    let times = if is_separated {
         // A reader of the table sees 583, not 583.0.
         ColumnValues::text(samples.iter().map(|s| s.time))
     } else {
@@ -76,7 +77,7 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
         ("event".to_owned(), ColumnValues::Integer(samples.iter().map(|s| i64::from(s.event)).collect())),
     ];
     columns.extend(attribute_columns(cohort, attributes));
-    if is_csv {
+    if is_separated {
         return write_csv(path, columns);
     }
     columns.push(("image".to_owned(), ColumnValues::text(samples.iter().map(|s| s.image.display()))));
@@ -96,6 +97,16 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
     };
     let metadata = serde_json::to_string(&metadata).map_err(|error| DataError::write(path, error.into()))?;
     write_parquet(path, columns, &[(METADATA_KEY, metadata)])
+}
+
+/// Whether the ending of `path` asks for text with separators; the other format is Parquet.
+fn is_separated(path: &Path) -> Result<bool, DataError> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    match ending.as_str() {
+        "csv" | "tsv" => Ok(true),
+        "parquet" => Ok(false),
+        _ => Err(DataError::UnknownTableFormat { path: path.to_owned() }),
+    }
 }
 
 /// Every attribute, and its group beside it or in its place.

@@ -1,6 +1,6 @@
 //! Rows that did not become samples: which, why, and how many. Rows read = rows kept + rows excluded, always.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairtte_metrics::SampleId;
@@ -49,8 +49,8 @@ impl Exclusions {
         Self { n_read, list: Vec::new(), expected: Vec::new() }
     }
 
-    /// The same list, of a data set that leaves out rows for `reasons`: their steps are in the flow also where nothing
-    /// was lost.
+    /// The same list, of a data set that leaves out rows for `reasons`, in the order in which it looks for them: their
+    /// steps are in the flow in this order, also where nothing was lost.
     #[must_use]
     pub fn expecting(mut self, reasons: &[Reason]) -> Self {
         self.expected = reasons.to_vec();
@@ -108,13 +108,19 @@ impl Exclusions {
         Err(DataError::RowsUnaccounted { n_read: self.n_read, n_kept, n_excluded: self.n() })
     }
 
-    /// The flow from rows read to rows kept: `rows read`, then one entry per step that this data set has, in their
-    /// order, also where nothing was lost. Decoding images is a step of every data set.
+    /// The flow from rows read to rows kept: `rows read`, then one entry per step that this data set has, in the order of
+    /// the expected reasons, also where nothing was lost. Steps that nobody expected follow in the order of [`Reason`].
+    /// Decoding images is the last step of every data set.
     pub fn flow(&self) -> Vec<FlowStep> {
         let counts = self.counts();
         let seen = counts.iter().map(|(reason, _)| *reason);
-        let steps = seen.chain(self.expected.iter().copied()).map(Reason::step).chain([Step::Image]);
-        let steps: BTreeSet<Step> = steps.collect();
+        let mut steps: Vec<Step> = Vec::new();
+        for step in self.expected.iter().copied().chain(seen).map(Reason::step) {
+            if step != Step::Image && !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        steps.push(Step::Image);
         let mut n_kept = self.n_read;
         let start = FlowStep { label: "rows read".to_owned(), n_kept, n_excluded: 0, reasons: Vec::new() };
         let mut flow = vec![start];
@@ -124,6 +130,15 @@ impl Exclusions {
             let n_excluded: usize = reasons.iter().map(|(_, n)| n).sum();
             n_kept = n_kept.saturating_sub(n_excluded);
             flow.push(FlowStep { label: step.label().to_owned(), n_kept, n_excluded, reasons });
+        }
+        flow
+    }
+
+    /// The flow of data without images, or of tables read alone: no step says that images were looked at.
+    pub fn flow_of_tables(&self) -> Vec<FlowStep> {
+        let mut flow = self.flow();
+        if flow.last().is_some_and(|step| step.n_excluded == 0) {
+            flow.pop();
         }
         flow
     }
@@ -141,11 +156,12 @@ impl Exclusions {
         write_csv(path, columns)
     }
 
-    /// Reads what [`write_csv`](Self::write_csv) wrote beside a cohort of `n_kept` samples.
+    /// Reads what [`write_csv`](Self::write_csv) wrote beside a cohort of `n_kept` samples, of a data set that leaves out
+    /// rows for `expected`, as the provenance of the cohort has it.
     ///
     /// # Errors
     /// [`DataError::InvalidCell`] for an unknown reason, and what [`Table::read`] returns.
-    pub fn read_csv(path: &Path, n_kept: usize) -> Result<Self, DataError> {
+    pub fn read_csv(path: &Path, n_kept: usize, expected: &[Reason]) -> Result<Self, DataError> {
         let table = Table::read(path)?;
         let cells = table.text("sample_id")?.into_iter().zip(table.text("reason")?).zip(table.text("source")?);
         let mut list = Vec::with_capacity(table.n_rows());
@@ -161,7 +177,7 @@ impl Exclusions {
             })?;
             list.push(Exclusion { sample_id: sample.into(), reason, source: source.unwrap_or_default() });
         }
-        Ok(Self { n_read: n_kept + list.len(), list, expected: Vec::new() })
+        Ok(Self { n_read: n_kept + list.len(), list, expected: expected.to_vec() })
     }
 }
 
@@ -221,7 +237,7 @@ mod tests {
     fn the_order_of_the_reasons_is_the_order_of_their_steps() {
         let steps: Vec<Step> = Reason::ALL.into_iter().map(Reason::step).collect();
         assert!(steps.is_sorted());
-        let reasons: BTreeSet<Reason> = Reason::ALL.into_iter().collect();
+        let reasons: std::collections::BTreeSet<Reason> = Reason::ALL.into_iter().collect();
         assert!(reasons.into_iter().eq(Reason::ALL), "every reason stands in the list once");
     }
 
@@ -231,9 +247,22 @@ mod tests {
             |exclusions: Exclusions| -> Vec<String> { exclusions.flow().into_iter().map(|s| s.label).collect() };
         let chest = [Reason::DuplicateDicomId, Reason::AfterDeath, Reason::NoPatient];
         let expected =
-            ["rows read", "listed once", "of a subject with records", "taken before death", "with a readable image"];
-        assert_eq!(labels(Exclusions::new(3).expecting(&chest)), expected);
+            ["rows read", "listed once", "taken before death", "of a subject with records", "with a readable image"];
+        assert_eq!(labels(Exclusions::new(3).expecting(&chest)), expected, "in the order given");
+        let brain = [Reason::ImageMissing, Reason::NotMri, Reason::MissingSubject, Reason::MissingDate];
+        let mut exclusions = Exclusions::new(3).expecting(&brain);
+        exclusions.extend([exclusion("a", Reason::FinalVisit), exclusion("b", Reason::DuplicateImageId)]);
+        let expected = [
+            "rows read",
+            "of the kind that is studied",
+            "with sample, subject and image path",
+            "listed once",
+            "before the event and with follow-up",
+            "with a readable image",
+        ];
+        assert_eq!(labels(exclusions), expected, "then what nobody expected; images come last");
         assert_eq!(labels(Exclusions::new(3)), ["rows read", "with a readable image"]);
+        assert_eq!(Exclusions::new(3).flow_of_tables().len(), 1, "nobody looked at an image");
     }
 
     #[test]
@@ -242,11 +271,11 @@ mod tests {
         let path = folder.path().join("exclusions.csv");
         for exclusions in [three_of_ten(), Exclusions::new(10)] {
             exclusions.write_csv(&path).unwrap();
-            let read = Exclusions::read_csv(&path, 10 - exclusions.n()).unwrap();
-            assert_eq!(read.expecting(&exclusions.expected), exclusions);
+            let read = Exclusions::read_csv(&path, 10 - exclusions.n(), &exclusions.expected).unwrap();
+            assert_eq!((read.flow(), &read), (exclusions.flow(), &exclusions));
         }
         std::fs::write(&path, "sample_id,reason,source\nx,bad_luck,\n").unwrap();
-        let error = Exclusions::read_csv(&path, 1).unwrap_err().to_string();
+        let error = Exclusions::read_csv(&path, 1, &[]).unwrap_err().to_string();
         assert!(error.starts_with("reason of sample \"x\" is \"bad_luck\", expected a reason code ("), "{error}");
     }
 }

@@ -35,8 +35,8 @@ impl Label {
     }
 }
 
-/// Makes time and event of the rows of one manifest.
-pub trait LabelRule {
+/// Makes time and event of the rows of one manifest; asked about several rows at once.
+pub trait LabelRule: Sync {
     /// Labels row `index` of `manifest`, the manifest that the rule was made for.
     ///
     /// The rule says no to a row without sample or subject by [`Reason::MissingSample`] and [`Reason::MissingSubject`].

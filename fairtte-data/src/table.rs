@@ -270,7 +270,8 @@ pub fn write_parquet(
 /// [`DataError::Write`] naming `path`.
 pub fn write_csv(path: &Path, columns: Vec<(String, ColumnValues)>) -> Result<(), DataError> {
     let mut frame = to_frame(path, columns)?;
-    let separator = if path.extension().is_some_and(|ending| ending == "tsv") { b'\t' } else { b',' };
+    let separator =
+        if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tsv")) { b'\t' } else { b',' };
     write_atomically(path, |writer| {
         let writer = polars::prelude::CsvWriter::new(writer).with_separator(separator);
         let mut writer = writer;

@@ -56,3 +56,10 @@ fn the_brain_volumes_of_lgg_become_a_cohort() {
         assert_eq!(summary["n-events"].as_u64(), Some(32));
     }
 }
+
+#[test]
+fn the_patients_of_support_become_a_cohort() {
+    if let Some(summary) = prepare("support.toml", "tabular_fairness/support_named.csv.gz", &[]) {
+        assert_eq!((summary["n"].as_u64(), summary["n-events"].as_u64()), (Some(8873), Some(6036)));
+    }
+}

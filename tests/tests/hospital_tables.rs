@@ -111,7 +111,8 @@ fn compare(set: &DataSet, options: &[&str], changes: &[&[(&str, &str)]]) {
         let sample = (set.sample)(row);
         if row["keep"] == "0" {
             let found = left_out.iter().position(|(id, reason)| *id == sample && *reason == row["reason"]);
-            let found = found.unwrap_or_else(|| panic!("{sample} is not left out as {} in {left_out:?}", row["reason"]));
+            let found =
+                found.unwrap_or_else(|| panic!("{sample} is not left out as {} in {left_out:?}", row["reason"]));
             left_out.remove(found);
             continue;
         }
@@ -145,6 +146,22 @@ fn mimic_cxr_gets_the_expected_labels_under_every_option() {
     let declined = kept("dicom", "11", &[("tte", "370"), ("event", "0"), ("age", "61")]);
     // 99000001 died in hospital on the day of the last discharge: nothing changes there.
     compare(&MIMIC, &["data.mimic-cxr.death=in-hospital"], &[&portuguese, &declined, &after]);
+}
+
+#[test]
+fn tables_of_which_every_row_is_left_out_are_written_with_the_reasons() {
+    let data = tempfile::tempdir().unwrap();
+    for name in ["mimic-cxr-2.0.0-metadata.csv", "patients.csv", "admissions.csv"] {
+        let text = std::fs::read_to_string(fixtures(MIMIC.folder).join(name)).unwrap();
+        let header = text.lines().next().unwrap();
+        let text = if name == "patients.csv" { format!("{header}\n") } else { text };
+        std::fs::write(data.path().join(name), text).unwrap();
+    }
+    let root = format!("data.mimic-cxr.root={}", data.path().display());
+    let (cohort, exclusions) = prepare(&MIMIC, &[&root]);
+    assert_eq!((cohort.len(), exclusions.len()), (0, 18));
+    let n_unknown = exclusions.iter().filter(|row| row["reason"] == "no_patient").count();
+    assert_eq!(n_unknown, 17, "and one image is listed twice");
 }
 
 #[test]

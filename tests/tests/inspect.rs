@@ -54,14 +54,20 @@ fn a_volume_and_a_picture_are_described() {
     assert_eq!((&content["format"], &content["dtype"]), (&"NIfTI-1".into(), &"int16".into()));
     assert_eq!(content["stored-size"], serde_json::json!([4, 3, 2]));
     assert_eq!(content["axis-codes"], "LAS");
-    assert_eq!((content["min"].as_f64(), content["max"].as_f64(), content["mean"].as_f64()), (Some(0.0), Some(23.0), Some(11.5)));
+    assert_eq!(
+        (content["min"].as_f64(), content["max"].as_f64(), content["mean"].as_f64()),
+        (Some(0.0), Some(23.0), Some(11.5))
+    );
     // x + 4 y + 12 z, and the same place after turning x round.
     assert_eq!((content["at"][0]["stored"].as_f64(), content["at"][0]["oriented"].as_f64()), (Some(16.0), Some(19.0)));
 
     let (code, entries) = json(&["--at", "3,2"], &[film.display().to_string()]);
     let content = &entries[0]["content"];
     assert_eq!((code, &content["format"], content["channels"].as_u64()), (0, &"PNG".into(), Some(1)));
-    assert_eq!((content["stored-size"].clone(), content["at"][0]["stored"].as_f64()), (serde_json::json!([5, 4]), Some(23.0)));
+    assert_eq!(
+        (content["stored-size"].clone(), content["at"][0]["stored"].as_f64()),
+        (serde_json::json!([5, 4]), Some(23.0))
+    );
 
     let text = succeed(["inspect", &scan.display().to_string(), &film.display().to_string()]).stdout;
     for word in ["scan.nii", "NIfTI-1", "4 x 3 x 2", "int16", "film.png", "PNG", "5 x 4"] {

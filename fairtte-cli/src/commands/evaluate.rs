@@ -6,7 +6,8 @@ mod publish;
 use std::time::Instant;
 
 use fairtte_data::{
-    Cohort, Exclusions, Part, PredictionTable, Rising, Split, match_predictions, read_cohort, read_predictions,
+    Cohort, Exclusions, Part, PredictionTable, Rising, ShiftRecord, Split, match_predictions, read_cohort,
+    read_predictions,
 };
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, SurvivalCurves, evaluate,
@@ -17,10 +18,10 @@ use self::publish::{About, Target, publish};
 use super::use_threads;
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart};
+use crate::merged::Merged;
 use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::{EpochPoint, FlowRow, Page};
-use crate::merged::Merged;
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 
@@ -80,9 +81,11 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
     let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
     let report = scored.evaluate(&run.evaluation)?;
     let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();
-    let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n())?.expecting(reasons);
+    let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n(), reasons)?;
     let epochs = folder.epochs()?;
     let mut facts = facts_of_run(run);
+    facts.extend(facts_of_labels(&cohort));
+    facts.extend(facts_of_shift(folder)?);
     facts.extend(facts_of_parts(&cohort, &split));
     if !epochs.is_empty() {
         let (total, data) = epochs.iter().fold((0.0, 0.0), |(t, d), e| (t + e.seconds, d + e.data_seconds));
@@ -100,8 +103,8 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
             best: Some(epoch.epoch) == chosen,
         })
         .collect();
-    let flow: Vec<FlowRow> = exclusions
-        .flow()
+    let flow = if run.is_tabular() { exclusions.flow_of_tables() } else { exclusions.flow() };
+    let flow: Vec<FlowRow> = flow
         .into_iter()
         .map(|step| FlowRow {
             label: step.label,
@@ -191,9 +194,14 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         _ => String::new(),
     };
     let fact = |name: &str, value: String| (name.to_owned(), value);
+    let inputs = if run.is_tabular() {
+        fact("inputs", "columns of a table".to_owned())
+    } else {
+        fact("image size", run.image.size.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "))
+    };
     vec![
         fact("backbone", run.model.backbone.name().to_owned()),
-        fact("image size", run.image.size.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ")),
+        inputs,
         fact("head", variant(toml::Value::try_from(&run.head))),
         fact("strategy", variant(toml::Value::try_from(&run.strategy))),
         fact("time intervals", run.time.intervals.to_string()),
@@ -201,6 +209,30 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         fact("device", run.device.clone()),
         fact("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
     ]
+}
+
+/// Where the labels came from, and the hash over everything that decides them.
+fn facts_of_labels(cohort: &Cohort) -> Vec<(String, String)> {
+    let Some(provenance) = &cohort.provenance else { return Vec::new() };
+    let options: Vec<String> = provenance.options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let mut facts = vec![("labels".to_owned(), provenance.rule.clone())];
+    if !options.is_empty() {
+        facts.push(("label options".to_owned(), options.join(", ")));
+    }
+    facts.push(("content hash".to_owned(), provenance.content_hash.clone()));
+    facts
+}
+
+/// What was done to the training samples of one group, if the run asked for it.
+fn facts_of_shift(folder: &RunFolder) -> Result<Vec<(String, String)>, CliError> {
+    let path = folder.shift();
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let problem = |problem: String| CliError::RunFolder { path: path.clone(), problem };
+    let text = std::fs::read_to_string(&path).map_err(|error| problem(error.to_string()))?;
+    let record: ShiftRecord = serde_json::from_str(&text).map_err(|error| problem(error.to_string()))?;
+    Ok(vec![("distribution shift".to_owned(), record.to_string())])
 }
 
 fn facts_of_parts(cohort: &Cohort, split: &Split) -> Vec<(String, String)> {

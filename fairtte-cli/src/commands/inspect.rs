@@ -9,27 +9,30 @@ use crate::args::Inspect;
 use crate::progress::say;
 
 pub(super) fn run(arguments: &Inspect) -> Result<(), CliError> {
-    let limits = Limits::default();
+    let mut limits = Limits::default();
+    limits.max_pixels = arguments.max_pixels.unwrap_or(limits.max_pixels);
+    limits.max_bytes = arguments.max_bytes.unwrap_or(limits.max_bytes);
     let n_files = arguments.files.len();
     let mut entries = Vec::with_capacity(n_files);
     let mut refused = Vec::new();
     for path in &arguments.files {
+        let name = path.display().to_string();
         match inspect_file(path, &limits, &arguments.at) {
             Ok(inspection) => {
                 if arguments.json {
-                    entries.push(json!({ "file": path, "accepted": true, "content": inspection }));
+                    entries.push(json!({ "file": name, "accepted": true, "content": inspection }));
                 } else {
-                    print(format!("{}\n{inspection}", path.display()));
+                    print(inspection);
                 }
             }
             Err(problem) => {
                 if arguments.json {
                     let (reason, sentence) = (problem.reason, &problem.detail);
-                    entries.push(json!({ "file": path, "accepted": false, "reason": reason, "sentence": sentence }));
+                    entries.push(json!({ "file": name, "accepted": false, "reason": reason, "sentence": sentence }));
                 } else if n_files > 1 {
-                    say(format!("{} is refused: {}", path.display(), problem.detail));
+                    say(format!("{name} is refused: {}", problem.detail));
                 }
-                refused.push((path.clone(), problem.detail));
+                refused.push((name, problem.detail));
             }
         }
     }
@@ -38,9 +41,7 @@ pub(super) fn run(arguments: &Inspect) -> Result<(), CliError> {
     }
     match refused.as_slice() {
         [] => Ok(()),
-        [(path, sentence)] if n_files == 1 => {
-            Err(CliError::Refused { what: path.display().to_string(), sentence: sentence.clone() })
-        }
+        [(name, sentence)] if n_files == 1 => Err(CliError::Refused { what: name.clone(), sentence: sentence.clone() }),
         several => Err(CliError::Refused {
             what: format!("{} of {n_files} files", several.len()),
             sentence: "see above".to_owned(),

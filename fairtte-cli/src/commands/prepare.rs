@@ -1,12 +1,12 @@
 //! `fairtte prepare`: read, exclude, split and decode, and show what became of every row.
 
-use fairtte_data::{CohortSummary, Exclusions, FlowStep, ImageStore, Part, SplitTable, write_cohort};
+use fairtte_data::{Cohort, CohortSummary, FittedAttributes, FlowStep, Part, SplitTable, write_cohort};
 use serde_json::json;
 
 use super::{override_run, print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Prepare, Run};
-use crate::prepare::{Inputs, Prepared, prepare, prepare_tables};
+use crate::prepare::{Care, Prepared, prepare, prepare_tables};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
@@ -28,19 +28,15 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     if arguments.tables_only {
         return tables_only(arguments, &run, &folder);
     }
-    let prepared = prepare(&run, &folder)?;
-    if arguments.csv {
-        write_cohort(&folder.cohort_csv(), &prepared.cohort, &prepared.attributes)?;
-    }
-    if arguments.verify {
-        verify(&prepared.inputs)?;
-    }
+    let care = if arguments.verify { Care::Verify } else { Care::Identical };
+    let prepared = prepare(&run, &folder, care)?;
+    write_csv(arguments, &folder, &prepared.cohort, &prepared.attributes)?;
     let table = SplitTable::new(&prepared.cohort, prepared.attributes.all(), &prepared.split)?;
     if arguments.run.common.json {
         let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
         return print_json(&json!({
             "n": prepared.cohort.n(), "n-events": prepared.cohort.n_events(),
-            "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.exclusions.flow(),
+            "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.flow(),
             "samples-per-part": parts.into_iter().collect::<std::collections::BTreeMap<_, _>>(), "parts": table,
             "cohort": CohortSummary::new(&prepared.cohort, &prepared.exclusions, &prepared.attributes),
         }));
@@ -53,27 +49,34 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
 
 fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result<(), CliError> {
     let (cohort, exclusions, attributes) = prepare_tables(run, folder)?;
-    if arguments.csv {
-        write_cohort(&folder.cohort_csv(), &cohort, &attributes)?;
-    }
+    write_csv(arguments, folder, &cohort, &attributes)?;
     let summary = CohortSummary::new(&cohort, &exclusions, &attributes);
     if arguments.run.common.json {
-        return print_json(&json!({ "cohort": summary, "flow": exclusions.flow() }));
+        return print_json(&json!({ "cohort": summary, "flow": exclusions.flow_of_tables() }));
     }
-    print_flow(&exclusions);
+    print_flow(exclusions.flow_of_tables());
     print(format!("\n{summary}"));
     print(format!("\nfiles: {}", folder.path().display()));
     Ok(())
 }
 
-fn verify(inputs: &Inputs) -> Result<(), CliError> {
-    let Inputs::Images(store) = inputs else {
-        say("nothing to verify: the inputs are columns of a table");
-        return Ok(());
-    };
-    ImageStore::verify(store)?;
-    say(format!("verified: {} images have their checksums", store.n()));
-    Ok(())
+/// `cohort.csv` if it is asked for; one of an earlier call would no longer be about this cohort.
+fn write_csv(
+    arguments: &Prepare,
+    folder: &RunFolder,
+    cohort: &Cohort,
+    attributes: &FittedAttributes,
+) -> Result<(), CliError> {
+    let path = folder.cohort_csv();
+    if arguments.csv {
+        return Ok(write_cohort(&path, cohort, attributes)?);
+    }
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(CliError::RunFolder { path, problem: error.to_string() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The run file of `train` and `prepare` with the arguments that win over it.
@@ -95,7 +98,7 @@ pub(super) fn dry_run(run: &RunFile, what: &str) -> Result<(), CliError> {
 
 /// Exclusion flow and sizes of the parts.
 pub(super) fn print_summary(prepared: &Prepared) {
-    print_flow(&prepared.exclusions);
+    print_flow(prepared.flow());
     let (cohort, split) = (&prepared.cohort, &prepared.split);
     for part in Part::ALL {
         let rows = split.rows(part);
@@ -105,8 +108,8 @@ pub(super) fn print_summary(prepared: &Prepared) {
     }
 }
 
-fn print_flow(exclusions: &Exclusions) {
-    for FlowStep { label, n_kept, n_excluded, reasons } in exclusions.flow() {
+fn print_flow(flow: Vec<FlowStep>) {
+    for FlowStep { label, n_kept, n_excluded, reasons } in flow {
         let reasons: Vec<String> = reasons.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
         let lost = if n_excluded == 0 { String::new() } else { format!("  (-{n_excluded}: {})", reasons.join(", ")) };
         print(format!("{n_kept:>8}  {label}{lost}"));

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::Simulate;
-use crate::progress::{Files, say};
 use crate::merged::Merged;
+use crate::progress::{Files, say};
 
 pub(super) fn run(arguments: &Simulate) -> Result<(), CliError> {
     let mut merged = Merged::default();

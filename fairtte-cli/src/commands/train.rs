@@ -12,7 +12,7 @@ use super::evaluate::{Outputs, evaluate_run};
 use super::prepare::{dry_run, print_summary, read};
 use super::use_threads;
 use crate::args::Run;
-use crate::prepare::{Inputs, Prepared, prepare};
+use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
@@ -41,7 +41,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         return evaluate_run(&folder, &kept, &outputs);
     }
     // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
-    let prepared = prepare(run, &folder)?;
+    let prepared = prepare(run, &folder, Care::Usual)?;
     if !json {
         print_summary(&prepared);
     }
@@ -96,11 +96,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
 }
 
 /// Batches of images, scaled by what the training part holds and changed as the run file asks, or of columns of a table.
-fn loader<'a>(
-    run: &RunFile,
-    prepared: &'a Prepared,
-    groups: Vec<Option<GroupId>>,
-) -> Result<Loader<'a>, CliError> {
+fn loader<'a>(run: &RunFile, prepared: &'a Prepared, groups: Vec<Option<GroupId>>) -> Result<Loader<'a>, CliError> {
     let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
     let store = match &prepared.inputs {
         Inputs::Images(store) => store,

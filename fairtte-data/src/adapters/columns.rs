@@ -4,7 +4,7 @@
 //! one text per column: of sixteen columns of half a million admissions, five are needed. Cells stay text until an adapter
 //! reads them, so that one which is not what its column promises can be named by file, column, row and value. Quotes are
 //! read as RFC 4180 has them; a short row has empty cells at its end; a line without any cell is no row. Whether a file is
-//! gzipped is told by its first bytes, not by its name.
+//! gzipped is told by its first bytes, not by its name; whether its lines end by `\r` alone, by the end of the header.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
@@ -100,7 +100,13 @@ impl Columns {
     pub(crate) fn cell(&self, position: usize, index: usize) -> Option<&str> {
         let column = self.column(position)?;
         let start = index.checked_sub(1).map_or(0, |before| column.ends[before] as usize);
-        let cell = column.text.get(start..column.ends[index] as usize)?.trim();
+        let cell = column.text.get(start..column.ends[index] as usize)?;
+        let is_bare = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_graphic());
+        if is_bare(cell.as_bytes().first()) && is_bare(cell.as_bytes().last()) {
+            // Nearly every cell; what counts as a space beyond ASCII need not be looked up for it.
+            return Some(cell);
+        }
+        let cell = cell.trim();
         (!cell.is_empty()).then_some(cell)
     }
 
@@ -142,6 +148,10 @@ struct Splitter<'a> {
     state: State,
     /// Whether anything of the current record was seen.
     is_begun: bool,
+    /// How many `\r` in a row the header ends with so far.
+    n_returns: usize,
+    /// Whether `\r` ends a line, as old Macs wrote it.
+    is_by_return: bool,
 }
 
 /// Where in a field the next byte stands.
@@ -167,11 +177,13 @@ impl<'a> Splitter<'a> {
             field: 0,
             state: State::Start,
             is_begun: false,
+            n_returns: 0,
+            is_by_return: false,
         }
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        let mut rest = bytes;
+        let mut rest = if self.slots.is_none() { self.take_header(bytes)? } else { bytes };
         while let Some(&byte) = rest.first() {
             self.is_begun = true;
             match (self.state, byte) {
@@ -182,26 +194,85 @@ impl<'a> Splitter<'a> {
                         self.state = State::QuoteInQuoted;
                     }
                     rest = rest.get(end + 1..).unwrap_or_default();
-                    continue;
                 }
+                (State::Start, b'"') => {
+                    self.state = State::Quoted;
+                    rest = &rest[1..];
+                }
+                (State::QuoteInQuoted, b'"') => {
+                    self.push(b"\"")?;
+                    self.state = State::Quoted;
+                    rest = &rest[1..];
+                }
+                _ => {
+                    let end = self.plain_end(rest);
+                    self.push(&rest[..end])?;
+                    self.state = State::Plain;
+                    match rest.get(end) {
+                        None => {}
+                        Some(b',') => self.end_field()?,
+                        Some(_) => self.end_record()?,
+                    }
+                    rest = rest.get(end + 1..).unwrap_or_default();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes bytes up to the end of the header and gives those behind it.
+    fn take_header<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], DataError> {
+        for (i, &byte) in bytes.iter().enumerate() {
+            if self.n_returns > 0 && !matches!(byte, b'\r' | b'\n') {
+                self.is_by_return = true;
+                for _ in 0..self.n_returns {
+                    self.end_record()?;
+                }
+                return Ok(&bytes[i..]);
+            }
+            self.is_begun = true;
+            match (self.state, byte) {
+                (State::Quoted, b'"') => self.state = State::QuoteInQuoted,
+                (State::Quoted, _) => self.push(&[byte])?,
                 (State::Start, b'"') => self.state = State::Quoted,
                 (State::QuoteInQuoted, b'"') => {
                     self.push(b"\"")?;
                     self.state = State::Quoted;
                 }
                 (_, b',') => self.end_field()?,
-                (_, b'\n') => self.end_record()?,
+                (_, b'\n') => {
+                    self.end_record()?;
+                    return Ok(&bytes[i + 1..]);
+                }
+                (_, b'\r') => self.n_returns += 1,
                 _ => {
-                    let end = rest.iter().position(|&b| matches!(b, b',' | b'\n')).unwrap_or(rest.len());
-                    self.push(&rest[..end])?;
+                    self.push(&[byte])?;
                     self.state = State::Plain;
-                    rest = &rest[end..];
-                    continue;
                 }
             }
-            rest = &rest[1..];
         }
-        Ok(())
+        Ok(&[])
+    }
+
+    /// Number of bytes before the next comma or end of line.
+    fn plain_end(&self, bytes: &[u8]) -> usize {
+        if self.is_by_return {
+            return bytes.iter().position(|b| matches!(b, b',' | b'\r' | b'\n')).unwrap_or(bytes.len());
+        }
+        const ONES: u64 = u64::from_ne_bytes([1; 8]);
+        const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+        // The lowest high bit of the result marks the first zero byte; above it others may be marked wrongly.
+        let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+        let (words, tail) = bytes.as_chunks::<8>();
+        for (i, word) in words.iter().enumerate() {
+            let word = u64::from_le_bytes(*word);
+            let found = zeros(word ^ (ONES * u64::from(b','))) | zeros(word ^ (ONES * u64::from(b'\n')));
+            if found != 0 {
+                return 8 * i + found.trailing_zeros() as usize / 8;
+            }
+        }
+        let is_end = |b: &u8| matches!(b, b',' | b'\n');
+        tail.iter().position(is_end).map_or(bytes.len(), |end| bytes.len() - tail.len() + end)
     }
 
     /// Adds `bytes` to the current cell.

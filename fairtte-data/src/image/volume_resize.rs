@@ -166,8 +166,8 @@ mod tests {
     /// Recorded from `scipy.ndimage.zoom(v, zoom, order=1, mode="nearest", grid_mode=True)`, scipy 1.17.1.
     #[test]
     fn plain_trilinear_values_are_those_of_scipy() {
-        let volume = Volume { size: [5, 4, 6], voxels: (0..120).map(wave).collect() };
         type Recorded = ([usize; 3], [([usize; 3], f64); 5], f64);
+        let volume = Volume { size: [5, 4, 6], voxels: (0..120).map(wave).collect() };
         let recorded: [Recorded; 2] = [
             (
                 [3, 2, 4],

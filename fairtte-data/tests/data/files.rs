@@ -86,6 +86,17 @@ fn attributes_that_are_cut_keep_their_value_beside_the_number_of_their_group() {
                     sample 1,b,1.5,0,60.5,1,,,0\n\
                     sample 2,c,2.5,0,,,1,?,\n";
     assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+    for (name, separator) in [("cohort.CSV", ","), ("cohort.tsv", "\t"), ("cohort.Tsv", "\t")] {
+        let path = folder.path().join(name);
+        write_cohort(&path, &cohort, &fitted).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), expected.replace(',', separator), "{name}");
+        assert_eq!(read_cohort(&path).unwrap().0.n(), 3);
+    }
+    for name in ["cohort", "cohort.txt", "cohort.csv.gz"] {
+        let error = write_cohort(&folder.path().join(name), &cohort, &fitted).unwrap_err();
+        assert!(matches!(error, fairtte_data::DataError::UnknownTableFormat { .. }), "{name}: {error}");
+        assert!(!folder.path().join(name).exists(), "{name}");
+    }
     let (_, groups) = read_cohort(&path).unwrap();
     let names: Vec<_> = groups.iter().map(|g| (g.attribute(), g.levels().join(" "))).collect();
     assert_eq!(names, [("age", "0 1".to_owned()), ("sex", "F M".to_owned()), ("race", "0 1".to_owned())]);

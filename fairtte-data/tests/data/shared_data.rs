@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fairtte_data::image::{Undecodable, decode_picture};
+use fairtte_data::image::{Limits, Undecodable, decode_picture};
 use fairtte_data::{
     Adapter as _, AttributeConfig, Cohort, FittedAttributes, Generic, GenericConfig, ImageConfig, ImageStore,
     IntensityConfig, Loader, Part, Sampling, SplitConfig, Threshold, build_cohort, split_by_subject,
@@ -108,7 +108,7 @@ fn collected_pictures_are_read_or_refused() {
     for (path, case) in cases("image_cases") {
         let name = case["path"].as_str().unwrap();
         let bytes = std::fs::read(&path).unwrap_or_default();
-        let decoded = decode_picture(&bytes);
+        let decoded = decode_picture(&bytes, &Limits::default());
         match (case["must"].as_str().unwrap(), &decoded) {
             ("decode" | "decode_by_content", Err(Undecodable { detail, .. })) => {
                 wrong.push(format!("{name}: refused: {detail}"));

@@ -150,10 +150,10 @@ fn a_made_up_table_becomes_a_cohort_with_features() {
 fn batches_of_features_are_about_the_same_samples_as_those_of_images() {
     let mut text = "time,event,x,c\n".to_owned();
     (0..30).for_each(|i| writeln!(text, "{},{},{},{}", i + 1, i % 2, i * i, ["a", "b"][i / 3 % 2]).unwrap());
-    let loaded = load_text(&text, "features = 'all'", &[]).unwrap();
+    let table = load_text(&text, "features = 'all'", &[]).unwrap();
     let groups: Vec<_> = (0..30).map(|row| Some(GroupId(row % 2))).collect();
-    let loader = Loader::of_features(&loaded.matrix, &loaded.cohort, groups.clone()).unwrap();
-    let train = loaded.split.rows(Part::Train);
+    let loader = Loader::of_features(&table.matrix, &table.cohort, groups.clone()).unwrap();
+    let train = table.split.rows(Part::Train);
     let epoch = |seed| loader.batches(train, 4, &Sampling::Shuffled, seed, 1).unwrap();
     assert_eq!(epoch(1).collect::<Vec<_>>(), epoch(1).collect::<Vec<_>>());
     assert_ne!(epoch(1).order(), epoch(2).order());
@@ -161,8 +161,8 @@ fn batches_of_features_are_about_the_same_samples_as_those_of_images() {
     for batch in epoch(1) {
         assert_eq!(batch.shape, [batch.rows.len(), 3], "the number, and two categories");
         for (i, &row) in batch.rows.iter().enumerate() {
-            let sample = &loaded.cohort.samples[row];
-            assert_eq!(&batch.pixels[i * 3..(i + 1) * 3], loaded.matrix.row(row));
+            let sample = &table.cohort.samples[row];
+            assert_eq!(&batch.pixels[i * 3..(i + 1) * 3], table.matrix.row(row));
             assert_eq!(
                 (batch.time[i], batch.event[i], &batch.sample_ids[i]),
                 (sample.time, sample.event, &sample.sample_id)
@@ -173,7 +173,7 @@ fn batches_of_features_are_about_the_same_samples_as_those_of_images() {
     }
     seen.sort_unstable();
     assert_eq!(seen, train);
-    let too_few = Loader::of_features(&loaded.matrix, &loaded.cohort, groups[1..].to_vec()).unwrap_err();
+    let too_few = Loader::of_features(&table.matrix, &table.cohort, groups[1..].to_vec()).unwrap_err();
     assert_eq!(too_few.to_string(), "list of groups has 29 entries, expected 30");
 }
 
@@ -209,8 +209,8 @@ fn identities_come_from_their_columns_or_from_the_rows() {
 #[test]
 fn what_is_wrong_with_a_table_is_named() {
     let rows = |cells: &str| {
-        let rest: String = (2..12).map(|i| format!("{i},{},{i},p{i}\n", i % 2)).collect();
-        format!("time,event,x,pid\n{cells}\n{rest}")
+        let rest = (2..12).map(|i| format!("{i},{},{i},p{i}", i % 2)).collect::<Vec<_>>().join("\n");
+        format!("time,event,x,pid\n{cells}\n{rest}\n")
     };
     for (text, settings, expected) in [
         (

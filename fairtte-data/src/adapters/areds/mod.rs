@@ -44,7 +44,7 @@ use crate::{Adapter, AttributeConfig, DataError};
 use files::{Files, consent_groups};
 use grades::Grades;
 use images::Listed;
-use people::{DirectoryMap, People};
+use people::{DirectoryMap, People, RACES};
 use rule::{AredsRule, Photographed, REASONS};
 
 pub(super) const NAME: &str = "areds";
@@ -286,7 +286,7 @@ fn attributes(photographed: &[Option<Photographed>], people: &People) -> Vec<Att
     vec![
         column("age", &|who| people.get(&who.id2).age_at(who.visit?).map(|age| age.to_string())),
         column("sex", &|who| people.get(&who.id2).sex().map(str::to_owned)),
-        column("race", &|who| people.get(&who.id2).race().map(str::to_owned)),
+        column("race", &|who| people.get(&who.id2).race().map(str::to_owned)).knowing(&RACES),
     ]
 }
 

@@ -11,7 +11,7 @@ use crate::DataError;
 use crate::adapters::codes::{parse_sex, present, whole_number};
 
 /// The levels of race by their code, 1 to 5; `White` is the one the paper compares with the others.
-const RACES: [&str; 5] = ["White", "Black", "Hispanic", "Asian", "Other"];
+pub(super) const RACES: [&str; 5] = ["White", "Black", "Hispanic", "Asian", "Other"];
 
 /// What the enrolment tables say about one person.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

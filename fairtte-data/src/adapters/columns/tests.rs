@@ -33,6 +33,9 @@ fn columns_are_found_by_either_name_in_any_case_order_and_packing() {
         ("zipped.csv.gz", text.to_owned()),
         ("windows.csv", text.replace('\n', "\r\n")),
         ("windows.csv.gz", text.replace('\n', "\r\n")),
+        ("mac.csv", text.replace('\n', "\r")),
+        ("mac.csv.gz", text.trim_end().replace('\n', "\r")),
+        ("doubled.csv", text.replace('\n', "\r\r\n")),
         ("marked.csv", format!("\u{feff}{text}")),
         ("unended.csv", text.trim_end().to_owned()),
         ("misnamed.csv.gz.csv", text.to_owned()),
@@ -81,6 +84,20 @@ fn quotes_short_rows_blank_lines_and_empty_cells_too_many_are_read() {
         row(["4", "", ""]),
     ];
     assert_eq!(read("a.csv", text).unwrap(), expected);
+}
+
+#[test]
+fn lines_that_end_as_on_an_old_mac_are_counted_as_they_stand() {
+    let rows = |text: &str| read("mac.csv", text).unwrap();
+    let row = |cells: [&str; 2]| vec![Some(cells[0].to_owned()), Some(cells[1].to_owned()), None];
+    let blank = vec![None; 3];
+    let text = "subject_id,race\r\r\r1,\"a\rb\"\r\r2,c\r";
+    assert_eq!(rows(text), [blank.clone(), blank.clone(), row(["1", "a\rb"]), blank, row(["2", "c"])]);
+    assert_eq!(rows("subject_id,race\r"), Vec::<Vec<Option<String>>>::new());
+    let error = read("mac.csv", "subject_id,race\r1,2\r1,2,3\r").unwrap_err().to_string();
+    assert!(error.ends_with("row 3 has more cells than the 2 of the header"), "{error}");
+    // A return inside a line of a table with other line ends is part of its cell.
+    assert_eq!(rows("subject_id,race\n1,a\rb\n"), [row(["1", "a\rb"])]);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::DataError;
 
 /// Settings of [`MimicCxr`](super::MimicCxr), the table `[data.mimic-cxr]` of a run file.
 ///
+/// Keys and words may also be spelt with underscores, as the tables of options in papers have them.
+///
 /// ```
 /// let config: fairtte_data::MimicCxrConfig = toml::from_str(r#"
 ///     root = "/data/physionet.org"
@@ -23,10 +25,10 @@ pub struct MimicCxrConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<PathBuf>,
     /// Folder of MIMIC-CXR-JPG (or the file of its metadata); `root` if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "cxr_root", skip_serializing_if = "Option::is_none")]
     pub cxr_root: Option<PathBuf>,
     /// Folder of MIMIC-IV; `root` if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "iv_root", skip_serializing_if = "Option::is_none")]
     pub iv_root: Option<PathBuf>,
     /// Folder that holds the image folder `files`; the folder of the metadata if not given. Need not exist for tables only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,15 +36,18 @@ pub struct MimicCxrConfig {
     /// Which death is the event.
     pub death: Death,
     /// Whose images after the last discharge are left out.
+    #[serde(alias = "after_discharge")]
     pub after_discharge: AfterDischarge,
     /// Which of several recorded races counts.
     pub race: RaceChoice,
     /// What becomes of a person whose race is not known (`UNKNOWN`, declined, unable to obtain, `?`, empty).
+    #[serde(alias = "unknown_race")]
     pub unknown_race: UnknownRace,
     /// What becomes of a person without any admission, so without a record of race; as `unknown-race` if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "race_without_admission", skip_serializing_if = "Option::is_none")]
     pub race_without_admission: Option<UnknownRace>,
     /// Whether `PORTUGUESE` counts as White; `false` if not given.
+    #[serde(alias = "portuguese_white")]
     pub portuguese_white: bool,
 }
 
@@ -54,6 +59,7 @@ pub enum Death {
     #[default]
     Dod,
     /// Deaths during an admission only (`hospital_expire_flag` 1 and a `deathtime`).
+    #[serde(alias = "in_hospital")]
     InHospital,
 }
 
@@ -63,6 +69,7 @@ pub enum Death {
 pub enum AfterDischarge {
     /// Those of people who are censored.
     #[default]
+    #[serde(alias = "censored_only")]
     CensoredOnly,
     /// Those of everybody, as the paper's sentence can be read.
     All,
@@ -87,6 +94,7 @@ pub enum RaceChoice {
 pub enum UnknownRace {
     /// Counts as Non-White.
     #[default]
+    #[serde(alias = "non_white")]
     NonWhite,
     /// Belongs to no group of race.
     Missing,
@@ -167,6 +175,18 @@ mod tests {
         for wrong in ["deaht = 'dod'", "death = 'hospital'", "race = 'any'"] {
             assert!(toml::from_str::<MimicCxrConfig>(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn underscores_are_read_as_hyphens() {
+        let text = "cxr-root = '/c'\niv-root = '/i'\ndeath = 'in-hospital'\nafter-discharge = 'censored-only'\n\
+                    unknown-race = 'non-white'\nrace-without-admission = 'non-white'\nportuguese-white = true";
+        let expected: MimicCxrConfig = toml::from_str(text).unwrap();
+        assert_eq!(toml::from_str::<MimicCxrConfig>(&text.replace('-', "_")).unwrap(), expected);
+        assert_ne!(expected, MimicCxrConfig::default());
+        let written = toml::to_string(&expected).unwrap();
+        assert!(!written.contains('_'), "hyphens are written: {written}");
+        assert!(toml::from_str::<MimicCxrConfig>("iv-root = '/i'\niv_root = '/j'").is_err(), "one key, two values");
     }
 
     #[test]

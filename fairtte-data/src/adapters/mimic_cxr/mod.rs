@@ -20,6 +20,7 @@ mod tables;
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::SubjectId;
@@ -69,7 +70,8 @@ impl Adapter for MimicCxr {
         let metadata = find_file(config.cxr_root()?, &METADATA)?;
         let patients = find_file(config.iv_root()?, &PATIENTS)?;
         let admissions = find_file(config.iv_root()?, &ADMISSIONS)?;
-        let Evidence { images, patients, stays, content } = tables::read(&metadata, &patients, &admissions, config)?;
+        let Evidence { images, patients, stays, content, odd_times } =
+            tables::read(&metadata, &patients, &admissions, config)?;
         let persons: Vec<Person> = patients.into_iter().zip(stays).map(|(p, s)| Person::new(p, s, config)).collect();
         let rule = MimicRule {
             after_discharge: config.after_discharge,
@@ -78,7 +80,7 @@ impl Adapter for MimicCxr {
             courses: persons.iter().map(|person| person.course(config.death)).collect(),
         };
         let mut provenance = content.finish(NAME, self.sentence(), RULE_VERSION, config.options(), &self.reasons());
-        provenance.notes = notes(&images, &persons);
+        provenance.notes = odd_times.note().into_iter().chain(unknown_races(&images, &persons)).collect();
         let manifest = self.manifest(metadata, images, &persons)?;
         Ok(Unlabelled { manifest, rule: Box::new(rule), provenance })
     }
@@ -140,6 +142,7 @@ impl MimicCxr {
                 name: "race".to_owned(),
                 values: race,
                 coded: Some(images.iter().map(|image| person(image)?.race.level).collect()),
+                known: &race::LEVELS,
             },
         ];
         let folder = self.image_folder(&metadata)?;
@@ -172,7 +175,13 @@ impl MimicCxr {
 fn image_path(folder: &Path, image: &Image) -> Option<PathBuf> {
     let (subject, study, dicom) = (image.subject?.to_string(), image.study?, image.dicom.as_deref()?);
     let start = &subject[..subject.len().min(2)];
-    Some(folder.join(format!("p{start}/p{subject}/s{study}/{dicom}.jpg")))
+    // One text per image and half a million images: made in one piece.
+    let mut path = OsString::with_capacity(folder.as_os_str().len() + dicom.len() + 40);
+    path.push(folder);
+    for part in ["/p", start, "/p", &subject, "/s", &study.to_string(), "/", dicom, ".jpg"] {
+        path.push(part);
+    }
+    Some(path.into())
 }
 
 /// Everything known of one person.
@@ -204,7 +213,8 @@ impl Person {
     }
 }
 
-fn notes(images: &[Image], persons: &[Person]) -> Vec<String> {
+/// How many images are of people whose race is not known, and what becomes of them.
+fn unknown_races(images: &[Image], persons: &[Person]) -> Option<String> {
     let is_unknown = |image: &&Image| {
         let person = image.film.person.map(|person| &persons[person as usize]);
         person.is_some_and(|person| person.patient.is_some() && person.race.is_unknown)
@@ -214,14 +224,14 @@ fn notes(images: &[Image], persons: &[Person]) -> Vec<String> {
     let grouped =
         |image: &&&Image| image.film.person.is_some_and(|person| persons[person as usize].race.level.is_some());
     if unknown.is_empty() {
-        return Vec::new();
+        return None;
     }
     let (n_dropped, n_grouped) = (unknown.iter().filter(dropped).count(), unknown.iter().filter(grouped).count());
-    vec![format!(
+    Some(format!(
         "{} of the images read are of people whose race is not known: {n_grouped} count as {}, {} belong to no group, \
          {n_dropped} are left out",
         unknown.len(),
         race::NON_WHITE,
         unknown.len() - n_grouped - n_dropped
-    )]
+    ))
 }

@@ -9,6 +9,8 @@ use super::config::{MimicCxrConfig, RaceChoice, UnknownRace};
 pub(super) const WHITE: &str = "White";
 /// The level of everybody else.
 pub(super) const NON_WHITE: &str = "Non-White";
+/// Both levels, in the order of their groups.
+pub(super) const LEVELS: [&str; 2] = [NON_WHITE, WHITE];
 
 /// Whether `race` says anything about the person.
 pub(super) fn is_informative(race: &str) -> bool {

@@ -16,12 +16,12 @@ use crate::reason::Reason;
 /// Days after the last discharge at which people without recorded death are censored.
 pub(super) const FOLLOW_UP: i32 = 365;
 
-/// Reasons for which this rule leaves out a row.
+/// Reasons for which this rule leaves out a row, in the order in which it looks for them.
 pub(super) const REASONS: [Reason; 8] = [
+    Reason::DuplicateDicomId,
     Reason::MissingSample,
     Reason::MissingSubject,
     Reason::MissingDate,
-    Reason::DuplicateDicomId,
     Reason::NoPatient,
     Reason::NoCensorDate,
     Reason::AfterDeath,
@@ -71,11 +71,11 @@ impl LabelRule for MimicRule {
         if row.sample_id.is_none() {
             return Ok(excluded(Reason::MissingSample, "dicom_id is empty"));
         }
-        let Some(person) = film.person else { return Ok(excluded(Reason::MissingSubject, "subject_id is empty")) };
-        let Some(day) = film.day else { return Ok(excluded(Reason::MissingDate, "StudyDate is empty")) };
         if let Some(first) = film.repeats {
             return Ok(excluded(Reason::DuplicateDicomId, &format!("the image is listed in row {first} already")));
         }
+        let Some(person) = film.person else { return Ok(excluded(Reason::MissingSubject, "subject_id is empty")) };
+        let Some(day) = film.day else { return Ok(excluded(Reason::MissingDate, "StudyDate is empty")) };
         let course = &self.courses[person as usize];
         if !course.is_patient {
             return Ok(excluded(Reason::NoPatient, "the subject is not in the table of patients"));

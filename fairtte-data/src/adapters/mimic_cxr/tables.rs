@@ -51,12 +51,38 @@ pub(super) struct Evidence {
     pub(super) patients: Vec<Option<Patient>>,
     pub(super) stays: Vec<Stays>,
     pub(super) content: ContentHasher,
+    pub(super) odd_times: OddTimes,
+}
+
+/// Cells of `StudyTime` that are no time of day. Nothing is decided by them, so they are counted and no more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OddTimes {
+    n: usize,
+    /// The first of them, and its row.
+    first: Option<(String, usize)>,
+}
+
+impl OddTimes {
+    fn count(&mut self, cell: &str, row: usize) {
+        self.n += 1;
+        self.first.get_or_insert_with(|| (cell.to_owned(), row));
+    }
+
+    /// One sentence for the record; `None` without any.
+    pub(super) fn note(&self) -> Option<String> {
+        let (cell, row) = self.first.as_ref()?;
+        Some(format!(
+            "{} cells of StudyTime are no time of day such as 213014.531 (the first is \"{cell}\" in row {row}); the time \
+             of day decides nothing",
+            self.n
+        ))
+    }
 }
 
 /// Reads the columns that are needed of the tables at these paths.
 ///
-/// Unpacking is most of the work and no table can be unpacked by two, so the tables are read side by side, and the images
-/// are gone through while the admissions are still being unpacked.
+/// Unpacking is most of the work and no table can be unpacked by two, so the three are read side by side, and the images
+/// are gone through while other tables are still being unpacked.
 pub(super) fn read(
     metadata: &Path,
     patients: &Path,
@@ -69,15 +95,15 @@ pub(super) fn read(
     }
     let (films, clinical) = rayon::join(
         || images(&Columns::read(metadata, &METADATA)?),
-        || Ok::<_, DataError>((Columns::read(admissions, &wanted)?, Columns::read(patients, &PATIENTS)?)),
+        || rayon::join(|| Columns::read(admissions, &wanted), || Columns::read(patients, &PATIENTS)),
     );
-    let ((images, people, mut content), (admissions, table)) = (films?, clinical?);
+    let (Films { images, people, mut content, odd_times }, admissions, table) = (films?, clinical.0?, clinical.1?);
     let (patients, stays) =
         rayon::join(|| self::patients(&table, &people), || self::stays(&admissions, &people, config));
     let ((patients, of_patients), (stays, of_stays)) = (patients?, stays?);
     content.append(of_patients);
     content.append(of_stays);
-    Ok(Evidence { images, patients, stays, content })
+    Ok(Evidence { images, patients, stays, content, odd_times })
 }
 
 /// One image of the metadata.
@@ -91,10 +117,20 @@ pub(super) struct Image {
     pub(super) source_row: usize,
 }
 
-/// Every image, and the people they are of in the order of their first image.
-fn images(table: &Columns) -> Result<(Vec<Image>, People, ContentHasher), DataError> {
+/// What the metadata say.
+struct Films {
+    images: Vec<Image>,
+    /// The people they are of, numbered in the order of their first image.
+    people: People,
+    content: ContentHasher,
+    odd_times: OddTimes,
+}
+
+/// Every image, and the people they are of.
+fn images(table: &Columns) -> Result<Films, DataError> {
     let mut content = ContentHasher::new().table("metadata");
     let mut people = People::new();
+    let mut odd_times = OddTimes::default();
     let mut first_rows: HashMap<&str, u32> = HashMap::with_capacity(table.n_rows());
     let mut images = Vec::with_capacity(table.n_rows());
     for index in 0..table.n_rows() {
@@ -114,8 +150,8 @@ fn images(table: &Columns) -> Result<(Vec<Image>, People, ContentHasher), DataEr
         let study = number(2, "a study number such as 50414267")?;
         let date = cells[3].map(|cell| parse_compact_date(cell).ok_or_else(|| invalid(3, "a date such as 21500110")));
         let date = date.transpose()?;
-        if cells[4].is_some_and(|cell| parse_dicom_time(cell).is_none()) {
-            return Err(invalid(4, "a time of day such as 213014.531"));
+        if let Some(cell) = cells[4].filter(|cell| parse_dicom_time(cell).is_none()) {
+            odd_times.count(cell, Columns::row(index));
         }
         let person = match subject {
             None => None,
@@ -143,7 +179,7 @@ fn images(table: &Columns) -> Result<(Vec<Image>, People, ContentHasher), DataEr
             source_row: Columns::row(index),
         });
     }
-    Ok((images, people, content))
+    Ok(Films { images, people, content, odd_times })
 }
 
 fn too_many() -> DataError {

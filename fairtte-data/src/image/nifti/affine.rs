@@ -190,7 +190,7 @@ mod tests {
         assert_abs_diff_eq!(quarter[1][0], 1.0, epsilon = 1e-12);
         assert_abs_diff_eq!(quarter[0][1], -2.0, epsilon = 1e-12);
         assert_abs_diff_eq!(quarter[2][2], -3.0, epsilon = 1e-12);
-        assert_eq!(matrix([0.0; 3], 0.0)[2][2], 3.0);
+        assert_abs_diff_eq!(matrix([0.0; 3], 0.0)[2][2], 3.0, epsilon = 0.0);
     }
 
     #[test]

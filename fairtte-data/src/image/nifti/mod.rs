@@ -17,10 +17,26 @@ pub(super) use orientation::Orientation;
 pub use voxel_type::ByteOrder;
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    clippy::float_cmp,
+    clippy::cast_possible_truncation,
+    reason = "a failing unwrap is a failing test; recorded values are compared as they stand"
+)]
 mod case_tests;
 #[cfg(test)]
+#[expect(clippy::cast_possible_wrap, reason = "extents of made-up volumes are small")]
 mod make;
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::ref_option,
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::type_complexity,
+    reason = "a failing unwrap is a failing test; made-up values are small and exact"
+)]
 mod tests;

@@ -54,9 +54,9 @@ mod tests {
         block.extend(word(1));
         let short = u16::try_from(value).unwrap_or_default();
         if kind == 3 {
-            block.extend([half(short), [0, 0]].concat())
+            block.extend([half(short), [0, 0]].concat());
         } else {
-            block.extend(word(value))
+            block.extend(word(value));
         }
         block
     }

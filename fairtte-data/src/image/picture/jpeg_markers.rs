@@ -153,7 +153,7 @@ impl Walk {
         Ok(match (frame.components.len(), self.adobe_transform) {
             (1, _) => Space::Gray,
             (3, _) if self.is_jfif => Space::YCbCr,
-            (3, Some(transform)) if transform == 0 => Space::Rgb,
+            (3, Some(0)) => Space::Rgb,
             (3, None) if identifiers == *b"RGB" || frame.marker == 0xc3 => Space::Rgb,
             (3, _) => Space::YCbCr,
             (4, Some(2)) => Space::Ycck,
@@ -228,7 +228,9 @@ fn skip_entropy_coded(bytes: &[u8], at: &mut usize) {
     while *at + 1 < bytes.len() {
         // Whole strides without `ff` first: a film has megabytes of this, and such a test is vectorised.
         while let Some(stride) = bytes.get(*at..*at + STRIDE) {
-            if stride.iter().fold(false, |found, byte| found | (*byte == 0xff)) {
+            #[expect(clippy::needless_bitwise_bool, reason = "a lazy or would not be vectorised")]
+            let has_marker = stride.iter().fold(false, |found, byte| found | (*byte == 0xff));
+            if has_marker {
                 break;
             }
             *at += STRIDE;

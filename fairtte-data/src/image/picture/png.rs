@@ -38,18 +38,17 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
     let mut decoder_limits = image::Limits::default();
     decoder_limits.max_alloc = Some(limits.max_bytes);
     let decoder = PngDecoder::with_limits(Cursor::new(bytes), decoder_limits).map_err(refused)?;
-    let decoded = match decoder.color_type() {
-        ColorType::L8 => Colour::Gray,
-        ColorType::L16 => Colour::Gray,
+    let given = match decoder.color_type() {
+        ColorType::L8 | ColorType::L16 => Colour::Gray,
         ColorType::La8 | ColorType::La16 => Colour::GrayAlpha,
         ColorType::Rgb8 | ColorType::Rgb16 => Colour::Rgb,
         _ => Colour::Rgba,
     };
     let samples = read_samples(decoder)?;
     let samples = match samples {
-        _ if decoded == stored => samples,
-        Samples::U8(samples) => Samples::U8(without_last(&samples, decoded.n_channels())),
-        Samples::U16(samples) => Samples::U16(without_last(&samples, decoded.n_channels())),
+        _ if given == stored => samples,
+        Samples::U8(samples) => Samples::U8(without_last(&samples, given.n_channels())),
+        Samples::U16(samples) => Samples::U16(without_last(&samples, given.n_channels())),
         Samples::I16(_) => return Err(unreadable("a PNG file has no signed samples")),
     };
     let samples = match samples {

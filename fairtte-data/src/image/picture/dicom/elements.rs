@@ -138,13 +138,12 @@ pub(super) fn read_meta(bytes: &[u8]) -> Result<Meta<'_>, Undecodable> {
             uid = Some(text(value));
         }
     }
-    let syntax = match uid {
-        Some(uid) => syntax(&uid)?,
-        None => {
-            let is_explicit =
-                bytes.get(reader.at + 4..reader.at + 6).is_some_and(|kind| kind.iter().all(u8::is_ascii_uppercase));
-            Syntax { is_explicit, is_big_endian: false, is_deflated: false, coding: Coding::Native }
-        }
+    let syntax = if let Some(uid) = uid {
+        syntax(&uid)?
+    } else {
+        let is_explicit =
+            bytes.get(reader.at + 4..reader.at + 6).is_some_and(|kind| kind.iter().all(u8::is_ascii_uppercase));
+        Syntax { is_explicit, is_big_endian: false, is_deflated: false, coding: Coding::Native }
     };
     Ok(Meta { syntax, data_set: &bytes[reader.at..] })
 }
@@ -188,8 +187,8 @@ pub(super) fn inflate(packed: &[u8], limits: &Limits) -> Result<Vec<u8>, Undecod
 
 impl<'a> Elements<'a> {
     /// Steps over a data set to its pixel data; what comes after it does not matter.
-    pub(super) fn read(bytes: &'a [u8], syntax: &Syntax) -> Result<Self, Undecodable> {
-        let Syntax { is_explicit, is_big_endian, .. } = *syntax;
+    pub(super) fn read(bytes: &'a [u8], syntax: Syntax) -> Result<Self, Undecodable> {
+        let Syntax { is_explicit, is_big_endian, .. } = syntax;
         let mut reader = Reader { bytes, at: 0, is_explicit, is_big_endian };
         let mut elements = Self { values: Vec::new(), pixels: None, is_big_endian };
         // Sequences and items of undefined length that are open; those of a known length are jumped over.

@@ -40,7 +40,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
         inflated = elements::inflate(file.data_set, limits)?;
         file.data_set = &inflated;
     }
-    let elements = Elements::read(file.data_set, &file.syntax)?;
+    let elements = Elements::read(file.data_set, file.syntax)?;
     let layout = Layout::read(&elements)?;
     // Stored samples, their copy in the byte order of the machine, and planes of a run-length stream.
     let bytes_per_pixel = layout.n_channels as u64 * u64::from(layout.bits_allocated / 8) * 3;

@@ -26,7 +26,7 @@ pub(super) struct Window {
     slope: f64,
     intercept: f64,
     /// Centre and width.
-    window: Option<(f64, f64)>,
+    bounds: Option<(f64, f64)>,
     function: Function,
 }
 
@@ -55,7 +55,7 @@ impl Window {
         let least = if function == Function::Linear { 1.0 } else { f64::MIN_POSITIVE };
         // A width below the least allowed is what some machines write for "no window".
         let window = centre.zip(width).filter(|(_, width)| *width >= least);
-        Ok(Self { slope, intercept, window, function })
+        Ok(Self { slope, intercept, bounds: window, function })
     }
 
     /// The level of every value between the smallest and the largest of `samples`.
@@ -67,7 +67,7 @@ impl Window {
         };
         let rescaled = |stored: i32| self.slope * f64::from(stored) + self.intercept;
         let level = |stored: i32| {
-            let share = match self.window {
+            let share = match self.bounds {
                 Some((centre, width)) => self.function.share(rescaled(stored), centre, width),
                 None if lowest == highest => 0.0,
                 None => {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn without_a_window_the_range_is_spread_and_a_constant_is_black() {
-        let window = Window { slope: 1.0, intercept: 0.0, window: None, function: Function::Linear };
+        let window = Window { slope: 1.0, intercept: 0.0, bounds: None, function: Function::Linear };
         let table = |samples: Vec<u16>, inverted| window.table(&Samples::U16(samples), inverted);
         assert_eq!(table(vec![10, 12], false), Rendering::Table { lowest: 10, levels: vec![0, 128, 255] });
         assert_eq!(table(vec![10, 12], true), Rendering::Table { lowest: 10, levels: vec![255, 128, 0] });
