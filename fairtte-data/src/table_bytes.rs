@@ -95,8 +95,7 @@ fn without_surplus_cells(bytes: Vec<u8>, separator: u8) -> Result<Vec<u8>, Strin
             Some(b'\n') | None => {
                 let n_columns = *n_columns.get_or_insert(n_cells);
                 if let Some(start) = surplus.take() {
-                    let is_blank = |byte: &u8| [separator, b' ', b'"', b'\r'].contains(byte);
-                    if !bytes[start..at].iter().all(is_blank) {
+                    if !are_blank_cells(&bytes[start..at], separator) {
                         let line = line(&bytes, start);
                         return Err(format!(
                             "line {line} has {n_cells} cells, expected {n_columns} as in the first line"
@@ -165,6 +164,19 @@ fn check_quotes(bytes: &[u8], separator: u8) -> Result<(), String> {
         return Err(format!("the quotation mark that begins a cell in line {opened} is never closed"));
     }
     Ok(())
+}
+
+/// Whether no cell of this piece of a line holds anything but blanks.
+fn are_blank_cells(cells: &[u8], separator: u8) -> bool {
+    let mut is_quoted = false;
+    let ends_cell = |byte: &u8| {
+        is_quoted ^= *byte == b'"';
+        *byte == separator && !is_quoted
+    };
+    cells.split(ends_cell).map(<[u8]>::trim_ascii).all(|cell| {
+        let inner = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell);
+        inner.trim_ascii().is_empty()
+    })
 }
 
 #[cfg(test)]
@@ -264,6 +276,7 @@ mod tests {
         assert_eq!(table.blank_rows().unwrap(), [false, false, false, true, false]);
         assert_eq!(parsed(b"id,x,,\na,1,,\n").unwrap().text("x").unwrap(), [Some("1".to_owned())]);
         assert_eq!(refused(b"id,x\na,\"1\n\"\nb,2,,3\n"), "line 4 has 4 cells, expected 2 as in the first line");
+        assert_eq!(refused(b"id,x\nb,2,\",\""), "line 2 has 3 cells, expected 2 as in the first line");
         assert_eq!(refused(b"id,x\nb,2,3"), "line 2 has 3 cells, expected 2 as in the first line");
     }
 

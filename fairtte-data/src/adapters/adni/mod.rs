@@ -33,6 +33,8 @@ mod option_tests;
 #[cfg(test)]
 mod rule_tests;
 #[cfg(test)]
+mod second_tests;
+#[cfg(test)]
 mod table_tests;
 
 use std::path::Path;

@@ -13,7 +13,7 @@ fn rewritten(text: &str) -> String {
     head.chain(rows).map(|line| line + "\r\n").collect()
 }
 
-fn gzip(text: &str) -> Vec<u8> {
+pub(super) fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(text.as_bytes()).unwrap();
     encoder.finish().unwrap()
