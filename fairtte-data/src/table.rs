@@ -101,6 +101,21 @@ impl Table {
             return Err(DataError::UnknownTableFormat { path: path.to_owned() });
         };
         let bytes = if gzipped { table_bytes::unpack(path, &bytes)? } else { bytes };
+        Self::parse_text(path, bytes, separator)
+    }
+
+    /// Like [`read`](Self::read), but bytes that are no UTF-8 text, as old exports have them in remarks, become U+FFFD.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub(crate) fn read_lossy(path: &Path) -> Result<Self, DataError> {
+        let Format::Separated { separator, gzipped } = Format::of(path)? else { return Self::read(path) };
+        let bytes = std::fs::read(path).map_err(|source| DataError::read(path, source))?;
+        let bytes = if gzipped { table_bytes::unpack(path, &bytes)? } else { bytes };
+        Self::parse_text(path, table_bytes::lossy(bytes), separator)
+    }
+
+    fn parse_text(path: &Path, bytes: Vec<u8>, separator: u8) -> Result<Self, DataError> {
         let bytes = table_bytes::check(path, bytes, separator)?;
         let frame = CsvReadOptions::default()
             // No inference: every cell stays the text it is, so "007" remains a name.

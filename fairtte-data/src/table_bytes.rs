@@ -38,6 +38,17 @@ fn unpack_at_most(path: &Path, bytes: &[u8], most: u64) -> Result<Vec<u8>, DataE
     Ok(plain)
 }
 
+/// The bytes with U+FFFD for what is no UTF-8 text; UTF-16 stays as it is, and is refused by [`check`].
+pub(crate) fn lossy(bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return bytes;
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => text.into_bytes(),
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned().into_bytes(),
+    }
+}
+
 /// Takes off a byte order mark and empty cells beyond the header, gives every line the end `\n` if the file ends them by
 /// `\r` alone, and checks the rest.
 ///
