@@ -13,6 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use fairtte_metrics::{GroupId, Groups};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
@@ -71,8 +72,8 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
         ColumnValues::Number(samples.iter().map(|s| s.time).collect())
     };
     let mut columns = vec![
-        ("sample_id".to_owned(), ColumnValues::text(samples.iter().map(|s| &s.sample_id))),
-        ("subject_id".to_owned(), ColumnValues::text(samples.iter().map(|s| &s.subject_id))),
+        ("sample_id".to_owned(), texts(samples, |s| s.sample_id.as_str().to_owned())),
+        ("subject_id".to_owned(), texts(samples, |s| s.subject_id.as_str().to_owned())),
         ("time".to_owned(), times),
         ("event".to_owned(), ColumnValues::Integer(samples.iter().map(|s| i64::from(s.event)).collect())),
     ];
@@ -80,7 +81,7 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
     if is_separated {
         return write_csv(path, columns);
     }
-    columns.push(("image".to_owned(), ColumnValues::text(samples.iter().map(|s| s.image.display()))));
+    columns.push(("image".to_owned(), texts(samples, |s| s.image.to_string_lossy().into_owned())));
     let units = samples.iter().any(|sample| sample.unit.is_some());
     if units {
         columns.push(("unit".to_owned(), ColumnValues::Text(samples.iter().map(|s| s.unit.clone()).collect())));
@@ -97,6 +98,11 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
     };
     let metadata = serde_json::to_string(&metadata).map_err(|error| DataError::write(path, error.into()))?;
     write_parquet(path, columns, &[(METADATA_KEY, metadata)])
+}
+
+/// One text per sample, made side by side: there are some hundred thousand.
+fn texts(samples: &[Sample], text: impl Fn(&Sample) -> String + Sync) -> ColumnValues {
+    ColumnValues::Text(samples.par_iter().map(|sample| Some(text(sample))).collect())
 }
 
 /// Whether the ending of `path` asks for text with separators; the other format is Parquet.

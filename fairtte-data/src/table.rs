@@ -12,6 +12,7 @@ use polars::prelude::{
     Column, CsvParseOptions, CsvReadOptions, DataFrame, DataType, IntoColumn as _, KeyValueMetadata, NamedFrom as _,
     ParquetCompression, ParquetReader, ParquetWriter, PolarsError, SerReader as _, SerWriter as _, Series,
 };
+use rayon::prelude::*;
 
 use crate::error::{Place, nearest};
 use crate::{DataError, table_bytes, write_atomically};
@@ -295,6 +296,6 @@ pub fn write_csv(path: &Path, columns: Vec<(String, ColumnValues)>) -> Result<()
 }
 
 fn to_frame(path: &Path, columns: Vec<(String, ColumnValues)>) -> Result<DataFrame, DataError> {
-    let columns = columns.into_iter().map(|(name, values)| values.into_column(&name)).collect();
+    let columns = columns.into_par_iter().map(|(name, values)| values.into_column(&name)).collect();
     DataFrame::new_infer_height(columns).map_err(|error| DataError::write(path, std::io::Error::other(error)))
 }

@@ -13,6 +13,9 @@
 //! | licence, access | PhysioNet Credentialed Health Data License; training and a signed agreement; not to be passed on |
 
 mod config;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod laws;
 mod race;
 mod rule;
 mod tables;
