@@ -117,14 +117,24 @@ impl Table {
     }
 
     fn parse_text(path: &Path, bytes: Vec<u8>, separator: u8) -> Result<Self, DataError> {
+        let invalid = |detail: String| DataError::invalid_table(path, detail);
         let bytes = table_bytes::check(path, bytes, separator)?;
-        let frame = CsvReadOptions::default()
-            // No inference: every cell stays the text it is, so "007" remains a name.
-            .with_infer_schema_length(Some(0))
-            .with_parse_options(CsvParseOptions::default().with_separator(separator))
-            .into_reader_with_file_handle(Cursor::new(bytes))
-            .finish()
-            .map_err(|error| DataError::invalid_table(path, error))?;
+        let read = |bytes: &[u8]| {
+            CsvReadOptions::default()
+                // No inference: every cell stays the text it is, so "007" remains a name.
+                .with_infer_schema_length(Some(0))
+                .with_parse_options(CsvParseOptions::default().with_separator(separator))
+                .into_reader_with_file_handle(Cursor::new(bytes))
+                .finish()
+        };
+        // The reader refuses rows that are longer than the header; only then it is worth looking for empty cells there.
+        let frame = match read(&bytes) {
+            Ok(frame) => frame,
+            Err(error) => match table_bytes::without_surplus_cells(&bytes, separator).map_err(invalid)? {
+                Some(cleaned) => read(&cleaned).map_err(|error| DataError::invalid_table(path, error))?,
+                None => return Err(DataError::invalid_table(path, error)),
+            },
+        };
         let table = Self { path: path.to_owned(), frame, first_row: 2, metadata: Vec::new() };
         table.refuse_repeated_names()?;
         Ok(table)
