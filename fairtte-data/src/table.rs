@@ -102,14 +102,39 @@ impl Table {
             return Err(DataError::UnknownTableFormat { path: path.to_owned() });
         };
         let bytes = if gzipped { table_bytes::unpack(path, &bytes)? } else { bytes };
+        Self::parse_text(path, bytes, separator)
+    }
+
+    /// Like [`read`](Self::read), but bytes that are no UTF-8 text, as old exports have them in remarks, become U+FFFD.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub(crate) fn read_lossy(path: &Path) -> Result<Self, DataError> {
+        let Format::Separated { separator, gzipped } = Format::of(path)? else { return Self::read(path) };
+        let bytes = std::fs::read(path).map_err(|source| DataError::read(path, source))?;
+        let bytes = if gzipped { table_bytes::unpack(path, &bytes)? } else { bytes };
+        Self::parse_text(path, table_bytes::lossy(bytes), separator)
+    }
+
+    fn parse_text(path: &Path, bytes: Vec<u8>, separator: u8) -> Result<Self, DataError> {
+        let invalid = |detail: String| DataError::invalid_table(path, detail);
         let bytes = table_bytes::check(path, bytes, separator)?;
-        let frame = CsvReadOptions::default()
-            // No inference: every cell stays the text it is, so "007" remains a name.
-            .with_infer_schema_length(Some(0))
-            .with_parse_options(CsvParseOptions::default().with_separator(separator))
-            .into_reader_with_file_handle(Cursor::new(bytes))
-            .finish()
-            .map_err(|error| DataError::invalid_table(path, error))?;
+        let read = |bytes: &[u8]| {
+            CsvReadOptions::default()
+                // No inference: every cell stays the text it is, so "007" remains a name.
+                .with_infer_schema_length(Some(0))
+                .with_parse_options(CsvParseOptions::default().with_separator(separator))
+                .into_reader_with_file_handle(Cursor::new(bytes))
+                .finish()
+        };
+        // The reader refuses rows that are longer than the header; only then it is worth looking for empty cells there.
+        let frame = match read(&bytes) {
+            Ok(frame) => frame,
+            Err(error) => match table_bytes::without_surplus_cells(&bytes, separator).map_err(invalid)? {
+                Some(cleaned) => read(&cleaned).map_err(|error| DataError::invalid_table(path, error))?,
+                None => return Err(DataError::invalid_table(path, error)),
+            },
+        };
         let table = Self { path: path.to_owned(), frame, first_row: 2, metadata: Vec::new() };
         table.refuse_repeated_names()?;
         Ok(table)

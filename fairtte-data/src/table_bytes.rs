@@ -38,12 +38,22 @@ fn unpack_at_most(path: &Path, bytes: &[u8], most: u64) -> Result<Vec<u8>, DataE
     Ok(plain)
 }
 
-/// Takes off a byte order mark and empty cells beyond the header, gives every line the end `\n` if the file ends them by
-/// `\r` alone, and checks the rest.
+/// The bytes with U+FFFD for what is no UTF-8 text; UTF-16 stays as it is, and is refused by [`check`].
+pub(crate) fn lossy(bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return bytes;
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => text.into_bytes(),
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned().into_bytes(),
+    }
+}
+
+/// Takes off a byte order mark, gives every line the end `\n` if the file ends them by `\r` alone, and checks the rest.
 ///
 /// # Errors
 /// [`DataError::InvalidTable`] with the line for UTF-16, bytes that are not UTF-8, a zero byte, a quotation mark out of
-/// place or without its fellow, a cell beyond the header, and for more than 100,000 columns.
+/// place or without its fellow, and for more than 100,000 columns.
 pub(crate) fn check(path: &Path, mut bytes: Vec<u8>, separator: u8) -> Result<Vec<u8>, DataError> {
     let invalid = |detail: String| DataError::invalid_table(path, detail);
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -70,50 +80,86 @@ pub(crate) fn check(path: &Path, mut bytes: Vec<u8>, separator: u8) -> Result<Ve
     if n_columns > MOST_COLUMNS {
         return Err(invalid(format!("its first line has {n_columns} columns, expected at most {MOST_COLUMNS}")));
     }
-    without_surplus_cells(bytes, separator).map_err(invalid)
+    Ok(bytes)
 }
 
-/// Takes off the empty cells that a row has beyond the header, as spreadsheets leave them; quotation marks are in order.
-fn without_surplus_cells(bytes: Vec<u8>, separator: u8) -> Result<Vec<u8>, String> {
+/// The bytes without the empty cells that rows have beyond the header, as spreadsheets leave them; `None` if there are
+/// none. The bytes were checked.
+///
+/// # Errors
+/// The line of a cell beyond the header that is not empty.
+pub(crate) fn without_surplus_cells(bytes: &[u8], separator: u8) -> Result<Option<Vec<u8>>, String> {
     let mut n_columns = None;
     let mut kept: Vec<u8> = Vec::new();
-    // Everything before it is in `kept`; nothing was copied as long as that is empty.
+    // What was copied to `kept`; nothing as long as no row has a surplus.
     let mut copied = 0;
-    let (mut n_cells, mut surplus, mut is_quoted) = (1, None, false);
-    let mut is_blank_so_far = true;
-    for at in 0..=bytes.len() {
-        is_blank_so_far &= bytes.get(at).is_none_or(|byte| byte.is_ascii_whitespace() && *byte != separator);
-        match bytes.get(at) {
-            Some(b'"') => is_quoted = !is_quoted,
-            Some(_) if is_quoted => {}
-            Some(&byte) if byte == separator => {
-                surplus = surplus.or((Some(n_cells) == n_columns).then_some(at));
-                n_cells += 1;
-            }
-            // A blank line above the header is not the header.
-            Some(b'\n') | None if is_blank_so_far => {}
-            Some(b'\n') | None => {
-                let n_columns = *n_columns.get_or_insert(n_cells);
-                if let Some(start) = surplus.take() {
-                    if !are_blank_cells(&bytes[start..at], separator) {
-                        let line = line(&bytes, start);
-                        return Err(format!(
-                            "line {line} has {n_cells} cells, expected {n_columns} as in the first line"
-                        ));
-                    }
-                    kept.extend_from_slice(&bytes[copied..start]);
-                    copied = at;
-                }
-                n_cells = 1;
-            }
-            Some(_) => {}
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let mut start = 0;
+    while start < bytes.len() {
+        let end = record_end(text, start);
+        let record = &bytes[start..end];
+        // A blank line above the header is not the header.
+        if n_columns.is_none() && record.trim_ascii().is_empty() && !record.contains(&separator) {
+            start = end + 1;
+            continue;
         }
+        let n_cells = cell_ends(record, separator).count() + 1;
+        let n_columns = *n_columns.get_or_insert(n_cells);
+        if n_cells > n_columns {
+            let surplus = start + cell_ends(record, separator).nth(n_columns - 1).unwrap_or_default();
+            if !are_blank_cells(&bytes[surplus..end], separator) {
+                let line = line(bytes, surplus);
+                return Err(format!("line {line} has {n_cells} cells, expected {n_columns} as in the first line"));
+            }
+            kept.extend_from_slice(&bytes[copied..surplus]);
+            copied = end;
+        }
+        start = end + 1;
     }
     if copied == 0 {
-        return Ok(bytes);
+        return Ok(None);
     }
     kept.extend_from_slice(&bytes[copied..]);
-    Ok(kept)
+    Ok(Some(kept))
+}
+
+/// Where the record that begins at `start` ends: at the first line end that is not in quotation marks.
+fn record_end(text: &str, start: usize) -> usize {
+    let mut end = start;
+    let mut is_quoted = false;
+    loop {
+        let line = &text[end..];
+        let length = line.find('\n').unwrap_or(line.len());
+        is_quoted ^= line.as_bytes()[..length].iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+        end += length;
+        if !is_quoted || end == text.len() {
+            return end;
+        }
+        end += 1;
+    }
+}
+
+/// The positions of the separators of a record that stand between cells.
+fn cell_ends(record: &[u8], separator: u8) -> impl Iterator<Item = usize> {
+    let mut is_quoted = false;
+    let ends_cell = move |(at, byte): (usize, &u8)| {
+        is_quoted ^= *byte == b'"';
+        (*byte == separator && !is_quoted).then_some(at)
+    };
+    record.iter().enumerate().filter_map(ends_cell)
+}
+
+/// Whether no cell of this piece of a record holds anything but blanks.
+fn are_blank_cells(cells: &[u8], separator: u8) -> bool {
+    let mut is_quoted = false;
+    let ends_cell = |byte: &u8| {
+        is_quoted ^= *byte == b'"';
+        *byte == separator && !is_quoted
+    };
+    cells.split(ends_cell).map(<[u8]>::trim_ascii).all(|cell| {
+        let inner = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell);
+        inner.trim_ascii().is_empty()
+    })
 }
 
 fn line(bytes: &[u8], at: usize) -> usize {
@@ -164,19 +210,6 @@ fn check_quotes(bytes: &[u8], separator: u8) -> Result<(), String> {
         return Err(format!("the quotation mark that begins a cell in line {opened} is never closed"));
     }
     Ok(())
-}
-
-/// Whether no cell of this piece of a line holds anything but blanks.
-fn are_blank_cells(cells: &[u8], separator: u8) -> bool {
-    let mut is_quoted = false;
-    let ends_cell = |byte: &u8| {
-        is_quoted ^= *byte == b'"';
-        *byte == separator && !is_quoted
-    };
-    cells.split(ends_cell).map(<[u8]>::trim_ascii).all(|cell| {
-        let inner = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell);
-        inner.trim_ascii().is_empty()
-    })
 }
 
 #[cfg(test)]

@@ -48,7 +48,9 @@ fn bad_pictures_are_named_exclusions_and_the_good_ones_stay() {
             ("folder.png", "image_unopened"),
         ]
     );
-    assert!(exclusions[2].source.ends_with("text.png: the file holds text, expected a JPEG, PNG, TIFF or DICOM picture"));
+    assert!(
+        exclusions[2].source.ends_with("text.png: the file holds text, expected a JPEG, PNG, TIFF or DICOM picture")
+    );
     let rest = cohort.without(&exclusions);
     let kept: Vec<_> = rest.samples.iter().map(|s| s.sample_id.as_str()).collect();
     assert_eq!(kept, ["good.png", "png_named.jpg"]);

@@ -43,10 +43,10 @@ impl NamedTable {
     /// Reads the table at `path`.
     ///
     /// # Errors
-    /// What [`Table::read`] returns, [`DataError::EmptyTable`] for a header without rows that hold anything,
+    /// What [`Table::read_lossy`] returns, [`DataError::EmptyTable`] for a header without rows that hold anything,
     /// [`DataError::DuplicateColumn`] if two names differ in case or punctuation only.
     pub(super) fn read(path: &Path) -> Result<Self, DataError> {
-        let table = Table::read(path)?;
+        let table = Table::read_lossy(path)?;
         let names = table.names();
         for (position, name) in names.iter().enumerate() {
             if names[..position].iter().any(|earlier| plain(earlier) == plain(name)) && !plain(name).is_empty() {
@@ -233,13 +233,18 @@ mod tests {
     }
 
     #[test]
-    fn blank_rows_are_no_rows_and_the_others_keep_their_numbers() {
+    fn blank_rows_are_no_rows_and_remarks_in_an_old_code_page_hinder_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         std::fs::write(&path, "RID,PTID\n\n1,a\n , \r\n\"\",\"\"\n2,b\n\n\n").unwrap();
         let table = NamedTable::read(&path).unwrap();
         assert_eq!(table.required("RID").unwrap(), [Some("1".to_owned()), Some("2".to_owned())]);
         assert_eq!((table.n_rows(), table.row(0), table.place(1).row), (2, 3, 6));
+        std::fs::write(&path, b"RID,REMARK\n1,caf\xe9\n").unwrap();
+        let remark = NamedTable::read(&path).unwrap().required("REMARK").unwrap();
+        assert_eq!(remark, [Some("caf\u{fffd}".to_owned())], "an old code page in a remark");
+        std::fs::write(&path, b"\xff\xfeR\0I\0D\0").unwrap();
+        assert!(NamedTable::read(&path).err().unwrap().to_string().ends_with("its text is UTF-16, expected UTF-8"));
         std::fs::write(&path, "RID,PTID\n,\n\n").unwrap();
         assert!(matches!(NamedTable::read(&path), Err(DataError::EmptyTable { .. })));
     }

@@ -165,7 +165,7 @@ pub(super) fn read_adnimerge(
         }
         let month = odd.read(table, "M", &months, index, parse_month).or(code.month());
         let is_event = diagnosis == Some(Diagnosis::Dementia);
-        merge.visits.push(Visit { subject, month, code, date, diagnosis, is_event });
+        merge.visits.push(Visit { subject, code, month, date, diagnosis, is_event });
     }
     // Every row repeats the age at baseline; should rows differ, the earliest baseline is taken whatever their order.
     let earliest = |baselines: Vec<Baseline>| {

@@ -80,7 +80,13 @@ fn find_map(config: &AredsConfig, files: &[PathBuf]) -> Result<Option<PathBuf>, 
     if config.mapping.is_some() {
         return Ok(config.mapping.clone());
     }
-    let maps = files.iter().filter(|path| is_map(&lower_case_name(path)));
+    let maps: Vec<&PathBuf> = files.iter().filter(|path| is_map(&lower_case_name(path))).collect();
+    // The same file packed and unpacked, side by side, is one map.
+    let is_packed_copy = |path: &Path| {
+        path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"))
+            && maps.iter().any(|other| path.with_extension("") == **other)
+    };
+    let maps = maps.iter().copied().filter(|path| !is_packed_copy(path));
     only("the map from image directories to ID2 (key mapping)", maps)
 }
 
@@ -101,7 +107,7 @@ fn lower_case_name(path: &Path) -> String {
 }
 
 fn is_map(name: &str) -> bool {
-    name.contains("imagedir") && name.contains("id2") && is_plain_text(name)
+    name.contains("imagedir") && name.contains("id2") && is_plain_text(name.strip_suffix(".gz").unwrap_or(name))
 }
 
 fn is_plain_text(name: &str) -> bool {

@@ -82,7 +82,7 @@ fn second() -> TempDir {
     ] {
         fs::write(tables.join(name), gzip(&text)).unwrap();
     }
-    fs::write(folder.path().join(MAP), SECOND_MAP).unwrap();
+    fs::write(folder.path().join(MAP).with_extension("txt.gz"), gzip(SECOND_MAP)).unwrap();
     for path in PICTURES {
         let path = folder.path().join("images").join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -175,6 +175,7 @@ fn the_other_consent_group_adds_its_people_and_repeats_change_nothing() {
     fs::write(table("pht000375.v2.p1.c1.fundus.EDO"), text).unwrap();
     let enrolment = "dbGaP SubjID\tID2\tSEX\tRACE\tENROLLAGE\n1\t1001\tF\t1\t70.5\n2\t2001\tM\t3\t\n";
     fs::write(table("pht000373.v2.p1.c1.enrollment_randomization.EDO"), enrolment).unwrap();
+    fs::write(folder.path().join(MAP), SECOND_MAP).unwrap();
     let mut by_hand = BY_HAND;
     // 2001: late in the right eye from the start; the left one has a single visit.
     by_hand[19] = "at_or_after_event";
