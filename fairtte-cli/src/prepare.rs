@@ -73,7 +73,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
     cohort.require_samples("after labelling", &exclusions)?;
     let (cohort, store) = match &run.data {
         DataConfig::Tabular(_) => (cohort, None),
-        _ => decode(run, cohort, &mut exclusions, care).map(|(cohort, store)| (cohort, Some(store)))?,
+        _ => decode(run, &cohort, &mut exclusions, care).map(|(cohort, store)| (cohort, Some(store)))?,
     };
     let (split, record) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
     record.notes.iter().for_each(|note| say(format!("note: {note}")));
@@ -142,22 +142,24 @@ fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
 /// Step 5, first half: every image into the store; samples whose images cannot be decoded leave the cohort.
 fn decode(
     run: &RunFile,
-    cohort: Cohort,
+    cohort: &Cohort,
     exclusions: &mut Exclusions,
     care: Care,
 ) -> Result<(Cohort, ImageStore), CliError> {
-    let estimate = ImageStore::estimate(&cohort, &run.image, &run.cache())?;
+    let estimate = ImageStore::estimate(cohort, &run.image, &run.cache())?;
     if estimate.n_bytes_missing > 0 {
         say(format!("decoding {estimate}"));
     }
     let open = || {
         let files = Files::new("decoding images");
-        ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))
+        ImageStore::open_or_build(cohort, &run.image, &run.cache(), &|done, total| files.update(done, total))
     };
     let (mut store, mut undecodable) = open()?;
     if care == Care::Verify {
         let damaged = store.discard_damaged()?;
-        damaged.iter().for_each(|image| say(format!("note: {image}")));
+        for image in &damaged {
+            say(format!("note: {image}"));
+        }
         (store, undecodable) = open()?;
         let again = if damaged.is_empty() { "" } else { "; damaged shards were decoded again" };
         say(format!("verified: {} images have their checksums{again}", store.n()));

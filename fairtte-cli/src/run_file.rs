@@ -243,9 +243,9 @@ impl RunFile {
     fn check_shift(&self) -> Result<(), CliError> {
         let Some(shift) = &self.shift else { return Ok(()) };
         if self.is_tabular() {
-            shift.check_for_features()?
+            shift.check_for_features()?;
         } else {
-            shift.check()?
+            shift.check()?;
         }
         let known: Vec<&str> = self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
         if known.contains(&shift.attribute.as_str()) {

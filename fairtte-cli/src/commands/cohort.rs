@@ -11,13 +11,12 @@ use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 
 pub(super) fn check(arguments: &CohortCheck) -> Result<(), CliError> {
-    let summary = match &arguments.run {
-        Some(path) => read_summary(&RunFolder::new(path))?,
-        None => {
-            let run = RunFile::read(&arguments.config, &arguments.set)?;
-            let (cohort, exclusions, attributes) = read_tables(&run)?;
-            CohortSummary::new(&cohort, &exclusions, &attributes)
-        }
+    let summary = if let Some(path) = &arguments.run {
+        read_summary(&RunFolder::new(path))?
+    } else {
+        let run = RunFile::read(&arguments.config, &arguments.set)?;
+        let (cohort, exclusions, attributes) = read_tables(&run)?;
+        CohortSummary::new(&cohort, &exclusions, &attributes)
     };
     let check = compare_with_paper(&summary).ok_or_else(|| {
         CliError::Check(format!(
