@@ -130,7 +130,7 @@ fn record_end(text: &str, start: usize) -> usize {
     loop {
         let line = &text[end..];
         let length = line.find('\n').unwrap_or(line.len());
-        is_quoted ^= line.as_bytes()[..length].iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+        is_quoted ^= line[..length].matches('"').count() % 2 == 1;
         end += length;
         if !is_quoted || end == text.len() {
             return end;
