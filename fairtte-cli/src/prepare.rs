@@ -213,7 +213,7 @@ fn shift(
 ) -> Result<Option<Cohort>, CliError> {
     let Some(config) = &run.shift else { return Ok(None) };
     let (shifted, record) = apply_shift(cohort, split.rows(Part::Train), attributes.all(), config, run.seed)?;
-    say(format!("distribution shift: {record}"));
+    say(&record);
     record.write_csv(&folder.shift_table())?;
     // The changed samples stand in the table.
     write_json(&folder.shift(), &ShiftRecord { changed: Vec::new(), ..record })?;

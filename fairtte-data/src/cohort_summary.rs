@@ -128,7 +128,7 @@ impl fmt::Display for CohortSummary {
         let n_excluded: usize = self.excluded.values().sum();
         writeln!(f, "{}: {} rows read, {n_excluded} left out, {} people", self.name, self.n_read, self.n_subjects)?;
         let mean_of = format!("mean time ({})", self.time_unit);
-        writeln!(f, "{:<24} {:>9} {:>9} {:>10} {:>20}", "", "images", "events", "censored", mean_of)?;
+        writeln!(f, "{:<24} {:>9} {:>9} {:>10} {:>20}", "", "samples", "events", "censored", mean_of)?;
         line(f, "all", &self.total)?;
         for attribute in &self.attributes {
             for group in &attribute.groups {

@@ -140,6 +140,9 @@ impl Exclusions {
         if flow.last().is_some_and(|step| step.n_excluded == 0) {
             flow.pop();
         }
+        for step in flow.iter_mut().filter(|step| step.label == Step::Identity.label()) {
+            "with sample and subject".clone_into(&mut step.label);
+        }
         flow
     }
 

@@ -15,6 +15,11 @@ use flate2::bufread::MultiGzDecoder;
 use crate::DataError;
 use crate::error::{Place, nearest};
 
+/// A word of eight bytes of 1.
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+/// The highest bit of each of eight bytes.
+const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+
 /// Bytes unpacked at once.
 const CHUNK: usize = 1 << 17;
 
@@ -40,8 +45,8 @@ pub(crate) const fn optional(names: &'static [&'static str]) -> WantedColumn {
 pub(crate) struct Columns {
     path: PathBuf,
     n_rows: usize,
-    columns: Vec<TextColumn>,
-    /// For every column asked for its position in `columns`; `None` if it is not there.
+    texts: Vec<TextColumn>,
+    /// For every column asked for its position in `texts`; `None` if it is not there.
     found: Vec<Option<usize>>,
 }
 
@@ -101,7 +106,7 @@ impl Columns {
         let column = self.column(position)?;
         let start = index.checked_sub(1).map_or(0, |before| column.ends[before] as usize);
         let cell = column.text.get(start..column.ends[index] as usize)?;
-        let is_bare = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_graphic());
+        let is_bare = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
         if is_bare(cell.as_bytes().first()) && is_bare(cell.as_bytes().last()) {
             // Nearly every cell; what counts as a space beyond ASCII need not be looked up for it.
             return Some(cell);
@@ -111,7 +116,7 @@ impl Columns {
     }
 
     fn column(&self, position: usize) -> Option<&TextColumn> {
-        self.found[position].map(|found| &self.columns[found])
+        self.found[position].map(|found| &self.texts[found])
     }
 
     /// Row `index` (from 0) as a spreadsheet counts it.
@@ -259,8 +264,6 @@ impl<'a> Splitter<'a> {
         if self.is_by_return {
             return bytes.iter().position(|b| matches!(b, b',' | b'\r' | b'\n')).unwrap_or(bytes.len());
         }
-        const ONES: u64 = u64::from_ne_bytes([1; 8]);
-        const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
         // The lowest high bit of the result marks the first zero byte; above it others may be marked wrongly.
         let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
         let (words, tail) = bytes.as_chunks::<8>();
@@ -362,16 +365,16 @@ impl<'a> Splitter<'a> {
         let names: Vec<String> = self.header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let name =
             |slot: usize| slots.iter().position(|s| *s == Some(slot)).map(|i| names[i].clone()).unwrap_or_default();
-        let mut columns = Vec::with_capacity(self.cells.len());
+        let mut texts = Vec::with_capacity(self.cells.len());
         for (slot, (text, ends)) in std::mem::take(&mut self.cells).into_iter().enumerate() {
             let text = String::from_utf8(text).map_err(|error| {
                 let at = error.utf8_error().valid_up_to();
                 let row = Columns::row(ends.partition_point(|end| (*end as usize) <= at));
                 self.invalid(format!("{} in row {row} is no UTF-8 text", name(slot)))
             })?;
-            columns.push(TextColumn { name: name(slot), text, ends });
+            texts.push(TextColumn { name: name(slot), text, ends });
         }
-        Ok(Columns { path: self.path.to_owned(), n_rows: self.n_rows, columns, found: self.found })
+        Ok(Columns { path: self.path.to_owned(), n_rows: self.n_rows, texts, found: self.found })
     }
 
     fn invalid(&self, detail: String) -> DataError {

@@ -140,7 +140,6 @@ impl MimicCxrConfig {
     }
 
     /// Every option with its value as the run file spells it.
-    #[expect(clippy::missing_panics_doc, reason = "names of variants always become text")]
     pub fn options(&self) -> Vec<(String, String)> {
         fn word(value: impl Serialize) -> String {
             let value = serde_json::to_value(value).expect("names of variants always become text");

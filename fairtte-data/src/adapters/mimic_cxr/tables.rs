@@ -204,15 +204,15 @@ fn patients(table: &Columns, people: &People) -> Result<(Vec<Option<Patient>>, C
         let Some(person) = person(table, index, people)? else { continue };
         let whose = table.cell(0, index).unwrap_or_default();
         let invalid = |position, expected| table.invalid(position, index, whose, expected);
-        let whole = |position: usize, expected| {
+        let number = |position: usize, expected| {
             let cell = table.cell(position, index);
             cell.map(|cell| small_number(cell).ok_or_else(|| invalid(position, expected))).transpose()
         };
-        let age = whole(2, "a whole number of years in [0, 150]")?;
+        let age = number(2, "a whole number of years in [0, 150]")?;
         if age.is_some_and(|age| !(0..=150).contains(&age)) {
             return Err(invalid(2, "a whole number of years in [0, 150]"));
         }
-        let year = whole(3, "a year such as 2150")?.map(i16::try_from).transpose();
+        let year = number(3, "a year such as 2150")?.map(i16::try_from).transpose();
         let year = year.map_err(|_| invalid(3, "a year such as 2150"))?;
         let dod =
             table.cell(4, index).map(|cell| parse_date(cell).ok_or_else(|| invalid(4, "a date such as 2150-01-31")));
@@ -221,11 +221,11 @@ fn patients(table: &Columns, people: &People) -> Result<(Vec<Option<Patient>>, C
             anchor: age.zip(year),
             dod: dod.transpose()?.map(day_number),
         };
-        match &patients[person] {
+        match &patients[person as usize] {
             // The same line twice says nothing new; two different lines about one person cannot both be true.
             Some(first) if *first == patient => continue,
             Some(_) => return Err(invalid(0, "each subject once, or the same line again")),
-            None => patients[person] = Some(patient),
+            None => patients[person as usize] = Some(patient),
         }
         content.row((0..5).map(|position| table.cell(position, index)));
     }
@@ -268,7 +268,7 @@ fn stays(table: &Columns, people: &People, config: &MimicCxrConfig) -> Result<(V
             table.cell(position, index).map(|cell| parse_date(cell).map(day_number).ok_or_else(invalid)).transpose()
         };
         let admitted = day(2)?.map_or((i32::MAX, 0), |day| (day, clock(table.cell(2, index))));
-        let stay = &mut found[person];
+        let stay = &mut found[person as usize];
         stay.last_discharge = stay.last_discharge.max(day(3)?);
         if config.death == Death::InHospital {
             let flag = match table.cell(6, index) {
@@ -280,8 +280,7 @@ fn stays(table: &Columns, people: &People, config: &MimicCxrConfig) -> Result<(V
             stay.death = [stay.death, death].into_iter().flatten().min();
         }
         let (number, race) = (table.cell(1, index).unwrap_or_default(), table.cell(4, index).unwrap_or_default());
-        // People were numbered in 32 bits.
-        list.push(Stay { person: person as u32, admitted, number, race });
+        list.push(Stay { person, admitted, number, race });
         content.row((0..n_columns).map(|position| table.cell(position, index)));
     }
     list.sort_unstable();
@@ -298,11 +297,11 @@ fn clock(cell: Option<&str>) -> u32 {
 }
 
 /// Position of the person of row `index`; `None` for people without an image.
-fn person(table: &Columns, index: usize, people: &People) -> Result<Option<usize>, DataError> {
+fn person(table: &Columns, index: usize, people: &People) -> Result<Option<u32>, DataError> {
     let row = || format!("row {}", Columns::row(index));
     let invalid = || table.invalid(0, index, &row(), "a subject number such as 10000032");
     let subject = table.cell(0, index).and_then(whole_number).ok_or_else(invalid)?;
-    Ok(people.get(&subject).map(|&person| person as usize))
+    Ok(people.get(&subject).copied())
 }
 
 /// A number without sign; `7.0`, as other software rewrites whole numbers, is 7.

@@ -163,7 +163,7 @@ fn a_person_without_admission_has_the_race_that_the_option_says() {
 }
 
 /// Lines after the header in reverse order.
-fn reversed(_: &str, text: String) -> String {
+fn reversed(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     lines[1..].reverse();
     lines.join("\n")
@@ -196,7 +196,7 @@ fn packing_folders_line_ends_and_the_order_of_rows_change_no_label_and_no_hash()
             unchanged,
         ),
         (FILES.map(str::to_owned), windows),
-        (FILES.map(str::to_owned), reversed),
+        (FILES.map(str::to_owned), |_, text| reversed(&text)),
         (FILES.map(str::to_owned), floats),
     ];
     let (cohort, _) = labelled("");
