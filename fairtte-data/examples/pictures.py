@@ -75,4 +75,5 @@ def main(binary, files):
               f"difference mean {difference.mean():.3f}, largest {difference.max()}")
 
 
-main(sys.argv[1], sys.argv[2:])
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
