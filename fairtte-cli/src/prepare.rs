@@ -195,9 +195,13 @@ fn write_record(
     exclusions: &Exclusions,
     attributes: &FittedAttributes,
 ) -> Result<(), CliError> {
-    write_cohort(&folder.cohort(), cohort, attributes)?;
-    write_json(&folder.summary(), &CohortSummary::new(cohort, exclusions, attributes))?;
-    Ok(exclusions.write_csv(&folder.exclusions())?)
+    // Side by side: most of the time goes into waiting until the files are on the disk.
+    let (of_samples, of_others) = rayon::join(
+        || write_cohort(&folder.cohort(), cohort, attributes),
+        || exclusions.write_csv(&folder.exclusions()),
+    );
+    of_samples.and(of_others)?;
+    write_json(&folder.summary(), &CohortSummary::new(cohort, exclusions, attributes))
 }
 
 fn write_split(folder: &RunFolder, split: &Split, record: &SplitRecord) -> Result<(), CliError> {

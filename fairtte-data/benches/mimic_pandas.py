@@ -55,6 +55,9 @@ pd.DataFrame({
     "sample_id": left_out["dicom_id"], "reason": reason[~keep],
     "source": reason[~keep] + " (mimic-cxr-2.0.0-metadata.csv.gz, row " + row + ")",
 }).to_csv(f"{output}/exclusions.csv", index=False)
+for name in ["cohort.parquet", "exclusions.csv"]:
+    with open(f"{output}/{name}", "rb+") as file:
+        os.fsync(file)  # A result that a power cut can take back is not written.
 seconds = time.perf_counter() - start
 print(f"pandas {pd.__version__}: {len(kept)} kept, {kept['event'].sum()} events, {kept['race_group'].sum()} White, "
       f"mean time {kept['time'].mean():.4f}; {seconds:.2f} s, "

@@ -70,6 +70,9 @@ left_out = out.filter(pl.col("reason").is_not_null()).select(
     pl.col("dicom_id").alias("sample_id"), "reason", (pl.col("reason") + row).alias("source")
 )
 left_out.write_csv(f"{output}/exclusions.csv")
+for name in ["cohort.parquet", "exclusions.csv"]:
+    with open(f"{output}/{name}", "rb+") as file:
+        os.fsync(file)  # A result that a power cut can take back is not written.
 seconds = time.perf_counter() - start
 print(f"polars {pl.__version__}: {kept.height} kept, {kept['event'].sum()} events, {kept['race_group'].sum()} White, "
       f"mean time {kept['time'].mean():.4f}; {seconds:.2f} s, "

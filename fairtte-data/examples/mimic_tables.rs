@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// From files to a cohort with groups and its record, as `prepare --tables-only` does it.
+/// From files to a cohort with groups and its record on the disk, as `prepare --tables-only` does it.
 fn read(folder: &Path) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let adapter = MimicCxr::new(MimicCxrConfig::new(folder));
@@ -51,8 +51,11 @@ fn read(folder: &Path) -> Result<(), Box<dyn Error>> {
     let summary = CohortSummary::new(&cohort, &exclusions, &fitted);
     let grouped = start.elapsed();
     let output = folder.join("output");
-    write_cohort(&output.join("cohort.parquet"), &cohort, &fitted)?;
-    exclusions.write_csv(&output.join("exclusions.csv"))?;
+    let (of_samples, of_others) = rayon::join(
+        || write_cohort(&output.join("cohort.parquet"), &cohort, &fitted),
+        || exclusions.write_csv(&output.join("exclusions.csv")),
+    );
+    of_samples.and(of_others)?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{summary}")?;
     writeln!(

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use fairtte_metrics::{Outcomes, SampleId, SubjectId};
+use rayon::iter::Either;
 use rayon::prelude::*;
 
 use crate::DataError;
@@ -209,15 +210,15 @@ pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<
     let is_kept: Vec<bool> = labels.iter().map(|label| matches!(label, Label::Kept { .. })).collect();
     refuse_duplicates(&manifest, &is_kept)?;
     let mut exclusions = Exclusions::new(manifest.rows.len()).expecting(&provenance.reasons);
-    let mut samples = Vec::with_capacity(is_kept.iter().filter(|kept| **kept).count());
-    for (row, label) in std::mem::take(&mut manifest.rows).into_iter().zip(labels) {
-        match label {
-            Label::Kept { time, event } => samples.push(sample(&manifest, row, time, event)?),
-            Label::Excluded { reason, detail } => {
-                exclusions.push(Exclusion { sample_id: SampleId::new(row.display_id()), reason, source: detail });
-            }
+    let rows = std::mem::take(&mut manifest.rows).into_par_iter().zip(labels);
+    let (samples, left_out): (Vec<_>, Vec<_>) = rows.partition_map(|(row, label)| match label {
+        Label::Kept { time, event } => Either::Left(sample(&manifest, row, time, event)),
+        Label::Excluded { reason, detail } => {
+            Either::Right(Exclusion { sample_id: row.into_display_id().into(), reason, source: detail })
         }
-    }
+    });
+    let samples = samples.into_iter().collect::<Result<Vec<_>, _>>()?;
+    exclusions.extend(left_out);
     let cohort = Cohort {
         attributes: chosen_columns(&mut manifest, &columns, &is_kept),
         name: manifest.name,
@@ -266,7 +267,8 @@ fn chosen_columns(manifest: &mut Manifest, columns: &[usize], is_kept: &[bool]) 
 
 /// Refuses two rows of one name among those that `is_kept` marks.
 pub(crate) fn refuse_duplicates(manifest: &Manifest, is_kept: &[bool]) -> Result<(), DataError> {
-    let mut first_rows: HashMap<&str, usize> = HashMap::with_capacity(manifest.rows.len());
+    let n_kept = is_kept.iter().filter(|kept| **kept).count();
+    let mut first_rows: HashMap<&str, usize> = HashMap::with_capacity(n_kept);
     for (index, row) in manifest.rows.iter().enumerate().filter(|(index, _)| is_kept[*index]) {
         let Some(sample) = row.sample_id.as_deref() else { continue };
         if let Some(first_row) = first_rows.insert(sample, row.source_row) {

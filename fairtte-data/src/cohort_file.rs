@@ -13,7 +13,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use fairtte_metrics::{GroupId, Groups};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
@@ -72,8 +71,8 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
         ColumnValues::Number(samples.iter().map(|s| s.time).collect())
     };
     let mut columns = vec![
-        ("sample_id".to_owned(), texts(samples, |s| s.sample_id.as_str().to_owned())),
-        ("subject_id".to_owned(), texts(samples, |s| s.subject_id.as_str().to_owned())),
+        ("sample_id".to_owned(), texts(samples, |s| s.sample_id.as_str())),
+        ("subject_id".to_owned(), texts(samples, |s| s.subject_id.as_str())),
         ("time".to_owned(), times),
         ("event".to_owned(), ColumnValues::Integer(samples.iter().map(|s| i64::from(s.event)).collect())),
     ];
@@ -81,10 +80,10 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
     if is_separated {
         return write_csv(path, columns);
     }
-    columns.push(("image".to_owned(), texts(samples, |s| s.image.to_string_lossy().into_owned())));
+    columns.push(("image".to_owned(), paths(samples)));
     let units = samples.iter().any(|sample| sample.unit.is_some());
     if units {
-        columns.push(("unit".to_owned(), ColumnValues::Text(samples.iter().map(|s| s.unit.clone()).collect())));
+        columns.push(("unit".to_owned(), ColumnValues::Borrowed(samples.iter().map(|s| s.unit.as_deref()).collect())));
     }
     let own = attributes.all().iter().filter(|groups| attributes.has_own_levels(groups.attribute()));
     let metadata = Metadata {
@@ -100,9 +99,15 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
     write_parquet(path, columns, &[(METADATA_KEY, metadata)])
 }
 
-/// One text per sample, made side by side: there are some hundred thousand.
-fn texts(samples: &[Sample], text: impl Fn(&Sample) -> String + Sync) -> ColumnValues {
-    ColumnValues::Text(samples.par_iter().map(|sample| Some(text(sample))).collect())
+/// The text of every sample, which stands in the sample.
+fn texts<'a>(samples: &'a [Sample], text: impl Fn(&'a Sample) -> &'a str) -> ColumnValues<'a> {
+    ColumnValues::Borrowed(samples.iter().map(|sample| Some(text(sample))).collect())
+}
+
+/// The path of every image.
+fn paths(samples: &[Sample]) -> ColumnValues<'_> {
+    let unicode: Option<Vec<_>> = samples.iter().map(|sample| sample.image.to_str().map(Some)).collect();
+    unicode.map_or_else(|| ColumnValues::text(samples.iter().map(|s| s.image.display())), ColumnValues::Borrowed)
 }
 
 /// Whether the ending of `path` asks for text with separators; the other format is Parquet.
@@ -116,11 +121,11 @@ fn is_separated(path: &Path) -> Result<bool, DataError> {
 }
 
 /// Every attribute, and its group beside it or in its place.
-fn attribute_columns(cohort: &Cohort, attributes: &FittedAttributes) -> Vec<(String, ColumnValues)> {
+fn attribute_columns<'a>(cohort: &'a Cohort, attributes: &FittedAttributes) -> Vec<(String, ColumnValues<'a>)> {
     let mut columns = Vec::new();
     for attribute in &cohort.attributes {
         let name = &attribute.name;
-        let raw = || (name.clone(), ColumnValues::Text(attribute.values.clone()));
+        let raw = || (name.clone(), ColumnValues::Borrowed(attribute.values.iter().map(Option::as_deref).collect()));
         let groups = attributes.all().iter().find(|groups| groups.attribute() == name);
         let numbers = groups.map(|groups| {
             let numbers = groups.membership().iter().map(|group| group.map(|group| i64::from(group.0)));

@@ -150,11 +150,14 @@ impl Exclusions {
     ///
     /// # Errors
     /// [`DataError::Write`] naming `path`.
-    pub fn write_csv(&self, path: &Path) -> Result<(), DataError> {
+    pub fn write_csv<'a>(&'a self, path: &Path) -> Result<(), DataError> {
+        let column = |text: &dyn Fn(&'a Exclusion) -> &'a str| {
+            ColumnValues::Borrowed(self.list.iter().map(|exclusion| Some(text(exclusion))).collect())
+        };
         let columns = vec![
-            ("sample_id".to_owned(), ColumnValues::text(self.list.iter().map(|e| &e.sample_id))),
-            ("reason".to_owned(), ColumnValues::text(self.list.iter().map(|e| e.reason))),
-            ("source".to_owned(), ColumnValues::text(self.list.iter().map(|e| &e.source))),
+            ("sample_id".to_owned(), column(&|e| e.sample_id.as_str())),
+            ("reason".to_owned(), column(&|e| e.reason.code())),
+            ("source".to_owned(), column(&|e| &e.source)),
         ];
         write_csv(path, columns)
     }

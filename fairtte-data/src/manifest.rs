@@ -73,4 +73,9 @@ impl ManifestRow {
     pub fn display_id(&self) -> String {
         self.sample_id.clone().unwrap_or_else(|| format!("row {}", self.source_row))
     }
+
+    /// The same text of a row that is not needed any more.
+    pub(crate) fn into_display_id(self) -> String {
+        self.sample_id.unwrap_or_else(|| format!("row {}", self.source_row))
+    }
 }

@@ -28,9 +28,11 @@ pub struct Table {
 
 /// A column to be written: its name and its values.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ColumnValues {
+pub enum ColumnValues<'a> {
     /// Text; `None` becomes an empty cell.
     Text(Vec<Option<String>>),
+    /// Text that stands elsewhere; `None` becomes an empty cell.
+    Borrowed(Vec<Option<&'a str>>),
     /// Numbers.
     Number(Vec<f64>),
     /// Whole numbers.
@@ -39,7 +41,7 @@ pub enum ColumnValues {
     OptionalInteger(Vec<Option<i64>>),
 }
 
-impl ColumnValues {
+impl ColumnValues<'_> {
     /// Text without missing cells.
     pub fn text<T: ToString>(values: impl IntoIterator<Item = T>) -> Self {
         Self::Text(values.into_iter().map(|value| Some(value.to_string())).collect())
@@ -48,6 +50,7 @@ impl ColumnValues {
     fn into_column(self, name: &str) -> Column {
         let series = match self {
             Self::Text(values) => Series::new(name.into(), values),
+            Self::Borrowed(values) => Series::new(name.into(), values),
             Self::Number(values) => Series::new(name.into(), values),
             Self::Integer(values) => Series::new(name.into(), values),
             Self::OptionalInteger(values) => Series::new(name.into(), values),
@@ -275,7 +278,7 @@ impl Table {
 /// [`DataError::Write`] naming `path`.
 pub fn write_parquet(
     path: &Path,
-    columns: Vec<(String, ColumnValues)>,
+    columns: Vec<(String, ColumnValues<'_>)>,
     metadata: &[(&str, String)],
 ) -> Result<(), DataError> {
     let mut frame = to_frame(path, columns)?;
@@ -294,7 +297,7 @@ pub fn write_parquet(
 ///
 /// # Errors
 /// [`DataError::Write`] naming `path`.
-pub fn write_csv(path: &Path, columns: Vec<(String, ColumnValues)>) -> Result<(), DataError> {
+pub fn write_csv(path: &Path, columns: Vec<(String, ColumnValues<'_>)>) -> Result<(), DataError> {
     let mut frame = to_frame(path, columns)?;
     let separator =
         if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tsv")) { b'\t' } else { b',' };
@@ -305,7 +308,7 @@ pub fn write_csv(path: &Path, columns: Vec<(String, ColumnValues)>) -> Result<()
     })
 }
 
-fn to_frame(path: &Path, columns: Vec<(String, ColumnValues)>) -> Result<DataFrame, DataError> {
+fn to_frame(path: &Path, columns: Vec<(String, ColumnValues<'_>)>) -> Result<DataFrame, DataError> {
     let columns = columns.into_par_iter().map(|(name, values)| values.into_column(&name)).collect();
     DataFrame::new_infer_height(columns).map_err(|error| DataError::write(path, std::io::Error::other(error)))
 }

@@ -20,6 +20,9 @@ const ONES: u64 = u64::from_ne_bytes([1; 8]);
 /// The highest bit of each of eight bytes.
 const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
 
+/// In place of the position of a cell that is not kept.
+const SKIPPED: usize = usize::MAX;
+
 /// Bytes unpacked at once.
 const CHUNK: usize = 1 << 17;
 
@@ -140,10 +143,11 @@ impl Columns {
 struct Splitter<'a> {
     path: &'a Path,
     wanted: &'a [WantedColumn],
-    /// Cells of the header; complete once `slots` is there.
+    /// Cells of the header; complete once `has_header`.
     header: Vec<Vec<u8>>,
     /// Position in `cells` of every field that is kept.
-    slots: Option<Vec<Option<usize>>>,
+    slots: Vec<usize>,
+    has_header: bool,
     /// For every wanted column its position in `cells`.
     found: Vec<Option<usize>>,
     cells: Vec<(Vec<u8>, Vec<u32>)>,
@@ -175,7 +179,8 @@ impl<'a> Splitter<'a> {
             path,
             wanted,
             header: vec![Vec::new()],
-            slots: None,
+            slots: Vec::new(),
+            has_header: false,
             found: Vec::new(),
             cells: Vec::new(),
             n_rows: 0,
@@ -188,7 +193,7 @@ impl<'a> Splitter<'a> {
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        let mut rest = if self.slots.is_none() { self.take_header(bytes)? } else { bytes };
+        let mut rest = if self.has_header { bytes } else { self.take_header(bytes)? };
         while let Some(&byte) = rest.first() {
             self.is_begun = true;
             match (self.state, byte) {
@@ -260,6 +265,7 @@ impl<'a> Splitter<'a> {
     }
 
     /// Number of bytes before the next comma or end of line.
+    #[inline]
     fn plain_end(&self, bytes: &[u8]) -> usize {
         if self.is_by_return {
             return bytes.iter().position(|b| matches!(b, b',' | b'\r' | b'\n')).unwrap_or(bytes.len());
@@ -279,48 +285,47 @@ impl<'a> Splitter<'a> {
     }
 
     /// Adds `bytes` to the current cell.
+    #[inline]
     fn push(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        let Some(slots) = &self.slots else {
-            self.header[self.field].extend_from_slice(bytes);
-            return Ok(());
-        };
-        match slots.get(self.field) {
-            Some(Some(slot)) => self.cells[*slot].0.extend_from_slice(bytes),
-            Some(None) => {}
+        match self.slots.get(self.field) {
+            Some(&SKIPPED) => {}
+            Some(&slot) => self.cells[slot].0.extend_from_slice(bytes),
+            None if !self.has_header => self.header[self.field].extend_from_slice(bytes),
             None if bytes.trim_ascii().is_empty() => {}
             None => {
-                let (row, n) = (Columns::row(self.n_rows), slots.len());
+                let (row, n) = (Columns::row(self.n_rows), self.slots.len());
                 return Err(self.invalid(format!("row {row} has more cells than the {n} of the header")));
             }
         }
         Ok(())
     }
 
+    #[inline]
     fn end_field(&mut self) -> Result<(), DataError> {
         self.state = State::Start;
-        match &self.slots {
-            None => self.header.push(Vec::new()),
-            Some(slots) => {
-                if let Some(Some(slot)) = slots.get(self.field) {
-                    let (text, ends) = &mut self.cells[*slot];
-                    let end = u32::try_from(text.len());
-                    ends.push(end.map_err(|_| DataError::invalid_table(self.path, "a column has more than 4 GB"))?);
-                }
+        match self.slots.get(self.field) {
+            Some(&SKIPPED) => {}
+            Some(&slot) => {
+                let (text, ends) = &mut self.cells[slot];
+                let end = u32::try_from(text.len());
+                ends.push(end.map_err(|_| DataError::invalid_table(self.path, "a column has more than 4 GB"))?);
             }
+            None if !self.has_header => self.header.push(Vec::new()),
+            None => {}
         }
         self.field += 1;
         Ok(())
     }
 
     fn end_record(&mut self) -> Result<(), DataError> {
-        if self.slots.is_none() {
-            self.end_header()?;
-        } else {
-            let n_fields = self.slots.as_ref().map_or(0, Vec::len).max(self.field + 1);
+        if self.has_header {
+            let n_fields = self.slots.len().max(self.field + 1);
             while self.field < n_fields {
                 self.end_field()?;
             }
             self.n_rows += 1;
+        } else {
+            self.end_header()?;
         }
         (self.field, self.state, self.is_begun) = (0, State::Start, false);
         Ok(())
@@ -336,35 +341,37 @@ impl<'a> Splitter<'a> {
         if header.iter().all(String::is_empty) {
             return Err(self.invalid("the first line holds no names of columns".to_owned()));
         }
-        let mut slots = vec![None; header.len()];
+        let mut slots = vec![SKIPPED; header.len()];
         for wanted in self.wanted {
             let position = find_column(self.path, &header, wanted)?;
             self.found.push(position.map(|position| {
                 let next = self.cells.len();
-                let slot = *slots[position].get_or_insert(next);
-                if slot == next {
+                if slots[position] == SKIPPED {
+                    slots[position] = next;
                     self.cells.push((Vec::new(), Vec::new()));
                 }
-                slot
+                slots[position]
             }));
         }
         self.header = header.into_iter().map(String::into_bytes).collect();
-        self.slots = Some(slots);
+        (self.slots, self.has_header) = (slots, true);
         Ok(())
     }
 
     fn finish(mut self) -> Result<Columns, DataError> {
         if self.state == State::Quoted {
-            let row = if self.slots.is_some() { Columns::row(self.n_rows) } else { 1 };
+            let row = if self.has_header { Columns::row(self.n_rows) } else { 1 };
             return Err(self.invalid(format!("a quote opened in row {row} is never closed")));
         }
         if self.is_begun {
             self.end_record()?;
         }
-        let Some(slots) = self.slots.take() else { return Err(self.invalid("it is empty".to_owned())) };
+        if !self.has_header {
+            return Err(self.invalid("it is empty".to_owned()));
+        }
         let names: Vec<String> = self.header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let name =
-            |slot: usize| slots.iter().position(|s| *s == Some(slot)).map(|i| names[i].clone()).unwrap_or_default();
+            |slot: usize| self.slots.iter().position(|s| *s == slot).map(|i| names[i].clone()).unwrap_or_default();
         let mut texts = Vec::with_capacity(self.cells.len());
         for (slot, (text, ends)) in std::mem::take(&mut self.cells).into_iter().enumerate() {
             let text = String::from_utf8(text).map_err(|error| {

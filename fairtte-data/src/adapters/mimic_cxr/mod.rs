@@ -24,6 +24,7 @@ mod tables;
 mod tests;
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::SubjectId;
@@ -149,12 +150,15 @@ impl MimicCxr {
             },
         ];
         let folder = self.image_folder(&metadata)?;
-        let row = |image: Image| ManifestRow {
-            image: image_path(&folder, &image),
-            subject_id: image.subject.map(|subject| SubjectId::new(subject.to_string())),
-            sample_id: image.dicom,
-            unit: None,
-            source_row: image.source_row,
+        let row = |image: Image| {
+            let subject = image.subject.map(|subject| subject.to_string());
+            ManifestRow {
+                image: subject.as_deref().and_then(|subject| image_path(&folder, subject, &image)),
+                subject_id: subject.map(SubjectId::new),
+                sample_id: image.dicom,
+                unit: None,
+                source_row: image.source_row,
+            }
         };
         Ok(Manifest {
             name: "MIMIC-CXR".to_owned(),
@@ -175,15 +179,13 @@ impl MimicCxr {
 }
 
 /// `p10/p10000032/s50414267/<dicom_id>.jpg` below `folder`; `None` if a part of it is not known.
-fn image_path(folder: &Path, image: &Image) -> Option<PathBuf> {
-    let (subject, study, dicom) = (image.subject?.to_string(), image.study?, image.dicom.as_deref()?);
+fn image_path(folder: &Path, subject: &str, image: &Image) -> Option<PathBuf> {
+    let (study, dicom) = (image.study?, image.dicom.as_deref()?);
     let start = &subject[..subject.len().min(2)];
     // One text per image and half a million images: made in one piece.
     let mut path = OsString::with_capacity(folder.as_os_str().len() + dicom.len() + 40);
     path.push(folder);
-    for part in ["/p", start, "/p", &subject, "/s", &study.to_string(), "/", dicom, ".jpg"] {
-        path.push(part);
-    }
+    write!(path, "/p{start}/p{subject}/s{study}/{dicom}.jpg").ok()?;
     Some(path.into())
 }
 

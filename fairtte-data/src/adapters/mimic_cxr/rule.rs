@@ -4,6 +4,8 @@
 //! must be known (`no_censor_date`) and not before the image (`after_last_discharge`); `tte = last discharge + 365 d -
 //! study date`, so that every censored time is at least 365 days. Whole days; times of day are not looked at.
 
+use std::fmt::{self, Display};
+
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
@@ -66,23 +68,24 @@ impl LabelRule for MimicRule {
     fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError> {
         let film = &self.films[index];
         let row = &manifest.rows[index];
-        let excluded =
-            |reason, why: &str| Label::excluded(reason, format!("{why} ({}, row {})", self.file, row.source_row));
+        let excluded = |reason, why: &dyn Display| {
+            Label::excluded(reason, format!("{why} ({}, row {})", self.file, row.source_row))
+        };
         if row.sample_id.is_none() {
-            return Ok(excluded(Reason::MissingSample, "dicom_id is empty"));
+            return Ok(excluded(Reason::MissingSample, &"dicom_id is empty"));
         }
         if let Some(first) = film.repeats {
-            return Ok(excluded(Reason::DuplicateDicomId, &format!("the image is listed in row {first} already")));
+            return Ok(excluded(Reason::DuplicateDicomId, &format_args!("the image is listed in row {first} already")));
         }
-        let Some(person) = film.person else { return Ok(excluded(Reason::MissingSubject, "subject_id is empty")) };
-        let Some(day) = film.day else { return Ok(excluded(Reason::MissingDate, "StudyDate is empty")) };
+        let Some(person) = film.person else { return Ok(excluded(Reason::MissingSubject, &"subject_id is empty")) };
+        let Some(day) = film.day else { return Ok(excluded(Reason::MissingDate, &"StudyDate is empty")) };
         let course = &self.courses[person as usize];
         if !course.is_patient {
-            return Ok(excluded(Reason::NoPatient, "the subject is not in the table of patients"));
+            return Ok(excluded(Reason::NoPatient, &"the subject is not in the table of patients"));
         }
         Ok(match self.outcome(course, day) {
             Err((reason, why)) => excluded(reason, &why),
-            Ok(_) if course.is_dropped => excluded(Reason::UnknownRace, "the race of the subject is not known"),
+            Ok(_) if course.is_dropped => excluded(Reason::UnknownRace, &"the race of the subject is not known"),
             Ok((days, event)) => Label::Kept { time: f64::from(days), event },
         })
     }
@@ -90,13 +93,11 @@ impl LabelRule for MimicRule {
 
 impl MimicRule {
     /// Days and event of an image taken on `day`, or why it has none.
-    fn outcome(&self, course: &Course, day: i32) -> Result<(i32, bool), (Reason, String)> {
-        let after = |reason, what: &str, end: i32| (reason, format!("taken on {}, {what} {}", date(day), date(end)));
+    fn outcome(&self, course: &Course, day: i32) -> Result<(i32, bool), (Reason, Why)> {
+        let after = |reason, what, end| (reason, Why::After { day, what, end });
         let is_after_discharge = |discharge: &i32| day > *discharge;
         match (course.death, course.last_discharge) {
-            (None, None) => {
-                Err((Reason::NoCensorDate, "the subject has no recorded death and no recorded discharge".to_owned()))
-            }
+            (None, None) => Err((Reason::NoCensorDate, Why::NoEnd)),
             (Some(death), _) if day > death => Err(after(Reason::AfterDeath, "death", death)),
             (Some(_), Some(discharge))
                 if self.after_discharge == AfterDischarge::All && is_after_discharge(&discharge) =>
@@ -108,6 +109,21 @@ impl MimicRule {
                 Err(after(Reason::AfterLastDischarge, "last discharge", discharge))
             }
             (None, Some(discharge)) => Ok((discharge + FOLLOW_UP - day, false)),
+        }
+    }
+}
+
+/// Why an image of a known person has no outcome.
+enum Why {
+    NoEnd,
+    After { day: i32, what: &'static str, end: i32 },
+}
+
+impl Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoEnd => f.write_str("the subject has no recorded death and no recorded discharge"),
+            Self::After { day, what, end } => write!(f, "taken on {}, {what} {}", date(day), date(end)),
         }
     }
 }
