@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use fairtte_metrics::{GroupId, Groups};
+use rayon::prelude::*;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -136,10 +137,10 @@ impl FittedAttributes {
     /// where a threshold is given.
     pub fn fit(configs: &[AttributeConfig], cohort: &Cohort, train_rows: &[usize]) -> Result<Self, DataError> {
         let mut fitted = Self { groups: Vec::new(), own_levels: Vec::new(), ungrouped: Vec::new() };
-        for config in configs {
-            let column = find_column(cohort, &config.name)?;
-            let rule = LevelRule::fit(config, cohort, column, train_rows)?;
-            let membership = rule.assign(cohort, column)?;
+        // Side by side; of several errors the first in the order of the settings is given.
+        let assigned: Vec<_> = configs.par_iter().map(|config| assign(config, cohort, train_rows)).collect();
+        for (config, assigned) in configs.iter().zip(assigned) {
+            let (column, rule, membership) = assigned?;
             fitted.ungrouped.extend(ungrouped(column, &membership));
             fitted.own_levels.push(matches!(rule, LevelRule::Levels { .. }));
             fitted.groups.push(Groups::new(config.name.clone(), rule.level_names(), membership)?);
@@ -177,6 +178,18 @@ impl FittedAttributes {
 pub(crate) fn select(groups: &Groups, rows: &[usize]) -> Groups {
     let membership = rows.iter().map(|&row| groups.membership()[row]).collect();
     Groups::new(groups.attribute(), groups.levels().to_vec(), membership).expect("levels are unchanged")
+}
+
+/// The column of one attribute, its rule fitted on `train_rows`, and the group of every sample.
+fn assign<'a>(
+    config: &AttributeConfig,
+    cohort: &'a Cohort,
+    train_rows: &[usize],
+) -> Result<(&'a AttributeColumn, LevelRule, Vec<Option<GroupId>>), DataError> {
+    let column = find_column(cohort, &config.name)?;
+    let rule = LevelRule::fit(config, cohort, column, train_rows)?;
+    let membership = rule.assign(cohort, column)?;
+    Ok((column, rule, membership))
 }
 
 fn find_column<'a>(cohort: &'a Cohort, name: &str) -> Result<&'a AttributeColumn, DataError> {

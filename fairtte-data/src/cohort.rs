@@ -1,6 +1,6 @@
 //! Samples with a time and an event, ready to be split.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use fairtte_metrics::{Outcomes, SampleId, SubjectId};
@@ -14,6 +14,7 @@ use crate::exclusions::{Exclusion, Exclusions};
 use crate::label_rule::{Label, LabelRule};
 use crate::manifest::{Manifest, ManifestRow, Unlabelled};
 use crate::provenance::Provenance;
+use crate::repeats::repeats;
 
 /// One image with its outcome.
 #[derive(Clone, Debug, PartialEq)]
@@ -250,9 +251,8 @@ fn attribute_position(manifest: &Manifest, name: &str) -> Result<usize, DataErro
 }
 
 fn chosen_columns(manifest: &mut Manifest, columns: &[usize], is_kept: &[bool]) -> Vec<AttributeColumn> {
-    for &position in columns.iter().collect::<HashSet<_>>() {
-        manifest.attributes[position].retain(is_kept);
-    }
+    let chosen = manifest.attributes.par_iter_mut().enumerate().filter(|(position, _)| columns.contains(position));
+    chosen.for_each(|(_, column)| column.retain(is_kept));
     let is_needed_again = |i: usize| columns[i + 1..].contains(&columns[i]);
     let mut take = |(i, &position): (usize, &usize)| {
         let column = &mut manifest.attributes[position];
@@ -267,19 +267,14 @@ fn chosen_columns(manifest: &mut Manifest, columns: &[usize], is_kept: &[bool]) 
 
 /// Refuses two rows of one name among those that `is_kept` marks.
 pub(crate) fn refuse_duplicates(manifest: &Manifest, is_kept: &[bool]) -> Result<(), DataError> {
-    let n_kept = is_kept.iter().filter(|kept| **kept).count();
-    let mut first_rows: HashMap<&str, usize> = HashMap::with_capacity(n_kept);
-    for (index, row) in manifest.rows.iter().enumerate().filter(|(index, _)| is_kept[*index]) {
-        let Some(sample) = row.sample_id.as_deref() else { continue };
-        if let Some(first_row) = first_rows.insert(sample, row.source_row) {
-            return Err(DataError::DuplicateSample {
-                sample: sample.to_owned(),
-                place: manifest.place(index),
-                first_row,
-            });
-        }
-    }
-    Ok(())
+    let names = manifest.rows.par_iter().zip(is_kept);
+    let names: Vec<Option<&str>> = names.map(|(row, kept)| row.sample_id.as_deref().filter(|_| *kept)).collect();
+    let Some(&(first, again)) = repeats(&names).first() else { return Ok(()) };
+    Err(DataError::DuplicateSample {
+        sample: names[again].unwrap_or_default().to_owned(),
+        place: manifest.place(again),
+        first_row: manifest.rows[first].source_row,
+    })
 }
 
 fn sample(manifest: &Manifest, row: ManifestRow, time: f64, event: bool) -> Result<Sample, DataError> {

@@ -75,17 +75,33 @@ pub struct GroupSummary {
     pub samples: SamplesSummary,
 }
 
-impl SamplesSummary {
-    fn of<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Self {
-        let n = samples.clone().count();
-        let n_events = samples.clone().filter(|sample| sample.event).count();
+/// Sums over some samples, taken up one after another.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    n: usize,
+    n_events: usize,
+    time: f64,
+    event_time: f64,
+}
+
+impl Sums {
+    fn add(&mut self, sample: &Sample) {
+        self.n += 1;
+        self.time += sample.time;
+        if sample.event {
+            self.n_events += 1;
+            self.event_time += sample.time;
+        }
+    }
+
+    fn summary(self) -> SamplesSummary {
         let mean = |sum: f64, n: usize| (n > 0).then(|| sum / n as f64);
-        Self {
-            n,
-            n_events,
-            censoring_rate: mean((n - n_events) as f64, n),
-            mean_time: mean(samples.clone().map(|sample| sample.time).sum(), n),
-            mean_event_time: mean(samples.filter(|sample| sample.event).map(|sample| sample.time).sum(), n_events),
+        SamplesSummary {
+            n: self.n,
+            n_events: self.n_events,
+            censoring_rate: mean((self.n - self.n_events) as f64, self.n),
+            mean_time: mean(self.time, self.n),
+            mean_event_time: mean(self.event_time, self.n_events),
         }
     }
 }
@@ -93,30 +109,35 @@ impl SamplesSummary {
 impl CohortSummary {
     /// The numbers of `cohort`, of what was left out on the way to it, and of the groups of `attributes`.
     ///
-    /// Cost: one pass over the samples per group.
+    /// Cost: one pass over the samples per attribute.
     pub fn new(cohort: &Cohort, exclusions: &Exclusions, attributes: &FittedAttributes) -> Self {
         let attribute = |groups: &fairtte_metrics::Groups| {
-            let of_group = |number: usize| {
-                let members = cohort.samples.iter().zip(groups.membership());
-                members.filter(move |(_, group)| group.is_some_and(|g| g.index() == number)).map(|(sample, _)| sample)
-            };
-            let groups_in_numbers = groups.levels().iter().enumerate().map(|(number, level)| GroupSummary {
-                level: level.clone(),
-                samples: SamplesSummary::of(of_group(number)),
-            });
+            let mut sums = vec![Sums::default(); groups.levels().len()];
+            let mut n_without_group = 0;
+            for (sample, group) in cohort.samples.iter().zip(groups.membership()) {
+                match group {
+                    Some(group) => sums[group.index()].add(sample),
+                    None => n_without_group += 1,
+                }
+            }
+            let groups_in_numbers = groups.levels().iter().zip(sums);
             AttributeSummary {
                 name: groups.attribute().to_owned(),
-                n_without_group: groups.membership().iter().filter(|group| group.is_none()).count(),
-                groups: groups_in_numbers.collect(),
+                n_without_group,
+                groups: groups_in_numbers
+                    .map(|(level, sums)| GroupSummary { level: level.clone(), samples: sums.summary() })
+                    .collect(),
             }
         };
+        let mut total = Sums::default();
+        cohort.samples.iter().for_each(|sample| total.add(sample));
         Self {
             name: cohort.name.clone(),
             time_unit: cohort.time_unit.clone(),
             n_read: exclusions.n_read(),
             excluded: exclusions.counts().into_iter().collect(),
             n_subjects: cohort.n_subjects(),
-            total: SamplesSummary::of(cohort.samples.iter()),
+            total: total.summary(),
             attributes: attributes.all().iter().map(attribute).collect(),
             provenance: cohort.provenance.clone(),
         }

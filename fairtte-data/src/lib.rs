@@ -20,6 +20,7 @@ mod manifest;
 mod predictions_file;
 mod provenance;
 mod reason;
+mod repeats;
 mod scored_table;
 mod shift;
 pub mod simulated;

@@ -69,6 +69,16 @@ impl ContentHasher {
         self.tables.last_mut().expect("a table was named before its rows").1.push(digest);
     }
 
+    /// Takes up the rows of another part of the same table.
+    pub(crate) fn more_rows(&mut self, part: Self) {
+        for (name, rows) in part.tables {
+            match self.tables.last_mut() {
+                Some((table, all)) if *table == name => all.extend(rows),
+                _ => self.tables.push((name, rows)),
+            }
+        }
+    }
+
     /// Takes up what another hasher took up, after what this one has.
     pub fn append(&mut self, other: Self) {
         self.tables.extend(other.tables);
@@ -122,6 +132,23 @@ mod tests {
         }
         let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         hasher.finish("made-up", "a rule".to_owned(), 1, options, &[]).content_hash
+    }
+
+    #[test]
+    fn a_table_in_parts_is_the_same_table() {
+        let part = |rows: &[[&str; 1]]| {
+            let mut hasher = ContentHasher::new().table("patients");
+            rows.iter().for_each(|row| hasher.row(row.iter().map(|cell| Some(*cell))));
+            hasher
+        };
+        let hash = |hasher: ContentHasher| hasher.finish("made-up", String::new(), 1, Vec::new(), &[]).content_hash;
+        let mut parts = ContentHasher::new().table("patients");
+        parts.more_rows(part(&[["a"], ["b"]]));
+        parts.more_rows(part(&[["c"]]));
+        assert_eq!(hash(parts), hash(part(&[["c"], ["b"], ["a"]])));
+        let mut two = part(&[["a"], ["b"]]);
+        two.append(part(&[["c"]]));
+        assert_ne!(hash(two), hash(part(&[["c"], ["b"], ["a"]])), "two tables of one name are not one");
     }
 
     #[test]

@@ -4,8 +4,14 @@ use jiff::civil::Date;
 
 /// Days since 1 January 1970; differences between two are whole days.
 pub(crate) fn day_number(date: Date) -> i32 {
-    const EPOCH: Date = jiff::civil::date(1970, 1, 1);
-    (date - EPOCH).get_days()
+    // Years from March on, so that the leap day is the last of its year; a million dates are too many for a calendar
+    // that carries units and zones along.
+    let (year, month, day) = (i32::from(date.year()), i32::from(date.month()), i32::from(date.day()));
+    let years = if month > 2 { year } else { year - 1 };
+    let months = (month + 9) % 12;
+    let leap_days = years.div_euclid(4) - years.div_euclid(100) + years.div_euclid(400);
+    // 719,469 days lie between 1 March of the year 0 and 1 January 1970, and the first day is number 1.
+    years * 365 + leap_days + (months * 153 + 2) / 5 + day - 719_469
 }
 
 /// `2150-01-31` or `2150/01/31`, also followed by a time of day (after a space or `T`).
@@ -52,24 +58,27 @@ pub(crate) fn parse_clock(text: &str) -> Option<u32> {
     if parts.next().is_some() || hour.len() != 2 || minute.len() != 2 {
         return None;
     }
-    clock(digits(hour.as_bytes())?, digits(minute.as_bytes())?, second)
+    let (second, fraction) = second.split_once('.').unwrap_or((second, "0"));
+    if second.len() != 2 {
+        return None;
+    }
+    let number = |text: &str| digits(text.as_bytes());
+    clock(number(hour)?, number(minute)?, number(second)?, fraction)
 }
 
 /// Milliseconds since midnight of the DICOM time `HHMMSS.fff` whose leading zeros were lost: `80556.875` is 08:05:56.875.
 pub(crate) fn parse_dicom_time(text: &str) -> Option<u32> {
     let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
     let number = (1..=6).contains(&whole.len()).then(|| digits(whole.as_bytes()))??;
-    let second = format!("{:02}{}", number % 100, &text[whole.len()..]);
-    clock(number / 10_000, number / 100 % 100, &second)
+    let fraction = text.get(whole.len() + 1..).unwrap_or("0");
+    clock(number / 10_000, number / 100 % 100, number % 100, fraction)
 }
 
-fn clock(hour: u32, minute: u32, second: &str) -> Option<u32> {
-    let (whole, fraction) = second.split_once('.').unwrap_or((second, "0"));
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if whole.len() != 2 || !is_number(whole) || !is_number(fraction) {
+/// Milliseconds since midnight; `fraction` is what stands behind the point of the seconds.
+fn clock(hour: u32, minute: u32, seconds: u32, fraction: &str) -> Option<u32> {
+    if fraction.is_empty() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let seconds = digits(whole.as_bytes())?;
     // DICOM writes a leap second as 60.
     if hour > 23 || minute > 59 || seconds > 60 {
         return None;
@@ -132,6 +141,19 @@ mod tests {
         assert_eq!(days("2200-02-28", "2200-03-02"), 2);
         assert_eq!(days("2100-01-01", "2101-01-01"), 365);
         assert_eq!(days("2104-01-01", "2105-01-01"), 366);
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let epoch = date(1970, 1, 1);
+        assert_eq!(day_number(epoch), 0);
+        for (year, n_days) in [(-1, 1200), (0, 400), (1899, 800), (1999, 800), (2096, 2000), (2199, 800), (9998, 700)] {
+            let first = date(year, 1, 1);
+            for n in 0..n_days {
+                let day = first.checked_add(jiff::Span::new().days(n)).unwrap();
+                assert_eq!(day_number(day), (day - epoch).get_days(), "{day}");
+            }
+        }
     }
 
     #[test]

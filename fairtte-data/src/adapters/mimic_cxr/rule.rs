@@ -51,7 +51,7 @@ pub(super) struct Film {
     /// Date of the study in days since 1970; `None` if its cell is empty.
     pub(super) day: Option<i32>,
     /// Row (as a spreadsheet counts) of the first image of the same identity, if that was an earlier one.
-    pub(super) repeats: Option<u32>,
+    pub(super) repeats: Option<usize>,
 }
 
 /// The rule with its evidence.

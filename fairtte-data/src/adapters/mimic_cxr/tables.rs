@@ -4,8 +4,10 @@
 //! a number that is none stops the run; cells of columns that decide nothing are not looked at.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::path::Path;
+
+use rayon::prelude::*;
 
 use super::config::{Death, MimicCxrConfig};
 use super::race;
@@ -14,9 +16,16 @@ use crate::DataError;
 use crate::adapters::columns::{Columns, WantedColumn, optional, required};
 use crate::adapters::dates::{day_number, parse_clock, parse_compact_date, parse_date, parse_dicom_time};
 use crate::provenance::ContentHasher;
+use crate::repeats::repeats;
 
 /// Positions of people by their number in the tables.
 pub(super) type People = HashMap<u64, u32>;
+
+/// What the content hash calls the table of images.
+const METADATA_NAME: &str = "metadata";
+
+/// Rows that are read in one piece.
+const CHUNK_ROWS: usize = 8192;
 
 const METADATA: [WantedColumn; 5] = [
     required(&["dicom_id"]),
@@ -66,6 +75,12 @@ impl OddTimes {
     fn count(&mut self, cell: &str, row: usize) {
         self.n += 1;
         self.first.get_or_insert_with(|| (cell.to_owned(), row));
+    }
+
+    /// Adds those of later rows.
+    fn add(&mut self, later: Self) {
+        self.n += later.n;
+        self.first = self.first.take().or(later.first);
     }
 
     /// One sentence for the record; `None` without any.
@@ -126,14 +141,43 @@ struct Films {
     odd_times: OddTimes,
 }
 
-/// Every image, and the people they are of.
+/// Every image, and the people they are of. Rows are read side by side; who is who and what is repeated is told
+/// afterwards, in their order.
 fn images(table: &Columns) -> Result<Films, DataError> {
-    let mut content = ContentHasher::new().table("metadata");
-    let mut people = People::new();
+    let n_chunks = table.n_rows().div_ceil(CHUNK_ROWS);
+    let rows = |chunk: usize| chunk * CHUNK_ROWS..table.n_rows().min((chunk + 1) * CHUNK_ROWS);
+    let chunks: Vec<_> = (0..n_chunks).into_par_iter().map(|chunk| image_rows(table, rows(chunk))).collect();
+    let mut films = Films {
+        images: Vec::with_capacity(table.n_rows()),
+        people: People::new(),
+        content: ContentHasher::new().table(METADATA_NAME),
+        odd_times: OddTimes::default(),
+    };
+    for chunk in chunks {
+        let (images, content, odd_times) = chunk?;
+        films.images.extend(images);
+        films.content.more_rows(content);
+        films.odd_times.add(odd_times);
+    }
+    let dicoms: Vec<Option<&str>> = films.images.iter().map(|image| image.dicom.as_deref()).collect();
+    let (repeats, people) = rayon::join(|| repeats(&dicoms), || number_people(&films.images));
+    drop(dicoms);
+    for (image, person) in films.images.iter_mut().zip(&people.of_images) {
+        image.film.person = *person;
+    }
+    for (first, again) in repeats {
+        films.images[again].film.repeats = Some(films.images[first].source_row);
+    }
+    films.people = people.numbers;
+    Ok(films)
+}
+
+/// The images of some rows, still without person and repetition.
+fn image_rows(table: &Columns, rows: Range<usize>) -> Result<(Vec<Image>, ContentHasher, OddTimes), DataError> {
+    let mut content = ContentHasher::new().table(METADATA_NAME);
     let mut odd_times = OddTimes::default();
-    let mut first_rows: HashMap<&str, u32> = HashMap::with_capacity(table.n_rows());
-    let mut images = Vec::with_capacity(table.n_rows());
-    for index in 0..table.n_rows() {
+    let mut images = Vec::with_capacity(rows.len());
+    for index in rows {
         let cells: [Option<&str>; METADATA.len()] = std::array::from_fn(|position| table.cell(position, index));
         if cells.iter().all(Option::is_none) {
             continue;
@@ -153,21 +197,6 @@ fn images(table: &Columns) -> Result<Films, DataError> {
         if let Some(cell) = cells[4].filter(|cell| parse_dicom_time(cell).is_none()) {
             odd_times.count(cell, Columns::row(index));
         }
-        let person = match subject {
-            None => None,
-            Some(subject) => {
-                let next = u32::try_from(people.len()).map_err(|_| too_many())?;
-                Some(*people.entry(subject).or_insert(next))
-            }
-        };
-        let row = u32::try_from(Columns::row(index)).map_err(|_| too_many())?;
-        let repeats = dicom.and_then(|dicom| match first_rows.entry(dicom) {
-            Entry::Occupied(first) => Some(*first.get()),
-            Entry::Vacant(place) => {
-                place.insert(row);
-                None
-            }
-        });
         // The time of day decides nothing.
         content.row(cells[..4].iter().copied());
         images.push(Image {
@@ -175,15 +204,30 @@ fn images(table: &Columns) -> Result<Films, DataError> {
             subject,
             study,
             year: date.map_or(0, jiff::civil::Date::year),
-            film: Film { person, day: date.map(day_number), repeats },
+            film: Film { person: None, day: date.map(day_number), repeats: None },
             source_row: Columns::row(index),
         });
     }
-    Ok(Films { images, people, content, odd_times })
+    Ok((images, content, odd_times))
 }
 
-fn too_many() -> DataError {
-    DataError::ShapeMismatch { what: "the metadata", found: usize::MAX, expected: u32::MAX as usize }
+/// The people of the images, numbered in the order of their first image.
+struct Numbered {
+    numbers: People,
+    of_images: Vec<Option<u32>>,
+}
+
+fn number_people(images: &[Image]) -> Numbered {
+    let mut numbers = People::new();
+    let mut next = 0;
+    let of_images = images.iter().map(|image| {
+        Some(*numbers.entry(image.subject?).or_insert_with(|| {
+            next += 1;
+            next - 1
+        }))
+    });
+    let of_images = of_images.collect();
+    Numbered { numbers, of_images }
 }
 
 /// One person of the table of patients.
