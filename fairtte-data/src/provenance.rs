@@ -138,7 +138,9 @@ mod tests {
     fn a_table_in_parts_is_the_same_table() {
         let part = |rows: &[[&str; 1]]| {
             let mut hasher = ContentHasher::new().table("patients");
-            rows.iter().for_each(|row| hasher.row(row.iter().map(|cell| Some(*cell))));
+            for row in rows {
+                hasher.row(row.iter().map(|cell| Some(*cell)));
+            }
             hasher
         };
         let hash = |hasher: ContentHasher| hasher.finish("made-up", String::new(), 1, Vec::new(), &[]).content_hash;

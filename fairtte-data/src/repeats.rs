@@ -15,8 +15,8 @@ use rayon::prelude::*;
 /// ```
 pub(crate) fn repeats(names: &[Option<&str>]) -> Vec<(usize, usize)> {
     let seed = RandomState::new();
-    let key = |(place, name): (usize, &Option<&str>)| Some((seed.hash_one((*name)?), place));
-    repeats_among(names, names.par_iter().enumerate().filter_map(key).collect())
+    let key = |(place, name): (usize, Option<&str>)| Some((seed.hash_one(name?), place));
+    repeats_among(names, names.par_iter().copied().enumerate().filter_map(key).collect())
 }
 
 /// The same of names with their hashes.
