@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# MIMIC tables of real size (made up) into labels: this crate, polars and pandas in Python, on the same files.
+# MIMIC tables of real size (made up) into cohort.parquet and exclusions.csv on the disk: this crate, and polars and
+# pandas (with pyarrow) in Python, on the same files.
 # Usage: fairtte-data/benches/mimic_tables.sh FOLDER [PYTHON]
 # Wall time and peak memory are of the whole process. Without polars or pandas their line is skipped.
 set -euo pipefail
