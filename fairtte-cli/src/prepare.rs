@@ -20,6 +20,8 @@ pub(crate) struct Prepared {
     pub(crate) split: Split,
     pub(crate) inputs: Inputs,
     pub(crate) attributes: FittedAttributes,
+    /// The cohort in numbers, as it is written.
+    pub(crate) summary: CohortSummary,
     /// The same samples as training sees them, if a distribution shift is asked for.
     pub(crate) shifted: Option<Cohort>,
     /// Groups that the strategy works on, for every row of the cohort.
@@ -83,14 +85,14 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
     let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
     require_same_cohort(folder, &cohort)?;
-    write_record(folder, &cohort, &exclusions, &attributes)?;
+    let summary = write_record(folder, &cohort, &exclusions, &attributes)?;
     write_split(folder, &split, &record)?;
     let shifted = shift(run, folder, &cohort, &split, &attributes)?;
     let inputs = match store {
         Some(store) => Inputs::Images(store),
         None => Inputs::Features(features(run, folder, &cohort, &split)?),
     };
-    Ok(Prepared { cohort, exclusions, split, inputs, attributes, shifted, training_groups })
+    Ok(Prepared { cohort, exclusions, split, inputs, attributes, summary, shifted, training_groups })
 }
 
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and
@@ -101,14 +103,14 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
 pub(crate) fn prepare_tables(
     run: &RunFile,
     folder: &RunFolder,
-) -> Result<(Cohort, Exclusions, FittedAttributes), CliError> {
+) -> Result<(Cohort, Exclusions, FittedAttributes, CohortSummary), CliError> {
     if folder.split().exists() {
         let problem = "a split of the data with their images is here already; choose another --output".to_owned();
         return Err(CliError::RunFolder { path: folder.split(), problem });
     }
     let (cohort, exclusions, attributes) = read_tables(run)?;
-    write_record(folder, &cohort, &exclusions, &attributes)?;
-    Ok((cohort, exclusions, attributes))
+    let summary = write_record(folder, &cohort, &exclusions, &attributes)?;
+    Ok((cohort, exclusions, attributes, summary))
 }
 
 /// Reads and labels the tables and groups the attributes over all samples; writes nothing.
@@ -194,14 +196,16 @@ fn write_record(
     cohort: &Cohort,
     exclusions: &Exclusions,
     attributes: &FittedAttributes,
-) -> Result<(), CliError> {
+) -> Result<CohortSummary, CliError> {
     // Side by side: most of the time goes into waiting until the files are on the disk.
     let (of_samples, of_others) = rayon::join(
         || write_cohort(&folder.cohort(), cohort, attributes),
         || exclusions.write_csv(&folder.exclusions()),
     );
     of_samples.and(of_others)?;
-    write_json(&folder.summary(), &CohortSummary::new(cohort, exclusions, attributes))
+    let summary = CohortSummary::new(cohort, exclusions, attributes);
+    write_json(&folder.summary(), &summary)?;
+    Ok(summary)
 }
 
 fn write_split(folder: &RunFolder, split: &Split, record: &SplitRecord) -> Result<(), CliError> {

@@ -1,6 +1,6 @@
 //! `fairtte prepare`: read, exclude, split and decode, and show what became of every row.
 
-use fairtte_data::{Cohort, CohortSummary, FittedAttributes, FlowStep, Part, SplitTable, write_cohort};
+use fairtte_data::{Cohort, FittedAttributes, FlowStep, Part, SplitTable, write_cohort};
 use serde_json::json;
 
 use super::{override_run, print, print_json, use_threads};
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
             "n": prepared.cohort.n(), "n-events": prepared.cohort.n_events(),
             "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.flow(),
             "samples-per-part": parts.into_iter().collect::<std::collections::BTreeMap<_, _>>(), "parts": table,
-            "cohort": CohortSummary::new(&prepared.cohort, &prepared.exclusions, &prepared.attributes),
+            "cohort": prepared.summary,
         }));
     }
     print_summary(&prepared);
@@ -48,9 +48,8 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
 }
 
 fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result<(), CliError> {
-    let (cohort, exclusions, attributes) = prepare_tables(run, folder)?;
+    let (cohort, exclusions, attributes, summary) = prepare_tables(run, folder)?;
     write_csv(arguments, folder, &cohort, &attributes)?;
-    let summary = CohortSummary::new(&cohort, &exclusions, &attributes);
     if arguments.run.common.json {
         return print_json(&json!({ "cohort": summary, "flow": exclusions.flow_of_tables() }));
     }

@@ -79,11 +79,11 @@ fn subject_column() -> String {
     "subject_id".to_owned()
 }
 
-fn time_column() -> String {
+pub(super) fn time_column() -> String {
     "time".to_owned()
 }
 
-fn event_column() -> String {
+pub(super) fn event_column() -> String {
     "event".to_owned()
 }
 

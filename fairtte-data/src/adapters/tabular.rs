@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::{SampleId, SubjectId};
 use serde::{Deserialize, Serialize};
 
-use super::generic::unnamed_unit;
+use super::generic::{event_column, time_column, unnamed_unit};
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::features::{
     FeatureChoice, FeatureColumn, FeatureConfig, FeatureTable, MissingPolicy, default_max_levels,
@@ -94,14 +94,6 @@ pub struct TabularConfig {
     /// Most categories of a column, >= 1; 100 if not given.
     #[serde(default = "default_max_levels")]
     pub max_levels: usize,
-}
-
-fn time_column() -> String {
-    "time".to_owned()
-}
-
-fn event_column() -> String {
-    "event".to_owned()
 }
 
 impl TabularConfig {

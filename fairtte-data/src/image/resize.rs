@@ -28,14 +28,14 @@ fn side(extent: usize) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use approx::assert_abs_diff_eq;
 
     use super::*;
 
     /// Triangle filter along one axis, written out from its definition: the target pixel centred at
     /// `(i + 1/2) scale - 1/2` takes every source pixel within `max(scale, 1)` of it with a weight that falls linearly.
-    fn triangle(source: &[f64], n: usize) -> Vec<f64> {
+    pub(in crate::image) fn triangle(source: &[f64], n: usize) -> Vec<f64> {
         let scale = source.len() as f64 / n as f64;
         let support = scale.max(1.0);
         let target = |i: usize| {
@@ -47,7 +47,8 @@ mod tests {
         (0..n).map(target).collect()
     }
 
-    fn wave(i: usize) -> f32 {
+    /// Made-up intensities in [0, 1).
+    pub(in crate::image) fn wave(i: usize) -> f32 {
         #[expect(clippy::cast_possible_truncation, reason = "a made-up intensity")]
         let value = (((i * 37) % 101) as f64 / 101.0) as f32;
         value

@@ -117,26 +117,7 @@ mod tests {
     use approx::assert_abs_diff_eq;
 
     use super::*;
-
-    /// Triangle filter along one axis, written out from its definition: the target pixel centred at
-    /// `(i + 1/2) scale - 1/2` takes every source pixel within `max(scale, 1)` of it with a weight that falls linearly.
-    fn triangle(source: &[f64], n: usize) -> Vec<f64> {
-        let scale = source.len() as f64 / n as f64;
-        let support = scale.max(1.0);
-        let target = |i: usize| {
-            let centre = (i as f64 + 0.5) * scale - 0.5;
-            let weight = |j: usize| (1.0 - (j as f64 - centre).abs() / support).max(0.0);
-            let total: f64 = (0..source.len()).map(weight).sum();
-            source.iter().enumerate().map(|(j, value)| weight(j) * value).sum::<f64>() / total
-        };
-        (0..n).map(target).collect()
-    }
-
-    fn wave(i: usize) -> f32 {
-        #[expect(clippy::cast_possible_truncation, reason = "a made-up intensity")]
-        let value = (((i * 37) % 101) as f64 / 101.0) as f32;
-        value
-    }
+    use crate::image::resize::tests::{triangle, wave};
 
     #[test]
     fn each_axis_of_a_volume_is_filtered_with_the_antialiased_triangle() {
