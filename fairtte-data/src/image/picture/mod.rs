@@ -30,8 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::{Deserialize, Serialize};
 
 use self::eight_bits::Rendering;
-use self::kind::Kind;
-pub(super) use self::kind::is_dicom;
+pub(super) use self::kind::Kind;
 pub use self::statistics::Statistics;
 use super::{Limits, Undecodable};
 use crate::Reason;
