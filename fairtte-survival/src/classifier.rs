@@ -34,9 +34,6 @@ pub struct ClassifierConfig {
 }
 
 impl ClassifierConfig {
-    /// Width of the hidden layer in the paper.
-    pub const HIDDEN: usize = 16;
-
     /// What `head` needs, fitted on `train`: number of outputs, their start, and the scale of times.
     ///
     /// # Errors
@@ -89,6 +86,9 @@ impl Classifier {
 
     /// Representation `[batch, representation]` -> outputs: `[batch, n_outputs]`, or `[batch, n_times]` at the times `query`
     /// (in the unit of the cohort) if the classifier reads them. `query` is not read otherwise.
+    ///
+    /// # Panics
+    /// If the classifier reads times and `query` is empty.
     pub fn forward(&self, representation: Tensor<2>, query: &[f64]) -> Tensor<2> {
         match (&self.time_scale, &self.hidden) {
             (Some(scale), Some(hidden)) => self.at_times(hidden, scale, representation, query),
@@ -98,6 +98,7 @@ impl Classifier {
     }
 
     fn at_times(&self, hidden: &Linear, scale: &TimeScale, representation: Tensor<2>, query: &[f64]) -> Tensor<2> {
+        assert!(!query.is_empty(), "a classifier that reads times is asked for some");
         let (batch, device) = (representation.dims()[0], representation.device());
         let [inputs, width] = hidden.weight.dims();
         let weight = hidden.weight.val();

@@ -109,6 +109,10 @@ impl SurvivalHead for Cox {
         true
     }
 
+    fn needs_baseline(&self) -> bool {
+        true
+    }
+
     fn baseline_fit(&self, train: &Outcomes) -> Option<BaselineFit> {
         Some(BaselineFit::new(train, self.ties, false))
     }

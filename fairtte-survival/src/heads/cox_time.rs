@@ -180,6 +180,10 @@ impl SurvivalHead for CoxTime {
         true
     }
 
+    fn needs_baseline(&self) -> bool {
+        true
+    }
+
     fn baseline_fit(&self, train: &Outcomes) -> Option<BaselineFit> {
         Some(BaselineFit::new(train, TiedTimes::Breslow, true))
     }

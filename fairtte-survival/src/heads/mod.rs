@@ -94,7 +94,12 @@ pub trait SurvivalHead: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// An empty baseline over the event times of the training part; `None` if the head needs none.
+    /// Whether curves need a baseline that was fitted on the training part.
+    fn needs_baseline(&self) -> bool {
+        false
+    }
+
+    /// An empty baseline over the event times of the training part; `None` if the head [needs](Self::needs_baseline) none.
     fn baseline_fit(&self, _train: &Outcomes) -> Option<BaselineFit> {
         None
     }
