@@ -23,6 +23,9 @@ pub struct EncoderConfig {
     /// Probability with which an entry of the representation is dropped in training, in [0, 1). Paper: 0.5.
     #[serde(default = "default_dropout")]
     pub dropout: f64,
+    /// Width of the hidden layer between representation and head, 0 to 65,536; 0 = a single linear layer. Paper: 16.
+    #[serde(default = "default_hidden")]
+    pub hidden: usize,
 }
 
 fn default_representation() -> usize {
@@ -33,10 +36,19 @@ fn default_dropout() -> f64 {
     0.5
 }
 
+fn default_hidden() -> usize {
+    16
+}
+
 impl EncoderConfig {
     /// The paper's settings on `backbone`.
     pub fn new(backbone: BackboneKind) -> Self {
-        Self { backbone, representation: default_representation(), dropout: default_dropout() }
+        Self {
+            backbone,
+            representation: default_representation(),
+            dropout: default_dropout(),
+            hidden: default_hidden(),
+        }
     }
 
     /// Checks the ranges.
@@ -47,6 +59,9 @@ impl EncoderConfig {
         let setting = |key, value, expected| Err(ModelError::Setting { key, value, expected });
         if !(1..=65_536).contains(&self.representation) {
             return setting("model.representation", self.representation.to_string(), "a whole number from 1 to 65536");
+        }
+        if self.hidden > 65_536 {
+            return setting("model.hidden", self.hidden.to_string(), "a whole number from 0 to 65536");
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return setting("model.dropout", self.dropout.to_string(), "a number in [0, 1)");
