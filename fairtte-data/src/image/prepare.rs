@@ -1,4 +1,4 @@
-//! One image file to the pixels a model sees: decode, scale to \[0, 1\], resize, bring to the wanted channels.
+//! One image file, or folder of a DICOM series, to the pixels a model sees: decode, scale to \[0, 1\], resize, bring to the wanted channels.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -51,6 +51,10 @@ fn prepare(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
         let size = [config.size[0], config.size[1], config.size[2]];
         let resized = resize_volume(&volume, size, config.volume.resample);
         return Ok(Pixels::Volume(resized.iter().map(|intensity| quantise(*intensity)).collect()));
+    }
+    if path.is_dir() {
+        let detail = "the path is a folder, expected a picture because image.size has two entries";
+        return Err(Undecodable::new(Reason::ImageUnopened, detail));
     }
     let unopened = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Undecodable::new(Reason::ImageMissing, "there is no such file"),

@@ -11,7 +11,7 @@
 //! [`DecodedPicture::into_picture`] makes of it the upright 8-bit picture that is resized for a model.
 
 #[cfg(feature = "dicom")]
-mod dicom;
+pub(super) mod dicom;
 mod eight_bits;
 mod exif;
 mod jpeg;
