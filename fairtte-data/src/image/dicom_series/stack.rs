@@ -7,8 +7,8 @@
 //! x * column spacing, y * row spacing, (last position - first position) / (number of slices - 1), first position.
 //! A stack that leans (gantry tilt) so keeps its shear; nothing is resampled.
 //!
-//! Slices that all lack a position are ordered by instance number and taken to follow one another along the normal at
-//! the announced spacing; the matrix then says so. Whether they run the other way cannot be known.
+//! Slices without a position are refused: their instance numbers give an order but not its direction, and a brain whose
+//! left and right are exchanged looks like any other.
 
 use std::path::PathBuf;
 
@@ -48,7 +48,6 @@ pub(super) struct Stack {
 struct Line {
     first: Vector,
     step: Vector,
-    source: AffineSource,
 }
 
 fn unreadable(detail: impl Into<String>) -> Undecodable {
@@ -93,14 +92,13 @@ impl Stack {
         let header = slices[0].header.clone();
         let normal = normal(header.orientation)?;
         let without = slices.iter().filter(|slice| slice.header.position.is_none()).count();
-        let line = match without {
-            0 => by_position(&mut slices, normal)?,
-            n if n == slices.len() => by_instance(&mut slices, normal)?,
-            n => {
-                let detail = format!("{n} of {} slices have no Image Position (Patient)", slices.len());
-                return Err(unreadable(detail));
-            }
-        };
+        if without > 0 {
+            let n = slices.len();
+            return Err(unreadable(format!(
+                "{without} of {n} slices have no Image Position (Patient): the direction of the stack is unknown"
+            )));
+        }
+        let line = by_position(&mut slices, normal)?;
         let [x, y] = header.orientation;
         let [row_spacing, column_spacing] = header.pixel_spacing;
         let row = |axis: usize| {
@@ -109,7 +107,7 @@ impl Stack {
             [x[axis] * column_spacing, y[axis] * row_spacing, line.step[axis], line.first[axis]]
                 .map(|entry| sign * entry)
         };
-        let affine = Affine::new([row(0), row(1), row(2)], line.source)
+        let affine = Affine::new([row(0), row(1), row(2)], AffineSource::Slices)
             .ok_or_else(|| unreadable("the matrix of the DICOM slices is not invertible"))?;
         let notes = notes(&line, normal);
         Ok(Self { affine, spacing: [column_spacing, row_spacing, length(line.step)], notes, slices })
@@ -159,12 +157,6 @@ impl Stack {
 /// What the matrix assumes or keeps.
 fn notes(line: &Line, normal: Vector) -> Vec<String> {
     let mut notes = Vec::new();
-    if line.source == AffineSource::InstanceNumbers {
-        notes.push(
-            "no slice has a position: order by instance number, first slice at the origin, direction assumed"
-                .to_owned(),
-        );
-    }
     let aside = length(beside(line.step, normal));
     if aside > tolerance(dot(line.step, normal)) {
         notes.push(format!(
@@ -206,33 +198,7 @@ fn by_position(slices: &mut [Placed], normal: Vector) -> Result<Line, Undecodabl
             return Err(unreadable(format!("the slice {name} lies {off:.3} mm beside the line of the others")));
         }
     }
-    Ok(Line { first, step, source: AffineSource::Slices })
-}
-
-/// Sorts by instance number, and refuses numbers that are missing, repeated or have a gap.
-fn by_instance(slices: &mut [Placed], normal: Vector) -> Result<Line, Undecodable> {
-    let no_position = "the slices have no Image Position (Patient)";
-    if let Some(slice) = slices.iter().find(|slice| slice.header.instance.is_none()) {
-        let detail = format!("{no_position}, and {} has no Instance Number: their order is unknown", slice.name());
-        return Err(unreadable(detail));
-    }
-    let spacing = slices[0].header.spacing_between.filter(|spacing| *spacing > 0.0);
-    let spacing = spacing.ok_or_else(|| unreadable(format!("{no_position} and no spacing or thickness > 0")))?;
-    let number = |slice: &Placed| slice.header.instance.unwrap_or_default();
-    slices.sort_by_key(number);
-    let usual = number(&slices[1]).abs_diff(number(&slices[0]));
-    for pair in slices.windows(2) {
-        let apart = number(&pair[1]).abs_diff(number(&pair[0]));
-        if apart == 0 || apart != usual {
-            let (a, b) = (pair[0].name(), pair[1].name());
-            let (first, second) = (number(&pair[0]), number(&pair[1]));
-            let detail = format!(
-                "{no_position}, and the Instance Numbers {first} ({a}) and {second} ({b}) leave a doubt about their order"
-            );
-            return Err(unreadable(detail));
-        }
-    }
-    Ok(Line { first: [0.0; 3], step: normal.map(|entry| entry * spacing), source: AffineSource::InstanceNumbers })
+    Ok(Line { first, step })
 }
 
 /// Perpendicular to the plane, at length 1.

@@ -47,7 +47,6 @@ impl Inspection {
             AffineSource::Qform => "qform",
             AffineSource::Spacing => "spacing alone",
             AffineSource::Slices => "the slices",
-            AffineSource::InstanceNumbers => "instance numbers",
         });
         fact("affine", self.affine.zip(source).map(|(matrix, source)| format!("{} (from {source})", rows(&matrix))));
         fact("affine of RAS+", self.canonical_affine.as_ref().map(rows));

@@ -27,9 +27,6 @@ pub enum AffineSource {
     Spacing,
     /// Orientation and positions of DICOM slices.
     Slices,
-    /// Orientation and spacing of DICOM slices without positions, which are taken to lie one behind the other along
-    /// their normal in the order of their instance numbers.
-    InstanceNumbers,
 }
 
 /// A matrix whose three directions are independent and finite, and the orientation it means.

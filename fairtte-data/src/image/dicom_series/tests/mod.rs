@@ -141,28 +141,9 @@ fn a_missing_slice_is_named_by_its_neighbours() {
 }
 
 #[test]
-fn slices_without_positions_follow_their_numbers() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut series = Series::new();
-    series.each(|slice| slice.position.clear());
-    series.slices.swap(0, 2);
-    series.write(folder.path());
-    let found = inspect(folder.path(), &[vec![1, 2, 0]]).unwrap();
-    assert_eq!(found.affine_source, Some(AffineSource::InstanceNumbers));
-    assert_eq!(found.affine.unwrap()[2], [0.0, 0.0, 3.0, 0.0], "by the thickness");
-    assert_eq!(found.at[0].stored.as_ref().unwrap().to_string(), (2 * i32::from(voxel(1, 2, 0)) - 7).to_string());
-    assert!(found.notes[0].contains("direction assumed"), "{:?}", found.notes);
-    let numbered = |numbers: [Option<i64>; 3]| {
-        sentence(|series| {
-            series.each(|slice| slice.position.clear());
-            for (slice, number) in series.slices.iter_mut().zip(numbers) {
-                slice.instance = number;
-            }
-        })
-    };
-    assert!(numbered([Some(1), None, Some(3)]).contains("IM899.dcm has no Instance Number"));
-    assert!(numbered([Some(1), Some(2), Some(4)]).contains("Instance Numbers 2 (IM899.dcm) and 4 (IM898.dcm)"));
-    assert!(numbered([Some(1), Some(1), Some(2)]).contains("Instance Numbers 1 (IM899.dcm) and 1 (IM900.dcm)"));
+fn slices_without_positions_are_refused_because_their_direction_is_unknown() {
+    let all = sentence(|series| series.each(|slice| slice.position.clear()));
+    assert_eq!(all, "3 of 3 slices have no Image Position (Patient): the direction of the stack is unknown");
 }
 
 #[test]

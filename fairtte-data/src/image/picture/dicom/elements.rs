@@ -16,12 +16,9 @@ pub(super) struct Tag(pub u16, pub u16);
 
 impl Tag {
     pub const IMAGE_TYPE: Self = Self(0x0008, 0x0008);
-    pub const SLICE_THICKNESS: Self = Self(0x0018, 0x0050);
-    pub const SPACING_BETWEEN_SLICES: Self = Self(0x0018, 0x0088);
     /// Private to Siemens: how many slices one mosaic holds.
     pub const IMAGES_IN_MOSAIC: Self = Self(0x0019, 0x100a);
     pub const SERIES_INSTANCE_UID: Self = Self(0x0020, 0x000e);
-    pub const INSTANCE_NUMBER: Self = Self(0x0020, 0x0013);
     pub const IMAGE_POSITION: Self = Self(0x0020, 0x0032);
     pub const IMAGE_ORIENTATION: Self = Self(0x0020, 0x0037);
     pub const PIXEL_SPACING: Self = Self(0x0028, 0x0030);

@@ -27,10 +27,6 @@ pub(in crate::image) struct Slice {
     pub orientation: [[f64; 3]; 2],
     /// Distance of rows, then of columns; both positive.
     pub pixel_spacing: [f64; 2],
-    /// Announced distance to the next slice, else the thickness.
-    pub spacing_between: Option<f64>,
-    /// `InstanceNumber`.
-    pub instance: Option<i64>,
 }
 
 impl Slice {
@@ -60,8 +56,6 @@ impl Slice {
         if let Some(spacing) = pixel_spacing.iter().find(|spacing| **spacing <= 0.0) {
             return Err(unreadable(format!("the DICOM Pixel Spacing is {spacing} mm, expected a number > 0")));
         }
-        let between = elements.decimal(Tag::SPACING_BETWEEN_SLICES, "Spacing Between Slices")?;
-        let thickness = elements.decimal(Tag::SLICE_THICKNESS, "Slice Thickness")?;
         Ok(Self {
             series: elements.text(Tag::SERIES_INSTANCE_UID),
             rows: layout.height,
@@ -75,8 +69,6 @@ impl Slice {
             position: elements.decimals(Tag::IMAGE_POSITION, "Image Position (Patient)")?,
             orientation: [[x0, x1, x2], [y0, y1, y2]],
             pixel_spacing,
-            spacing_between: between.map(f64::abs).filter(|spacing| *spacing > 0.0).or(thickness),
-            instance: elements.text(Tag::INSTANCE_NUMBER).and_then(|text| text.parse().ok()),
         })
     }
 }
