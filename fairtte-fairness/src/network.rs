@@ -39,7 +39,7 @@ impl SurvivalNetwork {
     /// Builds the network and draws its weights from `stream`.
     pub fn new(spec: &NetworkSpec, stream: ChaCha8Rng, device: &Device) -> Self {
         let encoder = spec.encoder.build(spec.channels, device);
-        let classifier = Classifier::new(&spec.classifier, spec.encoder.representation, device);
+        let classifier = Classifier::new(&spec.classifier, spec.encoder.n_representation(), device);
         initialise(Self { encoder, classifier }, stream)
     }
 

@@ -32,4 +32,22 @@ pub enum ModelError {
         /// Number of values.
         found: usize,
     },
+    /// A batch has another number of channels than the network was built for.
+    #[error("backbone {backbone} got a batch of shape {shape:?}, expected {expected} channels (columns of a table)")]
+    WrongChannels {
+        /// Name of the backbone.
+        backbone: &'static str,
+        /// Shape of the batch.
+        shape: Vec<usize>,
+        /// Number of channels that it reads.
+        expected: usize,
+    },
+    /// The settings of one backbone were given beside the name of another.
+    #[error("{table} is given, but model.backbone is \"{backbone}\", expected no settings of another backbone")]
+    OtherBackbone {
+        /// Name of the table.
+        table: &'static str,
+        /// Name of the backbone.
+        backbone: &'static str,
+    },
 }

@@ -2,15 +2,24 @@
 
 mod backbone;
 mod batch;
+#[cfg(test)]
+mod conformance;
 mod efficientnet;
 mod encoder;
 mod error;
 mod initialise;
 mod layers;
+mod medicalnet;
+#[cfg(test)]
+mod miniature;
 mod mlp;
 mod noise;
+#[cfg(test)]
+mod parity;
+mod resnet2d;
 mod resnet3d;
 mod small;
+mod vit;
 
 pub use backbone::{Backbone, BackboneKind};
 pub use batch::{Batch, Pixels};
@@ -18,7 +27,10 @@ pub use efficientnet::EfficientNetB0;
 pub use encoder::{EncoderConfig, ImageEncoder};
 pub use error::ModelError;
 pub use initialise::initialise;
-pub use mlp::Mlp;
+pub use medicalnet::{MedicalNet, MedicalNetDepth};
+pub use mlp::{Mlp, MlpConfig};
 pub use noise::Noise;
+pub use resnet2d::ResNet18;
 pub use resnet3d::ResNet18Volume;
 pub use small::{Small2d, Small3d};
+pub use vit::{VisionTransformer, VitConfig, VitSize};
