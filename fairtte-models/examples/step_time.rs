@@ -84,7 +84,7 @@ impl Worker {
         let forward = clock.elapsed();
         let gradients = GradientsParams::from_grads(loss.backward(), &net);
         let backward = clock.elapsed();
-        let net = optimiser.step(1e-4.into(), net, gradients);
+        let net = optimiser.step(1e-4, net, gradients);
         let update = clock.elapsed();
         self.trained = Some((net, optimiser));
         Ok(vec![forward.as_secs_f64(), (backward - forward).as_secs_f64(), (update - backward).as_secs_f64()])
