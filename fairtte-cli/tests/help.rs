@@ -77,7 +77,8 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
             continue;
         }
         let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
-        let size = if name.ends_with("3d") { "image.size=[8, 8, 8]" } else { "image.size=[8, 8]" };
+        let is_for_volumes = name.ends_with("3d") || name.starts_with("medicalnet");
+        let size = if is_for_volumes { "image.size=[16, 16, 16]" } else { "image.size=[16, 16]" };
         let backbone = format!("model.backbone={name}");
         stdout(&["train", "--dry-run", "--config", config, "--set", size, "--set", &backbone]);
     }

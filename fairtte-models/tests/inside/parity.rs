@@ -159,6 +159,8 @@ fn compare(name: &str, folder: &Path, repeats: &[usize], build: &dyn Fn(&Device)
     }
     drop(inference);
     if let Some(probe) = expected.get("probe") {
+        let own = folder.join(format!("{name}.training.safetensors"));
+        let weights = if own.exists() { read(&own) } else { weights };
         compare_gradients(name, repeats, build, [&weights, &expected], probe);
     }
 }
@@ -172,7 +174,8 @@ fn compare_gradients(
 ) {
     let device = Device::flex().autodiff();
     let trained = load(build(&device), repeats, weights, "", true);
-    let features = trained.forward(pixels(&expected["training.input"], &device), &mut Noise::Off).unwrap();
+    let input = expected.get("training.input").unwrap_or(&expected["input"]);
+    let features = trained.forward(pixels(input, &device), &mut Noise::Off).unwrap();
     let of_reference: Vec<f32> = expected["training.features"].clone().try_to_vec().unwrap();
     let worst = furthest(&values(features.clone().inner()), &of_reference);
     let gradients = (features * Tensor::from_data(probe.clone(), &device)).sum().backward();
@@ -196,7 +199,10 @@ fn compare_gradients(
         "{name}: in training, features differ by {worst:.1e} and {} gradients by {worst_gradient:.1e}",
         found.len()
     );
-    assert!(worst_gradient <= GRADIENTS_WITHIN, "{name}: gradients differ by {worst_gradient:e}");
+    // What PyTorch's own float32 is off by, twice, where the network of full size is too steep for the bound.
+    let rounding: Vec<f32> = expected["training.rounding"].clone().try_to_vec().unwrap();
+    let within = GRADIENTS_WITHIN.max(2.0 * rounding[0]);
+    assert!(worst_gradient <= within, "{name}: gradients differ by {worst_gradient:e}, more than {within:e}");
 }
 
 fn miniatures() -> PathBuf {
