@@ -69,8 +69,7 @@ fn named(kind: BackboneKind, repeats: &[usize], key: &str) -> String {
         (BackboneKind::Mlp, _) => {
             key.replace("net.", "layers.").replace(".linear.", ".dense.").replace(".batch_norm.", ".norm.")
         }
-        (_, ["stem", layer, rest @ ..]) => brick("stem", layer, rest),
-        (_, [layer @ ("conv1" | "bn1"), rest @ ..]) => brick("stem", layer, rest),
+        (_, ["stem", layer, rest @ ..] | [layer @ ("conv1" | "bn1"), rest @ ..]) => brick("stem", layer, rest),
         (_, [s, b, "downsample", layer, rest @ ..]) => {
             brick(&format!("blocks.{}.shortcut", block(stage(s), b)), layer, rest)
         }
@@ -154,7 +153,7 @@ fn compare(name: &str, folder: &Path, repeats: &[usize], build: &dyn Fn(&Device)
         let features = values(inference.forward(pixels(data, &device), &mut Noise::Off).unwrap());
         let of_reference: Vec<f32> = expected[&input.replace("input", "features")].clone().try_to_vec().unwrap();
         let worst = furthest(&features, &of_reference);
-        println!("{name}: features of {input} differ by {worst:.1e} at most");
+        eprintln!("{name}: features of {input} differ by {worst:.1e} at most");
         assert!(worst <= FEATURES_WITHIN, "{name}: features of {input} differ by {worst:e}");
     }
     drop(inference);
@@ -195,7 +194,7 @@ fn compare_gradients(
             assert!(difference <= 1e-5 * largest_of_all, "{name}: parameter {i} should have no gradient");
         }
     }
-    println!(
+    eprintln!(
         "{name}: in training, features differ by {worst:.1e} and {} gradients by {worst_gradient:.1e}",
         found.len()
     );

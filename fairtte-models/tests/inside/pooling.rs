@@ -31,11 +31,12 @@ fn windows(x: &[f32], [depth, height, width]: [usize; 3]) -> Vec<usize> {
 fn the_maximum_over_volumes_and_its_gradient_are_those_of_the_definition_with_ties_and_negative_values() {
     let device = Device::flex().autodiff();
     for sizes in [[1, 1, 1], [2, 3, 5], [5, 4, 7], [8, 6, 3]] {
-        let n: usize = sizes.iter().product();
+        let [depth, height, width] = sizes;
+        let n_voxels = depth * height * width;
         // Few levels, so that ties are common; all below 0, so that padding with 0 would show.
-        let x: Vec<f32> = (0..n).map(|i| ((i * 7919 + 13) % 5) as f32 - 9.0).collect();
-        let [d, h, w] = sizes;
-        let input = Tensor::<5>::from_data(TensorData::new(x.clone(), [1, 1, d, h, w]), &device).require_grad();
+        let x: Vec<f32> = (0..n_voxels).map(|i| ((i * 7919 + 13) % 5) as f32 - 9.0).collect();
+        let input =
+            Tensor::<5>::from_data(TensorData::new(x.clone(), [1, 1, depth, height, width]), &device).require_grad();
         let output = max_pool_3d(input.clone());
         let winners = windows(&x, sizes);
         let found: Vec<f32> = output.clone().into_data().try_to_vec().unwrap();
@@ -46,7 +47,7 @@ fn the_maximum_over_volumes_and_its_gradient_are_those_of_the_definition_with_ti
         let weights = Tensor::from_data(TensorData::new(weights, output.dims()), &device);
         let gradients = (output * weights).sum().backward();
         let found: Vec<f32> = input.grad(&gradients).unwrap().into_data().try_to_vec().unwrap();
-        let mut expected = vec![0.0; n];
+        let mut expected = vec![0.0; n_voxels];
         for (window, &at) in winners.iter().enumerate() {
             expected[at] += (window + 1) as f32;
         }
