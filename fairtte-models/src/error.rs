@@ -1,5 +1,7 @@
 //! What can go wrong when a network is built or fed.
 
+use std::path::PathBuf;
+
 /// Why a network could not be built or a batch could not be fed to it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -31,5 +33,25 @@ pub enum ModelError {
         shape: Vec<usize>,
         /// Number of values.
         found: usize,
+    },
+    /// A file of weights cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    ReadWeights {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// A file of weights is damaged, cut short, hostile, or something else.
+    #[error("{}, {place}: expected {expected}, found {found}", path.display())]
+    DamagedWeights {
+        /// The file.
+        path: PathBuf,
+        /// The byte at which it was noticed.
+        place: String,
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
     },
 }

@@ -11,6 +11,7 @@ mod mlp;
 mod noise;
 mod resnet3d;
 mod small;
+pub mod weights;
 
 pub use backbone::{Backbone, BackboneKind};
 pub use batch::{Batch, Pixels};
