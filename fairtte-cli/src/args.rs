@@ -37,6 +37,9 @@ pub enum Command {
     Evaluate(Evaluate),
     /// List what a run file can name
     List(List),
+    /// Look into weights that other programs saved, and bring them into a form that run files take
+    #[command(subcommand)]
+    Weights(WeightsCommand),
 }
 
 /// Arguments of `demo`.
@@ -314,4 +317,22 @@ pub enum Listed {
     Monitors,
     /// Devices.
     Devices,
+}
+
+/// The commands of `weights`.
+#[derive(Debug, Subcommand)]
+pub enum WeightsCommand {
+    /// Show container, keys, shapes and types of a file of weights; nothing in it is executed
+    Inspect(WeightsInspect),
+}
+
+/// Arguments of `weights inspect`.
+#[derive(Args, Debug)]
+pub struct WeightsInspect {
+    /// A safetensors file, or what torch.save wrote
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
 }

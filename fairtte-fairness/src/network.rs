@@ -41,7 +41,7 @@ impl SurvivalNetwork {
     /// Builds the network and draws its weights from `stream`.
     pub fn new(spec: &NetworkSpec, stream: ChaCha8Rng, device: &Device) -> Self {
         let encoder = spec.encoder.build(spec.channels, device);
-        let classifier = Classifier::new(spec.encoder.representation, Classifier::HIDDEN, spec.n_intervals, device);
+        let classifier = Classifier::new(spec.encoder.n_representation(), Classifier::HIDDEN, spec.n_intervals, device);
         let classifier = match &spec.output_bias {
             Some(logits) => classifier.starting_at(logits),
             None => classifier,

@@ -5,11 +5,14 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::efficientnet::EfficientNetB0;
+use crate::medicalnet::{MedicalNet, MedicalNetDepth};
 use crate::mlp::Mlp;
 use crate::noise::Noise;
+use crate::resnet2d::ResNet18;
 use crate::resnet3d::ResNet18Volume;
 use crate::small::{Small2d, Small3d};
-use crate::{ModelError, Pixels};
+use crate::vit::{VisionTransformer, VitSize};
+use crate::{EncoderConfig, ModelError, Pixels};
 
 /// Which network turns pixels into features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,9 +22,30 @@ pub enum BackboneKind {
     /// [`EfficientNetB0`], pictures.
     #[serde(rename = "efficientnet-b0")]
     EfficientNetB0,
+    /// [`ResNet18`], pictures.
+    #[serde(rename = "resnet18")]
+    ResNet18,
+    /// [`VisionTransformer`] of size [`VitSize::Base`], pictures.
+    #[serde(rename = "vit-base/16")]
+    VitBase16,
+    /// [`VisionTransformer`] of size [`VitSize::Large`], pictures.
+    #[serde(rename = "vit-large/16")]
+    VitLarge16,
     /// [`ResNet18Volume`], volumes.
     #[serde(rename = "resnet18-3d")]
     ResNet18Volume,
+    /// [`MedicalNet`] of depth 10, volumes.
+    #[serde(rename = "medicalnet-resnet10")]
+    MedicalNet10,
+    /// [`MedicalNet`] of depth 18, volumes.
+    #[serde(rename = "medicalnet-resnet18")]
+    MedicalNet18,
+    /// [`MedicalNet`] of depth 34, volumes.
+    #[serde(rename = "medicalnet-resnet34")]
+    MedicalNet34,
+    /// [`MedicalNet`] of depth 50, volumes.
+    #[serde(rename = "medicalnet-resnet50")]
+    MedicalNet50,
     /// [`Small2d`], pictures.
     #[serde(rename = "small-2d")]
     Small2d,
@@ -34,13 +58,33 @@ pub enum BackboneKind {
 
 impl BackboneKind {
     /// All backbones, in the order in which they are listed to users.
-    pub const ALL: [Self; 5] = [Self::EfficientNetB0, Self::ResNet18Volume, Self::Small2d, Self::Small3d, Self::Mlp];
+    pub const ALL: [Self; 12] = [
+        Self::EfficientNetB0,
+        Self::ResNet18,
+        Self::VitBase16,
+        Self::VitLarge16,
+        Self::ResNet18Volume,
+        Self::MedicalNet10,
+        Self::MedicalNet18,
+        Self::MedicalNet34,
+        Self::MedicalNet50,
+        Self::Small2d,
+        Self::Small3d,
+        Self::Mlp,
+    ];
 
     /// Name in run files.
     pub fn name(self) -> &'static str {
         match self {
             Self::EfficientNetB0 => "efficientnet-b0",
+            Self::ResNet18 => "resnet18",
+            Self::VitBase16 => "vit-base/16",
+            Self::VitLarge16 => "vit-large/16",
             Self::ResNet18Volume => "resnet18-3d",
+            Self::MedicalNet10 => "medicalnet-resnet10",
+            Self::MedicalNet18 => "medicalnet-resnet18",
+            Self::MedicalNet34 => "medicalnet-resnet34",
+            Self::MedicalNet50 => "medicalnet-resnet50",
             Self::Small2d => "small-2d",
             Self::Small3d => "small-3d",
             Self::Mlp => "mlp",
@@ -51,54 +95,85 @@ impl BackboneKind {
     pub fn summary(self) -> &'static str {
         match self {
             Self::EfficientNetB0 => "EfficientNet-B0 for pictures (torchvision's layout, 4.0 million parameters)",
+            Self::ResNet18 => "ResNet-18 for pictures (torchvision's layout, 11.2 million parameters)",
+            Self::VitBase16 => "Vision Transformer B/16 for pictures, mean of the patches (85.8 million parameters)",
+            Self::VitLarge16 => "Vision Transformer L/16 for pictures, as RETFound uses it (303.3 million parameters)",
             Self::ResNet18Volume => "ResNet-18 for volumes (torchvision's r3d_18, 33.2 million parameters)",
+            Self::MedicalNet10 => "MedicalNet's ResNet-10 for volumes (14.4 million parameters)",
+            Self::MedicalNet18 => "MedicalNet's ResNet-18 for volumes, shortcut A (33.0 million parameters)",
+            Self::MedicalNet34 => "MedicalNet's ResNet-34 for volumes, shortcut A (63.3 million parameters)",
+            Self::MedicalNet50 => "MedicalNet's ResNet-50 for volumes (46.2 million parameters)",
             Self::Small2d => "four-layer ReLU network for pictures, quick on a CPU",
             Self::Small3d => "four-layer ReLU network for volumes, quick on a CPU",
-            Self::Mlp => "two dense layers of 32 nodes for the columns of a table (pycox's MLPVanilla)",
+            Self::Mlp => "dense layers for the columns of a table (pycox's MLPVanilla), two of 32 nodes by default",
         }
     }
 
     /// Number of spatial axes it reads: 2 for pictures, 3 for volumes, 0 for the columns of a table.
     pub fn n_axes(self) -> usize {
         match self {
-            Self::EfficientNetB0 | Self::Small2d => 2,
-            Self::ResNet18Volume | Self::Small3d => 3,
+            Self::EfficientNetB0 | Self::ResNet18 | Self::VitBase16 | Self::VitLarge16 | Self::Small2d => 2,
+            Self::ResNet18Volume
+            | Self::MedicalNet10
+            | Self::MedicalNet18
+            | Self::MedicalNet34
+            | Self::MedicalNet50
+            | Self::Small3d => 3,
             Self::Mlp => 0,
         }
     }
 
-    /// Number of features it gives.
-    pub fn n_features(self) -> usize {
+    /// Side of its patches, of which height and width of a picture must be multiples; 1 for networks that take any size.
+    pub fn patch(self) -> usize {
         match self {
-            Self::EfficientNetB0 => EfficientNetB0::N_FEATURES,
-            Self::ResNet18Volume => ResNet18Volume::N_FEATURES,
-            Self::Small2d => Small2d::N_FEATURES,
-            Self::Small3d => Small3d::N_FEATURES,
-            Self::Mlp => Mlp::N_FEATURES,
+            Self::VitBase16 | Self::VitLarge16 => VisionTransformer::PATCH,
+            _ => 1,
         }
     }
 
-    /// Builds the network for `channels` input channels (columns of a table); weights are still to be drawn
-    /// ([`initialise`](crate::initialise)).
+    /// Number of features it gives with the default settings ([`EncoderConfig::n_features`] for others).
+    pub fn n_features(self) -> usize {
+        EncoderConfig::new(self).n_features()
+    }
+
+    /// Builds the network with the default settings for `channels` input channels (columns of a table); weights are still
+    /// to be drawn ([`initialise`](crate::initialise)).
     pub fn build(self, channels: usize, device: &Device) -> Backbone {
-        match self {
-            Self::EfficientNetB0 => Backbone::EfficientNetB0(EfficientNetB0::new(channels, device)),
-            Self::ResNet18Volume => Backbone::ResNet18Volume(ResNet18Volume::new(channels, device)),
-            Self::Small2d => Backbone::Small2d(Small2d::new(channels, device)),
-            Self::Small3d => Backbone::Small3d(Small3d::new(channels, device)),
-            Self::Mlp => Backbone::Mlp(Mlp::new(channels, device)),
+        Backbone::new(&EncoderConfig::new(self), channels, device)
+    }
+
+    fn expected(self) -> &'static str {
+        match self.n_axes() {
+            0 => "[batch, columns]",
+            2 if self.patch() > 1 => "[batch, channels, height, width] with height and width multiples of 16",
+            2 => "[batch, channels, height, width]",
+            _ => "[batch, channels, depth, height, width]",
         }
     }
 }
 
 /// A network from pixels to features.
 #[derive(Module, Debug)]
+pub struct Backbone {
+    network: Network,
+    #[module(skip)]
+    kind: BackboneKind,
+}
+
+/// The networks behind the names.
+#[derive(Module, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one backbone lives per network; its weights are on the heap anyway")]
-pub enum Backbone {
+pub(crate) enum Network {
     /// EfficientNet-B0.
     EfficientNetB0(EfficientNetB0),
+    /// 2D ResNet-18.
+    ResNet18(ResNet18),
+    /// Either Vision Transformer.
+    VisionTransformer(VisionTransformer),
     /// 3D ResNet-18.
     ResNet18Volume(ResNet18Volume),
+    /// Any of `MedicalNet`'s networks.
+    MedicalNet(MedicalNet),
     /// Small network for pictures.
     Small2d(Small2d),
     /// Small network for volumes.
@@ -108,31 +183,76 @@ pub enum Backbone {
 }
 
 impl Backbone {
+    /// Builds the backbone that `config` names, for `channels` input channels; weights are still to be drawn.
+    pub(crate) fn new(config: &EncoderConfig, channels: usize, device: &Device) -> Self {
+        let medicalnet = |depth| Network::MedicalNet(MedicalNet::new(depth, channels, device));
+        let vit = |size| {
+            let drop_path = config.vit.unwrap_or_default().drop_path;
+            Network::VisionTransformer(VisionTransformer::new(size, channels, drop_path, device))
+        };
+        let network = match config.backbone {
+            BackboneKind::EfficientNetB0 => Network::EfficientNetB0(EfficientNetB0::new(channels, device)),
+            BackboneKind::ResNet18 => Network::ResNet18(ResNet18::new(channels, device)),
+            BackboneKind::VitBase16 => vit(VitSize::Base),
+            BackboneKind::VitLarge16 => vit(VitSize::Large),
+            BackboneKind::ResNet18Volume => Network::ResNet18Volume(ResNet18Volume::new(channels, device)),
+            BackboneKind::MedicalNet10 => medicalnet(MedicalNetDepth::Ten),
+            BackboneKind::MedicalNet18 => medicalnet(MedicalNetDepth::Eighteen),
+            BackboneKind::MedicalNet34 => medicalnet(MedicalNetDepth::ThirtyFour),
+            BackboneKind::MedicalNet50 => medicalnet(MedicalNetDepth::Fifty),
+            BackboneKind::Small2d => Network::Small2d(Small2d::new(channels, device)),
+            BackboneKind::Small3d => Network::Small3d(Small3d::new(channels, device)),
+            BackboneKind::Mlp => Network::Mlp(Mlp::new(channels, &config.mlp.clone().unwrap_or_default(), device)),
+        };
+        Self { network, kind: config.backbone }
+    }
+
+    /// Its name.
+    pub fn kind(&self) -> BackboneKind {
+        self.kind
+    }
+
+    /// Number of input channels, or of columns of a table.
+    pub fn n_channels(&self) -> usize {
+        match &self.network {
+            Network::EfficientNetB0(net) => net.n_inputs(),
+            Network::ResNet18(net) => net.n_inputs(),
+            Network::VisionTransformer(net) => net.n_inputs(),
+            Network::ResNet18Volume(net) => net.n_inputs(),
+            Network::MedicalNet(net) => net.n_inputs(),
+            Network::Small2d(net) => net.n_inputs(),
+            Network::Small3d(net) => net.n_inputs(),
+            Network::Mlp(net) => net.n_inputs(),
+        }
+    }
+
     /// Pixels -> features `[batch, n_features]`.
     ///
     /// # Errors
-    /// [`ModelError::WrongInput`] if the input has other axes than the network reads.
+    /// [`ModelError::WrongInput`] if the input has other axes than the network reads or sides that its patches do not
+    /// divide, [`ModelError::WrongChannels`] if it has another number of channels.
     pub fn forward(&self, pixels: Pixels, noise: &mut Noise) -> Result<Tensor<2>, ModelError> {
-        let wrong = |backbone: BackboneKind, shape: Vec<usize>| ModelError::WrongInput {
-            backbone: backbone.name(),
-            shape,
-            expected: match backbone.n_axes() {
-                0 => "[batch, columns]",
-                2 => "[batch, channels, height, width]",
-                _ => "[batch, channels, depth, height, width]",
-            },
-        };
-        Ok(match (self, pixels) {
-            (Self::EfficientNetB0(net), Pixels::Image(x)) => net.forward(x, noise),
-            (Self::Small2d(net), Pixels::Image(x)) => net.forward(x),
-            (Self::ResNet18Volume(net), Pixels::Volume(x)) => net.forward(x),
-            (Self::Small3d(net), Pixels::Volume(x)) => net.forward(x),
-            (Self::Mlp(net), Pixels::Table(x)) => net.forward(x),
-            (Self::EfficientNetB0(_), other) => return Err(wrong(BackboneKind::EfficientNetB0, other.shape())),
-            (Self::Small2d(_), other) => return Err(wrong(BackboneKind::Small2d, other.shape())),
-            (Self::ResNet18Volume(_), other) => return Err(wrong(BackboneKind::ResNet18Volume, other.shape())),
-            (Self::Small3d(_), other) => return Err(wrong(BackboneKind::Small3d, other.shape())),
-            (Self::Mlp(_), other) => return Err(wrong(BackboneKind::Mlp, other.shape())),
+        let shape = pixels.shape();
+        let (kind, expected) = (self.kind, self.n_channels());
+        let patch = kind.patch();
+        let wrong =
+            || ModelError::WrongInput { backbone: kind.name(), shape: shape.clone(), expected: kind.expected() };
+        if patch > 1 && shape.iter().skip(2).any(|side| side % patch != 0) {
+            return Err(wrong());
+        }
+        if shape.len() == kind.n_axes() + 2 && shape[1] != expected {
+            return Err(ModelError::WrongChannels { backbone: kind.name(), shape, expected });
+        }
+        Ok(match (&self.network, pixels) {
+            (Network::EfficientNetB0(net), Pixels::Image(x)) => net.forward(x, noise),
+            (Network::ResNet18(net), Pixels::Image(x)) => net.forward(x),
+            (Network::VisionTransformer(net), Pixels::Image(x)) => net.forward(x, noise),
+            (Network::Small2d(net), Pixels::Image(x)) => net.forward(x),
+            (Network::ResNet18Volume(net), Pixels::Volume(x)) => net.forward(x),
+            (Network::MedicalNet(net), Pixels::Volume(x)) => net.forward(x),
+            (Network::Small3d(net), Pixels::Volume(x)) => net.forward(x),
+            (Network::Mlp(net), Pixels::Table(x)) => net.forward(x, noise),
+            _ => return Err(wrong()),
         })
     }
 }

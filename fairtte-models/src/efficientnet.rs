@@ -21,8 +21,10 @@ use crate::initialise::UNDRAWN;
 use crate::layers::{ConvNorm2d, average_2d};
 use crate::noise::Noise;
 
-/// (expansion, kernel, stride, input channels, output channels, repeats) of the seven stages.
-const STAGES: [(usize, usize, usize, usize, usize, usize); 7] = [
+/// (expansion, kernel, stride, input channels, output channels, repeats) of a stage.
+type Stage = (usize, usize, usize, usize, usize, usize);
+
+const STAGES: [Stage; 7] = [
     (1, 3, 1, 32, 16, 1),
     (6, 3, 2, 16, 24, 2),
     (6, 5, 2, 24, 40, 2),
@@ -47,20 +49,31 @@ impl EfficientNetB0 {
 
     /// Builds the network for `channels` input channels; weights are still to be drawn.
     pub fn new(channels: usize, device: &Device) -> Self {
-        let n_blocks: usize = STAGES.iter().map(|stage| stage.5).sum();
+        Self::with_stages(channels, &STAGES, Self::N_FEATURES, device)
+    }
+
+    /// The same construction of any width and depth; `stages` are chained by their channels.
+    pub(crate) fn with_stages(channels: usize, stages: &[Stage], n_features: usize, device: &Device) -> Self {
+        let n_blocks: usize = stages.iter().map(|stage| stage.5).sum();
         let mut blocks = Vec::with_capacity(n_blocks);
-        for (expansion, kernel, stride, input, output, repeats) in STAGES {
+        for &(expansion, kernel, stride, input, output, repeats) in stages {
             for repeat in 0..repeats {
                 let (input, stride) = if repeat == 0 { (input, stride) } else { (output, 1) };
                 let drop = STOCHASTIC_DEPTH * blocks.len() as f64 / n_blocks as f64;
                 blocks.push(MbConv::new(expansion, kernel, stride, [input, output], drop, device));
             }
         }
+        let first = stages.first().map_or(n_features, |stage| stage.3);
+        let last = stages.last().map_or(first, |stage| stage.4);
         Self {
-            stem: ConvNorm2d::new([channels, 32], 3, 2, 1, device),
+            stem: ConvNorm2d::new([channels, first], 3, 2, 1, device),
             blocks,
-            last: ConvNorm2d::new([320, Self::N_FEATURES], 1, 1, 1, device),
+            last: ConvNorm2d::new([last, n_features], 1, 1, 1, device),
         }
+    }
+
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.stem.n_inputs()
     }
 
     /// `[batch, channels, height, width]` -> `[batch, 1280]`.

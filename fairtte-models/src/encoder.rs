@@ -1,6 +1,7 @@
 //! Step 6: pixels to a representation of 64 numbers (paper, Table A2).
 //!
-//! Backbone, mean over space, `Linear(n_features, 64)`, dropout 0.5.
+//! Backbone, mean over space, `Linear(n_features, 64)`, dropout 0.5. A representation of length 0 leaves the linear layer out:
+//! the features of the backbone are the representation.
 
 use burn::module::Module;
 use burn::nn::{Linear, LinearConfig};
@@ -8,21 +9,52 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::initialise::UNDRAWN;
+use crate::medicalnet::MedicalNetDepth;
 use crate::noise::Noise;
-use crate::{Backbone, BackboneKind, ModelError, Pixels};
+use crate::{Backbone, BackboneKind, EfficientNetB0, MlpConfig, ModelError, Pixels, ResNet18, ResNet18Volume};
+use crate::{Small2d, Small3d, VitConfig, VitSize};
 
-/// Settings of the image encoder.
+/// Settings of the image encoder, table `[model]`.
+///
+/// The table of the named backbone is filled with its defaults on reading; the table of another one is refused by
+/// [`validate`](Self::validate).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(from = "Written")]
+#[serde(rename_all = "kebab-case")]
 pub struct EncoderConfig {
     /// Name of the backbone (`fairtte list backbones`).
     pub backbone: BackboneKind,
-    /// Length of the representation, 1 to 65,536. Paper: 64.
-    #[serde(default = "default_representation")]
+    /// Length of the representation, 1 to 65,536, or 0 for the features of the backbone as they are. Paper: 64.
     pub representation: usize,
     /// Probability with which an entry of the representation is dropped in training, in [0, 1). Paper: 0.5.
-    #[serde(default = "default_dropout")]
     pub dropout: f64,
+    /// Settings of `mlp`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mlp: Option<MlpConfig>,
+    /// Settings of `vit-base/16` and `vit-large/16`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vit: Option<VitConfig>,
+}
+
+/// What a run file says, before the defaults of the named backbone are filled in.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Written {
+    backbone: BackboneKind,
+    #[serde(default = "default_representation")]
+    representation: usize,
+    #[serde(default = "default_dropout")]
+    dropout: f64,
+    mlp: Option<MlpConfig>,
+    vit: Option<VitConfig>,
+}
+
+impl From<Written> for EncoderConfig {
+    fn from(written: Written) -> Self {
+        let Written { backbone, representation, dropout, mlp, vit } = written;
+        let defaults = Self::new(backbone);
+        Self { backbone, representation, dropout, mlp: mlp.or(defaults.mlp), vit: vit.or(defaults.vit) }
+    }
 }
 
 fn default_representation() -> usize {
@@ -36,30 +68,72 @@ fn default_dropout() -> f64 {
 impl EncoderConfig {
     /// The paper's settings on `backbone`.
     pub fn new(backbone: BackboneKind) -> Self {
-        Self { backbone, representation: default_representation(), dropout: default_dropout() }
+        let is_vit = matches!(backbone, BackboneKind::VitBase16 | BackboneKind::VitLarge16);
+        Self {
+            backbone,
+            representation: default_representation(),
+            dropout: default_dropout(),
+            mlp: (backbone == BackboneKind::Mlp).then(MlpConfig::default),
+            vit: is_vit.then(VitConfig::default),
+        }
     }
 
     /// Checks the ranges.
     ///
     /// # Errors
-    /// [`ModelError::Setting`] naming the key, its value and its range.
+    /// [`ModelError::Setting`] naming the key, its value and its range; [`ModelError::OtherBackbone`] for the settings of a
+    /// backbone that is not the one named.
     pub fn validate(&self) -> Result<(), ModelError> {
         let setting = |key, value, expected| Err(ModelError::Setting { key, value, expected });
-        if !(1..=65_536).contains(&self.representation) {
-            return setting("model.representation", self.representation.to_string(), "a whole number from 1 to 65536");
+        if self.representation > 65_536 {
+            return setting("model.representation", self.representation.to_string(), "a whole number from 0 to 65536");
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return setting("model.dropout", self.dropout.to_string(), "a number in [0, 1)");
         }
-        Ok(())
+        let used = Self::new(self.backbone);
+        for (table, given, used) in [
+            ("model.mlp", self.mlp.is_some(), used.mlp.is_some()),
+            ("model.vit", self.vit.is_some(), used.vit.is_some()),
+        ] {
+            if given && !used {
+                return Err(ModelError::OtherBackbone { table, backbone: self.backbone.name() });
+            }
+        }
+        self.mlp.as_ref().map_or(Ok(()), MlpConfig::validate)?;
+        self.vit.as_ref().map_or(Ok(()), VitConfig::validate)
+    }
+
+    /// Number of features that the backbone gives.
+    pub fn n_features(&self) -> usize {
+        match self.backbone {
+            BackboneKind::EfficientNetB0 => EfficientNetB0::N_FEATURES,
+            BackboneKind::ResNet18 => ResNet18::N_FEATURES,
+            BackboneKind::VitBase16 => VitSize::Base.n_features(),
+            BackboneKind::VitLarge16 => VitSize::Large.n_features(),
+            BackboneKind::ResNet18Volume => ResNet18Volume::N_FEATURES,
+            BackboneKind::MedicalNet10 => MedicalNetDepth::Ten.n_features(),
+            BackboneKind::MedicalNet18 => MedicalNetDepth::Eighteen.n_features(),
+            BackboneKind::MedicalNet34 => MedicalNetDepth::ThirtyFour.n_features(),
+            BackboneKind::MedicalNet50 => MedicalNetDepth::Fifty.n_features(),
+            BackboneKind::Small2d => Small2d::N_FEATURES,
+            BackboneKind::Small3d => Small3d::N_FEATURES,
+            BackboneKind::Mlp => self.mlp.clone().unwrap_or_default().n_features(),
+        }
+    }
+
+    /// Length of what [`ImageEncoder::forward`] gives: [`representation`](Self::representation), or the features of the
+    /// backbone where that is 0.
+    pub fn n_representation(&self) -> usize {
+        if self.representation == 0 { self.n_features() } else { self.representation }
     }
 
     /// Builds the encoder for `channels` input channels; weights are still to be drawn.
     pub fn build(&self, channels: usize, device: &Device) -> ImageEncoder {
-        let projection = LinearConfig::new(self.backbone.n_features(), self.representation);
+        let linear = LinearConfig::new(self.n_features(), self.representation).with_initializer(UNDRAWN);
         ImageEncoder {
-            backbone: self.backbone.build(channels, device),
-            projection: projection.with_initializer(UNDRAWN).init(device),
+            backbone: Backbone::new(self, channels, device),
+            projection: (self.representation > 0).then(|| linear.init(device)),
             dropout: self.dropout,
         }
     }
@@ -69,17 +143,21 @@ impl EncoderConfig {
 #[derive(Module, Debug)]
 pub struct ImageEncoder {
     backbone: Backbone,
-    projection: Linear,
+    projection: Option<Linear>,
     dropout: f64,
 }
 
 impl ImageEncoder {
-    /// Pixels -> representation `[batch, representation]`.
+    /// Pixels -> representation `[batch, n_representation]`.
     ///
     /// # Errors
     /// As [`Backbone::forward`].
     pub fn forward(&self, pixels: Pixels, noise: &mut Noise) -> Result<Tensor<2>, ModelError> {
         let features = self.backbone.forward(pixels, noise)?; // [batch, n_features]
-        Ok(noise.dropout(self.projection.forward(features), self.dropout))
+        let representation = match &self.projection {
+            Some(projection) => projection.forward(features),
+            None => features,
+        };
+        Ok(noise.dropout(representation, self.dropout))
     }
 }

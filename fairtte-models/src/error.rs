@@ -34,6 +34,24 @@ pub enum ModelError {
         /// Number of values.
         found: usize,
     },
+    /// A batch has another number of channels than the network was built for.
+    #[error("backbone {backbone} got a batch of shape {shape:?}, expected {expected} channels (columns of a table)")]
+    WrongChannels {
+        /// Name of the backbone.
+        backbone: &'static str,
+        /// Shape of the batch.
+        shape: Vec<usize>,
+        /// Number of channels that it reads.
+        expected: usize,
+    },
+    /// The settings of one backbone were given beside the name of another.
+    #[error("{table} is given, but model.backbone is \"{backbone}\", expected no settings of another backbone")]
+    OtherBackbone {
+        /// Name of the table.
+        table: &'static str,
+        /// Name of the backbone.
+        backbone: &'static str,
+    },
     /// A file of weights cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     ReadWeights {
@@ -53,5 +71,15 @@ pub enum ModelError {
         expected: String,
         /// What stands there.
         found: String,
+    },
+    /// A file of weights is sound but does not hold the weights of a backbone.
+    #[error("{} does not hold the weights of {backbone}: {problem}", path.display())]
+    WeightsDoNotFit {
+        /// The file.
+        path: PathBuf,
+        /// Name of the backbone.
+        backbone: &'static str,
+        /// What does not fit.
+        problem: String,
     },
 }

@@ -1,8 +1,14 @@
-//! Convolution followed by batch norm, the brick of every backbone here.
+//! Convolution followed by batch norm, the brick of every convolutional backbone here, and pooling.
+//!
+//! Pooling over volumes is put together from pooling over pictures, because burn has none: the maximum over height and
+//! width, then over depth. The order of the axes makes a difference only for the gradient at tied values: as in PyTorch it
+//! goes to the first of them in the order depth, height, width, because each of the two passes keeps the first.
 
 use burn::module::Module;
 use burn::nn::conv::{Conv2d, Conv2dConfig, Conv3d, Conv3dConfig};
 use burn::nn::{BatchNorm, BatchNormConfig, PaddingConfig2d, PaddingConfig3d};
+use burn::tensor::module::max_pool2d;
+use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{Device, Tensor};
 
 use crate::initialise::UNDRAWN;
@@ -31,6 +37,11 @@ impl ConvNorm2d {
     pub(crate) fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         self.norm.forward(self.conv.forward(x))
     }
+
+    /// Number of input channels (of a convolution without groups).
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.conv.weight.lazy_shape()[1]
+    }
 }
 
 /// 3D convolution without bias, then batch norm (eps 1e-5, momentum 0.1).
@@ -43,9 +54,21 @@ pub(crate) struct ConvNorm3d {
 impl ConvNorm3d {
     /// Odd `kernel` sizes `[depth, height, width]`, padding `(kernel - 1) / 2`.
     pub(crate) fn new(channels: [usize; 2], kernel: [usize; 3], stride: [usize; 3], device: &Device) -> Self {
-        let [d, h, w] = kernel.map(|k| (k - 1) / 2);
+        Self::dilated(channels, kernel, stride, 1, device)
+    }
+
+    /// As [`new`](Self::new), with `dilation` steps between the entries of the kernel and as many times the padding.
+    pub(crate) fn dilated(
+        channels: [usize; 2],
+        kernel: [usize; 3],
+        stride: [usize; 3],
+        dilation: usize,
+        device: &Device,
+    ) -> Self {
+        let [d, h, w] = kernel.map(|k| dilation * (k - 1) / 2);
         let conv = Conv3dConfig::new(channels, kernel)
             .with_stride(stride)
+            .with_dilation([dilation; 3])
             .with_padding(PaddingConfig3d::Explicit(d, h, w))
             .with_bias(false)
             .with_initializer(UNDRAWN)
@@ -56,6 +79,28 @@ impl ConvNorm3d {
     pub(crate) fn forward(&self, x: Tensor<5>) -> Tensor<5> {
         self.norm.forward(self.conv.forward(x))
     }
+
+    /// Number of input channels.
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.conv.weight.lazy_shape()[1]
+    }
+}
+
+/// Maximum over windows of 3 x 3 at stride 2 with padding 1: `[batch, channels, height, width]` -> sizes halved, up.
+pub(crate) fn max_pool_2d(x: Tensor<4>) -> Tensor<4> {
+    max_pool2d(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]))
+}
+
+/// Maximum over windows of 3 x 3 x 3 at stride 2 with padding 1: `[batch, channels, depth, height, width]` -> sizes
+/// halved, up.
+pub(crate) fn max_pool_3d(x: Tensor<5>) -> Tensor<5> {
+    let [batch, channels, depth, height, width] = x.dims();
+    let planes = max_pool_2d(x.reshape([batch, channels * depth, height, width]));
+    let [_, _, height, width] = planes.dims();
+    let columns = planes.reshape([batch, channels, depth, height * width]);
+    let columns = max_pool2d(columns, MaxPoolOptions::new([3, 1]).with_stride([2, 1]).with_padding([1, 0]));
+    let depth = columns.dims()[2];
+    columns.reshape([batch, channels, depth, height, width])
 }
 
 /// Mean over all spatial axes: `[batch, channels, height, width]` -> `[batch, channels]`.

@@ -32,15 +32,24 @@ impl ResNet18Volume {
 
     /// Builds the network for `channels` input channels; weights are still to be drawn.
     pub fn new(channels: usize, device: &Device) -> Self {
+        Self::with_widths(channels, WIDTHS, device)
+    }
+
+    /// The same network with `widths` channels in its four stages, each wider than the one before.
+    pub(crate) fn with_widths(channels: usize, widths: [usize; 4], device: &Device) -> Self {
         let mut blocks = Vec::with_capacity(8);
-        let mut input = WIDTHS[0];
-        for output in WIDTHS {
+        let mut input = widths[0];
+        for output in widths {
             let stride = if output == input { 1 } else { 2 };
             blocks.push(BasicBlock::new([input, output], stride, device));
             blocks.push(BasicBlock::new([output, output], 1, device));
             input = output;
         }
-        Self { stem: ConvNorm3d::new([channels, WIDTHS[0]], [3, 7, 7], [1, 2, 2], device), blocks }
+        Self { stem: ConvNorm3d::new([channels, widths[0]], [3, 7, 7], [1, 2, 2], device), blocks }
+    }
+
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.stem.n_inputs()
     }
 
     /// `[batch, channels, depth, height, width]` -> `[batch, 512]`.

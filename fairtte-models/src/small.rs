@@ -35,6 +35,10 @@ impl Small2d {
         Self { layers: pairs.map(|(from, to)| ConvNorm2d::new([from, to], 3, 2, 1, device)).collect() }
     }
 
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.layers.first().map_or(0, ConvNorm2d::n_inputs)
+    }
+
     /// `[batch, channels, height, width]` -> `[batch, 64]`.
     pub fn forward(&self, x: Tensor<4>) -> Tensor<2> {
         average_2d(self.layers.iter().fold(x, |x, layer| relu(layer.forward(x))))
@@ -56,6 +60,10 @@ impl Small3d {
         let inputs = [channels, WIDTHS_3D[0], WIDTHS_3D[1], WIDTHS_3D[2]];
         let pairs = inputs.into_iter().zip(WIDTHS_3D);
         Self { layers: pairs.map(|(from, to)| ConvNorm3d::new([from, to], [3; 3], [2; 3], device)).collect() }
+    }
+
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.layers.first().map_or(0, ConvNorm3d::n_inputs)
     }
 
     /// `[batch, channels, depth, height, width]` -> `[batch, 64]`.

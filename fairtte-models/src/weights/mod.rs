@@ -17,6 +17,7 @@
 mod bytes;
 mod contents;
 mod file;
+mod hash;
 mod legacy;
 mod pickle;
 mod safetensors_file;
@@ -26,4 +27,5 @@ mod zip_pickle;
 
 pub use contents::TopLevel;
 pub use file::{Container, WeightFile};
+pub use hash::sha256;
 pub use tensor::{ElementType, StoredTensor};

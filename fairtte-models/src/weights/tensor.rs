@@ -165,10 +165,10 @@ impl StoredTensor {
 
     /// Whether elements lie one after the other in row-major order.
     pub fn is_contiguous(&self) -> bool {
-        let mut expected = 1;
+        let mut expected = 1_usize;
         self.shape.iter().zip(&self.strides).rev().all(|(size, stride)| {
             let fits = *size == 1 || *stride == expected;
-            expected *= size;
+            expected = expected.saturating_mul(*size);
             fits
         })
     }
