@@ -82,4 +82,12 @@ pub enum ModelError {
         /// What does not fit.
         problem: String,
     },
+    /// A file of weights cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    WriteWeights {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
+    },
 }

@@ -36,7 +36,7 @@ pub(super) fn read(file: &[u8]) -> Result<Contents, Malformed> {
 }
 
 fn row_major(shape: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1; shape.len()];
+    let mut strides = vec![1_usize; shape.len()];
     for axis in (1..shape.len()).rev() {
         strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1)); // an empty tensor may name any sizes
     }
