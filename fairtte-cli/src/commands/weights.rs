@@ -1,15 +1,18 @@
-//! `fairtte weights`: what a file of weights holds. Nothing in it is executed.
+//! `fairtte weights`: what a file of weights holds, and the way into our own form. Nothing in a file is executed.
 
-use fairtte_models::weights::{StoredTensor, WeightFile, sha256};
+use fairtte_models::BackboneKind;
+use fairtte_models::weights::{Fit, Gray, NamedHash, StoredTensor, WeightFile, sha256};
 use serde_json::json;
 
 use super::{print, print_json};
-use crate::CliError;
-use crate::args::{WeightsCommand, WeightsInspect};
+use crate::args::{WeightsCommand, WeightsImport, WeightsInspect};
+use crate::progress::say;
+use crate::{CliError, device};
 
 pub(super) fn run(command: &WeightsCommand) -> Result<(), CliError> {
     match command {
         WeightsCommand::Inspect(arguments) => inspect(arguments),
+        WeightsCommand::Import(arguments) => import(arguments),
     }
 }
 
@@ -66,5 +69,110 @@ fn section(lines: &mut Vec<String>, title: &str, content: impl Iterator<Item = S
     if content.peek().is_some() {
         lines.push(title.to_owned());
         lines.extend(content);
+    }
+}
+
+/// Most keys of one kind that are printed; `--json` has all.
+const MOST_SHOWN: usize = 20;
+
+fn import(arguments: &WeightsImport) -> Result<(), CliError> {
+    let file = WeightFile::open(&arguments.file)?;
+    let kind = arguments.arch;
+    if kind == BackboneKind::Mlp {
+        let problem = "mlp has no published weights: its shape is that of a table".to_owned();
+        return Err(CliError::setting("--arch", problem, None));
+    }
+    let channels = match (arguments.channels, arguments.gray) {
+        (Some(channels), _) if channels > 0 => channels,
+        (Some(channels), _) => {
+            return Err(CliError::setting("--channels", format!("{channels}, expected a whole number > 0"), None));
+        }
+        (None, Gray::Sum | Gray::Mean) => 1,
+        (None, Gray::Auto | Gray::Replicate) => Fit::channels_of(&file, kind, arguments.layout)?.unwrap_or(1),
+    };
+    let backbone = kind.build(channels, &device::open("flex")?);
+    let fit = Fit::new(&file, &backbone, arguments.layout, arguments.gray)?;
+    let hash = sha256(file.bytes());
+    let named = NamedHash::of(file.path(), &hash);
+    let provenance = fit.provenance(&backbone);
+    if arguments.json {
+        print_json(&import_as_json(&fit, &named, &provenance, fit.require().is_ok()))?;
+    } else {
+        print(import_as_text(&fit, &named, &provenance));
+    }
+    fit.require()?;
+    if let Some(output) = &arguments.output {
+        fit.write(&backbone, output)?;
+        say(format!("wrote {} with {} tensors for {} input channels", output.display(), fit.matched().len(), channels));
+    }
+    Ok(())
+}
+
+fn import_as_json(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, String)], fits: bool) -> serde_json::Value {
+    let missing =
+        |(name, key, allowed): &(String, String, bool)| json!({ "name": name, "key": key, "allowed": allowed });
+    let wrong = fit.wrong_shape().iter();
+    let wrong = wrong
+        .map(|wrong| json!({ "key": wrong.key, "name": wrong.name, "found": wrong.found, "expected": wrong.expected }));
+    json!({
+        "fits": fits,
+        "layout": fit.layout().name(),
+        "group": fit.group(),
+        "hash_in_name": match named {
+            NamedHash::None => "none",
+            NamedHash::Agrees(_) => "agrees",
+            NamedHash::Differs(_) => "differs",
+        },
+        "matched": fit.matched(),
+        "missing": fit.missing().iter().map(missing).collect::<Vec<_>>(),
+        "unexpected": fit.unexpected(),
+        "wrong_shape": wrong.collect::<Vec<_>>(),
+        "left_out": fit.left_out(),
+        "notes": fit.notes(),
+        "provenance": provenance.iter().map(|(key, value)| (key.clone(), json!(value))).collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn import_as_text(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, String)]) -> String {
+    let mut lines: Vec<String> = provenance.iter().map(|(key, value)| format!("{key:17}  {value}")).collect();
+    lines.push(match named {
+        NamedHash::None => "hash in the name   none".to_owned(),
+        NamedHash::Agrees(digits) => format!("hash in the name   {digits}, as the file has it"),
+        NamedHash::Differs(digits) => {
+            format!("hash in the name   {digits}: NOT that of this file, which was changed, damaged or renamed")
+        }
+    });
+    lines.extend(fit.notes().iter().map(|note| format!("note               {note}")));
+    lines.push(String::new());
+    let (may, must): (Vec<_>, Vec<_>) = fit.missing().iter().partition(|(_, _, allowed)| *allowed);
+    let pair = |(name, key, _): &&(String, String, bool)| format!("{key}  for {name}");
+    let wrong = |wrong: &fairtte_models::weights::WrongShape| {
+        format!("{}  {} in place of {}", wrong.key, wrong.found, wrong.expected)
+    };
+    lines.push(format!("matched              {}", fit.matched().len()));
+    listed(&mut lines, "missing", must.iter().map(pair).collect());
+    listed(&mut lines, "missing, as allowed", may.iter().map(pair).collect());
+    listed(&mut lines, "unexpected", fit.unexpected().to_vec());
+    listed(&mut lines, "wrong shape", fit.wrong_shape().iter().map(wrong).collect());
+    listed(&mut lines, "left out", fit.left_out().iter().filter(|key| !is_counter(key)).cloned().collect());
+    let n_counters = fit.left_out().iter().filter(|key| is_counter(key)).count();
+    if n_counters > 0 {
+        lines.push(format!("counters left out    {n_counters}"));
+    }
+    lines.join("\n")
+}
+
+/// Number of batches that a batch norm has seen; with a fixed momentum nothing depends on it.
+fn is_counter(key: &str) -> bool {
+    key.ends_with(".num_batches_tracked")
+}
+
+/// A row of the table with its keys below.
+fn listed(lines: &mut Vec<String>, title: &str, keys: Vec<String>) {
+    let n = keys.len();
+    lines.push(format!("{title:19}  {n}"));
+    lines.extend(keys.into_iter().take(MOST_SHOWN).map(|key| format!("  {}", key.escape_debug())));
+    if n > MOST_SHOWN {
+        lines.push(format!("  and {} more; --json lists all", n - MOST_SHOWN));
     }
 }

@@ -25,19 +25,23 @@ const IMAGENET: ([f64; 3], [f64; 3]) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.
 const TORCHVISION: &str =
     "torchvision is BSD-3-Clause and states no licence for weights; ImageNet's terms of access are for research";
 const TIMM: &str = "timm is Apache-2.0; see the licence on the page of each model; ImageNet's terms are for research";
+/// timm publishes several weights of one network, each with its own preprocessing.
+const PER_MODEL: &str = "mean, deviation, crop and interpolation as in config.json on the page of the model";
+const OF_RA: &str = "as in config.json on the page of the model; ra_in1k: ImageNet's mean and deviation, 256 bicubic, centre 224; \
+ra4_e3600_r224_in1k: mean and deviation 0.5";
 const NON_COMMERCIAL: &str = "MAE and RETFound: CC BY-NC 4.0, no commercial use";
 
 /// What is known of `layout` weights of `kind`; `None` for our own layout and for combinations nobody published.
 pub(super) fn facts(kind: BackboneKind, layout: Layout) -> Option<Facts> {
     use BackboneKind as Kind;
     let imagenet = |resize, norm_eps, licence| Facts { mean: &IMAGENET.0, std: &IMAGENET.1, resize, norm_eps, licence };
+    let per_model = |norm_eps| Facts { mean: &[], std: &[], resize: PER_MODEL, norm_eps, licence: TIMM };
     Some(match (layout, kind) {
         (Layout::Torchvision, Kind::EfficientNetB0) => imagenet("256 bicubic, centre 224", 1e-5, TORCHVISION),
         (Layout::Torchvision, Kind::ResNet18) => imagenet("256 bilinear, centre 224", 1e-5, TORCHVISION),
-        (Layout::Timm, Kind::EfficientNetB0 | Kind::ResNet18) => {
-            imagenet("224 of 256 (crop 0.875), interpolation as on the page of the model", 1e-5, TIMM)
-        }
-        (Layout::Timm, _) => imagenet("224, interpolation and crop as on the page of the model", 1e-6, TIMM),
+        (Layout::Timm, Kind::EfficientNetB0) => Facts { resize: OF_RA, ..per_model(1e-5) },
+        (Layout::Timm, Kind::ResNet18) => per_model(1e-5),
+        (Layout::Timm, _) => per_model(1e-6),
         (Layout::Torchvision, Kind::ResNet18Volume) => Facts {
             mean: &[0.43216, 0.394_666, 0.37645],
             std: &[0.22803, 0.22145, 0.216_989],

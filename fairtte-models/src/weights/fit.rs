@@ -13,7 +13,11 @@ use super::parameters::{Parameter, parameters, replace};
 use super::select::{Selected, select};
 use super::tensor::{ElementType, StoredTensor};
 use super::{WeightFile, positions};
-use crate::{Backbone, ModelError};
+use crate::{Backbone, BackboneKind, ModelError};
+
+/// What no key tells.
+const SAME_KEYS: &str = "timm's tf_efficientnet_b0 has the same keys but is another network (batch norm eps 1e-3, padding at \
+one side): take only files of efficientnet_b0";
 
 /// How a tensor of the file becomes a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,6 +108,9 @@ impl<'a> Fit<'a> {
             }
         }
         fit.sort_out(&keys, &left, &table);
+        if (layout, kind) == (Layout::Timm, BackboneKind::EfficientNetB0) {
+            fit.notes.push(SAME_KEYS.to_owned());
+        }
         Ok(fit)
     }
 
@@ -172,6 +179,23 @@ impl<'a> Fit<'a> {
                 self.unexpected.push(key.clone());
             }
         }
+    }
+
+    /// Number of input channels of the weights in `file` for the backbone `kind`; `None` if its first convolution is not
+    /// found.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn channels_of(file: &WeightFile, kind: BackboneKind, layout: Layout) -> Result<Option<usize>, ModelError> {
+        let unfit = |problem| {
+            let path = file.path().to_owned();
+            ModelError::WeightsDoNotFit { path, backbone: kind.name(), problem }
+        };
+        let Selected { layout, keys, .. } = select(file, layout).map_err(unfit)?;
+        let Some(table) = names(layout, kind) else { return Ok(None) };
+        let first = (table.key)(kind, table.first);
+        let found = keys.iter().find(|(key, _)| Some(key) == first.as_ref());
+        Ok(found.and_then(|(_, tensor)| file.tensors()[*tensor].shape.get(1).copied()))
     }
 
     /// The layout of the file.
