@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gradients::clip_by_global_norm;
 use crate::network::{Forward, NetworkSpec, SurvivalNetwork};
+use crate::pretrained::{FromFile, Pretrained};
 use crate::strategies::{Saved, StepContext};
 use crate::{FairnessError, check};
 
@@ -62,6 +63,8 @@ pub struct LearnerSpec {
     pub seed: u64,
     /// Device without autodiff.
     pub device: Device,
+    /// Weights that the backbone begins with, in place of drawn ones.
+    pub pretrained: Option<Pretrained>,
 }
 
 /// A network and its optimiser.
@@ -69,6 +72,7 @@ pub struct Learner {
     network: SurvivalNetwork,
     optimiser: ModuleOptimizer,
     config: OptimiserConfig,
+    from_file: Option<FromFile>,
 }
 
 impl std::fmt::Debug for Learner {
@@ -87,8 +91,12 @@ impl Learner {
         spec.network.encoder.validate()?;
         let device = spec.device.clone().autodiff();
         let weights = stream(spec.seed, &format!("weights/{name}"), &[]);
-        let network = SurvivalNetwork::new(&spec.network, weights, &device);
-        Ok(Self { network, optimiser: adamw(&spec.optimiser), config: spec.optimiser })
+        let drawn = SurvivalNetwork::new(&spec.network, weights, &device);
+        let (network, from_file) = match &spec.pretrained {
+            Some(pretrained) => drawn.with_pretrained(pretrained).map(|(network, from)| (network, Some(from)))?,
+            None => (drawn, None),
+        };
+        Ok(Self { network, optimiser: adamw(&spec.optimiser), config: spec.optimiser, from_file })
     }
 
     /// Training pass with dropout from `noise`.
@@ -110,7 +118,16 @@ impl Learner {
         let largest = (self.config.gradient_clip > 0.0).then_some(self.config.gradient_clip);
         let norm = clip_by_global_norm(&self.network, &mut gradients, largest);
         context.require_finite("the gradient norm", norm)?;
-        self.network = self.optimiser.step(self.config.learning_rate, self.network.clone(), gradients);
+        let rate = self.config.learning_rate;
+        match &self.from_file {
+            Some(from_file) if from_file.head_learning_rate.is_some() => {
+                let head_rate = from_file.head_learning_rate.unwrap_or(rate);
+                let of_file = from_file.split(self.network.encoder(), &self.network, &mut gradients);
+                self.network = self.optimiser.step(rate, self.network.clone(), of_file);
+                self.network = self.optimiser.step(head_rate, self.network.clone(), gradients);
+            }
+            _ => self.network = self.optimiser.step(rate, self.network.clone(), gradients),
+        }
         Ok(norm)
     }
 
@@ -154,7 +171,11 @@ impl Learner {
         let weights = folder.join(format!("{name}.weights.bpk"));
         let unusable = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
         let record = ModuleRecord::from_bytes(read(&weights)?).map_err(|e| unusable(&weights, e.to_string()))?;
-        self.network = self.network.clone().try_load_record(record).map_err(|e| unusable(&weights, e.to_string()))?;
+        let loaded = self.network.clone().try_load_record(record).map_err(|e| unusable(&weights, e.to_string()))?;
+        self.network = match &self.from_file {
+            Some(from_file) => loaded.frozen(from_file), // a record says nothing of what stays
+            None => loaded,
+        };
         if what == Saved::Everything {
             let path = folder.join(format!("{name}.optimiser.bpk"));
             let loaded = adamw(&self.config).from_bytes(read(&path)?);

@@ -9,8 +9,19 @@ use serde_json::{Map, Value, json};
 use super::facts::{Facts, facts};
 use super::hash::published;
 use super::select::NATIVE_MARK;
-use super::{Fit, sha256};
+use super::{Fit, Layout, sha256};
 use crate::{Backbone, ModelError};
+
+/// What a file that is written again says about where its weights came from first.
+fn inherited((key, value): &(String, String)) -> Option<(String, String)> {
+    let key = match key.strip_prefix("source.") {
+        Some(rest) => format!("origin.{rest}"),
+        None if key.starts_with("fairtte.") => return None,
+        None if key == "changes" => "origin.changes".to_owned(),
+        None => key.clone(),
+    };
+    Some((key, value.clone()))
+}
 
 /// What the name of a published file says about its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +77,12 @@ impl Fit<'_> {
             entries.push(("norm.eps", facts.norm_eps.to_string()));
             entries.push(("licence", facts.licence.to_owned()));
         }
-        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        let mut entries: Vec<(String, String)> =
+            entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        if self.layout() == Layout::Native {
+            entries.extend(file.metadata().iter().filter_map(inherited));
+        }
+        entries
     }
 
     /// Writes the weights of `backbone` with their provenance as a safetensors file; takes memory for one tensor at a time.

@@ -2,7 +2,9 @@
 //!
 //! Batch norm's running statistics count as parameters here, since a file holds them beside the others.
 
-use burn::module::{Module as _, ModuleMapper, ModuleVisitor, Param};
+use std::collections::HashSet;
+
+use burn::module::{Flag, Module as _, ModuleMapper, ModuleVisitor, Param, ParamGroup, ParamId};
 use burn::tensor::{Tensor, TensorData};
 
 use crate::{Backbone, ModelError};
@@ -21,19 +23,24 @@ pub(super) struct Parameter {
 struct Path {
     /// Name and type of what it lies in.
     parts: Vec<(String, bool)>,
-    in_linear: Vec<bool>,
+    /// Type of what it lies in.
+    containers: Vec<String>,
 }
 
 impl Path {
     fn enter(&mut self, name: &str, container: &str) {
         let is_wrapper = container == "Struct:Backbone" || container.starts_with("Enum:");
         self.parts.push((name.to_owned(), is_wrapper));
-        self.in_linear.push(container == "Struct:Linear");
+        self.containers.push(container.to_owned());
     }
 
     fn exit(&mut self) {
         self.parts.pop();
-        self.in_linear.pop();
+        self.containers.pop();
+    }
+
+    fn is_in(&self, container: &str) -> bool {
+        self.containers.last().is_some_and(|last| last == container)
     }
 
     fn name(&self) -> String {
@@ -65,9 +72,73 @@ impl ModuleVisitor for List {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let is_linear = D == 2 && self.path.in_linear.last().is_some_and(|inside| *inside);
+        let is_linear = D == 2 && self.path.is_in("Struct:Linear");
         let shape = param.lazy_shape().to_vec();
         self.found.push(Parameter { name: self.path.name(), shape, is_linear });
+    }
+}
+
+impl Backbone {
+    /// Identities of the parameters with one of `names`.
+    pub fn parameter_ids(&self, names: &HashSet<String>) -> HashSet<ParamId> {
+        let mut ids = Ids::default();
+        self.visit(&mut ids);
+        ids.all.into_iter().filter(|(name, _)| names.contains(name)).map(|(_, id)| id).collect()
+    }
+
+    /// Whether it has a batch norm.
+    pub fn has_batch_norm(&self) -> bool {
+        let mut ids = Ids::default();
+        self.visit(&mut ids);
+        !ids.of_batch_norm.is_empty()
+    }
+
+    /// The same network with every parameter cut off from gradients but for those without a name in `names`, and batch
+    /// norm with its running statistics.
+    #[must_use]
+    pub fn frozen(self, names: &HashSet<String>) -> Self {
+        let mut ids = Ids::default();
+        self.visit(&mut ids);
+        let trained = ids.all.into_iter().filter(|(name, _)| !names.contains(name)).map(|(_, id)| id).collect();
+        self.freeze().set_require_grad_group(ParamGroup::from_ids(trained), true)
+    }
+
+    /// The same network whose batch norms keep scale, shift and running statistics.
+    #[must_use]
+    pub fn with_frozen_batch_norm(self) -> Self {
+        let mut ids = Ids::default();
+        self.visit(&mut ids);
+        self.freeze_group(ParamGroup::from_ids(ids.of_batch_norm))
+    }
+}
+
+#[derive(Default)]
+struct Ids {
+    path: Path,
+    all: Vec<(String, ParamId)>,
+    of_batch_norm: Vec<ParamId>,
+}
+
+impl ModuleVisitor for Ids {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        self.path.enter(name, container);
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.exit();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.all.push((self.path.name(), param.id));
+        if self.path.is_in("Struct:BatchNorm") {
+            self.of_batch_norm.push(param.id);
+        }
+    }
+
+    fn visit_flag(&mut self, flag: &Param<Flag>) {
+        if self.path.is_in("Struct:BatchNorm") {
+            self.of_batch_norm.push(flag.id);
+        }
     }
 }
 
