@@ -99,6 +99,11 @@ impl Learner {
         Ok(Self { network, optimiser: adamw(&spec.optimiser), config: spec.optimiser, from_file })
     }
 
+    #[cfg(test)]
+    pub(crate) fn network(&self) -> &SurvivalNetwork {
+        &self.network
+    }
+
     /// Training pass with dropout from `noise`.
     ///
     /// # Errors

@@ -372,7 +372,7 @@ fn a_pickle_cannot_multiply_itself() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_change_of_a_file_makes_the_reader_panic(
