@@ -128,7 +128,7 @@ pub struct CohortCheck {
 /// Arguments of `inspect`.
 #[derive(Args, Debug)]
 pub struct Inspect {
-    /// JPEG, PNG, TIFF, DICOM or NIfTI files
+    /// JPEG, PNG, TIFF, DICOM or NIfTI files, or folders of DICOM slices
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Show the value at this place (column,row of a picture; x,y,z or x,y,z,t of a volume; from 0); may be repeated

@@ -10,7 +10,7 @@ use fairtte_data::{
 use fairtte_fairness::{Monitor, OptimiserConfig, PretrainedConfig, StrategyConfig, TrainingConfig};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_models::EncoderConfig;
-use fairtte_survival::{CutPoints, HeadConfig};
+use fairtte_survival::{CutPoints, GridKind, HeadConfig, Interpolation, PredictionGrid};
 use serde::{Deserialize, Serialize};
 
 use crate::merged::Merged;
@@ -102,14 +102,27 @@ pub struct GroupsConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct TimeConfig {
-    /// Number of equally spaced cut points from 0 to the largest training time, at least 2; also the number of network
-    /// outputs. The paper: 14 for AREDS, 28 for ADNI, 128 for MIMIC-CXR.
+    /// Number of cut points from 0 to the largest training time, at least 2; also the number of network outputs of the
+    /// discrete heads. The paper: 14 for AREDS, 28 for ADNI, 128 for MIMIC-CXR. Default 20.
     pub intervals: usize,
+    /// How cut points are placed: `equidistant`, or `quantile` of the Kaplan-Meier curve of the training part (which may
+    /// give fewer). Default `equidistant`.
+    pub grid: GridKind,
+    /// Predicted points per interval, 1 to 1,000; 1 = the cut points only.
+    pub points_per_interval: usize,
+    /// What happens between cut points with more points than one: `linear` survival or `constant-hazard`. The heads
+    /// `pc-hazard` (constant hazard) and `cox`, `cox-time` (steps at event times) have a rule of their own.
+    pub interpolation: Interpolation,
 }
 
 impl Default for TimeConfig {
     fn default() -> Self {
-        Self { intervals: 20 }
+        Self {
+            intervals: 20,
+            grid: GridKind::Equidistant,
+            points_per_interval: 1,
+            interpolation: Interpolation::Linear,
+        }
     }
 }
 
@@ -206,10 +219,11 @@ impl RunFile {
         self.optimiser.validate()?;
         self.model.validate()?;
         self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate)?;
-        self.head.build()?;
+        self.head.build()?.check_hidden(self.model.hidden)?;
         self.strategy.validate()?;
         self.evaluation.validate()?;
         CutPoints::check(self.time.intervals)?;
+        PredictionGrid::check(self.time.points_per_interval)?;
         if let DataConfig::Simulated(config) = &self.data {
             config.validate()?;
         }

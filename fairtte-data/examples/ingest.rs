@@ -16,6 +16,11 @@ use fairtte_data::{
     Adapter as _, Augmentation, AugmentationConfig, Cohort, DataError, Flip, Generic, GenericConfig, ImageConfig,
     ImageStore, IntensityConfig, Loader, Sampling, build_cohort,
 };
+use mimalloc::MiMalloc;
+
+/// As in the program `fairtte`.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const BATCH_SIZE: usize = 64;
 

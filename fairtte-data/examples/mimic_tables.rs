@@ -18,6 +18,11 @@ use std::time::Instant;
 use fairtte_data::{
     Adapter as _, CohortSummary, FittedAttributes, MimicCxr, MimicCxrConfig, build_cohort, write_cohort,
 };
+use mimalloc::MiMalloc;
+
+/// As in the program `fairtte`.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rand::{RngExt as _, SeedableRng as _};

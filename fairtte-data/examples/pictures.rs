@@ -10,6 +10,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fairtte_data::image::{ImageConfig, Pixels, prepare_image, recipe};
+use mimalloc::MiMalloc;
+
+/// As in the program `fairtte`.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -9,12 +9,13 @@ use burn::tensor::{Bytes, Device, Tensor};
 use fairtte_data::write_atomically;
 use fairtte_metrics::seeds::stream;
 use fairtte_models::{Batch, Noise};
-use fairtte_survival::SurvivalHead;
+use fairtte_survival::{Baseline, SurvivalError};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::gradients::clip_by_global_norm;
 use crate::network::{Forward, NetworkSpec, SurvivalNetwork};
+use crate::predict::{CurveRule, TrainingPart};
 use crate::pretrained::{FromFile, Pretrained};
 use crate::strategies::{Saved, StepContext};
 use crate::{FairnessError, check};
@@ -67,9 +68,10 @@ pub struct LearnerSpec {
     pub pretrained: Option<Pretrained>,
 }
 
-/// A network and its optimiser.
+/// A network and its optimiser, with the baseline hazard that belongs to its weights if the head needs one.
 pub struct Learner {
     network: SurvivalNetwork,
+    baseline: Option<Baseline>,
     optimiser: ModuleOptimizer,
     config: OptimiserConfig,
     from_file: Option<FromFile>,
@@ -96,7 +98,8 @@ impl Learner {
             Some(pretrained) => drawn.with_pretrained(pretrained).map(|(network, from)| (network, Some(from)))?,
             None => (drawn, None),
         };
-        Ok(Self { network, optimiser: adamw(&spec.optimiser), config: spec.optimiser, from_file })
+        let (optimiser, config) = (adamw(&spec.optimiser), spec.optimiser);
+        Ok(Self { network, baseline: None, optimiser, config, from_file })
     }
 
     #[cfg(test)]
@@ -104,12 +107,13 @@ impl Learner {
         &self.network
     }
 
-    /// Training pass with dropout from `noise`.
+    /// Training pass with dropout from `noise`; `query` are the times of a head that reads times
+    /// ([`StepContext::query_times`]).
     ///
     /// # Errors
     /// As [`SurvivalNetwork::forward`].
-    pub fn forward(&self, batch: &Batch, noise: &mut Noise) -> Result<Forward, FairnessError> {
-        self.network.forward(batch, noise)
+    pub fn forward(&self, batch: &Batch, query: &[f64], noise: &mut Noise) -> Result<Forward, FairnessError> {
+        self.network.forward(batch, query, noise)
     }
 
     /// One optimiser step down the gradient of `loss` (`[1]`); gives the gradient norm before clipping.
@@ -124,34 +128,48 @@ impl Learner {
         let norm = clip_by_global_norm(&self.network, &mut gradients, largest);
         context.require_finite("the gradient norm", norm)?;
         let rate = self.config.learning_rate;
-        match &self.from_file {
-            Some(from_file) if from_file.head_learning_rate.is_some() => {
-                let head_rate = from_file.head_learning_rate.unwrap_or(rate);
-                let of_file = from_file.split(self.network.encoder(), &self.network, &mut gradients);
-                self.network = self.optimiser.step(rate, self.network.clone(), of_file);
-                self.network = self.optimiser.step(head_rate, self.network.clone(), gradients);
-            }
-            _ => self.network = self.optimiser.step(rate, self.network.clone(), gradients),
+        let two_rates = self.from_file.as_ref().and_then(|from_file| Some((from_file, from_file.head_learning_rate?)));
+        if let Some((from_file, head_rate)) = two_rates {
+            let of_file = from_file.split(self.network.encoder(), &self.network, &mut gradients);
+            self.network = self.optimiser.step(rate, self.network.clone(), of_file);
+            self.network = self.optimiser.step(head_rate, self.network.clone(), gradients);
+        } else {
+            self.network = self.optimiser.step(rate, self.network.clone(), gradients);
         }
         Ok(norm)
     }
 
-    /// Survival at the cut points in evaluation mode, `[batch, n_intervals]`; `batch` lives on the device without autodiff.
+    /// Survival in evaluation mode, `[batch, n_times]`; `batch` lives on the device without autodiff.
     ///
     /// # Errors
-    /// As [`SurvivalNetwork::forward`].
-    ///
-    /// # Panics
-    /// Never: logits are `f32` and fill their shape.
-    pub fn survival(&self, batch: &Batch, head: &dyn SurvivalHead) -> Result<Array2<f64>, FairnessError> {
-        let logits = self.network.valid().forward(batch, &mut Noise::Off)?.logits;
-        let shape = logits.dims();
-        let values = logits.into_data().try_to_vec::<f32>().expect("logits are f32");
-        let logits = Array2::from_shape_vec(shape, values).expect("a tensor fills its shape");
-        Ok(head.survival(logits.view()))
+    /// As [`SurvivalNetwork::forward`]; [`FairnessError::Survival`] if the head needs a baseline and none was fitted.
+    pub fn survival(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        if rule.head.needs_baseline() && self.baseline.is_none() {
+            return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
+        }
+        let query = self.baseline.as_ref().map_or(&[][..], Baseline::times);
+        let outputs = outputs(&self.network.valid(), batch, query)?;
+        Ok(rule.head.survival(outputs.view(), rule.grid, self.baseline.as_ref())?)
     }
 
-    /// Writes `<name>.weights.bpk` and, for [`Saved::Everything`], `<name>.optimiser.bpk` into `folder`.
+    /// Fits the baseline for the present weights, in evaluation mode; nothing to do for heads without one.
+    /// Cost: one pass over the training part.
+    ///
+    /// # Errors
+    /// As [`SurvivalNetwork::forward`]; [`FairnessError::Survival`] if an output is not finite.
+    pub fn fit_baseline(&mut self, part: &TrainingPart<'_>) -> Result<(), FairnessError> {
+        let Some(mut fit) = part.head.baseline_fit(part.outcomes) else { return Ok(()) };
+        let (network, query) = (self.network.valid(), fit.times().to_vec());
+        part.for_each_batch(|batch| {
+            fit.add(outputs(&network, batch, &query)?.view(), &batch.time, &batch.event);
+            Ok(())
+        })?;
+        self.baseline = Some(fit.finish()?);
+        Ok(())
+    }
+
+    /// Writes `<name>.weights.bpk`, `<name>.baseline.json` if there is a baseline and, for [`Saved::Everything`],
+    /// `<name>.optimiser.bpk` into `folder`.
     ///
     /// # Errors
     /// [`FairnessError::Data`] if a file cannot be written.
@@ -160,6 +178,10 @@ impl Learner {
         let weights = folder.join(format!("{name}.weights.bpk"));
         let bytes = self.network.clone().into_record().into_bytes().map_err(|e| encode(&weights, e.to_string()))?;
         write_atomically(&weights, |file| std::io::Write::write_all(file, &bytes))?;
+        if let Some(baseline) = &self.baseline {
+            let path = folder.join(format!("{name}.baseline.json"));
+            write_atomically(&path, |file| Ok(serde_json::to_writer(file, baseline)?))?;
+        }
         if what == Saved::Everything {
             let optimiser = folder.join(format!("{name}.optimiser.bpk"));
             let bytes = self.optimiser.into_bytes().map_err(|e| encode(&optimiser, e.to_string()))?;
@@ -181,6 +203,13 @@ impl Learner {
             Some(from_file) => loaded.frozen(from_file), // a record says nothing of what stays
             None => loaded,
         };
+        let baseline = folder.join(format!("{name}.baseline.json"));
+        self.baseline = if baseline.exists() {
+            let loaded = serde_json::from_slice(&read(&baseline)?);
+            Some(loaded.map_err(|e| unusable(&baseline, e.to_string()))?)
+        } else {
+            None
+        };
         if what == Saved::Everything {
             let path = folder.join(format!("{name}.optimiser.bpk"));
             let loaded = adamw(&self.config).from_bytes(read(&path)?);
@@ -188,6 +217,14 @@ impl Learner {
         }
         Ok(())
     }
+}
+
+/// Outputs of a network in evaluation mode, `[batch, n_outputs]` or one column per query time.
+fn outputs(network: &SurvivalNetwork, batch: &Batch, query: &[f64]) -> Result<Array2<f32>, FairnessError> {
+    let outputs = network.forward(batch, query, &mut Noise::Off)?.outputs;
+    let shape = outputs.dims();
+    let values = outputs.into_data().try_to_vec::<f32>().expect("outputs are f32");
+    Ok(Array2::from_shape_vec(shape, values).expect("a tensor fills its shape"))
 }
 
 fn adamw(config: &OptimiserConfig) -> ModuleOptimizer {

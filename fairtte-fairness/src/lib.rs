@@ -18,7 +18,7 @@ pub use error::FairnessError;
 pub use learner::{Learner, LearnerSpec, OptimiserConfig};
 pub use monitor::{Monitor, Validation};
 pub use network::{Forward, NetworkSpec, SurvivalNetwork};
-pub use predict::predict;
+pub use predict::{CurveRule, TrainingPart, predict};
 pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
 pub use strategies::{Strategy, StrategyConfig};
 pub use trainer::{EpochReport, Observer, Silent, TrainedRun, TrainingConfig, TrainingData, fit};

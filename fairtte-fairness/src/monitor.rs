@@ -1,7 +1,7 @@
 //! Validation metrics for early stopping, from predicted curves alone: the same for every head and strategy.
 
 use fairtte_metrics::{GroupId, MetricError, Outcomes, Reading, SurvivalCurves, TiedPredictions, concordance_td};
-use fairtte_survival::{CutPoints, IntervalTargets};
+use fairtte_survival::IntervalTargets;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -60,17 +60,17 @@ pub struct Validation {
     pub monitored: f64,
 }
 
-/// Scores the validation curves, `[n, n_intervals]`.
+/// Scores the validation curves, `[n, n_cut_points]`, against outcomes and their intervals; `blocks` as
+/// [`event_blocks`] gives them.
 pub(crate) fn validate(
     monitor: Monitor,
-    survival: &Array2<f64>,
-    cut_points: &CutPoints,
-    outcomes: &Outcomes,
+    (survival, times): (&Array2<f64>, &[f64]),
+    (outcomes, intervals): (&Outcomes, &IntervalTargets),
+    blocks: &[(usize, usize)],
     groups: &[Option<GroupId>],
 ) -> Result<Validation, MetricError> {
-    let targets = cut_points.discretise(outcomes.time(), outcomes.event());
-    let nll = mean_negative_log_likelihood(survival, &targets);
-    let curves = SurvivalCurves::new(cut_points.times().to_vec(), survival.clone())?;
+    let nll = mean_negative_log_likelihood(survival, intervals, blocks);
+    let curves = SurvivalCurves::new(times.to_vec(), survival.clone())?;
     let concordance = |outcomes: &Outcomes, curves: &SurvivalCurves| {
         concordance_td(outcomes, curves, Reading::default(), TiedPredictions::Strict).map(|c| c.value)
     };
@@ -93,13 +93,36 @@ pub(crate) fn validate(
     Ok(Validation { nll, c_td: c_td.ok(), monitored })
 }
 
-/// Mean of -log(S(q-1) - S(q)) for events and -log S(q) for censorings, with S(-1) = 1: the likelihood that every head
-/// here maximises, in terms of its curve. A probability of exactly 0 counts as the smallest positive number (708 nats).
-fn mean_negative_log_likelihood(survival: &Array2<f64>, targets: &IntervalTargets) -> f64 {
+/// For every cut point the block (first, last) that it is scored in: itself for heads with a mass in every interval. The
+/// curve of a Cox head is a step function that falls at training events only; an interval without one has no mass, and a
+/// validation event in it would have probability 0. So each such interval joins the next one that has a training event (at
+/// the end of the grid: the last one), and the block's mass is spread evenly over its intervals.
+pub(crate) fn event_blocks(n_cut_points: usize, train: &IntervalTargets, steps: bool) -> Vec<(usize, usize)> {
+    if !steps {
+        return (0..n_cut_points).map(|q| (q, q)).collect();
+    }
+    let events = train.index.iter().zip(&train.event).filter(|(_, event)| **event);
+    let ends: std::collections::BTreeSet<usize> = events.map(|(q, _)| *q).collect();
+    let last = ends.last().copied().unwrap_or(n_cut_points - 1);
+    let block = |q: usize| {
+        let within = q.min(last);
+        let first = ends.range(..within).next_back().map_or(0, |end| end + 1);
+        let end = ends.range(within..).next().copied().unwrap_or(last);
+        (first, if end == last { n_cut_points - 1 } else { end })
+    };
+    (0..n_cut_points).map(block).collect()
+}
+
+/// Mean of -log(S(q-1) - S(q)) for events and -log S(q) for censorings, with S(-1) = 1: the likelihood of the predicted
+/// curve on the cut points; an interval's mass is that of its block, divided by the number of its intervals. A probability of
+/// exactly 0 counts as the smallest positive number (708 nats).
+fn mean_negative_log_likelihood(survival: &Array2<f64>, targets: &IntervalTargets, blocks: &[(usize, usize)]) -> f64 {
     let rows = survival.rows().into_iter().zip(targets.index.iter().zip(&targets.event));
     let terms = rows.map(|(curve, (&q, &event))| {
-        let before = if q == 0 { 1.0 } else { curve[q - 1] };
-        let probability = if event { before - curve[q] } else { curve[q] };
+        let (first, last) = blocks[q];
+        let before = if first == 0 { 1.0 } else { curve[first - 1] };
+        let mass = (before - curve[last]) / (last + 1 - first) as f64;
+        let probability = if event { mass } else { curve[q] };
         -probability.max(f64::MIN_POSITIVE).ln()
     });
     terms.sum::<f64>() / targets.index.len() as f64
@@ -115,6 +138,23 @@ mod tests {
         let survival = array![[0.9, 0.6, 0.2], [1.0, 0.5, 0.5]];
         let targets = IntervalTargets { index: vec![1, 2], event: vec![true, false] };
         let expected = (-(0.3_f64.ln()) - 0.5_f64.ln()) / 2.0;
-        assert!((mean_negative_log_likelihood(&survival, &targets) - expected).abs() < 1e-15);
+        assert!(
+            (mean_negative_log_likelihood(&survival, &targets, &[(0, 0), (1, 1), (2, 2)]) - expected).abs() < 1e-15
+        );
+    }
+
+    // Training events at cuts 1 and 3 of 0 .. 5: blocks 0-1 and 2-5.
+    #[test]
+    fn intervals_without_a_training_event_share_the_mass_of_their_block() {
+        let train = IntervalTargets { index: vec![1, 2, 3, 5], event: vec![true, false, true, false] };
+        let blocks = event_blocks(6, &train, true);
+        assert_eq!(blocks, [(0, 1), (0, 1), (2, 5), (2, 5), (2, 5), (2, 5)]);
+        assert_eq!(event_blocks(3, &train, false), [(0, 0), (1, 1), (2, 2)]);
+        let survival = array![[1.0, 0.8, 0.8, 0.4, 0.4, 0.4]];
+        let nll = |q| {
+            let target = IntervalTargets { index: vec![q], event: vec![true] };
+            mean_negative_log_likelihood(&survival, &target, &blocks)
+        };
+        assert!((nll(0) + 0.1_f64.ln()).abs() < 1e-12 && (nll(5) + 0.1_f64.ln()).abs() < 1e-12);
     }
 }

@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use fairtte_models::{Batch, EncoderConfig, ImageEncoder, Noise, initialise};
-use fairtte_survival::Classifier;
+use fairtte_survival::{Classifier, ClassifierConfig};
 use rand_chacha::ChaCha8Rng;
 
 use crate::FairnessError;
@@ -16,13 +16,11 @@ pub struct NetworkSpec {
     pub encoder: EncoderConfig,
     /// Input channels.
     pub channels: usize,
-    /// Number of cut points.
-    pub n_intervals: usize,
-    /// Logits at which the output layer starts, `[n_intervals]`; 0 if not given.
-    pub output_bias: Option<Vec<f64>>,
+    /// Shape and start of the layers that the head reads (`ClassifierConfig::for_head`).
+    pub classifier: ClassifierConfig,
 }
 
-/// Pixels to logits.
+/// Pixels to what a head reads.
 #[derive(Module, Debug)]
 pub struct SurvivalNetwork {
     encoder: ImageEncoder,
@@ -34,19 +32,15 @@ pub struct SurvivalNetwork {
 pub struct Forward {
     /// What the classifier reads, `[batch, representation]`.
     pub representation: Tensor<2>,
-    /// One output per cut point, `[batch, n_intervals]`.
-    pub logits: Tensor<2>,
+    /// What the head reads: `[batch, n_outputs]`, or one column per query time.
+    pub outputs: Tensor<2>,
 }
 
 impl SurvivalNetwork {
     /// Builds the network and draws its weights from `stream`.
     pub fn new(spec: &NetworkSpec, stream: ChaCha8Rng, device: &Device) -> Self {
         let encoder = spec.encoder.build(spec.channels, device);
-        let classifier = Classifier::new(spec.encoder.n_representation(), Classifier::HIDDEN, spec.n_intervals, device);
-        let classifier = match &spec.output_bias {
-            Some(logits) => classifier.starting_at(logits),
-            None => classifier,
-        };
+        let classifier = Classifier::new(&spec.classifier, spec.encoder.n_representation(), device);
         initialise(Self { encoder, classifier }, stream)
     }
 
@@ -68,12 +62,13 @@ impl SurvivalNetwork {
         &self.encoder
     }
 
-    /// Feeds the pixels of `batch`.
+    /// Feeds the pixels of `batch`; `query` are the times (in the unit of the cohort) of a head that reads times, empty for
+    /// the others.
     ///
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read them.
-    pub fn forward(&self, batch: &Batch, noise: &mut Noise) -> Result<Forward, FairnessError> {
+    pub fn forward(&self, batch: &Batch, query: &[f64], noise: &mut Noise) -> Result<Forward, FairnessError> {
         let representation = self.encoder.forward(batch.pixels.clone(), noise)?;
-        Ok(Forward { logits: self.classifier.forward(representation.clone()), representation })
+        Ok(Forward { outputs: self.classifier.forward(representation.clone(), query), representation })
     }
 }

@@ -1,9 +1,11 @@
-//! Step 9: survival curves of any rows. burn ends here.
+//! Step 9: survival curves of any rows. burn ends here. Also what is fitted on the outputs of a trained network: the
+//! baseline of the Cox heads.
 
 use burn::tensor::Device;
 use fairtte_data::{Loader, Sampling};
+use fairtte_metrics::Outcomes;
 use fairtte_models::Batch;
-use fairtte_survival::SurvivalHead;
+use fairtte_survival::{PredictionGrid, SurvivalHead};
 use ndarray::{Array2, Axis, concatenate};
 
 use crate::FairnessError;
@@ -12,10 +14,51 @@ use crate::strategies::Strategy;
 /// Fixed, so that a prediction does not depend on the batch size of the training.
 const BATCH_SIZE: usize = 64;
 
-/// Survival at the cut points, `[rows, n_intervals]`, in the order of `rows`; no state changes.
+/// How outputs become curves.
+#[derive(Clone, Copy, Debug)]
+pub struct CurveRule<'a> {
+    /// What the outputs mean.
+    pub head: &'a dyn SurvivalHead,
+    /// Times of the curves.
+    pub grid: &'a PredictionGrid,
+}
+
+/// The training part as a baseline is fitted on it: in order, without augmentation, in evaluation mode.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainingPart<'a> {
+    /// Pixels and outcomes.
+    pub loader: &'a Loader<'a>,
+    /// Rows of the training part.
+    pub rows: &'a [usize],
+    /// Outcomes of these rows.
+    pub outcomes: &'a Outcomes,
+    /// What the outputs mean.
+    pub head: &'a dyn SurvivalHead,
+    /// Device without autodiff.
+    pub device: &'a Device,
+}
+
+impl TrainingPart<'_> {
+    /// Gives every batch to `read`, in the order of the rows.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] if the pixels do not form a batch, and whatever `read` gives.
+    pub fn for_each_batch(
+        &self,
+        mut read: impl FnMut(&Batch) -> Result<(), FairnessError>,
+    ) -> Result<(), FairnessError> {
+        for host in self.loader.batches(self.rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
+            read(&Batch::from_host(host, self.device)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Survival at the times of the grid, `[rows, n_times]`, in the order of `rows`; no state changes.
 ///
 /// # Errors
-/// [`FairnessError::Model`] if the backbone cannot read the pixels.
+/// [`FairnessError::Model`] if the backbone cannot read the pixels, [`FairnessError::Survival`] if the head needs a baseline
+/// and none was fitted.
 ///
 /// # Panics
 /// Never: all blocks share one grid.
@@ -23,12 +66,12 @@ pub fn predict(
     strategy: &dyn Strategy,
     loader: &Loader<'_>,
     rows: &[usize],
-    head: &dyn SurvivalHead,
+    rule: &CurveRule<'_>,
     device: &Device,
 ) -> Result<Array2<f64>, FairnessError> {
     let mut blocks = Vec::with_capacity(rows.len().div_ceil(BATCH_SIZE));
     for host in loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
-        blocks.push(strategy.predict(&Batch::from_host(host, device)?, head)?);
+        blocks.push(strategy.predict(&Batch::from_host(host, device)?, rule)?);
     }
     let views: Vec<_> = blocks.iter().map(|block| block.view()).collect();
     Ok(if views.is_empty() { Array2::zeros((0, 0)) } else { concatenate(Axis(0), &views).expect("one grid") })

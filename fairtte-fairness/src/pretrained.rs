@@ -169,7 +169,7 @@ mod tests {
     use burn::tensor::{Device, TensorData};
     use fairtte_metrics::Outcomes;
     use fairtte_models::{BackboneKind, Batch, EncoderConfig, Pixels};
-    use fairtte_survival::{CutPoints, HeadConfig};
+    use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig};
 
     use super::*;
     use crate::strategies::{Saved, StepContext};
@@ -216,8 +216,7 @@ mod tests {
             network: NetworkSpec {
                 encoder: EncoderConfig::new(BackboneKind::Small2d),
                 channels: 1,
-                n_intervals: 5,
-                output_bias: None,
+                classifier: ClassifierConfig { hidden: 16, n_outputs: 5, bias: true, start: None, time_scale: None },
             },
             optimiser: OptimiserConfig { learning_rate: RATE, weight_decay: 0.0, gradient_clip: 0.0 },
             seed: 7,
@@ -244,8 +243,8 @@ mod tests {
         let cut_points = CutPoints::equidistant(&outcomes, 5).unwrap();
         let head = HeadConfig::default().build().unwrap();
         let context = StepContext { head: head.as_ref(), cut_points: &cut_points, seed: 7, epoch: 0, step: 0 };
-        let forward = learner.forward(&batch, &mut context.noise("pass")).unwrap();
-        let loss = forward.logits.clone().square().mean() + forward.logits.mean();
+        let forward = learner.forward(&batch, &[], &mut context.noise("pass")).unwrap();
+        let loss = forward.outputs.clone().square().mean() + forward.outputs.mean();
         learner.descend(&loss, &context).unwrap();
     }
 

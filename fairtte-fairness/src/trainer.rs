@@ -13,12 +13,12 @@ use burn::tensor::Device;
 use fairtte_data::{Cohort, Loader, Sampling, write_atomically};
 use fairtte_metrics::{GroupId, Outcomes};
 use fairtte_models::Batch;
-use fairtte_survival::{CutPoints, SurvivalError, SurvivalHead};
+use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, SurvivalHead, Targets};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
-use crate::monitor::{Monitor, Validation, validate};
-use crate::predict::predict;
+use crate::monitor::{Monitor, Validation, event_blocks, validate};
+use crate::predict::{CurveRule, TrainingPart, predict};
 use crate::strategies::{StepContext, StepReport, Strategy};
 use crate::{FairnessError, check};
 
@@ -164,6 +164,7 @@ pub fn fit(
         let epoch = progress.epochs.len();
         let started = Instant::now();
         let totals = train_one_epoch(strategy, data, config, epoch, observer, stop)?;
+        validation.fit_baseline(strategy)?;
         let scores = validation.score(strategy, epoch)?;
         strategy.after_validation(scores.nll);
         let improved = progress.best.is_none_or(|(_, best)| config.monitor.is_better(scores.monitored, best));
@@ -263,24 +264,48 @@ impl Totals {
 struct Validator<'a> {
     data: &'a TrainingData<'a>,
     monitor: Monitor,
+    train: Outcomes,
     outcomes: Outcomes,
+    targets: Targets,
+    grid: PredictionGrid,
+    blocks: Vec<(usize, usize)>,
     groups: Vec<Option<GroupId>>,
 }
 
 impl<'a> Validator<'a> {
     fn new(data: &'a TrainingData<'a>, monitor: Monitor) -> Result<Self, FairnessError> {
-        let outcomes = data.cohort.outcomes(data.validation)?;
+        let TrainingData { cohort, cut_points, head, .. } = *data;
+        let outcomes = cohort.outcomes(data.validation)?;
         if outcomes.n_events() == 0 {
             return Err(SurvivalError::NoEvent { part: "validation", n: outcomes.n() }.into());
         }
-        let groups = data.validation.iter().map(|row| data.groups[*row]).collect();
-        Ok(Self { data, monitor, outcomes, groups })
+        let train = cohort.outcomes(data.train)?;
+        let intervals = cut_points.targets("training", train.time(), train.event())?.intervals;
+        Ok(Self {
+            data,
+            monitor,
+            train,
+            targets: cut_points.targets("validation", outcomes.time(), outcomes.event())?,
+            outcomes,
+            grid: PredictionGrid::at_cut_points(cut_points),
+            blocks: event_blocks(cut_points.n(), &intervals, head.needs_baseline()),
+            groups: data.validation.iter().map(|row| data.groups[*row]).collect(),
+        })
+    }
+
+    fn fit_baseline(&self, strategy: &mut dyn Strategy) -> Result<(), FairnessError> {
+        let TrainingData { loader, train: rows, head, device, .. } = *self.data;
+        if !head.needs_baseline() {
+            return Ok(());
+        }
+        strategy.fit_baseline(&TrainingPart { loader, rows, outcomes: &self.train, head, device })
     }
 
     fn score(&self, strategy: &dyn Strategy, epoch: usize) -> Result<Validation, FairnessError> {
-        let TrainingData { loader, validation, head, device, cut_points, .. } = *self.data;
-        let survival = predict(strategy, loader, validation, head, device)?;
-        validate(self.monitor, &survival, cut_points, &self.outcomes, &self.groups)
+        let TrainingData { loader, validation, head, device, .. } = *self.data;
+        let survival = predict(strategy, loader, validation, &CurveRule { head, grid: &self.grid }, device)?;
+        let curves = (&survival, self.grid.times());
+        validate(self.monitor, curves, (&self.outcomes, &self.targets.intervals), &self.blocks, &self.groups)
             .map_err(|source| FairnessError::Monitor { monitor: self.monitor.name(), epoch: epoch + 1, source })
     }
 }

@@ -123,14 +123,6 @@ impl BackboneKind {
         }
     }
 
-    /// Side of its patches, of which height and width of a picture must be multiples; 1 for networks that take any size.
-    pub fn patch(self) -> usize {
-        match self {
-            Self::VitBase16 | Self::VitLarge16 => VisionTransformer::PATCH,
-            _ => 1,
-        }
-    }
-
     /// Number of features it gives with the default settings ([`EncoderConfig::n_features`] for others).
     pub fn n_features(self) -> usize {
         EncoderConfig::new(self).n_features()
@@ -145,7 +137,9 @@ impl BackboneKind {
     fn expected(self) -> &'static str {
         match self.n_axes() {
             0 => "[batch, columns]",
-            2 if self.patch() > 1 => "[batch, channels, height, width] with height and width multiples of 16",
+            2 if matches!(self, Self::VitBase16 | Self::VitLarge16) => {
+                "[batch, channels, height, width] with height and width multiples of 16"
+            }
             2 => "[batch, channels, height, width]",
             _ => "[batch, channels, depth, height, width]",
         }
@@ -155,9 +149,9 @@ impl BackboneKind {
 /// A network from pixels to features.
 #[derive(Module, Debug)]
 pub struct Backbone {
-    network: Network,
+    pub(crate) network: Network,
     #[module(skip)]
-    kind: BackboneKind,
+    pub(crate) kind: BackboneKind,
 }
 
 /// The networks behind the names.
@@ -234,10 +228,13 @@ impl Backbone {
     pub fn forward(&self, pixels: Pixels, noise: &mut Noise) -> Result<Tensor<2>, ModelError> {
         let shape = pixels.shape();
         let (kind, expected) = (self.kind, self.n_channels());
-        let patch = kind.patch();
+        let patch = match &self.network {
+            Network::VisionTransformer(net) => net.patch(),
+            _ => 1,
+        };
         let wrong =
             || ModelError::WrongInput { backbone: kind.name(), shape: shape.clone(), expected: kind.expected() };
-        if patch > 1 && shape.iter().skip(2).any(|side| side % patch != 0) {
+        if shape.iter().skip(2).any(|side| side % patch != 0) {
             return Err(wrong());
         }
         if shape.len() == kind.n_axes() + 2 && shape[1] != expected {

@@ -30,6 +30,8 @@ pub struct EncoderConfig {
     pub representation: usize,
     /// Probability with which an entry of the representation is dropped in training, in [0, 1). Paper: 0.5.
     pub dropout: f64,
+    /// Width of the hidden layer between representation and head, 0 to 65,536; 0 = a single linear layer. Paper: 16.
+    pub hidden: usize,
     /// Settings of `mlp`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mlp: Option<MlpConfig>,
@@ -47,15 +49,17 @@ struct Written {
     representation: usize,
     #[serde(default = "default_dropout")]
     dropout: f64,
+    #[serde(default = "default_hidden")]
+    hidden: usize,
     mlp: Option<MlpConfig>,
     vit: Option<VitConfig>,
 }
 
 impl From<Written> for EncoderConfig {
     fn from(written: Written) -> Self {
-        let Written { backbone, representation, dropout, mlp, vit } = written;
+        let Written { backbone, representation, dropout, hidden, mlp, vit } = written;
         let defaults = Self::new(backbone);
-        Self { backbone, representation, dropout, mlp: mlp.or(defaults.mlp), vit: vit.or(defaults.vit) }
+        Self { backbone, representation, dropout, hidden, mlp: mlp.or(defaults.mlp), vit: vit.or(defaults.vit) }
     }
 }
 
@@ -67,6 +71,10 @@ fn default_dropout() -> f64 {
     0.5
 }
 
+fn default_hidden() -> usize {
+    16
+}
+
 impl EncoderConfig {
     /// The paper's settings on `backbone`.
     pub fn new(backbone: BackboneKind) -> Self {
@@ -75,6 +83,7 @@ impl EncoderConfig {
             backbone,
             representation: default_representation(),
             dropout: default_dropout(),
+            hidden: default_hidden(),
             mlp: (backbone == BackboneKind::Mlp).then(MlpConfig::default),
             vit: is_vit.then(VitConfig::default),
         }
@@ -89,6 +98,9 @@ impl EncoderConfig {
         let setting = |key, value, expected| Err(ModelError::Setting { key, value, expected });
         if self.representation > 65_536 {
             return setting("model.representation", self.representation.to_string(), "a whole number from 0 to 65536");
+        }
+        if self.hidden > 65_536 {
+            return setting("model.hidden", self.hidden.to_string(), "a whole number from 0 to 65536");
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return setting("model.dropout", self.dropout.to_string(), "a number in [0, 1)");

@@ -2,14 +2,20 @@
 
 mod backbone;
 mod batch;
+#[cfg(test)]
+mod conformance;
 mod efficientnet;
 mod encoder;
 mod error;
 mod initialise;
 mod layers;
 mod medicalnet;
+#[cfg(test)]
+mod miniature;
 mod mlp;
 mod noise;
+#[cfg(test)]
+mod parity;
 mod resnet2d;
 mod resnet3d;
 mod small;

@@ -144,6 +144,11 @@ impl VisionTransformer {
         self.patches.weight.lazy_shape()[1]
     }
 
+    /// Side of a patch, of which height and width of a picture must be multiples.
+    pub(crate) fn patch(&self) -> usize {
+        self.patches.kernel_size[0]
+    }
+
     /// `[batch, channels, height, width]`, height and width multiples of the patch -> `[batch, E]`.
     pub fn forward(&self, x: Tensor<4>, noise: &mut Noise) -> Tensor<2> {
         let x = self.patches.forward(x); // [batch, E, rows, columns]
@@ -239,5 +244,36 @@ impl Block {
         let scores = (part(0) * (per_head as f64).powf(-0.5)).matmul(part(1).swap_dims(2, 3));
         let mixed = softmax(scores, 3).matmul(part(2)); // [batch, heads, tokens, per head]
         self.project.forward(mixed.swap_dims(1, 2).reshape([batch, tokens, width]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    #[test]
+    fn resampled_positions_are_those_of_pytorch() {
+        // torch 2.15.0: interpolate(arange(4.).reshape(1, 1, 1, 4) ** 2, (1, 7), mode="bicubic", align_corners=False)[0, 0, 0]
+        // and the same to 3 points.
+        let device = Device::flex();
+        let line = Tensor::<2>::from_floats([[0.0], [1.0], [4.0], [9.0]], &device);
+        let cases: [(usize, &[f32]); 2] = [
+            (7, &[-0.099_216, 0.156_249, 0.804_208, 2.125, 4.424_658, 7.480_775, 9.496_082]),
+            (3, &[0.091_435, 2.125, 8.334_492]),
+        ];
+        for (to, expected) in cases {
+            let found: Vec<f32> = cubic_weights(4, to, &device).matmul(line.clone()).into_data().try_to_vec().unwrap();
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-5, "{to} points: {found} for {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_that_stays_is_resampled_to_itself() {
+        let device = Device::flex();
+        let identity = cubic_weights(14, 14, &device) - Tensor::eye(14, &device);
+        assert!(identity.abs().max().into_scalar::<f32>() < 1e-6);
     }
 }

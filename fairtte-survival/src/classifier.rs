@@ -1,50 +1,132 @@
-//! From the representation to one output per cut point (paper, Table A2: `Linear(64, 16)`, `Linear(16, n_class)`).
+//! From the representation to what the head reads (paper, Table A2: `Linear(64, 16)`, `Linear(16, n_class)`).
 //!
-//! The output layer may start at given logits: with the marginal distribution of the training part there, the first
-//! epochs need not find it. It matters for the heads with a mass at time 0 (`pmf`, `deephit`): started at equal masses,
-//! the little that is left there after a short training orders early events the wrong way round.
+//! `hidden = 0` leaves the output layer alone. The output layer may start at given outputs: with the marginal distribution
+//! of the training part there, the first epochs need not find it. It matters for the heads with a mass at time 0 (`pmf`,
+//! `deephit`): started at equal masses, the little that is left there after a short training orders early events the wrong
+//! way round. The Cox heads have no output bias, because a constant cancels from their losses and curves.
+//!
+//! For `cox-time` the scaled time is one more input of the hidden layer. Its weights for representation and time are
+//! applied apart, so that `[batch, n_times, hidden]` is the largest tensor.
 //!
 //! Table A2 lists no activation anywhere; between the two layers stands a `ReLU`, without which they would be one.
 
-use burn::module::Module;
+use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear, LinearConfig};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor, TensorData};
+use fairtte_metrics::Outcomes;
 
-/// Two linear layers with a `ReLU` between them.
+use crate::{CutPoints, SurvivalError, SurvivalHead, TimeScale, marginal_hazard};
+
+/// Everything that fixes the shape and the start of a classifier.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassifierConfig {
+    /// Width of the hidden layer; 0 = none. Paper: 16.
+    pub hidden: usize,
+    /// Number of outputs.
+    pub n_outputs: usize,
+    /// Whether the output layer has a bias.
+    pub bias: bool,
+    /// Where the outputs start, `[n_outputs]`; 0 if not given.
+    pub start: Option<Vec<f64>>,
+    /// How times are scaled, if the classifier reads them.
+    pub time_scale: Option<TimeScale>,
+}
+
+impl ClassifierConfig {
+    /// What `head` needs, fitted on `train`: number of outputs, their start, and the scale of times.
+    ///
+    /// # Errors
+    /// [`SurvivalError::Setting`] for a head that reads the time without a hidden layer (the time would cancel from its
+    /// loss), [`SurvivalError::TimesAllEqual`] if training times cannot be scaled.
+    pub fn for_head(
+        head: &dyn SurvivalHead,
+        cut_points: &CutPoints,
+        train: &Outcomes,
+        hidden: usize,
+    ) -> Result<Self, SurvivalError> {
+        head.check_hidden(hidden)?;
+        let targets = cut_points.targets("training", train.time(), train.event())?;
+        let start = head.starting_outputs(&marginal_hazard(&targets.intervals, cut_points.n()));
+        Ok(Self {
+            hidden,
+            n_outputs: head.n_outputs(cut_points),
+            bias: start.is_some(),
+            start,
+            time_scale: head.time_scale(train)?,
+        })
+    }
+}
+
+/// One or two linear layers, with a `ReLU` between them.
 #[derive(Module, Debug)]
 pub struct Classifier {
-    hidden: Linear,
+    hidden: Option<Linear>,
     output: Linear,
+    #[module(skip)]
+    time_scale: Option<TimeScale>,
 }
 
 impl Classifier {
-    /// Width of the hidden layer in the paper.
-    pub const HIDDEN: usize = 16;
-
-    /// Builds the layers; weights are still to be drawn.
-    pub fn new(representation: usize, hidden: usize, n_intervals: usize, device: &Device) -> Self {
-        let linear = |from, to| LinearConfig::new(from, to).with_initializer(Initializer::Zeros).init(device);
-        Self { hidden: linear(representation, hidden), output: linear(hidden, n_intervals) }
+    /// Builds the layers for a representation of length `representation`; weights are still to be drawn.
+    pub fn new(config: &ClassifierConfig, representation: usize, device: &Device) -> Self {
+        let linear = |from, to, bias| {
+            LinearConfig::new(from, to).with_bias(bias).with_initializer(Initializer::Zeros).init(device)
+        };
+        let ClassifierConfig { hidden, n_outputs, bias, ref start, time_scale } = *config;
+        let inputs = representation + usize::from(time_scale.is_some());
+        let (hidden, width) = if hidden == 0 { (None, inputs) } else { (Some(linear(inputs, hidden, true)), hidden) };
+        let output = linear(width, n_outputs, bias);
+        let output = match start {
+            Some(outputs) => starting_at(output, outputs),
+            None => output,
+        };
+        Self { hidden, output, time_scale }
     }
 
-    /// The same layers with the output layer starting at `logits`, `[n_intervals]`.
-    #[must_use]
-    pub fn starting_at(mut self, logits: &[f64]) -> Self {
-        self.output.bias = self.output.bias.map(|bias| {
-            #[expect(clippy::cast_possible_truncation, reason = "biases are f32")]
-            let values: Vec<f32> = logits.iter().map(|logit| *logit as f32).collect();
-            let shape = [values.len()];
-            bias.map(|old| {
-                let start = Tensor::from_data(TensorData::new(values, shape), &old.device());
-                start.set_require_grad(old.is_require_grad())
-            })
-        });
-        self
+    /// Representation `[batch, representation]` -> outputs: `[batch, n_outputs]`, or `[batch, n_times]` at the times `query`
+    /// (in the unit of the cohort) if the classifier reads them. `query` is not read otherwise.
+    ///
+    /// # Panics
+    /// If the classifier reads times and `query` is empty.
+    pub fn forward(&self, representation: Tensor<2>, query: &[f64]) -> Tensor<2> {
+        match (&self.time_scale, &self.hidden) {
+            (Some(scale), Some(hidden)) => self.at_times(hidden, scale, representation, query),
+            (_, Some(hidden)) => self.output.forward(relu(hidden.forward(representation))),
+            (_, None) => self.output.forward(representation),
+        }
     }
 
-    /// Representation `[batch, representation]` -> logits `[batch, n_intervals]`.
-    pub fn forward(&self, representation: Tensor<2>) -> Tensor<2> {
-        self.output.forward(relu(self.hidden.forward(representation)))
+    fn at_times(&self, hidden: &Linear, scale: &TimeScale, representation: Tensor<2>, query: &[f64]) -> Tensor<2> {
+        assert!(!query.is_empty(), "a classifier that reads times is asked for some");
+        let (batch, device) = (representation.dims()[0], representation.device());
+        let [inputs, width] = hidden.weight.dims();
+        let weight = hidden.weight.val();
+        let of_representation = representation.matmul(weight.clone().slice([0..inputs - 1, 0..width]));
+        let of_time = weight.slice([inputs - 1..inputs, 0..width]); // [1, hidden]
+        #[expect(clippy::cast_possible_truncation, reason = "inputs are f32")]
+        let times: Vec<f32> = query.iter().map(|time| scale.scale(*time) as f32).collect();
+        let n_times = times.len();
+        let times = Tensor::<2>::from_data(TensorData::new(times, [n_times, 1]), &device);
+        let mut of_time = times.matmul(of_time); // [n_times, hidden]
+        if let Some(bias) = &hidden.bias {
+            of_time = of_time + bias.val().unsqueeze();
+        }
+        let sum = of_representation.reshape([batch, 1, width]) + of_time.reshape([1, n_times, width]);
+        self.output.forward(relu(sum)).reshape([batch, n_times])
     }
+}
+
+/// The same layer with its bias at `outputs`.
+fn starting_at(mut layer: Linear, outputs: &[f64]) -> Linear {
+    layer.bias = layer.bias.map(|bias: Param<Tensor<1>>| {
+        #[expect(clippy::cast_possible_truncation, reason = "biases are f32")]
+        let values: Vec<f32> = outputs.iter().map(|output| *output as f32).collect();
+        let shape = [values.len()];
+        bias.map(|old| {
+            let start = Tensor::from_data(TensorData::new(values, shape), &old.device());
+            start.set_require_grad(old.is_require_grad())
+        })
+    });
+    layer
 }

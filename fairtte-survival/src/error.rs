@@ -28,4 +28,36 @@ pub enum SurvivalError {
         /// Range in words.
         expected: &'static str,
     },
+    /// All times are the same: there is nothing to divide into intervals, or to scale.
+    #[error("all {n} times of the {part} part are {time}, expected at least two different times")]
+    TimesAllEqual {
+        /// Name of the part.
+        part: &'static str,
+        /// Number of its samples.
+        n: usize,
+        /// The time.
+        time: f64,
+    },
+    /// A time before the origin, or none at all.
+    #[error("time of row {row} of the {part} part is {time}, expected a finite number >= 0")]
+    InvalidTime {
+        /// Name of the part.
+        part: &'static str,
+        /// Row within what was discretised, counted from 0.
+        row: usize,
+        /// Value found.
+        time: f64,
+    },
+    /// A head that predicts relative to a baseline was asked for curves before one was fitted.
+    #[error("head {head} has no baseline hazard yet, expected one that was fitted on the training part")]
+    NoBaseline {
+        /// Name of the head.
+        head: &'static str,
+    },
+    /// The outputs from which a baseline should be fitted left the number range.
+    #[error("baseline hazard at time {time} is not a finite number, expected finite outputs for all training samples")]
+    BaselineNotFinite {
+        /// The event time.
+        time: f64,
+    },
 }

@@ -1,15 +1,30 @@
-//! Step 4: continuous time to interval indices (Kvamme & Borgan 2021, section 3; pycox `LabTransDiscreteTime`).
+//! Step 4: continuous time to what the heads read (Kvamme & Borgan 2021, section 3; pycox `LabTransDiscreteTime` and
+//! `LabTransPCHazard`).
 //!
-//! Cut points are `n` equally spaced times from 0 to the largest training time, and there are as many network outputs
-//! as cut points. An event is rounded up to the first cut at or after it, a censoring is rounded down to the last cut at
-//! or before it: both claim no more than was observed. A time beyond the last cut becomes a censoring at that cut.
-//! Index 0 is time 0: only a censoring before the second cut gets it.
+//! Cut points are `n` times from 0 to the largest training time: equally spaced, or at quantiles of the training part's
+//! Kaplan-Meier curve (`quantiles.rs`). For the discrete heads an event is rounded up to the first cut at or after it, a
+//! censoring is rounded down to the last cut at or before it: both claim no more than was observed. A time beyond the
+//! last cut becomes a censoring at that cut. Index 0 is time 0: only a censoring before the second cut gets it.
+//! `pc-hazard` reads the interval in which the time lies and the fraction of it that was survived; pycox lets that
+//! fraction exceed 1 beyond the last cut, here observation ends there. The Cox models read the time itself.
 //!
 //! Fitted on the training part only. Golden values: pycox 0.3.0 (`3eccdd7`), datasets.md 3.1.
 
 use fairtte_metrics::Outcomes;
+use serde::{Deserialize, Serialize};
 
-use crate::SurvivalError;
+use crate::{SurvivalError, quantiles};
+
+/// How the cut points are placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GridKind {
+    /// Equally spaced.
+    #[default]
+    Equidistant,
+    /// At quantiles of the Kaplan-Meier curve of the training part; may give fewer cut points than asked for.
+    Quantile,
+}
 
 /// The time grid of a discrete-time model, `[n_intervals]`, starting at 0.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,13 +32,53 @@ pub struct CutPoints {
     times: Vec<f64>,
 }
 
-/// Interval index and event indicator of every sample, `[n]` each.
+/// Interval index and event indicator of every sample, `[n]` each: what the discrete heads read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntervalTargets {
     /// Index into the cut points.
     pub index: Vec<usize>,
     /// `true` = event observed within the grid.
     pub event: Vec<bool>,
+}
+
+/// The interval in which every sample's time lies, `[n]` each: what a piecewise constant hazard reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PieceTargets {
+    /// Interval: m reaches from cut m (exclusive) to cut m + 1 (inclusive).
+    pub index: Vec<usize>,
+    /// Share of that interval until the time, in [0, 1]; 0 for a time of 0.
+    pub fraction: Vec<f64>,
+    /// `true` = event observed within the grid, after time 0.
+    pub event: Vec<bool>,
+}
+
+/// Outcomes of some samples in all the forms that the heads read, `[n]` each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Targets {
+    /// Observed time in the unit of the cohort.
+    pub time: Vec<f64>,
+    /// `true` = event observed.
+    pub event: Vec<bool>,
+    /// Rounded to cut points.
+    pub intervals: IntervalTargets,
+    /// Within intervals.
+    pub pieces: PieceTargets,
+}
+
+impl Targets {
+    /// Number of samples.
+    pub fn n(&self) -> usize {
+        self.time.len()
+    }
+
+    /// The different times of the observed events, ascending.
+    pub fn event_times(&self) -> Vec<f64> {
+        let events = self.time.iter().zip(&self.event).filter(|(_, event)| **event);
+        let mut times: Vec<f64> = events.map(|(time, _)| *time).collect();
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        times
+    }
 }
 
 impl CutPoints {
@@ -39,20 +94,39 @@ impl CutPoints {
         if Self::RANGE.contains(&n) { Ok(()) } else { Err(SurvivalError::Intervals { found: n }) }
     }
 
-    /// `n` equally spaced cut points from 0 to the largest time of `train`.
+    /// `n` cut points (or fewer, see [`GridKind::Quantile`]) from 0 to the largest time of `train`. Cost O(n log n) in
+    /// its samples.
     ///
     /// # Errors
-    /// [`SurvivalError::Intervals`] unless `n` is in [`RANGE`](Self::RANGE), [`SurvivalError::NoEvent`] if no training sample has an event.
-    pub fn equidistant(train: &Outcomes, n: usize) -> Result<Self, SurvivalError> {
+    /// [`SurvivalError::Intervals`] unless `n` is in [`RANGE`](Self::RANGE), [`SurvivalError::NoEvent`] if no training
+    /// sample has an event, [`SurvivalError::TimesAllEqual`] if their times do not differ.
+    pub fn fit(train: &Outcomes, n: usize, kind: GridKind) -> Result<Self, SurvivalError> {
         Self::check(n)?;
         if train.n_events() == 0 {
             return Err(SurvivalError::NoEvent { part: "training", n: train.n() });
         }
-        let largest = train.time().iter().copied().fold(0.0, f64::max);
-        let step = largest / (n - 1) as f64;
-        let mut times: Vec<f64> = (0..n).map(|k| k as f64 * step).collect();
-        times[n - 1] = largest; // exact, so that the largest training event stays an event
+        let (first, largest) = (train.time()[0], train.time().iter().copied().fold(0.0, f64::max));
+        if train.time().iter().all(|time| time.total_cmp(&first).is_eq()) {
+            return Err(SurvivalError::TimesAllEqual { part: "training", n: train.n(), time: first });
+        }
+        let times = match kind {
+            GridKind::Quantile => quantiles::cuts(train, n),
+            GridKind::Equidistant => {
+                let step = largest / (n - 1) as f64;
+                let mut times: Vec<f64> = (0..n).map(|k| k as f64 * step).collect();
+                times[n - 1] = largest; // exact, so that the largest training event stays an event
+                times
+            }
+        };
         Ok(Self { times })
+    }
+
+    /// `n` equally spaced cut points from 0 to the largest time of `train`.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn equidistant(train: &Outcomes, n: usize) -> Result<Self, SurvivalError> {
+        Self::fit(train, n, GridKind::Equidistant)
     }
 
     /// The cut points, ascending, first 0.
@@ -60,17 +134,32 @@ impl CutPoints {
         &self.times
     }
 
-    /// Number of cut points, which is the number of network outputs.
+    /// Number of cut points.
     pub fn n(&self) -> usize {
         self.times.len()
     }
 
-    /// Interval indices of `time` and `event`, `[n]` each. Cost O(n log `n_intervals`).
+    /// What the heads read of `time` and `event`, `[n]` each; `part` is named in errors. Cost O(n log `n_intervals`).
+    ///
+    /// # Errors
+    /// [`SurvivalError::InvalidTime`] for a time that is negative or not a finite number.
     ///
     /// # Panics
     /// If the slices differ in length.
-    pub fn discretise(&self, time: &[f64], event: &[bool]) -> IntervalTargets {
+    pub fn targets(&self, part: &'static str, time: &[f64], event: &[bool]) -> Result<Targets, SurvivalError> {
         assert_eq!(time.len(), event.len(), "one event indicator per time");
+        if let Some(row) = time.iter().position(|t| !(t.is_finite() && *t >= 0.0)) {
+            return Err(SurvivalError::InvalidTime { part, row, time: time[row] });
+        }
+        Ok(Targets {
+            time: time.to_vec(),
+            event: event.to_vec(),
+            intervals: self.intervals(time, event),
+            pieces: self.pieces(time, event),
+        })
+    }
+
+    fn intervals(&self, time: &[f64], event: &[bool]) -> IntervalTargets {
         let last = self.times.len() - 1;
         let (index, event) = time
             .iter()
@@ -86,6 +175,25 @@ impl CutPoints {
             })
             .unzip();
         IntervalTargets { index, event }
+    }
+
+    fn pieces(&self, time: &[f64], event: &[bool]) -> PieceTargets {
+        let last = self.times[self.times.len() - 1];
+        let n = time.len();
+        let mut pieces = PieceTargets {
+            index: Vec::with_capacity(n),
+            fraction: Vec::with_capacity(n),
+            event: Vec::with_capacity(n),
+        };
+        for (&time, &event) in time.iter().zip(event) {
+            let observed = time.min(last);
+            let right = self.times.partition_point(|cut| *cut < observed).max(1);
+            let (from, to) = (self.times[right - 1], self.times[right]);
+            pieces.index.push(right - 1);
+            pieces.fraction.push(1.0 - (to - observed) / (to - from));
+            pieces.event.push(event && time > 0.0 && time <= last);
+        }
+        pieces
     }
 }
 
@@ -108,7 +216,7 @@ mod tests {
     fn events_round_up_and_censorings_round_down() {
         let time = [1e-9, 1e-9, 0.5, 0.5, 1.0, 1.0, 4.5, 4.5, 13.0, 13.0];
         let event = flags(&[1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
-        let targets = cuts(13.0, 14).discretise(&time, &event);
+        let targets = cuts(13.0, 14).targets("test", &time, &event).unwrap().intervals;
         assert_eq!(targets.index, [1, 0, 1, 0, 1, 1, 5, 4, 13, 13]);
         assert_eq!(targets.event, event);
     }
@@ -116,7 +224,7 @@ mod tests {
     #[test]
     fn times_beyond_the_grid_become_censorings_at_its_end() {
         let time = [13.0001, 20.0, 13.0001, 12.9999, 12.9999];
-        let targets = cuts(13.0, 14).discretise(&time, &flags(&[1, 1, 0, 1, 0]));
+        let targets = cuts(13.0, 14).targets("test", &time, &flags(&[1, 1, 0, 1, 0])).unwrap().intervals;
         assert_eq!(targets.index, [13, 13, 13, 13, 12]);
         assert_eq!(targets.event, flags(&[0, 0, 0, 1, 0]));
     }
@@ -124,7 +232,7 @@ mod tests {
     #[test]
     fn a_grid_that_is_not_made_of_integers() {
         let time = [1.0, 10.0, 10.0, 1000.0, 2000.0, 4000.0];
-        let targets = cuts(4000.0, 128).discretise(&time, &flags(&[0, 1, 0, 1, 0, 1]));
+        let targets = cuts(4000.0, 128).targets("test", &time, &flags(&[0, 1, 0, 1, 0, 1])).unwrap().intervals;
         assert_eq!(targets.index, [0, 1, 0, 32, 63, 127]);
     }
 
@@ -133,5 +241,28 @@ mod tests {
         let train = Outcomes::new(vec![1.0, 2.0], vec![false, false]).unwrap();
         let error = CutPoints::equidistant(&train, 5).unwrap_err();
         assert_eq!(error.to_string(), "the training part has 2 samples and no observed event, expected at least one");
+    }
+
+    #[test]
+    fn equal_training_times_and_negative_times_are_refused_with_their_part() {
+        let train = Outcomes::new(vec![2.0, 2.0, 2.0], vec![true, false, true]).unwrap();
+        for kind in [GridKind::Equidistant, GridKind::Quantile] {
+            let error = CutPoints::fit(&train, 5, kind).unwrap_err();
+            let expected = "all 3 times of the training part are 2, expected at least two different times";
+            assert_eq!(error.to_string(), expected);
+        }
+        let error = cuts(13.0, 14).targets("validation", &[1.0, -3.0], &[true, true]).unwrap_err();
+        let expected = "time of row 1 of the validation part is -3, expected a finite number >= 0";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    // Cuts 0, 2, 4: an event on a cut belongs to the interval that ends there.
+    #[test]
+    fn pieces_hold_the_survived_share_of_an_interval() {
+        let time = [0.0, 0.5, 2.0, 3.0, 4.0, 9.0];
+        let pieces = cuts(4.0, 3).targets("test", &time, &[true; 6]).unwrap().pieces;
+        assert_eq!(pieces.index, [0, 0, 0, 1, 1, 1]);
+        assert_eq!(pieces.fraction, [0.0, 0.25, 1.0, 0.5, 1.0, 1.0]);
+        assert_eq!(pieces.event, flags(&[0, 1, 1, 1, 1, 0]));
     }
 }

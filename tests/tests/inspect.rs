@@ -43,6 +43,51 @@ fn picture(path: &Path) {
     image::GrayImage::from_fn(5, 4, |x, y| image::Luma([u8::try_from(10 * y + x).unwrap()])).save(path).unwrap();
 }
 
+/// Axial DICOM slices of 3 rows and 4 columns at these heights, explicit little endian; the numbers of a slice are 0, 1, 2, ..
+fn slices(folder: &Path, heights: &[&str]) {
+    std::fs::create_dir(folder).unwrap();
+    for (i, height) in heights.iter().enumerate() {
+        let mut file = [vec![0; 128], b"DICM".to_vec()].concat();
+        let mut add = |group: u16, element: u16, kind: &[u8; 2], value: &[u8]| {
+            file.extend([group.to_le_bytes(), element.to_le_bytes(), *kind].concat());
+            let n = u16::try_from(value.len() + value.len() % 2).unwrap();
+            file.extend(if kind == b"OW" {
+                [[0, 0], n.to_le_bytes(), [0, 0]].concat()
+            } else {
+                n.to_le_bytes().to_vec()
+            });
+            file.extend(value);
+            file.extend(&b" "[..value.len() % 2]);
+        };
+        add(2, 0x10, b"UI", b"1.2.840.10008.1.2.1\0");
+        add(0x20, 0xe, b"UI", b"1.2.3\0");
+        add(0x20, 0x32, b"DS", format!(r"0\0\{height}").as_bytes());
+        add(0x20, 0x37, b"DS", br"1\0\0\0\1\0");
+        add(0x28, 0x10, b"US", &3_u16.to_le_bytes());
+        add(0x28, 0x11, b"US", &4_u16.to_le_bytes());
+        add(0x28, 0x30, b"DS", br"2\2");
+        add(0x28, 0x100, b"US", &16_u16.to_le_bytes());
+        add(0x7fe0, 0x10, b"OW", &(0..12_u16).flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+        std::fs::write(folder.join(format!("{}.dcm", 9 - i)), file).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_of_dicom_slices_is_described_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, gap) = (folder.path().join("good"), folder.path().join("gap"));
+    slices(&good, &["1.5", "3", "4.5"]);
+    slices(&gap, &["1.5", "3", "6", "7.5"]);
+    let (good, gap) = (good.display().to_string(), gap.display().to_string());
+    let (code, entries) = json(&["--at", "1,0,2"], std::slice::from_ref(&good));
+    let content = &entries[0]["content"];
+    assert_eq!((code, &content["format"], &content["n-slices"]), (0, &"dicom-series".into(), &3.into()));
+    assert_eq!(content["affine"][2], serde_json::json!([0.0, 0.0, 1.5, 1.5]));
+    // x + 4 y, and the same place after turning x and y round.
+    assert_eq!((content["at"][0]["stored"].as_f64(), content["at"][0]["oriented"].as_f64()), (Some(1.0), Some(10.0)));
+    fail(["inspect", &gap], DATA, "a slice is missing: 8.dcm and 7.dcm are 3.000 mm apart, expected 1.500 mm");
+}
+
 #[test]
 fn a_volume_and_a_picture_are_described() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,10 +5,12 @@ use std::time::Instant;
 
 use fairtte_data::{Loader, Part, image_blur, write_predictions};
 use fairtte_fairness::strategies::TrainingCells;
-use fairtte_fairness::{LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Strategy, TrainingData, fit, predict};
+use fairtte_fairness::{
+    CurveRule, LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Strategy, TrainingData, fit, predict,
+};
 use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
-use fairtte_survival::{CutPoints, SurvivalHead, marginal_hazard};
+use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
 use super::evaluate::{Outputs, evaluate_run};
 use super::prepare::{dry_run, print_summary, read};
@@ -52,8 +54,11 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
     // Step 4: what is fitted sees the training part only.
     let outcomes = cohort.outcomes(train)?;
-    let cut_points = CutPoints::equidistant(&outcomes, run.time.intervals)?;
-    let targets = cut_points.discretise(outcomes.time(), outcomes.event());
+    let cut_points = CutPoints::fit(&outcomes, run.time.intervals, run.time.grid)?;
+    if cut_points.n() < run.time.intervals {
+        let (n, wanted) = (cut_points.n(), run.time.intervals);
+        say(format!("the training part has {n} different quantile cut points, not {wanted}: {n} are used"));
+    }
     // Step 5: one loader for training and prediction.
     let groups = prepared.membership();
     let loader = loader(run, &prepared, groups.clone())?;
@@ -63,8 +68,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         network: NetworkSpec {
             encoder: run.model.clone(),
             channels: n_channels(run, &prepared.inputs),
-            n_intervals: cut_points.n(),
-            output_bias: Some(head.logits_of(&marginal_hazard(&targets, cut_points.n()))),
+            classifier: ClassifierConfig::for_head(head.as_ref(), &cut_points, &outcomes, run.model.hidden)?,
         },
         optimiser: run.optimiser,
         seed: run.seed,
@@ -93,7 +97,9 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         trained.best_epoch
     ));
     // Step 9: curves of everything that was not trained on.
-    write_curves(&folder, &prepared, &loader, strategy.as_ref(), head.as_ref(), &cut_points, &device)?;
+    let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?;
+    let rule = CurveRule { head: head.as_ref(), grid: &grid };
+    write_curves(&folder, &prepared, &loader, strategy.as_ref(), &rule, &device)?;
     // Step 10: from the saved files.
     evaluate_run(&folder, run, &outputs)?;
     write_text(&folder.done(), "")
@@ -174,13 +180,12 @@ fn write_curves(
     prepared: &Prepared,
     loader: &Loader<'_>,
     strategy: &dyn Strategy,
-    head: &dyn SurvivalHead,
-    cut_points: &CutPoints,
+    rule: &CurveRule<'_>,
     device: &burn::tensor::Device,
 ) -> Result<(), CliError> {
     let mut rows = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
     rows.sort_unstable();
-    let survival = predict(strategy, loader, &rows, head, device)?;
+    let survival = predict(strategy, loader, &rows, rule, device)?;
     let samples = prepared.cohort.sample_ids(&rows);
-    Ok(write_predictions(&folder.predictions(), &samples, cut_points.times(), survival.view())?)
+    Ok(write_predictions(&folder.predictions(), &samples, rule.grid.times(), survival.view())?)
 }

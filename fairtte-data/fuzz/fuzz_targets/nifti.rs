@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn check(bytes: &[u8]) {
     match decode_volume(bytes) {
         Ok(volume) => {
-            assert_eq!(volume.voxels.len(), volume.size.iter().product());
+            assert_eq!(volume.voxels.len(), volume.size.iter().product::<usize>());
             assert!(volume.voxels.iter().all(|voxel| (0.0..=1.0).contains(voxel)));
         }
         Err(refused) => assert!(!refused.detail.is_empty()),

@@ -1,5 +1,6 @@
 //! From image files to pixels: decoding, resizing, and one memory-mapped array per cohort.
 
+mod dicom_series;
 mod inspect;
 mod limits;
 mod nifti;
@@ -13,6 +14,7 @@ mod volume_resize;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use dicom_series::slice_files;
 pub use inspect::{Inspection, Number, PixelValue, ValueAt, inspect_file};
 pub use limits::Limits;
 pub use nifti::{AffineSource, ByteOrder, Matrix};

@@ -1,11 +1,11 @@
-//! One image file to the pixels a model sees: decode, scale to \[0, 1\], resize, bring to the wanted channels.
+//! One image file, or folder of a DICOM series, to the pixels a model sees: decode, scale to \[0, 1\], resize, bring to the wanted channels.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use super::picture::{decode_picture_for, is_dicom};
+use super::picture::{Kind, decode_picture_for};
 use super::{ImageConfig, decode_picture, decode_volume_file, resize_picture, resize_volume};
 use crate::Reason;
 
@@ -52,6 +52,10 @@ fn prepare(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
         let resized = resize_volume(&volume, size, config.volume.resample);
         return Ok(Pixels::Volume(resized.iter().map(|intensity| quantise(*intensity)).collect()));
     }
+    if path.is_dir() {
+        let detail = "the path is a folder, expected a picture because image.size has two entries";
+        return Err(Undecodable::new(Reason::ImageUnopened, detail));
+    }
     let unopened = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Undecodable::new(Reason::ImageMissing, "there is no such file"),
         _ => Undecodable::new(Reason::ImageUnopened, error.to_string()),
@@ -81,21 +85,24 @@ fn quantise(intensity: f32) -> u16 {
 
 /// `[pixels, from]` to `[to, pixels]`: gray is repeated, colour is taken apart.
 fn planes(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
-    match from {
-        3 => (0..to).flat_map(|channel| pixels.iter().skip(channel).step_by(3).copied()).collect(),
-        _ => pixels.repeat(to),
+    if from != 3 {
+        return pixels.repeat(to);
     }
+    let mut planes = Vec::with_capacity(pixels.len() / 3 * to);
+    for channel in 0..to {
+        planes.extend(pixels.chunks_exact(3).map(|pixel| pixel[channel]));
+    }
+    planes
 }
 
 /// What kind of image the first bytes announce, for sentences like "the file is a PNG picture".
 pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     let starts = |signature: &[u8]| bytes.starts_with(signature);
     let nifti = |header: [u8; 4]| starts(&header) && bytes.get(344..347).is_some_and(|magic| magic == b"n+1");
+    if let Some(kind) = Kind::announced(bytes) {
+        return Some(kind.described());
+    }
     match bytes {
-        _ if starts(b"\x89PNG\r\n\x1a\n") => Some("a PNG picture"),
-        _ if starts(b"\xff\xd8\xff") => Some("a JPEG picture"),
-        _ if starts(b"II\x2a\0") || starts(b"MM\0\x2a") => Some("a TIFF picture"),
-        _ if is_dicom(bytes) => Some("a DICOM picture"),
         _ if starts(b"\x1f\x8b") => Some("a gzipped file, probably a NIfTI volume"),
         _ if nifti(348_i32.to_le_bytes()) || nifti(348_i32.to_be_bytes()) => Some("a NIfTI volume"),
         _ => None,

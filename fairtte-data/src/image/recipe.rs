@@ -19,8 +19,9 @@ pub fn recipe(config: &ImageConfig) -> String {
     let size = config.size.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
     let version = env!("CARGO_PKG_VERSION");
     if config.is_volume() {
+        let series = if cfg!(feature = "dicom") { "; dicom series" } else { "" };
         return format!(
-            "revision {REVISION}; volume: fairtte-data {version}, nifti 0.18.0; {:?}, {:?}; resized to {size}, \
+            "revision {REVISION}; volume: fairtte-data {version}, nifti 0.18.0{series}; {:?}, {:?}; resized to {size}, \
              fast_image_resize 6.1.0; 16 bits",
             config.volume.range, config.volume.resample
         );

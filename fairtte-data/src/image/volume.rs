@@ -1,4 +1,4 @@
-//! NIfTI volumes to voxels in \[0, 1\] with body-aligned axes.
+//! NIfTI volumes and DICOM series to voxels in \[0, 1\] with body-aligned axes.
 //!
 //! Slope and intercept of the header are applied, the axes are brought to right, anterior, superior (see `nifti/`), and
 //! the intensities of each volume are scaled by its own range, because the units of magnetic resonance are arbitrary: by
@@ -14,7 +14,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::nifti::{Header, Opened, Orientation, Span};
+use super::dicom_series::{self, Series};
+use super::nifti::{Grid, Opened, Orientation, Span};
 use super::prepare::{Undecodable, sniff};
 use super::{Limits, Resampling};
 use crate::Reason;
@@ -84,15 +85,19 @@ pub fn decode_volume(file: impl Read) -> Result<Volume, Undecodable> {
     decode(Opened::from_stream(file)?, &VolumeConfig::default(), &Limits::default())
 }
 
-/// Decodes the NIfTI-1 or NIfTI-2 file at `path`: `.nii`, `.nii.gz`, or either half of a `.hdr/.img` pair.
+/// Decodes the NIfTI-1 or NIfTI-2 file at `path`: `.nii`, `.nii.gz`, or either half of a `.hdr/.img` pair; or the folder
+/// of a DICOM series (with the cargo feature `dicom`).
 ///
 /// Memory: the stored numbers of one volume, 4 bytes per voxel for the result, and 4 more for percentiles.
 ///
 /// # Errors
 /// A reason code and a sentence: missing, unreadable, empty, not NIfTI, truncated, larger than the limits, damaged gzip
 /// stream, colour or complex voxels, no usable matrix, a series without `frame`, fewer than two voxels along an axis,
-/// voxels that are not finite.
+/// voxels that are not finite; of a folder also slices that do not make one evenly spaced stack.
 pub fn decode_volume_file(path: &Path, config: &VolumeConfig, limits: &Limits) -> Result<Volume, Undecodable> {
+    if path.is_dir() {
+        return decode_series(path, config, limits);
+    }
     let opened = Opened::open(path).map_err(|refused| pictured(path, refused))?;
     decode(opened, config, limits)
 }
@@ -111,27 +116,38 @@ fn pictured(path: &Path, refused: Undecodable) -> Undecodable {
 }
 
 fn decode<R: Read>(opened: Opened<R>, config: &VolumeConfig, limits: &Limits) -> Result<Volume, Undecodable> {
-    let header = opened.header.clone();
-    let affine = header.affine.as_ref();
-    let orientation = affine.map_err(|detail| Undecodable::new(Reason::ImageUnreadable, detail.clone()))?.orientation;
+    let grid = opened.header.grid.clone();
+    let orientation = orientation(&grid)?;
     let n_all = opened.n_voxel_bytes()?;
-    let (frame, n_frames) = frame_of(&header, config.frame)?;
-    let size = header.space();
-    limits.admit(&size.map(|extent| extent as u64), header.voxel_type.n_bytes() as u64 + 4)?;
+    let (frame, n_frames) = frame_of(&grid, config.frame)?;
+    limits.admit(&grid.space().map(|extent| extent as u64), grid.voxel_type.n_bytes() as u64 + 4)?;
     let n_bytes = n_all / n_frames;
     let (stored, _) = opened.read(Span { begin: n_bytes * frame, n_bytes }, limits)?;
-    let range = range(&header, &stored, config)?;
-    Ok(place(&header, &stored, orientation, range))
+    let range = range(&grid, &stored, config)?;
+    Ok(place(&grid, &stored, orientation, range))
+}
+
+fn decode_series(folder: &Path, config: &VolumeConfig, limits: &Limits) -> Result<Volume, Undecodable> {
+    let Series { grid, stored, .. } = dicom_series::read(folder, limits)?;
+    let orientation = orientation(&grid)?;
+    frame_of(&grid, config.frame)?;
+    let range = range(&grid, &stored, config)?;
+    Ok(place(&grid, &stored, orientation, range))
+}
+
+fn orientation(grid: &Grid) -> Result<Orientation, Undecodable> {
+    let affine = grid.affine.as_ref();
+    Ok(affine.map_err(|detail| Undecodable::new(Reason::ImageUnreadable, detail.clone()))?.orientation)
 }
 
 /// Which volume of the file is meant, and how many there are.
-fn frame_of(header: &Header, frame: Option<u32>) -> Result<(u64, u64), Undecodable> {
-    let shown = header.shown_shape();
+fn frame_of(grid: &Grid, frame: Option<u32>) -> Result<(u64, u64), Undecodable> {
+    let shown = grid.shown_shape();
     let refuse = |expected: &str| {
         let detail = format!("the volume has {shown} voxels, expected {expected}");
         Err(Undecodable::new(Reason::ImageWrongDimensions, detail))
     };
-    let Some((space, rest)) = header.shape.split_first_chunk::<3>() else { return refuse("three dimensions") };
+    let Some((space, rest)) = grid.shape.split_first_chunk::<3>() else { return refuse("three dimensions") };
     if rest.iter().filter(|extent| **extent > 1).count() > 1 {
         return refuse("three dimensions, or four of which image.volume.frame picks one volume");
     }
@@ -153,17 +169,17 @@ fn frame_of(header: &Header, frame: Option<u32>) -> Result<(u64, u64), Undecodab
 }
 
 /// The scaled values that become 0 and 1.
-fn range(header: &Header, stored: &[u8], config: &VolumeConfig) -> Result<[f64; 2], Undecodable> {
+fn range(grid: &Grid, stored: &[u8], config: &VolumeConfig) -> Result<[f64; 2], Undecodable> {
     let (mut lowest, mut highest, mut n_finite) = (f64::INFINITY, f64::NEG_INFINITY, 0_usize);
-    header.voxel_type.for_each(header.byte_order, stored, |number| {
-        let value = header.scaled(number);
+    grid.voxel_type.for_each(grid.byte_order, stored, |number| {
+        let value = grid.scaled(number);
         if value.is_finite() {
             n_finite += 1;
             lowest = lowest.min(value);
             highest = highest.max(value);
         }
     });
-    let n = stored.len() / header.voxel_type.n_bytes();
+    let n = stored.len() / grid.voxel_type.n_bytes();
     if n_finite == 0 || (n_finite < n && config.non_finite == NonFinite::Exclude) {
         let detail = format!("{} of {n} voxels are not finite numbers", n - n_finite);
         return Err(Undecodable::new(Reason::ImageNonFinite, detail));
@@ -171,16 +187,16 @@ fn range(header: &Header, stored: &[u8], config: &VolumeConfig) -> Result<[f64; 
     Ok(match config.range {
         VolumeRange::MinMax => [lowest, highest],
         VolumeRange::Percentile => {
-            Some(percentiles(header, stored, n_finite)).filter(|[low, high]| low < high).unwrap_or([lowest, highest])
+            Some(percentiles(grid, stored, n_finite)).filter(|[low, high]| low < high).unwrap_or([lowest, highest])
         }
     })
 }
 
 /// The 0.5th and the 99.5th percentile of the finite values, kept in f32 to halve the memory.
-fn percentiles(header: &Header, stored: &[u8], n_finite: usize) -> [f64; 2] {
+fn percentiles(grid: &Grid, stored: &[u8], n_finite: usize) -> [f64; 2] {
     let mut values = Vec::with_capacity(n_finite);
-    header.voxel_type.for_each(header.byte_order, stored, |number| {
-        let value = header.scaled(number);
+    grid.voxel_type.for_each(grid.byte_order, stored, |number| {
+        let value = grid.scaled(number);
         if value.is_finite() {
             #[expect(clippy::cast_possible_truncation, reason = "rounded to f32")]
             values.push(value as f32);
@@ -197,8 +213,8 @@ fn percentiles(header: &Header, stored: &[u8], n_finite: usize) -> [f64; 2] {
 }
 
 /// Stored numbers, `x` running fastest, to intensities at their place in `[superior, anterior, right]`.
-fn place(header: &Header, stored: &[u8], orientation: Orientation, [lowest, highest]: [f64; 2]) -> Volume {
-    let extents = header.space();
+fn place(grid: &Grid, stored: &[u8], orientation: Orientation, [lowest, highest]: [f64; 2]) -> Volume {
+    let extents = grid.space();
     let [width, height, depth] = orientation.size(extents);
     // For each stored axis: where its first voxel lies in the result, and how far apart its neighbours are.
     let (mut first, mut step) = (0_usize, [0_isize; 3]);
@@ -215,11 +231,11 @@ fn place(header: &Header, stored: &[u8], orientation: Orientation, [lowest, high
         if value.is_finite() { unit } else { 0.0 }
     };
     let mut voxels = vec![0.0; width * height * depth];
-    for (i, row) in stored.chunks_exact(extents[0] * header.voxel_type.n_bytes()).enumerate() {
+    for (i, row) in stored.chunks_exact(extents[0] * grid.voxel_type.n_bytes()).enumerate() {
         let along = |axis: usize, index: usize| step[axis].wrapping_mul(index.cast_signed());
         let mut at = first.wrapping_add_signed(along(1, i % extents[1])).wrapping_add_signed(along(2, i / extents[1]));
-        header.voxel_type.for_each(header.byte_order, row, |number| {
-            voxels[at] = unit(header.scaled(number));
+        grid.voxel_type.for_each(grid.byte_order, row, |number| {
+            voxels[at] = unit(grid.scaled(number));
             at = at.wrapping_add_signed(step[0]);
         });
     }

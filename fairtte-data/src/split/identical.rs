@@ -4,7 +4,7 @@
 //! images that the one before could not tell apart: how many bytes, which bytes at the beginning, in the middle and at
 //! the end, which bytes in all. So a folder of pictures is mostly told apart by sizes alone, and a folder of volumes
 //! of one shape by a few windows. The voxels of a header file (`.hdr`) are in the `.img` beside it: the two count as one
-//! image; so do all files of a folder that holds a DICOM series.
+//! image. So do the slices in the folder of a DICOM series, whatever the names of their files: hashes of slices are sorted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::DataError;
 use crate::cohort::Cohort;
+use crate::image::slice_files;
 
 use super::leak::{Leak, Placed};
 use super::{Part, Split, file};
@@ -172,18 +173,16 @@ fn regroup<K: Hash + Eq + Send>(
 }
 
 /// The files of one image with their sizes, in a fixed order.
-struct Files(Vec<(PathBuf, u64)>);
+struct Files {
+    files: Vec<(PathBuf, u64)>,
+    /// Whether they are the slices of a series, whose names and order say nothing.
+    is_series: bool,
+}
 
 impl Files {
     fn of(image: &Path) -> io::Result<Self> {
-        let mut paths = if image.is_dir() {
-            let entries = std::fs::read_dir(image)?.collect::<io::Result<Vec<_>>>()?;
-            let paths = entries.into_iter().map(|entry| entry.path());
-            paths.filter(|path| path.is_file()).collect()
-        } else {
-            vec![image.to_owned()]
-        };
-        paths.sort_unstable();
+        let is_series = image.is_dir();
+        let mut paths = if is_series { slice_files(image)? } else { vec![image.to_owned()] };
         if let Some(voxels) = voxels_beside(image) {
             paths.push(voxels);
         }
@@ -192,32 +191,45 @@ impl Files {
             Ok((path, size))
         };
         let files = paths.into_iter().map(with_size).collect::<io::Result<Vec<_>>>()?;
-        // A folder without files is no image, and two of them are not the same image.
-        if files.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(Self(files)) }
+        // A folder without slices is no image, and two of them are not the same image.
+        if files.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(Self { files, is_series }) }
     }
 
     fn sizes(&self) -> Vec<u64> {
-        self.0.iter().map(|(_, size)| *size).collect()
+        let mut sizes: Vec<u64> = self.files.iter().map(|(_, size)| *size).collect();
+        if self.is_series {
+            sizes.sort_unstable();
+        }
+        sizes
     }
 
     fn hash_of_windows(&self) -> io::Result<[u8; 32]> {
-        let mut hasher = blake3::Hasher::new();
-        for (path, size) in &self.0 {
+        self.combined(|hasher, path, size| {
             let mut file = File::open(path)?;
             for begin in [0, (size / 2).saturating_sub(WINDOW / 2), size.saturating_sub(WINDOW)] {
                 file.seek(SeekFrom::Start(begin))?;
                 hasher.update_reader((&mut file).take(WINDOW))?;
             }
-        }
-        Ok(*hasher.finalize().as_bytes())
+            Ok(())
+        })
     }
 
     fn hash(&self) -> io::Result<[u8; 32]> {
-        let mut hasher = blake3::Hasher::new();
-        for (path, _) in &self.0 {
-            hasher.update_reader(File::open(path)?)?;
+        self.combined(|hasher, path, _| hasher.update_reader(File::open(path)?).map(|_| ()))
+    }
+
+    /// A hash of the hashes of the files.
+    fn combined(&self, mut add: impl FnMut(&mut blake3::Hasher, &Path, u64) -> io::Result<()>) -> io::Result<[u8; 32]> {
+        let hash_of = |(path, size): &(PathBuf, u64)| {
+            let mut hasher = blake3::Hasher::new();
+            add(&mut hasher, path, *size)?;
+            Ok(*hasher.finalize().as_bytes())
+        };
+        let mut hashes = self.files.iter().map(hash_of).collect::<io::Result<Vec<[u8; 32]>>>()?;
+        if self.is_series {
+            hashes.sort_unstable();
         }
-        Ok(*hasher.finalize().as_bytes())
+        Ok(*blake3::hash(hashes.as_flattened()).as_bytes())
     }
 }
 

@@ -248,9 +248,13 @@ fn headers_are_compared_with_their_voxels_and_series_as_folders() {
         write(&format!("{name}.hdr"), b"the same shape");
         write(&format!("{name}.img"), if name == "b" { b"voxels 2" } else { b"voxels 1" });
     }
-    for (series, slice) in [("s1", b"x"), ("s2", b"y"), ("s3", b"x")] {
-        write(&format!("{series}/1.dcm"), b"1");
-        write(&format!("{series}/2.dcm"), slice);
+    // The slices of the third series have other names, in another order; what else lies there is no slice.
+    for (series, names, slice) in
+        [("s1", ["1.dcm", "2.dcm"], b"x"), ("s2", ["1.dcm", "2.dcm"], b"y"), ("s3", ["b.dcm", "a.dcm"], b"x")]
+    {
+        write(&format!("{series}/{}", names[0]), b"1");
+        write(&format!("{series}/{}", names[1]), slice);
+        write(&format!("{series}/notes.txt"), series.as_bytes());
     }
     let images = [("p1", "a.hdr"), ("p2", "b.hdr"), ("p3", "c.hdr"), ("p1", "s1"), ("p2", "s2"), ("p3", "s3")];
     let cohort = image_cohort(folder.path(), &images);

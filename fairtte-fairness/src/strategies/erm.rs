@@ -4,7 +4,7 @@
 
 use super::objective::{Objective, Terms, Value};
 
-/// The plain mean loss.
+/// The plain mean loss of the samples that count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Erm;
 
@@ -14,6 +14,6 @@ impl Objective for Erm {
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Value {
-        Value { objective: terms.losses.clone().mean(), absent_groups: 0, terms: Vec::new() }
+        Value { objective: terms.mean(), absent_groups: 0, terms: Vec::new() }
     }
 }

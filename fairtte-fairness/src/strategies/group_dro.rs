@@ -12,7 +12,8 @@
 //! | `balanced-sampler` | true | | draw every group equally often, as the released code does |
 //!
 //! With `unit` and positive losses a rare group would lose weight in every batch that misses it, hence the sampler.
-//! Survival: `L_g` is the mean survival loss, censored samples included. Samples without the attribute train the task with
+//! Survival: `L_g` is the mean survival loss, censored samples included, except with the Cox heads, where a censored sample
+//! has no loss: a group without an event in the batch counts as absent. Samples without the attribute train the task with
 //! weight 1/n each. Golden values: our worked cases `golden/group_dro.json`.
 
 use burn::tensor::{Tensor, TensorData};
@@ -144,11 +145,11 @@ impl GroupDro {
     }
 
     /// Updates the weights and gives the coefficient of every sample's loss, which carries no gradient, `[batch]`.
-    fn coefficients(&mut self, losses: &[f64], groups: &[Option<GroupId>]) -> (Vec<f64>, usize) {
+    fn coefficients(&mut self, losses: &[f64], counted: &[bool], groups: &[Option<GroupId>]) -> (Vec<f64>, usize) {
         let n_groups = self.log_weights.len();
         let (mut counts, mut sums) = (vec![0_usize; n_groups], vec![0.0; n_groups]);
-        for (loss, group) in losses.iter().zip(groups) {
-            if let Some(group) = group {
+        for ((loss, group), counted) in losses.iter().zip(groups).zip(counted) {
+            if let (Some(group), true) = (group, counted) {
                 counts[group.index()] += 1;
                 sums[group.index()] += loss;
             }
@@ -157,10 +158,15 @@ impl GroupDro {
             counts.iter().zip(&sums).map(|(n, sum)| (*n > 0).then(|| sum / *n as f64)).collect();
         self.update(&means);
         let weights = self.weights();
-        let n = losses.len() as f64;
+        let n = counted.iter().filter(|counted| **counted).count().max(1) as f64;
         let share_known = counts.iter().sum::<usize>() as f64 / n;
         let of_group = |g: &GroupId| share_known * weights[g.index()] / counts[g.index()] as f64;
-        let coefficients = groups.iter().map(|group| group.as_ref().map_or(1.0 / n, of_group)).collect();
+        let of_sample = |(group, counted): (&Option<GroupId>, &bool)| match group {
+            _ if !counted => 0.0,
+            Some(group) => of_group(group),
+            None => 1.0 / n,
+        };
+        let coefficients = groups.iter().zip(counted).map(of_sample).collect();
         (coefficients, means.iter().filter(|mean| mean.is_none()).count())
     }
 }
@@ -177,7 +183,7 @@ impl Objective for GroupDro {
     fn value(&mut self, terms: &Terms<'_>) -> Value {
         let losses: Vec<f32> = terms.losses.clone().into_data().try_to_vec().expect("losses are f32");
         let losses: Vec<f64> = losses.into_iter().map(f64::from).collect();
-        let (coefficients, absent_groups) = self.coefficients(&losses, terms.groups);
+        let (coefficients, absent_groups) = self.coefficients(&losses, terms.counted, terms.groups);
         #[expect(clippy::cast_possible_truncation, reason = "losses are f32")]
         let coefficients: Vec<f32> = coefficients.into_iter().map(|c| c as f32).collect();
         let data = TensorData::new(coefficients, [losses.len()]);
@@ -252,7 +258,7 @@ mod tests {
                 let losses = numbers(&step["batch"]["losses"]);
                 let groups: Vec<u32> = serde_json::from_value(step["batch"]["group"].clone()).unwrap();
                 let groups: Vec<Option<GroupId>> = groups.into_iter().map(|g| Some(GroupId(g))).collect();
-                let (coefficients, _) = dro.coefficients(&losses, &groups);
+                let (coefficients, _) = dro.coefficients(&losses, &vec![true; losses.len()], &groups);
                 let objective: f64 = coefficients.iter().zip(&losses).map(|(c, l)| c * l).sum();
                 let mut found = dro.weights();
                 found.extend(&coefficients);
@@ -284,10 +290,32 @@ mod tests {
             sampling: Sampling::Shuffled,
         };
         let groups = [Some(GroupId(0)), None, Some(GroupId(1)), None];
-        let (coefficients, absent) = dro.coefficients(&[1.0; 4], &groups);
+        let (coefficients, absent) = dro.coefficients(&[1.0; 4], &[true; 4], &groups);
         assert_eq!(absent, 0);
         for coefficient in coefficients {
             assert_relative_eq!(coefficient, 0.25); // equal losses leave equal weights
         }
+    }
+
+    // Three events and a censoring without a loss: group 1 has none that counts.
+    #[test]
+    fn samples_without_a_loss_are_not_counted_and_may_leave_a_group_absent() {
+        let mut dro = GroupDro {
+            eta: 0.1,
+            absent: AbsentGroup::Hold,
+            adjustments: vec![0.0; 2],
+            log_weights: vec![0.5_f64.ln(); 2],
+            levels: vec!["a".into(), "b".into()],
+            sampling: Sampling::Shuffled,
+        };
+        let groups = [Some(GroupId(0)), Some(GroupId(0)), Some(GroupId(1)), None];
+        let (coefficients, absent) = dro.coefficients(&[1.0, 3.0, 0.0, 2.0], &[true, true, false, true], &groups);
+        assert_eq!(absent, 1);
+        // Two of three counted samples have a group; its weight of 1/2 is split between them.
+        for (found, expected) in coefficients.iter().zip([1.0 / 6.0, 1.0 / 6.0, 0.0, 1.0 / 3.0]) {
+            assert_relative_eq!(*found, expected, max_relative = 1e-12);
+        }
+        let (coefficients, absent) = dro.coefficients(&[0.0; 4], &[false; 4], &groups);
+        assert_eq!((coefficients, absent), (vec![0.0; 4], 2));
     }
 }

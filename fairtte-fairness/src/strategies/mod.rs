@@ -10,14 +10,16 @@ mod subgroup_rebalancing;
 
 use std::path::Path;
 
+use burn::tensor::Tensor;
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use fairtte_metrics::seeds::stream;
 use fairtte_models::{Batch, Noise};
-use fairtte_survival::{CutPoints, NoSettings, SurvivalHead};
+use fairtte_survival::{CutPoints, NoSettings, SurvivalHead, Targets};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use crate::predict::{CurveRule, TrainingPart};
 use crate::{FairnessError, Learner, LearnerSpec};
 
 pub use erm::Erm;
@@ -49,11 +51,19 @@ pub trait Strategy {
         false
     }
 
-    /// Survival at the cut points in evaluation mode, `[batch, n_intervals]`; must not change any state.
+    /// Fits the baseline hazard of every network for its present weights; called before each validation if the head needs
+    /// one. The baseline is saved with the weights.
     ///
     /// # Errors
-    /// [`FairnessError::Model`] if the backbone cannot read the batch.
-    fn predict(&self, batch: &Batch, head: &dyn SurvivalHead) -> Result<Array2<f64>, FairnessError>;
+    /// [`FairnessError::Model`] if the backbone cannot read the part, [`FairnessError::Survival`] if an output is not finite.
+    fn fit_baseline(&mut self, part: &TrainingPart<'_>) -> Result<(), FairnessError>;
+
+    /// Survival at the times of the rule in evaluation mode, `[batch, n_times]`; must not change any state.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] if the backbone cannot read the batch, [`FairnessError::Survival`] if the head needs a
+    /// baseline and none was fitted.
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError>;
 
     /// Writes its networks (and, for [`Saved::Everything`], optimisers and own state) into `folder`.
     ///
@@ -98,6 +108,26 @@ impl StepContext<'_> {
         Noise::on(stream(self.seed, &format!("noise/{name}"), &[self.epoch as u64, self.step as u64]))
     }
 
+    /// What the head reads of the outcomes of a training batch.
+    ///
+    /// # Errors
+    /// [`FairnessError::Survival`] for a negative time.
+    pub fn targets(&self, batch: &Batch) -> Result<Targets, FairnessError> {
+        Ok(self.cut_points.targets("training", &batch.time, &batch.event)?)
+    }
+
+    /// Times at which a network for this head is evaluated; empty unless it reads times.
+    pub fn query_times(&self, targets: &Targets) -> Vec<f64> {
+        self.head.query_times(targets)
+    }
+
+    /// Loss of every sample, `[batch]`: 0 for the samples that are not counted. A second call in the same step draws the
+    /// same controls.
+    pub fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets) -> Tensor<1> {
+        let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
+        self.head.subject_losses(outputs, targets, &mut controls)
+    }
+
     pub(crate) fn require_finite(&self, what: &'static str, value: f64) -> Result<(), FairnessError> {
         if value.is_finite() {
             return Ok(());
@@ -109,13 +139,13 @@ impl StepContext<'_> {
 /// What happened in one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepReport {
-    /// Mean task loss of the batch, before any weighting.
+    /// Mean task loss of the samples that count, before any weighting.
     pub task_loss: f64,
     /// What the optimiser descended.
     pub objective: f64,
     /// L2 norm of the gradient before clipping.
     pub gradient_norm: f64,
-    /// Groups without a sample in the batch.
+    /// Groups without a sample that counts in the batch.
     pub absent_groups: usize,
     /// Further terms by name, for example the weight of a group.
     pub terms: Vec<(String, f64)>,

@@ -6,23 +6,38 @@ use burn::tensor::Tensor;
 use fairtte_data::{Sampling, write_atomically};
 use fairtte_metrics::GroupId;
 use fairtte_models::Batch;
-use fairtte_survival::{IntervalTargets, SurvivalHead};
+use fairtte_survival::Targets;
 use ndarray::Array2;
 
 use super::{Saved, StepContext, StepReport, Strategy};
+use crate::predict::{CurveRule, TrainingPart};
 use crate::{FairnessError, Learner};
 
 /// What an objective may combine.
 #[derive(Clone, Debug)]
 pub struct Terms<'a> {
-    /// Loss of every sample, `[batch]`.
+    /// Loss of every sample, `[batch]`; 0 for those that are not counted.
     pub losses: Tensor<1>,
+    /// Which samples have a loss term, `[batch]`: means do not count the others.
+    pub counted: &'a [bool],
     /// What the classifier read, `[batch, representation]`.
     pub representation: Tensor<2>,
-    /// Interval and event of every sample.
-    pub targets: &'a IntervalTargets,
+    /// Outcome of every sample.
+    pub targets: &'a Targets,
     /// Group of every sample, `[batch]`.
     pub groups: &'a [Option<GroupId>],
+}
+
+impl Terms<'_> {
+    /// Number of samples that count, at least 1: what a mean over the batch divides by. Without any, all losses are 0.
+    pub fn n_counted(&self) -> usize {
+        self.counted.iter().filter(|counted| **counted).count().max(1)
+    }
+
+    /// Mean loss of the samples that count, `[1]`.
+    pub fn mean(&self) -> Tensor<1> {
+        self.losses.clone().sum() / self.n_counted() as f64
+    }
 }
 
 /// What an objective gives.
@@ -30,7 +45,7 @@ pub struct Terms<'a> {
 pub struct Value {
     /// The number to descend, `[1]`.
     pub objective: Tensor<1>,
-    /// Groups without a sample in the batch.
+    /// Groups without a sample that counts in the batch.
     pub absent_groups: usize,
     /// Further terms by name, for the log.
     pub terms: Vec<(String, f64)>,
@@ -87,20 +102,26 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
-        let targets = context.cut_points.discretise(&batch.time, &batch.event);
-        let forward = self.learner.forward(batch, &mut context.noise(NETWORK))?;
-        let losses = context.head.subject_losses(forward.logits, &targets); // [batch]
-        let task_loss = f64::from(losses.clone().mean().into_scalar::<f32>());
+        let targets = context.targets(batch)?;
+        let forward = self.learner.forward(batch, &context.query_times(&targets), &mut context.noise(NETWORK))?;
+        let losses = context.subject_losses(forward.outputs, &targets); // [batch]
+        let counted = context.head.counted(&targets);
+        let representation = forward.representation;
+        let terms = Terms { losses, counted: &counted, representation, targets: &targets, groups: &batch.groups };
+        let task_loss = f64::from(terms.mean().into_scalar::<f32>());
         context.require_finite("the task loss", task_loss)?;
-        let terms = Terms { losses, representation: forward.representation, targets: &targets, groups: &batch.groups };
         let Value { objective, absent_groups, terms } = self.objective.value(&terms);
         let value = f64::from(objective.clone().into_scalar::<f32>());
         let gradient_norm = self.learner.descend(&objective, context)?;
         Ok(StepReport { task_loss, objective: value, gradient_norm, absent_groups, terms })
     }
 
-    fn predict(&self, batch: &Batch, head: &dyn SurvivalHead) -> Result<Array2<f64>, FairnessError> {
-        self.learner.survival(batch, head)
+    fn fit_baseline(&mut self, part: &TrainingPart<'_>) -> Result<(), FairnessError> {
+        self.learner.fit_baseline(part)
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        self.learner.survival(batch, rule)
     }
 
     fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {

@@ -11,7 +11,7 @@
 //! | `mode` | `resample` | `resample`, `reweigh` |
 //!
 //! Survival: only training is rebalanced. Cut points come from the unsampled training part; the pairs of `DeepHit` are
-//! those of the resampled batch. Golden values: our worked cases `golden/subgroup_rebalancing.json`.
+//! those of the resampled batch. Heads whose censored samples have no loss (the Cox heads) average over the others. Golden values: our worked cases `golden/subgroup_rebalancing.json`.
 
 use std::collections::BTreeMap;
 
@@ -110,9 +110,8 @@ impl Objective for SubgroupRebalancing {
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Value {
-        let losses = terms.losses.clone();
         let objective = if self.weights.is_empty() {
-            losses.mean()
+            terms.mean()
         } else {
             let cells = terms.groups.iter().zip(&terms.targets.event);
             #[expect(clippy::cast_possible_truncation, reason = "losses are f32")]
@@ -121,8 +120,8 @@ impl Objective for SubgroupRebalancing {
             };
             let weights: Vec<f32> = cells.map(weight).collect();
             let shape = [weights.len()];
-            let weights = Tensor::<1>::from_data(TensorData::new(weights, shape), &losses.device());
-            (losses * weights).mean()
+            let weights = Tensor::<1>::from_data(TensorData::new(weights, shape), &terms.losses.device());
+            (terms.losses.clone() * weights).sum() / terms.n_counted() as f64
         };
         Value { objective, absent_groups: 0, terms: Vec::new() }
     }

@@ -1,19 +1,36 @@
 //! `DeepHit` for one event type (Lee et al. 2018, AAAI; the paper's D.1.2).
 //!
-//! `l_i` = alpha * `nll_i` + (1 - alpha) * (1/n) `sum_j` `R_ij` exp(-(F_i(q_i) - `F_j(q_i)`) / sigma), with F the cumulative mass of
-//! the padded softmax, `R_ij` = 1 if i has an event and (`q_i` < `q_j`, or `q_i` = `q_j` and j is censored). Both F are read at i's
-//! interval (the paper prints `F_j` at `q_j`) and the row sum carries 1/n, so that the mean over the batch is pycox's loss.
+//! `l_i` = alpha * `nll_i` + (1 - alpha) * `r_i`, with F the cumulative mass of the padded softmax and a ranking term
+//! `ranking = "pycox"`: `r_i` = (1/n) `sum_j` `R_ij` exp(-(F_i(q_i) - `F_j(q_i)`) / sigma), `R_ij` = 1 if i has an event and
+//! (`q_i` < `q_j`, or `q_i` = `q_j` and j is censored): both F are read at i's interval, and the row sum carries 1/n, so that
+//! the mean over the batch is pycox's loss (a mean over n^2 entries).
+//! `ranking = "paper"`: `r_i` = n `sum_j` `E_ij` exp(-(F_i(q_i) - `F_j(q_j)`) / sigma), `E_ij` = 1 if i has an event and
+//! `y_i` < `y_j` in continuous time: each F at its own interval, and the mean over the batch is the printed sum over pairs. It
+//! grows with the square of the batch: alpha near 1 or a small learning rate belongs to it.
+//! Without a comparable pair the ranking term is 0. Memory O(n L + n^2).
 //! A sample's term depends on the rest of its batch. Two copies of a resampled event are never compared with each other.
-//! Golden values: pycox 0.3.0 `DeepHitSingle`, datasets.md 3.4.
+//! Golden values: pycox 0.3.0 `DeepHitSingle`, datasets.md 3.4; the printed term: its formula in NumPy.
 
 use burn::tensor::activation::softmax;
 use burn::tensor::{Tensor, TensorData};
 use ndarray::{Array2, ArrayView2};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::pmf::{logits_of, negative_log_likelihood, pad, survival};
 use super::{SurvivalHead, mask};
-use crate::{IntervalTargets, SurvivalError};
+use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
+
+/// Which ranking term.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ranking {
+    /// Both curves at the interval of the event, mean over all n^2 pairs (pycox).
+    #[default]
+    Pycox,
+    /// Each curve at its own interval, summed over the comparable pairs (as the paper prints it).
+    Paper,
+}
 
 /// Settings of `DeepHit`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,11 +40,13 @@ pub struct DeepHitConfig {
     pub alpha: f64,
     /// Width of the ranking term, at least 0.02 (below, its exponential leaves `f32`). pycox: 0.1.
     pub sigma: f64,
+    /// Which ranking term: `pycox` or `paper`.
+    pub ranking: Ranking,
 }
 
 impl Default for DeepHitConfig {
     fn default() -> Self {
-        Self { alpha: 0.2, sigma: 0.1 }
+        Self { alpha: 0.2, sigma: 0.1, ranking: Ranking::Pycox }
     }
 }
 
@@ -36,6 +55,7 @@ impl Default for DeepHitConfig {
 pub struct DeepHit {
     alpha: f64,
     sigma: f64,
+    ranking: Ranking,
 }
 
 impl DeepHit {
@@ -44,7 +64,7 @@ impl DeepHit {
     /// # Errors
     /// [`SurvivalError::Setting`] naming the key, its value and its range.
     pub fn new(config: &DeepHitConfig) -> Result<Self, SurvivalError> {
-        let DeepHitConfig { alpha, sigma } = *config;
+        let DeepHitConfig { alpha, sigma, ranking } = *config;
         if !(0.0..=1.0).contains(&alpha) {
             let expected = "a number in [0, 1]";
             return Err(SurvivalError::Setting { key: "head.deephit.alpha", value: alpha, expected });
@@ -53,24 +73,34 @@ impl DeepHit {
             let expected = "a number of at least 0.02";
             return Err(SurvivalError::Setting { key: "head.deephit.sigma", value: sigma, expected });
         }
-        Ok(Self { alpha, sigma })
+        Ok(Self { alpha, sigma, ranking })
     }
 
     /// The ranking term of every sample, `[batch]`.
-    fn ranking(&self, padded: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
+    fn ranking(&self, padded: Tensor<2>, targets: &Targets) -> Tensor<1> {
         let [batch, width] = padded.dims();
         let device = padded.device();
-        let IntervalTargets { index, event } = targets;
+        let (IntervalTargets { index, event }, time) = (&targets.intervals, &targets.time);
         let up_to = mask(batch, width, &device, |i, m| m <= index[i]).float(); // [batch, width]
         let mass = softmax(padded, 1);
         let own = (mass.clone() * up_to.clone()).sum_dim(1); // F_i(q_i), [batch, 1]
-        let other = up_to.matmul(mass.transpose()); // F_j(q_i), [batch i, batch j]
-        let comparable = mask(batch, batch, &device, |i, j| {
-            event[i] && (index[i] < index[j] || (index[i] == index[j] && !event[j]))
-        });
-        let penalty = ((other - own) / self.sigma).exp();
+        let (other, comparable, factor) = match self.ranking {
+            Ranking::Pycox => (
+                up_to.matmul(mass.transpose()), // F_j(q_i), [batch i, batch j]
+                mask(batch, batch, &device, |i, j| {
+                    event[i] && (index[i] < index[j] || (index[i] == index[j] && !event[j]))
+                }),
+                1.0 / batch as f64,
+            ),
+            Ranking::Paper => (
+                own.clone().transpose(), // F_j(q_j), [1, batch j]
+                mask(batch, batch, &device, |i, j| targets.event[i] && time[i] < time[j]),
+                batch as f64,
+            ),
+        };
+        let penalty = ((other - own) / self.sigma).exp(); // [batch i, batch j]
         let zeros = Tensor::from_data(TensorData::zeros::<f32, _>([batch, batch]), &device);
-        (zeros.mask_where(comparable, penalty).sum_dim(1) / batch as f64).flatten(0, 1)
+        (zeros.mask_where(comparable, penalty).sum_dim(1) * factor).flatten(0, 1)
     }
 }
 
@@ -79,18 +109,27 @@ impl SurvivalHead for DeepHit {
         "deephit"
     }
 
-    fn subject_losses(&self, logits: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
+    fn n_outputs(&self, cut_points: &CutPoints) -> usize {
+        cut_points.n()
+    }
+
+    fn subject_losses(&self, logits: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
         let padded = pad(logits);
-        let likelihood = negative_log_likelihood(padded.clone(), targets);
+        let likelihood = negative_log_likelihood(padded.clone(), &targets.intervals);
         likelihood * self.alpha + self.ranking(padded, targets) * (1.0 - self.alpha)
     }
 
-    fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
-        survival(&logits)
+    fn survival(
+        &self,
+        logits: ArrayView2<'_, f32>,
+        grid: &PredictionGrid,
+        _baseline: Option<&Baseline>,
+    ) -> Result<Array2<f64>, SurvivalError> {
+        Ok(grid.refine(survival(&logits)))
     }
 
-    fn logits_of(&self, hazard: &[f64]) -> Vec<f64> {
-        logits_of(hazard)
+    fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>> {
+        Some(logits_of(hazard))
     }
 
     fn depends_on_batch(&self) -> bool {

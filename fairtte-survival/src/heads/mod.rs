@@ -3,40 +3,105 @@
 //! Every loss is unreduced, `[batch]`, so that a strategy can weigh or group it, and computed in log space without any
 //! epsilon. pycox adds 1e-7 inside its logarithms; the golden values agree to about that.
 
+mod cox;
+mod cox_time;
 mod deephit;
 mod nnet_survival;
+mod partial_likelihood;
+mod pc_hazard;
 mod pmf;
 
 use std::fmt::Debug;
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
+use fairtte_metrics::Outcomes;
 use ndarray::{Array2, ArrayView2};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::{IntervalTargets, SurvivalError};
+use crate::baseline::{Baseline, BaselineFit};
+use crate::{CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets, TimeScale};
 
-pub use deephit::{DeepHit, DeepHitConfig};
+pub use cox::{Cox, CoxConfig};
+pub use cox_time::{CoxTime, CoxTimeConfig};
+pub use deephit::{DeepHit, DeepHitConfig, Ranking};
 pub use nnet_survival::NnetSurvival;
+pub use pc_hazard::PcHazard;
 pub use pmf::Pmf;
 
-/// Loss and prediction rule of a discrete-time model over `n_intervals` cut points.
+/// Loss and prediction rule: what the outputs of a network mean.
+///
+/// Most heads read one output per cut point. `cox` reads one output per sample, `cox-time` one per sample and query time;
+/// both predict relative to a [`Baseline`] that is fitted on the training part.
 pub trait SurvivalHead: Debug + Send + Sync {
     /// Name in run files.
     fn name(&self) -> &'static str;
 
-    /// Loss of every sample: logits `[batch, n_intervals]` -> `[batch]`. The batch loss is the mean.
-    fn subject_losses(&self, logits: Tensor<2>, targets: &IntervalTargets) -> Tensor<1>;
+    /// Number of outputs of the network; of one query time if it reads times.
+    fn n_outputs(&self, cut_points: &CutPoints) -> usize;
 
-    /// Survival at every cut point: logits `[n, n_intervals]` -> `[n, n_intervals]` in `f64`, non-increasing, in [0, 1].
-    fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64>;
+    /// Loss of every sample: outputs `[batch, n_outputs]` (or one column for each of [`query_times`](Self::query_times)) ->
+    /// `[batch]`. The batch loss is the mean over the samples that are [`counted`](Self::counted). `stream` serves heads
+    /// that draw controls.
+    fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets, stream: &mut ChaCha8Rng) -> Tensor<1>;
 
-    /// Logits at which every subject is predicted `hazard`, `[n_intervals]`, each in (0, 1): where the output layer
-    /// starts, so that training begins with the marginal distribution (see [`marginal_hazard`]).
-    fn logits_of(&self, hazard: &[f64]) -> Vec<f64>;
+    /// Which samples have a loss term, `[batch]`. The others have loss 0, and means do not count them: a group without any
+    /// counts as absent.
+    fn counted(&self, targets: &Targets) -> Vec<bool> {
+        vec![true; targets.n()]
+    }
+
+    /// Survival at the times of `grid`: outputs `[n, n_outputs]` (or one column per time of the baseline) ->
+    /// `[n, n_times]` in `f64`, non-increasing, in [0, 1].
+    ///
+    /// # Errors
+    /// [`SurvivalError::NoBaseline`] if the head needs one and there is none.
+    fn survival(
+        &self,
+        outputs: ArrayView2<'_, f32>,
+        grid: &PredictionGrid,
+        baseline: Option<&Baseline>,
+    ) -> Result<Array2<f64>, SurvivalError>;
+
+    /// Outputs at which every subject is predicted `hazard`, `[n_cut_points]`, each in (0, 1): where the output layer
+    /// starts, so that training begins with the marginal distribution (see [`marginal_hazard`]). `None` for heads to which
+    /// a constant means nothing: their output layer has no bias.
+    fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>>;
 
     /// Whether a sample's loss depends on the other samples of its batch.
     fn depends_on_batch(&self) -> bool {
         false
+    }
+
+    /// Refuses a width of the classifier's hidden layer with which the head cannot work.
+    ///
+    /// # Errors
+    /// [`SurvivalError::Setting`] naming the key, its value and its range.
+    fn check_hidden(&self, _hidden: usize) -> Result<(), SurvivalError> {
+        Ok(())
+    }
+
+    /// How times are scaled for a network that reads them, fitted on the training part; `None` for the others.
+    ///
+    /// # Errors
+    /// [`SurvivalError::TimesAllEqual`] if they do not vary.
+    fn time_scale(&self, _train: &Outcomes) -> Result<Option<TimeScale>, SurvivalError> {
+        Ok(None)
+    }
+
+    /// Times at which a network that reads times is evaluated in training, in the unit of the cohort; empty for the others.
+    fn query_times(&self, _targets: &Targets) -> Vec<f64> {
+        Vec::new()
+    }
+
+    /// Whether curves need a baseline that was fitted on the training part.
+    fn needs_baseline(&self) -> bool {
+        false
+    }
+
+    /// An empty baseline over the event times of the training part; `None` if the head [needs](Self::needs_baseline) none.
+    fn baseline_fit(&self, _train: &Outcomes) -> Option<BaselineFit> {
+        None
     }
 }
 
@@ -67,7 +132,7 @@ pub fn marginal_hazard(targets: &IntervalTargets, n_intervals: usize) -> Vec<f64
 #[serde(deny_unknown_fields)]
 pub struct NoSettings {}
 
-/// The registry of heads; in run files `[head.pmf]`, `[head.deephit]`, `[head.nnet-survival]`.
+/// The registry of heads; in run files `[head.pmf]`, `[head.deephit]`, `[head.nnet-survival]`, ..
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -79,6 +144,12 @@ pub enum HeadConfig {
     DeepHit(DeepHitConfig),
     /// Hazard in each interval.
     NnetSurvival(NoSettings),
+    /// Log risk with a baseline.
+    Cox(CoxConfig),
+    /// Log risk that depends on the time, with a baseline.
+    CoxTime(CoxTimeConfig),
+    /// Constant hazard within each interval.
+    PcHazard(NoSettings),
 }
 
 impl Default for HeadConfig {
@@ -89,10 +160,13 @@ impl Default for HeadConfig {
 
 impl HeadConfig {
     /// Name and one-line summary of every head.
-    pub const CATALOGUE: [(&'static str, &'static str); 3] = [
+    pub const CATALOGUE: [(&'static str, &'static str); 6] = [
         ("pmf", "probability mass over the intervals (Kvamme & Borgan 2021)"),
         ("deephit", "probability mass with a ranking term (Lee et al. 2018)"),
         ("nnet-survival", "hazard in each interval, also known as logistic hazard (Gensheimer & Narasimhan 2019)"),
+        ("cox", "log risk with a baseline fitted on the training part, also known as DeepSurv (Katzman et al. 2018)"),
+        ("cox-time", "log risk that depends on the time, with a baseline (Kvamme, Borgan & Scheel 2019)"),
+        ("pc-hazard", "constant hazard within each interval (Kvamme & Borgan 2021)"),
     ];
 
     /// Checks the settings and builds the head.
@@ -104,6 +178,9 @@ impl HeadConfig {
             Self::Pmf(_) => Box::new(Pmf),
             Self::DeepHit(config) => Box::new(DeepHit::new(config)?),
             Self::NnetSurvival(_) => Box::new(NnetSurvival),
+            Self::Cox(config) => Box::new(Cox::new(config)),
+            Self::CoxTime(config) => Box::new(CoxTime::new(config)?),
+            Self::PcHazard(_) => Box::new(PcHazard),
         })
     }
 }

@@ -9,9 +9,10 @@
 use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 use ndarray::{Array2, ArrayView2};
+use rand_chacha::ChaCha8Rng;
 
 use super::{SurvivalHead, mask};
-use crate::IntervalTargets;
+use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
 
 /// Hazard in each interval.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,17 +23,26 @@ impl SurvivalHead for NnetSurvival {
         "nnet-survival"
     }
 
-    fn subject_losses(&self, logits: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
+    fn n_outputs(&self, cut_points: &CutPoints) -> usize {
+        cut_points.n()
+    }
+
+    fn subject_losses(&self, logits: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
         let [batch, width] = logits.dims();
         let device = logits.device();
-        let IntervalTargets { index, event } = targets;
+        let IntervalTargets { index, event } = &targets.intervals;
         let up_to = mask(batch, width, &device, |i, m| m <= index[i]).float();
         let at_event = mask(batch, width, &device, |i, m| event[i] && m == index[i]).float();
         let terms = softplus(logits.clone()) * up_to - logits * at_event; // [batch, n_intervals]
         terms.sum_dim(1).flatten(0, 1)
     }
 
-    fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
+    fn survival(
+        &self,
+        logits: ArrayView2<'_, f32>,
+        grid: &PredictionGrid,
+        _baseline: Option<&Baseline>,
+    ) -> Result<Array2<f64>, SurvivalError> {
         let mut survival = Array2::zeros(logits.dim());
         for (row, mut curve) in logits.rows().into_iter().zip(survival.rows_mut()) {
             let mut cumulative = 0.0; // -log S
@@ -42,15 +52,15 @@ impl SurvivalHead for NnetSurvival {
                 *s = (-cumulative).exp();
             }
         }
-        survival
+        Ok(grid.refine(survival))
     }
 
-    fn logits_of(&self, hazard: &[f64]) -> Vec<f64> {
-        hazard.iter().map(|h| h.ln() - (-h).ln_1p()).collect()
+    fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>> {
+        Some(hazard.iter().map(|h| h.ln() - (-h).ln_1p()).collect())
     }
 }
 
 /// log(1 + exp(x)) without overflow.
-fn softplus(x: Tensor<2>) -> Tensor<2> {
+pub(super) fn softplus(x: Tensor<2>) -> Tensor<2> {
     relu(x.clone()) + (-x.abs()).exp().log1p()
 }

@@ -8,9 +8,10 @@
 
 use burn::tensor::Tensor;
 use ndarray::{Array2, ArrayView2};
+use rand_chacha::ChaCha8Rng;
 
 use super::{SurvivalHead, log_sum_exp, mask};
-use crate::IntervalTargets;
+use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
 
 /// Below any logit that training can reach, yet finite: its exponential is 0 and its gradient too.
 const NEVER: f32 = -1e30;
@@ -24,16 +25,25 @@ impl SurvivalHead for Pmf {
         "pmf"
     }
 
-    fn subject_losses(&self, logits: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
-        negative_log_likelihood(pad(logits), targets)
+    fn n_outputs(&self, cut_points: &CutPoints) -> usize {
+        cut_points.n()
     }
 
-    fn survival(&self, logits: ArrayView2<'_, f32>) -> Array2<f64> {
-        survival(&logits)
+    fn subject_losses(&self, logits: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
+        negative_log_likelihood(pad(logits), &targets.intervals)
     }
 
-    fn logits_of(&self, hazard: &[f64]) -> Vec<f64> {
-        logits_of(hazard)
+    fn survival(
+        &self,
+        logits: ArrayView2<'_, f32>,
+        grid: &PredictionGrid,
+        _baseline: Option<&Baseline>,
+    ) -> Result<Array2<f64>, SurvivalError> {
+        Ok(grid.refine(survival(&logits)))
+    }
+
+    fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>> {
+        Some(logits_of(hazard))
     }
 }
 

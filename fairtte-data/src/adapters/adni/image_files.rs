@@ -2,8 +2,9 @@
 //!
 //! Downloads come as `<PTID>/<description>/<date>/<S.. or I..>/ADNI_<PTID>_MR_.._S<series>_I<image>.nii`, in older and
 //! newer shapes of these folders, so only the end of the file name counts: `_I<image>.`, or, where a file was renamed, a
-//! folder `I<image>`. Numbers have any length. A series of DICOM slices (`.dcm`) is its folder. For one image, NIfTI
-//! (`.nii`, `.nii.gz`) comes before a header with its voxels beside it (`.hdr`), DICOM and MINC (`.mnc`).
+//! folder `I<image>`. Numbers have any length. A series of DICOM slices (`.dcm`) is its folder, which is read as one
+//! volume (`image/dicom_series/`). For one image, NIfTI (`.nii`, `.nii.gz`) comes before a header with its voxels beside it
+//! (`.hdr`), DICOM and MINC (`.mnc`, which is found and not read).
 //!
 //! Nothing here stops the reading of tables: what cannot be listed or told apart is remembered for the notes, and its
 //! images are missing when they are to be decoded.

@@ -1,4 +1,4 @@
-//! What the reader sees in an image file: format, size, numbers, orientation, and values at chosen places.
+//! What the reader sees in an image file or the folder of a series: format, size, numbers, orientation, and values at chosen places.
 //!
 //! The content decides what a file is; the name only says that a file that should be a volume is none. Nothing here is
 //! scaled to \[0, 1\] or resized: the values are those that the file states (after slope and intercept for volumes, the
@@ -28,14 +28,16 @@ use crate::Reason;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Inspection {
-    /// The file.
+    /// The file, or the folder of a series.
     pub path: PathBuf,
-    /// `NIfTI-1`, `NIfTI-2`, `JPEG`, `PNG`, `TIFF` or `DICOM`.
+    /// `NIfTI-1`, `NIfTI-2`, `dicom-series` (a folder), `JPEG`, `PNG`, `TIFF` or `DICOM`.
     pub format: String,
     /// Whether the file, or a half of a pair, is gzipped.
     pub gzip: bool,
-    /// Order of the bytes of a number; `null` for pictures.
+    /// Order of the bytes of a number; `null` for pictures and series.
     pub byte_order: Option<ByteOrder>,
+    /// Slices of a series; `null` for files.
+    pub n_slices: Option<usize>,
     /// Extents as stored: `[x, y, z, ..]` of volumes, `[width, height]` of pictures.
     pub stored_size: Vec<usize>,
     /// Extents after bringing volumes to right, anterior, superior (RAS+) and turning pictures as EXIF says; `null` for
@@ -88,13 +90,13 @@ pub struct ValueAt {
     pub oriented: Option<PixelValue>,
 }
 
-/// Describes the image at `path`; `at` lists the indices whose values are wanted.
+/// Describes the image at `path`, a file or the folder of a DICOM series; `at` lists the indices whose values are wanted.
 ///
 /// An index may leave out trailing zeros (`[3, 4, 5]` in a series is its first volume). It must lie inside the stored or
 /// the oriented image.
 ///
-/// Cost: one pass over the values. A volume is not held in memory, so only its file's length bounds its size; pictures
-/// are decoded and compared with `limits`.
+/// Cost: one pass over the values. A volume is not held in memory, so only its file's length bounds its size; pictures and
+/// series are decoded and compared with `limits`.
 ///
 /// # Errors
 /// A reason code and the one sentence why the file is refused.
@@ -109,6 +111,9 @@ fn inspect(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result<Inspection
         io::ErrorKind::NotFound => Undecodable::new(Reason::ImageMissing, "there is no such file"),
         _ => Undecodable::new(Reason::ImageUnopened, error.to_string()),
     };
+    if path.is_dir() {
+        return volume::inspect_series(path, limits, at);
+    }
     let mut start = Vec::new();
     File::open(path).and_then(|file| file.take(512).read_to_end(&mut start)).map_err(unopened)?;
     if start.is_empty() {

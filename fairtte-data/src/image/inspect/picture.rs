@@ -16,6 +16,7 @@ pub(super) fn inspect(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result
         format: picture.format.name().to_owned(),
         gzip: false,
         byte_order: None,
+        n_slices: None,
         stored_size: vec![picture.width, picture.height],
         oriented_size: Some(picture.oriented_size().to_vec()),
         dtype: picture.dtype().to_owned(),

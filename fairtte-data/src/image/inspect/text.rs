@@ -26,6 +26,7 @@ impl Inspection {
                 facts.push((name.to_owned(), value));
             }
         };
+        fact("slices", self.n_slices.map(|n| n.to_string()));
         fact(
             "oriented size",
             self.oriented_size.as_deref().map(|size| format!("{}{}", shown_size(size), self.oriented_how())),
@@ -45,6 +46,7 @@ impl Inspection {
             AffineSource::Sform => "sform",
             AffineSource::Qform => "qform",
             AffineSource::Spacing => "spacing alone",
+            AffineSource::Slices => "the slices",
         });
         fact("affine", self.affine.zip(source).map(|(matrix, source)| format!("{} (from {source})", rows(&matrix))));
         fact("affine of RAS+", self.canonical_affine.as_ref().map(rows));

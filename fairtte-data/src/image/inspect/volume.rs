@@ -1,26 +1,51 @@
-//! The facts of a NIfTI file, in one pass over its voxels.
+//! The facts of a NIfTI file or a DICOM series, in one pass over the voxels.
 
 use std::path::Path;
 
 use super::{Inspection, Number, PixelValue, ValueAt, outside, shown_size};
 use crate::Reason;
-use crate::image::nifti::{Header, Opened, Orientation, Version};
+use crate::image::dicom_series::{self, Series};
+use crate::image::nifti::{Grid, Opened, Orientation, Version};
 use crate::image::{Limits, Undecodable};
 
 pub(super) fn inspect(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> {
     let opened = Opened::open(path)?;
-    let header = opened.header.clone();
-    let affine = header.affine.clone().map_err(|detail| Undecodable::new(Reason::ImageUnreadable, detail))?;
-    let is_gzip = opened.is_gzip;
-    let oriented_size = oriented_size(&header, affine.orientation);
-    let wanted =
-        at.iter().map(|index| Wanted::new(index, &header, affine.orientation)).collect::<Result<Vec<_>, _>>()?;
+    let (grid, version, is_gzip) = (opened.header.grid.clone(), opened.header.version, opened.is_gzip);
+    let inspection = describe(path, &grid, at, |summary| {
+        let has_trailing_bytes = opened.for_each_piece(limits, |piece| summary.add(&grid, piece))?;
+        Ok(has_trailing_bytes.then(|| "bytes after the gzip stream were ignored".to_owned()).into_iter().collect())
+    })?;
+    let format = match version {
+        Version::One => "NIfTI-1",
+        Version::Two => "NIfTI-2",
+    };
+    Ok(Inspection { format: format.to_owned(), gzip: is_gzip, byte_order: Some(grid.byte_order), ..inspection })
+}
+
+/// Of the folder of a series, which is held in memory.
+pub(super) fn inspect_series(folder: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> {
+    let Series { grid, stored, notes } = dicom_series::read(folder, limits)?;
+    let n_slices = grid.space()[2];
+    let inspection = describe(folder, &grid, at, |summary| {
+        summary.add(&grid, &stored);
+        Ok(notes)
+    })?;
+    Ok(Inspection { format: "dicom-series".to_owned(), n_slices: Some(n_slices), ..inspection })
+}
+
+/// The facts of a grid whose voxels `pass` shows to the summary; it returns further notes.
+fn describe(
+    path: &Path,
+    grid: &Grid,
+    at: &[Vec<usize>],
+    pass: impl FnOnce(&mut Summary) -> Result<Vec<String>, Undecodable>,
+) -> Result<Inspection, Undecodable> {
+    let affine = grid.affine.clone().map_err(|detail| Undecodable::new(Reason::ImageUnreadable, detail))?;
+    let oriented_size = oriented_size(grid, affine.orientation);
+    let wanted = at.iter().map(|index| Wanted::new(index, grid, affine.orientation)).collect::<Result<Vec<_>, _>>()?;
     let mut summary = Summary::new(&wanted);
-    let has_trailing_bytes = opened.for_each_piece(limits, |piece| summary.add(&header, piece))?;
     let mut notes: Vec<String> = affine.note.into_iter().collect();
-    if has_trailing_bytes {
-        notes.push("bytes after the gzip stream were ignored".to_owned());
-    }
+    notes.extend(pass(&mut summary)?);
     let (min, max, mean) = summary.finite();
     let found = |position: Option<u64>| {
         let position = position?;
@@ -35,40 +60,37 @@ pub(super) fn inspect(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result
     let at = at.collect();
     Ok(Inspection {
         path: path.to_owned(),
-        format: match header.version {
-            Version::One => "NIfTI-1",
-            Version::Two => "NIfTI-2",
-        }
-        .to_owned(),
-        gzip: is_gzip,
-        byte_order: Some(header.byte_order),
-        dtype: header.voxel_type.name().to_owned(),
+        format: String::new(),
+        gzip: false,
+        byte_order: None,
+        n_slices: None,
+        dtype: grid.voxel_type.name().to_owned(),
         channels: 1,
-        slope: header.scaling.map(|[slope, _]| slope),
-        intercept: header.scaling.map(|[_, intercept]| intercept),
+        slope: grid.scaling.map(|[slope, _]| slope),
+        intercept: grid.scaling.map(|[_, intercept]| intercept),
         min,
         max,
         mean,
         n_non_finite: summary.n - summary.n_finite,
-        spacing: Some(header.spacing.iter().copied().map(Number).collect()),
+        spacing: Some(grid.spacing.iter().copied().map(Number).collect()),
         axis_codes: Some(affine.orientation.codes()),
         affine: Some(affine.matrix),
         affine_source: Some(affine.source),
-        canonical_affine: oriented_size.as_ref().map(|_| affine.orientation.reorient(&affine.matrix, header.space())),
+        canonical_affine: oriented_size.as_ref().map(|_| affine.orientation.reorient(&affine.matrix, grid.space())),
         exif_orientation: None,
         at,
         notes,
         oriented_size,
-        stored_size: header.shape,
+        stored_size: grid.shape.clone(),
     })
 }
 
 /// Fewer than three axes stay if they run to right and anterior already, and else cannot be permuted.
-fn oriented_size(header: &Header, orientation: Orientation) -> Option<Vec<usize>> {
-    let Some((_, rest)) = header.shape.split_first_chunk::<3>() else {
-        return (orientation == Orientation::RAS).then(|| header.shape.clone());
+fn oriented_size(grid: &Grid, orientation: Orientation) -> Option<Vec<usize>> {
+    let Some((_, rest)) = grid.shape.split_first_chunk::<3>() else {
+        return (orientation == Orientation::RAS).then(|| grid.shape.clone());
     };
-    Some([orientation.size(header.space()).as_slice(), rest].concat())
+    Some([orientation.size(grid.space()).as_slice(), rest].concat())
 }
 
 /// Where the voxels of one index stand in the file, counted in voxels.
@@ -78,17 +100,17 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(index: &[usize], header: &Header, orientation: Orientation) -> Result<Self, Undecodable> {
-        let stored = position(index, &header.shape);
-        let oriented = oriented_size(header, orientation).and_then(|size| {
+    fn new(index: &[usize], grid: &Grid, orientation: Orientation) -> Result<Self, Undecodable> {
+        let stored = position(index, &grid.shape);
+        let oriented = oriented_size(grid, orientation).and_then(|size| {
             position(index, &size)?;
             let entry = |axis: usize| index.get(axis).copied().unwrap_or(0);
-            let [x, y, z] = orientation.stored_index([entry(0), entry(1), entry(2)], header.space());
+            let [x, y, z] = orientation.stored_index([entry(0), entry(1), entry(2)], grid.space());
             let rest = index.get(3..).unwrap_or_default();
-            position(&[&[x, y, z], rest].concat(), &header.shape)
+            position(&[&[x, y, z], rest].concat(), &grid.shape)
         });
         if stored.is_none() && oriented.is_none() {
-            return Err(outside(index, &shown_size(&header.shape)));
+            return Err(outside(index, &shown_size(&grid.shape)));
         }
         Ok(Self { stored, oriented })
     }
@@ -128,20 +150,20 @@ impl Summary {
         Self { n: 0, n_finite: 0, lowest: f64::INFINITY, highest: f64::NEG_INFINITY, sum: 0.0, values }
     }
 
-    fn add(&mut self, header: &Header, piece: &[u8]) {
-        let (voxel_type, order) = (header.voxel_type, header.byte_order);
+    fn add(&mut self, grid: &Grid, piece: &[u8]) {
+        let (voxel_type, order) = (grid.voxel_type, grid.byte_order);
         let n_bytes = voxel_type.n_bytes();
         for (position, found) in &mut self.values {
             let begin =
                 position.checked_sub(self.n).and_then(|begin| usize::try_from(begin).ok()?.checked_mul(n_bytes));
             if let Some(number) = begin.and_then(|begin| piece.get(begin..begin + n_bytes)) {
-                voxel_type.for_each(order, number, |number| *found = Some(header.scaled(number)));
+                voxel_type.for_each(order, number, |number| *found = Some(grid.scaled(number)));
             }
         }
         // A sum per piece keeps the rounding of millions of additions small.
         let (mut n, mut n_finite, mut sum) = (0, 0, 0.0);
         voxel_type.for_each(order, piece, |number| {
-            let value = header.scaled(number);
+            let value = grid.scaled(number);
             n += 1;
             if value.is_finite() {
                 n_finite += 1;

@@ -25,6 +25,8 @@ pub enum AffineSource {
     Qform,
     /// Spacing and size, because the header holds neither.
     Spacing,
+    /// Orientation and positions of DICOM slices.
+    Slices,
 }
 
 /// A matrix whose three directions are independent and finite, and the orientation it means.
@@ -84,7 +86,8 @@ impl Affine {
             .ok_or_else(|| format!("the spacing is {:?} mm, expected finite numbers", fields.spacing))
     }
 
-    fn new(rows: [[f64; 4]; 3], source: AffineSource) -> Option<Self> {
+    /// `None` if the directions are dependent or a number is not finite.
+    pub(crate) fn new(rows: [[f64; 4]; 3], source: AffineSource) -> Option<Self> {
         let is_finite = rows.iter().flatten().all(|entry| entry.is_finite());
         let directions = rows.map(|row| [row[0], row[1], row[2]]);
         let orientation = Some(directions).filter(|_| is_finite).and_then(Orientation::of)?;

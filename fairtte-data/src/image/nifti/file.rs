@@ -106,10 +106,11 @@ impl<R: Read> Opened<R> {
 
     /// The bytes of all voxels, checked against what the file can hold.
     pub(crate) fn n_voxel_bytes(&self) -> Result<u64, Undecodable> {
-        let n_voxels = self.header.n_voxels();
-        let n_bytes = n_voxels.and_then(|n| n.checked_mul(self.header.voxel_type.n_bytes() as u64));
+        let n_voxels = self.header.grid.n_voxels();
+        let n_bytes = n_voxels.and_then(|n| n.checked_mul(self.header.grid.voxel_type.n_bytes() as u64));
         let n_bytes = n_bytes.ok_or_else(|| {
-            let detail = format!("the header announces {} voxels, more than any file holds", self.header.shown_shape());
+            let detail =
+                format!("the header announces {} voxels, more than any file holds", self.header.grid.shown_shape());
             Undecodable::new(Reason::ImageUnreadable, detail)
         })?;
         let Some(n_packed) = self.n_packed else { return Ok(n_bytes) };

@@ -31,16 +31,22 @@ pub(crate) enum Version {
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub version: Version,
-    pub byte_order: ByteOrder,
     /// Whether the voxels are in another file (`.hdr/.img`).
     pub is_pair: bool,
+    /// Where the voxels begin in the file that holds them.
+    pub offset: u64,
+    pub grid: Grid,
+}
+
+/// What stored voxels are and where they lie, whatever format they come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    pub byte_order: ByteOrder,
     /// Extents, `[x, y, z, ..]`, 1 to 7 of them, each at least 1.
     pub shape: Vec<usize>,
     pub voxel_type: VoxelType,
     /// Distance of neighbours along each axis: millimetres, and usually seconds along the fourth.
     pub spacing: Vec<f64>,
-    /// Where the voxels begin in the file that holds them.
-    pub offset: u64,
     /// Slope and intercept, if the stored numbers are to be scaled.
     pub scaling: Option<[f64; 2]>,
     /// From voxel indices to millimetres, or the sentence why there is no usable matrix.
@@ -88,19 +94,14 @@ impl Header {
             size: std::array::from_fn(|axis| shape.get(axis).copied().unwrap_or(1)),
             n_axes: shape.len(),
         });
-        Ok(Self {
-            version,
-            byte_order,
-            is_pair,
-            voxel_type,
-            spacing: spacing[..shape.len()].to_vec(),
-            offset: offset(fields.offset, version, is_pair)?,
-            scaling: scaling(fields.slope, fields.intercept)?,
-            affine,
-            shape,
-        })
+        let offset = offset(fields.offset, version, is_pair)?;
+        let spacing = spacing[..shape.len()].to_vec();
+        let scaling = scaling(fields.slope, fields.intercept)?;
+        Ok(Self { version, is_pair, offset, grid: Grid { byte_order, shape, voxel_type, spacing, scaling, affine } })
     }
+}
 
+impl Grid {
     /// The first three extents, missing ones 1.
     pub(crate) fn space(&self) -> [usize; 3] {
         std::array::from_fn(|axis| self.shape.get(axis).copied().unwrap_or(1))

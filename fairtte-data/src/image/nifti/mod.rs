@@ -10,11 +10,17 @@ mod header;
 mod orientation;
 mod voxel_type;
 
+#[cfg(feature = "dicom")]
+pub(super) use affine::Affine;
 pub use affine::{AffineSource, Matrix};
 pub(super) use file::{Opened, Span};
-pub(super) use header::{Header, Version};
+#[cfg(test)]
+pub(super) use header::Header;
+pub(super) use header::{Grid, Version};
 pub(super) use orientation::Orientation;
 pub use voxel_type::ByteOrder;
+#[cfg(feature = "dicom")]
+pub(super) use voxel_type::VoxelType;
 
 #[cfg(test)]
 #[expect(

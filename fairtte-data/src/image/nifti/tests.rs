@@ -424,8 +424,8 @@ fn any_bytes_are_a_header_or_a_refusal() {
         for byte in [0, 1, 0x7f, 0x80, 0xff] {
             let mut changed = bytes.clone();
             changed[at] = byte;
-            let _ = Header::parse(&changed).map(|header| header.n_voxels());
+            let _ = Header::parse(&changed).map(|header| header.grid.n_voxels());
         }
-        let _ = Header::parse(&bytes[..at]).map(|header| header.space());
+        let _ = Header::parse(&bytes[..at]).map(|header| header.grid.space());
     }
 }

@@ -7,7 +7,7 @@ use crate::image::prepare::sniff;
 
 /// The formats that are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::image) enum Kind {
     Jpeg,
     Png,
     Tiff,
@@ -20,20 +20,35 @@ impl Kind {
         if bytes.is_empty() {
             return Err(Undecodable::new(Reason::ImageEmpty, "the file has no bytes"));
         }
+        Self::announced(bytes).ok_or_else(|| not_a_picture(bytes))
+    }
+
+    /// The format that the signature in `bytes` announces.
+    pub(in crate::image) fn announced(bytes: &[u8]) -> Option<Self> {
         let starts = |signature: &[u8]| bytes.starts_with(signature);
         let little_tiff = starts(b"II\x2a\0") || starts(b"II\x2b\0");
         match bytes {
-            _ if starts(b"\x89PNG\r\n\x1a\n") => Ok(Self::Png),
-            _ if starts(b"\xff\xd8\xff") => Ok(Self::Jpeg),
-            _ if little_tiff || starts(b"MM\0\x2a") || starts(b"MM\0\x2b") => Ok(Self::Tiff),
-            _ if is_dicom(bytes) => Ok(Self::Dicom),
-            _ => Err(not_a_picture(bytes)),
+            _ if starts(b"\x89PNG\r\n\x1a\n") => Some(Self::Png),
+            _ if starts(b"\xff\xd8\xff") => Some(Self::Jpeg),
+            _ if little_tiff || starts(b"MM\0\x2a") || starts(b"MM\0\x2b") => Some(Self::Tiff),
+            _ if is_dicom(bytes) => Some(Self::Dicom),
+            _ => None,
+        }
+    }
+
+    /// For sentences like "the file is a PNG picture".
+    pub(in crate::image) fn described(self) -> &'static str {
+        match self {
+            Self::Jpeg => "a JPEG picture",
+            Self::Png => "a PNG picture",
+            Self::Tiff => "a TIFF picture",
+            Self::Dicom => "a DICOM picture",
         }
     }
 }
 
 /// With its preamble, or without it: then the file begins with an element of group 2 (explicit) or 8 (either).
-pub(in crate::image) fn is_dicom(bytes: &[u8]) -> bool {
+fn is_dicom(bytes: &[u8]) -> bool {
     let preamble = bytes.get(128..132).is_some_and(|magic| magic == b"DICM");
     let group_2 = bytes.starts_with(&[2, 0]) && bytes.get(4..6).is_some_and(|kind| kind == b"UL");
     let group_8 =

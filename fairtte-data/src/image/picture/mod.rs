@@ -11,7 +11,7 @@
 //! [`DecodedPicture::into_picture`] makes of it the upright 8-bit picture that is resized for a model.
 
 #[cfg(feature = "dicom")]
-mod dicom;
+pub(super) mod dicom;
 mod eight_bits;
 mod exif;
 mod jpeg;
@@ -30,8 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::{Deserialize, Serialize};
 
 use self::eight_bits::Rendering;
-use self::kind::Kind;
-pub(super) use self::kind::is_dicom;
+pub(super) use self::kind::Kind;
 pub use self::statistics::Statistics;
 use super::{Limits, Undecodable};
 use crate::Reason;

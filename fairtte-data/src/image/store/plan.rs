@@ -2,10 +2,11 @@
 //!
 //! Images are taken in the order of their paths, so folders are read in their own order, and the order of the cohort's
 //! rows changes nothing. A shard's fingerprint covers the settings, the recipe (decoder, filter, crate versions) and
-//! identity, path, size and modification time of each of its images; the fingerprint of the store covers its shards.
+//! identity, path, size and modification time of each of its images (of a series: of each slice); the fingerprint of the store covers its shards.
 //! Images added behind all others leave the full shards before them as they are; an image added in the middle moves the
 //! borders of all later shards, which are then written anew.
 
+use std::fs::Metadata;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreOptions;
 use crate::cohort::{Cohort, Sample};
-use crate::image::{ImageConfig, recipe};
+use crate::image::{ImageConfig, recipe, slice_files};
 
 /// Counts up when the layout of the files changes.
 const LAYOUT_VERSION: u32 = 2;
@@ -137,8 +138,25 @@ fn file_print(sample: &Sample) -> blake3::Hash {
     hasher.finalize()
 }
 
+/// Of a folder: name, size and time of each slice, because a file that is written anew changes nothing about its folder.
 fn add_file(hasher: &mut blake3::Hasher, path: &Path) {
     let Ok(metadata) = std::fs::metadata(path) else { return add(hasher, b"missing") };
+    if metadata.is_dir() {
+        let Ok(slices) = slice_files(path) else { return add(hasher, b"unlisted") };
+        add(hasher, &(slices.len() as u64).to_le_bytes());
+        for slice in slices {
+            add(hasher, slice.file_name().unwrap_or_default().as_encoded_bytes());
+            match std::fs::metadata(&slice) {
+                Ok(metadata) => add_metadata(hasher, &metadata),
+                Err(_) => add(hasher, b"missing"),
+            }
+        }
+        return;
+    }
+    add_metadata(hasher, &metadata);
+}
+
+fn add_metadata(hasher: &mut blake3::Hasher, metadata: &Metadata) {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     add(hasher, &metadata.len().to_le_bytes());
     add(hasher, &modified.map_or(0, |age| age.as_nanos()).to_le_bytes());

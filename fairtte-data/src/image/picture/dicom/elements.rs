@@ -15,6 +15,13 @@ use crate::image::{Limits, Undecodable};
 pub(super) struct Tag(pub u16, pub u16);
 
 impl Tag {
+    pub const IMAGE_TYPE: Self = Self(0x0008, 0x0008);
+    /// Private to Siemens: how many slices one mosaic holds.
+    pub const IMAGES_IN_MOSAIC: Self = Self(0x0019, 0x100a);
+    pub const SERIES_INSTANCE_UID: Self = Self(0x0020, 0x000e);
+    pub const IMAGE_POSITION: Self = Self(0x0020, 0x0032);
+    pub const IMAGE_ORIENTATION: Self = Self(0x0020, 0x0037);
+    pub const PIXEL_SPACING: Self = Self(0x0028, 0x0030);
     const TRANSFER_SYNTAX: Self = Self(0x0002, 0x0010);
     pub const SAMPLES_PER_PIXEL: Self = Self(0x0028, 0x0002);
     pub const PHOTOMETRIC: Self = Self(0x0028, 0x0004);
@@ -188,6 +195,21 @@ pub(super) fn inflate(packed: &[u8], limits: &Limits) -> Result<Vec<u8>, Undecod
 impl<'a> Elements<'a> {
     /// Steps over a data set to its pixel data; what comes after it does not matter.
     pub(super) fn read(bytes: &'a [u8], syntax: Syntax) -> Result<Self, Undecodable> {
+        let (mut elements, pixels) = Self::before_pixels(bytes, syntax)?;
+        if let Some((mut reader, length)) = pixels {
+            elements.pixels = Some(pixel_data(&mut reader, length)?);
+        }
+        Ok(elements)
+    }
+
+    /// What comes before the pixel data, of which `bytes` need not hold anything; `None` if they end before it.
+    pub(super) fn read_header(bytes: &'a [u8], syntax: Syntax) -> Result<Option<Self>, Undecodable> {
+        let (elements, pixels) = Self::before_pixels(bytes, syntax)?;
+        Ok(pixels.is_some().then_some(elements))
+    }
+
+    /// Elements up to the pixel data, and the reader at its first byte with the length announced.
+    fn before_pixels(bytes: &'a [u8], syntax: Syntax) -> Result<(Self, Option<(Reader<'a>, u32)>), Undecodable> {
         let Syntax { is_explicit, is_big_endian, .. } = syntax;
         let mut reader = Reader { bytes, at: 0, is_explicit, is_big_endian };
         let mut elements = Self { values: Vec::new(), pixels: None, is_big_endian };
@@ -199,8 +221,7 @@ impl<'a> Elements<'a> {
                 Tag::ITEM if length == UNDEFINED => n_open += 1,
                 Tag::ITEM_END | Tag::SEQUENCE_END => n_open = n_open.saturating_sub(1),
                 Tag::PIXEL_DATA if n_open == 0 => {
-                    elements.pixels = Some(pixel_data(&mut reader, length)?);
-                    break;
+                    return Ok((elements, Some((reader, length))));
                 }
                 _ if length == UNDEFINED => {
                     n_open += 1;
@@ -216,7 +237,7 @@ impl<'a> Elements<'a> {
                 }
             }
         }
-        Ok(elements)
+        Ok((elements, None))
     }
 
     fn value(&self, tag: Tag) -> Option<&'a [u8]> {
@@ -235,14 +256,40 @@ impl<'a> Elements<'a> {
 
     /// The first value of a text, without padding; none if it is empty.
     pub(super) fn text(&self, tag: Tag) -> Option<String> {
-        let text = text(self.value(tag)?);
-        let first = text.split('\\').next().unwrap_or_default().trim();
-        (!first.is_empty()).then(|| first.to_owned())
+        self.texts(tag).into_iter().next().filter(|first| !first.is_empty())
+    }
+
+    /// All values of a text, without padding; none if the element is absent or empty.
+    pub(super) fn texts(&self, tag: Tag) -> Vec<String> {
+        let text = self.value(tag).map(text).filter(|text| !text.is_empty());
+        text.map(|text| text.split('\\').map(|part| part.trim().to_owned()).collect()).unwrap_or_default()
+    }
+
+    /// The first value of a decimal string, none if it is absent or empty.
+    pub(super) fn decimal(&self, tag: Tag, name: &str) -> Result<Option<f64>, Undecodable> {
+        self.text(tag).map(|text| decimal(&text, name)).transpose()
+    }
+
+    /// The `N` values of a decimal string, none if the element is absent or empty.
+    pub(super) fn decimals<const N: usize>(&self, tag: Tag, name: &str) -> Result<Option<[f64; N]>, Undecodable> {
+        let texts = self.texts(tag);
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        let values = texts.iter().map(|text| decimal(text, name)).collect::<Result<Vec<f64>, _>>()?;
+        let n = values.len();
+        let values = values.try_into().ok();
+        values.map(Some).ok_or_else(|| unreadable(format!("the DICOM {name} has {n} values, expected {N}")))
     }
 }
 
 fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).trim_matches(|letter: char| letter == '\0' || letter == ' ').to_owned()
+}
+
+fn decimal(text: &str, name: &str) -> Result<f64, Undecodable> {
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
+    value.ok_or_else(|| unreadable(format!("the DICOM {name} is `{text}`, expected a finite number")))
 }
 
 fn pixel_data<'a>(reader: &mut Reader<'a>, length: u32) -> Result<PixelData<'a>, Undecodable> {

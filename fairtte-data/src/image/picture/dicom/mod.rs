@@ -1,4 +1,4 @@
-//! DICOM pictures of one frame: gray with its rescaling and window, and colour.
+//! DICOM files of one frame: pictures (gray with its rescaling and window, and colour), and slices of a volume.
 //!
 //! The data elements are found by `elements.rs`, which follows no length beyond the file and nests no calls, so that a
 //! hostile file reserves no memory; JPEG streams inside go through this crate's own JPEG path with its limits.
@@ -11,9 +11,11 @@
 
 mod elements;
 mod rle;
+mod slice;
 mod window;
 
 use self::elements::{Elements, PixelData, Tag};
+pub(in crate::image) use self::slice::{Slice, slice_samples};
 use self::window::Window;
 use super::eight_bits::Rendering;
 use super::{Colour, DecodedPicture, PictureFormat, Samples, jpeg, jpeg_markers, unreadable, unsupported};
@@ -41,13 +43,23 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
         file.data_set = &inflated;
     }
     let elements = Elements::read(file.data_set, file.syntax)?;
-    let layout = Layout::read(&elements)?;
+    let (words, layout) = stored_words(&elements, file.syntax, limits)?;
+    finish(words, &layout, &elements)
+}
+
+/// The samples as stored, each in a word, and their layout once unpacked; as many as the layout says.
+fn stored_words(
+    elements: &Elements,
+    syntax: elements::Syntax,
+    limits: &Limits,
+) -> Result<(Vec<u16>, Layout), Undecodable> {
+    let layout = Layout::read(elements)?;
     // Stored samples, their copy in the byte order of the machine, and planes of a run-length stream.
     let bytes_per_pixel = layout.n_channels as u64 * u64::from(layout.bits_allocated / 8) * 3;
     limits.admit(&[layout.width as u64, layout.height as u64], bytes_per_pixel)?;
-    let raw = match (&elements.pixels, file.syntax.coding) {
+    let (words, layout) = match (&elements.pixels, syntax.coding) {
         (None, _) => return Err(unreadable("the DICOM file has no pixel data")),
-        (Some(PixelData::Native(raw)), _) => native(raw, &layout, file.syntax.is_big_endian)?,
+        (Some(PixelData::Native(raw)), _) => (native(raw, &layout, syntax.is_big_endian)?, layout),
         (Some(PixelData::Fragments(_)), elements::Coding::Native) => {
             return Err(unreadable(
                 "the DICOM pixel data is in fragments although its transfer syntax is uncompressed",
@@ -55,13 +67,17 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
         }
         (Some(PixelData::Fragments(fragments)), elements::Coding::RunLength) => {
             let bytes = rle::decode(&fragments.concat(), &layout)?;
-            words(&bytes, &layout, false)
+            (words(&bytes, &layout, false), layout)
         }
         (Some(PixelData::Fragments(fragments)), elements::Coding::Jpeg) => {
-            return from_jpeg(&fragments.concat(), &layout, &elements, limits);
+            from_jpeg(&fragments.concat(), layout, limits)?
         }
     };
-    finish(raw, &layout, &elements)
+    if words.len() != layout.n_samples() {
+        let (n, expected) = (words.len(), layout.n_samples());
+        return Err(unreadable(format!("the DICOM file holds {n} samples, expected {expected}")));
+    }
+    Ok((words, layout))
 }
 
 impl Layout {
@@ -161,12 +177,7 @@ fn words(bytes: &[u8], layout: &Layout, is_big_endian: bool) -> Vec<u16> {
 }
 
 /// A JPEG stream inside of a DICOM file.
-fn from_jpeg(
-    stream: &[u8],
-    layout: &Layout,
-    elements: &Elements,
-    limits: &Limits,
-) -> Result<DecodedPicture, Undecodable> {
+fn from_jpeg(stream: &[u8], layout: Layout, limits: &Limits) -> Result<(Vec<u16>, Layout), Undecodable> {
     if !stream.starts_with(&[0xff, 0xd8, 0xff]) {
         return Err(unreadable("the DICOM pixel data does not begin like a JPEG stream"));
     }
@@ -195,20 +206,12 @@ fn from_jpeg(
     };
     // Colours are RGB once decoded, except from a lossless stream, which keeps what was put in.
     let is_converted = markers.coding != jpeg_markers::Coding::Lossless;
-    let photometric =
-        if is_converted && layout.n_channels == 3 { "RGB".to_owned() } else { layout.photometric.clone() };
-    finish(words, &Layout { photometric, is_planar: false, ..*layout }, elements)
+    let photometric = if is_converted && layout.n_channels == 3 { "RGB".to_owned() } else { layout.photometric };
+    Ok((words, Layout { photometric, is_planar: false, ..layout }))
 }
 
 /// From words to the picture: sign, order of channels, colours, window.
 fn finish(words: Vec<u16>, layout: &Layout, elements: &Elements) -> Result<DecodedPicture, Undecodable> {
-    if words.len() != layout.n_samples() {
-        return Err(unreadable(format!(
-            "the DICOM file holds {} samples, expected {}",
-            words.len(),
-            layout.n_samples()
-        )));
-    }
     let (colour, samples, rendering) = if layout.n_channels == 3 {
         let mut samples: Vec<u8> = words.into_iter().map(|word| u8::try_from(word & 0xff).unwrap_or(0)).collect();
         if layout.is_planar {

@@ -30,28 +30,27 @@ pub(super) struct Window {
     function: Function,
 }
 
+/// Slope and intercept, 1 and 0 if the header has none.
+pub(super) fn rescaling(elements: &Elements) -> Result<[f64; 2], Undecodable> {
+    let slope = elements.decimal(Tag::RESCALE_SLOPE, "Rescale Slope")?.unwrap_or(1.0);
+    let intercept = elements.decimal(Tag::RESCALE_INTERCEPT, "Rescale Intercept")?.unwrap_or(0.0);
+    if slope == 0.0 {
+        return Err(unreadable("the DICOM Rescale Slope is 0, expected another number"));
+    }
+    Ok([slope, intercept])
+}
+
 impl Window {
     /// What the header says; numbers that cannot be read are refused, because black and white would be guessed.
     pub(super) fn read(elements: &Elements) -> Result<Self, Undecodable> {
-        let decimal = |tag: Tag, name: &str| match elements.text(tag) {
-            None => Ok(None),
-            Some(text) => match text.parse::<f64>() {
-                Ok(value) if value.is_finite() => Ok(Some(value)),
-                _ => Err(unreadable(format!("the DICOM {name} is `{text}`, expected a finite number"))),
-            },
-        };
-        let slope = decimal(Tag::RESCALE_SLOPE, "Rescale Slope")?.unwrap_or(1.0);
-        let intercept = decimal(Tag::RESCALE_INTERCEPT, "Rescale Intercept")?.unwrap_or(0.0);
-        if slope == 0.0 {
-            return Err(unreadable("the DICOM Rescale Slope is 0, expected another number"));
-        }
+        let [slope, intercept] = rescaling(elements)?;
         let function = match elements.text(Tag::VOI_LUT_FUNCTION).as_deref() {
             Some("SIGMOID") => Function::Sigmoid,
             Some("LINEAR_EXACT") => Function::LinearExact,
             _ => Function::Linear,
         };
-        let (centre, width) =
-            (decimal(Tag::WINDOW_CENTER, "Window Center")?, decimal(Tag::WINDOW_WIDTH, "Window Width")?);
+        let centre = elements.decimal(Tag::WINDOW_CENTER, "Window Center")?;
+        let width = elements.decimal(Tag::WINDOW_WIDTH, "Window Width")?;
         let least = if function == Function::Linear { 1.0 } else { f64::MIN_POSITIVE };
         // A width below the least allowed is what some machines write for "no window".
         let window = centre.zip(width).filter(|(_, width)| *width >= least);

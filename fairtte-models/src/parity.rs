@@ -1,0 +1,259 @@
+//! The backbones against their references, with the same random weights: features in evaluation mode (1e-5 absolute) and
+//! parameter gradients of one training step (1e-4 of the largest entry of each parameter's gradient; where that is 0 but for
+//! rounding, as for a shift that the next batch norm takes out again, 1e-5 of the largest entry of all).
+//!
+//! `parity/references.py` made the files and says with which versions. The miniatures lie in `tests/parity`; networks of
+//! full size are compared where `FAIRTTE_PARITY` names a folder of them (`just torch-parity`). The names of weights are
+//! turned into ours here once more, apart from the importer of weights, so that each checks the other.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::store::{ModuleSnapshot as _, ModuleStore as _, PyTorchToBurnAdapter, SafetensorsStore, bridge};
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
+
+use crate::backbone::{Backbone, BackboneKind};
+use crate::miniature::{miniature, mlp};
+use crate::{Noise, Pixels};
+
+const FEATURES_WITHIN: f32 = 1e-5;
+const GRADIENTS_WITHIN: f32 = 1e-4;
+
+type Tensors = BTreeMap<String, TensorData>;
+
+fn read(path: &Path) -> Tensors {
+    let mut store = SafetensorsStore::from_file(path);
+    let tensors = store.get_all_tensors().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    tensors.iter().map(|(name, tensor)| (name.clone(), bridge::to_data(tensor).unwrap())).collect()
+}
+
+/// Name here of the reference's weight `key`; `repeats` are the blocks of each stage.
+fn named(kind: BackboneKind, repeats: &[usize], key: &str) -> String {
+    let parts: Vec<&str> = key.split('.').collect();
+    let brick = |name: &str, layer: &str, rest: &[&str]| {
+        let layer = if matches!(layer, "0" | "conv1" | "conv2" | "conv3") { "conv" } else { "norm" };
+        format!("{name}.{layer}.{}", rest.join("."))
+    };
+    let block = |stage: usize, within: &str| repeats[..stage].iter().sum::<usize>() + within.parse::<usize>().unwrap();
+    let stage = |text: &str| text.trim_start_matches("layer").parse::<usize>().unwrap() - 1;
+    let path = match (kind, parts.as_slice()) {
+        (BackboneKind::EfficientNetB0, ["features", "0", layer, rest @ ..]) => brick("stem", layer, rest),
+        (BackboneKind::EfficientNetB0, ["features", s, b, "block", i, layer, rest @ ..]) => {
+            let names = ["expand", "depthwise", "squeeze", "project"];
+            let skipped = usize::from(*s == "1");
+            let name = format!("blocks.{}.{}", block(stage(s), b), names[i.parse::<usize>().unwrap() + skipped]);
+            match *layer {
+                "fc1" => format!("{name}.{}", rest.join(".")),
+                "fc2" => format!("{}.{}", name.replace("squeeze", "excite"), rest.join(".")),
+                layer => brick(&name, layer, rest),
+            }
+        }
+        (BackboneKind::EfficientNetB0, ["features", _, layer, rest @ ..]) => brick("last", layer, rest),
+        (BackboneKind::VitBase16 | BackboneKind::VitLarge16, _) => {
+            let names = [
+                ("cls_token", "class_token"),
+                ("pos_embed", "positions"),
+                ("patch_embed.proj", "patches"),
+                ("norm1", "first_norm"),
+                ("norm2", "second_norm"),
+                ("attn.qkv", "qkv"),
+                ("attn.proj", "project"),
+                ("mlp.fc1", "widen"),
+                ("mlp.fc2", "narrow"),
+                ("fc_norm", "norm"),
+            ];
+            names.iter().fold(key.to_owned(), |key, (theirs, ours)| key.replace(theirs, ours))
+        }
+        (BackboneKind::Mlp, _) => {
+            key.replace("net.", "layers.").replace(".linear.", ".dense.").replace(".batch_norm.", ".norm.")
+        }
+        (_, ["stem", layer, rest @ ..]) => brick("stem", layer, rest),
+        (_, [layer @ ("conv1" | "bn1"), rest @ ..]) => brick("stem", layer, rest),
+        (_, [s, b, "downsample", layer, rest @ ..]) => {
+            brick(&format!("blocks.{}.shortcut", block(stage(s), b)), layer, rest)
+        }
+        (_, [s, b, layer, rest @ ..]) => {
+            let position = ["first", "second", "third"][layer[layer.len() - 1..].parse::<usize>().unwrap() - 1];
+            let name = format!("blocks.{}.{position}", block(stage(s), b));
+            match (kind, rest) {
+                (BackboneKind::ResNet18Volume, [layer, rest @ ..]) => brick(&name, layer, rest),
+                _ => brick(&name, layer, rest),
+            }
+        }
+        _ => panic!("{} has no weight {key}", kind.name()),
+    };
+    format!("network.{path}")
+}
+
+/// Puts the tensors whose names begin with `prefix` into `backbone`; each must have a place, and with `all` each parameter
+/// must be among them.
+fn load(mut backbone: Backbone, repeats: &[usize], tensors: &Tensors, prefix: &str, all: bool) -> Backbone {
+    let kind = backbone.kind();
+    let renamed = tensors
+        .iter()
+        .filter_map(|(key, data)| Some((key.strip_prefix(prefix)?, data)))
+        .filter(|(key, _)| !key.ends_with("num_batches_tracked"))
+        .map(|(key, data)| bridge::from_data(data.clone(), named(kind, repeats, key), None));
+    let applied = backbone.apply(renamed.collect(), None, Some(Box::new(PyTorchToBurnAdapter)), true);
+    assert!(applied.errors.is_empty() && applied.unused.is_empty(), "{}: {applied:?}", kind.name());
+    let missing = applied.missing.iter().filter(|(path, _)| all || !path.contains("running"));
+    assert_eq!(missing.count(), 0, "{}: {applied:?}", kind.name());
+    backbone
+}
+
+fn pixels(data: &TensorData, device: &Device) -> Pixels {
+    match data.shape().len() {
+        2 => Pixels::Table(Tensor::from_data(data.clone(), device)),
+        4 => Pixels::Image(Tensor::from_data(data.clone(), device)),
+        _ => Pixels::Volume(Tensor::from_data(data.clone(), device)),
+    }
+}
+
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_to_vec().unwrap()
+}
+
+fn furthest(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+/// Values, or gradients, of all parameters in the order of the network.
+struct Collected<'a> {
+    gradients: Option<&'a Gradients>,
+    parameters: Vec<Option<Vec<f32>>>,
+}
+
+impl ModuleVisitor for Collected<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let tensor = param.val();
+        if tensor.is_require_grad() {
+            let found = match self.gradients {
+                Some(gradients) => tensor.grad(gradients).map(values),
+                None => Some(values(tensor.inner())),
+            };
+            self.parameters.push(found);
+        }
+    }
+}
+
+fn collect(backbone: &Backbone, gradients: Option<&Gradients>) -> Vec<Option<Vec<f32>>> {
+    let mut collected = Collected { gradients, parameters: Vec::new() };
+    backbone.visit(&mut collected);
+    collected.parameters
+}
+
+fn compare(name: &str, folder: &Path, repeats: &[usize], build: &dyn Fn(&Device) -> Backbone) {
+    let weights = read(&folder.join(format!("{name}.safetensors")));
+    let expected = read(&folder.join(format!("{name}.expected.safetensors")));
+    let device = Device::flex();
+    let inference = load(build(&device), repeats, &weights, "", true);
+    for (input, data) in expected.iter().filter(|(key, _)| key.starts_with("input")) {
+        let features = values(inference.forward(pixels(data, &device), &mut Noise::Off).unwrap());
+        let of_reference: Vec<f32> = expected[&input.replace("input", "features")].clone().try_to_vec().unwrap();
+        let worst = furthest(&features, &of_reference);
+        println!("{name}: features of {input} differ by {worst:.1e} at most");
+        assert!(worst <= FEATURES_WITHIN, "{name}: features of {input} differ by {worst:e}");
+    }
+    drop(inference);
+    if let Some(probe) = expected.get("probe") {
+        compare_gradients(name, repeats, build, [&weights, &expected], probe);
+    }
+}
+
+fn compare_gradients(
+    name: &str,
+    repeats: &[usize],
+    build: &dyn Fn(&Device) -> Backbone,
+    [weights, expected]: [&Tensors; 2],
+    probe: &TensorData,
+) {
+    let device = Device::flex().autodiff();
+    let trained = load(build(&device), repeats, weights, "", true);
+    let features = trained.forward(pixels(&expected["training.input"], &device), &mut Noise::Off).unwrap();
+    let of_reference: Vec<f32> = expected["training.features"].clone().try_to_vec().unwrap();
+    let worst = furthest(&values(features.clone().inner()), &of_reference);
+    let gradients = (features * Tensor::from_data(probe.clone(), &device)).sum().backward();
+    let found = collect(&trained, Some(&gradients));
+    // A second network whose weights are the gradients of the reference, so that they take the same way.
+    let of_reference = collect(&load(build(&device), repeats, expected, "gradient.", false), None);
+    let of_reference: Vec<Vec<f32>> = of_reference.into_iter().map(Option::unwrap).collect();
+    let largest = |gradient: &[f32]| gradient.iter().fold(0.0_f32, |a, x| a.max(x.abs()));
+    let largest_of_all = of_reference.iter().map(|gradient| largest(gradient)).fold(0.0, f32::max);
+    let mut worst_gradient = 0.0_f32;
+    for (i, (found, of_reference)) in found.iter().zip(&of_reference).enumerate() {
+        let found = found.as_ref().unwrap_or_else(|| panic!("{name}: parameter {i} has no gradient"));
+        let (difference, largest) = (furthest(found, of_reference), largest(of_reference));
+        if largest > 1e-9 * largest_of_all {
+            worst_gradient = worst_gradient.max(difference / largest);
+        } else {
+            assert!(difference <= 1e-5 * largest_of_all, "{name}: parameter {i} should have no gradient");
+        }
+    }
+    println!(
+        "{name}: in training, features differ by {worst:.1e} and {} gradients by {worst_gradient:.1e}",
+        found.len()
+    );
+    assert!(worst_gradient <= GRADIENTS_WITHIN, "{name}: gradients differ by {worst_gradient:e}");
+}
+
+fn miniatures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity")
+}
+
+#[test]
+fn miniatures_give_the_features_and_gradients_of_their_references() {
+    let cases: [(BackboneKind, usize, &[usize]); 6] = [
+        (BackboneKind::EfficientNetB0, 3, &[1, 2, 1]),
+        (BackboneKind::ResNet18, 3, &[2, 2, 2, 2]),
+        (BackboneKind::ResNet18Volume, 3, &[2, 2, 2, 2]),
+        (BackboneKind::MedicalNet10, 1, &[1, 1, 1, 1]),
+        (BackboneKind::MedicalNet18, 1, &[2, 2, 2, 2]),
+        (BackboneKind::MedicalNet50, 1, &[1, 2, 1, 1]),
+    ];
+    for (kind, channels, repeats) in cases {
+        compare(kind.name(), &miniatures(), repeats, &|device| miniature(kind, channels, device));
+    }
+}
+
+#[test]
+fn a_miniature_vision_transformer_gives_them_too_at_other_sizes_than_that_of_its_positions() {
+    compare("vit", &miniatures(), &[], &|device| miniature(BackboneKind::VitBase16, 3, device));
+}
+
+#[test]
+fn the_network_for_tables_is_mlp_vanilla_with_and_without_batch_norm() {
+    compare("mlp", &miniatures(), &[], &|device| mlp(true, 7, device));
+    compare("mlp-without-norm", &miniatures(), &[], &|device| mlp(false, 7, device));
+}
+
+#[test]
+fn networks_of_full_size_give_the_features_and_gradients_of_their_references() {
+    let Some(folder) = std::env::var_os("FAIRTTE_PARITY").map(PathBuf::from) else {
+        eprintln!("skipped: FAIRTTE_PARITY names no folder of references of full size (just torch-parity)");
+        return;
+    };
+    let cases: [(BackboneKind, &str, usize, &[usize]); 9] = [
+        (BackboneKind::EfficientNetB0, "efficientnet-b0", 3, &[1, 2, 2, 3, 3, 4, 1]),
+        (BackboneKind::ResNet18, "resnet18", 3, &[2, 2, 2, 2]),
+        (BackboneKind::ResNet18Volume, "resnet18-3d", 3, &[2, 2, 2, 2]),
+        (BackboneKind::MedicalNet10, "medicalnet-resnet10", 1, &[1, 1, 1, 1]),
+        (BackboneKind::MedicalNet18, "medicalnet-resnet18", 1, &[2, 2, 2, 2]),
+        (BackboneKind::MedicalNet34, "medicalnet-resnet34", 1, &[3, 4, 6, 3]),
+        (BackboneKind::MedicalNet50, "medicalnet-resnet50", 1, &[3, 4, 6, 3]),
+        (BackboneKind::VitBase16, "vit-base-16", 3, &[]),
+        (BackboneKind::VitLarge16, "vit-large-16", 3, &[]),
+    ];
+    let mut n_compared = 0;
+    for (kind, name, channels, repeats) in cases {
+        if folder.join(format!("{name}.safetensors")).exists() {
+            compare(name, &folder, repeats, &|device| kind.build(channels, device));
+            n_compared += 1;
+        } else {
+            eprintln!("skipped: {} holds no {name}.safetensors", folder.display());
+        }
+    }
+    assert!(n_compared > 0, "{} holds no reference", folder.display());
+}

@@ -1,0 +1,119 @@
+//! Cox proportional hazards with a network for the log risk: `DeepSurv` (Katzman et al. 2018, BMC Med. Res. Methodol. 18,
+//! eq. 4; Faraggi & Simon 1995).
+//!
+//! One output g. An event i at time t, one of the d events D at t, with R the samples of the batch at risk at t, pays
+//! Breslow: `l_i` = log sum_R exp(g) - `g_i`;
+//! Efron: `l_i` = (1/d) sum_{l < d} log(sum_R exp(g) - (l/d) sum_D exp(g)) - `g_i`.
+//! The sum over events is the negative log partial likelihood of the batch (with Efron's rule one of several tied events may
+//! have a negative term). A censored sample has loss 0 and is not counted;
+//! a batch without an event has loss 0. Every term depends on the rest of its batch. Without ties both rules agree.
+//! S(t) = exp(-H0(t) exp(g)), a step at every training event time; H0 is fitted on the training part (`baseline.rs`).
+//! A constant added to all outputs changes neither losses nor curves, so the output layer has no bias.
+//!
+//! Where we differ from pycox 0.3.0: tied events are ordered at random there (and 1e-7 is added inside the logarithm).
+//! Golden values: pycox without ties; R survival 3.5.3 and lifelines 0.30.3 with ties.
+
+use burn::tensor::Tensor;
+use fairtte_metrics::Outcomes;
+use ndarray::{Array2, ArrayView2};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::SurvivalHead;
+use super::partial_likelihood::{RiskSets, at_event_times, event_indicator};
+use crate::baseline::{Baseline, BaselineFit, TiedTimes};
+use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
+
+/// Settings of the Cox head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CoxConfig {
+    /// What happens at a time with more than one event, in the loss and in the baseline.
+    pub ties: TiedTimes,
+}
+
+/// Log risk with a baseline.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cox {
+    ties: TiedTimes,
+}
+
+impl Cox {
+    /// Builds the head.
+    pub fn new(config: &CoxConfig) -> Self {
+        Self { ties: config.ties }
+    }
+
+    fn risk_sets(self, targets: &Targets) -> RiskSets {
+        let mut sets = RiskSets::new(targets.n());
+        for (tied, at_risk) in at_event_times(targets) {
+            // Breslow's rows of tied events would be the same: one of them stands for all.
+            let n_rows = if self.ties == TiedTimes::Efron { tied.len() } else { 1 };
+            let share = 1.0 / n_rows as f32;
+            let mut weights: Vec<(usize, f32)> = at_risk.iter().map(|sample| (*sample, 0.0)).collect();
+            for rank in 0..n_rows {
+                for (sample, weight) in &mut weights {
+                    if tied.binary_search(sample).is_ok() {
+                        *weight = (-(rank as f32 * share)).ln_1p();
+                    }
+                }
+                sets.push(0, &weights, tied.iter().map(|i| (*i, share)).collect());
+            }
+        }
+        sets
+    }
+}
+
+impl SurvivalHead for Cox {
+    fn name(&self) -> &'static str {
+        "cox"
+    }
+
+    fn n_outputs(&self, _cut_points: &CutPoints) -> usize {
+        1
+    }
+
+    fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
+        let sets = self.risk_sets(targets);
+        if sets.n_rows() == 0 {
+            return (outputs * 0.0).flatten(0, 1);
+        }
+        let own = outputs.clone().flatten(0, 1) * event_indicator(targets, &outputs);
+        sets.spread(sets.terms(sets.rows(outputs))) - own
+    }
+
+    fn counted(&self, targets: &Targets) -> Vec<bool> {
+        targets.event.clone()
+    }
+
+    fn survival(
+        &self,
+        outputs: ArrayView2<'_, f32>,
+        grid: &PredictionGrid,
+        baseline: Option<&Baseline>,
+    ) -> Result<Array2<f64>, SurvivalError> {
+        let baseline = baseline.ok_or(SurvivalError::NoBaseline { head: self.name() })?;
+        let cumulative = baseline.log_cumulative();
+        let at = |time: &f64| baseline.n_until(*time).checked_sub(1).map_or(f64::NEG_INFINITY, |k| cumulative[k]);
+        let log_cumulative: Vec<f64> = grid.times().iter().map(at).collect();
+        Ok(Array2::from_shape_fn((outputs.nrows(), grid.times().len()), |(row, k)| {
+            (-(log_cumulative[k] + f64::from(outputs[[row, 0]])).exp()).exp()
+        }))
+    }
+
+    fn starting_outputs(&self, _hazard: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+
+    fn depends_on_batch(&self) -> bool {
+        true
+    }
+
+    fn needs_baseline(&self) -> bool {
+        true
+    }
+
+    fn baseline_fit(&self, train: &Outcomes) -> Option<BaselineFit> {
+        Some(BaselineFit::new(train, self.ties, false))
+    }
+}

@@ -1,0 +1,190 @@
+//! Cox-Time: a Cox model whose network reads the time, so that hazards need not be proportional (Kvamme, Borgan & Scheel
+//! 2019, JMLR 20(129), eq. 12 and section 4).
+//!
+//! Outputs g(t, x) at the different event times of the batch. An event i at time t with controls C pays
+//! `l_i` = log(1 + sum_{j in C} exp(g(t, `x_j`) - g(t, `x_i`))) + shrink (|g(t, `x_i`)| + sum_C |g(t, `x_j`)|) / |C|.
+//! A censored sample has loss 0 and is not counted; a batch without an event has loss 0; an event without anyone else at
+//! risk has loss 0 (and is counted, as its sampled controls would be nobody). Every term depends on the rest of its batch.
+//! H(t | x) = sum over training event times up to t of dH0 exp(g(t, x)), with Breslow's dH0 (`baseline.rs`).
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `controls` | 0 | >= 0 | 0 = everyone else at risk in the batch, else so many drawn without replacement |
+//! | `shrink` | 0 | >= 0 | weight of the term that pulls outputs to 0 |
+//! | `log-time` | false | | the network reads log(1 + t) |
+//!
+//! Where we differ from pycox 0.3.0: controls come from the batch and not from the whole training part, never include the
+//! case itself, and are drawn from the run's own stream (pycox: 1 control, with replacement); differences are not clamped
+//! at 80, because the sum runs in logarithms. Here the time enters the classifier, not the first layer of the network.
+//! Golden values: pycox 0.3.0 `cox_cc_loss`, `CoxTime.compute_baseline_hazards`, `LabTransCoxTime`.
+
+use burn::tensor::{Tensor, TensorData};
+use fairtte_metrics::Outcomes;
+use ndarray::{Array2, ArrayView2};
+use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::partial_likelihood::{RiskSets, at_event_times};
+use super::{SurvivalHead, mask};
+use crate::baseline::{Baseline, BaselineFit, TiedTimes};
+use crate::{CutPoints, PredictionGrid, SurvivalError, Targets, TimeScale};
+
+/// Settings of Cox-Time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CoxTimeConfig {
+    /// Controls per event; 0 = everyone else at risk in the batch.
+    pub controls: usize,
+    /// Weight of the term that pulls outputs to 0, at least 0.
+    pub shrink: f64,
+    /// Whether the network reads log(1 + t) instead of t.
+    pub log_time: bool,
+}
+
+/// Log risk that depends on the time, with a baseline.
+#[derive(Clone, Copy, Debug)]
+pub struct CoxTime {
+    controls: usize,
+    shrink: f64,
+    log_time: bool,
+}
+
+impl CoxTime {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// [`SurvivalError::Setting`] naming the key, its value and its range.
+    pub fn new(config: &CoxTimeConfig) -> Result<Self, SurvivalError> {
+        let CoxTimeConfig { controls, shrink, log_time } = *config;
+        if !(0.0..f64::INFINITY).contains(&shrink) {
+            let expected = "a finite number >= 0";
+            return Err(SurvivalError::Setting { key: "head.cox-time.shrink", value: shrink, expected });
+        }
+        Ok(Self { controls, shrink, log_time })
+    }
+
+    /// One row per event, or per different event time where everyone at risk is a control; for each the number of
+    /// controls and all samples of the row, the case included.
+    fn risk_sets(self, targets: &Targets, stream: &mut ChaCha8Rng) -> (RiskSets, Vec<Vec<usize>>) {
+        let (mut sets, mut members) = (RiskSets::new(targets.n()), Vec::new());
+        let mut push = |column: usize, samples: Vec<usize>, cases: &[usize]| {
+            let weights: Vec<(usize, f32)> = samples.iter().map(|sample| (*sample, 0.0)).collect();
+            sets.push(column, &weights, cases.iter().map(|case| (*case, 1.0)).collect());
+            members.push(samples);
+        };
+        for (column, (tied, at_risk)) in at_event_times(targets).into_iter().enumerate() {
+            if self.controls == 0 {
+                push(column, at_risk, &tied);
+                continue;
+            }
+            for case in tied {
+                let mut others: Vec<usize> = at_risk.iter().copied().filter(|sample| *sample != case).collect();
+                let (drawn, _) = others.partial_shuffle(stream, self.controls);
+                let samples = drawn.iter().copied().chain([case]).collect();
+                push(column, samples, &[case]);
+            }
+        }
+        (sets, members)
+    }
+
+    /// |g| of the samples of every row, summed and divided by the number of controls, `[n_rows]`.
+    fn size_of_outputs(rows: Tensor<2>, members: &[Vec<usize>]) -> Tensor<1> {
+        let [n_rows, n] = rows.dims();
+        let mut weights = vec![0.0_f32; n_rows * n];
+        for (row, samples) in members.iter().enumerate() {
+            for sample in samples {
+                weights[row * n + sample] = 1.0 / (samples.len() - 1).max(1) as f32;
+            }
+        }
+        let weights = Tensor::<2>::from_data(TensorData::new(weights, [n_rows, n]), &rows.device());
+        (rows.abs() * weights).sum_dim(1).flatten(0, 1)
+    }
+}
+
+impl SurvivalHead for CoxTime {
+    fn name(&self) -> &'static str {
+        "cox-time"
+    }
+
+    fn n_outputs(&self, _cut_points: &CutPoints) -> usize {
+        1
+    }
+
+    fn check_hidden(&self, hidden: usize) -> Result<(), SurvivalError> {
+        let expected = "at least 1 with head cox-time: a time that enters linearly cancels from its loss";
+        let error = SurvivalError::Setting { key: "model.hidden", value: 0.0, expected };
+        if hidden > 0 { Ok(()) } else { Err(error) }
+    }
+
+    fn time_scale(&self, train: &Outcomes) -> Result<Option<TimeScale>, SurvivalError> {
+        TimeScale::fit(train, self.log_time).map(Some)
+    }
+
+    fn query_times(&self, targets: &Targets) -> Vec<f64> {
+        let times = targets.event_times();
+        if times.is_empty() { targets.time.iter().copied().take(1).collect() } else { times }
+    }
+
+    fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets, stream: &mut ChaCha8Rng) -> Tensor<1> {
+        let (sets, members) = self.risk_sets(targets, stream);
+        if sets.n_rows() == 0 {
+            return (outputs.slice([0..targets.n(), 0..1]) * 0.0).flatten(0, 1);
+        }
+        let [n, n_times] = outputs.dims();
+        let times = targets.event_times();
+        let at_own_time = mask(n, n_times, &outputs.device(), |i, k| {
+            targets.event[i] && targets.time[i].total_cmp(&times[k]).is_eq()
+        });
+        let own: Tensor<1> = (outputs.clone() * at_own_time.float()).sum_dim(1).flatten(0, 1);
+        let rows = sets.rows(outputs); // [n_rows, batch]
+        let losses = sets.spread(sets.terms(rows.clone())) - own;
+        if self.shrink > 0.0 {
+            losses + sets.spread(Self::size_of_outputs(rows, &members)) * self.shrink
+        } else {
+            losses
+        }
+    }
+
+    fn counted(&self, targets: &Targets) -> Vec<bool> {
+        targets.event.clone()
+    }
+
+    fn survival(
+        &self,
+        outputs: ArrayView2<'_, f32>,
+        grid: &PredictionGrid,
+        baseline: Option<&Baseline>,
+    ) -> Result<Array2<f64>, SurvivalError> {
+        let baseline = baseline.ok_or(SurvivalError::NoBaseline { head: self.name() })?;
+        let ends: Vec<usize> = grid.times().iter().map(|time| baseline.n_until(*time)).collect();
+        let mut survival = Array2::zeros((outputs.nrows(), ends.len()));
+        for (row, mut curve) in outputs.rows().into_iter().zip(survival.rows_mut()) {
+            let (mut cumulative, mut done) = (0.0, 0);
+            for (s, end) in curve.iter_mut().zip(&ends) {
+                for k in done..*end {
+                    cumulative += (baseline.log_hazards()[k] + f64::from(row[k])).exp();
+                }
+                done = *end;
+                *s = (-cumulative).exp();
+            }
+        }
+        Ok(survival)
+    }
+
+    fn starting_outputs(&self, _hazard: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+
+    fn depends_on_batch(&self) -> bool {
+        true
+    }
+
+    fn needs_baseline(&self) -> bool {
+        true
+    }
+
+    fn baseline_fit(&self, train: &Outcomes) -> Option<BaselineFit> {
+        Some(BaselineFit::new(train, TiedTimes::Breslow, true))
+    }
+}

@@ -1,0 +1,91 @@
+//! What the Cox heads share: events against their risk sets within a batch.
+//!
+//! A row stands for one comparison: a column of the outputs (its time) and a weight for every sample in the risk set. The
+//! term of a row is log sum_j `w_j` exp(`g_j`), computed row by row in logarithms: one global shift would let outputs of
+//! +-100 vanish. Memory O(rows x batch), with at most one row per event.
+
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::log_sum_exp;
+use crate::Targets;
+
+/// Outside the risk set: its exponential is 0 and its gradient too.
+const NEVER: f32 = -1e30;
+
+/// Risk sets of a batch.
+#[derive(Debug)]
+pub(super) struct RiskSets {
+    n: usize,
+    columns: Vec<i64>,
+    /// `[n_rows, n]`
+    log_weights: Vec<f32>,
+    /// Share of every row in every sample's loss, `[n, n_rows]` by rows and their cases.
+    shares: Vec<Vec<(usize, f32)>>,
+}
+
+impl RiskSets {
+    pub(super) fn new(n: usize) -> Self {
+        Self { n, columns: Vec::new(), log_weights: Vec::new(), shares: Vec::new() }
+    }
+
+    /// Adds a row: the column of its time, samples with the logarithms of their weights, and the shares that samples have
+    /// in the row.
+    pub(super) fn push(&mut self, column: usize, weights: &[(usize, f32)], shares: Vec<(usize, f32)>) {
+        self.columns.push(i64::try_from(column).expect("a column of a tensor in memory"));
+        let start = self.log_weights.len();
+        self.log_weights.resize(start + self.n, NEVER);
+        for (sample, log_weight) in weights {
+            self.log_weights[start + sample] = *log_weight;
+        }
+        self.shares.push(shares);
+    }
+
+    pub(super) fn n_rows(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Outputs `[n, n_columns]` -> outputs of all samples at the time of every row, `[n_rows, n]`.
+    pub(super) fn rows(&self, outputs: Tensor<2>) -> Tensor<2> {
+        let device = outputs.device();
+        let columns = Tensor::<1, Int>::from_data(TensorData::new(self.columns.clone(), [self.n_rows()]), &device);
+        outputs.transpose().select(0, columns)
+    }
+
+    /// The term of every row, `[n_rows]`, from the outputs [`rows`](Self::rows).
+    pub(super) fn terms(&self, rows: Tensor<2>) -> Tensor<1> {
+        let data = TensorData::new(self.log_weights.clone(), [self.n_rows(), self.n]);
+        let log_weights = Tensor::<2>::from_data(data, &rows.device());
+        log_sum_exp(rows + log_weights)
+    }
+
+    /// Sums values of rows, `[n_rows]`, into their samples: `[n]`.
+    pub(super) fn spread(&self, values: Tensor<1>) -> Tensor<1> {
+        let mut shares = vec![0.0_f32; self.n * self.n_rows()];
+        for (row, of_row) in self.shares.iter().enumerate() {
+            for (sample, share) in of_row {
+                shares[sample * self.n_rows() + row] = *share;
+            }
+        }
+        let data = TensorData::new(shares, [self.n, self.n_rows()]);
+        let shares = Tensor::<2>::from_data(data, &values.device());
+        shares.matmul(values.unsqueeze_dim(1)).flatten(0, 1)
+    }
+}
+
+/// Samples grouped by the times of the events: for every different event time, the samples with an event at it and all
+/// samples at risk (observed time at or after it).
+pub(super) fn at_event_times(targets: &Targets) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let at = |time: f64| {
+        let all = || targets.time.iter().zip(&targets.event).enumerate();
+        let tied = all().filter(|(_, (t, event))| **event && t.total_cmp(&&time).is_eq()).map(|(i, _)| i).collect();
+        let at_risk = all().filter(|(_, (t, _))| **t >= time).map(|(i, _)| i).collect();
+        (tied, at_risk)
+    };
+    targets.event_times().into_iter().map(at).collect()
+}
+
+/// 1 for an event and 0 otherwise, `[n]`.
+pub(super) fn event_indicator(targets: &Targets, like: &Tensor<2>) -> Tensor<1> {
+    let indicator: Vec<f32> = targets.event.iter().map(|event| f32::from(u8::from(*event))).collect();
+    Tensor::from_data(TensorData::new(indicator, [targets.n()]), &like.device())
+}

@@ -1,0 +1,143 @@
+//! Step 9: the times at which curves are predicted: the cut points, or `points` times as many between them.
+//!
+//! Between two cut points a discrete-time curve is undefined; two rules fill it (pycox 0.3.0, `interpolation.py`):
+//! linear S (the event times spread evenly over the interval, pycox's `const_pdf`), or a constant hazard (S falls
+//! exponentially, pycox's `const_hazard`, which adds 1e-7 inside its logarithm; we do not). Both keep the values at the
+//! cut points. pycox offers the second for `nnet-survival` only; here it serves every discrete head. `pc-hazard` has a
+//! constant hazard by its definition and the Cox models a step at every event time: the rule does not touch them.
+//! A finer grid has (`n_cut_points` - 1) `points` + 1 times, evenly spaced within each interval.
+
+use ndarray::{Array2, ArrayView1};
+use serde::{Deserialize, Serialize};
+
+use crate::{CutPoints, SurvivalError};
+
+/// What happens to a discrete-time curve between two cut points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interpolation {
+    /// S is a straight line.
+    #[default]
+    Linear,
+    /// The hazard is constant: log S is a straight line.
+    ConstantHazard,
+}
+
+/// Times of predicted curves, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictionGrid {
+    times: Vec<f64>,
+    points: usize,
+    rule: Interpolation,
+}
+
+impl PredictionGrid {
+    /// Numbers of points per interval that make sense.
+    pub const RANGE: std::ops::RangeInclusive<usize> = 1..=1_000;
+
+    /// The cut points themselves.
+    pub fn at_cut_points(cut_points: &CutPoints) -> Self {
+        Self { times: cut_points.times().to_vec(), points: 1, rule: Interpolation::Linear }
+    }
+
+    /// `points` evenly spaced times in each interval, its left cut point included, and the last cut point.
+    ///
+    /// # Errors
+    /// [`SurvivalError::Setting`] unless `points` is in [`RANGE`](Self::RANGE).
+    pub fn new(cut_points: &CutPoints, points: usize, rule: Interpolation) -> Result<Self, SurvivalError> {
+        Self::check(points)?;
+        let cuts = cut_points.times();
+        let step = |pair: &[f64], k: usize| pair[0] + k as f64 * ((pair[1] - pair[0]) / points as f64);
+        let inner = cuts.windows(2).flat_map(|pair| (0..points).map(move |k| step(pair, k)));
+        let times = inner.chain(cuts.last().copied()).collect();
+        Ok(Self { times, points, rule })
+    }
+
+    /// Checks a number of points per interval.
+    ///
+    /// # Errors
+    /// [`SurvivalError::Setting`] unless `points` is in [`RANGE`](Self::RANGE).
+    pub fn check(points: usize) -> Result<(), SurvivalError> {
+        if Self::RANGE.contains(&points) {
+            return Ok(());
+        }
+        let expected = "a whole number from 1 to 1000";
+        Err(SurvivalError::Setting { key: "time.points-per-interval", value: points as f64, expected })
+    }
+
+    /// The times, ascending, first 0.
+    pub fn times(&self) -> &[f64] {
+        &self.times
+    }
+
+    /// Survival at the cut points, `[n, n_cut_points]`, to survival at [`times`](Self::times).
+    pub(crate) fn refine(&self, survival: Array2<f64>) -> Array2<f64> {
+        match self.rule {
+            _ if self.points == 1 => survival,
+            Interpolation::Linear => self.lines(&survival),
+            Interpolation::ConstantHazard => {
+                let cumulative = survival.mapv_into(|s| -s.ln());
+                self.lines(&cumulative).mapv_into(|h| (-h).exp())
+            }
+        }
+    }
+
+    /// Straight lines between the values at the cut points.
+    pub(crate) fn lines(&self, values: &Array2<f64>) -> Array2<f64> {
+        if self.points == 1 {
+            return values.clone();
+        }
+        let mut finer = Array2::zeros((values.nrows(), self.times.len()));
+        for (row, mut filled) in values.rows().into_iter().zip(finer.rows_mut()) {
+            for (position, value) in filled.iter_mut().enumerate() {
+                *value = self.between(&row, position);
+            }
+        }
+        finer
+    }
+
+    fn between(&self, row: &ArrayView1<'_, f64>, position: usize) -> f64 {
+        let (interval, within) = (position / self.points, position % self.points);
+        let left = row[interval];
+        if within == 0 {
+            return left;
+        }
+        let right = row[interval + 1];
+        // Equal values first: the cumulative hazard may be infinite on both sides.
+        if left.total_cmp(&right).is_eq() { left } else { left + (right - left) * (within as f64 / self.points as f64) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+    use fairtte_metrics::Outcomes;
+    use ndarray::array;
+
+    fn grid(points: usize, rule: Interpolation) -> PredictionGrid {
+        let train = Outcomes::new(vec![1.0, 4.0], vec![true, false]).unwrap();
+        PredictionGrid::new(&CutPoints::equidistant(&train, 3).unwrap(), points, rule).unwrap()
+    }
+
+    #[test]
+    fn every_interval_gets_its_points_and_the_last_cut_stays() {
+        assert_eq!(grid(2, Interpolation::Linear).times(), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(grid(1, Interpolation::Linear).times(), [0.0, 2.0, 4.0]);
+    }
+
+    #[test]
+    fn a_curve_that_has_reached_0_stays_there_under_both_rules() {
+        let survival = array![[1.0, 0.25, 0.0], [0.5, 0.0, 0.0]];
+        let linear = grid(2, Interpolation::Linear).refine(survival.clone());
+        assert_eq!(linear, array![[1.0, 0.625, 0.25, 0.125, 0.0], [0.5, 0.25, 0.0, 0.0, 0.0]]);
+        let exponential = grid(2, Interpolation::ConstantHazard).refine(survival);
+        assert_eq!(exponential, array![[1.0, 0.5, 0.25, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0, 0.0]]);
+    }
+
+    #[test]
+    fn a_number_of_points_outside_its_range_is_refused() {
+        let error = PredictionGrid::check(0).unwrap_err();
+        assert_eq!(error.to_string(), "time.points-per-interval is 0, expected a whole number from 1 to 1000");
+    }
+}
