@@ -18,6 +18,12 @@ bench:
 fuzz:
     cd fairtte-metrics/fuzz && cargo +nightly fuzz run metrics -s none -- -max_total_time=600 -max_len=700
 
+# Hostile files of weights, ten minutes each (needs cargo-fuzz and a nightly compiler).
+fuzz-models:
+    cd fairtte-models/fuzz && mkdir -p corpus/weight_file && cp ../tests/weights/*.pth corpus/weight_file
+    cd fairtte-models/fuzz && cargo +nightly fuzz run weight_file -- -max_total_time=600 -max_len=8192 -timeout=1 -rss_limit_mb=512
+    cd fairtte-models/fuzz && cargo +nightly fuzz run legacy_pickle -- -max_total_time=600 -max_len=512 -timeout=1 -rss_limit_mb=512
+
 # Hostile input to the readers of fairtte-data, ten minutes each (needs cargo-fuzz and a nightly compiler).
 fuzz-data:
     cd fairtte-data/fuzz && cargo +nightly fuzz run areds_name -s none -- -max_total_time=600 -max_len=200 -timeout=1

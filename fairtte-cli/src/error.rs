@@ -178,6 +178,9 @@ fn of_training(error: &FairnessError) -> Exit {
         | FairnessError::Model(ModelError::Setting { .. })
         | FairnessError::Survival(SurvivalError::Setting { .. } | SurvivalError::Intervals { .. }) => Exit::Config,
         FairnessError::Survival(SurvivalError::NoEvent { .. })
+        | FairnessError::Model(
+            ModelError::ReadWeights { .. } | ModelError::DamagedWeights { .. } | ModelError::WeightsDoNotFit { .. },
+        )
         | FairnessError::NoGroups { .. }
         | FairnessError::Checkpoint { .. } => Exit::Data,
         FairnessError::Data(error) => of_data(error),

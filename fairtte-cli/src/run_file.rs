@@ -7,7 +7,7 @@ use fairtte_data::{
     AttributeConfig, Augmentation, AugmentationConfig, DataConfig, ImageConfig, IntensityConfig, ShiftConfig,
     SplitConfig,
 };
-use fairtte_fairness::{Monitor, OptimiserConfig, StrategyConfig, TrainingConfig};
+use fairtte_fairness::{Monitor, OptimiserConfig, PretrainedConfig, StrategyConfig, TrainingConfig};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_models::EncoderConfig;
 use fairtte_survival::{CutPoints, GridKind, HeadConfig, Interpolation, PredictionGrid};
@@ -68,6 +68,9 @@ pub struct RunFile {
     /// The network up to the representation. Default: the paper's for the kind of input, `efficientnet-b0` for pictures
     /// and `resnet18-3d` for volumes, and `mlp` for tables.
     pub model: EncoderConfig,
+    /// Weights of a file that the backbone begins with; drawn ones if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pretrained: Option<PretrainedConfig>,
     /// Loss and prediction rule. Default `nnet-survival`.
     #[serde(default)]
     pub head: HeadConfig,
@@ -151,6 +154,9 @@ impl RunFile {
         let base = base.map_err(|source| CliError::ReadRunFile { path: folder, source })?;
         run.data.resolve_paths(&base);
         run.split.resolve_paths(&base);
+        if let Some(pretrained) = &mut run.pretrained {
+            pretrained.path = base.join(&pretrained.path);
+        }
         Ok(run)
     }
 
@@ -212,6 +218,7 @@ impl RunFile {
         self.training.validate()?;
         self.optimiser.validate()?;
         self.model.validate()?;
+        self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate)?;
         self.head.build()?.check_hidden(self.model.hidden)?;
         self.strategy.validate()?;
         self.evaluation.validate()?;

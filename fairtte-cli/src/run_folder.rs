@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{Part, write_atomically};
-use fairtte_fairness::{EpochReport, has_complete_epoch};
+use fairtte_fairness::{EpochReport, PretrainedConfig, has_complete_epoch};
 use fairtte_metrics::EvaluationSettings;
 
 use crate::run_file::GroupsConfig;
@@ -118,6 +118,8 @@ impl RunFolder {
             cache: None,
             device: String::new(),
             threads: 0,
+            // The same weights elsewhere: their hash is compared.
+            pretrained: run.pretrained.clone().map(|config| PretrainedConfig { path: PathBuf::new(), ..config }),
             ..run.clone()
         };
         let kept = RunFile::read(&[self.run_file()], &[])?;

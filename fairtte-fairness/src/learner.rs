@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::gradients::clip_by_global_norm;
 use crate::network::{Forward, NetworkSpec, SurvivalNetwork};
 use crate::predict::{CurveRule, TrainingPart};
+use crate::pretrained::{FromFile, Pretrained};
 use crate::strategies::{Saved, StepContext};
 use crate::{FairnessError, check};
 
@@ -63,6 +64,8 @@ pub struct LearnerSpec {
     pub seed: u64,
     /// Device without autodiff.
     pub device: Device,
+    /// Weights that the backbone begins with, in place of drawn ones.
+    pub pretrained: Option<Pretrained>,
 }
 
 /// A network and its optimiser, with the baseline hazard that belongs to its weights if the head needs one.
@@ -71,6 +74,7 @@ pub struct Learner {
     baseline: Option<Baseline>,
     optimiser: ModuleOptimizer,
     config: OptimiserConfig,
+    from_file: Option<FromFile>,
 }
 
 impl std::fmt::Debug for Learner {
@@ -89,8 +93,18 @@ impl Learner {
         spec.network.encoder.validate()?;
         let device = spec.device.clone().autodiff();
         let weights = stream(spec.seed, &format!("weights/{name}"), &[]);
-        let network = SurvivalNetwork::new(&spec.network, weights, &device);
-        Ok(Self { network, baseline: None, optimiser: adamw(&spec.optimiser), config: spec.optimiser })
+        let drawn = SurvivalNetwork::new(&spec.network, weights, &device);
+        let (network, from_file) = match &spec.pretrained {
+            Some(pretrained) => drawn.with_pretrained(pretrained).map(|(network, from)| (network, Some(from)))?,
+            None => (drawn, None),
+        };
+        let (optimiser, config) = (adamw(&spec.optimiser), spec.optimiser);
+        Ok(Self { network, baseline: None, optimiser, config, from_file })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn network(&self) -> &SurvivalNetwork {
+        &self.network
     }
 
     /// Training pass with dropout from `noise`; `query` are the times of a head that reads times
@@ -113,7 +127,15 @@ impl Learner {
         let largest = (self.config.gradient_clip > 0.0).then_some(self.config.gradient_clip);
         let norm = clip_by_global_norm(&self.network, &mut gradients, largest);
         context.require_finite("the gradient norm", norm)?;
-        self.network = self.optimiser.step(self.config.learning_rate, self.network.clone(), gradients);
+        let rate = self.config.learning_rate;
+        let two_rates = self.from_file.as_ref().and_then(|from_file| Some((from_file, from_file.head_learning_rate?)));
+        if let Some((from_file, head_rate)) = two_rates {
+            let of_file = from_file.split(self.network.encoder(), &self.network, &mut gradients);
+            self.network = self.optimiser.step(rate, self.network.clone(), of_file);
+            self.network = self.optimiser.step(head_rate, self.network.clone(), gradients);
+        } else {
+            self.network = self.optimiser.step(rate, self.network.clone(), gradients);
+        }
         Ok(norm)
     }
 
@@ -139,7 +161,7 @@ impl Learner {
         let Some(mut fit) = part.head.baseline_fit(part.outcomes) else { return Ok(()) };
         let (network, query) = (self.network.valid(), fit.times().to_vec());
         part.for_each_batch(|batch| {
-            fit.add(outputs(&network, batch, &query)?.view(), &batch.time, &batch.event);
+            fit.add(&outputs(&network, batch, &query)?.view(), &batch.time, &batch.event);
             Ok(())
         })?;
         self.baseline = Some(fit.finish()?);
@@ -176,7 +198,11 @@ impl Learner {
         let weights = folder.join(format!("{name}.weights.bpk"));
         let unusable = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
         let record = ModuleRecord::from_bytes(read(&weights)?).map_err(|e| unusable(&weights, e.to_string()))?;
-        self.network = self.network.clone().try_load_record(record).map_err(|e| unusable(&weights, e.to_string()))?;
+        let loaded = self.network.clone().try_load_record(record).map_err(|e| unusable(&weights, e.to_string()))?;
+        self.network = match &self.from_file {
+            Some(from_file) => loaded.frozen(from_file), // a record says nothing of what stays
+            None => loaded,
+        };
         let baseline = folder.join(format!("{name}.baseline.json"));
         self.baseline = if baseline.exists() {
             let loaded = serde_json::from_slice(&read(&baseline)?);

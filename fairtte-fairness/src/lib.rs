@@ -7,6 +7,7 @@ mod learner;
 mod monitor;
 mod network;
 mod predict;
+mod pretrained;
 pub mod strategies;
 mod trainer;
 
@@ -18,6 +19,7 @@ pub use learner::{Learner, LearnerSpec, OptimiserConfig};
 pub use monitor::{Monitor, Validation};
 pub use network::{Forward, NetworkSpec, SurvivalNetwork};
 pub use predict::{CurveRule, TrainingPart, predict};
+pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
 pub use strategies::{Strategy, StrategyConfig};
 pub use trainer::{EpochReport, Observer, Silent, TrainedRun, TrainingConfig, TrainingData, fit};
 

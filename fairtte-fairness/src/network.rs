@@ -7,6 +7,7 @@ use fairtte_survival::{Classifier, ClassifierConfig};
 use rand_chacha::ChaCha8Rng;
 
 use crate::FairnessError;
+use crate::pretrained::{FromFile, Pretrained};
 
 /// Everything that fixes the shape of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,24 @@ impl SurvivalNetwork {
         let encoder = spec.encoder.build(spec.channels, device);
         let classifier = Classifier::new(&spec.classifier, spec.encoder.n_representation(), device);
         initialise(Self { encoder, classifier }, stream)
+    }
+
+    /// The same network with its backbone's weights from a file, and what came from there.
+    ///
+    /// # Errors
+    /// As [`Pretrained::load`].
+    pub(crate) fn with_pretrained(self, pretrained: &Pretrained) -> Result<(Self, FromFile), FairnessError> {
+        let (encoder, from_file) = pretrained.load(self.encoder)?;
+        Ok((Self { encoder, ..self }, from_file))
+    }
+
+    /// The same network with the weights that stay cut off from gradients.
+    pub(crate) fn frozen(self, from_file: &FromFile) -> Self {
+        Self { encoder: from_file.frozen(self.encoder), ..self }
+    }
+
+    pub(crate) fn encoder(&self) -> &ImageEncoder {
+        &self.encoder
     }
 
     /// Feeds the pixels of `batch`; `query` are the times (in the unit of the cohort) of a head that reads times, empty for

@@ -102,6 +102,7 @@ impl<'a> Bench<'a> {
             optimiser: OptimiserConfig { learning_rate: 5e-3, ..OptimiserConfig::default() },
             seed: SEED,
             device: self.device.clone(),
+            pretrained: None,
         };
         let cells = TrainingCells {
             attribute: "sex".to_owned(),
@@ -290,6 +291,7 @@ fn a_learning_rate_that_explodes_ends_in_an_error_not_in_nan() {
         optimiser: OptimiserConfig { learning_rate: 1e30, weight_decay: 0.0, gradient_clip: 0.0 },
         seed: SEED,
         device: Device::flex(),
+        pretrained: None,
     };
     let cells = TrainingCells { attribute: String::new(), levels: vec![], groups: vec![None], event: vec![true] };
     let mut strategy = StrategyConfig::Erm(NoSettings {}).build(&spec, &cells).unwrap();

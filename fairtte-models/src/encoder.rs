@@ -3,6 +3,8 @@
 //! Backbone, mean over space, `Linear(n_features, 64)`, dropout 0.5. A representation of length 0 leaves the linear layer out:
 //! the features of the backbone are the representation.
 
+use std::collections::HashSet;
+
 use burn::module::Module;
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Tensor};
@@ -147,6 +149,7 @@ impl EncoderConfig {
             backbone: Backbone::new(self, channels, device),
             projection: (self.representation > 0).then(|| linear.init(device)),
             dropout: self.dropout,
+            still: false,
         }
     }
 }
@@ -157,15 +160,44 @@ pub struct ImageEncoder {
     backbone: Backbone,
     projection: Option<Linear>,
     dropout: f64,
+    /// The backbone computes as in evaluation.
+    still: bool,
 }
 
 impl ImageEncoder {
+    /// The network that makes features of pixels.
+    pub fn backbone(&self) -> &Backbone {
+        &self.backbone
+    }
+
+    /// The same encoder with `change` done to its backbone.
+    ///
+    /// # Errors
+    /// That of `change`.
+    pub fn try_map_backbone<E>(self, change: impl FnOnce(Backbone) -> Result<Backbone, E>) -> Result<Self, E> {
+        Ok(Self { backbone: change(self.backbone)?, ..self })
+    }
+
+    /// The same encoder whose backbone computes as in evaluation, its parameters cut off from gradients but for those
+    /// without a name in `frozen`.
+    #[must_use]
+    pub fn frozen(self, frozen: &HashSet<String>) -> Self {
+        Self { backbone: self.backbone.frozen(frozen), still: true, ..self }
+    }
+
+    /// The same encoder whose batch norms keep scale, shift and running statistics.
+    #[must_use]
+    pub fn with_frozen_batch_norm(self) -> Self {
+        Self { backbone: self.backbone.with_frozen_batch_norm(), ..self }
+    }
+
     /// Pixels -> representation `[batch, n_representation]`.
     ///
     /// # Errors
     /// As [`Backbone::forward`].
     pub fn forward(&self, pixels: Pixels, noise: &mut Noise) -> Result<Tensor<2>, ModelError> {
-        let features = self.backbone.forward(pixels, noise)?; // [batch, n_features]
+        let of_backbone = if self.still { &mut Noise::Off } else { &mut *noise };
+        let features = self.backbone.forward(pixels, of_backbone)?; // [batch, n_features]
         let representation = match &self.projection {
             Some(projection) => projection.forward(features),
             None => features,

@@ -1,5 +1,7 @@
 //! What can go wrong when a network is built or fed.
 
+use std::path::PathBuf;
+
 /// Why a network could not be built or a batch could not be fed to it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -49,5 +51,43 @@ pub enum ModelError {
         table: &'static str,
         /// Name of the backbone.
         backbone: &'static str,
+    },
+    /// A file of weights cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    ReadWeights {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// A file of weights is damaged, cut short, hostile, or something else.
+    #[error("{}, {place}: expected {expected}, found {found}", path.display())]
+    DamagedWeights {
+        /// The file.
+        path: PathBuf,
+        /// The byte at which it was noticed.
+        place: String,
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// A file of weights is sound but does not hold the weights of a backbone.
+    #[error("{} does not hold the weights of {backbone}: {problem}", path.display())]
+    WeightsDoNotFit {
+        /// The file.
+        path: PathBuf,
+        /// Name of the backbone.
+        backbone: &'static str,
+        /// What does not fit.
+        problem: String,
+    },
+    /// A file of weights cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    WriteWeights {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
     },
 }

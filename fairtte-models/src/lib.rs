@@ -14,6 +14,7 @@ mod resnet2d;
 mod resnet3d;
 mod small;
 mod vit;
+pub mod weights;
 
 pub use backbone::{Backbone, BackboneKind};
 pub use batch::{Batch, Pixels};

@@ -8,6 +8,7 @@ mod list;
 mod prepare;
 mod simulate;
 mod train;
+mod weights;
 
 use serde::Serialize;
 
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Train(arguments) => train::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        Command::Weights(command) => weights::run(&command),
     }
 }
 

@@ -1,11 +1,15 @@
 //! `fairtte train`: the ten steps of ARCHITECTURE.md, in order.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use fairtte_data::{Loader, Part, image_blur, write_predictions};
 use fairtte_fairness::strategies::TrainingCells;
-use fairtte_fairness::{CurveRule, LearnerSpec, NetworkSpec, Strategy, TrainingData, fit, predict};
+use fairtte_fairness::{
+    CurveRule, LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Strategy, TrainingData, fit, predict,
+};
 use fairtte_metrics::GroupId;
+use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
 use super::evaluate::{Outputs, evaluate_run};
@@ -33,6 +37,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     use_threads(run.threads)?;
     run.check()?;
     let device = device::open(&run.device)?;
+    let (run, pretrained) = &with_weights(run)?;
     let outputs = Outputs { json, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     let (folder, kept) = RunFolder::open(run)?;
@@ -68,6 +73,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         optimiser: run.optimiser,
         seed: run.seed,
         device: device.clone(),
+        pretrained: pretrained.clone(),
     };
     let mut strategy = run.strategy.build(&spec, &cells(&prepared, &groups, train))?;
     let data = TrainingData {
@@ -97,6 +103,33 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     // Step 10: from the saved files.
     evaluate_run(&folder, run, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// Reads the weights that the run begins with and holds them against its backbone, before anything costs time; their
+/// hash goes into the record of the run.
+fn with_weights(run: &RunFile) -> Result<(RunFile, Option<Pretrained>), CliError> {
+    let Some(config) = &run.pretrained else { return Ok((run.clone(), None)) };
+    let file = WeightFile::open(&config.path)?;
+    let hash = sha256(file.bytes());
+    if let Some(expected) = config.sha256.as_ref().filter(|expected| **expected != hash) {
+        let message = format!("{} has the SHA-256 {hash}, expected {expected}", config.path.display());
+        return Err(CliError::setting("pretrained.sha256", message, None));
+    }
+    if let NamedHash::Differs(digits) = NamedHash::of(&config.path, &hash) {
+        let path = config.path.display();
+        say(format!("warning: the name of {path} says SHA-256 {digits}.., but the file has {}..", &hash[..8]));
+    }
+    let config = PretrainedConfig { sha256: Some(hash), ..config.clone() };
+    let pretrained = Pretrained { file: Arc::new(file), config: config.clone() };
+    if !run.is_tabular() {
+        let encoder = run.model.build(run.image.channels, &device::open(&run.device)?);
+        let fit = pretrained.fit(encoder.backbone())?;
+        fit.require()?;
+        let (n, layout) = (fit.matched().len(), fit.layout().name());
+        say(format!("beginning with {n} tensors of {} (layout {layout})", config.path.display()));
+        fit.notes().iter().for_each(|note| say(format!("note: {note}")));
+    }
+    Ok((RunFile { pretrained: Some(config), ..run.clone() }, Some(pretrained)))
 }
 
 /// Batches of images, scaled by what the training part holds and changed as the run file asks, or of columns of a table.

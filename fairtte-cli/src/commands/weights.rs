@@ -1,0 +1,178 @@
+//! `fairtte weights`: what a file of weights holds, and the way into our own form. Nothing in a file is executed.
+
+use fairtte_models::BackboneKind;
+use fairtte_models::weights::{Fit, Gray, NamedHash, StoredTensor, WeightFile, sha256};
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::args::{WeightsCommand, WeightsImport, WeightsInspect};
+use crate::progress::say;
+use crate::{CliError, device};
+
+pub(super) fn run(command: &WeightsCommand) -> Result<(), CliError> {
+    match command {
+        WeightsCommand::Inspect(arguments) => inspect(arguments),
+        WeightsCommand::Import(arguments) => import(arguments),
+    }
+}
+
+fn inspect(arguments: &WeightsInspect) -> Result<(), CliError> {
+    let file = WeightFile::open(&arguments.file)?;
+    if arguments.json {
+        return print_json(&as_json(&file));
+    }
+    print(as_text(&file));
+    Ok(())
+}
+
+fn as_json(file: &WeightFile) -> serde_json::Value {
+    let tensor = |tensor: &StoredTensor| json!({ "group": tensor.group, "key": tensor.key, "type": tensor.element.name(), "shape": tensor.shape });
+    json!({
+        "file": file.path().display().to_string(),
+        "bytes": file.bytes().len(),
+        "sha256": sha256(file.bytes()),
+        "container": file.container().name(),
+        "root": file.root(),
+        "top": file.top().iter().map(|top| json!({ "key": top.key, "content": top.content })).collect::<Vec<_>>(),
+        "metadata": file.metadata().iter().map(|(key, value)| (key.clone(), json!(value))).collect::<serde_json::Map<_, _>>(),
+        "not_built": file.not_built(),
+        "tensors": file.tensors().iter().map(tensor).collect::<Vec<_>>(),
+    })
+}
+
+fn as_text(file: &WeightFile) -> String {
+    let mut lines = vec![
+        file.path().display().to_string(),
+        format!("container  {}, {} bytes", file.container().name(), file.bytes().len()),
+        format!("sha256     {}", sha256(file.bytes())),
+        format!("holds      {}", file.root()),
+    ];
+    let indented = |(key, value): &(String, String)| format!("  {key} = {value}");
+    section(&mut lines, "metadata", file.metadata().iter().map(indented));
+    section(&mut lines, "outermost keys", file.top().iter().map(|top| format!("  {}: {}", top.key, top.content)));
+    let not_built = file.not_built().iter().map(|name| format!("  {}", name.escape_debug()));
+    section(&mut lines, "classes and functions that were neither built nor called", not_built);
+    let tensors = file.tensors();
+    let n_numbers: usize = tensors.iter().map(StoredTensor::n).sum();
+    lines.push(format!("{} tensors with {n_numbers} numbers", tensors.len()));
+    let names: Vec<String> = tensors.iter().map(|tensor| tensor.name().escape_debug().to_string()).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(60);
+    for (name, tensor) in names.iter().zip(tensors) {
+        lines.push(format!("  {name:width$}  {:5} {:?}", tensor.element.name(), tensor.shape));
+    }
+    lines.join("\n")
+}
+
+/// A title with its lines, if there are any.
+fn section(lines: &mut Vec<String>, title: &str, content: impl Iterator<Item = String>) {
+    let mut content = content.peekable();
+    if content.peek().is_some() {
+        lines.push(title.to_owned());
+        lines.extend(content);
+    }
+}
+
+/// Most keys of one kind that are printed; `--json` has all.
+const MOST_SHOWN: usize = 20;
+
+fn import(arguments: &WeightsImport) -> Result<(), CliError> {
+    let file = WeightFile::open(&arguments.file)?;
+    let kind = arguments.arch;
+    if kind == BackboneKind::Mlp {
+        let problem = "mlp has no published weights: its shape is that of a table".to_owned();
+        return Err(CliError::setting("--arch", problem, None));
+    }
+    let channels = match (arguments.channels, arguments.gray) {
+        (Some(channels), _) if channels > 0 => channels,
+        (Some(channels), _) => {
+            return Err(CliError::setting("--channels", format!("{channels}, expected a whole number > 0"), None));
+        }
+        (None, Gray::Sum | Gray::Mean) => 1,
+        (None, Gray::Auto | Gray::Replicate) => Fit::channels_of(&file, kind, arguments.layout)?.unwrap_or(1),
+    };
+    let backbone = kind.build(channels, &device::open("flex")?);
+    let fit = Fit::new(&file, &backbone, arguments.layout, arguments.gray)?;
+    let hash = sha256(file.bytes());
+    let named = NamedHash::of(file.path(), &hash);
+    let provenance = fit.provenance(&backbone);
+    if arguments.json {
+        print_json(&import_as_json(&fit, &named, &provenance, fit.require().is_ok()))?;
+    } else {
+        print(import_as_text(&fit, &named, &provenance));
+    }
+    fit.require()?;
+    if let Some(output) = &arguments.output {
+        fit.write(&backbone, output)?;
+        say(format!("wrote {} with {} tensors for {} input channels", output.display(), fit.matched().len(), channels));
+    }
+    Ok(())
+}
+
+fn import_as_json(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, String)], fits: bool) -> serde_json::Value {
+    let missing =
+        |(name, key, allowed): &(String, String, bool)| json!({ "name": name, "key": key, "allowed": allowed });
+    let wrong = fit.wrong_shape().iter();
+    let wrong = wrong
+        .map(|wrong| json!({ "key": wrong.key, "name": wrong.name, "found": wrong.found, "expected": wrong.expected }));
+    json!({
+        "fits": fits,
+        "layout": fit.layout().name(),
+        "group": fit.group(),
+        "hash_in_name": match named {
+            NamedHash::None => "none",
+            NamedHash::Agrees(_) => "agrees",
+            NamedHash::Differs(_) => "differs",
+        },
+        "matched": fit.matched(),
+        "missing": fit.missing().iter().map(missing).collect::<Vec<_>>(),
+        "unexpected": fit.unexpected(),
+        "wrong_shape": wrong.collect::<Vec<_>>(),
+        "left_out": fit.left_out(),
+        "notes": fit.notes(),
+        "provenance": provenance.iter().map(|(key, value)| (key.clone(), json!(value))).collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn import_as_text(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, String)]) -> String {
+    let mut lines: Vec<String> = provenance.iter().map(|(key, value)| format!("{key:17}  {value}")).collect();
+    lines.push(match named {
+        NamedHash::None => "hash in the name   none".to_owned(),
+        NamedHash::Agrees(digits) => format!("hash in the name   {digits}, as the file has it"),
+        NamedHash::Differs(digits) => {
+            format!("hash in the name   {digits}: NOT that of this file, which was changed, damaged or renamed")
+        }
+    });
+    lines.extend(fit.notes().iter().map(|note| format!("note               {note}")));
+    lines.push(String::new());
+    let (may, must): (Vec<_>, Vec<_>) = fit.missing().iter().partition(|(_, _, allowed)| *allowed);
+    let pair = |(name, key, _): &&(String, String, bool)| format!("{key}  for {name}");
+    let wrong = |wrong: &fairtte_models::weights::WrongShape| {
+        format!("{}  {} in place of {}", wrong.key, wrong.found, wrong.expected)
+    };
+    lines.push(format!("matched              {}", fit.matched().len()));
+    listed(&mut lines, "missing", must.iter().map(pair).collect());
+    listed(&mut lines, "missing, as allowed", may.iter().map(pair).collect());
+    listed(&mut lines, "unexpected", fit.unexpected().to_vec());
+    listed(&mut lines, "wrong shape", fit.wrong_shape().iter().map(wrong).collect());
+    listed(&mut lines, "left out", fit.left_out().iter().filter(|key| !is_counter(key)).cloned().collect());
+    let n_counters = fit.left_out().iter().filter(|key| is_counter(key)).count();
+    if n_counters > 0 {
+        lines.push(format!("counters left out    {n_counters}"));
+    }
+    lines.join("\n")
+}
+
+/// Number of batches that a batch norm has seen; with a fixed momentum nothing depends on it.
+fn is_counter(key: &str) -> bool {
+    key.ends_with(".num_batches_tracked")
+}
+
+/// A row of the table with its keys below.
+fn listed(lines: &mut Vec<String>, title: &str, keys: Vec<String>) {
+    let n = keys.len();
+    lines.push(format!("{title:19}  {n}"));
+    lines.extend(keys.into_iter().take(MOST_SHOWN).map(|key| format!("  {}", key.escape_debug())));
+    if n > MOST_SHOWN {
+        lines.push(format!("  and {} more; --json lists all", n - MOST_SHOWN));
+    }
+}

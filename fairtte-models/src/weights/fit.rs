@@ -1,0 +1,327 @@
+//! A file of weights held against a backbone: which tensor goes where, what is missing, what is left over.
+//!
+//! The layout names the key of every parameter; a linear layer's weight is transposed, the first convolution may change its
+//! number of input channels (`channels.rs`), positions of another grid are resampled (`positions.rs`). A file fits if every
+//! parameter is found in its shape, but for those that the layout lets a file lack, and if nothing is left over but what the
+//! layout leaves out (classifier, decoder): keys that are left over are how a deeper network of the same family shows.
+
+use std::collections::HashMap;
+
+use super::channels::{Gray, adapt};
+use super::layouts::{Layout, Names, names};
+use super::parameters::{Parameter, parameters, replace};
+use super::select::{Selected, select};
+use super::tensor::{ElementType, StoredTensor};
+use super::{WeightFile, positions};
+use crate::{Backbone, BackboneKind, ModelError};
+
+/// What no key tells.
+const SAME_KEYS: &str = "timm's tf_efficientnet_b0 has the same keys but is another network (batch norm eps 1e-3, padding at \
+one side): take only files of efficientnet_b0";
+
+/// How a tensor of the file becomes a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Change {
+    None,
+    Transpose,
+    Channels { from: usize, to: usize, rule: Gray },
+    Positions { from: usize, to: usize },
+}
+
+/// A parameter with the tensor it is read from.
+#[derive(Clone, Debug)]
+struct Match {
+    parameter: Parameter,
+    /// Index into the tensors of the file.
+    tensor: usize,
+    change: Change,
+}
+
+/// A key of the file whose tensor has another shape or type than the parameter it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongShape {
+    /// Key in the file.
+    pub key: String,
+    /// Name of the parameter.
+    pub name: String,
+    /// What the file has.
+    pub found: String,
+    /// What the parameter needs.
+    pub expected: String,
+}
+
+/// A file of weights held against a backbone.
+#[derive(Debug)]
+pub struct Fit<'a> {
+    file: &'a WeightFile,
+    backbone: &'static str,
+    layout: Layout,
+    group: Vec<String>,
+    matched: Vec<Match>,
+    missing: Vec<(String, String, bool)>,
+    unexpected: Vec<String>,
+    left_out: Vec<String>,
+    wrong_shape: Vec<WrongShape>,
+    notes: Vec<String>,
+}
+
+impl<'a> Fit<'a> {
+    /// Holds `file` against `backbone`, whose shapes decide.
+    ///
+    /// # Errors
+    /// [`ModelError::WeightsDoNotFit`] if the layout cannot be told, or is not one of this backbone. A file with missing or
+    /// wrong tensors is no error here, but of [`require`](Self::require).
+    pub fn new(file: &'a WeightFile, backbone: &Backbone, layout: Layout, gray: Gray) -> Result<Self, ModelError> {
+        let kind = backbone.kind();
+        let unfit = |problem: String| ModelError::WeightsDoNotFit {
+            path: file.path().to_owned(),
+            backbone: kind.name(),
+            problem,
+        };
+        let Selected { layout, group, keys, left_out } = select(file, layout).map_err(unfit)?;
+        let table = names(layout, kind)
+            .ok_or_else(|| unfit(format!("its keys are in the layout {}, which has no such network", layout.name())))?;
+        let mut fit = Self {
+            file,
+            backbone: kind.name(),
+            layout,
+            group,
+            matched: Vec::new(),
+            missing: Vec::new(),
+            unexpected: Vec::new(),
+            left_out,
+            wrong_shape: Vec::new(),
+            notes: Vec::new(),
+        };
+        let mut left: HashMap<&str, usize> = keys.iter().map(|(key, tensor)| (key.as_str(), *tensor)).collect();
+        for parameter in parameters(backbone) {
+            let Some(key) = (table.key)(kind, &parameter.name) else {
+                fit.missing.push((parameter.name, "no key of this layout".to_owned(), false));
+                continue;
+            };
+            match left.remove(key.as_str()) {
+                Some(tensor) => fit.place(key, parameter, tensor, &table, gray),
+                None => {
+                    let allowed = table.may_lack.iter().any(|start| parameter.name.starts_with(start));
+                    fit.missing.push((parameter.name, key, allowed));
+                }
+            }
+        }
+        fit.sort_out(&keys, &left, &table);
+        if (layout, kind) == (Layout::Timm, BackboneKind::EfficientNetB0) {
+            fit.notes.push(SAME_KEYS.to_owned());
+        }
+        Ok(fit)
+    }
+
+    fn place(&mut self, key: String, parameter: Parameter, tensor: usize, table: &Names, gray: Gray) {
+        let stored = &self.file.tensors()[tensor];
+        match self.change(&parameter, stored, table, gray) {
+            Some(change) => {
+                match change {
+                    Change::Channels { from, to, rule } => self.notes.push(rule.sentence(from, to)),
+                    Change::Positions { from, to } => self.notes.push(format!(
+                        "positions: a grid of {from} x {from} in the file, {to} x {to} here; bicubic interpolation"
+                    )),
+                    Change::None | Change::Transpose => {}
+                }
+                self.matched.push(Match { parameter, tensor, change });
+            }
+            None => {
+                let mut expected = parameter.shape.clone();
+                if parameter.is_linear && self.layout != Layout::Native {
+                    expected.reverse();
+                }
+                self.wrong_shape.push(WrongShape {
+                    key,
+                    name: parameter.name,
+                    found: format!("{} {:?}", stored.element.name(), stored.shape),
+                    expected: format!("{expected:?}"),
+                });
+            }
+        }
+    }
+
+    fn change(&self, parameter: &Parameter, stored: &StoredTensor, table: &Names, gray: Gray) -> Option<Change> {
+        let (here, there) = (parameter.shape.as_slice(), stored.shape.as_slice());
+        if matches!(stored.element, ElementType::Other { .. }) {
+            return None;
+        }
+        if parameter.is_linear && self.layout != Layout::Native {
+            return (here.iter().rev().eq(there)).then_some(Change::Transpose);
+        }
+        if here == there {
+            return Some(Change::None);
+        }
+        if parameter.name == table.first
+            && let ([out, to, inner @ ..], [out_there, from, inner_there @ ..]) = (here, there)
+            && (out, inner) == (out_there, inner_there)
+        {
+            let (from, to) = (*from, *to);
+            return gray.rule(from, to).map(|rule| Change::Channels { from, to, rule });
+        }
+        if parameter.name == "positions"
+            && let ([1, to, width], [1, from, width_there]) = (here, there)
+            && width == width_there
+        {
+            return Some(Change::Positions { from: positions::grid(*from)?, to: positions::grid(*to)? });
+        }
+        None
+    }
+
+    /// What is left of the file: counters of batch norm and what the layout leaves out, or too much.
+    fn sort_out(&mut self, keys: &[(String, usize)], left: &HashMap<&str, usize>, table: &Names) {
+        for (key, _) in keys.iter().filter(|(key, _)| left.contains_key(key.as_str())) {
+            let is_counter = key.ends_with(".num_batches_tracked");
+            if is_counter || table.dropped.iter().any(|start| key.starts_with(start)) {
+                self.left_out.push(key.clone());
+            } else {
+                self.unexpected.push(key.clone());
+            }
+        }
+    }
+
+    /// Number of input channels of the weights in `file` for the backbone `kind`; `None` if its first convolution is not
+    /// found.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn channels_of(file: &WeightFile, kind: BackboneKind, layout: Layout) -> Result<Option<usize>, ModelError> {
+        let unfit = |problem| {
+            let path = file.path().to_owned();
+            ModelError::WeightsDoNotFit { path, backbone: kind.name(), problem }
+        };
+        let Selected { layout, keys, .. } = select(file, layout).map_err(unfit)?;
+        let Some(table) = names(layout, kind) else { return Ok(None) };
+        let first = (table.key)(kind, table.first);
+        let found = keys.iter().find(|(key, _)| Some(key) == first.as_ref());
+        Ok(found.and_then(|(_, tensor)| file.tensors()[*tensor].shape.get(1).copied()))
+    }
+
+    /// The layout of the file.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Keys of the dictionaries that the tensors were taken from.
+    pub fn group(&self) -> &[String] {
+        &self.group
+    }
+
+    /// Names of the parameters that the file gives.
+    pub fn matched(&self) -> Vec<&str> {
+        self.matched.iter().map(|found| found.parameter.name.as_str()).collect()
+    }
+
+    /// Parameters that the file lacks: name here, key in the file, and whether the layout lets it lack them.
+    pub fn missing(&self) -> &[(String, String, bool)] {
+        &self.missing
+    }
+
+    /// Keys of the file that belong nowhere.
+    pub fn unexpected(&self) -> &[String] {
+        &self.unexpected
+    }
+
+    /// Keys of the file that are not needed: classifier, decoder, counters of batch norm.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Keys whose tensors have another shape or type.
+    pub fn wrong_shape(&self) -> &[WrongShape] {
+        &self.wrong_shape
+    }
+
+    /// What was changed on the way, in sentences.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// That nothing is missing, left over or misshapen but what the layout allows.
+    ///
+    /// # Errors
+    /// [`ModelError::WeightsDoNotFit`] with the numbers and an example of each.
+    pub fn require(&self) -> Result<(), ModelError> {
+        let missing: Vec<&String> =
+            self.missing.iter().filter(|(_, _, allowed)| !allowed).map(|(_, key, _)| key).collect();
+        let mut problems = Vec::new();
+        if let Some(key) = missing.first() {
+            problems.push(format!("{} keys are missing, as {key}", missing.len()));
+        }
+        if let Some(key) = self.unexpected.first() {
+            problems.push(format!("{} keys are unexpected, as {key}", self.unexpected.len()));
+        }
+        if let Some(WrongShape { key, found, expected, .. }) = self.wrong_shape.first() {
+            let n = self.wrong_shape.len();
+            problems.push(format!("{n} tensors have another shape, as {key} with {found} in place of {expected}"));
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let hint = self.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
+        let problem = format!("in the layout {}, {}{hint}", self.layout.name(), problems.join("; "));
+        Err(ModelError::WeightsDoNotFit { path: self.file.path().to_owned(), backbone: self.backbone, problem })
+    }
+
+    /// What the keys that do not fit are known to mean.
+    fn hint(&self) -> Option<&'static str> {
+        let has = |piece: &str| self.unexpected.iter().any(|key| key.contains(piece));
+        if has(".mlp.w12.") {
+            return Some("mlp.w12 and mlp.w3 are a SwiGLU layer, which is another network than this one");
+        }
+        if has(".ls1.") {
+            return Some("ls1 and ls2 scale the branches of a block, which is another network than this one");
+        }
+        None
+    }
+
+    /// The values of the parameter `index` of [`matched`](Self::matched), in the order that it has here.
+    fn values(&self, index: usize) -> Result<Vec<f32>, ModelError> {
+        let Match { parameter, tensor, change } = &self.matched[index];
+        let values = self.file.values(&self.file.tensors()[*tensor])?;
+        Ok(match *change {
+            Change::None => values,
+            Change::Transpose => transpose(&values, parameter.shape[1], parameter.shape[0]),
+            Change::Channels { from, to, rule } => {
+                adapt(&values, from, parameter.shape[2..].iter().product(), to, rule)
+            }
+            Change::Positions { from, to } => positions::resample(&values, from, to, parameter.shape[2]),
+        })
+    }
+
+    /// `backbone` with the weights of the file; what the file may lack stays as it is. Takes memory for one tensor at a time.
+    ///
+    /// # Errors
+    /// As [`require`](Self::require), and [`ModelError::DamagedWeights`] if a tensor cannot be read after all.
+    pub fn load(&self, backbone: Backbone) -> Result<Backbone, ModelError> {
+        self.require()?;
+        let index: HashMap<&str, usize> =
+            self.matched.iter().enumerate().map(|(at, found)| (found.parameter.name.as_str(), at)).collect();
+        replace(backbone, |name| index.get(name).map(|at| self.values(*at)).transpose())
+    }
+
+    /// Name and shape of every parameter that the file gives.
+    pub(super) fn shapes(&self) -> impl Iterator<Item = (&str, &[usize])> {
+        self.matched.iter().map(|found| (found.parameter.name.as_str(), found.parameter.shape.as_slice()))
+    }
+
+    /// Their values in the same order.
+    pub(super) fn all_values(&self) -> impl Iterator<Item = Result<Vec<f32>, ModelError>> {
+        (0..self.matched.len()).map(|at| self.values(at))
+    }
+
+    /// The file.
+    pub(super) fn file(&self) -> &WeightFile {
+        self.file
+    }
+}
+
+/// `[rows, columns]` to `[columns, rows]`.
+fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let mut transposed = Vec::with_capacity(values.len());
+    for column in 0..columns {
+        transposed.extend((0..rows).map(|row| values[row * columns + column]));
+    }
+    transposed
+}

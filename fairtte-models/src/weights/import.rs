@@ -1,0 +1,139 @@
+//! Weights in our own form: a safetensors file with our names and shapes, and in its metadata where they came from.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use fairtte_data::write_atomically;
+use serde_json::{Map, Value, json};
+
+use super::facts::{Facts, facts};
+use super::hash::published;
+use super::select::NATIVE_MARK;
+use super::{Fit, Layout, sha256};
+use crate::{Backbone, ModelError};
+
+/// What a file that is written again says about where its weights came from first.
+fn inherited((key, value): &(String, String)) -> Option<(String, String)> {
+    let key = match key.strip_prefix("source.") {
+        Some(rest) => format!("origin.{rest}"),
+        None if key.starts_with("fairtte.") => return None,
+        None if key == "changes" => "origin.changes".to_owned(),
+        None => key.clone(),
+    };
+    Some((key, value.clone()))
+}
+
+/// What the name of a published file says about its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NamedHash {
+    /// The name carries no hash.
+    None,
+    /// The digits in the name are the first of its SHA-256.
+    Agrees(String),
+    /// They are not: the file is another one, or damaged.
+    Differs(String),
+}
+
+impl NamedHash {
+    /// Compares the name of `path` with the SHA-256 of the file.
+    pub fn of(path: &Path, sha256: &str) -> Self {
+        match published(path) {
+            None => Self::None,
+            Some(digits) if sha256.starts_with(digits) => Self::Agrees(digits.to_owned()),
+            Some(digits) => Self::Differs(digits.to_owned()),
+        }
+    }
+}
+
+impl Fit<'_> {
+    /// Preprocessing and licence of such weights, where they are known.
+    pub fn facts(&self, backbone: &Backbone) -> Option<Facts> {
+        facts(backbone.kind(), self.layout())
+    }
+
+    /// What an imported file says about its origin, by key.
+    pub fn provenance(&self, backbone: &Backbone) -> Vec<(String, String)> {
+        let file = self.file();
+        let name = file.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut entries = vec![
+            (NATIVE_MARK, backbone.kind().name().to_owned()),
+            ("fairtte.channels", backbone.n_channels().to_string()),
+            ("fairtte.version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("source.file", name),
+            ("source.sha256", sha256(file.bytes())),
+            ("source.container", file.container().name().to_owned()),
+            ("source.layout", self.layout().name().to_owned()),
+        ];
+        if !self.notes().is_empty() {
+            entries.push(("changes", self.notes().join("; ")));
+        }
+        if let Some(facts) = self.facts(backbone) {
+            let numbers = |values: &[f64]| values.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+            if !facts.mean.is_empty() {
+                entries.push(("input.mean", numbers(facts.mean)));
+                entries.push(("input.std", numbers(facts.std)));
+            }
+            entries.push(("input.resize", facts.resize.to_owned()));
+            entries.push(("norm.eps", facts.norm_eps.to_string()));
+            entries.push(("licence", facts.licence.to_owned()));
+        }
+        let mut entries: Vec<(String, String)> =
+            entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        if self.layout() == Layout::Native {
+            entries.extend(file.metadata().iter().filter_map(inherited));
+        }
+        entries
+    }
+
+    /// Writes the weights of `backbone` with their provenance as a safetensors file; takes memory for one tensor at a time.
+    ///
+    /// # Errors
+    /// As [`require`](Fit::require); [`ModelError::WriteWeights`] if the file cannot be written.
+    pub fn write(&self, backbone: &Backbone, path: &Path) -> Result<(), ModelError> {
+        self.require()?;
+        let header = self.header(backbone);
+        let mut failed = None;
+        let written = write_atomically(path, |file| {
+            file.write_all(&(header.len() as u64).to_le_bytes())?;
+            file.write_all(&header)?;
+            for values in self.all_values() {
+                match values {
+                    Ok(values) => {
+                        let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();
+                        file.write_all(&bytes)?;
+                    }
+                    Err(error) => {
+                        failed = Some(error);
+                        return Err(std::io::Error::other("a tensor cannot be read"));
+                    }
+                }
+            }
+            Ok(())
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => written.map_err(|error| {
+                let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                ModelError::WriteWeights { path: path.to_owned(), reason }
+            }),
+        }
+    }
+
+    /// The header of a safetensors file: JSON, filled up with spaces to a multiple of 8 bytes.
+    fn header(&self, backbone: &Backbone) -> Vec<u8> {
+        let metadata: Map<String, Value> =
+            self.provenance(backbone).into_iter().map(|(key, value)| (key, json!(value))).collect();
+        let mut header = Map::new();
+        header.insert("__metadata__".to_owned(), Value::Object(metadata));
+        let mut end = 0;
+        for (name, shape) in self.shapes() {
+            let start = end;
+            end += 4 * shape.iter().product::<usize>();
+            let entry = json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, end] });
+            header.insert(name.to_owned(), entry);
+        }
+        let mut bytes = Value::Object(header).to_string().into_bytes();
+        bytes.resize(bytes.len().next_multiple_of(8), b' ');
+        bytes
+    }
+}

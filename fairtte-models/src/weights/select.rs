@@ -1,0 +1,109 @@
+//! Which of the dictionaries of a file holds the weights, and in which layout.
+
+use super::WeightFile;
+use super::layouts::Layout;
+
+/// Metadata key that every file written by `fairtte weights import` has.
+pub(super) const NATIVE_MARK: &str = "fairtte.backbone";
+
+/// Tensors of a file that are candidates for weights.
+#[derive(Debug)]
+pub(super) struct Selected {
+    pub(super) layout: Layout,
+    /// The dictionary they lie in.
+    pub(super) group: Vec<String>,
+    /// Key without prefixes, and index of the tensor.
+    pub(super) keys: Vec<(String, usize)>,
+    /// Keys of the dictionary that belong to something else than the network.
+    pub(super) left_out: Vec<String>,
+}
+
+/// Names under which training programs keep the weights, best first.
+const GROUPS: [&str; 6] = ["teacher", "model", "state_dict", "model_state_dict", "module", "net"];
+
+/// Finds the weights of `file`. The message of an error says what was found in its place.
+pub(super) fn select(file: &WeightFile, asked: Layout) -> Result<Selected, String> {
+    let is_native = file.metadata().iter().any(|(key, _)| key == NATIVE_MARK);
+    let group = group(file, asked)?;
+    let in_group = file.tensors().iter().enumerate().filter(|(_, tensor)| tensor.group == group);
+    let keys: Vec<(String, usize)> = in_group.map(|(at, tensor)| (tensor.key.clone(), at)).collect();
+    let (keys, _) = without_prefix(keys, "module.", true);
+    let layout = match asked {
+        Layout::Auto if is_native => Layout::Native,
+        Layout::Auto => detect(file, &keys, &group)?,
+        asked => asked,
+    };
+    let (keys, left_out) = match layout {
+        Layout::Dinov2 => without_prefix(keys, "backbone.", false),
+        _ => (keys, Vec::new()),
+    };
+    Ok(Selected { layout, group, keys, left_out })
+}
+
+fn group(file: &WeightFile, asked: Layout) -> Result<Vec<String>, String> {
+    let has = |group: &[String]| file.tensors().iter().any(|tensor| tensor.group == group);
+    let named = |name: &str| vec![name.to_owned()];
+    let preferred = match asked {
+        Layout::Medicalnet => Some("state_dict"),
+        Layout::Mae => Some("model"),
+        Layout::Dinov2 => Some("teacher"),
+        _ => None,
+    };
+    let candidates = preferred.into_iter().chain(GROUPS).map(named).chain([Vec::new()]);
+    let candidates: Vec<_> = candidates.collect();
+    if let Some(group) = candidates.iter().find(|group| has(group)) {
+        return Ok(group.clone());
+    }
+    if file.tensors().is_empty() {
+        return Err(format!("it holds {} without tensors; save the state dictionary of the module", file.root()));
+    }
+    let first = &file.tensors()[0];
+    Err(format!("its tensors lie below {}, expected {} or the outermost dictionary", first.name(), GROUPS.join(", ")))
+}
+
+/// Keys without `prefix`: if `all` have it, or those that have it, and the others apart.
+fn without_prefix(keys: Vec<(String, usize)>, prefix: &str, all: bool) -> (Vec<(String, usize)>, Vec<String>) {
+    let n_with = keys.iter().filter(|(key, _)| key.starts_with(prefix)).count();
+    if n_with == 0 || (all && n_with < keys.len()) {
+        return (keys, Vec::new());
+    }
+    let mut others = Vec::new();
+    let mut stripped = Vec::with_capacity(n_with);
+    for (key, tensor) in keys {
+        match key.strip_prefix(prefix) {
+            Some(key) => stripped.push((key.to_owned(), tensor)),
+            None => others.push(key),
+        }
+    }
+    (stripped, others)
+}
+
+/// Tells the layout by keys that only one of them has.
+fn detect(file: &WeightFile, keys: &[(String, usize)], group: &[String]) -> Result<Layout, String> {
+    let find = |wanted: &str| {
+        let matches = |key: &str| key == wanted || key.strip_prefix("backbone.") == Some(wanted);
+        keys.iter().find(|(key, _)| matches(key)).map(|(_, tensor)| file.tensors()[*tensor].shape.len())
+    };
+    let has_decoder = || keys.iter().any(|(key, _)| key.starts_with("decoder_"));
+    if find("features.0.0.weight").is_some() || find("stem.0.weight") == Some(5) {
+        return Ok(Layout::Torchvision);
+    }
+    if find("conv_stem.weight").is_some() {
+        return Ok(Layout::Timm);
+    }
+    match find("conv1.weight") {
+        Some(5) => return Ok(Layout::Medicalnet),
+        Some(4) => return Ok(Layout::Torchvision),
+        _ => {}
+    }
+    if find("patch_embed.proj.weight").is_some() {
+        return Ok(match group {
+            [group] if group == "teacher" => Layout::Dinov2,
+            [group] if group == "model" => Layout::Mae,
+            _ if has_decoder() => Layout::Mae,
+            _ => Layout::Timm,
+        });
+    }
+    let examples: Vec<&str> = keys.iter().take(3).map(|(key, _)| key.as_str()).collect();
+    Err(format!("its layout cannot be told from keys as {}", examples.join(", ")))
+}

@@ -1,0 +1,202 @@
+//! Layouts of weights against the keys and shapes of the networks of torchvision, timm and MONAI.
+#![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
+use fairtte_models::weights::{Fit, Gray, Layout, NamedHash, WeightFile, sha256};
+use fairtte_models::{Backbone, BackboneKind, ModelError};
+
+/// Keys and shapes of `keys/NAME.txt`.
+fn keys(name: &str) -> Vec<(String, Vec<usize>)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/weights/keys/{name}.txt"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let entry = |line: &str| {
+        let (key, shape) = line.split_once(' ').unwrap();
+        (key.to_owned(), shape.split('x').filter_map(|size| size.parse().ok()).collect())
+    };
+    text.lines().filter(|line| !line.starts_with('#')).map(entry).collect()
+}
+
+/// A safetensors file with these tensors of bytes; element `j` of tensor `i` is `(31 i + 7 j) mod 251`.
+fn file(keys: &[(String, Vec<usize>)]) -> Vec<u8> {
+    let (mut entries, mut end) = (serde_json::Map::new(), 0);
+    for (key, shape) in keys {
+        let start = end;
+        end += shape.iter().product::<usize>();
+        entries.insert(key.clone(), serde_json::json!({ "dtype": "U8", "shape": shape, "data_offsets": [start, end] }));
+    }
+    let header = serde_json::Value::Object(entries).to_string();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    for (i, (_, shape)) in keys.iter().enumerate() {
+        bytes.extend((0..shape.iter().product()).map(|j: usize| u8::try_from((31 * i + 7 * j) % 251).unwrap()));
+    }
+    bytes
+}
+
+fn parse(keys: &[(String, Vec<usize>)]) -> WeightFile {
+    WeightFile::parse(Path::new("w.safetensors"), file(keys)).unwrap()
+}
+
+fn build(kind: BackboneKind, channels: usize) -> Backbone {
+    kind.build(channels, &Device::flex())
+}
+
+fn fit<'a>(file: &'a WeightFile, backbone: &Backbone) -> Fit<'a> {
+    Fit::new(file, backbone, Layout::Auto, Gray::Auto).unwrap()
+}
+
+#[test]
+fn every_key_of_every_reference_finds_its_place() {
+    use BackboneKind as Kind;
+    // (keys, backbone, layout, channels, left out but for counters, allowed to be missing)
+    let cases = [
+        ("torchvision-efficientnet-b0", Kind::EfficientNetB0, Layout::Torchvision, 3, 2, 0),
+        ("timm-efficientnet-b0", Kind::EfficientNetB0, Layout::Timm, 3, 2, 0),
+        ("torchvision-resnet18", Kind::ResNet18, Layout::Torchvision, 3, 2, 0),
+        ("timm-resnet18", Kind::ResNet18, Layout::Torchvision, 3, 2, 0),
+        ("torchvision-resnet18-3d", Kind::ResNet18Volume, Layout::Torchvision, 3, 2, 0),
+        ("medicalnet-resnet10", Kind::MedicalNet10, Layout::Medicalnet, 1, 0, 0),
+        ("medicalnet-resnet18", Kind::MedicalNet18, Layout::Medicalnet, 1, 0, 0),
+        ("medicalnet-resnet34", Kind::MedicalNet34, Layout::Medicalnet, 1, 0, 0),
+        ("medicalnet-resnet50", Kind::MedicalNet50, Layout::Medicalnet, 1, 0, 0),
+        ("timm-vit-base", Kind::VitBase16, Layout::Timm, 3, 4, 2),
+        ("timm-vit-base-fc-norm", Kind::VitBase16, Layout::Timm, 3, 2, 0),
+    ];
+    for (name, kind, layout, channels, n_left_out, n_missing) in cases {
+        let keys = keys(name);
+        let file = parse(&keys);
+        assert_eq!(Fit::channels_of(&file, kind, Layout::Auto).unwrap(), Some(channels), "{name}");
+        let fit = fit(&file, &build(kind, channels));
+        fit.require().unwrap();
+        assert_eq!(fit.layout(), layout, "{name}");
+        let left_out = fit.left_out().iter().filter(|key| !key.ends_with("num_batches_tracked"));
+        assert_eq!(left_out.count(), n_left_out, "{name}: {:?}", fit.left_out());
+        assert_eq!(fit.missing().len(), n_missing, "{name}: {:?}", fit.missing());
+        assert_eq!(fit.matched().len() + fit.left_out().len(), keys.len(), "{name}: a key is used once");
+    }
+}
+
+#[test]
+fn a_deeper_network_of_the_same_family_is_refused() {
+    for (name, kind) in
+        [("medicalnet-resnet34", BackboneKind::MedicalNet18), ("medicalnet-resnet18", BackboneKind::MedicalNet34)]
+    {
+        let file = parse(&keys(name));
+        let error = fit(&file, &build(kind, 1)).require().unwrap_err().to_string();
+        assert!(error.contains("keys are"), "{error}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let plain = keys("torchvision-resnet18");
+    let backbone = build(BackboneKind::ResNet18, 3);
+    let refusal = |keys: &[(String, Vec<usize>)]| fit(&parse(keys), &backbone).require().unwrap_err().to_string();
+
+    let missing: Vec<_> = plain.iter().filter(|(key, _)| key != "layer3.1.bn2.bias").cloned().collect();
+    assert_eq!(
+        refusal(&missing),
+        "w.safetensors does not hold the weights of resnet18: in the layout torchvision, 1 keys are missing, as \
+         layer3.1.bn2.bias"
+    );
+    let mut wrong = plain.clone();
+    wrong[6].1 = vec![64, 64, 1, 1];
+    assert!(refusal(&wrong).contains(
+        "1 tensors have another shape, as layer1.0.conv1.weight with u8 [64, 64, 1, 1] in place of [64, 64, 3, 3]"
+    ));
+    let mut more = plain.clone();
+    more.push(("layer5.0.conv1.weight".to_owned(), vec![2]));
+    assert!(refusal(&more).contains("1 keys are unexpected, as layer5.0.conv1.weight"));
+
+    let mut swiglu = keys("timm-vit-base");
+    swiglu.push(("blocks.0.mlp.w12.weight".to_owned(), vec![2, 2]));
+    let error = fit(&parse(&swiglu), &build(BackboneKind::VitBase16, 3)).require().unwrap_err().to_string();
+    assert!(error.contains("SwiGLU"), "{error}");
+
+    let unknown = [("encoder.w".to_owned(), vec![2_usize])];
+    let error = Fit::new(&parse(&unknown), &backbone, Layout::Auto, Gray::Auto).unwrap_err().to_string();
+    assert!(error.contains("its layout cannot be told from keys as encoder.w"), "{error}");
+    let vit = build(BackboneKind::VitBase16, 3);
+    let error = Fit::new(&parse(&plain), &vit, Layout::Auto, Gray::Auto).unwrap_err().to_string();
+    assert!(error.contains("its keys are in the layout torchvision, which has no such network"), "{error}");
+}
+
+fn native(file: &WeightFile, backbone: &Backbone, folder: &Path, gray: Gray) -> (PathBuf, WeightFile) {
+    let path = folder.join("native.safetensors");
+    Fit::new(file, backbone, Layout::Auto, gray).unwrap().write(backbone, &path).unwrap();
+    let native = WeightFile::open(&path).unwrap();
+    (path, native)
+}
+
+fn values(file: &WeightFile, key: &str) -> Vec<f32> {
+    file.values(file.tensors().iter().find(|tensor| tensor.key == key).unwrap()).unwrap()
+}
+
+#[test]
+fn a_written_file_holds_the_same_numbers_under_our_names_with_their_origin() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = parse(&keys("torchvision-resnet18"));
+    let backbone = build(BackboneKind::ResNet18, 3);
+    let (_, native) = native(&source, &backbone, folder.path(), Gray::Auto);
+    for (key, name) in [
+        ("conv1.weight", "stem.conv.weight"),
+        ("bn1.running_var", "stem.norm.running_var"),
+        ("layer2.0.downsample.0.weight", "blocks.2.shortcut.conv.weight"),
+        ("layer4.1.bn2.weight", "blocks.7.second.norm.gamma"),
+    ] {
+        assert_eq!(values(&native, name), values(&source, key), "{name}");
+    }
+    let metadata = |key: &str| native.metadata().iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str());
+    assert_eq!(metadata("source.sha256"), Some(sha256(source.bytes()).as_str()));
+    assert_eq!(metadata("fairtte.backbone"), Some("resnet18"));
+    assert_eq!(metadata("input.mean"), Some("0.485, 0.456, 0.406"));
+    assert_eq!(metadata("norm.eps"), Some("0.00001"));
+
+    let again = Fit::new(&native, &backbone, Layout::Auto, Gray::Auto).unwrap();
+    assert_eq!(again.layout(), Layout::Native);
+    again.require().unwrap();
+    let origin = again.provenance(&backbone).into_iter().find(|(key, _)| key == "origin.sha256").unwrap().1;
+    assert_eq!(origin, sha256(source.bytes()), "the first source stays known");
+}
+
+#[test]
+fn gray_inputs_get_the_sum_or_the_mean_and_colours_get_shares() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = parse(&keys("torchvision-resnet18"));
+    let gray = build(BackboneKind::ResNet18, 1);
+    let kernel = values(&source, "conv1.weight");
+    let sum = |place: usize| kernel[place] + kernel[49 + place] + kernel[98 + place];
+    let (_, summed) = native(&source, &gray, folder.path(), Gray::Auto);
+    assert_eq!(values(&summed, "stem.conv.weight")[..49], (0..49).map(sum).collect::<Vec<_>>());
+    let colour = build(BackboneKind::ResNet18, 3);
+    let (_, shared) = native(&summed, &colour, &folder.path().join("b"), Gray::Auto);
+    assert_eq!(values(&shared, "stem.conv.weight")[..49], (0..49).map(|place| sum(place) / 3.0).collect::<Vec<_>>());
+    let (_, mean) = native(&source, &gray, &folder.path().join("c"), Gray::Mean);
+    assert_eq!(values(&mean, "stem.conv.weight")[..49], (0..49).map(|place| sum(place) / 3.0).collect::<Vec<_>>());
+    let fit = Fit::new(&source, &gray, Layout::Auto, Gray::Replicate).unwrap();
+    assert_eq!(fit.wrong_shape().len(), 1);
+    let fit = Fit::new(&source, &gray, Layout::Auto, Gray::Auto).unwrap();
+    assert_eq!(fit.notes(), ["first convolution: 3 input channels in the file, 1 here; summed over the channels"]);
+}
+
+#[test]
+fn nothing_is_written_from_a_file_that_does_not_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = parse(&keys("torchvision-resnet18-3d"));
+    let backbone = build(BackboneKind::ResNet18Volume, 2);
+    let fit = fit(&source, &backbone);
+    let path = folder.path().join("w.safetensors");
+    let error = fit.write(&backbone, &path).unwrap_err();
+    assert!(matches!(error, ModelError::WeightsDoNotFit { .. }), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_hash_in_the_name_is_compared() {
+    let hash = sha256(b"abc");
+    assert_eq!(NamedHash::of(Path::new("a-ba7816bf.pth"), &hash), NamedHash::Agrees("ba7816bf".to_owned()));
+    assert_eq!(NamedHash::of(Path::new("a-b3b3357e.pth"), &hash), NamedHash::Differs("b3b3357e".to_owned()));
+    assert_eq!(NamedHash::of(Path::new("a.pth"), &hash), NamedHash::None);
+}

@@ -1,0 +1,219 @@
+//! Weights of other programs, through the program: what `inspect` and `import` say, and runs that begin with a file.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::path::{Path, PathBuf};
+
+use fairtte_tests::{Outcome, SmallRun, fail, run, succeed};
+use serde_json::{Map, Value, json};
+
+const CONFIG: i32 = 3;
+const DATA: i32 = 4;
+
+/// A file that torch wrote.
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fairtte-models/tests/weights").join(name)
+}
+
+/// A safetensors file of type `f32`; value `i` of a tensor is `base(key) + sin(0.7 i) / 5`.
+fn safetensors(tensors: &[(String, Vec<usize>)], metadata: &[(&str, &str)]) -> Vec<u8> {
+    let metadata: Map<String, Value> = metadata.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+    let mut header = Map::from_iter([("__metadata__".to_owned(), Value::Object(metadata))]);
+    let mut data = Vec::new();
+    for (key, shape) in tensors {
+        let (start, n) = (data.len(), shape.iter().product::<usize>());
+        let base = if shape.len() > 1 { 0.0 } else { 1.0 };
+        data.extend((0..n).flat_map(|i| (base + 0.2 * (i as f32 * 0.7).sin()).to_le_bytes()));
+        header.insert(key.clone(), json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] }));
+    }
+    let header = Value::Object(header).to_string();
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat()
+}
+
+/// Weights of `small-2d` as `fairtte weights import` writes them.
+fn small() -> Vec<u8> {
+    let widths = [1, 16, 32, 64, 64];
+    let mut tensors = Vec::new();
+    for layer in 0..4 {
+        tensors.push((format!("layers.{layer}.conv.weight"), vec![widths[layer + 1], widths[layer], 3, 3]));
+        for part in ["gamma", "beta", "running_mean", "running_var"] {
+            tensors.push((format!("layers.{layer}.norm.{part}"), vec![widths[layer + 1]]));
+        }
+    }
+    safetensors(&tensors, &[("fairtte.backbone", "small-2d")])
+}
+
+/// Keys and shapes of torchvision's `resnet18`.
+fn resnet18() -> Vec<(String, Vec<usize>)> {
+    let text = std::fs::read_to_string(fixture("keys/torchvision-resnet18.txt")).unwrap();
+    let entry = |line: &str| {
+        let (key, shape) = line.split_once(' ').unwrap();
+        (key.to_owned(), shape.split('x').filter_map(|size| size.parse().ok()).collect())
+    };
+    text.lines().filter(|line| !line.starts_with('#') && !line.contains("num_batches")).map(entry).collect()
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// What a call printed, without the folder of the file.
+fn said(outcome: &Outcome, path: &Path) -> String {
+    outcome.stdout.replace(&text(path), "[file]").trim_end().to_owned()
+}
+
+#[test]
+fn inspect_shows_a_checkpoint_and_builds_nothing() {
+    let path = fixture("training.legacy.pth");
+    let outcome = succeed(["weights", "inspect", &text(&path)]);
+    let shown: Vec<String> = said(&outcome, &path).lines().take(23).map(str::to_owned).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    [file]
+    container  legacy pickle (before torch 1.6), 3722 bytes
+    sha256     a2d760ad03bade9ecfe44130f5ff714cc81188b58f82182aaf67a01d2c33f79f
+    holds      a dictionary of 7
+    outermost keys
+      model: a dictionary of 8
+      optimizer: a dictionary of 2
+      epoch: 12
+      args: an object of argparse.Namespace, not built
+      best: an object of numpy._core.multiarray.scalar, not built
+      scaler: None
+      name: "toy run"
+    classes and functions that were neither built nor called
+      _codecs.encode
+      argparse.Namespace
+      numpy._core.multiarray.scalar
+      numpy.dtype
+    23 tensors with 85 numbers
+      model/0.weight                f32   [2, 1, 3, 3]
+      model/1.weight                f32   [2]
+      model/1.bias                  f32   [2]
+      model/1.running_mean          f32   [2]
+      model/1.running_var           f32   [2]
+    "#);
+    let outcome = succeed(["weights", "inspect", "--json", &text(&path)]);
+    let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(
+        json["tensors"][0],
+        json!({ "group": ["model"], "key": "0.weight", "type": "f32", "shape": [2, 1, 3, 3] })
+    );
+    assert_eq!(json["not_built"][1], "argparse.Namespace");
+}
+
+#[test]
+fn a_damaged_file_is_refused_in_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.pth");
+    let whole = std::fs::read(fixture("types.zip.pth")).unwrap();
+    std::fs::write(&path, &whole[..3000]).unwrap();
+    let sentence =
+        "cut.pth, byte 3000: expected the end of a zip archive (its table of contents), found the end of the file";
+    fail(["weights", "inspect", &text(&path)], DATA, sentence);
+    fail(["weights", "inspect", "/no/such/file"], DATA, "cannot read /no/such/file: No such file or directory");
+}
+
+#[test]
+fn import_prints_a_table_and_refuses_what_does_not_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("resnet18-00000000.safetensors");
+    let mut tensors = resnet18();
+    tensors.retain(|(key, _)| key != "bn1.bias");
+    tensors[1].1 = vec![65];
+    tensors.push(("layer5.weight".to_owned(), vec![2]));
+    std::fs::write(&path, safetensors(&tensors, &[])).unwrap();
+    let output = folder.path().join("w.safetensors");
+    let arguments = ["weights", "import", &text(&path), "--arch", "resnet18", "-o", &text(&output)];
+    let sentence = "does not hold the weights of resnet18: in the layout torchvision, 1 keys are missing, as bn1.bias; 1 keys \
+        are unexpected, as layer5.weight; 1 tensors have another shape, as bn1.weight with f32 [65] in place of [64]";
+    fail(arguments, DATA, sentence);
+    assert!(!output.exists());
+    let shown = said(&run(arguments), &path);
+    let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("source.sha256")).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    fairtte.backbone   resnet18
+    fairtte.channels   3
+    fairtte.version    0.1.0
+    source.file        resnet18-00000000.safetensors
+    source.container   safetensors
+    source.layout      torchvision
+    input.mean         0.485, 0.456, 0.406
+    input.std          0.229, 0.224, 0.225
+    input.resize       256 bilinear, centre 224
+    norm.eps           0.00001
+    licence            torchvision is BSD-3-Clause and states no licence for weights; ImageNet's terms of access are for research
+    hash in the name   00000000: NOT that of this file, which was changed, damaged or renamed
+
+    matched              98
+    missing              1
+      bn1.bias  for stem.norm.beta
+    missing, as allowed  0
+    unexpected           1
+      layer5.weight
+    wrong shape          1
+      bn1.weight  f32 [65] in place of [64]
+    left out             2
+      fc.weight
+      fc.bias
+    ");
+}
+
+#[test]
+fn import_writes_weights_for_gray_pictures() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.safetensors");
+    std::fs::write(&path, safetensors(&resnet18(), &[])).unwrap();
+    let output = folder.path().join("gray.safetensors");
+    let outcome =
+        succeed(["weights", "import", &text(&path), "--arch", "resnet18", "--gray", "sum", "-o", &text(&output)]);
+    let note = "first convolution: 3 input channels in the file, 1 here; summed over the channels";
+    assert!(outcome.stdout.contains(note), "{}", outcome.stdout);
+    let json = succeed(["weights", "inspect", "--json", &text(&output)]).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["tensors"][0]["shape"], json!([64, 1, 7, 7]));
+    assert_eq!(json["metadata"]["changes"], note);
+    let wrong = ["weights", "import", &text(&path), "--arch", "resnet18", "--layout", "timn"];
+    fail(wrong, 2, "expected one of auto, torchvision, timm, medicalnet, mae, dinov2, native");
+}
+
+#[test]
+fn a_run_begins_with_a_file_records_its_hash_and_goes_on_with_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("small.safetensors"), folder.path().join("copy.safetensors"));
+    std::fs::write(&path, small()).unwrap();
+    std::fs::write(&copy, small()).unwrap();
+    let begun = |file: &Path| {
+        let run = SmallRun::new(&folder.path().join("run")).set("pretrained.freeze=all-but-head");
+        run.set(&format!("pretrained.path='{}'", file.display())).set("pretrained.head-learning-rate=0.01")
+    };
+    let outcome = succeed(begun(&path).arguments("train"));
+    assert!(outcome.stderr.contains("beginning with 20 tensors"), "{}", outcome.stderr);
+    let record = std::fs::read_to_string(begun(&path).output().join("run.toml")).unwrap();
+    for line in ["freeze = \"all-but-head\"", "head-learning-rate = 0.01", "sha256 = \"", "layout = \"auto\""] {
+        assert!(record.contains(line), "{line} is missing in\n{record}");
+    }
+    // The same weights may lie elsewhere; others may not take their place.
+    succeed(begun(&copy).arguments("train"));
+    let mut other = small();
+    *other.last_mut().unwrap() ^= 1;
+    std::fs::write(&copy, other).unwrap();
+    fail(begun(&copy).arguments("train"), CONFIG, "holds a run with other settings: `sha256 = ");
+}
+
+#[test]
+fn weights_that_cannot_be_used_are_refused_before_anything_is_decoded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.safetensors");
+    std::fs::write(&path, small()).unwrap();
+    let begun = |sets: &[&str]| {
+        let run = SmallRun::new(&folder.path().join("run")).set(&format!("pretrained.path='{}'", path.display()));
+        sets.iter().fold(run, |run, set| run.set(set)).arguments("train")
+    };
+    let other = begun(&["model.backbone='resnet18'"]);
+    fail(other, DATA, "does not hold the weights of resnet18: in the layout native, 100 keys are missing");
+    let wrong = format!("pretrained.sha256='{}'", "0".repeat(64));
+    fail(begun(&[&wrong]), CONFIG, "pretrained.sha256: ");
+    fail(begun(&["pretrained.head-learning-rate=0"]), CONFIG, "pretrained.head-learning-rate is 0");
+    fail(begun(&["pretrained.freeze='everything'"]), CONFIG, "pretrained.freeze");
+    fail(begun(&["pretrained.path='/no/such/file'"]), DATA, "cannot read /no/such/file");
+    assert!(!folder.path().join("cache").exists() && !folder.path().join("run/cache").exists());
+}
