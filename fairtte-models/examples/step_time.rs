@@ -51,10 +51,9 @@ impl Worker {
             "network" => self.network(rest),
             "step" => self.step(&numbers(rest)?),
             "conv" => self.convolution(rest),
-            "norm" | "relu" | "silu" => match *numbers(rest)? {
-                [a, b, c, d] => self.pointwise(request, [a, b, c, d]),
-                [a, b, c, d, e] => self.pointwise(request, [a, b, c, d, e]),
-                _ => Err(format!("{line:?}: expected four or five sizes").into()),
+            "norm" | "relu" | "silu" => match sizes(&numbers(rest)?)? {
+                Sizes::Picture(shape) => Ok(self.pointwise(request, shape)),
+                Sizes::Volume(shape) => Ok(self.pointwise(request, shape)),
             },
             "memory" => memory(),
             _ => Err(format!("{line:?} is no request").into()),
@@ -67,27 +66,28 @@ impl Worker {
         let kind = kind.ok_or_else(|| format!("{name:?} is no backbone"))?;
         let net = initialise(kind.build(channels.parse()?, &self.device), stream(1, "weights", &[]));
         let n_parameters = net.num_params();
-        self.trained = Some((net, AdamWConfig::new().init().into()));
+        self.trained = Some((net, AdamWConfig::new().init()));
         Ok(vec![n_parameters as f64])
     }
 
     fn step(&mut self, shape: &[usize]) -> Answer {
         let (net, mut optimiser) = self.trained.take().ok_or("step: name a network first")?;
-        let pixels = match *shape {
-            [a, b, c, d] => Pixels::Image(self.wave([a, b, c, d])),
-            [a, b, c, d, e] => Pixels::Volume(self.wave([a, b, c, d, e])),
-            _ => return Err("step: expected four or five sizes".into()),
+        let pixels = match sizes(shape)? {
+            Sizes::Picture(shape) => Pixels::Image(self.wave(shape)),
+            Sizes::Volume(shape) => Pixels::Volume(self.wave(shape)),
         };
         let clock = Instant::now();
         let loss = net.forward(pixels, &mut Noise::on(stream(1, "noise", &[])))?.powi_scalar(2).mean();
         read(loss.clone().inner())?;
-        let forward = clock.elapsed();
+        let forward = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
         let gradients = GradientsParams::from_grads(loss.backward(), &net);
-        let backward = clock.elapsed();
+        let backward = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
         let net = optimiser.step(1e-4, net, gradients);
-        let update = clock.elapsed();
+        let update = clock.elapsed().as_secs_f64();
         self.trained = Some((net, optimiser));
-        Ok(vec![forward.as_secs_f64(), (backward - forward).as_secs_f64(), (update - backward).as_secs_f64()])
+        Ok(vec![forward, backward, update])
     }
 
     fn convolution(&self, rest: &str) -> Answer {
@@ -96,24 +96,27 @@ impl Worker {
             return Err("conv: expected six lists of numbers".into());
         };
         let (out, groups) = (out[0], groups[0]);
-        if let ([a, b, c, d], [k0, k1]) = (shape.as_slice(), kernel.as_slice()) {
-            let weight = self.wave([out, b / groups, *k0, *k1]).require_grad();
-            let options = ConvOptions::<2>::new([stride[0], stride[1]], [padding[0], padding[1]], [1, 1], groups);
-            return passes(self.wave([*a, *b, *c, *d]).require_grad(), |x| {
-                conv2d(x, weight.clone(), None, options.clone())
-            });
+        match sizes(shape)? {
+            Sizes::Picture(shape) => {
+                let [high, wide] = kernel.as_slice().try_into()?;
+                let weight = self.wave([out, shape[1] / groups, high, wide]).require_grad();
+                let (stride, padding) = (stride.as_slice().try_into()?, padding.as_slice().try_into()?);
+                let options = ConvOptions::<2>::new(stride, padding, [1; 2], groups);
+                let x = self.wave(shape).require_grad();
+                Ok(passes(x, |x| conv2d(x, weight.clone(), None, options.clone())))
+            }
+            Sizes::Volume(shape) => {
+                let [deep, high, wide] = kernel.as_slice().try_into()?;
+                let weight = self.wave([out, shape[1] / groups, deep, high, wide]).require_grad();
+                let (stride, padding) = (stride.as_slice().try_into()?, padding.as_slice().try_into()?);
+                let options = ConvOptions::<3>::new(stride, padding, [1; 3], groups);
+                let x = self.wave(shape).require_grad();
+                Ok(passes(x, |x| conv3d(x, weight.clone(), None, options.clone())))
+            }
         }
-        if let ([a, b, c, d, e], [k0, k1, k2]) = (shape.as_slice(), kernel.as_slice()) {
-            let weight = self.wave([out, b / groups, *k0, *k1, *k2]).require_grad();
-            let (stride, padding) = ([stride[0], stride[1], stride[2]], [padding[0], padding[1], padding[2]]);
-            let options = ConvOptions::<3>::new(stride, padding, [1, 1, 1], groups);
-            let x = self.wave([*a, *b, *c, *d, *e]).require_grad();
-            return passes(x, |x| conv3d(x, weight.clone(), None, options.clone()));
-        }
-        Err(format!("conv {rest:?}: expected a picture or a volume").into())
     }
 
-    fn pointwise<const D: usize>(&self, request: &str, shape: [usize; D]) -> Answer {
+    fn pointwise<const D: usize>(&self, request: &str, shape: [usize; D]) -> Vec<f64> {
         let x = self.wave(shape).require_grad();
         match request {
             "relu" => passes(x, relu),
@@ -134,7 +137,7 @@ impl Worker {
 
 /// Seconds of the forward and the backward pass of `run`. The sum that starts the backward pass is measured in
 /// neither but for the constant gradient that it sends back.
-fn passes<const D: usize, const E: usize>(x: Tensor<D>, run: impl Fn(Tensor<D>) -> Tensor<E>) -> Answer {
+fn passes<const D: usize, const E: usize>(x: Tensor<D>, run: impl Fn(Tensor<D>) -> Tensor<E>) -> Vec<f64> {
     let clock = Instant::now();
     let output = run(x);
     let forward = clock.elapsed();
@@ -143,7 +146,21 @@ fn passes<const D: usize, const E: usize>(x: Tensor<D>, run: impl Fn(Tensor<D>) 
     let gradients = sum.backward();
     let backward = clock.elapsed();
     drop(gradients);
-    Ok(vec![forward.as_secs_f64(), backward.as_secs_f64()])
+    vec![forward.as_secs_f64(), backward.as_secs_f64()]
+}
+
+/// Sizes of a batch of pictures or of volumes.
+enum Sizes {
+    Picture([usize; 4]),
+    Volume([usize; 5]),
+}
+
+fn sizes(shape: &[usize]) -> Result<Sizes, Box<dyn Error>> {
+    match shape.len() {
+        4 => Ok(Sizes::Picture(shape.try_into()?)),
+        5 => Ok(Sizes::Volume(shape.try_into()?)),
+        n => Err(format!("expected four or five sizes, found {n}").into()),
+    }
 }
 
 /// Waits for the result.

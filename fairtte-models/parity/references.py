@@ -200,7 +200,15 @@ def without_dropout(model):
 def make(name, build, shape, other_sizes, training, args):
     generator = torch.Generator().manual_seed(20_26)
     model = build(args.miniature)
-    draw = lambda shape: torch.randn(shape, generator=generator)
+
+    def draw(shape):
+        noise = torch.randn(shape, generator=generator)
+        if args.miniature or len(shape) != 5 or shape[1] != 1:
+            return noise
+        # Scans are smooth. Pure noise looks the same everywhere to the last layers, whose batch norms then blow up rounding.
+        coarse = torch.randn([*shape[:2], *(side // 16 for side in shape[2:])], generator=generator)
+        return 0.3 * noise + nn.functional.interpolate(coarse, size=shape[2:], mode="trilinear")
+
     randomise(model, draw((max(shape[0], 4), *shape[1:])), generator)
     # The training step below moves batch-norm statistics.
     weights = {k: v.clone().contiguous() for k, v in model.weights().items()}
