@@ -59,3 +59,8 @@ torch-parity python="python3" folder="/tmp/fairtte-parity" medicalnet="":
 step-time python="python3" *options="":
     cargo build --release -p fairtte-models --example step_time
     {{python}} fairtte-models/parity/step_time.py "${CARGO_TARGET_DIR:-target}/release/examples/step_time" {{options}}
+
+# C^td of every head on SUPPORT, METABRIC and GBSG beside pycox (release build; Python with pycox, torch, pandas, pyarrow).
+tabular-quality data work python="python3":
+    cargo build --release -p fairtte-cli
+    {{python}} fairtte-cli/benches/tabular_quality.py ${CARGO_TARGET_DIR:-target}/release/fairtte {{data}} {{work}}
