@@ -279,7 +279,7 @@ impl RunFile {
         let (size, backbone) = (&self.image.size, self.model.backbone);
         let n_axes = if self.is_tabular() { 0 } else { size.len() };
         if n_axes == backbone.n_axes() {
-            return Ok(());
+            return self.check_sides();
         }
         if n_axes == 0 || backbone.n_axes() == 0 {
             let inputs = if n_axes == 0 { "columns of a table" } else { "images" };
@@ -291,6 +291,18 @@ impl RunFile {
         let message = format!("{size:?} has {found} axes, but backbone {} reads {expected}", backbone.name());
         let help = if expected == 2 { "write size = [height, width]" } else { "write size = [depth, height, width]" };
         Err(CliError::setting("image.size", message, Some(help)))
+    }
+
+    fn check_sides(&self) -> Result<(), CliError> {
+        let (size, backbone) = (&self.image.size, self.model.backbone);
+        let multiple = backbone.side_multiple();
+        if multiple == 1 || size.iter().all(|side| side % multiple == 0) {
+            return Ok(());
+        }
+        let message =
+            format!("{size:?} cannot be cut into the patches of {multiple} x {multiple} of {}", backbone.name());
+        let help = format!("write multiples of {multiple}, as size = [224, 224]");
+        Err(CliError::setting("image.size", message, Some(&help)))
     }
 
     fn check_groups(&self) -> Result<(), CliError> {

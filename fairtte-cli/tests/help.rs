@@ -40,7 +40,10 @@ fn the_lists_are_those_of_the_registries() {
     let heads = "heads ([head.NAME])\n  \
         pmf            probability mass over the intervals (Kvamme & Borgan 2021)\n  \
         deephit        probability mass with a ranking term (Lee et al. 2018)\n  \
-        nnet-survival  hazard in each interval, also known as logistic hazard (Gensheimer & Narasimhan 2019)\n";
+        nnet-survival  hazard in each interval, also known as logistic hazard (Gensheimer & Narasimhan 2019)\n  \
+        cox            log risk with a baseline fitted on the training part, also known as DeepSurv (Katzman et al. 2018)\n  \
+        cox-time       log risk that depends on the time, with a baseline (Kvamme, Borgan & Scheel 2019)\n  \
+        pc-hazard      constant hazard within each interval (Kvamme & Borgan 2021)\n";
     assert_eq!(stdout(&["list", "heads"]), heads);
     let all = stdout(&["list"]);
     for name in ["generic", "simulated", "efficientnet-b0", "resnet18-3d", "group-dro", "worst-group-c-td", "flex"] {
@@ -74,7 +77,8 @@ fn every_listed_name_is_one_that_a_run_file_can_say() {
             continue;
         }
         let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/demo.toml");
-        let size = if name.ends_with("3d") { "image.size=[8, 8, 8]" } else { "image.size=[8, 8]" };
+        let is_for_volumes = name.ends_with("3d") || name.starts_with("medicalnet");
+        let size = if is_for_volumes { "image.size=[16, 16, 16]" } else { "image.size=[16, 16]" };
         let backbone = format!("model.backbone={name}");
         stdout(&["train", "--dry-run", "--config", config, "--set", size, "--set", &backbone]);
     }

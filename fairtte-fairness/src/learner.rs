@@ -161,7 +161,7 @@ impl Learner {
         let Some(mut fit) = part.head.baseline_fit(part.outcomes) else { return Ok(()) };
         let (network, query) = (self.network.valid(), fit.times().to_vec());
         part.for_each_batch(|batch| {
-            fit.add(outputs(&network, batch, &query)?.view(), &batch.time, &batch.event);
+            fit.add(&outputs(&network, batch, &query)?.view(), &batch.time, &batch.event);
             Ok(())
         })?;
         self.baseline = Some(fit.finish()?);

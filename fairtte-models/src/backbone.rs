@@ -123,6 +123,14 @@ impl BackboneKind {
         }
     }
 
+    /// What height and width of a picture must be multiples of: the side of a patch, or 1 for networks that take any size.
+    pub fn side_multiple(self) -> usize {
+        match self {
+            Self::VitBase16 | Self::VitLarge16 => VisionTransformer::PATCH,
+            _ => 1,
+        }
+    }
+
     /// Number of features it gives with the default settings ([`EncoderConfig::n_features`] for others).
     pub fn n_features(self) -> usize {
         EncoderConfig::new(self).n_features()
@@ -137,9 +145,7 @@ impl BackboneKind {
     fn expected(self) -> &'static str {
         match self.n_axes() {
             0 => "[batch, columns]",
-            2 if matches!(self, Self::VitBase16 | Self::VitLarge16) => {
-                "[batch, channels, height, width] with height and width multiples of 16"
-            }
+            2 if self.side_multiple() > 1 => "[batch, channels, height, width] with height and width multiples of 16",
             2 => "[batch, channels, height, width]",
             _ => "[batch, channels, depth, height, width]",
         }

@@ -2,7 +2,7 @@
 //! J. Am. Stat. Assoc. 72; Kvamme, Borgan & Scheel 2019, section 3.3 for networks that read the time).
 //!
 //! At every event time t with d events, r = sum over the risk set (observed time >= t) of exp(g):
-//! Breslow: dH(t) = d / r. Efron: dH(t) = sum_{l < d} 1 / (r - (l / d) r_D), r_D the sum over the d events.
+//! Breslow: dH(t) = d / r. Efron: dH(t) = sum_{l < d} 1 / (r - (l / d) `r_D`), `r_D` the sum over the d events.
 //! g is g(x), or g(t, x) where the network reads the time. Sums run in logarithms and in `f64`: outputs of +-100 neither
 //! overflow nor vanish. Blocks of samples are added one after the other, so that no matrix of all samples and times exists.
 //! Golden values: pycox 0.3.0 `compute_baseline_hazards`; R survival 3.5.3 `survfit` and scikit-survival 0.28.
@@ -109,10 +109,10 @@ impl BaselineFit {
         let events = train.time().iter().zip(train.event()).filter(|(_, event)| **event);
         let mut all: Vec<f64> = events.map(|(time, _)| *time).collect();
         all.sort_by(f64::total_cmp);
-        let (times, n_events): (Vec<f64>, Vec<usize>) =
+        let (event_times, n_events): (Vec<f64>, Vec<usize>) =
             all.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(|tied| (tied[0], tied.len())).unzip();
-        let empty = vec![LogSum::EMPTY; times.len()];
-        Self { at_risk: empty.clone(), tied: empty, times, n_events, ties, reads_time }
+        let empty = vec![LogSum::EMPTY; event_times.len()];
+        Self { at_risk: empty.clone(), tied: empty, times: event_times, n_events, ties, reads_time }
     }
 
     /// The different event times, ascending: where a network that reads the time is to be evaluated.
@@ -125,7 +125,7 @@ impl BaselineFit {
     ///
     /// # Panics
     /// If the shapes do not fit.
-    pub fn add(&mut self, outputs: ArrayView2<'_, f32>, time: &[f64], event: &[bool]) {
+    pub fn add(&mut self, outputs: &ArrayView2<'_, f32>, time: &[f64], event: &[bool]) {
         assert_eq!((outputs.nrows(), time.len()), (time.len(), event.len()), "one time and event per row of outputs");
         for ((row, &time), &event) in outputs.rows().into_iter().zip(time).zip(event) {
             let n_at_risk = self.times.partition_point(|event_time| *event_time <= time);
@@ -182,7 +182,7 @@ mod tests {
         let train = Outcomes::new(vec![1.0, 2.0, 2.0, 3.0], vec![false, true, true, true]).unwrap();
         let mut fit = BaselineFit::new(&train, ties, false);
         let outputs = Array2::from_shape_vec((4, 1), outputs.to_vec()).unwrap();
-        fit.add(outputs.view(), train.time(), train.event());
+        fit.add(&outputs.view(), train.time(), train.event());
         fit.finish()
     }
 

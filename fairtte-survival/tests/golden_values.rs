@@ -14,7 +14,7 @@ use fairtte_survival::{
     Interpolation, NnetSurvival, NoSettings, PcHazard, Pmf, PredictionGrid, Ranking, SurvivalHead, Targets, TiedTimes,
     TimeScale,
 };
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, s};
 use serde_json::Value;
 
 static PYCOX: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(include_str!("golden/pycox.json")).unwrap());
@@ -65,11 +65,11 @@ fn deephit(alpha: f64, sigma: f64, ranking: Ranking) -> DeepHit {
 }
 
 /// Curves at `times`, by rows.
-fn curves(head: &dyn SurvivalHead, x: ArrayView2<'_, f32>, times: &[f64], baseline: &Baseline) -> Vec<f64> {
+fn curves(head: &dyn SurvivalHead, x: &Array2<f32>, times: &[f64], baseline: &Baseline) -> Vec<f64> {
     let at = |time: f64| {
         let train = Outcomes::new(vec![time / 2.0, time], vec![true, false]).unwrap();
         let grid = PredictionGrid::at_cut_points(&CutPoints::equidistant(&train, 2).unwrap());
-        head.survival(x, &grid, Some(baseline)).unwrap().column(1).to_owned() // the grid is 0, time
+        head.survival(x.view(), &grid, Some(baseline)).unwrap().column(1).to_owned() // the grid is 0, time
     };
     let columns: Vec<_> = times.iter().map(|time| at(*time)).collect();
     (0..x.nrows()).flat_map(|row| columns.iter().map(move |column| column[row])).collect()
@@ -174,13 +174,13 @@ fn cox_losses_gradients_baselines_and_curves_without_ties_are_those_of_pycox() {
             assert_close(&[own[sample.parse::<usize>().unwrap()]], &[expected.as_f64().unwrap()], 1e-6, sample);
         }
         let mut fit = head.baseline_fit(&train).unwrap();
-        fit.add(x.view(), train.time(), train.event());
+        fit.add(&x.view(), train.time(), train.event());
         let baseline = fit.finish().unwrap();
         assert_eq!(baseline.times(), numbers(&case["baseline_time"]));
         let hazards: Vec<f64> = baseline.log_hazards().iter().map(|h| h.exp()).collect();
         assert_close(&hazards, &numbers(&case["baseline_hazard"]), 1e-7, "baseline");
         let times = numbers(&case["curve_times"]);
-        let found = curves(&head, x.slice(s![..4, ..]), &times, &baseline);
+        let found = curves(&head, &x.slice(s![..4, ..]).to_owned(), &times, &baseline);
         assert_close(&found, &matrix(&case["curves"]).into_iter().collect::<Vec<f64>>(), 1e-7, "curve");
     }
 }
@@ -198,7 +198,7 @@ fn cox_with_ties_has_the_likelihood_gradient_and_baseline_of_r() {
         let mut fit = head.baseline_fit(&train).unwrap();
         for (block, rows) in x.axis_chunks_iter(ndarray::Axis(0), 50).enumerate() {
             let range = block * 50..block * 50 + rows.nrows();
-            fit.add(rows, &train.time()[range.clone()], &train.event()[range]);
+            fit.add(&rows, &train.time()[range.clone()], &train.event()[range]);
         }
         let baseline = fit.finish().unwrap();
         assert_eq!(baseline.times(), numbers(&case["baseline_time"]));
@@ -235,13 +235,13 @@ fn cox_time_losses_gradients_baseline_and_curves_are_those_of_pycox() {
     let head = CoxTime::new(&CoxTimeConfig::default()).unwrap();
     let mut fit = head.baseline_fit(&train).unwrap();
     assert_eq!(fit.times(), numbers(&case["event_times"]));
-    fit.add(x.slice(s![..5, ..]), &train.time()[..5], &train.event()[..5]);
-    fit.add(x.slice(s![5.., ..]), &train.time()[5..], &train.event()[5..]);
+    fit.add(&x.slice(s![..5, ..]), &train.time()[..5], &train.event()[..5]);
+    fit.add(&x.slice(s![5.., ..]), &train.time()[5..], &train.event()[5..]);
     let baseline = fit.finish().unwrap();
     let hazards: Vec<f64> = baseline.log_hazards().iter().map(|h| h.exp()).collect();
     assert_close(&hazards, &numbers(&case["baseline_hazard"]), 2e-6, "baseline"); // pycox's times are f32
     let times = numbers(&case["curve_times"]);
-    let found = curves(&head, x.slice(s![..4, ..]), &times, &baseline);
+    let found = curves(&head, &x.slice(s![..4, ..]).to_owned(), &times, &baseline);
     assert_close(&found, &matrix(&case["curves"]).into_iter().collect::<Vec<f64>>(), 2e-6, "curve");
 }
 

@@ -8,8 +8,8 @@ use approx::assert_abs_diff_eq;
 use common::{gradient, losses, mean_loss};
 use fairtte_metrics::Outcomes;
 use fairtte_survival::{
-    Baseline, Cox, CoxConfig, CoxTime, CoxTimeConfig, CutPoints, DeepHit, DeepHitConfig, NnetSurvival, PcHazard, Pmf,
-    PredictionGrid, Ranking, SurvivalHead, Targets, TiedTimes, marginal_hazard,
+    Baseline, Cox, CoxConfig, CoxTime, CoxTimeConfig, CutPoints, DeepHit, DeepHitConfig, Interpolation, NnetSurvival,
+    PcHazard, Pmf, PredictionGrid, Ranking, SurvivalHead, Targets, TiedTimes, marginal_hazard,
 };
 use ndarray::{Array2, array};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn outputs_for(head: &dyn SurvivalHead, x: &Array2<f32>, targets: &Targets) -> A
 fn baseline(head: &dyn SurvivalHead, x: &Array2<f32>, targets: &Targets) -> Option<Baseline> {
     let train = Outcomes::new(targets.time.clone(), targets.event.clone()).unwrap();
     let mut fit = head.baseline_fit(&train)?;
-    fit.add(x.view(), train.time(), train.event());
+    fit.add(&x.view(), train.time(), train.event());
     Some(fit.finish().unwrap())
 }
 
@@ -274,7 +274,7 @@ proptest! {
                 continue;
             }
             for points in [1, 3] {
-                let grid = PredictionGrid::new(&whole_cuts(4), points, Default::default()).unwrap();
+                let grid = PredictionGrid::new(&whole_cuts(4), points, Interpolation::Linear).unwrap();
                 for curve in head.survival(x.view(), &grid, baseline.as_ref()).unwrap().rows() {
                     prop_assert!(curve.iter().all(|s| (0.0..=1.0).contains(s)), "{} {curve}", head.name());
                     let falling = curve.iter().zip(curve.iter().skip(1)).all(|(now, later)| later <= now);

@@ -26,7 +26,14 @@ fn simulated(folder: &Path, sets: &[&str]) -> SmallRun {
     training(sets.iter().fold(run, |run, set| run.set(set)))
 }
 
-const HEADS: [&str; 3] = ["head.pmf={}", "head.deephit.alpha=0.5", "head.nnet-survival={}"];
+const HEADS: [&str; 6] = [
+    "head.pmf={}",
+    "head.deephit.alpha=0.5",
+    "head.nnet-survival={}",
+    "head.cox={}",
+    "head.cox-time={}",
+    "head.pc-hazard={}",
+];
 
 #[test]
 fn every_head_learns_from_films_with_a_signal() {

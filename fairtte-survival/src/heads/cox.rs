@@ -2,8 +2,8 @@
 //! eq. 4; Faraggi & Simon 1995).
 //!
 //! One output g. An event i at time t, one of the d events D at t, with R the samples of the batch at risk at t, pays
-//! Breslow: `l_i` = log sum_R exp(g) - `g_i`;
-//! Efron: `l_i` = (1/d) sum_{l < d} log(sum_R exp(g) - (l/d) sum_D exp(g)) - `g_i`.
+//! Breslow: `l_i` = log `sum_R` exp(g) - `g_i`;
+//! Efron: `l_i` = (1/d) sum_{l < d} log(`sum_R` exp(g) - (l/d) `sum_D` exp(g)) - `g_i`.
 //! The sum over events is the negative log partial likelihood of the batch (with Efron's rule one of several tied events may
 //! have a negative term). A censored sample has loss 0 and is not counted;
 //! a batch without an event has loss 0. Every term depends on the rest of its batch. Without ties both rules agree.

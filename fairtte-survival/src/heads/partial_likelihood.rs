@@ -1,7 +1,7 @@
 //! What the Cox heads share: events against their risk sets within a batch.
 //!
 //! A row stands for one comparison: a column of the outputs (its time) and a weight for every sample in the risk set. The
-//! term of a row is log sum_j `w_j` exp(`g_j`), computed row by row in logarithms: one global shift would let outputs of
+//! term of a row is log `sum_j` `w_j` exp(`g_j`), computed row by row in logarithms: one global shift would let outputs of
 //! +-100 vanish. Memory O(rows x batch), with at most one row per event.
 
 use burn::tensor::{Int, Tensor, TensorData};
@@ -77,7 +77,7 @@ impl RiskSets {
 pub(super) fn at_event_times(targets: &Targets) -> Vec<(Vec<usize>, Vec<usize>)> {
     let at = |time: f64| {
         let all = || targets.time.iter().zip(&targets.event).enumerate();
-        let tied = all().filter(|(_, (t, event))| **event && t.total_cmp(&&time).is_eq()).map(|(i, _)| i).collect();
+        let tied = all().filter(|(_, (t, event))| **event && t.total_cmp(&time).is_eq()).map(|(i, _)| i).collect();
         let at_risk = all().filter(|(_, (t, _))| **t >= time).map(|(i, _)| i).collect();
         (tied, at_risk)
     };

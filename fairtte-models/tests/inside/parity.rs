@@ -69,8 +69,7 @@ fn named(kind: BackboneKind, repeats: &[usize], key: &str) -> String {
         (BackboneKind::Mlp, _) => {
             key.replace("net.", "layers.").replace(".linear.", ".dense.").replace(".batch_norm.", ".norm.")
         }
-        (_, ["stem", layer, rest @ ..]) => brick("stem", layer, rest),
-        (_, [layer @ ("conv1" | "bn1"), rest @ ..]) => brick("stem", layer, rest),
+        (_, ["stem", layer, rest @ ..] | [layer @ ("conv1" | "bn1"), rest @ ..]) => brick("stem", layer, rest),
         (_, [s, b, "downsample", layer, rest @ ..]) => {
             brick(&format!("blocks.{}.shortcut", block(stage(s), b)), layer, rest)
         }
@@ -154,11 +153,13 @@ fn compare(name: &str, folder: &Path, repeats: &[usize], build: &dyn Fn(&Device)
         let features = values(inference.forward(pixels(data, &device), &mut Noise::Off).unwrap());
         let of_reference: Vec<f32> = expected[&input.replace("input", "features")].clone().try_to_vec().unwrap();
         let worst = furthest(&features, &of_reference);
-        println!("{name}: features of {input} differ by {worst:.1e} at most");
+        eprintln!("{name}: features of {input} differ by {worst:.1e} at most");
         assert!(worst <= FEATURES_WITHIN, "{name}: features of {input} differ by {worst:e}");
     }
     drop(inference);
     if let Some(probe) = expected.get("probe") {
+        let own = folder.join(format!("{name}.training.safetensors"));
+        let weights = if own.exists() { read(&own) } else { weights };
         compare_gradients(name, repeats, build, [&weights, &expected], probe);
     }
 }
@@ -172,7 +173,8 @@ fn compare_gradients(
 ) {
     let device = Device::flex().autodiff();
     let trained = load(build(&device), repeats, weights, "", true);
-    let features = trained.forward(pixels(&expected["training.input"], &device), &mut Noise::Off).unwrap();
+    let input = expected.get("training.input").unwrap_or(&expected["input"]);
+    let features = trained.forward(pixels(input, &device), &mut Noise::Off).unwrap();
     let of_reference: Vec<f32> = expected["training.features"].clone().try_to_vec().unwrap();
     let worst = furthest(&values(features.clone().inner()), &of_reference);
     let gradients = (features * Tensor::from_data(probe.clone(), &device)).sum().backward();
@@ -192,11 +194,14 @@ fn compare_gradients(
             assert!(difference <= 1e-5 * largest_of_all, "{name}: parameter {i} should have no gradient");
         }
     }
-    println!(
+    eprintln!(
         "{name}: in training, features differ by {worst:.1e} and {} gradients by {worst_gradient:.1e}",
         found.len()
     );
-    assert!(worst_gradient <= GRADIENTS_WITHIN, "{name}: gradients differ by {worst_gradient:e}");
+    // What PyTorch's own float32 is off by, twice, where the network of full size is too steep for the bound.
+    let rounding: Vec<f32> = expected["training.rounding"].clone().try_to_vec().unwrap();
+    let within = GRADIENTS_WITHIN.max(2.0 * rounding[0]);
+    assert!(worst_gradient <= within, "{name}: gradients differ by {worst_gradient:e}, more than {within:e}");
 }
 
 fn miniatures() -> PathBuf {
