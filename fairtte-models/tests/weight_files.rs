@@ -362,7 +362,7 @@ fn deep_nesting_and_values_that_hold_themselves_cost_no_stack() {
 
 #[test]
 fn a_pickle_cannot_multiply_itself() {
-    let long = b"\x80\x02](".iter().copied().chain([b'N'; 100_000]).chain(*b"eq\x00").collect::<Vec<_>>();
+    let long = b"\x80\x02](".iter().copied().chain(vec![b'N'; 100_000]).chain(*b"eq\x00").collect::<Vec<_>>();
     let again = b"ccollections\nOrderedDict\nh\x00\x85R".repeat(100);
     let sentence = refusal(&legacy(&[long, again, b".".to_vec()].concat(), &[]));
     assert!(sentence.contains("a key with its value") || sentence.contains("copies at most"), "{sentence}");

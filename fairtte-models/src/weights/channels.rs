@@ -6,7 +6,7 @@
 //! | C | 1 | `mean` | the sum divided by C |
 //! | 1 | C | `replicate` | each channel gets the weights divided by C: gray repeated gives what it gave alone |
 //!
-//! The equalities hold for inputs scaled alike in every channel; a mean and deviation per channel (as ImageNet's) shifts
+//! The equalities hold for inputs scaled alike in every channel; a mean and deviation per channel (as `ImageNet`'s) shifts
 //! them.
 
 use serde::{Deserialize, Serialize};

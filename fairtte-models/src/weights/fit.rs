@@ -99,12 +99,11 @@ impl<'a> Fit<'a> {
                 fit.missing.push((parameter.name, "no key of this layout".to_owned(), false));
                 continue;
             };
-            match left.remove(key.as_str()) {
-                Some(tensor) => fit.place(key, parameter, tensor, &table, gray),
-                None => {
-                    let allowed = table.may_lack.iter().any(|start| parameter.name.starts_with(start));
-                    fit.missing.push((parameter.name, key, allowed));
-                }
+            if let Some(tensor) = left.remove(key.as_str()) {
+                fit.place(key, parameter, tensor, &table, gray);
+            } else {
+                let allowed = table.may_lack.iter().any(|start| parameter.name.starts_with(start));
+                fit.missing.push((parameter.name, key, allowed));
             }
         }
         fit.sort_out(&keys, &left, &table);
@@ -116,30 +115,27 @@ impl<'a> Fit<'a> {
 
     fn place(&mut self, key: String, parameter: Parameter, tensor: usize, table: &Names, gray: Gray) {
         let stored = &self.file.tensors()[tensor];
-        match self.change(&parameter, stored, table, gray) {
-            Some(change) => {
-                match change {
-                    Change::Channels { from, to, rule } => self.notes.push(rule.sentence(from, to)),
-                    Change::Positions { from, to } => self.notes.push(format!(
-                        "positions: a grid of {from} x {from} in the file, {to} x {to} here; bicubic interpolation"
-                    )),
-                    Change::None | Change::Transpose => {}
-                }
-                self.matched.push(Match { parameter, tensor, change });
+        if let Some(change) = self.change(&parameter, stored, table, gray) {
+            match change {
+                Change::Channels { from, to, rule } => self.notes.push(rule.sentence(from, to)),
+                Change::Positions { from, to } => self.notes.push(format!(
+                    "positions: a grid of {from} x {from} in the file, {to} x {to} here; bicubic interpolation"
+                )),
+                Change::None | Change::Transpose => {}
             }
-            None => {
-                let mut expected = parameter.shape.clone();
-                if parameter.is_linear && self.layout != Layout::Native {
-                    expected.reverse();
-                }
-                self.wrong_shape.push(WrongShape {
-                    key,
-                    name: parameter.name,
-                    found: format!("{} {:?}", stored.element.name(), stored.shape),
-                    expected: format!("{expected:?}"),
-                });
-            }
+            self.matched.push(Match { parameter, tensor, change });
+            return;
         }
+        let mut expected = parameter.shape.clone();
+        if parameter.is_linear && self.layout != Layout::Native {
+            expected.reverse();
+        }
+        self.wrong_shape.push(WrongShape {
+            key,
+            name: parameter.name,
+            found: format!("{} {:?}", stored.element.name(), stored.shape),
+            expected: format!("{expected:?}"),
+        });
     }
 
     fn change(&self, parameter: &Parameter, stored: &StoredTensor, table: &Names, gray: Gray) -> Option<Change> {

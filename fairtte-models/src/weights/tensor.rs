@@ -76,6 +76,7 @@ impl ElementType {
 
     /// The element in `bytes` (little-endian) as `f32`: `f64` is rounded to the nearest, integers beyond 2^24 too.
     #[expect(clippy::cast_possible_truncation, reason = "weights are computed with in f32")]
+    #[expect(clippy::many_single_char_names, reason = "eight bytes in a row")]
     fn to_f32(self, bytes: &[u8]) -> f32 {
         match *bytes {
             [a] => match self {

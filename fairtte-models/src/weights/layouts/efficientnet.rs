@@ -47,11 +47,10 @@ pub(super) fn timm(_: BackboneKind, name: &str) -> Option<String> {
                 ("excite", [last]) => ("se.conv_expand", *last),
                 (part, [inner, last]) => {
                     let layer = match (part, *inner, is_first) {
-                        ("expand", "conv", false) => "conv_pw",
+                        ("expand", "conv", false) | ("project", "conv", true) => "conv_pw",
                         ("expand", "norm", false) | ("depthwise", "norm", true) => "bn1",
                         ("depthwise", "conv", _) => "conv_dw",
                         ("depthwise", "norm", false) | ("project", "norm", true) => "bn2",
-                        ("project", "conv", true) => "conv_pw",
                         ("project", "conv", false) => "conv_pwl",
                         ("project", "norm", false) => "bn3",
                         _ => return None,

@@ -26,9 +26,9 @@ pub enum Layout {
     Timm,
     /// Tencent's `MedicalNet`: below `state_dict`, each key behind `module.`.
     Medicalnet,
-    /// Masked autoencoders and RETFound: below `model`, with a decoder that is left out.
+    /// Masked autoencoders and `RETFound`: below `model`, with a decoder that is left out.
     Mae,
-    /// DINOv2: below `teacher`, each key behind `backbone.`.
+    /// `DINOv2`: below `teacher`, each key behind `backbone.`.
     Dinov2,
     /// What `fairtte weights import` writes.
     Native,
@@ -72,7 +72,6 @@ pub(super) fn names(layout: Layout, kind: BackboneKind) -> Option<Names> {
     let stem = "stem.conv.weight";
     let named = |key, dropped, first| Some(Names { key, dropped, may_lack: &[], first });
     match (layout, kind) {
-        (Layout::Auto, _) => None,
         (Layout::Native, Kind::VitBase16 | Kind::VitLarge16) => named(native, &[], vit::FIRST),
         (Layout::Native, Kind::Small2d | Kind::Small3d) => named(native, &[], "layers.0.conv.weight"),
         (Layout::Native, _) => named(native, &[], stem),
@@ -90,6 +89,7 @@ pub(super) fn names(layout: Layout, kind: BackboneKind) -> Option<Names> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "one signature for all layouts")]
 fn native(_: BackboneKind, name: &str) -> Option<String> {
     Some(name.to_owned())
 }

@@ -33,7 +33,7 @@ pub(super) fn plain(kind: BackboneKind, name: &str) -> Option<String> {
         ["blocks", n, layer, part, last] => {
             let (stage, block) = stage(&repeats(kind), n.parse().ok()?)?;
             let layer = match layer {
-                "shortcut" => format!("downsample.{}", if part == "conv" { 0 } else { 1 }),
+                "shortcut" => format!("downsample.{}", u8::from(part != "conv")),
                 layer => format!("{}{}", word(part), number(layer)?),
             };
             Some(format!("layer{}.{block}.{layer}.{}", stage + 1, leaf(last)))
@@ -45,7 +45,7 @@ pub(super) fn plain(kind: BackboneKind, name: &str) -> Option<String> {
 /// torchvision's `r3d_18`.
 pub(super) fn video(kind: BackboneKind, name: &str) -> Option<String> {
     let parts: Vec<&str> = name.split('.').collect();
-    let place = |part: &str| if part == "conv" { 0 } else { 1 };
+    let place = |part: &str| u8::from(part != "conv");
     match *parts.as_slice() {
         ["stem", part, last] => Some(format!("stem.{}.{}", place(part), leaf(last))),
         ["blocks", n, layer, part, last] => {

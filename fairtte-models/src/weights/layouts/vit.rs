@@ -1,8 +1,8 @@
-//! Vision Transformers as timm, masked autoencoders (MAE, RETFound) and DINOv2 name them.
+//! Vision Transformers as timm, masked autoencoders (MAE, `RETFound`) and `DINOv2` name them.
 //!
 //! All three share timm's names. A pre-trained file has `norm`, the layer norm of all tokens, and no `fc_norm`, which stands
 //! behind the mean of the patches here; one that was fine-tuned with the mean has `fc_norm`. So `fc_norm` may be missing
-//! (it then starts as the identity it is built as) and `norm` is left out, as RETFound's own fine-tuning does it.
+//! (it then starts as the identity it is built as) and `norm` is left out, as `RETFound`'s own fine-tuning does it.
 
 use super::leaf;
 use crate::BackboneKind;

@@ -153,8 +153,8 @@ impl Machine<'_> {
                 Value::Tuple(sizes) | Value::List(sizes) if sizes.len() <= MOST_AXES => Ok(Value::Tuple(sizes.clone())),
                 other => Err(self.error("sizes", other.kind())),
             },
-            ("collections.OrderedDict" | "builtins.dict" | "__builtin__.dict", []) => Ok(Value::Dict(Vec::new())),
-            ("collections.defaultdict", [_] | []) => Ok(Value::Dict(Vec::new())),
+            ("collections.OrderedDict" | "builtins.dict" | "__builtin__.dict" | "collections.defaultdict", [])
+            | ("collections.defaultdict", [_]) => Ok(Value::Dict(Vec::new())),
             ("collections.OrderedDict", [pairs]) => self.dictionary(*pairs),
             ("torch._utils._rebuild_tensor_v2" | "torch._utils._rebuild_parameter", _) => {
                 Err(self.error(format!("the arguments of {name}"), format!("{} arguments", arguments.len())))
