@@ -61,3 +61,29 @@ fn weights(from: usize, to: usize) -> Vec<[(usize, f64); 4]> {
     };
     (0..to).map(taps).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_is_resampled_as_torch_does_it() {
+        let positions = [
+            7.0, 8.0, 0.0, 0.1, 2.0, 0.9, 4.0, 2.5, 6.0, 4.9, 8.0, 8.1, 10.0, 12.1, 12.0, 16.9, 14.0, 22.5, 16.0, 28.9,
+        ];
+        // torch 2.15.0, torch.nn.functional.interpolate(size=(2, 2), mode="bicubic", align_corners=False) in f64.
+        let expected =
+            [7.0, 8.0, 1.531_25, 0.978_552_25, 4.765_625, 3.662_072_8, 11.234_375, 15.305_823, 14.468_75, 24.266_052];
+        for (found, expected) in resample(&positions, 3, 2, 2).into_iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-5, "{found} in place of {expected}");
+        }
+        for (found, expected) in resample(&positions, 3, 3, 2).into_iter().zip(positions) {
+            assert!((found - expected).abs() < 1e-6, "the same grid stays");
+        }
+    }
+
+    #[test]
+    fn only_a_square_and_one_is_a_grid() {
+        assert_eq!([197, 577, 2, 1, 0, 196].map(grid), [Some(14), Some(24), Some(1), None, None, None]);
+    }
+}
