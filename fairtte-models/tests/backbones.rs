@@ -200,7 +200,9 @@ fn names_are_those_of_run_files_and_defaults_are_written_out() {
     let vit = serde_json::to_value(EncoderConfig::new(BackboneKind::VitLarge16)).unwrap();
     assert_eq!(
         vit,
-        serde_json::json!({"backbone": "vit-large/16", "representation": 64, "dropout": 0.5, "vit": {"drop-path": 0.2}})
+        serde_json::json!({
+            "backbone": "vit-large/16", "representation": 64, "dropout": 0.5, "hidden": 16, "vit": {"drop-path": 0.2}
+        })
     );
     let partly = serde_json::json!({"backbone": "mlp", "mlp": {"widths": [8]}});
     let partly: EncoderConfig = serde_json::from_value(partly).unwrap();

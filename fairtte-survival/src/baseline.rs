@@ -75,8 +75,8 @@ impl LogSum {
     const EMPTY: Self = Self { largest: f64::NEG_INFINITY, sum: 0.0 };
 
     fn merge(&mut self, other: Self) {
-        if other.largest == f64::NEG_INFINITY {
-            return;
+        if other.sum == 0.0 {
+            return; // empty; a sum that is no number is handed on
         }
         let largest = self.largest.max(other.largest);
         self.sum = self.sum * (self.largest - largest).exp() + other.sum * (other.largest - largest).exp();
