@@ -175,9 +175,11 @@ fn of_data(error: &DataError) -> Exit {
 fn of_training(error: &FairnessError) -> Exit {
     match error {
         FairnessError::Setting { .. }
-        | FairnessError::Model(ModelError::Setting { .. })
+        | FairnessError::Model(ModelError::Setting { .. } | ModelError::OtherBackbone { .. })
         | FairnessError::Survival(SurvivalError::Setting { .. } | SurvivalError::Intervals { .. }) => Exit::Config,
-        FairnessError::Survival(SurvivalError::NoEvent { .. })
+        FairnessError::Survival(
+            SurvivalError::NoEvent { .. } | SurvivalError::TimesAllEqual { .. } | SurvivalError::InvalidTime { .. },
+        )
         | FairnessError::Model(
             ModelError::ReadWeights { .. } | ModelError::DamagedWeights { .. } | ModelError::WeightsDoNotFit { .. },
         )

@@ -61,18 +61,20 @@ pub struct Validation {
 }
 
 /// Scores the validation curves, `[n, n_cut_points]`, against outcomes and their intervals; `blocks` as
-/// [`event_blocks`] gives them.
+/// [`event_blocks`] gives them. `reading` is for C^td: curves that begin at 1 need [`Reading::Linear`], or events before
+/// the first time after 0 at which the others are read would tie.
 pub(crate) fn validate(
     monitor: Monitor,
     (survival, times): (&Array2<f64>, &[f64]),
     (outcomes, intervals): (&Outcomes, &IntervalTargets),
     blocks: &[(usize, usize)],
     groups: &[Option<GroupId>],
+    reading: Reading,
 ) -> Result<Validation, MetricError> {
     let nll = mean_negative_log_likelihood(survival, intervals, blocks);
     let curves = SurvivalCurves::new(times.to_vec(), survival.clone())?;
     let concordance = |outcomes: &Outcomes, curves: &SurvivalCurves| {
-        concordance_td(outcomes, curves, Reading::default(), TiedPredictions::Strict).map(|c| c.value)
+        concordance_td(outcomes, curves, reading, TiedPredictions::Strict).map(|c| c.value)
     };
     let c_td = concordance(outcomes, &curves);
     let monitored = match monitor {

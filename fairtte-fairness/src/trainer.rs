@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use fairtte_data::{Cohort, Loader, Sampling, write_atomically};
-use fairtte_metrics::{GroupId, Outcomes};
+use fairtte_metrics::{GroupId, Outcomes, Reading};
 use fairtte_models::Batch;
 use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, SurvivalHead, Targets};
 use serde::{Deserialize, Serialize};
@@ -305,7 +305,8 @@ impl<'a> Validator<'a> {
         let TrainingData { loader, validation, head, device, .. } = *self.data;
         let survival = predict(strategy, loader, validation, &CurveRule { head, grid: &self.grid }, device)?;
         let curves = (&survival, self.grid.times());
-        validate(self.monitor, curves, (&self.outcomes, &self.targets.intervals), &self.blocks, &self.groups)
+        let reading = if head.starts_at_one() { Reading::Linear } else { Reading::default() };
+        validate(self.monitor, curves, (&self.outcomes, &self.targets.intervals), &self.blocks, &self.groups, reading)
             .map_err(|source| FairnessError::Monitor { monitor: self.monitor.name(), epoch: epoch + 1, source })
     }
 }

@@ -26,10 +26,34 @@ pub enum TiedTimes {
 
 /// Logarithm of the increment of the cumulative baseline hazard at every event time of the training part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Written")]
 pub struct Baseline {
     times: Vec<f64>,
     log_hazards: Vec<f64>,
+}
+
+/// A baseline as a file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    times: Vec<f64>,
+    log_hazards: Vec<f64>,
+}
+
+impl TryFrom<Written> for Baseline {
+    type Error = String;
+
+    fn try_from(Written { times, log_hazards }: Written) -> Result<Self, String> {
+        if times.is_empty() || times.len() != log_hazards.len() {
+            let (n, m) = (times.len(), log_hazards.len());
+            return Err(format!("a baseline has {n} times and {m} hazards, expected as many of both and at least one"));
+        }
+        let ascend = times[0] >= 0.0 && times.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascend || times.iter().chain(&log_hazards).any(|x| !x.is_finite()) {
+            return Err("a baseline has times that do not ascend from 0, or numbers that are not finite".to_owned());
+        }
+        Ok(Self { times, log_hazards })
+    }
 }
 
 impl Baseline {
@@ -209,5 +233,15 @@ mod tests {
         let expected =
             "baseline hazard at time 2 is not a finite number, expected finite outputs for all training samples";
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_file_that_is_no_baseline_is_refused() {
+        let read = |text: &str| serde_json::from_str::<Baseline>(text).map_err(|error| error.to_string());
+        assert_eq!(read(r#"{"times": [1.0, 2.0], "log_hazards": [-1.0, 0.5]}"#).unwrap().times(), [1.0, 2.0]);
+        let short = read(r#"{"times": [1.0, 2.0], "log_hazards": [-1.0]}"#).unwrap_err();
+        assert!(short.starts_with("a baseline has 2 times and 1 hazards"), "{short}");
+        assert!(read(r#"{"times": [2.0, 1.0], "log_hazards": [0.0, 0.0]}"#).unwrap_err().contains("do not ascend"));
+        assert!(read(r#"{"times": [], "log_hazards": []}"#).is_err());
     }
 }

@@ -6,11 +6,16 @@
 //! cut points. pycox offers the second for `nnet-survival` only; here it serves every discrete head. `pc-hazard` has a
 //! constant hazard by its definition and the Cox models a step at every event time: the rule does not touch them.
 //! A finer grid has (`n_cut_points` - 1) `points` + 1 times, evenly spaced within each interval.
+//!
+//! Heads whose curves begin at 1 say nothing at time 0 about who is at risk: events before the next time of the grid would be
+//! read at S = 1 and tie. Their grid has the first event time of the training part as one more time, see
+//! [`PredictionGrid::with_early`].
 
+use fairtte_metrics::Outcomes;
 use ndarray::{Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
 
-use crate::{CutPoints, SurvivalError};
+use crate::{CutPoints, SurvivalError, SurvivalHead};
 
 /// What happens to a discrete-time curve between two cut points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +34,8 @@ pub struct PredictionGrid {
     times: Vec<f64>,
     points: usize,
     rule: Interpolation,
+    /// A time between 0 and the next, as a share of the first interval.
+    early: Option<f64>,
 }
 
 impl PredictionGrid {
@@ -37,7 +44,7 @@ impl PredictionGrid {
 
     /// The cut points themselves.
     pub fn at_cut_points(cut_points: &CutPoints) -> Self {
-        Self { times: cut_points.times().to_vec(), points: 1, rule: Interpolation::Linear }
+        Self { times: cut_points.times().to_vec(), points: 1, rule: Interpolation::Linear, early: None }
     }
 
     /// `points` evenly spaced times in each interval, its left cut point included, and the last cut point.
@@ -50,7 +57,20 @@ impl PredictionGrid {
         let step = |pair: &[f64], k: usize| pair[0] + k as f64 * ((pair[1] - pair[0]) / points as f64);
         let inner = cuts.windows(2).flat_map(|pair| (0..points).map(move |k| step(pair, k)));
         let times = inner.chain(cuts.last().copied()).collect();
-        Ok(Self { times, points, rule })
+        Ok(Self { times, points, rule, early: None })
+    }
+
+    /// The same grid for `head`: with the first event time of `train` above 0 between 0 and the next time, if the curves of
+    /// the head begin at 1 and the time is not there yet.
+    #[must_use]
+    pub fn with_early(mut self, head: &dyn SurvivalHead, train: &Outcomes) -> Self {
+        let events = train.time().iter().zip(train.event()).filter(|(time, event)| **event && **time > 0.0);
+        let first = events.map(|(time, _)| *time).fold(f64::INFINITY, f64::min);
+        if head.starts_at_one() && self.early.is_none() && first < self.times[1] {
+            self.early = Some(first / (self.times[1] * self.points as f64));
+            self.times.insert(1, first);
+        }
+        self
     }
 
     /// Checks a number of points per interval.
@@ -84,35 +104,37 @@ impl PredictionGrid {
 
     /// Straight lines between the values at the cut points.
     pub(crate) fn lines(&self, values: &Array2<f64>) -> Array2<f64> {
-        if self.points == 1 {
-            return values.clone();
-        }
         let mut finer = Array2::zeros((values.nrows(), self.times.len()));
-        for (row, mut filled) in values.rows().into_iter().zip(finer.rows_mut()) {
-            for (position, value) in filled.iter_mut().enumerate() {
-                *value = self.between(&row, position);
+        for (row, filled) in values.rows().into_iter().zip(finer.rows_mut()) {
+            let even = (0..self.times.len() - usize::from(self.early.is_some())).map(|position| {
+                let within = (position % self.points) as f64 / self.points as f64;
+                between(&row, position / self.points, within)
+            });
+            let early = self.early.map(|within| between(&row, 0, within));
+            let first = even.clone().take(1);
+            for (value, at) in filled.into_iter().zip(first.chain(early).chain(even.skip(1))) {
+                *value = at;
             }
         }
         finer
     }
+}
 
-    fn between(&self, row: &ArrayView1<'_, f64>, position: usize) -> f64 {
-        let (interval, within) = (position / self.points, position % self.points);
-        let left = row[interval];
-        if within == 0 {
-            return left;
-        }
-        let right = row[interval + 1];
-        // Equal values first: the cumulative hazard may be infinite on both sides.
-        if left.total_cmp(&right).is_eq() { left } else { left + (right - left) * (within as f64 / self.points as f64) }
+/// On the line from value `interval` to the next, `within` of the way.
+fn between(row: &ArrayView1<'_, f64>, interval: usize, within: f64) -> f64 {
+    let left = row[interval];
+    if within == 0.0 {
+        return left;
     }
+    let right = row[interval + 1];
+    // Equal values first: the cumulative hazard may be infinite on both sides.
+    if left.total_cmp(&right).is_eq() { left } else { left + (right - left) * within }
 }
 
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::*;
-    use fairtte_metrics::Outcomes;
     use ndarray::array;
 
     fn grid(points: usize, rule: Interpolation) -> PredictionGrid {

@@ -4,7 +4,7 @@
 //! Cut points are `n` times from 0 to the largest training time: equally spaced, or at quantiles of the training part's
 //! Kaplan-Meier curve (`quantiles.rs`). For the discrete heads an event is rounded up to the first cut at or after it, a
 //! censoring is rounded down to the last cut at or before it: both claim no more than was observed. A time beyond the
-//! last cut becomes a censoring at that cut. Index 0 is time 0: only a censoring before the second cut gets it.
+//! last cut becomes a censoring at that cut. Index 0 is time 0: an event at it, and a censoring before the second cut.
 //! `pc-hazard` reads the interval in which the time lies and the fraction of it that was survived; pycox lets that
 //! fraction exceed 1 beyond the last cut, here observation ends there. The Cox models read the time itself.
 //!
@@ -152,7 +152,7 @@ impl CutPoints {
             return Err(SurvivalError::InvalidTime { part, row, time: time[row] });
         }
         Ok(Targets {
-            time: time.to_vec(),
+            time: time.iter().map(|time| time + 0.0).collect(), // -0 is the time 0
             event: event.to_vec(),
             intervals: self.intervals(time, event),
             pieces: self.pieces(time, event),

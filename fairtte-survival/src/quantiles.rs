@@ -21,6 +21,9 @@ pub(crate) fn cuts(train: &Outcomes, n: usize) -> Vec<f64> {
         .collect();
     times.dedup();
     times[0] = 0.0;
+    if times.len() == 1 {
+        times.push(curve[curve.len() - 1].0); // every event is at time 0: the curve is flat after it
+    }
     times
 }
 
@@ -37,4 +40,17 @@ fn kaplan_meier(train: &Outcomes) -> Vec<(f64, f64)> {
         at_risk -= tied.len();
     }
     curve
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    #[test]
+    fn a_curve_that_falls_at_time_0_only_still_gives_an_interval() {
+        let time = vec![0.0, 0.0, 1.0, 2.0, 3.0];
+        let train = Outcomes::new(time, vec![true, true, false, false, false]).unwrap();
+        assert_eq!(cuts(&train, 5), [0.0, 3.0]);
+    }
 }

@@ -21,6 +21,10 @@ impl TimeScale {
     /// # Errors
     /// [`SurvivalError::TimesAllEqual`] if they do not vary.
     pub fn fit(train: &Outcomes, log: bool) -> Result<Self, SurvivalError> {
+        let time = train.time().first().copied().unwrap_or(0.0);
+        if train.time().iter().all(|other| other.total_cmp(&time).is_eq()) {
+            return Err(SurvivalError::TimesAllEqual { part: "training", n: train.n(), time });
+        }
         let value = |time: f64| if log { time.ln_1p() } else { time };
         let n = train.n() as f64;
         let mean = train.time().iter().map(|t| value(*t)).sum::<f64>() / n;
@@ -29,7 +33,6 @@ impl TimeScale {
         if deviation > 0.0 && deviation.is_finite() {
             return Ok(Self { mean, deviation, log });
         }
-        let time = train.time().first().copied().unwrap_or(0.0);
         Err(SurvivalError::TimesAllEqual { part: "training", n: train.n(), time })
     }
 
@@ -57,9 +60,9 @@ mod tests {
 
     #[test]
     fn equal_times_have_no_scale() {
-        let train = Outcomes::new(vec![2.5, 2.5], vec![true, false]).unwrap();
+        let train = Outcomes::new(vec![0.1; 3], vec![true, false, true]).unwrap();
         let error = TimeScale::fit(&train, false).unwrap_err();
-        let expected = "all 2 times of the training part are 2.5, expected at least two different times";
+        let expected = "all 3 times of the training part are 0.1, expected at least two different times";
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -6,7 +6,9 @@ mod common;
 
 use approx::assert_abs_diff_eq;
 use common::{gradient, losses, mean_loss};
-use fairtte_metrics::Outcomes;
+use fairtte_metrics::{
+    Outcomes, Reading, Risk, SurvivalCurves, TieTest, TiedPairs, TiedPredictions, concordance_td, harrell_concordance,
+};
 use fairtte_survival::{
     Baseline, Cox, CoxConfig, CoxTime, CoxTimeConfig, CutPoints, DeepHit, DeepHitConfig, Interpolation, NnetSurvival,
     PcHazard, Pmf, PredictionGrid, Ranking, SurvivalHead, Targets, TiedTimes, marginal_hazard,
@@ -121,6 +123,59 @@ fn gradients_of_the_first_row_are_those_of_pycox() {
     assert_close(&pmf[..4], &[0.036_138_2, 0.008_063_5, -0.088_039_7, 0.021_918_9], TOLERANCE);
     let hazard = gradient(&NnetSurvival, &logits(), &targets);
     assert_close(&hazard[..4], &[0.155_614_8, 0.067_235_4, -0.029_800_7, 0.0], TOLERANCE);
+    // The second row is an event at index 0 with outputs of exactly 0: (sigmoid(0) - 1) / 4.
+    assert_close(&hazard[4..8], &[-0.125, 0.0, 0.0, 0.0], TOLERANCE);
+}
+
+/// Times of the subjects 1, 2, .. of which two thirds have their event before a two-hundredth of the follow-up, and a risk
+/// that orders most of them.
+#[test]
+fn early_events_are_ordered_by_heads_whose_curves_begin_at_one() {
+    let n = 300;
+    let at = |i: usize| if i % 3 < 2 { 1.0 + (i % 97) as f64 / 40.0 } else { 700.0 + i as f64 };
+    let time: Vec<f64> = (0..n).map(at).collect();
+    let event: Vec<bool> = (0..n).map(|i| i % 3 < 2 || i % 2 == 0).collect();
+    #[expect(clippy::cast_possible_truncation, reason = "outputs are f32")]
+    let outputs = Array2::from_shape_fn((n, 1), |(i, _)| (-(at(i)).ln() + ((i * 29) % 11) as f64 / 8.0) as f32);
+    let outcomes = Outcomes::new(time.clone(), event.clone()).unwrap();
+    let risk = Risk::new(outputs.iter().map(|x| f64::from(*x)).collect()).unwrap();
+    let harrell = harrell_concordance(&outcomes, &risk, TieTest::Exact, TiedPairs::Predictions).unwrap().value;
+    let cuts = CutPoints::equidistant(&outcomes, 20).unwrap();
+    let cox = Cox::new(&CoxConfig { ties: TiedTimes::Efron });
+    let mut fit = cox.baseline_fit(&outcomes).unwrap();
+    fit.add(&outputs.view(), &time, &event);
+    let baseline = fit.finish().unwrap();
+    let same_in_each_interval = Array2::from_shape_fn((n, 19), |(i, _)| outputs[[i, 0]]);
+    for (head, outputs) in [(&cox as &dyn SurvivalHead, &outputs), (&PcHazard, &same_in_each_interval)] {
+        let c_td = |grid: PredictionGrid| {
+            let survival = head.survival(outputs.view(), &grid, Some(&baseline)).unwrap();
+            let curves = SurvivalCurves::new(grid.times().to_vec(), survival).unwrap();
+            concordance_td(&outcomes, &curves, Reading::default(), TiedPredictions::Strict).unwrap().value
+        };
+        let plain = c_td(PredictionGrid::at_cut_points(&cuts));
+        let early = c_td(PredictionGrid::at_cut_points(&cuts).with_early(head, &outcomes));
+        assert!(plain < harrell - 0.2, "{}: {plain} without the early time, {harrell}", head.name());
+        assert!((early - harrell).abs() < 0.01, "{}: {early} with the early time, {harrell}", head.name());
+    }
+}
+
+#[test]
+fn only_heads_whose_curves_begin_at_one_get_the_early_time() {
+    let train = Outcomes::new(vec![0.25, 0.5, 4.0], vec![false, true, true]).unwrap();
+    let grid = |head: &dyn SurvivalHead, points| {
+        let cuts = CutPoints::equidistant(&train, 3).unwrap();
+        PredictionGrid::new(&cuts, points, Interpolation::Linear).unwrap().with_early(head, &train)
+    };
+    assert_eq!(grid(&Pmf, 1).times(), [0.0, 2.0, 4.0]);
+    assert_eq!(grid(&PcHazard, 1).times(), [0.0, 0.5, 2.0, 4.0]);
+    assert_eq!(grid(&PcHazard, 2).times(), [0.0, 0.5, 1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(grid(&PcHazard, 4).times()[..3], [0.0, 0.5, 1.0], "it is there already");
+    // Hazards softplus(x) = 1 and 2 per interval: H = 1/4 at 0.5, 1/2 at 1, 1 at 2, 2 at 3, 3 at 4.
+    let x = array![[(1_f32.exp() - 1.0).ln(), (2_f32.exp() - 1.0).ln()]];
+    let survival = PcHazard.survival(x.view(), &grid(&PcHazard, 2), None).unwrap();
+    for (s, h) in survival.iter().zip([0.0_f64, 0.25, 0.5, 1.0, 2.0, 3.0]) {
+        assert_abs_diff_eq!(*s, (-h).exp(), epsilon = 1e-6);
+    }
 }
 
 // A mean loss of about 1 in f32 is known to 1e-7; a central difference over 2e-2 turns that into 1e-5, and its own

@@ -97,7 +97,8 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         trained.best_epoch
     ));
     // Step 9: curves of everything that was not trained on.
-    let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?;
+    let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?
+        .with_early(head.as_ref(), &outcomes);
     let rule = CurveRule { head: head.as_ref(), grid: &grid };
     write_curves(&folder, &prepared, &loader, strategy.as_ref(), &rule, &device)?;
     // Step 10: from the saved files.

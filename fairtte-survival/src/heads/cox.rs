@@ -105,6 +105,10 @@ impl SurvivalHead for Cox {
         None
     }
 
+    fn starts_at_one(&self) -> bool {
+        true
+    }
+
     fn depends_on_batch(&self) -> bool {
         true
     }

@@ -68,6 +68,11 @@ pub trait SurvivalHead: Debug + Send + Sync {
     /// a constant means nothing: their output layer has no bias.
     fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>>;
 
+    /// Whether the curve of every subject is 1 at time 0, so that only a later time of a grid tells subjects apart.
+    fn starts_at_one(&self) -> bool {
+        false
+    }
+
     /// Whether a sample's loss depends on the other samples of its batch.
     fn depends_on_batch(&self) -> bool {
         false

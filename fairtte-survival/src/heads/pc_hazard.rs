@@ -72,6 +72,10 @@ impl SurvivalHead for PcHazard {
         Ok(grid.lines(&cumulative).mapv_into(|h| (-h).exp()))
     }
 
+    fn starts_at_one(&self) -> bool {
+        true
+    }
+
     /// The hazard at time 0, which this head cannot have, is left out.
     fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>> {
         let inverse_softplus = |h: &f64| (-(-h).ln_1p()).exp_m1().ln(); // of the cumulative hazard -log(1 - h)
