@@ -251,6 +251,10 @@ impl RunFile {
     fn check_inputs(&self) -> Result<(), CliError> {
         if let DataConfig::Tabular(config) = &self.data {
             config.feature_config().check()?;
+            if self.pretrained.is_some() {
+                let message = "no layout of pre-trained weights is known for columns of a table".to_owned();
+                return Err(CliError::setting("pretrained", message, None));
+            }
             if self.augmentation == AugmentationConfig::default() {
                 return Ok(());
             }

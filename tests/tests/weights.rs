@@ -215,5 +215,14 @@ fn weights_that_cannot_be_used_are_refused_before_anything_is_decoded() {
     fail(begun(&["pretrained.head-learning-rate=0"]), CONFIG, "pretrained.head-learning-rate is 0");
     fail(begun(&["pretrained.freeze='everything'"]), CONFIG, "pretrained.freeze");
     fail(begun(&["pretrained.path='/no/such/file'"]), DATA, "cannot read /no/such/file");
+    fail(begun(&["model.mlp.dropout=0.1"]), CONFIG, "model.mlp");
+    let table = "[data.tabular]\ntable = 'patients.csv'\nfeatures = 'all'";
+    let run = SmallRun::with_data(&folder.path().join("table"), table).set("model.backbone='mlp'");
+    let run = run.set(&format!("pretrained.path='{}'", path.display()));
+    fail(
+        run.arguments("train"),
+        CONFIG,
+        "pretrained: no layout of pre-trained weights is known for columns of a table",
+    );
     assert!(!folder.path().join("cache").exists() && !folder.path().join("run/cache").exists());
 }
