@@ -340,6 +340,10 @@ fn instructions_out_of_place_are_refused() {
         (b"\x80\x02P123\n.", "a persistent id of a storage"),
         (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n)R.", "the arguments of torch._utils._rebuild_tensor_v2"),
         (b"\x80\x02I12x\n.", "an integer of 64 bits"),
+        (b"S'\xc3\xa9\n.", "text between two quotes"),
+        (b"S'open\n.", "text between two quotes"),
+        (b"S'\n.", "text between two quotes"),
+        (b"S'mixed\"\n.", "text between two quotes"),
         (b"\x80\x02X\x02\0\0\0\xff\xfe.", "text in UTF-8"),
     ] {
         let sentence = refusal(&legacy(object, &[]));
@@ -442,5 +446,8 @@ fn instruction() -> impl Strategy<Value = Vec<u8>> {
         b"(U\x07storagectorch\nFloatStorage\nU\x010U\x03cpuK\x04tQ".to_vec(),
         tensor(4, 0, &[2, 2], &[2, 1])[2..].strip_suffix(b".").unwrap().to_vec(),
     ]);
-    prop_oneof![8 => whole, 1 => prop::collection::vec(any::<u8>(), 1..4)]
+    let opening = prop::sample::select(vec!["S'", "S\"", "S", "V", "F", "I", "L"]);
+    let line = (opening, "[é木\u{301}a0.L]{0,3}", prop::sample::select(vec!["'\n", "\"\n", "\n"]));
+    let line = line.prop_map(|(opening, text, end)| format!("{opening}{text}{end}").into_bytes());
+    prop_oneof![8 => whole, 1 => line, 1 => prop::collection::vec(any::<u8>(), 1..4)]
 }

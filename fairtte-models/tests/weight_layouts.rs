@@ -162,6 +162,20 @@ fn a_written_file_holds_the_same_numbers_under_our_names_with_their_origin() {
 }
 
 #[test]
+fn an_imported_vision_transformer_without_its_last_norm_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = parse(&keys("timm-vit-base"));
+    let backbone = build(BackboneKind::VitBase16, 3);
+    let (_, native) = native(&source, &backbone, folder.path(), Gray::Auto);
+    let again = fit(&native, &backbone);
+    assert_eq!(again.layout(), Layout::Native);
+    again.require().unwrap();
+    let missing = |name: &str| (name.to_owned(), name.to_owned(), true);
+    assert_eq!(again.missing(), [missing("norm.gamma"), missing("norm.beta")]);
+    again.load(backbone).unwrap();
+}
+
+#[test]
 fn gray_inputs_get_the_sum_or_the_mean_and_colours_get_shares() {
     let folder = tempfile::tempdir().unwrap();
     let source = parse(&keys("torchvision-resnet18"));

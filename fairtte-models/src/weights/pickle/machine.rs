@@ -216,9 +216,12 @@ impl<'a> Machine<'a> {
         let n = match instruction {
             b'S' | b'V' => {
                 let line = cursor.line("text")?;
-                let quoted = line.len() >= 2 && (line.starts_with('\'') || line.starts_with('"'));
-                let text = if instruction == b'S' && quoted { &line[1..line.len() - 1] } else { line };
-                return Ok(Value::Text(text.to_owned()));
+                let inner = ['\'', '"'].iter().find_map(|quote| line.strip_prefix(*quote)?.strip_suffix(*quote));
+                return match inner {
+                    _ if instruction == b'V' => Ok(Value::Text(line.to_owned())),
+                    Some(inner) => Ok(Value::Text(inner.to_owned())),
+                    None => Err(self.error("text between two quotes", shown(line))),
+                };
             }
             b'U' | 0x8c | b'C' => u64::from(cursor.u8(what)?),
             b'T' | b'X' | b'B' => u64::from(cursor.u32(what)?),
