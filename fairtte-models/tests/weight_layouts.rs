@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use fairtte_models::weights::{Fit, Gray, Layout, NamedHash, WeightFile, sha256};
+use fairtte_models::weights::{Fit, Gray, Layout, NamedHash, StoredTensor, WeightFile, sha256};
 use fairtte_models::{Backbone, BackboneKind, ModelError};
 
 /// Keys and shapes of `keys/NAME.txt`.
@@ -250,6 +250,23 @@ fn no_network_is_built_for_a_number_of_channels_that_no_picture_has() {
         let error = Fit::channels_of(&parse(&keys), BackboneKind::ResNet18, Layout::Auto).unwrap_err().to_string();
         assert!(error.ends_with(&format!("conv1.weight has {channels} input channels, expected 1 to 1024")), "{error}");
     }
+}
+
+#[test]
+fn both_programs_weights_of_efficientnet_land_in_the_same_places() {
+    // Both list their layers in the order of computation, so tensor i of one is tensor i of the other.
+    let folder = tempfile::tempdir().unwrap();
+    let backbone = build(BackboneKind::EfficientNetB0, 3);
+    let [theirs, others] = ["torchvision-efficientnet-b0", "timm-efficientnet-b0"].map(|name| {
+        let keys = keys(name);
+        let shapes: Vec<_> = keys.iter().map(|(_, shape)| shape.clone()).collect();
+        let (_, native) = native(&parse(&keys), &backbone, &folder.path().join(name), Gray::Auto);
+        let values = |tensor: &StoredTensor| (tensor.key.clone(), native.values(tensor).unwrap());
+        let tensors: Vec<_> = native.tensors().iter().map(values).collect();
+        (shapes, tensors)
+    });
+    assert_eq!(theirs.0, others.0);
+    assert!(theirs.1 == others.1);
 }
 
 /// What an imported file would say of itself under `key`.
