@@ -193,3 +193,27 @@ fn listed(lines: &mut Vec<String>, title: &str, keys: Vec<String>) {
         lines.push(format!("  and {} more; --json lists all", n - MOST_SHOWN));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_a_file_cannot_steer_a_terminal() {
+        assert_eq!(printable("ImageNet's \"a\\b\"\u{1b}[2J\r\n"), "ImageNet's \"a\\b\"\\u{1b}[2J\\r\\n");
+    }
+
+    #[test]
+    fn a_replicated_channel_needs_a_number_of_channels() {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let file = folder.path().join("w.safetensors");
+        let header = br#"{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}} "#;
+        let bytes = [&(header.len() as u64).to_le_bytes()[..], header].concat();
+        std::fs::write(&file, bytes).unwrap_or_else(|error| panic!("{error}"));
+        let (arch, layout) = (BackboneKind::ResNet18, fairtte_models::weights::Layout::Torchvision);
+        let arguments =
+            WeightsImport { file, arch, layout, channels: None, gray: Gray::Replicate, output: None, json: false };
+        let error = import(&arguments).map_or_else(|error| error.to_string(), |()| "none".to_owned());
+        assert!(error.contains("replicate needs --channels"), "{error}");
+    }
+}

@@ -72,7 +72,7 @@ impl<'a> Machine<'a> {
     }
 
     fn finish(self, root: Id) -> Pickle {
-        let name = |value: &'_ Value| match value {
+        let name = |value: &Value| match value {
             Value::Opaque(name) => Some(Arc::clone(name)), // copied below, once
             _ => None,
         };
