@@ -358,7 +358,8 @@ pub struct WeightsImport {
     #[arg(long, value_name = "N")]
     pub channels: Option<usize>,
     /// What becomes of the first convolution for another number of channels: sum or mean (several to one), replicate
-    /// (one to several), auto (sum or replicate). sum and mean without --channels write weights for one channel
+    /// (one to several; needs --channels), auto (sum or replicate). sum and mean without --channels write weights for
+    /// one channel
     #[arg(long, value_name = "RULE", default_value = "auto", value_parser = gray)]
     pub gray: Gray,
     /// File to write (safetensors); without it the weights are compared and nothing is written

@@ -211,14 +211,23 @@ mod tests {
         Pretrained { file, config: PretrainedConfig { path, sha256: None, layout, gray, freeze, head_learning_rate } }
     }
 
+    /// Steps of the rate itself.
+    const PLAIN: OptimiserConfig = OptimiserConfig { learning_rate: RATE, weight_decay: 0.0, gradient_clip: 0.0 };
+    /// Decay moves a weight without a gradient, and clipping sees all gradients together.
+    const DECAYING: OptimiserConfig = OptimiserConfig { weight_decay: 0.1, gradient_clip: 1.0, ..PLAIN };
+
     fn learner(pretrained: Option<Pretrained>) -> Learner {
+        learner_with(pretrained, PLAIN)
+    }
+
+    fn learner_with(pretrained: Option<Pretrained>, optimiser: OptimiserConfig) -> Learner {
         let spec = LearnerSpec {
             network: NetworkSpec {
                 encoder: EncoderConfig::new(BackboneKind::Small2d),
                 channels: 1,
                 classifier: ClassifierConfig { hidden: 16, n_outputs: 5, bias: true, start: None, time_scale: None },
             },
-            optimiser: OptimiserConfig { learning_rate: RATE, weight_decay: 0.0, gradient_clip: 0.0 },
+            optimiser,
             seed: 7,
             device: Device::flex(),
             pretrained,
@@ -295,7 +304,7 @@ mod tests {
 
     #[test]
     fn all_but_the_head_stays_to_the_bit() {
-        let mut learner = learner(Some(pretrained(Freeze::AllButHead, None)));
+        let mut learner = learner_with(Some(pretrained(Freeze::AllButHead, None)), DECAYING);
         let n_head = parameters(&learner).iter().filter(|(name, _)| !in_backbone(name)).count();
         let moved = moved(&mut learner, 3);
         assert!(!moved.iter().any(|name| in_backbone(name)), "{moved:?}");
@@ -304,7 +313,7 @@ mod tests {
 
     #[test]
     fn frozen_batch_norm_keeps_scale_shift_and_running_statistics() {
-        let mut learner = learner(Some(pretrained(Freeze::BatchNorm, None)));
+        let mut learner = learner_with(Some(pretrained(Freeze::BatchNorm, None)), DECAYING);
         let n = parameters(&learner).len();
         let moved = moved(&mut learner, 3);
         assert!(!moved.iter().any(|name| name.contains(".norm.")), "{moved:?}");
@@ -315,10 +324,10 @@ mod tests {
     fn what_stays_still_stays_after_a_checkpoint_was_loaded() {
         let folder = tempfile::tempdir().unwrap();
         for freeze in [Freeze::AllButHead, Freeze::BatchNorm] {
-            let mut first = learner(Some(pretrained(freeze, Some(1e-2))));
+            let mut first = learner_with(Some(pretrained(freeze, Some(1e-2))), DECAYING);
             step(&mut first);
             first.save(folder.path(), "net", Saved::Everything).unwrap();
-            let mut second = learner(Some(pretrained(freeze, Some(1e-2))));
+            let mut second = learner_with(Some(pretrained(freeze, Some(1e-2))), DECAYING);
             second.load(folder.path(), "net", Saved::Everything).unwrap();
             assert_eq!(parameters(&first), parameters(&second));
             let moved = (moved(&mut first, 2), moved(&mut second, 2));

@@ -2,6 +2,7 @@
 
 mod backbone;
 mod batch;
+mod cubic;
 mod efficientnet;
 mod encoder;
 mod error;

@@ -31,6 +31,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::ModelError;
+use crate::cubic::taps;
 use crate::initialise::UNDRAWN;
 use crate::noise::Noise;
 
@@ -180,18 +181,11 @@ impl VisionTransformer {
     }
 }
 
-/// Matrix `[to, from]` that resamples a line of `from` points to `to` (Keys 1981, A = -0.75; half-pixel centres).
+/// Matrix `[to, from]` that resamples a line of `from` points to `to`; weights of a repeated edge add up.
 fn cubic_weights(from: usize, to: usize, device: &Device) -> Tensor<2> {
-    const A: f64 = -0.75;
-    let near = |x: f64| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0; // |x| <= 1
-    let far = |x: f64| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A; // 1 < |x| < 2
     let mut matrix = vec![0.0_f64; to * from];
-    for (i, row) in matrix.chunks_exact_mut(from).enumerate() {
-        let position = (i as f64 + 0.5) * from as f64 / to as f64 - 0.5;
-        let t = position - position.floor();
-        for (step, weight) in [(-1.0, far(t + 1.0)), (0.0, near(t)), (1.0, near(1.0 - t)), (2.0, far(2.0 - t))] {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the line")]
-            let source = (position.floor() + step).clamp(0.0, (from - 1) as f64) as usize;
+    for (row, taps) in matrix.chunks_exact_mut(from).zip(taps(from, to)) {
+        for (source, weight) in taps {
             row[source] += weight;
         }
     }

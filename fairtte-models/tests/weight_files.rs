@@ -214,6 +214,45 @@ fn a_flipped_bit_of_the_numbers_in_an_archive_is_noticed() {
     assert!(sentence.contains("types.zip/data/0 with checksum"), "{sentence}");
 }
 
+/// An archive of empty entries with these names, as Python's zipfile lays it out.
+fn archive(names: &[&str]) -> Vec<u8> {
+    let (mut bytes, mut table) = (Vec::new(), Vec::new());
+    let n = u16::try_from(names.len()).unwrap();
+    for name in names {
+        let n_name = u16::try_from(name.len()).unwrap();
+        let start = u32::try_from(bytes.len()).unwrap();
+        let common = [&[20, 0][..], &[0; 20], &n_name.to_le_bytes(), &[0, 0]].concat(); // version to length of extras
+        bytes.extend([b"PK\x03\x04", common.as_slice(), name.as_bytes()].concat());
+        table
+            .extend([b"PK\x01\x02\x14\0", common.as_slice(), &[0; 10], &start.to_le_bytes(), name.as_bytes()].concat());
+    }
+    let (n_table, start) = (u32::try_from(table.len()).unwrap(), u32::try_from(bytes.len()).unwrap());
+    bytes.extend(table);
+    let counts = [n.to_le_bytes(), n.to_le_bytes()].concat();
+    bytes.extend(
+        [b"PK\x05\x06\0\0\0\0", counts.as_slice(), &n_table.to_le_bytes(), &start.to_le_bytes(), &[0, 0]].concat(),
+    );
+    bytes
+}
+
+#[test]
+fn an_archive_with_two_pickles_is_refused_with_both_names() {
+    let sentence = refusal(&archive(&["a/data.pkl", "b/data.pkl"]));
+    assert!(sentence.contains("expected one entry NAME/data.pkl, found a/data.pkl and b/data.pkl"), "{sentence}");
+    let sentence = refusal(&archive(&["a/data.pkl", "b/other"]));
+    assert!(sentence.contains("expected a pickle") || sentence.contains("an instruction"), "{sentence}");
+}
+
+#[test]
+fn bytes_after_the_last_storage_of_a_legacy_file_are_refused() {
+    let mut bytes = legacy(&tensor(4, 1, &[3], &[1]), &[("0", 4, &[1.0, 2.0, 3.0, 4.0])]);
+    let n = bytes.len();
+    bytes.extend([0; 7]);
+    let expected =
+        format!("made.pth, byte {n}: expected the end of the file after the last storage, found 7 more bytes");
+    assert_eq!(refusal(&bytes), expected);
+}
+
 /// A legacy file around one pickle, with storages of `f32`.
 fn legacy(object: &[u8], storages: &[(&str, u64, &[f32])]) -> Vec<u8> {
     let mut bytes = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.".to_vec();
@@ -340,6 +379,10 @@ fn instructions_out_of_place_are_refused() {
         (b"\x80\x02P123\n.", "a persistent id of a storage"),
         (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n)R.", "the arguments of torch._utils._rebuild_tensor_v2"),
         (b"\x80\x02I12x\n.", "an integer of 64 bits"),
+        (b"S'\xc3\xa9\n.", "text between two quotes"),
+        (b"S'open\n.", "text between two quotes"),
+        (b"S'\n.", "text between two quotes"),
+        (b"S'mixed\"\n.", "text between two quotes"),
         (b"\x80\x02X\x02\0\0\0\xff\xfe.", "text in UTF-8"),
     ] {
         let sentence = refusal(&legacy(object, &[]));
@@ -369,6 +412,58 @@ fn a_pickle_cannot_multiply_itself() {
     let name = [b"\x80\x02c".as_slice(), &[b'a'; 2000], b"\nb\n."].concat();
     let sentence = refusal(&legacy(&name, &[]));
     assert!(sentence.contains("the name of a class, at most 1000 bytes"), "{sentence}");
+
+    // Dictionaries of two equal values inside each other: 2^14 times one tensor behind keys of 900 bytes.
+    let key = [b"X".as_slice(), &900_u32.to_le_bytes(), &[b'k'; 900]].concat();
+    let other = [b"X".as_slice(), &900_u32.to_le_bytes(), &[b'l'; 900]].concat();
+    let mut doubling = tensor(4, 0, &[2], &[1]).strip_suffix(b".").unwrap().to_vec();
+    doubling.extend([&key, b"q\x01".as_slice(), b"0", &other, b"q\x02", b"0"].concat());
+    (0..14).for_each(|_| doubling.extend(b"q\x030}(h\x01h\x03h\x02h\x03u"));
+    doubling.push(b'.');
+    assert!(doubling.len() < 4096);
+    let sentence = refusal(&legacy(&doubling, &[("0", 4, &[1.0; 4])]));
+    assert!(sentence.contains("expected at most 67108864 bytes of keys and shapes in all, found more"), "{sentence}");
+
+    // Long outermost keys, each shown with escapes.
+    let mut shown = b"\x80\x02".to_vec();
+    let long = "\u{7f}".repeat(80);
+    shown.extend([b"X".as_slice(), &80_u32.to_le_bytes(), long.as_bytes(), b"q\x010}(".as_slice()].concat());
+    shown.extend(b"h\x01h\x01".repeat(200_000));
+    shown.extend(b"u.");
+    let sentence = refusal(&legacy(&shown, &[]));
+    assert!(sentence.contains("bytes of keys and shapes in all"), "{sentence}");
+
+    // A list where the class of a module belongs, or a function.
+    let list = [b"\x80\x02](".to_vec(), vec![b'N'; 1000], b"eq\x000".to_vec()].concat();
+    let module = [list.as_slice(), b"(U\x06moduleh\x00NNtQ."].concat();
+    let sentence = refusal(&legacy(&module, &[]));
+    assert!(sentence.contains("expected the class of a module, found a list of 1000"), "{sentence}");
+    let called = [list.as_slice(), b"h\x00)R."].concat();
+    let sentence = refusal(&legacy(&called, &[]));
+    assert!(sentence.contains("expected a class or function, found a list of 1000"), "{sentence}");
+    let named = [b"\x80\x02(U\x06modulecmy\nNet\nNNtQ)R.".as_slice()].concat();
+    assert!(parse(&legacy(&named, &[])).unwrap().not_built().contains("my.Net"));
+
+    // One byte for each value or mark on the stack.
+    for (start, again, expected) in [
+        (b"\x80\x02N".as_slice(), b"2".as_slice(), "a stack of at most 4000000 values"),
+        (b"\x80\x02Nq\x00", b"h\x00", "a stack of at most 4000000 values"),
+        (b"\x80\x02", b"(", "at most 4000000 marks on the stack"),
+    ] {
+        let sentence = refusal(&legacy(&[start, &again.repeat(4_000_001), b"."].concat(), &[]));
+        assert!(sentence.contains(&format!("expected {expected}, found more")), "{sentence}");
+    }
+
+    // Names of classes out of memorised parts, and tensors out of memorised arguments.
+    let part = |n: usize| [b"X".as_slice(), &490_u32.to_le_bytes(), format!("{n:490}").as_bytes()].concat();
+    let mut names = b"\x80\x02".to_vec();
+    for n in 0..200_u8 {
+        names.extend([&part(n.into()), b"q".as_slice(), &[n, b'0']].concat());
+    }
+    names.extend((0..100_u8).flat_map(|a| (100..200_u8).flat_map(move |b| [b'h', a, b'h', b, 0x93, b'0'])));
+    names.extend(b"N.");
+    let sentence = refusal(&legacy(&names, &[]));
+    assert!(sentence.contains("copies at most 4000000 values"), "{sentence}");
 }
 
 proptest! {
@@ -442,5 +537,8 @@ fn instruction() -> impl Strategy<Value = Vec<u8>> {
         b"(U\x07storagectorch\nFloatStorage\nU\x010U\x03cpuK\x04tQ".to_vec(),
         tensor(4, 0, &[2, 2], &[2, 1])[2..].strip_suffix(b".").unwrap().to_vec(),
     ]);
-    prop_oneof![8 => whole, 1 => prop::collection::vec(any::<u8>(), 1..4)]
+    let opening = prop::sample::select(vec!["S'", "S\"", "S", "V", "F", "I", "L"]);
+    let line = (opening, "[é木\u{301}a0.L]{0,3}", prop::sample::select(vec!["'\n", "\"\n", "\n"]));
+    let line = line.prop_map(|(opening, text, end)| format!("{opening}{text}{end}").into_bytes());
+    prop_oneof![8 => whole, 1 => line, 1 => prop::collection::vec(any::<u8>(), 1..4)]
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use fairtte_models::weights::{Fit, Gray, Layout, NamedHash, WeightFile, sha256};
+use fairtte_models::weights::{Fit, Gray, Layout, NamedHash, StoredTensor, WeightFile, sha256};
 use fairtte_models::{Backbone, BackboneKind, ModelError};
 
 /// Keys and shapes of `keys/NAME.txt`.
@@ -162,6 +162,20 @@ fn a_written_file_holds_the_same_numbers_under_our_names_with_their_origin() {
 }
 
 #[test]
+fn an_imported_vision_transformer_without_its_last_norm_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = parse(&keys("timm-vit-base"));
+    let backbone = build(BackboneKind::VitBase16, 3);
+    let (_, native) = native(&source, &backbone, folder.path(), Gray::Auto);
+    let again = fit(&native, &backbone);
+    assert_eq!(again.layout(), Layout::Native);
+    again.require().unwrap();
+    let missing = |name: &str| (name.to_owned(), name.to_owned(), true);
+    assert_eq!(again.missing(), [missing("norm.gamma"), missing("norm.beta")]);
+    again.load(backbone).unwrap();
+}
+
+#[test]
 fn gray_inputs_get_the_sum_or_the_mean_and_colours_get_shares() {
     let folder = tempfile::tempdir().unwrap();
     let source = parse(&keys("torchvision-resnet18"));
@@ -178,7 +192,162 @@ fn gray_inputs_get_the_sum_or_the_mean_and_colours_get_shares() {
     let fit = Fit::new(&source, &gray, Layout::Auto, Gray::Replicate).unwrap();
     assert_eq!(fit.wrong_shape().len(), 1);
     let fit = Fit::new(&source, &gray, Layout::Auto, Gray::Auto).unwrap();
-    assert_eq!(fit.notes(), ["first convolution: 3 input channels in the file, 1 here; summed over the channels"]);
+    assert_eq!(fit.notes()[0], "first convolution: 3 input channels in the file, 1 here; summed over the channels");
+}
+
+/// A safetensors file of `f32` or `f64` ones, but for the element `index` of `key`.
+fn ones_but(keys: &[(String, Vec<usize>)], wide: bool, key: &str, index: usize, value: f64) -> WeightFile {
+    let size = if wide { 8 } else { 4 };
+    let (mut entries, mut data) = (serde_json::Map::new(), Vec::new());
+    for (name, shape) in keys {
+        let (start, n) = (data.len(), shape.iter().product::<usize>());
+        for at in 0..n {
+            let value = if name == key && at == index { value } else { 1.0 };
+            #[expect(clippy::cast_possible_truncation, reason = "a file of f32")]
+            if wide { data.extend(value.to_le_bytes()) } else { data.extend((value as f32).to_le_bytes()) }
+        }
+        assert_eq!(data.len(), start + size * n);
+        let dtype = if wide { "F64" } else { "F32" };
+        entries.insert(
+            name.clone(),
+            serde_json::json!({ "dtype": dtype, "shape": shape, "data_offsets": [start, data.len()] }),
+        );
+    }
+    let header = serde_json::Value::Object(entries).to_string();
+    let bytes = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat();
+    WeightFile::parse(Path::new("w.safetensors"), bytes).unwrap()
+}
+
+#[test]
+fn a_value_that_is_no_weight_is_named_and_neither_loaded_nor_written() {
+    let (folder, keys) = (tempfile::tempdir().unwrap(), keys("torchvision-resnet18"));
+    let weight = "expected a finite weight within f32";
+    let variance = "expected a finite variance >= 0 within f32";
+    for (wide, key, index, value, sentence) in [
+        (false, "layer1.0.conv1.weight", 5, f64::NAN, format!("{weight}, found NaN")),
+        (false, "bn1.bias", 63, f64::NEG_INFINITY, format!("{weight}, found -inf")),
+        (false, "bn1.running_var", 2, -0.5, format!("{variance}, found -0.5")),
+        (true, "bn1.bias", 1, 1e300, format!("{weight}, found inf once rounded from f64")),
+    ] {
+        let file = ones_but(&keys, wide, key, index, value);
+        let expected = format!("w.safetensors, element {index} of {key}: {sentence}");
+        let backbone = build(BackboneKind::ResNet18, 3);
+        let path = folder.path().join("w.safetensors");
+        assert_eq!(fit(&file, &backbone).write(&backbone, &path).unwrap_err().to_string(), expected);
+        assert!(!path.exists());
+        assert_eq!(fit(&file, &backbone).load(backbone).map(|_| ()).unwrap_err().to_string(), expected);
+    }
+    let backbone = build(BackboneKind::ResNet18, 3);
+    fit(&ones_but(&keys, false, "bn1.running_mean", 2, -0.5), &backbone).load(backbone).unwrap();
+}
+
+#[test]
+fn no_network_is_built_for_a_number_of_channels_that_no_picture_has() {
+    let mut keys = keys("torchvision-resnet18");
+    let first = keys.iter().position(|(key, _)| key == "conv1.weight").unwrap();
+    for channels in [0, 1025] {
+        keys[first].1 = vec![1, channels, 1, 1];
+        let error = Fit::channels_of(&parse(&keys), BackboneKind::ResNet18, Layout::Auto).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("conv1.weight has {channels} input channels, expected 1 to 1024")), "{error}");
+    }
+}
+
+#[test]
+fn both_programs_weights_of_efficientnet_land_in_the_same_places() {
+    // Both list their layers in the order of computation, so tensor i of one is tensor i of the other.
+    let folder = tempfile::tempdir().unwrap();
+    let backbone = build(BackboneKind::EfficientNetB0, 3);
+    let [theirs, others] = ["torchvision-efficientnet-b0", "timm-efficientnet-b0"].map(|name| {
+        let keys = keys(name);
+        let shapes: Vec<_> = keys.iter().map(|(_, shape)| shape.clone()).collect();
+        let (_, native) = native(&parse(&keys), &backbone, &folder.path().join(name), Gray::Auto);
+        let values = |tensor: &StoredTensor| (tensor.key.clone(), native.values(tensor).unwrap());
+        let tensors: Vec<_> = native.tensors().iter().map(values).collect();
+        (shapes, tensors)
+    });
+    assert_eq!(theirs.0, others.0);
+    assert!(theirs.1 == others.1);
+}
+
+/// What an imported file would say of itself under `key`.
+fn said(fit: &Fit<'_>, backbone: &Backbone, key: &str) -> String {
+    fit.provenance(backbone).into_iter().find(|(found, _)| found == key).unwrap().1
+}
+
+#[test]
+fn keys_that_two_programs_share_are_not_taken_for_one_of_them() {
+    let file = parse(&keys("timm-resnet18"));
+    let backbone = build(BackboneKind::ResNet18, 3);
+    let told = fit(&file, &backbone);
+    let resize = "torchvision: 256 bilinear, centre 224; timm: see config.json of the model";
+    assert_eq!(said(&told, &backbone, "input.resize"), resize);
+    assert!(told.notes()[0].contains("have the same keys"), "{:?}", told.notes());
+    let asked = Fit::new(&file, &backbone, Layout::Timm, Gray::Auto).unwrap();
+    assert!(said(&asked, &backbone, "input.resize").contains("as in config.json"));
+    assert!(said(&asked, &backbone, "licence").starts_with("timm is Apache-2.0"));
+    assert!(asked.notes().is_empty());
+    let asked = Fit::new(&file, &backbone, Layout::Torchvision, Gray::Auto).unwrap();
+    assert_eq!(said(&asked, &backbone, "input.resize"), "256 bilinear, centre 224");
+
+    // A decoder beside the network is how a masked autoencoder shows outside a checkpoint.
+    let mut masked = keys("timm-vit-base");
+    masked.retain(|(key, _)| !key.starts_with("head."));
+    masked.push(("decoder_embed.weight".to_owned(), vec![2, 2]));
+    let (file, backbone) = (parse(&masked), build(BackboneKind::VitBase16, 3));
+    let told = fit(&file, &backbone);
+    assert_eq!(told.layout(), Layout::Mae);
+    assert!(said(&told, &backbone, "licence").starts_with("if this is MAE or RETFound: CC BY-NC 4.0"));
+    assert!(said(&told, &backbone, "input.resize").starts_with("if this is MAE or RETFound: "));
+    assert!(told.notes()[0].contains("DeiT"), "{:?}", told.notes());
+    let asked = Fit::new(&file, &backbone, Layout::Mae, Gray::Auto).unwrap();
+    assert_eq!(said(&asked, &backbone, "licence"), "MAE and RETFound: CC BY-NC 4.0, no commercial use");
+}
+
+#[test]
+fn beside_the_backbone_of_dinov2_only_its_heads_are_left_out() {
+    let mut keys: Vec<_> =
+        keys("timm-vit-base").into_iter().map(|(key, shape)| (format!("backbone.{key}"), shape)).collect();
+    keys.retain(|(key, _)| !key.starts_with("backbone.head."));
+    keys.push(("dino_head.mlp.0.weight".to_owned(), vec![2, 2]));
+    keys.push(("ibot_head.last_layer.weight".to_owned(), vec![2, 2]));
+    let backbone = build(BackboneKind::VitBase16, 3);
+    let file = parse(&keys);
+    let whole = Fit::new(&file, &backbone, Layout::Dinov2, Gray::Auto).unwrap();
+    whole.require().unwrap();
+    for head in ["dino_head.mlp.0.weight", "ibot_head.last_layer.weight"] {
+        assert!(whole.left_out().iter().any(|key| key == head), "{:?}", whole.left_out());
+    }
+    keys.push(("blocks.12.attn.qkv.weight".to_owned(), vec![2, 2]));
+    keys.push(("cls_token".to_owned(), vec![1, 1, 768]));
+    let file = parse(&keys);
+    let more = Fit::new(&file, &backbone, Layout::Dinov2, Gray::Auto).unwrap();
+    assert_eq!(more.unexpected(), ["blocks.12.attn.qkv.weight", "cls_token"]);
+    more.require().unwrap_err();
+}
+
+#[test]
+fn a_file_of_ours_for_another_backbone_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = parse(&keys("medicalnet-resnet10"));
+    let (_, native) = native(&source, &build(BackboneKind::MedicalNet10, 1), folder.path(), Gray::Auto);
+    for layout in [Layout::Auto, Layout::Native] {
+        let other = build(BackboneKind::MedicalNet18, 1);
+        let error = Fit::new(&native, &other, layout, Gray::Auto).unwrap_err().to_string();
+        let expected = "it holds the weights of medicalnet-resnet10, expected medicalnet-resnet18";
+        assert!(error.ends_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn keys_in_errors_cannot_steer_a_terminal() {
+    let mut steering = keys("torchvision-resnet18");
+    steering.push(("\u{1b}[2Jlayer9".to_owned(), vec![2]));
+    let error = fit(&parse(&steering), &build(BackboneKind::ResNet18, 3)).require().unwrap_err().to_string();
+    assert!(error.contains("as \\u{1b}[2Jlayer9") && !error.contains('\u{1b}'), "{error}");
+    let unknown = parse(&[("\u{1b}[2J".to_owned(), vec![2_usize])]);
+    let backbone = build(BackboneKind::ResNet18, 3);
+    let error = Fit::new(&unknown, &backbone, Layout::Auto, Gray::Auto).unwrap_err().to_string();
+    assert!(error.contains("as \\u{1b}[2J") && !error.contains('\u{1b}'), "{error}");
 }
 
 #[test]

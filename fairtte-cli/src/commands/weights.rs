@@ -47,7 +47,7 @@ fn as_text(file: &WeightFile) -> String {
         format!("sha256     {}", sha256(file.bytes())),
         format!("holds      {}", file.root()),
     ];
-    let indented = |(key, value): &(String, String)| format!("  {key} = {value}");
+    let indented = |(key, value): &(String, String)| format!("  {} = {}", printable(key), printable(value));
     section(&mut lines, "metadata", file.metadata().iter().map(indented));
     section(&mut lines, "outermost keys", file.top().iter().map(|top| format!("  {}: {}", top.key, top.content)));
     let not_built = file.not_built().iter().map(|name| format!("  {}", name.escape_debug()));
@@ -61,6 +61,18 @@ fn as_text(file: &WeightFile) -> String {
         lines.push(format!("  {name:width$}  {:5} {:?}", tensor.element.name(), tensor.shape));
     }
     lines.join("\n")
+}
+
+/// Text of a file with what could steer a terminal escaped; quotes stay.
+fn printable(text: &str) -> String {
+    let mut printed = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\'' | '"' | '\\' => printed.push(letter),
+            other => printed.extend(other.escape_debug()),
+        }
+    }
+    printed
 }
 
 /// A title with its lines, if there are any.
@@ -88,7 +100,11 @@ fn import(arguments: &WeightsImport) -> Result<(), CliError> {
             return Err(CliError::setting("--channels", format!("{channels}, expected a whole number > 0"), None));
         }
         (None, Gray::Sum | Gray::Mean) => 1,
-        (None, Gray::Auto | Gray::Replicate) => Fit::channels_of(&file, kind, arguments.layout)?.unwrap_or(1),
+        (None, Gray::Replicate) => {
+            let problem = "replicate needs --channels, the number of channels of the images".to_owned();
+            return Err(CliError::setting("--gray", problem, None));
+        }
+        (None, Gray::Auto) => Fit::channels_of(&file, kind, arguments.layout)?.unwrap_or(1),
     };
     let backbone = kind.build(channels, &device::open("flex")?);
     let fit = Fit::new(&file, &backbone, arguments.layout, arguments.gray)?;
@@ -134,7 +150,8 @@ fn import_as_json(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, Strin
 }
 
 fn import_as_text(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, String)]) -> String {
-    let mut lines: Vec<String> = provenance.iter().map(|(key, value)| format!("{key:17}  {value}")).collect();
+    let mut lines: Vec<String> =
+        provenance.iter().map(|(key, value)| format!("{:17}  {}", printable(key), printable(value))).collect();
     lines.push(match named {
         NamedHash::None => "hash in the name   none".to_owned(),
         NamedHash::Agrees(digits) => format!("hash in the name   {digits}, as the file has it"),
@@ -174,5 +191,29 @@ fn listed(lines: &mut Vec<String>, title: &str, keys: Vec<String>) {
     lines.extend(keys.into_iter().take(MOST_SHOWN).map(|key| format!("  {}", key.escape_debug())));
     if n > MOST_SHOWN {
         lines.push(format!("  and {} more; --json lists all", n - MOST_SHOWN));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_a_file_cannot_steer_a_terminal() {
+        assert_eq!(printable("ImageNet's \"a\\b\"\u{1b}[2J\r\n"), "ImageNet's \"a\\b\"\\u{1b}[2J\\r\\n");
+    }
+
+    #[test]
+    fn a_replicated_channel_needs_a_number_of_channels() {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let file = folder.path().join("w.safetensors");
+        let header = br#"{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}} "#;
+        let bytes = [&(header.len() as u64).to_le_bytes()[..], header].concat();
+        std::fs::write(&file, bytes).unwrap_or_else(|error| panic!("{error}"));
+        let (arch, layout) = (BackboneKind::ResNet18, fairtte_models::weights::Layout::Torchvision);
+        let arguments =
+            WeightsImport { file, arch, layout, channels: None, gray: Gray::Replicate, output: None, json: false };
+        let error = import(&arguments).map_or_else(|error| error.to_string(), |()| "none".to_owned());
+        assert!(error.contains("replicate needs --channels"), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! From the values of a pickle to what a user sees: tensors by the keys of their dictionaries, and the outermost keys.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::bytes::Malformed;
@@ -12,6 +13,8 @@ const DEEPEST: usize = 16;
 const MOST_TENSORS: usize = 1_000_000;
 /// Longest key in bytes.
 const LONGEST_KEY: usize = 1000;
+/// Most bytes of keys and shapes in all: shared dictionaries let a short file name one tensor again and again.
+const MOST_KEY_BYTES: usize = 64 << 20;
 
 /// One of the outermost keys of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,21 +43,25 @@ pub(super) struct Contents {
 impl Contents {
     /// Tensors and outermost keys of `pickle`, whose storages have been found.
     pub(super) fn of_pickle(pickle: &Pickle, storages: Vec<Storage>, at: usize) -> Result<Self, Malformed> {
-        let mut walk = Walk { pickle, at, tensors: Vec::new(), n_visited: 0, storages: &storages };
+        let mut walk = Walk { pickle, at, tensors: Vec::new(), n_visited: 0, key_bytes: 0, storages: &storages };
         walk.visit(pickle.root, &mut Vec::new())?;
-        let tensors = walk.tensors;
         let root = &pickle.values[pickle.root];
-        let top = match root {
-            Value::Dict(entries) => entries.iter().filter_map(|(key, value)| top(pickle, *key, *value)).collect(),
-            _ => Vec::new(),
-        };
+        let mut top = Vec::new();
+        if let Value::Dict(entries) = root {
+            for (key, value) in entries {
+                let Some(line) = top_level(pickle, *key, *value) else { continue };
+                walk.charge(size_of::<TopLevel>() + line.key.len() + line.content.len())?;
+                top.push(line);
+            }
+        }
+        let tensors = walk.tensors;
         let (root, not_built) = (root.kind(), pickle.not_built.clone());
         Ok(Self { top, tensors, storages, metadata: Vec::new(), not_built, root })
     }
 }
 
 /// A line for an outermost entry; a tensor has its own.
-fn top(pickle: &Pickle, key: Id, value: Id) -> Option<TopLevel> {
+fn top_level(pickle: &Pickle, key: Id, value: Id) -> Option<TopLevel> {
     let content = match &pickle.values[value] {
         Value::Tensor(_) => return None,
         Value::Text(text) => format!("\"{}\"", shown(text)),
@@ -67,11 +74,11 @@ fn top(pickle: &Pickle, key: Id, value: Id) -> Option<TopLevel> {
 }
 
 /// A key as text.
-fn label(key: &Value) -> String {
+fn label(key: &Value) -> Cow<'_, str> {
     match key {
-        Value::Text(text) => text.clone(),
-        Value::Int(key) => key.to_string(),
-        other => other.kind(),
+        Value::Text(text) => Cow::Borrowed(text),
+        Value::Int(key) => Cow::Owned(key.to_string()),
+        other => Cow::Owned(other.kind()),
     }
 }
 
@@ -80,25 +87,27 @@ struct Walk<'a> {
     at: usize,
     tensors: Vec<StoredTensor>,
     n_visited: usize,
+    key_bytes: usize,
     storages: &'a [Storage],
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Takes the tensors at and below `id`, whose keys are `path`. Values may be shared, so it counts what it looks at.
-    fn visit(&mut self, id: Id, path: &mut Vec<String>) -> Result<(), Malformed> {
-        match &self.pickle.values[id] {
+    fn visit(&mut self, id: Id, path: &mut Vec<Cow<'a, str>>) -> Result<(), Malformed> {
+        let pickle = self.pickle;
+        match &pickle.values[id] {
             Value::Tensor(index) => self.take(*index, path),
             Value::Dict(entries) => {
                 self.enter(entries.len(), path)?;
                 for (key, value) in entries {
-                    self.below(label(&self.pickle.values[*key]), *value, path)?;
+                    self.below(label(&pickle.values[*key]), *value, path)?;
                 }
                 Ok(())
             }
             Value::List(items) | Value::Tuple(items) => {
                 self.enter(items.len(), path)?;
                 for (index, value) in items.iter().enumerate() {
-                    self.below(index.to_string(), *value, path)?;
+                    self.below(Cow::Owned(index.to_string()), *value, path)?;
                 }
                 Ok(())
             }
@@ -106,7 +115,7 @@ impl Walk<'_> {
         }
     }
 
-    fn below(&mut self, key: String, value: Id, path: &mut Vec<String>) -> Result<(), Malformed> {
+    fn below(&mut self, key: Cow<'a, str>, value: Id, path: &mut Vec<Cow<'a, str>>) -> Result<(), Malformed> {
         if !matches!(self.pickle.values[value], Value::Tensor(_) | Value::Dict(_) | Value::List(_) | Value::Tuple(_)) {
             return Ok(());
         }
@@ -120,7 +129,7 @@ impl Walk<'_> {
         result
     }
 
-    fn enter(&mut self, n: usize, path: &[String]) -> Result<(), Malformed> {
+    fn enter(&mut self, n: usize, path: &[Cow<'a, str>]) -> Result<(), Malformed> {
         self.n_visited = self.n_visited.saturating_add(n);
         if self.n_visited > MOST_TENSORS {
             return Err(Malformed::new(self.at, format!("at most {MOST_TENSORS} entries in all"), "more"));
@@ -131,7 +140,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn take(&mut self, index: usize, path: &[String]) -> Result<(), Malformed> {
+    /// Counts bytes that are kept for what the file names.
+    fn charge(&mut self, n: usize) -> Result<(), Malformed> {
+        self.key_bytes = self.key_bytes.saturating_add(n);
+        if self.key_bytes > MOST_KEY_BYTES {
+            let expected = format!("at most {MOST_KEY_BYTES} bytes of keys and shapes in all");
+            return Err(Malformed::new(self.at, expected, "more"));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, index: usize, path: &[Cow<'a, str>]) -> Result<(), Malformed> {
         let tensor = &self.pickle.tensors[index];
         let storage = &self.storages[tensor.storage];
         let n_stored = storage.bytes.n() / storage.element.size();
@@ -139,8 +158,10 @@ impl Walk<'_> {
             let at = self.pickle.storages[tensor.storage].at;
             return Err(Malformed::new(at, "a tensor within the bytes that are there", found));
         }
+        let of_keys: usize = path.iter().map(|key| size_of::<String>() + key.len()).sum();
+        self.charge(of_keys + 2 * tensor.shape.len() * size_of::<usize>())?;
         let (key, group) = match path.split_last() {
-            Some((key, group)) => (key.clone(), group.to_vec()),
+            Some((key, group)) => (key.to_string(), group.iter().map(ToString::to_string).collect()),
             None => (String::new(), Vec::new()),
         };
         self.tensors.push(StoredTensor {

@@ -31,13 +31,20 @@ const OF_RA: &str = "as in config.json on the page of the model; ra_in1k: ImageN
 ra4_e3600_r224_in1k: mean and deviation 0.5";
 const NON_COMMERCIAL: &str = "MAE and RETFound: CC BY-NC 4.0, no commercial use";
 
-/// What is known of `layout` weights of `kind`; `None` for our own layout and for combinations nobody published.
-pub(super) fn facts(kind: BackboneKind, layout: Layout) -> Option<Facts> {
+/// What is known of `layout` weights of `kind`; `None` for our own layout and for combinations nobody published. If the
+/// layout `is_told` by keys that another program has too, the facts say for which program each of them holds.
+pub(super) fn facts(kind: BackboneKind, layout: Layout, is_told: bool) -> Option<Facts> {
     use BackboneKind as Kind;
     let imagenet = |resize, norm_eps, licence| Facts { mean: &IMAGENET.0, std: &IMAGENET.1, resize, norm_eps, licence };
     let per_model = |norm_eps| Facts { mean: &[], std: &[], resize: PER_MODEL, norm_eps, licence: TIMM };
     Some(match (layout, kind) {
         (Layout::Torchvision, Kind::EfficientNetB0) => imagenet("256 bicubic, centre 224", 1e-5, TORCHVISION),
+        (Layout::Torchvision, Kind::ResNet18) if is_told => imagenet(
+            "torchvision: 256 bilinear, centre 224; timm: see config.json of the model",
+            1e-5,
+            "torchvision: states no licence for weights; timm: see the licence on the page of each model; ImageNet's terms \
+of access are for research",
+        ),
         (Layout::Torchvision, Kind::ResNet18) => imagenet("256 bilinear, centre 224", 1e-5, TORCHVISION),
         (Layout::Timm, Kind::EfficientNetB0) => Facts { resize: OF_RA, ..per_model(1e-5) },
         (Layout::Timm, Kind::ResNet18) => per_model(1e-5),
@@ -56,6 +63,11 @@ pub(super) fn facts(kind: BackboneKind, layout: Layout) -> Option<Facts> {
             norm_eps: 1e-5,
             licence: "MedicalNet: MIT (Tencent)",
         },
+        (Layout::Mae, _) if is_told => imagenet(
+            "if this is MAE or RETFound: 256 bicubic, centre 224",
+            1e-6,
+            "if this is MAE or RETFound: CC BY-NC 4.0, no commercial use; DeiT: Apache-2.0",
+        ),
         (Layout::Mae, _) => imagenet("256 bicubic, centre 224", 1e-6, NON_COMMERCIAL),
         (Layout::Dinov2, _) => imagenet("256 bicubic, centre 224", 1e-6, "DINOv2: Apache-2.0; RETFound: CC BY-NC 4.0"),
         _ => return None,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::bytes::Malformed;
 use super::contents::{Contents, TopLevel};
+use super::pickle::shown;
 use super::tensor::{ElementType, StoredTensor, values};
 use super::{legacy, safetensors_file, zip, zip_pickle};
 use crate::ModelError;
@@ -161,7 +162,7 @@ impl WeightFile {
             let storage = self.contents.storages.get(tensor.storage);
             let storage = storage.ok_or_else(|| Malformed::new(0, "a tensor of this file", "another"))?;
             if let ElementType::Other { name, .. } = tensor.element {
-                let expected = format!("numbers in {}", tensor.name());
+                let expected = format!("numbers in {}", shown(&tensor.name()));
                 return Err(Malformed::new(0, expected, format!("elements of type {name}, which are not read")));
             }
             values(&self.bytes, tensor, storage)

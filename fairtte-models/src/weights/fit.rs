@@ -10,14 +10,22 @@ use std::collections::HashMap;
 use super::channels::{Gray, adapt};
 use super::layouts::{Layout, Names, names};
 use super::parameters::{Parameter, parameters, replace};
-use super::select::{Selected, select};
+use super::pickle::shown;
+use super::select::{NATIVE_MARK, Selected, select};
 use super::tensor::{ElementType, StoredTensor};
 use super::{WeightFile, positions};
 use crate::{Backbone, BackboneKind, ModelError};
 
 /// What no key tells.
+const SAME_NETWORK: &str = "torchvision's and timm's resnet18 have the same keys and are the same network, but differ in how \
+inputs were prepared and in their terms: give the layout if you know it";
+const SAME_GROUP: &str =
+    "taken for MAE or RETFound, whose weights lie below \"model\"; those of DeiT do too, under other terms";
 const SAME_KEYS: &str = "timm's tf_efficientnet_b0 has the same keys but is another network (batch norm eps 1e-3, padding at \
 one side): take only files of efficientnet_b0";
+
+/// Most input channels that a network is built with because a file says so; multispectral pictures have some dozens.
+const MOST_CHANNELS: usize = 1024;
 
 /// How a tensor of the file becomes a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,6 +64,8 @@ pub struct Fit<'a> {
     file: &'a WeightFile,
     backbone: &'static str,
     layout: Layout,
+    /// Whether the layout was told by the keys.
+    is_told: bool,
     group: Vec<String>,
     matched: Vec<Match>,
     missing: Vec<(String, String, bool)>,
@@ -78,18 +88,23 @@ impl<'a> Fit<'a> {
             backbone: kind.name(),
             problem,
         };
-        let Selected { layout, group, keys, left_out } = select(file, layout).map_err(unfit)?;
+        let is_told = layout == Layout::Auto;
+        let Selected { layout, group, keys, others } = select(file, layout).map_err(unfit)?;
+        if layout == Layout::Native {
+            of_backbone(file, kind).map_err(unfit)?;
+        }
         let table = names(layout, kind)
             .ok_or_else(|| unfit(format!("its keys are in the layout {}, which has no such network", layout.name())))?;
         let mut fit = Self {
             file,
             backbone: kind.name(),
             layout,
+            is_told,
             group,
             matched: Vec::new(),
             missing: Vec::new(),
             unexpected: Vec::new(),
-            left_out,
+            left_out: Vec::new(),
             wrong_shape: Vec::new(),
             notes: Vec::new(),
         };
@@ -106,10 +121,15 @@ impl<'a> Fit<'a> {
                 fit.missing.push((parameter.name, key, allowed));
             }
         }
-        fit.sort_out(&keys, &left, &table);
-        if (layout, kind) == (Layout::Timm, BackboneKind::EfficientNetB0) {
-            fit.notes.push(SAME_KEYS.to_owned());
-        }
+        let left = keys.iter().map(|(key, _)| key).filter(|key| left.contains_key(key.as_str()));
+        fit.sort_out(others.iter().chain(left), &table);
+        let note = match (layout, kind) {
+            (Layout::Timm, BackboneKind::EfficientNetB0) => Some(SAME_KEYS),
+            (_, BackboneKind::ResNet18) if is_told && layout != Layout::Native => Some(SAME_NETWORK),
+            (Layout::Mae, _) if is_told => Some(SAME_GROUP),
+            _ => None,
+        };
+        fit.notes.extend(note.map(str::to_owned));
         Ok(fit)
     }
 
@@ -166,8 +186,8 @@ impl<'a> Fit<'a> {
     }
 
     /// What is left of the file: counters of batch norm and what the layout leaves out, or too much.
-    fn sort_out(&mut self, keys: &[(String, usize)], left: &HashMap<&str, usize>, table: &Names) {
-        for (key, _) in keys.iter().filter(|(key, _)| left.contains_key(key.as_str())) {
+    fn sort_out<'k>(&mut self, left: impl Iterator<Item = &'k String>, table: &Names) {
+        for key in left {
             let is_counter = key.ends_with(".num_batches_tracked");
             if is_counter || table.dropped.iter().any(|start| key.starts_with(start)) {
                 self.left_out.push(key.clone());
@@ -181,7 +201,7 @@ impl<'a> Fit<'a> {
     /// found.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new), and if there are none or more than 1024.
     pub fn channels_of(file: &WeightFile, kind: BackboneKind, layout: Layout) -> Result<Option<usize>, ModelError> {
         let unfit = |problem| {
             let path = file.path().to_owned();
@@ -191,12 +211,22 @@ impl<'a> Fit<'a> {
         let Some(table) = names(layout, kind) else { return Ok(None) };
         let first = (table.key)(kind, table.first);
         let found = keys.iter().find(|(key, _)| Some(key) == first.as_ref());
-        Ok(found.and_then(|(_, tensor)| file.tensors()[*tensor].shape.get(1).copied()))
+        match found.and_then(|(key, tensor)| Some((key, *file.tensors()[*tensor].shape.get(1)?))) {
+            Some((key, n)) if !(1..=MOST_CHANNELS).contains(&n) => {
+                Err(unfit(format!("{} has {n} input channels, expected 1 to {MOST_CHANNELS}", shown(key))))
+            }
+            found => Ok(found.map(|(_, n)| n)),
+        }
     }
 
     /// The layout of the file.
     pub fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// Whether the layout was told by the keys, so that other programs with the same keys are possible.
+    pub(super) fn is_told(&self) -> bool {
+        self.is_told
     }
 
     /// Keys of the dictionaries that the tensors were taken from.
@@ -243,13 +273,14 @@ impl<'a> Fit<'a> {
             self.missing.iter().filter(|(_, _, allowed)| !allowed).map(|(_, key, _)| key).collect();
         let mut problems = Vec::new();
         if let Some(key) = missing.first() {
-            problems.push(format!("{} keys are missing, as {key}", missing.len()));
+            problems.push(format!("{} keys are missing, as {}", missing.len(), shown(key)));
         }
         if let Some(key) = self.unexpected.first() {
-            problems.push(format!("{} keys are unexpected, as {key}", self.unexpected.len()));
+            problems.push(format!("{} keys are unexpected, as {}", self.unexpected.len(), shown(key)));
         }
         if let Some(WrongShape { key, found, expected, .. }) = self.wrong_shape.first() {
             let n = self.wrong_shape.len();
+            let key = shown(key);
             problems.push(format!("{n} tensors have another shape, as {key} with {found} in place of {expected}"));
         }
         if problems.is_empty() {
@@ -275,7 +306,9 @@ impl<'a> Fit<'a> {
     /// The values of the parameter `index` of [`matched`](Self::matched), in the order that it has here.
     fn values(&self, index: usize) -> Result<Vec<f32>, ModelError> {
         let Match { parameter, tensor, change } = &self.matched[index];
-        let values = self.file.values(&self.file.tensors()[*tensor])?;
+        let stored = &self.file.tensors()[*tensor];
+        let values = self.file.values(stored)?;
+        self.check(&values, stored, parameter)?;
         Ok(match *change {
             Change::None => values,
             Change::Transpose => transpose(&values, parameter.shape[1], parameter.shape[0]),
@@ -286,10 +319,26 @@ impl<'a> Fit<'a> {
         })
     }
 
+    /// That every value is a finite number, and a running variance none below 0.
+    fn check(&self, values: &[f32], stored: &StoredTensor, parameter: &Parameter) -> Result<(), ModelError> {
+        let is_variance = parameter.name.ends_with("running_var");
+        let is_wrong = |value: f32| !value.is_finite() || (is_variance && value < 0.0);
+        let Some(index) = values.iter().position(|value| is_wrong(*value)) else { return Ok(()) };
+        let expected = if is_variance { "a finite variance >= 0" } else { "a finite weight" };
+        let wide = if stored.element == ElementType::F64 { " once rounded from f64" } else { "" };
+        Err(ModelError::DamagedWeights {
+            path: self.file.path().to_owned(),
+            place: format!("element {index} of {}", shown(&stored.name())),
+            expected: format!("{expected} within f32"),
+            found: format!("{}{wide}", values[index]),
+        })
+    }
+
     /// `backbone` with the weights of the file; what the file may lack stays as it is. Takes memory for one tensor at a time.
     ///
     /// # Errors
-    /// As [`require`](Self::require), and [`ModelError::DamagedWeights`] if a tensor cannot be read after all.
+    /// As [`require`](Self::require), and [`ModelError::DamagedWeights`] if a tensor cannot be read after all, holds a value
+    /// that is not finite, or a running variance below 0.
     pub fn load(&self, backbone: Backbone) -> Result<Backbone, ModelError> {
         self.require()?;
         let index: HashMap<&str, usize> =
@@ -310,6 +359,16 @@ impl<'a> Fit<'a> {
     /// The file.
     pub(super) fn file(&self) -> &WeightFile {
         self.file
+    }
+}
+
+/// That a file of ours was written for the backbone `kind`.
+fn of_backbone(file: &WeightFile, kind: BackboneKind) -> Result<(), String> {
+    match file.metadata().iter().find(|(key, _)| key == NATIVE_MARK) {
+        Some((_, name)) if name != kind.name() => {
+            Err(format!("it holds the weights of {}, expected {}", shown(name), kind.name()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -20,7 +20,8 @@ pub fn sha256(bytes: &[u8]) -> String {
 pub(super) fn published(path: &Path) -> Option<&str> {
     let (_, digits) = path.file_stem()?.to_str()?.rsplit_once('-')?;
     let is_hash = digits.len() == 8 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-    is_hash.then_some(digits)
+    let is_date = digits.bytes().all(|digit| digit.is_ascii_digit()); // one hash in 43 is taken for one
+    (is_hash && !is_date).then_some(digits)
 }
 
 #[cfg(test)]
@@ -35,10 +36,12 @@ mod tests {
     }
 
     #[test]
-    fn only_eight_digits_behind_the_last_dash_are_a_published_hash() {
+    fn only_eight_digits_with_a_letter_behind_the_last_dash_are_a_published_hash() {
         let published = |name: &str| published(Path::new(name)).map(str::to_owned);
         assert_eq!(published("w/r3d_18-b3b3357e.pth").as_deref(), Some("b3b3357e"));
-        for name in ["r3d_18.pth", "resnet-18.pth", "a-b3b3357.pth", "a-B3B3357E.pth", "a-b3b3357ez.pth"] {
+        for name in
+            ["r3d_18.pth", "resnet-18.pth", "a-b3b3357.pth", "a-B3B3357E.pth", "a-b3b3357ez.pth", "run-20240131.pth"]
+        {
             assert_eq!(published(name), None, "{name}");
         }
     }

@@ -48,7 +48,7 @@ impl NamedHash {
 impl Fit<'_> {
     /// Preprocessing and licence of such weights, where they are known.
     pub fn facts(&self, backbone: &Backbone) -> Option<Facts> {
-        facts(backbone.kind(), self.layout())
+        facts(backbone.kind(), self.layout(), self.is_told())
     }
 
     /// What an imported file says about its origin, by key.

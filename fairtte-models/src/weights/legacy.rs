@@ -31,6 +31,9 @@ pub(super) fn read(file: &[u8]) -> Result<Contents, Malformed> {
     let object = cursor.offset();
     let pickle = Machine::run(&mut cursor)?;
     let storages = storages(&mut cursor, &pickle, big_endian)?;
+    if cursor.left() > 0 {
+        return Err(cursor.error("the end of the file after the last storage", format!("{} more bytes", cursor.left())));
+    }
     Contents::of_pickle(&pickle, storages, object)
 }
 

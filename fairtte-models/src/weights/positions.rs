@@ -1,7 +1,9 @@
 //! Learned positions of a Vision Transformer on another grid of patches.
 //!
-//! The position of the class token stays; those of the patches are resampled along both axes with cubic weights (Keys 1981,
-//! A = -0.75, half-pixel centres, edges repeated), as PyTorch's bicubic interpolation without anti-aliasing does it.
+//! The position of the class token stays; those of the patches are resampled along both axes as PyTorch's bicubic
+//! interpolation without anti-aliasing does it (`cubic.rs`).
+
+use crate::cubic::taps;
 
 /// Side of the square grid behind `n` positions, the first of which is the class token's.
 pub(super) fn grid(n: usize) -> Option<usize> {
@@ -13,7 +15,7 @@ pub(super) fn grid(n: usize) -> Option<usize> {
 /// `[1 + from * from, width]` to `[1 + to * to, width]`.
 pub(super) fn resample(values: &[f32], from: usize, to: usize, width: usize) -> Vec<f32> {
     let (of_class, of_patches) = values.split_at(width);
-    let line = weights(from, to);
+    let line = taps(from, to);
     // [from, from, width] -> [to, from, width] -> [to, to, width]
     let along = |source: &dyn Fn(usize, usize) -> usize, n_outer: usize, values: &[f64]| -> Vec<Vec<f64>> {
         let mut all = Vec::with_capacity(n_outer * to);
@@ -42,24 +44,6 @@ pub(super) fn resample(values: &[f32], from: usize, to: usize, width: usize) -> 
         }
     }
     resampled
-}
-
-/// Four source points with their weights, for each of `to` points.
-fn weights(from: usize, to: usize) -> Vec<[(usize, f64); 4]> {
-    const A: f64 = -0.75;
-    let near = |x: f64| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
-    let far = |x: f64| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
-    let last = from - 1;
-    let taps = |place: usize| {
-        let position = (place as f64 + 0.5) * from as f64 / to as f64 - 0.5;
-        let (floor, t) = (position.floor(), position - position.floor());
-        [(-1.0, far(t + 1.0)), (0.0, near(t)), (1.0, near(1.0 - t)), (2.0, far(2.0 - t))].map(|(step, weight)| {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the line")]
-            let source = (floor + step).clamp(0.0, last as f64) as usize;
-            (source, weight)
-        })
-    };
-    (0..to).map(taps).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::WeightFile;
 use super::layouts::Layout;
+use super::pickle::shown;
 
 /// Metadata key that every file written by `fairtte weights import` has.
 pub(super) const NATIVE_MARK: &str = "fairtte.backbone";
@@ -14,8 +15,8 @@ pub(super) struct Selected {
     pub(super) group: Vec<String>,
     /// Key without prefixes, and index of the tensor.
     pub(super) keys: Vec<(String, usize)>,
-    /// Keys of the dictionary that belong to something else than the network.
-    pub(super) left_out: Vec<String>,
+    /// Keys of the dictionary that lie beside the network.
+    pub(super) others: Vec<String>,
 }
 
 /// Names under which training programs keep the weights, best first.
@@ -33,11 +34,11 @@ pub(super) fn select(file: &WeightFile, asked: Layout) -> Result<Selected, Strin
         Layout::Auto => detect(file, &keys, &group)?,
         asked => asked,
     };
-    let (keys, left_out) = match layout {
+    let (keys, others) = match layout {
         Layout::Dinov2 => without_prefix(keys, "backbone.", false),
         _ => (keys, Vec::new()),
     };
-    Ok(Selected { layout, group, keys, left_out })
+    Ok(Selected { layout, group, keys, others })
 }
 
 fn group(file: &WeightFile, asked: Layout) -> Result<Vec<String>, String> {
@@ -58,7 +59,8 @@ fn group(file: &WeightFile, asked: Layout) -> Result<Vec<String>, String> {
         return Err(format!("it holds {} without tensors; save the state dictionary of the module", file.root()));
     }
     let first = &file.tensors()[0];
-    Err(format!("its tensors lie below {}, expected {} or the outermost dictionary", first.name(), GROUPS.join(", ")))
+    let name = shown(&first.name());
+    Err(format!("its tensors lie below {name}, expected {} or the outermost dictionary", GROUPS.join(", ")))
 }
 
 /// Keys without `prefix`: if `all` have it, or those that have it, and the others apart.
@@ -104,6 +106,6 @@ fn detect(file: &WeightFile, keys: &[(String, usize)], group: &[String]) -> Resu
             _ => Layout::Timm,
         });
     }
-    let examples: Vec<&str> = keys.iter().take(3).map(|(key, _)| key.as_str()).collect();
+    let examples: Vec<String> = keys.iter().take(3).map(|(key, _)| shown(key)).collect();
     Err(format!("its layout cannot be told from keys as {}", examples.join(", ")))
 }

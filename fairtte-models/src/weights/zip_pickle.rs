@@ -16,10 +16,15 @@ const PICKLE: &str = "data.pkl";
 pub(super) fn read(file: &[u8]) -> Result<Contents, Malformed> {
     let entries = zip::entries(file)?;
     let is_pickle = |name: &&String| name.as_str() == PICKLE || name.strip_suffix("/data.pkl").is_some();
-    let name = entries.keys().find(is_pickle).ok_or_else(|| {
+    let mut pickles = entries.keys().filter(is_pickle);
+    let name = pickles.next().ok_or_else(|| {
         let found = format!("{} other entries", entries.len());
         Malformed::new(0, "an archive of torch.save, with an entry NAME/data.pkl", found)
     })?;
+    if let Some(second) = pickles.next() {
+        let found = format!("{} and {}", shown(name), shown(second));
+        return Err(Malformed::new(entries[second].at, "one entry NAME/data.pkl", found));
+    }
     let folder = &name[..name.len() - PICKLE.len()];
     let entry = &entries[name];
     entry.check(name, file)?;

@@ -16,6 +16,7 @@ use burn::tensor::{Device, Gradients, Tensor, TensorData};
 
 use crate::backbone::{Backbone, BackboneKind};
 use crate::miniature::{miniature, mlp};
+use crate::weights::{Fit, Gray, Layout, WeightFile};
 use crate::{Noise, Pixels};
 
 const FEATURES_WITHIN: f32 = 1e-5;
@@ -226,6 +227,89 @@ fn miniatures_give_the_features_and_gradients_of_their_references() {
 #[test]
 fn a_miniature_vision_transformer_gives_them_too_at_other_sizes_than_that_of_its_positions() {
     compare("vit", &miniatures(), &[], &|device| miniature(BackboneKind::VitBase16, 3, device));
+}
+
+/// Those whose layers are counted as in the network of full size, so that their files have its layout.
+#[test]
+fn the_importer_of_weights_gives_the_features_of_the_references() {
+    let device = Device::flex();
+    for (name, kind, channels) in [
+        ("resnet18", BackboneKind::ResNet18, 3),
+        ("resnet18-3d", BackboneKind::ResNet18Volume, 3),
+        ("medicalnet-resnet10", BackboneKind::MedicalNet10, 1),
+        ("medicalnet-resnet18", BackboneKind::MedicalNet18, 1),
+        ("vit", BackboneKind::VitBase16, 3),
+    ] {
+        let file = WeightFile::open(&miniatures().join(format!("{name}.safetensors"))).unwrap();
+        let expected = read(&miniatures().join(format!("{name}.expected.safetensors")));
+        let backbone = miniature(kind, channels, &device);
+        let imported = Fit::new(&file, &backbone, Layout::Auto, Gray::Auto).unwrap().load(backbone).unwrap();
+        let (input, of_reference) = (&expected["input"], expected["features"].clone());
+        let features = values(imported.forward(pixels(input, &device), &mut Noise::Off).unwrap());
+        let worst = furthest(&features, &of_reference.try_to_vec::<f32>().unwrap());
+        assert!(worst <= FEATURES_WITHIN, "{name}: features differ by {worst:e}");
+    }
+}
+
+/// The others at full size: every weight lies where the names of this file, made apart from the importer's, put it.
+#[test]
+fn the_importer_of_weights_puts_each_where_the_names_here_put_it() {
+    let device = Device::flex();
+    let cases: [(&str, BackboneKind, usize, &[usize]); 2] = [
+        ("torchvision-efficientnet-b0", BackboneKind::EfficientNetB0, 3, &[1, 2, 2, 3, 3, 4, 1]),
+        ("medicalnet-resnet50", BackboneKind::MedicalNet50, 1, &[3, 4, 6, 3]),
+    ];
+    for (name, kind, channels, repeats) in cases {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/weights/keys/{name}.txt"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut tensors = Tensors::new();
+        for (i, line) in text.lines().filter(|line| !line.starts_with('#')).enumerate() {
+            let (key, shape) = line.split_once(' ').unwrap();
+            if key.starts_with("classifier.") || key.ends_with("num_batches_tracked") {
+                continue;
+            }
+            let shape: Vec<usize> = shape.split('x').filter_map(|size| size.parse().ok()).collect();
+            let numbers: Vec<f32> =
+                (0..shape.iter().product()).map(|j: usize| ((31 * i + 7 * j) % 251) as f32).collect();
+            tensors.insert(key.to_owned(), TensorData::new(numbers, shape));
+        }
+        let file = WeightFile::parse(Path::new("w.safetensors"), safetensors(&tensors)).unwrap();
+        let backbone = kind.build(channels, &device);
+        let imported = Fit::new(&file, &backbone, Layout::Auto, Gray::Auto).unwrap().load(backbone).unwrap();
+        let named = load(kind.build(channels, &device), repeats, &tensors, "", true);
+        let (imported, named) = (all_values(&imported), all_values(&named));
+        assert_eq!(imported.len(), tensors.len(), "{name}: running statistics among them");
+        assert!(imported == named, "{name}: {:?}", imported.iter().zip(&named).position(|(a, b)| a != b));
+    }
+}
+
+fn safetensors(tensors: &Tensors) -> Vec<u8> {
+    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+    for (key, tensor) in tensors {
+        let start = data.len();
+        data.extend_from_slice(tensor.as_bytes());
+        let shape: Vec<usize> = tensor.shape().to_vec();
+        header.insert(
+            key.clone(),
+            serde_json::json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] }),
+        );
+    }
+    let header = serde_json::Value::Object(header).to_string();
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat()
+}
+
+/// Values of all parameters and running statistics in the order of the network.
+fn all_values(backbone: &Backbone) -> Vec<Vec<f32>> {
+    #[derive(Default)]
+    struct All(Vec<Vec<f32>>);
+    impl ModuleVisitor for All {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0.push(values(param.val()));
+        }
+    }
+    let mut all = All::default();
+    backbone.visit(&mut all);
+    all.0
 }
 
 #[test]

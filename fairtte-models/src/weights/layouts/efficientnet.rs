@@ -1,8 +1,8 @@
 //! EfficientNet-B0 as torchvision and timm name it.
 //!
 //! Both count seven stages of 1, 2, 2, 3, 3, 4 and 1 blocks, torchvision from 1 and with its own number for every layer of
-//! a block, timm from 0 and with names; the first stage has no expansion in either. Read off torchvision 0.25
-//! (`torchvision/models/efficientnet.py`) and timm 1.0 (`timm/models/_efficientnet_blocks.py`).
+//! a block, timm from 0 and with names; the first stage has no expansion in either. Read off torchvision 0.29.2
+//! (`torchvision/models/efficientnet.py`) and timm 1.0.31 (`timm/models/_efficientnet_blocks.py`).
 //!
 //! timm's `tf_efficientnet_b0*` have the same keys but another network: batch norm eps 1e-3 and padding at one side only.
 

@@ -72,7 +72,10 @@ pub(super) fn names(layout: Layout, kind: BackboneKind) -> Option<Names> {
     let stem = "stem.conv.weight";
     let named = |key, dropped, first| Some(Names { key, dropped, may_lack: &[], first });
     match (layout, kind) {
-        (Layout::Native, Kind::VitBase16 | Kind::VitLarge16) => named(native, &[], vit::FIRST),
+        (Layout::Native, Kind::VitBase16 | Kind::VitLarge16) => {
+            // A file that was imported without `fc_norm` lacks it here too.
+            Some(Names { key: native, dropped: &[], may_lack: vit::MAY_LACK, first: vit::FIRST })
+        }
         (Layout::Native, Kind::Small2d | Kind::Small3d) => named(native, &[], "layers.0.conv.weight"),
         (Layout::Native, _) => named(native, &[], stem),
         (Layout::Torchvision, Kind::EfficientNetB0) => named(efficientnet::torchvision, &["classifier."], stem),

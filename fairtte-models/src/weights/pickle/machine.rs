@@ -73,10 +73,11 @@ impl<'a> Machine<'a> {
 
     fn finish(self, root: Id) -> Pickle {
         let name = |value: &Value| match value {
-            Value::Opaque(name) => Some(name.to_string()),
+            Value::Opaque(name) => Some(Arc::clone(name)), // copied below, once
             _ => None,
         };
-        let not_built: BTreeSet<String> = self.values.iter().filter_map(name).collect();
+        let not_built: BTreeSet<Arc<str>> = self.values.iter().filter_map(name).collect();
+        let not_built = not_built.iter().map(ToString::to_string).collect();
         let Self { values, storages, tensors, .. } = self;
         Pickle { values, root, storages, tensors, not_built }
     }
@@ -97,8 +98,25 @@ impl<'a> Machine<'a> {
         if self.values.len() >= MOST_VALUES {
             return Err(self.error(format!("a pickle of at most {MOST_VALUES} values"), "more"));
         }
-        self.stack.push(self.values.len());
+        self.push_id(self.values.len())?;
         self.values.push(value);
+        Ok(())
+    }
+
+    /// Pushes a value that is there already, which costs a pickle one byte and makes no new value.
+    fn push_id(&mut self, id: Id) -> Result<(), Malformed> {
+        if self.stack.len() >= MOST_VALUES {
+            return Err(self.error(format!("a stack of at most {MOST_VALUES} values"), "more"));
+        }
+        self.stack.push(id);
+        Ok(())
+    }
+
+    fn push_mark(&mut self) -> Result<(), Malformed> {
+        if self.marks.len() >= MOST_VALUES {
+            return Err(self.error(format!("at most {MOST_VALUES} marks on the stack"), "more"));
+        }
+        self.marks.push(self.stack.len());
         Ok(())
     }
 
@@ -135,17 +153,13 @@ impl<'a> Machine<'a> {
                     Err(self.error(format!("a frame of {n} bytes"), format!("{} bytes to the end", self.cursor.left())))
                 }
             },
-            b'(' => {
-                self.marks.push(self.stack.len());
-                Ok(())
-            }
+            b'(' => self.push_mark(),
             b'0' if self.marks.last().is_some_and(|mark| *mark == self.stack.len()) => self.since_mark().map(|_| ()),
             b'0' => self.pop().map(|_| ()),
             b'1' => self.since_mark().map(|_| ()),
             b'2' => {
                 let top = self.top()?;
-                self.stack.push(top);
-                Ok(())
+                self.push_id(top)
             }
             b'N' | 0x88 | 0x89 | b'I' | b'L' | b'J' | b'K' | b'M' | 0x8a | 0x8b | b'F' | b'G' => {
                 let number = self.number(instruction)?;
@@ -216,9 +230,12 @@ impl<'a> Machine<'a> {
         let n = match instruction {
             b'S' | b'V' => {
                 let line = cursor.line("text")?;
-                let quoted = line.len() >= 2 && (line.starts_with('\'') || line.starts_with('"'));
-                let text = if instruction == b'S' && quoted { &line[1..line.len() - 1] } else { line };
-                return Ok(Value::Text(text.to_owned()));
+                let inner = ['\'', '"'].iter().find_map(|quote| line.strip_prefix(*quote)?.strip_suffix(*quote));
+                return match inner {
+                    _ if instruction == b'V' => Ok(Value::Text(line.to_owned())),
+                    Some(inner) => Ok(Value::Text(inner.to_owned())),
+                    None => Err(self.error("text between two quotes", shown(line))),
+                };
             }
             b'U' | 0x8c | b'C' => u64::from(cursor.u8(what)?),
             b'T' | b'X' | b'B' => u64::from(cursor.u32(what)?),
@@ -304,8 +321,8 @@ impl<'a> Machine<'a> {
         };
         if matches!(instruction, b'g' | b'h' | b'j') {
             let known = self.memo.get(&place).copied();
-            self.stack.push(known.ok_or_else(|| self.error("a place of the memo that was filled", place.to_string()))?);
-            return Ok(());
+            let known = known.ok_or_else(|| self.error("a place of the memo that was filled", place.to_string()))?;
+            return self.push_id(known);
         }
         let top = self.top()?;
         self.memo.insert(place, top);
@@ -360,7 +377,7 @@ impl<'a> Machine<'a> {
         self.push(value)
     }
 
-    /// Counts `n` copied items: a short pickle can ask again and again for a copy of one long list.
+    /// Counts `n` copied items or bytes: a short pickle can ask again and again for a copy of one long list.
     pub(super) fn charge(&mut self, n: usize) -> Result<(), Malformed> {
         self.n_copied = self.n_copied.saturating_add(n);
         if self.n_copied > MOST_VALUES {
@@ -378,6 +395,7 @@ impl<'a> Machine<'a> {
         if let Some(known) = self.names.get(name.as_str()) {
             return Ok(Arc::clone(known));
         }
+        self.charge(name.len())?; // two lists of memorised parts make many names
         let name: Arc<str> = name.into();
         self.names.insert(Arc::clone(&name));
         Ok(name)

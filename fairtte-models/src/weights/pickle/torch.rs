@@ -76,7 +76,12 @@ impl Machine<'_> {
         if let [tag, class, _, _] = fields.as_slice()
             && matches!(self.value(*tag), Value::Text(tag) if tag == "module")
         {
-            return Ok(self.value(*class).clone()); // torch before 1.6 put the source code of classes beside their name
+            // torch before 1.6 put the source code of classes beside their name.
+            return match self.value(*class) {
+                Value::Global(name) => Ok(Value::Global(Arc::clone(name))),
+                Value::Opaque(name) => Ok(Value::Opaque(Arc::clone(name))),
+                other => Err(self.error("the class of a module", other.kind())),
+            };
         }
         let ([tag, class, key, _, n] | [tag, class, key, _, n, _]) = fields.as_slice() else {
             return Err(self.error("a persistent id of 5 or 6 fields", format!("{} fields", fields.len())));
@@ -131,11 +136,10 @@ impl Machine<'_> {
 
     /// What a call would give, for the few functions that are known; all others give an opaque value.
     pub(super) fn call(&mut self, function: Id, arguments: &[Id]) -> Result<Value, Malformed> {
-        let Value::Global(name) = self.value(function).clone() else {
-            return match self.value(function) {
-                Value::Opaque(name) => Ok(Value::Opaque(Arc::clone(name))),
-                other => Err(self.error("a class or function", other.kind())),
-            };
+        let name = match self.value(function) {
+            Value::Global(name) => Arc::clone(name),
+            Value::Opaque(name) => return Ok(Value::Opaque(Arc::clone(name))),
+            other => return Err(self.error("a class or function", other.kind())),
         };
         match (&*name, arguments) {
             ("torch._utils._rebuild_tensor_v2", [storage, offset, shape, strides, _, _, ..])
@@ -189,6 +193,7 @@ impl Machine<'_> {
         if let Some(found) = misfit(&shape, &strides, offset, view.n) {
             return Err(self.error("a tensor within its storage", found));
         }
+        self.charge(shape.len() + strides.len())?;
         // An empty tensor may carry any offset; it looks at nothing.
         let offset = if shape.contains(&0) { 0 } else { view.offset + offset };
         self.tensors.push(PickledTensor { storage: view.storage, offset, shape, strides });
