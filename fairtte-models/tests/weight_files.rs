@@ -456,13 +456,13 @@ fn a_pickle_cannot_multiply_itself() {
 
     // Names of classes out of memorised parts, and tensors out of memorised arguments.
     let part = |n: usize| [b"X".as_slice(), &490_u32.to_le_bytes(), format!("{n:490}").as_bytes()].concat();
-    let mut names = b"\x80\x02".to_vec();
+    let mut crowd = b"\x80\x02".to_vec();
     for n in 0..200_u8 {
-        names.extend([&part(n.into()), b"q".as_slice(), &[n, b'0']].concat());
+        crowd.extend([&part(n.into()), b"q".as_slice(), &[n, b'0']].concat());
     }
-    names.extend((0..100_u8).flat_map(|a| (100..200_u8).flat_map(move |b| [b'h', a, b'h', b, 0x93, b'0'])));
-    names.extend(b"N.");
-    let sentence = refusal(&legacy(&names, &[]));
+    crowd.extend((0..100_u8).flat_map(|a| (100..200_u8).flat_map(move |b| [b'h', a, b'h', b, 0x93, b'0'])));
+    crowd.extend(b"N.");
+    let sentence = refusal(&legacy(&crowd, &[]));
     assert!(sentence.contains("copies at most 4000000 values"), "{sentence}");
 }
 
