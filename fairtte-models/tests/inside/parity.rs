@@ -276,7 +276,8 @@ fn the_importer_of_weights_puts_each_where_the_names_here_put_it() {
         let file = WeightFile::parse(Path::new("w.safetensors"), safetensors(&tensors)).unwrap();
         let backbone = kind.build(channels, &device);
         let imported = Fit::new(&file, &backbone, Layout::Auto, Gray::Auto).unwrap().load(backbone).unwrap();
-        let named = load(kind.build(channels, &device), repeats, &tensors, "", true);
+        let prefix = if tensors.keys().all(|key| key.starts_with("module.")) { "module." } else { "" };
+        let named = load(kind.build(channels, &device), repeats, &tensors, prefix, true);
         let (imported, named) = (all_values(&imported), all_values(&named));
         assert_eq!(imported.len(), tensors.len(), "{name}: running statistics among them");
         assert!(imported == named, "{name}: {:?}", imported.iter().zip(&named).position(|(a, b)| a != b));
