@@ -150,8 +150,8 @@ fn import_as_json(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, Strin
 }
 
 fn import_as_text(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, String)]) -> String {
-    let mut lines: Vec<String> =
-        provenance.iter().map(|(key, value)| format!("{:17}  {}", printable(key), printable(value))).collect();
+    let line = |(key, value): &(String, String)| format!("{:17}  {}", printable(key), printable(value));
+    let mut lines: Vec<String> = provenance.iter().filter(|(key, _)| key != "notes").map(line).collect();
     lines.push(match named {
         NamedHash::None => "hash in the name   none".to_owned(),
         NamedHash::Agrees(digits) => format!("hash in the name   {digits}, as the file has it"),

@@ -17,7 +17,7 @@ fn inherited((key, value): &(String, String)) -> Option<(String, String)> {
     let key = match key.strip_prefix("source.") {
         Some(rest) => format!("origin.{rest}"),
         None if key.starts_with("fairtte.") => return None,
-        None if key == "changes" => "origin.changes".to_owned(),
+        None if key == "notes" => "origin.notes".to_owned(),
         None => key.clone(),
     };
     Some((key, value.clone()))
@@ -65,7 +65,7 @@ impl Fit<'_> {
             ("source.layout", self.layout().name().to_owned()),
         ];
         if !self.notes().is_empty() {
-            entries.push(("changes", self.notes().join("; ")));
+            entries.push(("notes", self.notes().join("; ")));
         }
         if let Some(facts) = self.facts(backbone) {
             let numbers = |values: &[f64]| values.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
