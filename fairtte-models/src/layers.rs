@@ -113,6 +113,16 @@ pub(crate) fn average_3d(x: Tensor<5>) -> Tensor<2> {
     x.flatten::<3>(2, 4).mean_dim(2).flatten(1, 2)
 }
 
+/// The eight blocks of a ResNet-18, two per stage: channels `[input, output]` and stride. A stage that is wider than the one
+/// before begins with stride 2.
+pub(crate) fn basic_blocks(widths: [usize; 4]) -> impl Iterator<Item = ([usize; 2], usize)> {
+    let inputs = [widths[0], widths[0], widths[1], widths[2]];
+    inputs.into_iter().zip(widths).flat_map(|(input, output)| {
+        let stride = if output == input { 1 } else { 2 };
+        [([input, output], stride), ([output, output], 1)]
+    })
+}
+
 #[cfg(test)]
 #[path = "../tests/inside/pooling.rs"]
 mod tests;

@@ -16,7 +16,7 @@ use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 
-use crate::layers::{ConvNorm2d, average_2d, max_pool_2d};
+use crate::layers::{ConvNorm2d, average_2d, basic_blocks, max_pool_2d};
 
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
 
@@ -38,14 +38,7 @@ impl ResNet18 {
 
     /// The same network with `widths` channels in its four stages, each wider than the one before.
     pub(crate) fn with_widths(channels: usize, widths: [usize; 4], device: &Device) -> Self {
-        let mut blocks = Vec::with_capacity(8);
-        let mut input = widths[0];
-        for output in widths {
-            let stride = if output == input { 1 } else { 2 };
-            blocks.push(BasicBlock::new([input, output], stride, device));
-            blocks.push(BasicBlock::new([output, output], 1, device));
-            input = output;
-        }
+        let blocks = basic_blocks(widths).map(|(channels, stride)| BasicBlock::new(channels, stride, device)).collect();
         Self { stem: ConvNorm2d::new([channels, widths[0]], 7, 2, 1, device), blocks }
     }
 

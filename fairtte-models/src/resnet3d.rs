@@ -15,7 +15,7 @@ use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 
-use crate::layers::{ConvNorm3d, average_3d};
+use crate::layers::{ConvNorm3d, average_3d, basic_blocks};
 
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
 
@@ -37,14 +37,7 @@ impl ResNet18Volume {
 
     /// The same network with `widths` channels in its four stages, each wider than the one before.
     pub(crate) fn with_widths(channels: usize, widths: [usize; 4], device: &Device) -> Self {
-        let mut blocks = Vec::with_capacity(8);
-        let mut input = widths[0];
-        for output in widths {
-            let stride = if output == input { 1 } else { 2 };
-            blocks.push(BasicBlock::new([input, output], stride, device));
-            blocks.push(BasicBlock::new([output, output], 1, device));
-            input = output;
-        }
+        let blocks = basic_blocks(widths).map(|(channels, stride)| BasicBlock::new(channels, stride, device)).collect();
         Self { stem: ConvNorm3d::new([channels, widths[0]], [3, 7, 7], [1, 2, 2], device), blocks }
     }
 

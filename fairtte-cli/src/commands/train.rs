@@ -122,14 +122,12 @@ fn with_weights(run: &RunFile) -> Result<(RunFile, Option<Pretrained>), CliError
     }
     let config = PretrainedConfig { sha256: Some(hash), ..config.clone() };
     let pretrained = Pretrained { file: Arc::new(file), config: config.clone() };
-    if !run.is_tabular() {
-        let encoder = run.model.build(run.image.channels, &device::open(&run.device)?);
-        let fit = pretrained.fit(encoder.backbone())?;
-        fit.require()?;
-        let (n, layout) = (fit.matched().len(), fit.layout().name());
-        say(format!("beginning with {n} tensors of {} (layout {layout})", config.path.display()));
-        fit.notes().iter().for_each(|note| say(format!("note: {note}")));
-    }
+    let encoder = run.model.build(run.image.channels, &device::open(&run.device)?);
+    let fit = pretrained.fit(encoder.backbone())?;
+    fit.require()?;
+    let (n, layout) = (fit.matched().len(), fit.layout().name());
+    say(format!("beginning with {n} tensors of {} (layout {layout})", config.path.display()));
+    fit.notes().iter().for_each(|note| say(format!("note: {note}")));
     Ok((RunFile { pretrained: Some(config), ..run.clone() }, Some(pretrained)))
 }
 

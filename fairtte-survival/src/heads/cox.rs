@@ -105,10 +105,6 @@ impl SurvivalHead for Cox {
         None
     }
 
-    fn starts_at_one(&self) -> bool {
-        true
-    }
-
     fn depends_on_batch(&self) -> bool {
         true
     }

@@ -176,10 +176,6 @@ impl SurvivalHead for CoxTime {
         None
     }
 
-    fn starts_at_one(&self) -> bool {
-        true
-    }
-
     fn depends_on_batch(&self) -> bool {
         true
     }

@@ -29,6 +29,9 @@ pub use nnet_survival::NnetSurvival;
 pub use pc_hazard::PcHazard;
 pub use pmf::Pmf;
 
+/// Below any logarithm that training can reach, yet finite: its exponential is 0 and its gradient too.
+const NEVER: f32 = -1e30;
+
 /// Loss and prediction rule: what the outputs of a network mean.
 ///
 /// Most heads read one output per cut point. `cox` reads one output per sample, `cox-time` one per sample and query time;
@@ -68,9 +71,10 @@ pub trait SurvivalHead: Debug + Send + Sync {
     /// a constant means nothing: their output layer has no bias.
     fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>>;
 
-    /// Whether the curve of every subject is 1 at time 0, so that only a later time of a grid tells subjects apart.
+    /// Whether the curve of every subject is 1 at time 0, so that only a later time of a grid tells subjects apart; so it is
+    /// with a baseline, which begins to rise at the first event.
     fn starts_at_one(&self) -> bool {
-        false
+        self.needs_baseline()
     }
 
     /// Whether a sample's loss depends on the other samples of its batch.

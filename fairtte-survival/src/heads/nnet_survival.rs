@@ -47,8 +47,7 @@ impl SurvivalHead for NnetSurvival {
         for (row, mut curve) in logits.rows().into_iter().zip(survival.rows_mut()) {
             let mut cumulative = 0.0; // -log S
             for (s, x) in curve.iter_mut().zip(row) {
-                let x = f64::from(*x);
-                cumulative += x.max(0.0) + (-x.abs()).exp().ln_1p();
+                cumulative += softplus_of(*x);
                 *s = (-cumulative).exp();
             }
         }
@@ -63,4 +62,10 @@ impl SurvivalHead for NnetSurvival {
 /// log(1 + exp(x)) without overflow, and with its gradient of 1/2 at 0, where `relu` and `abs` have none.
 pub(super) fn softplus(x: Tensor<2>) -> Tensor<2> {
     -log_sigmoid(-x)
+}
+
+/// The same of one output, in `f64`.
+pub(super) fn softplus_of(x: f32) -> f64 {
+    let x = f64::from(x);
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }

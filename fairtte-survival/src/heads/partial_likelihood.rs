@@ -6,11 +6,8 @@
 
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::log_sum_exp;
+use super::{NEVER, log_sum_exp};
 use crate::Targets;
-
-/// Outside the risk set: its exponential is 0 and its gradient too.
-const NEVER: f32 = -1e30;
 
 /// Risk sets of a batch.
 #[derive(Debug)]

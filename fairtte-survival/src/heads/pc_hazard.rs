@@ -12,7 +12,7 @@ use burn::tensor::{Tensor, TensorData};
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
 
-use super::nnet_survival::softplus;
+use super::nnet_survival::{softplus, softplus_of};
 use super::{SurvivalHead, mask};
 use crate::baseline::Baseline;
 use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
@@ -64,8 +64,7 @@ impl SurvivalHead for PcHazard {
         for (row, mut hazards) in outputs.rows().into_iter().zip(cumulative.rows_mut()) {
             let mut sum = 0.0;
             for (hazard, x) in hazards.iter_mut().skip(1).zip(row) {
-                let x = f64::from(*x);
-                sum += x.max(0.0) + (-x.abs()).exp().ln_1p();
+                sum += softplus_of(*x);
                 *hazard = sum;
             }
         }

@@ -10,11 +10,8 @@ use burn::tensor::Tensor;
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
 
-use super::{SurvivalHead, log_sum_exp, mask};
+use super::{NEVER, SurvivalHead, log_sum_exp, mask};
 use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
-
-/// Below any logit that training can reach, yet finite: its exponential is 0 and its gradient too.
-const NEVER: f32 = -1e30;
 
 /// Probability mass over the intervals.
 #[derive(Clone, Copy, Debug, Default)]
