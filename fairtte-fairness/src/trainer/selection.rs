@@ -141,3 +141,100 @@ fn tolerated(metric: Monitor, epochs: &[&Validation]) -> Result<Tolerated, Metri
     let front = within.iter().filter(|one| !within.iter().any(|other| beats(other, one))).map(|one| one.0).collect();
     Ok(Tolerated { smallest: selection.chosen.as_deref().map(index), front })
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+    use crate::monitor::GroupValidation;
+    use fairtte_metrics::seeds::stream;
+    use rand::RngExt as _;
+
+    /// Overall values, and those of two groups: (C^td, AUC^td, IBS) each.
+    fn epoch(overall: [Option<f64>; 3], groups: [[Option<f64>; 3]; 2]) -> Validation {
+        let group = |[c_td, auc_td, ibs]: [Option<f64>; 3]| GroupValidation { c_td, auc_td, ibs, ..Default::default() };
+        let [c_td, auc_td, ibs] = overall;
+        Validation { c_td, auc_td, ibs, groups: groups.map(group).to_vec(), ..Validation::default() }
+    }
+
+    fn with_gap(c_td: f64, gap: f64) -> Validation {
+        epoch([Some(c_td), None, None], [[Some(0.5), None, None], [Some(0.5 + gap), None, None]])
+    }
+
+    fn chosen(epochs: &[Validation], rule: SelectionRule) -> Option<usize> {
+        choices(&epochs.iter().collect::<Vec<_>>()).unwrap().get(&rule).map(|choice| choice.epoch)
+    }
+
+    #[test]
+    fn the_smallest_gap_counts_only_near_the_best_value() {
+        // 5 % below 0.8 is 0.76.
+        let epochs = [with_gap(0.7, 0.0), with_gap(0.8, 0.25), with_gap(0.76, 0.0625), with_gap(0.78, 0.0625)];
+        assert_eq!(
+            chosen(&epochs, SelectionRule::SmallestGap(Monitor::CTd)),
+            Some(4),
+            "of equal gaps the better value"
+        );
+        assert_eq!(chosen(&epochs, SelectionRule::Best(Monitor::CTd)), Some(2));
+        let kept = needed(&epochs.iter().collect::<Vec<_>>()).unwrap();
+        // 1: the first best likelihood, which is 0 everywhere, and the first best worst group; 2 and 4: value against gap.
+        assert_eq!(kept.into_iter().collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn an_epoch_that_loses_too_much_is_dropped_once_a_better_one_comes() {
+        let epochs = [with_gap(0.5, 0.0), with_gap(0.6, 0.1)];
+        let at_first: Vec<&Validation> = epochs[..1].iter().collect();
+        assert_eq!(tolerated(Monitor::CTd, &at_first).unwrap().front, [0]);
+        let later: Vec<&Validation> = epochs.iter().collect();
+        assert_eq!(tolerated(Monitor::CTd, &later).unwrap().front, [1]);
+    }
+
+    #[test]
+    fn an_undefined_metric_takes_no_part_and_a_rule_without_any_is_left_out() {
+        let nothing = epoch([None; 3], [[None; 3]; 2]);
+        let epochs = [nothing.clone(), with_gap(0.6, 0.1), nothing.clone()];
+        assert_eq!(chosen(&epochs, SelectionRule::Best(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, SelectionRule::SmallestGap(Monitor::CTd)), Some(2));
+        let rules: Vec<String> = choices(&[&nothing]).unwrap().into_keys().map(SelectionRule::name).collect();
+        assert_eq!(rules, ["nll"]);
+        // A value without a gap: best, but not the smallest gap, and its value still sets the limit.
+        let alone = epoch([Some(0.9), None, None], [[Some(0.9), None, None], [None; 3]]);
+        assert_eq!(chosen(&[with_gap(0.6, 0.1), alone], SelectionRule::SmallestGap(Monitor::CTd)), None);
+    }
+
+    // On a coarse grid, so that ties are common; lower is better for the IBS.
+    #[test]
+    fn whatever_is_chosen_in_the_end_was_kept_all_the_time() {
+        let mut rng = stream(11, "selection", &[]);
+        let mut n_checked = 0;
+        for _ in 0..300 {
+            let mut draw = |n: u32| rng.random_bool(0.9).then(|| f64::from(rng.random_range(0..n)) / 16.0);
+            let epochs: Vec<Validation> = (0..12)
+                .map(|_| {
+                    let overall = [
+                        draw(4).map(|v| 0.75 + v / 8.0),
+                        draw(4).map(|v| 0.75 + v / 8.0),
+                        draw(4).map(|v| 0.2 + v / 32.0),
+                    ];
+                    epoch(overall, [[draw(8), draw(8), draw(8)], [draw(8), draw(8), draw(8)]])
+                })
+                .collect();
+            let epochs: Vec<&Validation> = epochs.iter().collect();
+            for end in 1..=epochs.len() {
+                for (rule, choice) in choices(&epochs[..end]).unwrap() {
+                    for n in choice.epoch..=end {
+                        let kept = needed(&epochs[..n]).unwrap();
+                        assert!(kept.contains(&choice.epoch), "{} of {end}: {choice:?} not kept at {n}", rule.name());
+                        n_checked += 1;
+                    }
+                }
+            }
+            // An epoch that was let go never comes back.
+            for n in 1..epochs.len() {
+                let (now, next) = (needed(&epochs[..n]).unwrap(), needed(&epochs[..=n]).unwrap());
+                assert!(next.iter().all(|epoch| now.contains(epoch) || *epoch == n + 1));
+            }
+        }
+        assert!(n_checked > 50_000, "only {n_checked} checked");
+    }
+}
