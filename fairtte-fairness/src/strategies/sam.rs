@@ -25,12 +25,12 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use fairtte_models::Batch;
-use fairtte_survival::Targets;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::{Saved, StepContext, StepReport, Strategy};
-use crate::predict::CurveRule;
+use super::task::mean_loss;
+use super::{Phase, Saved, StepContext, StepReport, Strategy};
+use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, SurvivalNetwork, check};
 
 /// Settings of SAM.
@@ -150,3 +150,72 @@ impl ModuleMapper for Move<'_> {
         })
     }
 }
+
+/// Descends the mean loss as it is at the sharpest place nearby.
+#[derive(Debug)]
+pub struct Sam {
+    config: SamConfig,
+    learner: Learner,
+}
+
+impl Sam {
+    /// Joins the settings and the network that is trained.
+    ///
+    /// # Errors
+    /// As [`SamConfig::validate`].
+    pub fn new(config: &SamConfig, learner: Learner) -> Result<Self, FairnessError> {
+        config.validate()?;
+        Ok(Self { config: *config, learner })
+    }
+}
+
+const NETWORK: &str = "network";
+
+impl Strategy for Sam {
+    fn name(&self) -> &'static str {
+        "sam"
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let targets = context.targets(batch)?;
+        let query = context.query_times(&targets);
+        // One name, one stream: both passes drop the same entries.
+        let pass = |network: &SurvivalNetwork| -> Result<Tensor<1>, FairnessError> {
+            let outputs = network.forward(batch, &query, &mut context.noise(NETWORK))?.outputs;
+            Ok(mean_loss(context, outputs, &targets))
+        };
+        let at_weights = pass(self.learner.network())?;
+        let first = self.learner.gradients(&at_weights, context);
+        let perturbed = self.config.perturbed(self.learner.network(), &first);
+        let nearby = pass(&perturbed)?;
+        let losses = Tensor::cat(vec![at_weights.inner(), nearby.clone().inner()], 0);
+        let second = context.clock.time(Phase::Backward, || GradientsParams::from_grads(nearby.backward(), &perturbed));
+        let losses: Vec<f64> = losses.into_data().iter::<f64>().collect();
+        context.require_finite("the loss", losses[0])?;
+        context.require_finite("the loss at the perturbed weights", losses[1])?;
+        let gradient_norm = self.learner.update(second, context)?;
+        let terms = vec![("sharpness".to_owned(), losses[1] - losses[0])];
+        Ok(StepReport { task_loss: losses[0], objective: losses[1], gradient_norm, absent_groups: 0, terms })
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.learner.fit_baseline(&parts.train)
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        self.learner.survival(batch, rule)
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.save(folder, NETWORK, what)
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.load(folder, NETWORK, what)
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/inside/sam.rs"]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests;

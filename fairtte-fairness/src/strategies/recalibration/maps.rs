@@ -46,7 +46,11 @@ impl Rows<'_> {
         let mut all = Vec::new();
         for ((curve, &index), &event) in self.survival.iter().zip(&self.index).zip(&self.event) {
             let hazards = hazards(curve).take(index + 1).enumerate();
-            all.extend(hazards.map(|(interval, hazard)| AtRisk { interval, hazard, event: event && interval == index }));
+            all.extend(hazards.map(|(interval, hazard)| AtRisk {
+                interval,
+                hazard,
+                event: event && interval == index,
+            }));
         }
         all
     }
@@ -183,7 +187,9 @@ fn shifted(hazard: f64, shift: f64) -> f64 {
         return hazard;
     }
     // h e^b / (1 - h + h e^b), written so that neither end overflows.
-    if shift > 0.0 { hazard / (hazard + (1.0 - hazard) * (-shift).exp()) } else {
+    if shift > 0.0 {
+        hazard / (hazard + (1.0 - hazard) * (-shift).exp())
+    } else {
         let lifted = hazard * shift.exp();
         lifted / (1.0 - hazard + lifted)
     }

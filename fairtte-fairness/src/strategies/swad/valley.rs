@@ -97,16 +97,7 @@ pub(crate) struct Valley<W> {
 impl<W: Averaged> Valley<W> {
     pub(crate) fn new(n_converge: usize, n_tolerance: usize, tolerance_ratio: f64) -> Self {
         let (open, recent, running, pending) = (None, VecDeque::new(), None, None);
-        Self {
-            n_converge,
-            n_tolerance,
-            tolerance_ratio,
-            counters: Counters::default(),
-            open,
-            recent,
-            running,
-            pending,
-        }
+        Self { n_converge, n_tolerance, tolerance_ratio, counters: Counters::default(), open, recent, running, pending }
     }
 
     /// Takes in the weights after one iteration.
