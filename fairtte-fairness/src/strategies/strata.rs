@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_cell_with_too_few_samples_is_named() {
-        let error = Strata::fit(&StratumConfig::default(), &cells(39, &OUTCOMES), "end").unwrap_err();
+        let error = Strata::fit(&StratumConfig::default(), &cells(38, &OUTCOMES), "end").unwrap_err();
         let expected = "strategy end needs 10 training samples in every cell of group and stratum; group Male, \
                         event by the median event time, has 9";
         assert_eq!(error.to_string(), expected);
