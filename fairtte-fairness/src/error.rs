@@ -98,6 +98,42 @@ pub enum FairnessError {
         /// Training samples needed.
         needed: usize,
     },
+    /// A group has too few events to fit anything on.
+    #[error("strategy {strategy} needs {needed} events of group {group} in the {part} part, found {n_events}")]
+    FewEvents {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// The group.
+        group: String,
+        /// Name of the part.
+        part: &'static str,
+        /// Events found.
+        n_events: usize,
+        /// Events needed.
+        needed: usize,
+    },
+    /// A group has no sample in a part that a strategy fits or chooses on.
+    #[error("strategy {strategy} needs samples of group {group} in the {part} part, found none")]
+    EmptyGroup {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// The group.
+        group: String,
+        /// Name of the part.
+        part: &'static str,
+    },
+    /// A method that reads the attribute at prediction is given a sample without it.
+    #[error(
+        "strategy {strategy} predicts by group, but sample \"{sample}\" has no group that it knows; {key} = \"average\" predicts it without one"
+    )]
+    NoGroupToPredict {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// The sample.
+        sample: SampleId,
+        /// Key of the setting that admits it.
+        key: &'static str,
+    },
     /// From the data.
     #[error(transparent)]
     Data(#[from] DataError),

@@ -1,8 +1,9 @@
 //! In which order an epoch visits the rows of a part; nothing but seed and epoch decides it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use fairtte_metrics::GroupId;
 use fairtte_metrics::seeds::stream;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
@@ -10,14 +11,26 @@ use rand::seq::SliceRandom as _;
 use super::Sampling;
 use crate::DataError;
 
-pub(super) fn epoch_order(rows: &[usize], sampling: &Sampling, seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
+/// The rows of an epoch in their order; no batch holds rows of two runs.
+pub(super) fn epoch_runs(
+    rows: &[usize],
+    sampling: &Sampling,
+    seed: u64,
+    epoch: u64,
+) -> Result<Vec<Vec<usize>>, DataError> {
     let mut rng = stream(seed, "order", &[epoch]);
     match sampling {
-        Sampling::Sequential => Ok(rows.to_vec()),
+        Sampling::Sequential => Ok(vec![rows.to_vec()]),
         Sampling::Shuffled => {
             let mut order = rows.to_vec();
             order.shuffle(&mut rng);
-            Ok(order)
+            Ok(vec![order])
+        }
+        Sampling::WithinGroups(groups) => {
+            let mut runs = rows_by_group(rows, groups)?;
+            runs.shuffle(&mut rng);
+            runs.iter_mut().for_each(|run| run.shuffle(&mut rng));
+            Ok(runs)
         }
         Sampling::Weighted(weights) => {
             let cumulative = cumulative_weights(weights, rows.len())?;
@@ -27,9 +40,22 @@ pub(super) fn epoch_order(rows: &[usize], sampling: &Sampling, seed: u64, epoch:
                 let at: f64 = rng.random::<f64>() * total;
                 rows[cumulative.partition_point(|sum| *sum <= at).min(rows.len() - 1)]
             };
-            Ok((0..rows.len()).map(draw).collect())
+            Ok(vec![(0..rows.len()).map(draw).collect()])
         }
     }
+}
+
+fn rows_by_group(rows: &[usize], groups: &[Option<GroupId>]) -> Result<Vec<Vec<usize>>, DataError> {
+    if groups.len() != rows.len() {
+        return Err(DataError::ShapeMismatch { what: "list of groups", found: groups.len(), expected: rows.len() });
+    }
+    let mut by_group: BTreeMap<GroupId, Vec<usize>> = BTreeMap::new();
+    for (row, group) in rows.iter().zip(groups) {
+        if let Some(group) = group {
+            by_group.entry(*group).or_default().push(*row);
+        }
+    }
+    Ok(by_group.into_values().collect())
 }
 
 fn cumulative_weights(weights: &[f64], n_rows: usize) -> Result<Vec<f64>, DataError> {
@@ -52,7 +78,18 @@ fn cumulative_weights(weights: &[f64], n_rows: usize) -> Result<Vec<f64>, DataEr
     }
 }
 
-pub(super) fn batch_ranges(n: usize, batch_size: usize) -> Vec<Range<usize>> {
+/// The batches of all runs, as ranges of their concatenation.
+pub(super) fn runs_ranges(runs: &[Vec<usize>], batch_size: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut begin = 0;
+    for run in runs {
+        ranges.extend(batch_ranges(run.len(), batch_size).into_iter().map(|r| r.start + begin..r.end + begin));
+        begin += run.len();
+    }
+    ranges
+}
+
+fn batch_ranges(n: usize, batch_size: usize) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> =
         (0..n).step_by(batch_size).map(|begin| begin..n.min(begin + batch_size)).collect();
     if batch_size > 1 && ranges.len() > 1 && ranges.last().is_some_and(|last| last.len() == 1) {

@@ -4,13 +4,21 @@
 //! averaging implements [`Strategy`]. No strategy has a loop over epochs: the trainer has the only one.
 
 mod cells;
+mod controlled_attribute;
+mod domain_independent;
 mod erm;
 mod group_dro;
 mod groups;
+mod missing;
+mod mixture;
 mod objective;
+mod recalibration;
+mod sam;
 mod step;
 mod strata;
 mod subgroup_rebalancing;
+mod swad;
+mod task;
 
 use std::path::Path;
 
@@ -25,13 +33,19 @@ use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, LearnerSpec};
 
 pub use cells::TrainingCells;
+pub use controlled_attribute::{ControlledAttribute, ControlledAttributeConfig, SmallGroup};
+pub use domain_independent::{DomainIndependent, DomainIndependentConfig, DomainInference, DomainNetwork};
 pub use erm::Erm;
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
 pub use groups::GroupMeans;
+pub use missing::MissingAttribute;
 pub use objective::{Objective, ObjectiveStrategy, Terms, Value};
+pub use recalibration::{Recalibration, RecalibrationConfig, RecalibrationMethod};
+pub use sam::{Sam, SamConfig};
 pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
 pub use strata::{Strata, StratumConfig, StratumKind};
 pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, SubgroupRebalancingConfig};
+pub use swad::{Swad, SwadConfig, SwadCriterion};
 
 /// How one batch changes the model, and how the model predicts.
 pub trait Strategy {
@@ -128,6 +142,16 @@ pub enum StrategyConfig {
     SubgroupRebalancing(SubgroupRebalancingConfig),
     /// [`GroupDro`].
     GroupDro(GroupDroConfig),
+    /// [`DomainIndependent`].
+    DomainIndependent(DomainIndependentConfig),
+    /// [`ControlledAttribute`].
+    ControlledAttribute(ControlledAttributeConfig),
+    /// [`Sam`].
+    Sam(SamConfig),
+    /// [`Swad`].
+    Swad(SwadConfig),
+    /// [`Recalibration`].
+    Recalibration(RecalibrationConfig),
 }
 
 impl Default for StrategyConfig {
@@ -138,10 +162,15 @@ impl Default for StrategyConfig {
 
 impl StrategyConfig {
     /// Name and one-line summary of every strategy.
-    pub const CATALOGUE: [(&'static str, &'static str); 3] = [
+    pub const CATALOGUE: [(&'static str, &'static str); 8] = [
         ("erm", "empirical risk minimisation: the plain mean loss"),
         ("subgroup-rebalancing", "every group (or group x event) is drawn equally often (Kamiran & Calders 2012)"),
         ("group-dro", "groups with a larger loss gain weight (Sagawa et al. 2020)"),
+        ("domain-independent", "one encoder, one classifier per group (Wang et al. 2020)"),
+        ("controlled-attribute", "one network per group, whose curves are averaged (Pope & Sydnor 2011)"),
+        ("sam", "the loss at the sharpest place nearby, in two passes (Foret et al. 2021)"),
+        ("swad", "the mean of the weights of a valley of the validation loss (Cha et al. 2021)"),
+        ("recalibration", "as erm, then the curves of each group are mapped by what the validation part showed"),
     ];
 
     /// Whether training reads the groups of the samples.
@@ -150,6 +179,9 @@ impl StrategyConfig {
             Self::Erm(_) => false,
             Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
             Self::GroupDro(_) => true,
+            Self::DomainIndependent(_) | Self::ControlledAttribute(_) | Self::Recalibration(_) => true,
+            Self::Sam(_) => false,
+            Self::Swad(config) => config.criterion == SwadCriterion::WorstGroupNll,
         }
     }
 
@@ -162,6 +194,11 @@ impl StrategyConfig {
             Self::Erm(_) => Ok(()),
             Self::SubgroupRebalancing(config) => config.validate(),
             Self::GroupDro(config) => config.validate(),
+            Self::DomainIndependent(config) => config.validate(),
+            Self::ControlledAttribute(config) => config.validate(),
+            Self::Sam(config) => config.validate(),
+            Self::Swad(config) => config.validate(),
+            Self::Recalibration(config) => config.validate(),
         }
     }
 
@@ -178,6 +215,11 @@ impl StrategyConfig {
                 Box::new(ObjectiveStrategy::new(SubgroupRebalancing::new(config, cells)?, learner()?))
             }
             Self::GroupDro(config) => Box::new(ObjectiveStrategy::new(GroupDro::new(config, cells)?, learner()?)),
+            Self::DomainIndependent(config) => Box::new(DomainIndependent::new(config, spec, cells)?),
+            Self::ControlledAttribute(config) => Box::new(ControlledAttribute::new(config, spec, cells)?),
+            Self::Sam(config) => Box::new(Sam::new(config, learner()?)?),
+            Self::Swad(config) => Box::new(Swad::new(config, learner()?)?),
+            Self::Recalibration(config) => Box::new(Recalibration::new(config, learner()?, cells)?),
         })
     }
 }
