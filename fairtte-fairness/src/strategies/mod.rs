@@ -3,9 +3,16 @@
 //! A method that only changes the loss implements [`Objective`]; one with a second network, a second pass or weight
 //! averaging implements [`Strategy`]. No strategy has a loop over epochs: the trainer has the only one.
 
+mod adversary;
+mod batch_cells;
+mod cfair;
 mod erm;
 mod group_dro;
+mod laftr;
+mod lnl;
 mod objective;
+mod odr;
+mod reversal;
 mod subgroup_rebalancing;
 
 use std::path::Path;
@@ -246,3 +253,7 @@ impl StrategyConfig {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/inside/adversary_cases.rs"]
+mod adversary_cases;
