@@ -3,14 +3,16 @@
 //! `Linear(n_inputs, width)`, an activation, `Linear(width, n_groups)`. Weights are uniform on +-1/sqrt(`fan_in`) from the
 //! stream `weights/NAME` of the run, biases start at 0. It reads what the classifier reads, after dropout.
 
-use burn::module::{Initializer, Module};
-use burn::nn::{Linear, LinearConfig};
+use burn::module::Module;
+use burn::nn::{Initializer, Linear, LinearConfig};
 use burn::tensor::activation::{leaky_relu, log_softmax, relu};
 use burn::tensor::{Device, Tensor};
-use fairtte_metrics::seeds::stream;
 use fairtte_models::initialise;
+use rand_chacha::ChaCha8Rng;
 
+use super::TrainingCells;
 use super::batch_cells::{BatchCells, constant};
+use crate::{FairnessError, LearnerSpec, OptimiserConfig};
 
 /// What stands between the two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,16 +46,11 @@ pub struct Adversary {
 }
 
 impl Adversary {
-    /// Builds it; weights are still to be drawn.
-    pub fn new(spec: &AdversarySpec, device: &Device) -> Self {
+    /// Builds it and draws its weights from `stream`.
+    pub fn drawn(spec: &AdversarySpec, stream: ChaCha8Rng, device: &Device) -> Self {
         let linear = |from, to| LinearConfig::new(from, to).with_initializer(Initializer::Zeros).init(device);
         let AdversarySpec { n_inputs, width, activation, n_groups } = *spec;
-        Self { hidden: linear(n_inputs, width), output: linear(width, n_groups), activation }
-    }
-
-    /// Builds it and draws its weights from the stream of `name`.
-    pub fn drawn(spec: &AdversarySpec, seed: u64, name: &str, device: &Device) -> Self {
-        initialise(Self::new(spec, device), stream(seed, &format!("weights/{name}"), &[]))
+        initialise(Self { hidden: linear(n_inputs, width), output: linear(width, n_groups), activation }, stream)
     }
 
     /// What it reads, `[n, n_inputs]` -> logits `[n, n_groups]`.
@@ -64,6 +61,26 @@ impl Adversary {
             Activation::LeakyRelu => leaky_relu(hidden, 0.2),
         })
     }
+}
+
+/// Number of groups with a training sample.
+///
+/// # Errors
+/// [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`] if there are no two of them.
+pub(crate) fn n_trained_groups(cells: &TrainingCells, strategy: &'static str) -> Result<usize, FairnessError> {
+    cells.require_groups(strategy)?;
+    let counts = cells.counts();
+    let trained: Vec<usize> = (0..counts.len()).filter(|group| counts[*group] > 0).collect();
+    if let [only] = trained[..] {
+        let (attribute, group) = (cells.attribute.clone(), cells.levels[only].clone());
+        return Err(FairnessError::OneGroup { strategy, attribute, group });
+    }
+    Ok(trained.len())
+}
+
+/// Adam at a step size of its own: no weight decay, clipping as for the network.
+pub(crate) fn adversary_optimiser(spec: &LearnerSpec, learning_rate: f64) -> OptimiserConfig {
+    OptimiserConfig { learning_rate, weight_decay: 0.0, gradient_clip: spec.optimiser.gradient_clip }
 }
 
 /// Mean cross-entropy of the samples in a cell: logits `[batch, n_groups]` -> `[1]`.

@@ -41,6 +41,11 @@ impl BatchCells {
         self.counts[stratum][group]
     }
 
+    /// Number of samples, `[n_strata][n_groups]`.
+    pub(crate) fn counts(&self) -> &[Vec<usize>] {
+        &self.counts
+    }
+
     /// Number of strata that may occur.
     pub(crate) fn n_strata(&self) -> usize {
         self.counts.len()

@@ -1,10 +1,43 @@
-//! CFair
+//! Conditional learning of fair representations (Zhao, Coston, Adel & Gordon 2020, sections 3 and 4, arXiv 1910.07162).
+//!
+//! Acts on the representation; needs the attribute in training only. Each stratum has an adversary that guesses the group
+//! from relu(z). With `E_y` the balanced error of the adversary of stratum y, the encoder descends `L_task` - lambda mean over
+//! y of `E_y` and the adversaries descend mean over y of `E_y`, in one pass by gradient reversal and with one optimiser.
+//! Surrogate of `E_y`: the mean over groups of the mean cross-entropy of cell (y, group). Adversary: Linear 128, `ReLU`, Linear.
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `mode` | `cfair` | `cfair`, `cfair-eo` | task loss: every stratum weighs the same, or plain mean |
+//! | `lambda` | 0.1 | >= 0, search [0.01, 5] | weight of the adversaries; the source uses 10 |
+//! | `scaling` | `reversal` | `reversal`, `both` | lambda scales what reaches the encoder, or the adversaries' steps too (source) |
+//! | `weights` | `batch` | `batch`, `training` | a sample counts 1/n of its cell in the batch, or 1/P(group given stratum) in training |
+//! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class |
+//!
+//! Survival: the class becomes the stratum; without one a sample keeps its share 1/n of the task loss and reaches no
+//! adversary. Balancing the task over strata shifts the predicted event rate, so `cfair` trades calibration for balance;
+//! `cfair-eo` does not. An adversary without a sample in the batch is left alone; without two groups only the task trains.
+//! Beside the source: more than two groups; the weights of its code are 1/P(stratum given group), group and stratum
+//! exchanged. Adam nearly cancels a common factor of an adversary's gradients, so `scaling` acts through clipping most.
+//! Golden values: our worked cases `golden/cfair.json`.
 
-use burn::tensor::Tensor;
-use burn::tensor::activation::log_softmax;
+use std::path::Path;
+
+use burn::module::Module;
+use burn::tensor::activation::{log_softmax, relu};
+use burn::tensor::{Device, Tensor};
+use fairtte_models::{Batch, ImageEncoder};
+use fairtte_survival::IntervalTargets;
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::batch_cells::{BatchCells, constant, own_column};
+use super::adversary::{Activation, Adversary, AdversarySpec, n_trained_groups};
+use super::batch_cells::{BatchCells, constant, indices, own_column};
+use super::pass::{Pass, survival_of, task_alone};
+use super::reversal::reverse_gradient;
+use super::{Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, TrainingCells};
+use crate::learner::EncoderNetwork;
+use crate::predict::{CurveRule, Parts, fit_baseline};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// What happens to the task loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +57,201 @@ impl CfairMode {
             Self::Cfair => task_coefficients(strata, counted, n_strata),
             Self::CfairEo => task_coefficients(&vec![None; strata.len()], counted, n_strata),
         }
+    }
+}
+
+/// What lambda scales.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CfairScaling {
+    /// The gradient that reaches the encoder; the adversaries learn at full speed.
+    #[default]
+    Reversal,
+    /// The loss of the adversaries, and so both.
+    Both,
+}
+
+/// Where the weights of an adversary's samples come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CfairWeights {
+    /// The cells of the batch.
+    #[default]
+    Batch,
+    /// The cells of the training part.
+    Training,
+}
+
+/// Settings of `CFair`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CfairConfig {
+    /// What happens to the task loss.
+    pub mode: CfairMode,
+    /// Weight of the adversaries, at least 0.
+    pub lambda: f64,
+    /// What lambda scales.
+    pub scaling: CfairScaling,
+    /// Where the weights of an adversary's samples come from.
+    pub weights: CfairWeights,
+    /// What takes the place of the class.
+    pub stratum: StratumConfig,
+}
+
+impl Default for CfairConfig {
+    fn default() -> Self {
+        Self {
+            mode: CfairMode::default(),
+            lambda: 0.1,
+            scaling: CfairScaling::default(),
+            weights: CfairWeights::default(),
+            stratum: StratumConfig::default(),
+        }
+    }
+}
+
+impl CfairConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let in_range = self.lambda >= 0.0 && self.lambda.is_finite();
+        check("strategy.cfair.lambda", self.lambda, in_range, "a finite number >= 0")?;
+        self.stratum.validate("strategy.cfair.stratum.bins")
+    }
+}
+
+/// A survival network and one adversary per stratum.
+#[derive(Module, Debug)]
+pub struct CfairNetwork {
+    survival: SurvivalNetwork,
+    adversaries: Vec<Adversary>,
+}
+
+impl EncoderNetwork for CfairNetwork {
+    fn encoder(&self) -> &ImageEncoder {
+        self.survival.encoder()
+    }
+
+    fn with_encoder(self, encoder: ImageEncoder) -> Self {
+        Self { survival: self.survival.with_encoder(encoder), ..self }
+    }
+}
+
+impl CfairNetwork {
+    fn drawn(spec: &LearnerSpec, n_groups: usize, n_strata: usize, device: &Device) -> Self {
+        let of_adversary = AdversarySpec {
+            n_inputs: spec.network.encoder.n_representation(),
+            width: 128,
+            activation: Activation::Relu,
+            n_groups,
+        };
+        let adversary = |y| Adversary::drawn(&of_adversary, spec.weights(&format!("adversary-{y}")), device);
+        Self {
+            survival: SurvivalNetwork::new(&spec.network, spec.weights(NETWORK), device),
+            adversaries: (0..n_strata).map(adversary).collect(),
+        }
+    }
+}
+
+/// The balanced errors of the groups within strata are kept from the representation.
+#[derive(Debug)]
+pub struct Cfair {
+    config: CfairConfig,
+    learner: Learner<CfairNetwork>,
+    strata: Strata,
+    weights: Weights,
+    n_levels: usize,
+}
+
+impl Cfair {
+    /// Draws the weights of network and adversaries.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`]
+    /// without two groups in training, those of [`Strata::fit`].
+    pub fn new(config: &CfairConfig, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        config.validate()?;
+        n_trained_groups(cells, "cfair")?;
+        let strata = Strata::fit(&config.stratum, cells, "cfair")?;
+        let (n_levels, n_strata) = (cells.levels.len(), strata.n());
+        let weights = match config.weights {
+            CfairWeights::Batch => Weights::Batch,
+            CfairWeights::Training => {
+                let outcomes = IntervalTargets { index: cells.interval.clone(), event: cells.event.clone() };
+                let of_part = BatchCells::new(&cells.groups, &strata.of(&outcomes), (n_levels, n_strata));
+                training_weights(of_part.counts())
+            }
+        };
+        let learner = Learner::with_network(spec, |device| CfairNetwork::drawn(spec, n_levels, n_strata, device))?;
+        Ok(Self { config: *config, learner, strata, weights, n_levels })
+    }
+
+    /// Mean loss of the adversaries; what they read gives gradients back multiplied by -`reversal`.
+    fn adversaries(&self, representation: Tensor<2>, reversal: f64, cells: &BatchCells) -> Option<Tensor<1>> {
+        let read = relu(reverse_gradient(representation, reversal));
+        let device = read.device();
+        let logits = |stratum: usize, rows: &[usize]| {
+            self.learner.network().adversaries[stratum].forward(read.clone().select(0, indices(rows, &device)))
+        };
+        mean_over_strata(adversary_losses(cells, &self.weights, logits))
+    }
+}
+
+const NETWORK: &str = "network";
+
+impl Strategy for Cfair {
+    fn name(&self) -> &'static str {
+        "cfair"
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let noise = &mut context.noise(NETWORK);
+        let pass = Pass::new(batch, context, |query| self.learner.network().survival.forward(batch, query, noise))?;
+        let strata = self.strata.of(&pass.targets.intervals);
+        let cells = BatchCells::new(&batch.groups, &strata, (self.n_levels, self.strata.n()));
+        let coefficients = self.config.mode.task_coefficients(&strata, &pass.counted, self.strata.n());
+        let task = (pass.losses.clone() * constant(&coefficients, &pass.losses)).sum();
+        let (plain, absent_groups) = (pass.task(), cells.n_absent_groups());
+        let lambda = self.config.lambda;
+        let (reversal, factor) = match self.config.scaling {
+            CfairScaling::Reversal => (lambda, 1.0),
+            CfairScaling::Both => (1.0, lambda),
+        };
+        let adversaries =
+            cells.can_compare().then(|| self.adversaries(pass.representation, reversal, &cells)).flatten();
+        let Some(adversaries) = adversaries else {
+            let descent = self.learner.descend_reading(&task, &[plain], context)?;
+            return Ok(task_alone(&descent, descent.also[0], absent_groups));
+        };
+        // The value of the encoder's objective; adversaries and encoder descend different ones in one pass.
+        let objective = task.clone() - adversaries.clone() * lambda;
+        let loss = task + adversaries.clone() * factor;
+        let descent = self.learner.descend_reading(&loss, &[plain, objective, adversaries], context)?;
+        let [task_loss, objective, adversaries] = descent.also[..] else { unreachable!("three numbers were read") };
+        let terms = vec![("adversary loss".to_owned(), adversaries)];
+        Ok(StepReport { task_loss, objective, gradient_norm: descent.norm, absent_groups, terms })
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        let network = self.learner.network().survival.valid();
+        let baseline = fit_baseline(&parts.train, |batch, query| network.outputs(batch, query))?;
+        self.learner.set_baseline(baseline);
+        Ok(())
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        let network = self.learner.network().survival.valid();
+        survival_of(&self.learner, rule, |query| network.outputs(batch, query))
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.save(folder, NETWORK, what)
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.load(folder, NETWORK, what)
     }
 }
 

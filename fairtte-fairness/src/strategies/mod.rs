@@ -14,6 +14,7 @@ mod laftr;
 mod lnl;
 mod objective;
 mod odr;
+mod pass;
 mod reversal;
 mod step;
 mod strata;
@@ -31,11 +32,17 @@ use crate::monitor::Validation;
 use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, LearnerSpec};
 
+pub use adversary::{Activation, Adversary, AdversarySpec};
 pub use cells::TrainingCells;
+pub use cfair::{Cfair, CfairConfig, CfairMode, CfairNetwork, CfairScaling, CfairWeights};
 pub use erm::Erm;
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
 pub use groups::GroupMeans;
+pub use laftr::{Laftr, LaftrConfig, LaftrMode};
+pub use lnl::{Lnl, LnlConfig};
 pub use objective::{Objective, ObjectiveStrategy, Terms, Value};
+pub use odr::{Odr, OdrConfig, OdrNetwork};
+pub use reversal::reverse_gradient;
 pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
 pub use strata::{Strata, StratumConfig, StratumKind};
 pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, SubgroupRebalancingConfig};
@@ -135,6 +142,14 @@ pub enum StrategyConfig {
     SubgroupRebalancing(SubgroupRebalancingConfig),
     /// [`GroupDro`].
     GroupDro(GroupDroConfig),
+    /// [`Laftr`].
+    Laftr(LaftrConfig),
+    /// [`Cfair`].
+    Cfair(CfairConfig),
+    /// [`Lnl`].
+    Lnl(LnlConfig),
+    /// [`Odr`].
+    Odr(OdrConfig),
 }
 
 impl Default for StrategyConfig {
@@ -145,10 +160,14 @@ impl Default for StrategyConfig {
 
 impl StrategyConfig {
     /// Name and one-line summary of every strategy.
-    pub const CATALOGUE: [(&'static str, &'static str); 3] = [
+    pub const CATALOGUE: [(&'static str, &'static str); 7] = [
         ("erm", "empirical risk minimisation: the plain mean loss"),
         ("subgroup-rebalancing", "every group (or group x event) is drawn equally often (Kamiran & Calders 2012)"),
         ("group-dro", "groups with a larger loss gain weight (Sagawa et al. 2020)"),
+        ("laftr", "an adversary guesses the group from the representation, which makes that hard (Madras et al. 2018)"),
+        ("cfair", "one adversary per stratum through gradient reversal, balanced errors (Zhao et al. 2020)"),
+        ("lnl", "the representation unlearns what a predictor of the group finds in it (Kim et al. 2019)"),
+        ("odr", "two orthogonal codes, one for the task and one for the group (Sarhan et al. 2020)"),
     ];
 
     /// Whether training reads the groups of the samples.
@@ -156,7 +175,7 @@ impl StrategyConfig {
         match self {
             Self::Erm(_) => false,
             Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
-            Self::GroupDro(_) => true,
+            Self::GroupDro(_) | Self::Laftr(_) | Self::Cfair(_) | Self::Lnl(_) | Self::Odr(_) => true,
         }
     }
 
@@ -169,6 +188,10 @@ impl StrategyConfig {
             Self::Erm(_) => Ok(()),
             Self::SubgroupRebalancing(config) => config.validate(),
             Self::GroupDro(config) => config.validate(),
+            Self::Laftr(config) => config.validate(),
+            Self::Cfair(config) => config.validate(),
+            Self::Lnl(config) => config.validate(),
+            Self::Odr(config) => config.validate(),
         }
     }
 
@@ -185,6 +208,10 @@ impl StrategyConfig {
                 Box::new(ObjectiveStrategy::new(SubgroupRebalancing::new(config, cells)?, learner()?))
             }
             Self::GroupDro(config) => Box::new(ObjectiveStrategy::new(GroupDro::new(config, cells)?, learner()?)),
+            Self::Laftr(config) => Box::new(Laftr::new(config, spec, cells)?),
+            Self::Cfair(config) => Box::new(Cfair::new(config, spec, cells)?),
+            Self::Lnl(config) => Box::new(Lnl::new(config, spec, cells)?),
+            Self::Odr(config) => Box::new(Odr::new(config, spec, cells)?),
         })
     }
 }

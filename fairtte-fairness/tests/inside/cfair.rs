@@ -5,7 +5,6 @@ use serde_json::Value as Json;
 
 use super::super::adversary_cases::{Compared, case, gradient, groups, list, matrix, number, numbers, strata, values};
 use super::*;
-use crate::strategies::batch_cells::indices;
 
 fn golden() -> Json {
     serde_json::from_str(include_str!("../golden/cfair.json")).unwrap()

@@ -5,8 +5,6 @@ use serde_json::Value as Json;
 
 use super::super::adversary_cases::{Compared, case, gradient, groups, list, matrix, number, numbers, values};
 use super::*;
-use crate::strategies::adversary::{cross_entropy, negative_entropy};
-use crate::strategies::batch_cells::BatchCells;
 
 fn golden() -> Json {
     serde_json::from_str(include_str!("../golden/odr.json")).unwrap()
@@ -18,12 +16,17 @@ fn terms_schedule_and_gradients_are_those_of_the_worked_case() {
     let case = case(&golden, "terms");
     let (inputs, expected) = (&case["inputs"], &case["expected"]);
     let of = |key: &str| number(&inputs[key]);
-    let weights_at = |t: f64| Weights {
-        entropy: scheduled(of("lambda_e"), of("gamma_e"), t, of("step_size")),
-        orthogonality: scheduled(of("lambda_od"), of("gamma_od"), t, of("step_size")),
+    // Steps there, epochs here: only their ratio counts.
+    let config = OdrConfig {
+        lambda_entropy: of("lambda_e"),
+        lambda_orthogonality: of("lambda_od"),
+        gamma_entropy: of("gamma_e"),
+        gamma_orthogonality: of("gamma_od"),
+        schedule_epochs: of("step_size"),
+        ..OdrConfig::default()
     };
     for moment in expected["schedule"].as_array().unwrap() {
-        let weights = weights_at(number(&moment["step"]));
+        let weights = config.weights(number(&moment["step"]));
         compared.same("lambda_e", &[weights.entropy], &moment["lambda_e"]);
         compared.same("lambda_od", &[weights.orthogonality], &moment["lambda_od"]);
     }
@@ -33,8 +36,8 @@ fn terms_schedule_and_gradients_are_those_of_the_worked_case() {
     let priors = prior_means(4);
     assert_eq!(priors[0], numbers(&inputs["prior_mean_target"]));
     assert_eq!(priors[1], numbers(&inputs["prior_mean_sensitive"]));
-    let kl_t = kl_to_prior(mean_t.clone(), log_var_t.clone(), &priors[0]);
-    let kl_s = kl_to_prior(mean_s.clone(), log_var_s.clone(), &priors[1]);
+    let kl_t = Code { mean: mean_t.clone(), log_var: log_var_t.clone() }.kl_to(&priors[0]);
+    let kl_s = Code { mean: mean_s.clone(), log_var: log_var_s.clone() }.kl_to(&priors[1]);
     compared.same("kl target", &values(&kl_t), &expected["kl_target"]);
     compared.same("kl sensitive", &values(&kl_s), &expected["kl_sensitive"]);
     compared.same("L_od", &values(&(kl_t.clone().mean() + kl_s.clone().mean())), &expected["L_od"]);
@@ -44,7 +47,7 @@ fn terms_schedule_and_gradients_are_those_of_the_worked_case() {
     compared.same("L_e", &values(&entropy), &expected["L_e_negative_entropy"]);
     let task = list(&inputs["task_loss_per_sample"]).mean();
     compared.same("task", &values(&task), &expected["L_task"]);
-    let loss = objective(task, entropy, [kl_t, kl_s], weights_at(of("step")));
+    let loss = objective(task, entropy, [kl_t, kl_s], config.weights(of("step")));
     compared.same("objective", &values(&loss), &expected["objective_without_L_s"]);
     let gradients = loss.backward();
     compared.same("mean", &gradient(&gradients, &mean_t), &expected["d_objective_d_mean_target"]);
