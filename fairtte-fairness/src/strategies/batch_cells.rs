@@ -51,11 +51,6 @@ impl BatchCells {
         self.counts.len()
     }
 
-    /// Number of groups of `stratum` in the batch.
-    pub(crate) fn n_groups_in(&self, stratum: usize) -> usize {
-        self.counts[stratum].iter().filter(|n| **n > 0).count()
-    }
-
     /// Groups without a sample in any cell.
     pub(crate) fn n_absent_groups(&self) -> usize {
         let n_groups = self.counts.first().map_or(0, Vec::len);
@@ -116,7 +111,7 @@ mod tests {
     #[test]
     fn samples_without_group_or_stratum_are_in_no_cell() {
         let cells = BatchCells::new(&[A, B, None, B], &[Some(0), None, Some(0), Some(1)], (3, 2));
-        assert_eq!((cells.n(0, 0), cells.n(0, 1), cells.n(1, 1), cells.n_groups_in(0)), (1, 0, 1, 1));
+        assert_eq!((cells.n(0, 0), cells.n(0, 1), cells.n(1, 1)), (1, 0, 1));
         assert_eq!(
             cells.coefficients(|stratum, group| 1.0 + 10.0 * stratum as f64 + group as f64),
             [1.0, 0.0, 0.0, 12.0]
