@@ -3,16 +3,24 @@
 //! A method that only changes the loss implements [`Objective`]; one with a second network, a second pass or weight
 //! averaging implements [`Strategy`]. No strategy has a loop over epochs: the trainer has the only one.
 
+mod adversary;
+mod batch_cells;
 mod cells;
+mod cfair;
 mod controlled_attribute;
 mod domain_independent;
 mod erm;
 mod group_dro;
 mod groups;
+mod laftr;
+mod lnl;
 mod missing;
 mod mixture;
 mod objective;
+mod odr;
+mod pass;
 mod recalibration;
+mod reversal;
 mod sam;
 mod step;
 mod strata;
@@ -32,15 +40,21 @@ use crate::monitor::Validation;
 use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, LearnerSpec};
 
+pub use adversary::{Activation, Adversary, AdversarySpec};
 pub use cells::TrainingCells;
+pub use cfair::{Cfair, CfairConfig, CfairMode, CfairNetwork, CfairScaling, CfairWeights};
 pub use controlled_attribute::{ControlledAttribute, ControlledAttributeConfig, SmallGroup};
 pub use domain_independent::{DomainIndependent, DomainIndependentConfig, DomainInference, DomainNetwork};
 pub use erm::Erm;
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
 pub use groups::GroupMeans;
+pub use laftr::{Laftr, LaftrConfig, LaftrMode};
+pub use lnl::{Lnl, LnlConfig};
 pub use missing::MissingAttribute;
 pub use objective::{Objective, ObjectiveStrategy, Terms, Value};
+pub use odr::{Odr, OdrConfig, OdrNetwork};
 pub use recalibration::{Recalibration, RecalibrationConfig, RecalibrationMethod};
+pub use reversal::reverse_gradient;
 pub use sam::{Sam, SamConfig};
 pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
 pub use strata::{Strata, StratumConfig, StratumKind};
@@ -152,6 +166,14 @@ pub enum StrategyConfig {
     Swad(SwadConfig),
     /// [`Recalibration`].
     Recalibration(RecalibrationConfig),
+    /// [`Laftr`].
+    Laftr(LaftrConfig),
+    /// [`Cfair`].
+    Cfair(CfairConfig),
+    /// [`Lnl`].
+    Lnl(LnlConfig),
+    /// [`Odr`].
+    Odr(OdrConfig),
 }
 
 impl Default for StrategyConfig {
@@ -162,7 +184,7 @@ impl Default for StrategyConfig {
 
 impl StrategyConfig {
     /// Name and one-line summary of every strategy.
-    pub const CATALOGUE: [(&'static str, &'static str); 8] = [
+    pub const CATALOGUE: [(&'static str, &'static str); 12] = [
         ("erm", "empirical risk minimisation: the plain mean loss"),
         ("subgroup-rebalancing", "every group (or group x event) is drawn equally often (Kamiran & Calders 2012)"),
         ("group-dro", "groups with a larger loss gain weight (Sagawa et al. 2020)"),
@@ -171,6 +193,10 @@ impl StrategyConfig {
         ("sam", "the loss at the sharpest place nearby, in two passes (Foret et al. 2021)"),
         ("swad", "the mean of the weights of a valley of the validation loss (Cha et al. 2021)"),
         ("recalibration", "as erm, then the curves of each group are mapped by what the validation part showed"),
+        ("laftr", "an adversary guesses the group from the representation, which makes that hard (Madras et al. 2018)"),
+        ("cfair", "one adversary per stratum through gradient reversal, balanced errors (Zhao et al. 2020)"),
+        ("lnl", "the representation unlearns what a predictor of the group finds in it (Kim et al. 2019)"),
+        ("odr", "two orthogonal codes, one for the task and one for the group (Sarhan et al. 2020)"),
     ];
 
     /// Whether training reads the groups of the samples.
@@ -178,10 +204,10 @@ impl StrategyConfig {
         match self {
             Self::Erm(_) => false,
             Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
-            Self::GroupDro(_) => true,
             Self::DomainIndependent(_) | Self::ControlledAttribute(_) | Self::Recalibration(_) => true,
             Self::Sam(_) => false,
             Self::Swad(config) => config.criterion == SwadCriterion::WorstGroupNll,
+            Self::GroupDro(_) | Self::Laftr(_) | Self::Cfair(_) | Self::Lnl(_) | Self::Odr(_) => true,
         }
     }
 
@@ -199,6 +225,10 @@ impl StrategyConfig {
             Self::Sam(config) => config.validate(),
             Self::Swad(config) => config.validate(),
             Self::Recalibration(config) => config.validate(),
+            Self::Laftr(config) => config.validate(),
+            Self::Cfair(config) => config.validate(),
+            Self::Lnl(config) => config.validate(),
+            Self::Odr(config) => config.validate(),
         }
     }
 
@@ -220,6 +250,14 @@ impl StrategyConfig {
             Self::Sam(config) => Box::new(Sam::new(config, learner()?)?),
             Self::Swad(config) => Box::new(Swad::new(config, learner()?)?),
             Self::Recalibration(config) => Box::new(Recalibration::new(config, learner()?, cells)?),
+            Self::Laftr(config) => Box::new(Laftr::new(config, spec, cells)?),
+            Self::Cfair(config) => Box::new(Cfair::new(config, spec, cells)?),
+            Self::Lnl(config) => Box::new(Lnl::new(config, spec, cells)?),
+            Self::Odr(config) => Box::new(Odr::new(config, spec, cells)?),
         })
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/inside/adversary_cases.rs"]
+mod adversary_cases;
