@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fairtte_data::DataError;
-use fairtte_metrics::MetricError;
+use fairtte_metrics::{MetricError, SampleId};
 use fairtte_models::ModelError;
 use fairtte_survival::SurvivalError;
 
@@ -31,7 +31,8 @@ pub enum FairnessError {
     },
     /// The loss or its gradient left the number range.
     #[error(
-        "{what} is {value} in epoch {epoch}, step {step}; a lower optimiser.learning-rate or optimiser.gradient-clip may help"
+        "{what} is {value} in epoch {epoch}, step {step}{}; a lower optimiser.learning-rate or optimiser.gradient-clip may help",
+        of_samples(samples)
     )]
     NotFinite {
         /// Loss or gradient norm.
@@ -42,6 +43,8 @@ pub enum FairnessError {
         epoch: usize,
         /// Step within the epoch, counted from 1.
         step: usize,
+        /// The samples of its batch.
+        samples: Vec<SampleId>,
     },
     /// The validation metric cannot be computed.
     #[error("validation metric \"{monitor}\" is undefined in epoch {epoch}")]
@@ -70,6 +73,28 @@ pub enum FairnessError {
         /// Why.
         reason: String,
     },
+    /// A strategy needs strata of the outcome and there is no event to find the horizon from.
+    #[error("strategy {strategy} needs strata of the outcome, but the training part has no event")]
+    NoStrata {
+        /// Name of the strategy.
+        strategy: &'static str,
+    },
+    /// A cell of group and stratum is too small to learn from.
+    #[error(
+        "strategy {strategy} needs {needed} training samples in every cell of group and stratum; group {group}, {stratum}, has {n}"
+    )]
+    SmallCell {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// The group.
+        group: String,
+        /// The stratum in words.
+        stratum: String,
+        /// Training samples found.
+        n: usize,
+        /// Training samples needed.
+        needed: usize,
+    },
     /// From the data.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -82,4 +107,25 @@ pub enum FairnessError {
     /// From a metric.
     #[error(transparent)]
     Metric(#[from] MetricError),
+}
+
+impl FairnessError {
+    /// The same error, naming the samples of the batch if it is about one.
+    pub(crate) fn in_batch(self, of_batch: &[SampleId]) -> Self {
+        match self {
+            Self::NotFinite { what, value, epoch, step, .. } => {
+                Self::NotFinite { what, value, epoch, step, samples: of_batch.to_vec() }
+            }
+            other => other,
+        }
+    }
+}
+
+/// The samples of a batch in a message.
+fn of_samples(samples: &[SampleId]) -> String {
+    if samples.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = samples.iter().map(SampleId::as_str).collect();
+    format!(" (samples {})", names.join(", "))
 }

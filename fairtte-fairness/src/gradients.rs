@@ -1,4 +1,4 @@
-//! Gradient norm over all parameters, and clipping by it (Pascanu et al. 2013).
+//! Arithmetic on the gradients of a module: norm over all parameters, and clipping by it (Pascanu et al. 2013), sums.
 //!
 //! burn's own clipping works on one tensor at a time; a common norm keeps the direction of the step.
 
@@ -6,29 +6,36 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-/// Scales all gradients by the same factor so that their joint L2 norm is at most `largest`, and gives the norm before.
-pub(crate) fn clip_by_global_norm<M: Module>(module: &M, gradients: &mut GradientsParams, largest: Option<f64>) -> f64 {
-    let mut sum = SquaredSum { gradients, value: 0.0 };
+/// Sum of the squares of all gradients, `[1]`, on their device; `None` if no parameter has one.
+pub(crate) fn squared_norm<M: Module>(module: &M, gradients: &GradientsParams) -> Option<Tensor<1>> {
+    let mut sum = SquaredSum { gradients, value: None };
     module.visit(&mut sum);
-    let norm = sum.value.sqrt();
-    if let Some(largest) = largest
-        && norm.is_finite()
-        && norm > largest
-    {
-        module.visit(&mut Scale { gradients, factor: largest / norm });
-    }
-    norm
+    sum.value
+}
+
+/// Multiplies all gradients by `factor`.
+pub(crate) fn scale<M: Module>(module: &M, gradients: &mut GradientsParams, factor: f64) {
+    module.visit(&mut Scale { gradients, factor });
+}
+
+/// Adds `others` to `gradients`; a parameter without a gradient in one of them has that of the other.
+pub(crate) fn add<M: Module>(module: &M, gradients: &mut GradientsParams, others: GradientsParams) {
+    module.visit(&mut Add { gradients, others });
 }
 
 struct SquaredSum<'a> {
     gradients: &'a GradientsParams,
-    value: f64,
+    value: Option<Tensor<1>>,
 }
 
 impl ModuleVisitor for SquaredSum<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.get::<D>(param.id) {
-            self.value += f64::from(gradient.square().sum().into_scalar::<f32>());
+            let sum = gradient.square().sum();
+            self.value = Some(match self.value.take() {
+                Some(value) => value + sum,
+                None => sum,
+            });
         }
     }
 }
@@ -42,6 +49,23 @@ impl ModuleVisitor for Scale<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.remove::<D>(param.id) {
             self.gradients.register(param.id, gradient * self.factor);
+        }
+    }
+}
+
+struct Add<'a> {
+    gradients: &'a mut GradientsParams,
+    others: GradientsParams,
+}
+
+impl ModuleVisitor for Add<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(other) = self.others.remove::<D>(param.id) {
+            let sum = match self.gradients.remove::<D>(param.id) {
+                Some(gradient) => gradient + other,
+                None => other,
+            };
+            self.gradients.register(param.id, sum);
         }
     }
 }

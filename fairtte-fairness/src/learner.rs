@@ -1,57 +1,23 @@
-//! One network with its optimiser: the piece from which strategies are put together.
+//! One survival network with its optimiser: the piece from which strategies are put together.
 
 use std::path::Path;
 
-use burn::module::Module as _;
-use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
-use burn::store::ModuleRecord;
-use burn::tensor::{Bytes, Device, Tensor};
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
 use fairtte_data::write_atomically;
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Batch, Noise};
+use fairtte_models::{Batch, ImageEncoder, Noise};
 use fairtte_survival::{Baseline, SurvivalError};
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
+use rand_chacha::ChaCha8Rng;
 
-use crate::gradients::clip_by_global_norm;
+use crate::FairnessError;
 use crate::network::{Forward, NetworkSpec, SurvivalNetwork};
-use crate::predict::{CurveRule, TrainingPart};
+use crate::predict::{CurveRule, EvaluationPart, fit_baseline, survival};
 use crate::pretrained::{FromFile, Pretrained};
 use crate::strategies::{Saved, StepContext};
-use crate::{FairnessError, check};
-
-/// Settings of `AdamW` (Loshchilov & Hutter 2019; betas 0.9 and 0.999, epsilon 1e-8).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct OptimiserConfig {
-    /// Step size, above 0. The paper searches 1e-4 to 1e-3.
-    pub learning_rate: f64,
-    /// Decoupled weight decay, at least 0. The paper searches 1e-6 to 1e-4.
-    pub weight_decay: f64,
-    /// Largest joint L2 norm of all gradients; 0 = no clipping.
-    pub gradient_clip: f64,
-}
-
-impl Default for OptimiserConfig {
-    fn default() -> Self {
-        Self { learning_rate: 1e-3, weight_decay: 1e-5, gradient_clip: 5.0 }
-    }
-}
-
-impl OptimiserConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
-        let Self { learning_rate, weight_decay, gradient_clip } = *self;
-        let positive = learning_rate > 0.0 && learning_rate.is_finite();
-        check("optimiser.learning-rate", learning_rate, positive, "a finite number > 0")?;
-        let not_negative = |x: f64| x >= 0.0 && x.is_finite();
-        check("optimiser.weight-decay", weight_decay, not_negative(weight_decay), "a finite number >= 0")?;
-        check("optimiser.gradient-clip", gradient_clip, not_negative(gradient_clip), "a finite number >= 0 (0 = off)")
-    }
-}
+use crate::trainable::{Descent, OptimiserConfig, Trainable, read};
 
 /// What a strategy needs to build its networks.
 #[derive(Clone, Debug)]
@@ -68,18 +34,163 @@ pub struct LearnerSpec {
     pub pretrained: Option<Pretrained>,
 }
 
+impl LearnerSpec {
+    /// The stream from which the weights of network `name` are drawn.
+    pub fn weights(&self, name: &str) -> ChaCha8Rng {
+        stream(self.seed, &format!("weights/{name}"), &[])
+    }
+
+    /// Checks the settings of network and optimiser.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] or [`FairnessError::Model`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        self.optimiser.validate()?;
+        Ok(self.network.encoder.validate()?)
+    }
+}
+
+/// A network whose encoder can begin with the weights of a file.
+pub trait EncoderNetwork: Module {
+    /// The part up to the representation.
+    fn encoder(&self) -> &ImageEncoder;
+
+    /// The same network with another encoder.
+    #[must_use]
+    fn with_encoder(self, encoder: ImageEncoder) -> Self;
+}
+
 /// A network and its optimiser, with the baseline hazard that belongs to its weights if the head needs one.
-pub struct Learner {
-    network: SurvivalNetwork,
+pub struct Learner<N = SurvivalNetwork> {
+    trainable: Trainable<N>,
     baseline: Option<Baseline>,
-    optimiser: ModuleOptimizer,
-    config: OptimiserConfig,
     from_file: Option<FromFile>,
 }
 
-impl std::fmt::Debug for Learner {
+impl<N> std::fmt::Debug for Learner<N> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Learner").field("config", &self.config).finish_non_exhaustive() // the optimiser has no Debug
+        f.debug_struct("Learner").field("trainable", &self.trainable).finish_non_exhaustive()
+    }
+}
+
+impl<N: EncoderNetwork> Learner<N> {
+    /// Joins a network with freshly drawn weights, whose encoder takes those of the file if there is one, and an optimiser.
+    ///
+    /// # Errors
+    /// As [`LearnerSpec::validate`]; [`FairnessError::Model`] if the weights of the file do not fit.
+    pub fn with_network(spec: &LearnerSpec, drawn: impl FnOnce(&Device) -> N) -> Result<Self, FairnessError> {
+        spec.validate()?;
+        let mut network = drawn(&spec.device.clone().autodiff());
+        let mut from_file = None;
+        if let Some(pretrained) = &spec.pretrained {
+            let (encoder, from) = pretrained.load(network.encoder().clone())?;
+            network = network.with_encoder(encoder);
+            from_file = Some(from);
+        }
+        Ok(Self { trainable: Trainable::new(network, &spec.optimiser), baseline: None, from_file })
+    }
+
+    /// The network with its present weights, on the device with autodiff.
+    pub fn network(&self) -> &N {
+        self.trainable.module()
+    }
+
+    /// Gives the network other weights.
+    pub fn replace(&mut self, network: N) {
+        self.trainable.replace(network);
+    }
+
+    /// Gradients of `loss` (`[1]`) for the parameters of this network.
+    pub fn gradients(&self, loss: &Tensor<1>, context: &StepContext<'_>) -> GradientsParams {
+        self.trainable.gradients(loss, context)
+    }
+
+    /// One step along `gradients`; gives their norm before clipping.
+    ///
+    /// # Errors
+    /// As [`Trainable::update`].
+    pub fn update(&mut self, gradients: GradientsParams, context: &StepContext<'_>) -> Result<f64, FairnessError> {
+        let apart = two_rates(self.from_file.as_ref());
+        self.trainable.update_apart(gradients, context, apart)
+    }
+
+    /// One optimiser step down the gradient of `loss` (`[1]`); gives the gradient norm before clipping.
+    ///
+    /// # Errors
+    /// [`FairnessError::NotFinite`] if the loss or its gradient is not finite; the weights are then untouched.
+    pub fn descend(&mut self, loss: &Tensor<1>, context: &StepContext<'_>) -> Result<f64, FairnessError> {
+        Ok(self.descend_reading(loss, &[], context)?.norm)
+    }
+
+    /// As [`descend`](Self::descend); the numbers `also` (`[1]` each) come to the host in the same transfer.
+    ///
+    /// # Errors
+    /// As [`descend`](Self::descend); also if one of these numbers is not finite.
+    pub fn descend_reading(
+        &mut self,
+        loss: &Tensor<1>,
+        also: &[Tensor<1>],
+        context: &StepContext<'_>,
+    ) -> Result<Descent, FairnessError> {
+        let apart = two_rates(self.from_file.as_ref());
+        self.trainable.descend_reading(loss, also, context, apart)
+    }
+
+    /// The baseline that was fitted for the present weights.
+    pub fn baseline(&self) -> Option<&Baseline> {
+        self.baseline.as_ref()
+    }
+
+    /// Keeps the baseline that was fitted for the present weights.
+    pub fn set_baseline(&mut self, baseline: Option<Baseline>) {
+        self.baseline = baseline;
+    }
+
+    /// Writes `<name>.weights.bpk`, `<name>.baseline.json` if there is a baseline and, for [`Saved::Everything`],
+    /// `<name>.optimiser.bpk` into `folder`.
+    ///
+    /// # Errors
+    /// [`FairnessError::Data`] if a file cannot be written.
+    pub fn save(&self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
+        self.trainable.save(folder, name, what)?;
+        if let Some(baseline) = &self.baseline {
+            let path = folder.join(format!("{name}.baseline.json"));
+            write_atomically(&path, |file| Ok(serde_json::to_writer(file, baseline)?))?;
+        }
+        Ok(())
+    }
+
+    /// Reads what [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// [`FairnessError::Checkpoint`] naming the file if it cannot be read or does not fit this network.
+    pub fn load(&mut self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
+        self.trainable.load(folder, name, what)?;
+        if let Some(from_file) = &self.from_file {
+            let network = self.trainable.module().clone();
+            let encoder = from_file.frozen(network.encoder().clone()); // a record says nothing of what stays
+            self.trainable.replace(network.with_encoder(encoder));
+        }
+        let path = folder.join(format!("{name}.baseline.json"));
+        self.baseline = if path.exists() {
+            let unusable =
+                |e: serde_json::Error| FairnessError::Checkpoint { path: path.clone(), reason: e.to_string() };
+            Some(serde_json::from_slice(&read(&path)?).map_err(unusable)?)
+        } else {
+            None
+        };
+        Ok(())
+    }
+}
+
+/// Takes out what came from the file, if the rest has a step size of its own.
+fn two_rates<N: EncoderNetwork>(
+    from_file: Option<&FromFile>,
+) -> impl FnOnce(&N, &mut GradientsParams) -> Option<(GradientsParams, f64)> {
+    let apart = from_file.and_then(|from_file| Some((from_file.clone(), from_file.head_learning_rate?)));
+    move |network, gradients| {
+        let (from_file, head_rate) = apart?;
+        Some((from_file.split(network.encoder(), network, gradients), head_rate))
     }
 }
 
@@ -87,24 +198,9 @@ impl Learner {
     /// Builds the network `name` with freshly drawn weights.
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] or [`FairnessError::Model`] if a setting is outside its range.
+    /// As [`with_network`](Self::with_network).
     pub fn new(spec: &LearnerSpec, name: &str) -> Result<Self, FairnessError> {
-        spec.optimiser.validate()?;
-        spec.network.encoder.validate()?;
-        let device = spec.device.clone().autodiff();
-        let weights = stream(spec.seed, &format!("weights/{name}"), &[]);
-        let drawn = SurvivalNetwork::new(&spec.network, weights, &device);
-        let (network, from_file) = match &spec.pretrained {
-            Some(pretrained) => drawn.with_pretrained(pretrained).map(|(network, from)| (network, Some(from)))?,
-            None => (drawn, None),
-        };
-        let (optimiser, config) = (adamw(&spec.optimiser), spec.optimiser);
-        Ok(Self { network, baseline: None, optimiser, config, from_file })
-    }
-
-    #[cfg(test)]
-    pub(crate) fn network(&self) -> &SurvivalNetwork {
-        &self.network
+        Self::with_network(spec, |device| SurvivalNetwork::new(&spec.network, spec.weights(name), device))
     }
 
     /// Training pass with dropout from `noise`; `query` are the times of a head that reads times
@@ -113,30 +209,7 @@ impl Learner {
     /// # Errors
     /// As [`SurvivalNetwork::forward`].
     pub fn forward(&self, batch: &Batch, query: &[f64], noise: &mut Noise) -> Result<Forward, FairnessError> {
-        self.network.forward(batch, query, noise)
-    }
-
-    /// One optimiser step down the gradient of `loss` (`[1]`); gives the gradient norm before clipping.
-    ///
-    /// # Errors
-    /// [`FairnessError::NotFinite`] if the loss or its gradient is not finite; the weights are then untouched.
-    pub fn descend(&mut self, loss: &Tensor<1>, context: &StepContext<'_>) -> Result<f64, FairnessError> {
-        let value = f64::from(loss.clone().into_scalar::<f32>());
-        context.require_finite("the loss", value)?;
-        let mut gradients = GradientsParams::from_grads(loss.backward(), &self.network);
-        let largest = (self.config.gradient_clip > 0.0).then_some(self.config.gradient_clip);
-        let norm = clip_by_global_norm(&self.network, &mut gradients, largest);
-        context.require_finite("the gradient norm", norm)?;
-        let rate = self.config.learning_rate;
-        let two_rates = self.from_file.as_ref().and_then(|from_file| Some((from_file, from_file.head_learning_rate?)));
-        if let Some((from_file, head_rate)) = two_rates {
-            let of_file = from_file.split(self.network.encoder(), &self.network, &mut gradients);
-            self.network = self.optimiser.step(rate, self.network.clone(), of_file);
-            self.network = self.optimiser.step(head_rate, self.network.clone(), gradients);
-        } else {
-            self.network = self.optimiser.step(rate, self.network.clone(), gradients);
-        }
-        Ok(norm)
+        self.network().forward(batch, query, noise)
     }
 
     /// Survival in evaluation mode, `[batch, n_times]`; `batch` lives on the device without autodiff.
@@ -147,9 +220,8 @@ impl Learner {
         if rule.head.needs_baseline() && self.baseline.is_none() {
             return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
         }
-        let query = self.baseline.as_ref().map_or(&[][..], Baseline::times);
-        let outputs = outputs(&self.network.valid(), batch, query)?;
-        Ok(rule.head.survival(outputs.view(), rule.grid, self.baseline.as_ref())?)
+        let network = self.network().valid();
+        survival(rule, self.baseline.as_ref(), |query| network.outputs(batch, query))
     }
 
     /// Fits the baseline for the present weights, in evaluation mode; nothing to do for heads without one.
@@ -157,84 +229,9 @@ impl Learner {
     ///
     /// # Errors
     /// As [`SurvivalNetwork::forward`]; [`FairnessError::Survival`] if an output is not finite.
-    pub fn fit_baseline(&mut self, part: &TrainingPart<'_>) -> Result<(), FairnessError> {
-        let Some(mut fit) = part.head.baseline_fit(part.outcomes) else { return Ok(()) };
-        let (network, query) = (self.network.valid(), fit.times().to_vec());
-        part.for_each_batch(|batch| {
-            fit.add(&outputs(&network, batch, &query)?.view(), &batch.time, &batch.event);
-            Ok(())
-        })?;
-        self.baseline = Some(fit.finish()?);
+    pub fn fit_baseline(&mut self, part: &EvaluationPart<'_>) -> Result<(), FairnessError> {
+        let network = self.network().valid();
+        self.baseline = fit_baseline(part, |batch, query| network.outputs(batch, query))?;
         Ok(())
     }
-
-    /// Writes `<name>.weights.bpk`, `<name>.baseline.json` if there is a baseline and, for [`Saved::Everything`],
-    /// `<name>.optimiser.bpk` into `folder`.
-    ///
-    /// # Errors
-    /// [`FairnessError::Data`] if a file cannot be written.
-    pub fn save(&self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
-        let encode = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
-        let weights = folder.join(format!("{name}.weights.bpk"));
-        let bytes = self.network.clone().into_record().into_bytes().map_err(|e| encode(&weights, e.to_string()))?;
-        write_atomically(&weights, |file| std::io::Write::write_all(file, &bytes))?;
-        if let Some(baseline) = &self.baseline {
-            let path = folder.join(format!("{name}.baseline.json"));
-            write_atomically(&path, |file| Ok(serde_json::to_writer(file, baseline)?))?;
-        }
-        if what == Saved::Everything {
-            let optimiser = folder.join(format!("{name}.optimiser.bpk"));
-            let bytes = self.optimiser.into_bytes().map_err(|e| encode(&optimiser, e.to_string()))?;
-            write_atomically(&optimiser, |file| std::io::Write::write_all(file, &bytes))?;
-        }
-        Ok(())
-    }
-
-    /// Reads what [`save`](Self::save) wrote.
-    ///
-    /// # Errors
-    /// [`FairnessError::Checkpoint`] naming the file if it cannot be read or does not fit this network.
-    pub fn load(&mut self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
-        let weights = folder.join(format!("{name}.weights.bpk"));
-        let unusable = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
-        let record = ModuleRecord::from_bytes(read(&weights)?).map_err(|e| unusable(&weights, e.to_string()))?;
-        let loaded = self.network.clone().try_load_record(record).map_err(|e| unusable(&weights, e.to_string()))?;
-        self.network = match &self.from_file {
-            Some(from_file) => loaded.frozen(from_file), // a record says nothing of what stays
-            None => loaded,
-        };
-        let baseline = folder.join(format!("{name}.baseline.json"));
-        self.baseline = if baseline.exists() {
-            let loaded = serde_json::from_slice(&read(&baseline)?);
-            Some(loaded.map_err(|e| unusable(&baseline, e.to_string()))?)
-        } else {
-            None
-        };
-        if what == Saved::Everything {
-            let path = folder.join(format!("{name}.optimiser.bpk"));
-            let loaded = adamw(&self.config).from_bytes(read(&path)?);
-            self.optimiser = loaded.map_err(|e| unusable(&path, e.to_string()))?;
-        }
-        Ok(())
-    }
-}
-
-/// Outputs of a network in evaluation mode, `[batch, n_outputs]` or one column per query time.
-fn outputs(network: &SurvivalNetwork, batch: &Batch, query: &[f64]) -> Result<Array2<f32>, FairnessError> {
-    let outputs = network.forward(batch, query, &mut Noise::Off)?.outputs;
-    let shape = outputs.dims();
-    let values = outputs.into_data().try_to_vec::<f32>().expect("outputs are f32");
-    Ok(Array2::from_shape_vec(shape, values).expect("a tensor fills its shape"))
-}
-
-fn adamw(config: &OptimiserConfig) -> ModuleOptimizer {
-    #[expect(clippy::cast_possible_truncation, reason = "burn takes the weight decay in f32")]
-    let weight_decay = config.weight_decay as f32;
-    AdamWConfig::new().with_epsilon(1e-8).with_weight_decay(weight_decay).init()
-}
-
-fn read(path: &Path) -> Result<Bytes, FairnessError> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| FairnessError::Checkpoint { path: path.to_owned(), reason: error.to_string() })?;
-    Ok(Bytes::from_bytes_vec(bytes))
 }

@@ -9,18 +9,20 @@ mod network;
 mod predict;
 mod pretrained;
 pub mod strategies;
+mod trainable;
 mod trainer;
 
 use std::fmt::Display;
 
 pub use checkpoint::has_complete_epoch;
 pub use error::FairnessError;
-pub use learner::{Learner, LearnerSpec, OptimiserConfig};
-pub use monitor::{Monitor, Validation};
+pub use learner::{EncoderNetwork, Learner, LearnerSpec};
+pub use monitor::{GroupValidation, Monitor, Validation};
 pub use network::{Forward, NetworkSpec, SurvivalNetwork};
-pub use predict::{CurveRule, TrainingPart, predict};
+pub use predict::{CurveRule, EvaluationPart, Parts, fit_baseline, predict, survival};
 pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
 pub use strategies::{Strategy, StrategyConfig};
+pub use trainable::{Descent, OptimiserConfig, Trainable};
 pub use trainer::{EpochReport, Observer, Silent, TrainedRun, TrainingConfig, TrainingData, fit};
 
 /// A setting in its range, or an error that names key, value and range.

@@ -58,41 +58,76 @@ pub struct Validation {
     pub c_td: Option<f64>,
     /// The value of the watched metric.
     pub monitored: f64,
+    /// The same for every group that has a sample in the part.
+    #[serde(default)]
+    pub groups: Vec<GroupValidation>,
 }
 
-/// Scores the validation curves, `[n, n_cut_points]`, against outcomes and their intervals; `blocks` as
-/// [`event_blocks`] gives them. `reading` is for C^td: curves that begin at 1 need [`Reading::Linear`], or events before
-/// the first time after 0 at which the others are read would tie.
+/// Metrics of one group of the validation part after one epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupValidation {
+    /// Name of the group.
+    pub level: String,
+    /// Number of samples.
+    pub n: usize,
+    /// Number of events.
+    pub n_events: usize,
+    /// Mean negative log-likelihood.
+    pub nll: f64,
+    /// Concordance within the group; absent where it is undefined.
+    pub c_td: Option<f64>,
+}
+
+/// What validation curves are scored against.
+#[derive(Debug)]
+pub(crate) struct Truth<'a> {
+    /// Times and events.
+    pub(crate) outcomes: &'a Outcomes,
+    /// The same on the cut points.
+    pub(crate) intervals: &'a IntervalTargets,
+    /// As [`event_blocks`] gives them.
+    pub(crate) blocks: &'a [(usize, usize)],
+    /// Group of every sample.
+    pub(crate) groups: &'a [Option<GroupId>],
+    /// Names of the groups.
+    pub(crate) levels: &'a [String],
+    /// For C^td: curves that begin at 1 need [`Reading::Linear`], or events before the first time after 0 at which the
+    /// others are read would tie.
+    pub(crate) reading: Reading,
+}
+
+/// Scores the validation curves, `[n, n_cut_points]` at the times of the cut points.
 pub(crate) fn validate(
     monitor: Monitor,
     (survival, times): (&Array2<f64>, &[f64]),
-    (outcomes, intervals): (&Outcomes, &IntervalTargets),
-    blocks: &[(usize, usize)],
-    groups: &[Option<GroupId>],
-    reading: Reading,
+    truth: &Truth<'_>,
 ) -> Result<Validation, MetricError> {
-    let nll = mean_negative_log_likelihood(survival, intervals, blocks);
+    let terms = negative_log_likelihoods(survival, truth.intervals, truth.blocks);
+    let mean = |rows: &[usize]| rows.iter().map(|row| terms[*row]).sum::<f64>() / rows.len() as f64;
     let curves = SurvivalCurves::new(times.to_vec(), survival.clone())?;
     let concordance = |outcomes: &Outcomes, curves: &SurvivalCurves| {
-        concordance_td(outcomes, curves, reading, TiedPredictions::Strict).map(|c| c.value)
+        concordance_td(outcomes, curves, truth.reading, TiedPredictions::Strict).map(|c| c.value)
     };
-    let c_td = concordance(outcomes, &curves);
+    let c_td = concordance(truth.outcomes, &curves);
+    let of_group = |(g, level): (usize, &String)| {
+        let is_member = |row: &usize| truth.groups[*row].is_some_and(|group| group.index() == g);
+        let rows: Vec<usize> = (0..truth.groups.len()).filter(is_member).collect();
+        let outcomes = truth.outcomes.select(&rows);
+        let (n, n_events) = (rows.len(), outcomes.n_events());
+        let c_td = concordance(&outcomes, &curves.select(&rows)).ok();
+        (n > 0).then(|| GroupValidation { level: level.clone(), n, n_events, nll: mean(&rows), c_td })
+    };
+    let groups: Vec<GroupValidation> = truth.levels.iter().enumerate().filter_map(of_group).collect();
+    let nll = mean(&(0..terms.len()).collect::<Vec<_>>());
     let monitored = match monitor {
         Monitor::Nll => nll,
         Monitor::CTd => c_td.clone()?,
-        Monitor::WorstGroupCTd => {
-            let n_groups = groups.iter().flatten().map(|g| g.0 + 1).max().unwrap_or(0);
-            let of_group = |g: u32| {
-                let rows: Vec<usize> = (0..groups.len()).filter(|row| groups[*row] == Some(GroupId(g))).collect();
-                concordance(&outcomes.select(&rows), &curves.select(&rows)).ok()
-            };
-            match (0..n_groups).filter_map(of_group).reduce(f64::min) {
-                Some(worst) => worst,
-                None => c_td.clone()?,
-            }
-        }
+        Monitor::WorstGroupCTd => match groups.iter().filter_map(|group| group.c_td).reduce(f64::min) {
+            Some(worst) => worst,
+            None => c_td.clone()?,
+        },
     };
-    Ok(Validation { nll, c_td: c_td.ok(), monitored })
+    Ok(Validation { nll, c_td: c_td.ok(), monitored, groups })
 }
 
 /// For every cut point the block (first, last) that it is scored in: itself for heads with a mass in every interval. The
@@ -115,19 +150,23 @@ pub(crate) fn event_blocks(n_cut_points: usize, train: &IntervalTargets, steps: 
     (0..n_cut_points).map(block).collect()
 }
 
-/// Mean of -log(S(q-1) - S(q)) for events and -log S(q) for censorings, with S(-1) = 1: the likelihood of the predicted
-/// curve on the cut points; an interval's mass is that of its block, divided by the number of its intervals. A probability of
-/// exactly 0 counts as the smallest positive number (708 nats).
-fn mean_negative_log_likelihood(survival: &Array2<f64>, targets: &IntervalTargets, blocks: &[(usize, usize)]) -> f64 {
+/// For each sample -log(S(q-1) - S(q)) if it has an event and -log S(q) if it is censored, with S(-1) = 1: the likelihood of
+/// the predicted curve on the cut points; an interval's mass is that of its block, divided by the number of its intervals. A
+/// probability of exactly 0 counts as the smallest positive number (708 nats).
+pub(crate) fn negative_log_likelihoods(
+    survival: &Array2<f64>,
+    targets: &IntervalTargets,
+    blocks: &[(usize, usize)],
+) -> Vec<f64> {
     let rows = survival.rows().into_iter().zip(targets.index.iter().zip(&targets.event));
-    let terms = rows.map(|(curve, (&q, &event))| {
+    let term = |(curve, (&q, &event)): (ndarray::ArrayView1<'_, f64>, (&usize, &bool))| {
         let (first, last) = blocks[q];
         let before = if first == 0 { 1.0 } else { curve[first - 1] };
         let mass = (before - curve[last]) / (last + 1 - first) as f64;
         let probability = if event { mass } else { curve[q] };
         -probability.max(f64::MIN_POSITIVE).ln()
-    });
-    terms.sum::<f64>() / targets.index.len() as f64
+    };
+    rows.map(term).collect()
 }
 
 #[cfg(test)]
@@ -140,9 +179,8 @@ mod tests {
         let survival = array![[0.9, 0.6, 0.2], [1.0, 0.5, 0.5]];
         let targets = IntervalTargets { index: vec![1, 2], event: vec![true, false] };
         let expected = (-(0.3_f64.ln()) - 0.5_f64.ln()) / 2.0;
-        assert!(
-            (mean_negative_log_likelihood(&survival, &targets, &[(0, 0), (1, 1), (2, 2)]) - expected).abs() < 1e-15
-        );
+        let terms = negative_log_likelihoods(&survival, &targets, &[(0, 0), (1, 1), (2, 2)]);
+        assert!((terms.iter().sum::<f64>() / 2.0 - expected).abs() < 1e-15);
     }
 
     // Training events at cuts 1 and 3 of 0 .. 5: blocks 0-1 and 2-5.
@@ -155,7 +193,7 @@ mod tests {
         let survival = array![[1.0, 0.8, 0.8, 0.4, 0.4, 0.4]];
         let nll = |q| {
             let target = IntervalTargets { index: vec![q], event: vec![true] };
-            mean_negative_log_likelihood(&survival, &target, &blocks)
+            negative_log_likelihoods(&survival, &target, &blocks)[0]
         };
         assert!((nll(0) + 0.1_f64.ln()).abs() < 1e-12 && (nll(5) + 0.1_f64.ln()).abs() < 1e-12);
     }

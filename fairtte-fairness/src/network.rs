@@ -4,10 +4,11 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use fairtte_models::{Batch, EncoderConfig, ImageEncoder, Noise, initialise};
 use fairtte_survival::{Classifier, ClassifierConfig};
+use ndarray::Array2;
 use rand_chacha::ChaCha8Rng;
 
 use crate::FairnessError;
-use crate::pretrained::{FromFile, Pretrained};
+use crate::learner::EncoderNetwork;
 
 /// Everything that fixes the shape of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,24 +45,6 @@ impl SurvivalNetwork {
         initialise(Self { encoder, classifier }, stream)
     }
 
-    /// The same network with its backbone's weights from a file, and what came from there.
-    ///
-    /// # Errors
-    /// As [`Pretrained::load`].
-    pub(crate) fn with_pretrained(self, pretrained: &Pretrained) -> Result<(Self, FromFile), FairnessError> {
-        let (encoder, from_file) = pretrained.load(self.encoder)?;
-        Ok((Self { encoder, ..self }, from_file))
-    }
-
-    /// The same network with the weights that stay cut off from gradients.
-    pub(crate) fn frozen(self, from_file: &FromFile) -> Self {
-        Self { encoder: from_file.frozen(self.encoder), ..self }
-    }
-
-    pub(crate) fn encoder(&self) -> &ImageEncoder {
-        &self.encoder
-    }
-
     /// Feeds the pixels of `batch`; `query` are the times (in the unit of the cohort) of a head that reads times, empty for
     /// the others.
     ///
@@ -71,4 +54,29 @@ impl SurvivalNetwork {
         let representation = self.encoder.forward(batch.pixels.clone(), noise)?;
         Ok(Forward { outputs: self.classifier.forward(representation.clone(), query), representation })
     }
+
+    /// Outputs in evaluation mode, `[batch, n_outputs]` or one column per query time. Call it on `valid()` of a network.
+    ///
+    /// # Errors
+    /// As [`forward`](Self::forward).
+    pub fn outputs(&self, batch: &Batch, query: &[f64]) -> Result<Array2<f32>, FairnessError> {
+        Ok(on_host(self.forward(batch, query, &mut Noise::Off)?.outputs))
+    }
+}
+
+impl EncoderNetwork for SurvivalNetwork {
+    fn encoder(&self) -> &ImageEncoder {
+        &self.encoder
+    }
+
+    fn with_encoder(self, encoder: ImageEncoder) -> Self {
+        Self { encoder, ..self }
+    }
+}
+
+/// The values of `outputs`, `[batch, n]`, in host memory.
+pub(crate) fn on_host(outputs: Tensor<2>) -> Array2<f32> {
+    let shape = outputs.dims();
+    let values = outputs.into_data().iter::<f32>().collect();
+    Array2::from_shape_vec(shape, values).expect("a tensor fills its shape")
 }

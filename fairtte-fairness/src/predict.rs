@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use fairtte_data::{Loader, Sampling};
 use fairtte_metrics::Outcomes;
 use fairtte_models::Batch;
-use fairtte_survival::{PredictionGrid, SurvivalHead};
+use fairtte_survival::{Baseline, CutPoints, PredictionGrid, SurvivalHead};
 use ndarray::{Array2, Axis, concatenate};
 
 use crate::FairnessError;
@@ -23,12 +23,12 @@ pub struct CurveRule<'a> {
     pub grid: &'a PredictionGrid,
 }
 
-/// The training part as a baseline is fitted on it: in order, without augmentation, in evaluation mode.
+/// A part of the data as a trained network sees it: in order, without augmentation, in evaluation mode.
 #[derive(Clone, Copy, Debug)]
-pub struct TrainingPart<'a> {
+pub struct EvaluationPart<'a> {
     /// Pixels and outcomes.
     pub loader: &'a Loader<'a>,
-    /// Rows of the training part.
+    /// Rows of the part.
     pub rows: &'a [usize],
     /// Outcomes of these rows.
     pub outcomes: &'a Outcomes,
@@ -38,7 +38,20 @@ pub struct TrainingPart<'a> {
     pub device: &'a Device,
 }
 
-impl TrainingPart<'_> {
+/// What a strategy may look at between its steps.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The training part.
+    pub train: EvaluationPart<'a>,
+    /// The validation part.
+    pub validation: EvaluationPart<'a>,
+    /// Time grid fitted on the training part.
+    pub cut_points: &'a CutPoints,
+    /// Names of the groups that the strategy works on.
+    pub levels: &'a [String],
+}
+
+impl EvaluationPart<'_> {
     /// Gives every batch to `read`, in the order of the rows.
     ///
     /// # Errors
@@ -52,6 +65,37 @@ impl TrainingPart<'_> {
         }
         Ok(())
     }
+}
+
+/// Fits the baseline hazard on `part` for a network whose `outputs` at query times are `[batch, n_outputs]` or
+/// `[batch, n_times]`; `None` for heads without one. Cost: one pass over the part.
+///
+/// # Errors
+/// What `outputs` gives; [`FairnessError::Survival`] if an output is not finite.
+pub fn fit_baseline(
+    part: &EvaluationPart<'_>,
+    mut outputs: impl FnMut(&Batch, &[f64]) -> Result<Array2<f32>, FairnessError>,
+) -> Result<Option<Baseline>, FairnessError> {
+    let Some(mut fit) = part.head.baseline_fit(part.outcomes) else { return Ok(None) };
+    let query = fit.times().to_vec();
+    part.for_each_batch(|batch| {
+        fit.add(&outputs(batch, &query)?.view(), &batch.time, &batch.event);
+        Ok(())
+    })?;
+    Ok(Some(fit.finish()?))
+}
+
+/// Survival at the times of the rule, `[batch, n_times]`, of a network whose `outputs` at query times are given.
+///
+/// # Errors
+/// What `outputs` gives; [`FairnessError::Survival`] if the head needs a baseline and there is none.
+pub fn survival(
+    rule: &CurveRule<'_>,
+    baseline: Option<&Baseline>,
+    outputs: impl FnOnce(&[f64]) -> Result<Array2<f32>, FairnessError>,
+) -> Result<Array2<f64>, FairnessError> {
+    let query = baseline.map_or(&[][..], Baseline::times);
+    Ok(rule.head.survival(outputs(query)?.view(), rule.grid, baseline)?)
 }
 
 /// Survival at the times of the grid, `[rows, n_times]`, in the order of `rows`; no state changes.

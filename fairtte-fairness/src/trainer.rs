@@ -17,9 +17,9 @@ use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, SurvivalHead, T
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
-use crate::monitor::{Monitor, Validation, event_blocks, validate};
-use crate::predict::{CurveRule, TrainingPart, predict};
-use crate::strategies::{StepContext, StepReport, Strategy};
+use crate::monitor::{Monitor, Truth, Validation, event_blocks, validate};
+use crate::predict::{CurveRule, EvaluationPart, Parts, predict};
+use crate::strategies::{Accumulation, Clock, StepContext, StepReport, Strategy};
 use crate::{FairnessError, check};
 
 /// Settings of the loop.
@@ -65,8 +65,10 @@ pub struct TrainingData<'a> {
     pub train: &'a [usize],
     /// Rows of the validation part.
     pub validation: &'a [usize],
-    /// Group of every row of the cohort, for the worst-group metric.
+    /// Group of every row of the cohort, for the metrics by group.
     pub groups: &'a [Option<GroupId>],
+    /// Names of the groups.
+    pub levels: &'a [String],
     /// Loss and prediction rule.
     pub head: &'a dyn SurvivalHead,
     /// Time grid fitted on the training part.
@@ -160,13 +162,11 @@ pub fn fit(
     }
     let n_steps = data.loader.batches(data.train, config.batch_size, &Sampling::Sequential, 0, 0)?.len();
     observer.started(progress.epochs.len(), config.epochs, n_steps);
-    while !is_finished(&progress, config) {
+    while !is_finished(&progress, config) && !strategy.wants_to_stop() {
         let epoch = progress.epochs.len();
         let started = Instant::now();
-        let totals = train_one_epoch(strategy, data, config, epoch, observer, stop)?;
-        validation.fit_baseline(strategy)?;
+        let totals = train_one_epoch(strategy, data, config, epoch, &validation, observer, stop)?;
         let scores = validation.score(strategy, epoch)?;
-        strategy.after_validation(scores.nll);
         let improved = progress.best.is_none_or(|(_, best)| config.monitor.is_better(scores.monitored, best));
         if improved {
             progress.best = Some((epoch, scores.monitored));
@@ -181,6 +181,7 @@ pub fn fit(
         }
     }
     checkpoints.load_best(strategy)?;
+    strategy.finish(&validation.parts())?;
     let best_epoch = progress.best.map_or(0, |(epoch, _)| epoch + 1);
     let stopped_early = progress.epochs.len() < config.epochs;
     Ok(TrainedRun { epochs: progress.epochs, best_epoch, stopped_early })
@@ -197,11 +198,12 @@ fn train_one_epoch(
     data: &TrainingData<'_>,
     config: &TrainingConfig,
     epoch: usize,
+    validation: &Validator<'_>,
     observer: &mut dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Totals, FairnessError> {
     let device = data.device.clone().autodiff();
-    let mut totals = Totals::default();
+    let (mut totals, clock) = (Totals::default(), Clock::default());
     let sampling = strategy.sampling();
     let mut batches = data.loader.batches(data.train, config.batch_size, &sampling, data.seed, epoch as u64)?;
     for step in 0.. {
@@ -212,10 +214,20 @@ fn train_one_epoch(
         let Some(host) = batches.next() else { break };
         let batch = Batch::from_host(host, &device)?;
         totals.data_seconds += started.elapsed().as_secs_f64();
-        let context = StepContext { head: data.head, cut_points: data.cut_points, seed: data.seed, epoch, step };
-        let report = strategy.step(&batch, &context)?;
+        let TrainingData { head, cut_points, seed, .. } = *data;
+        let accumulation = Accumulation::default();
+        let context = StepContext { head, cut_points, seed, epoch, step, rate: 1.0, accumulation, clock: &clock };
+        let report = strategy.step(&batch, &context).map_err(|error| error.in_batch(&batch.sample_ids))?;
         observer.step_done(epoch, &report);
         totals.add(report);
+        let n_done = step + 1;
+        let is_due = strategy.validation_interval().is_some_and(|interval| n_done % interval.max(1) == 0);
+        if is_due && batches.len() > 0 {
+            validation.score(strategy, epoch)?;
+            if strategy.wants_to_stop() {
+                break;
+            }
+        }
     }
     Ok(totals)
 }
@@ -293,21 +305,31 @@ impl<'a> Validator<'a> {
         })
     }
 
-    fn fit_baseline(&self, strategy: &mut dyn Strategy) -> Result<(), FairnessError> {
-        let TrainingData { loader, train: rows, head, device, .. } = *self.data;
-        if !head.needs_baseline() {
-            return Ok(());
-        }
-        strategy.fit_baseline(&TrainingPart { loader, rows, outcomes: &self.train, head, device })
+    /// What a strategy may look at.
+    fn parts(&self) -> Parts<'_> {
+        let TrainingData { loader, train, validation, levels, head, cut_points, device, .. } = *self.data;
+        let part = |rows, outcomes| EvaluationPart { loader, rows, outcomes, head, device };
+        let (train, validation) = (part(train, &self.train), part(validation, &self.outcomes));
+        Parts { train, validation, cut_points, levels }
     }
 
-    fn score(&self, strategy: &dyn Strategy, epoch: usize) -> Result<Validation, FairnessError> {
-        let TrainingData { loader, validation, head, device, .. } = *self.data;
+    /// Metrics of the validation part, which the strategy is told.
+    fn score(&self, strategy: &mut dyn Strategy, epoch: usize) -> Result<Validation, FairnessError> {
+        strategy.before_validation(&self.parts())?;
+        let TrainingData { loader, validation, levels, head, device, .. } = *self.data;
         let survival = predict(strategy, loader, validation, &CurveRule { head, grid: &self.grid }, device)?;
-        let curves = (&survival, self.grid.times());
-        let reading = if head.starts_at_one() { Reading::Linear } else { Reading::default() };
-        validate(self.monitor, curves, (&self.outcomes, &self.targets.intervals), &self.blocks, &self.groups, reading)
-            .map_err(|source| FairnessError::Monitor { monitor: self.monitor.name(), epoch: epoch + 1, source })
+        let truth = Truth {
+            outcomes: &self.outcomes,
+            intervals: &self.targets.intervals,
+            blocks: &self.blocks,
+            groups: &self.groups,
+            levels,
+            reading: if head.starts_at_one() { Reading::Linear } else { Reading::default() },
+        };
+        let scores = validate(self.monitor, (&survival, self.grid.times()), &truth)
+            .map_err(|source| FairnessError::Monitor { monitor: self.monitor.name(), epoch: epoch + 1, source })?;
+        strategy.after_validation(&scores)?;
+        Ok(scores)
     }
 }
 

@@ -104,11 +104,14 @@ impl<'a> Bench<'a> {
             device: self.device.clone(),
             pretrained: None,
         };
+        let outcomes = self.study.cohort.outcomes(train).unwrap();
         let cells = TrainingCells {
             attribute: "sex".to_owned(),
             levels: self.study.groups.levels().to_vec(),
             groups: train.iter().map(|row| self.membership[*row]).collect(),
             event: train.iter().map(|row| self.study.cohort.samples[*row].event).collect(),
+            interval: self.cut_points.targets("training", outcomes.time(), outcomes.event()).unwrap().intervals.index,
+            n_cut_points: self.cut_points.n(),
         };
         config.build(&spec, &cells).unwrap()
     }
@@ -128,6 +131,7 @@ impl<'a> Bench<'a> {
             train: self.study.split.rows(Part::Train),
             validation: self.study.split.rows(Part::Validation),
             groups: &self.membership,
+            levels: self.study.groups.levels(),
             head: self.head.as_ref(),
             cut_points: &self.cut_points,
             seed: SEED,
@@ -293,7 +297,14 @@ fn a_learning_rate_that_explodes_ends_in_an_error_not_in_nan() {
         device: Device::flex(),
         pretrained: None,
     };
-    let cells = TrainingCells { attribute: String::new(), levels: vec![], groups: vec![None], event: vec![true] };
+    let cells = TrainingCells {
+        attribute: String::new(),
+        levels: vec![],
+        groups: vec![None],
+        event: vec![true],
+        interval: vec![0],
+        n_cut_points: 2,
+    };
     let mut strategy = StrategyConfig::Erm(NoSettings {}).build(&spec, &cells).unwrap();
     let error = bench.fit(strategy.as_mut(), 3, folder.path(), &mut Silent, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, FairnessError::NotFinite { .. }), "{error}");

@@ -75,13 +75,15 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         device: device.clone(),
         pretrained: pretrained.clone(),
     };
-    let mut strategy = run.strategy.build(&spec, &cells(&prepared, &groups, train))?;
+    let cells = cells(&prepared, &groups, &cut_points)?;
+    let mut strategy = run.strategy.build(&spec, &cells)?;
     let data = TrainingData {
         cohort,
         loader: &loader,
         train,
         validation,
         groups: &groups,
+        levels: &cells.levels,
         head: head.as_ref(),
         cut_points: &cut_points,
         seed: run.seed,
@@ -159,18 +161,26 @@ fn n_channels(run: &RunFile, inputs: &Inputs) -> usize {
     }
 }
 
-/// Groups and events of the training part, which sampling and weights are computed from.
-fn cells(prepared: &Prepared, membership: &[Option<GroupId>], train: &[usize]) -> TrainingCells {
+/// Groups and outcomes of the training part, which sampling, weights and strata are computed from.
+fn cells(
+    prepared: &Prepared,
+    membership: &[Option<GroupId>],
+    cut_points: &CutPoints,
+) -> Result<TrainingCells, CliError> {
     let (attribute, levels) = match &prepared.training_groups {
         Some(groups) => (groups.attribute().to_owned(), groups.levels().to_vec()),
         None => (String::new(), Vec::new()),
     };
-    TrainingCells {
+    let train = prepared.split.rows(Part::Train);
+    let outcomes = prepared.training_cohort().outcomes(train)?;
+    Ok(TrainingCells {
         attribute,
         levels,
         groups: train.iter().map(|row| membership[*row]).collect(),
-        event: train.iter().map(|row| prepared.training_cohort().samples[*row].event).collect(),
-    }
+        event: outcomes.event().to_vec(),
+        interval: cut_points.targets("training", outcomes.time(), outcomes.event())?.intervals.index,
+        n_cut_points: cut_points.n(),
+    })
 }
 
 /// Predicts validation and test, in the order of the cohort.

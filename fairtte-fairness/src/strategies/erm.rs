@@ -3,6 +3,7 @@
 //! Acts nowhere; needs no attribute; has no settings. With the `DeepHit` head the mean over the batch is pycox's loss.
 
 use super::objective::{Objective, Terms, Value};
+use crate::FairnessError;
 
 /// The plain mean loss of the samples that count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,7 +14,7 @@ impl Objective for Erm {
         "erm"
     }
 
-    fn value(&mut self, terms: &Terms<'_>) -> Value {
-        Value { objective: terms.mean(), absent_groups: 0, terms: Vec::new() }
+    fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
+        Ok(Value { objective: terms.mean(), absent_groups: 0, terms: Vec::new() })
     }
 }

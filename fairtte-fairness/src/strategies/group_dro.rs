@@ -16,12 +16,12 @@
 //! has no loss: a group without an event in the batch counts as absent. Samples without the attribute train the task with
 //! weight 1/n each. Golden values: our worked cases `golden/group_dro.json`.
 
-use burn::tensor::{Tensor, TensorData};
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
 use super::TrainingCells;
+use super::groups::{GroupMeans, on_host, weighted_sum};
 use super::objective::{Objective, Terms, Value};
 use super::subgroup_rebalancing::{SubgroupRebalancing, SubgroupRebalancingConfig};
 use crate::{FairnessError, check};
@@ -146,20 +146,12 @@ impl GroupDro {
 
     /// Updates the weights and gives the coefficient of every sample's loss, which carries no gradient, `[batch]`.
     fn coefficients(&mut self, losses: &[f64], counted: &[bool], groups: &[Option<GroupId>]) -> (Vec<f64>, usize) {
-        let n_groups = self.log_weights.len();
-        let (mut counts, mut sums) = (vec![0_usize; n_groups], vec![0.0; n_groups]);
-        for ((loss, group), counted) in losses.iter().zip(groups).zip(counted) {
-            if let (Some(group), true) = (group, counted) {
-                counts[group.index()] += 1;
-                sums[group.index()] += loss;
-            }
-        }
-        let means: Vec<Option<f64>> =
-            counts.iter().zip(&sums).map(|(n, sum)| (*n > 0).then(|| sum / *n as f64)).collect();
-        self.update(&means);
+        let present = GroupMeans::new(groups, counted, self.log_weights.len());
+        self.update(&present.of(losses));
+        let counts = present.counts();
         let weights = self.weights();
         let n = counted.iter().filter(|counted| **counted).count().max(1) as f64;
-        let share_known = counts.iter().sum::<usize>() as f64 / n;
+        let share_known = present.n_known() as f64 / n;
         let of_group = |g: &GroupId| share_known * weights[g.index()] / counts[g.index()] as f64;
         let of_sample = |(group, counted): (&Option<GroupId>, &bool)| match group {
             _ if !counted => 0.0,
@@ -167,7 +159,7 @@ impl GroupDro {
             None => 1.0 / n,
         };
         let coefficients = groups.iter().zip(counted).map(of_sample).collect();
-        (coefficients, means.iter().filter(|mean| mean.is_none()).count())
+        (coefficients, present.n_absent())
     }
 }
 
@@ -180,20 +172,15 @@ impl Objective for GroupDro {
         self.sampling.clone()
     }
 
-    fn value(&mut self, terms: &Terms<'_>) -> Value {
-        let losses: Vec<f32> = terms.losses.clone().into_data().try_to_vec().expect("losses are f32");
-        let losses: Vec<f64> = losses.into_iter().map(f64::from).collect();
+    fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
+        let losses = on_host(&terms.losses);
         let (coefficients, absent_groups) = self.coefficients(&losses, terms.counted, terms.groups);
-        #[expect(clippy::cast_possible_truncation, reason = "losses are f32")]
-        let coefficients: Vec<f32> = coefficients.into_iter().map(|c| c as f32).collect();
-        let data = TensorData::new(coefficients, [losses.len()]);
-        let coefficients = Tensor::<1>::from_data(data, &terms.losses.device());
         let names = self.levels.iter().map(|level| format!("weight of {level}"));
-        Value {
-            objective: (terms.losses.clone() * coefficients).sum(),
+        Ok(Value {
+            objective: weighted_sum(&terms.losses, coefficients),
             absent_groups,
             terms: names.zip(self.weights()).collect(),
-        }
+        })
     }
 
     fn state(&self) -> Vec<f64> {

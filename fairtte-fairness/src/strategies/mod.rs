@@ -3,28 +3,34 @@
 //! A method that only changes the loss implements [`Objective`]; one with a second network, a second pass or weight
 //! averaging implements [`Strategy`]. No strategy has a loop over epochs: the trainer has the only one.
 
+mod cells;
 mod erm;
 mod group_dro;
+mod groups;
 mod objective;
+mod step;
+mod strata;
 mod subgroup_rebalancing;
 
 use std::path::Path;
 
-use burn::tensor::Tensor;
 use fairtte_data::Sampling;
-use fairtte_metrics::GroupId;
-use fairtte_metrics::seeds::stream;
-use fairtte_models::{Batch, Noise};
-use fairtte_survival::{CutPoints, NoSettings, SurvivalHead, Targets};
+use fairtte_models::Batch;
+use fairtte_survival::NoSettings;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::predict::{CurveRule, TrainingPart};
+use crate::monitor::Validation;
+use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, LearnerSpec};
 
+pub use cells::TrainingCells;
 pub use erm::Erm;
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
+pub use groups::GroupMeans;
 pub use objective::{Objective, ObjectiveStrategy, Terms, Value};
+pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
+pub use strata::{Strata, StratumConfig, StratumKind};
 pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, SubgroupRebalancingConfig};
 
 /// How one batch changes the model, and how the model predicts.
@@ -43,20 +49,44 @@ pub trait Strategy {
     /// [`FairnessError::NotFinite`] if a loss leaves the number range.
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError>;
 
-    /// Told the validation loss after each validation (weight averaging needs it).
-    fn after_validation(&mut self, _loss: f64) {}
+    /// Called before each validation, whose predictions it prepares: fits the baseline hazard of every network for its
+    /// present weights if the head needs one, chooses among weights. What it makes is saved with the weights.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] if the backbone cannot read a part, [`FairnessError::Survival`] if an output is not finite.
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError>;
+
+    /// Steps between validations within an epoch, for methods that watch the loss closely; `None` = only at its end.
+    fn validation_interval(&self) -> Option<usize> {
+        None
+    }
+
+    /// Told what each validation gave (weight averaging needs it).
+    ///
+    /// # Errors
+    /// Whatever the method needs to refuse.
+    fn after_validation(&mut self, _validation: &Validation) -> Result<(), FairnessError> {
+        Ok(())
+    }
+
+    /// Whether the method itself is done before the epochs are; asked after each validation.
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+
+    /// Called when training has ended and weights are chosen and loaded. Must depend on the weights, the saved state and the
+    /// data only: it runs again when a killed run goes on.
+    ///
+    /// # Errors
+    /// As [`before_validation`](Self::before_validation).
+    fn finish(&mut self, _parts: &Parts<'_>) -> Result<(), FairnessError> {
+        Ok(())
+    }
 
     /// Whether [`predict`](Self::predict) reads `batch.groups`.
     fn needs_group_to_predict(&self) -> bool {
         false
     }
-
-    /// Fits the baseline hazard of every network for its present weights; called before each validation if the head needs
-    /// one. The baseline is saved with the weights.
-    ///
-    /// # Errors
-    /// [`FairnessError::Model`] if the backbone cannot read the part, [`FairnessError::Survival`] if an output is not finite.
-    fn fit_baseline(&mut self, part: &TrainingPart<'_>) -> Result<(), FairnessError>;
 
     /// Survival at the times of the rule in evaluation mode, `[batch, n_times]`; must not change any state.
     ///
@@ -85,101 +115,6 @@ pub enum Saved {
     Weights,
     /// What going on with training needs too.
     Everything,
-}
-
-/// What a step knows besides its batch.
-#[derive(Clone, Copy, Debug)]
-pub struct StepContext<'a> {
-    /// Loss and prediction rule.
-    pub head: &'a dyn SurvivalHead,
-    /// Time grid fitted on the training part.
-    pub cut_points: &'a CutPoints,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Epoch, counted from 0.
-    pub epoch: usize,
-    /// Step within the epoch, counted from 0.
-    pub step: usize,
-}
-
-impl StepContext<'_> {
-    /// The training noise of pass `name` in this step.
-    pub fn noise(&self, name: &str) -> Noise {
-        Noise::on(stream(self.seed, &format!("noise/{name}"), &[self.epoch as u64, self.step as u64]))
-    }
-
-    /// What the head reads of the outcomes of a training batch.
-    ///
-    /// # Errors
-    /// [`FairnessError::Survival`] for a negative time.
-    pub fn targets(&self, batch: &Batch) -> Result<Targets, FairnessError> {
-        Ok(self.cut_points.targets("training", &batch.time, &batch.event)?)
-    }
-
-    /// Times at which a network for this head is evaluated; empty unless it reads times.
-    pub fn query_times(&self, targets: &Targets) -> Vec<f64> {
-        self.head.query_times(targets)
-    }
-
-    /// Loss of every sample, `[batch]`: 0 for the samples that are not counted. A second call in the same step draws the
-    /// same controls.
-    pub fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets) -> Tensor<1> {
-        let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
-        self.head.subject_losses(outputs, targets, &mut controls)
-    }
-
-    pub(crate) fn require_finite(&self, what: &'static str, value: f64) -> Result<(), FairnessError> {
-        if value.is_finite() {
-            return Ok(());
-        }
-        Err(FairnessError::NotFinite { what, value, epoch: self.epoch + 1, step: self.step + 1 })
-    }
-}
-
-/// What happened in one step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StepReport {
-    /// Mean task loss of the samples that count, before any weighting.
-    pub task_loss: f64,
-    /// What the optimiser descended.
-    pub objective: f64,
-    /// L2 norm of the gradient before clipping.
-    pub gradient_norm: f64,
-    /// Groups without a sample that counts in the batch.
-    pub absent_groups: usize,
-    /// Further terms by name, for example the weight of a group.
-    pub terms: Vec<(String, f64)>,
-}
-
-/// Group and event of every training sample, which sampling and weights are computed from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TrainingCells {
-    /// Name of the attribute.
-    pub attribute: String,
-    /// Names of its levels.
-    pub levels: Vec<String>,
-    /// Group of every training sample, `[n]`.
-    pub groups: Vec<Option<GroupId>>,
-    /// Event indicator of every training sample, `[n]`.
-    pub event: Vec<bool>,
-}
-
-impl TrainingCells {
-    /// Number of training samples in each group.
-    pub fn counts(&self) -> Vec<usize> {
-        let mut counts = vec![0; self.levels.len()];
-        for group in self.groups.iter().flatten() {
-            counts[group.index()] += 1;
-        }
-        counts
-    }
-
-    fn require_groups(&self, strategy: &'static str) -> Result<(), FairnessError> {
-        if self.groups.iter().all(Option::is_none) {
-            return Err(FairnessError::NoGroups { strategy, attribute: self.attribute.clone() });
-        }
-        Ok(())
-    }
 }
 
 /// The registry of strategies; in run files `[strategy.erm]`, `[strategy.group-dro]`, ..

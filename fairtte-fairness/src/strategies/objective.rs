@@ -10,7 +10,9 @@ use fairtte_survival::Targets;
 use ndarray::Array2;
 
 use super::{Saved, StepContext, StepReport, Strategy};
-use crate::predict::{CurveRule, TrainingPart};
+use crate::network::Forward;
+use crate::predict::{CurveRule, Parts};
+use crate::trainable::Descent;
 use crate::{FairnessError, Learner};
 
 /// What an objective may combine.
@@ -20,12 +22,16 @@ pub struct Terms<'a> {
     pub losses: Tensor<1>,
     /// Which samples have a loss term, `[batch]`: means do not count the others.
     pub counted: &'a [bool],
+    /// What the head reads: `[batch, n_outputs]`, or one column per query time.
+    pub outputs: Tensor<2>,
     /// What the classifier read, `[batch, representation]`.
     pub representation: Tensor<2>,
     /// Outcome of every sample.
     pub targets: &'a Targets,
     /// Group of every sample, `[batch]`.
     pub groups: &'a [Option<GroupId>],
+    /// Head, time grid, seed and place of the step.
+    pub context: &'a StepContext<'a>,
 }
 
 impl Terms<'_> {
@@ -62,7 +68,10 @@ pub trait Objective {
     }
 
     /// Combines the losses of one batch; may change the objective's state.
-    fn value(&mut self, terms: &Terms<'_>) -> Value;
+    ///
+    /// # Errors
+    /// [`FairnessError::NotFinite`] if a number that the method computes on the host is not finite.
+    fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError>;
 
     /// State that a resumed run needs (numbers only).
     fn state(&self) -> Vec<f64> {
@@ -104,20 +113,20 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
         let targets = context.targets(batch)?;
         let forward = self.learner.forward(batch, &context.query_times(&targets), &mut context.noise(NETWORK))?;
-        let losses = context.subject_losses(forward.outputs, &targets); // [batch]
+        let losses = context.subject_losses(forward.outputs.clone(), &targets); // [batch]
         let counted = context.head.counted(&targets);
-        let representation = forward.representation;
-        let terms = Terms { losses, counted: &counted, representation, targets: &targets, groups: &batch.groups };
-        let task_loss = f64::from(terms.mean().into_scalar::<f32>());
-        context.require_finite("the task loss", task_loss)?;
-        let Value { objective, absent_groups, terms } = self.objective.value(&terms);
-        let value = f64::from(objective.clone().into_scalar::<f32>());
-        let gradient_norm = self.learner.descend(&objective, context)?;
-        Ok(StepReport { task_loss, objective: value, gradient_norm, absent_groups, terms })
+        let Forward { outputs, representation } = forward;
+        let groups = &batch.groups;
+        let terms = Terms { losses, counted: &counted, outputs, representation, targets: &targets, groups, context };
+        let task_loss = terms.mean();
+        let Value { objective, absent_groups, terms } = self.objective.value(&terms)?;
+        let descent = self.learner.descend_reading(&objective, &[task_loss], context)?;
+        let Descent { loss: objective, norm: gradient_norm, also } = descent;
+        Ok(StepReport { task_loss: also[0], objective, gradient_norm, absent_groups, terms })
     }
 
-    fn fit_baseline(&mut self, part: &TrainingPart<'_>) -> Result<(), FairnessError> {
-        self.learner.fit_baseline(part)
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.learner.fit_baseline(&parts.train)
     }
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {

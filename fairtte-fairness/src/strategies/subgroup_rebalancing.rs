@@ -15,11 +15,11 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Tensor, TensorData};
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
+use super::groups::weighted_sum;
 use super::objective::{Objective, Terms, Value};
 use super::{StrategyConfig, TrainingCells};
 use crate::{FairnessError, check};
@@ -109,21 +109,17 @@ impl Objective for SubgroupRebalancing {
         self.sampling.clone()
     }
 
-    fn value(&mut self, terms: &Terms<'_>) -> Value {
+    fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
         let objective = if self.weights.is_empty() {
             terms.mean()
         } else {
             let cells = terms.groups.iter().zip(&terms.targets.event);
-            #[expect(clippy::cast_possible_truncation, reason = "losses are f32")]
             let weight = |(group, event): (&Option<GroupId>, &bool)| {
-                group.and_then(|g| self.weights.get(&(g, *event))).map_or(1.0, |w| *w as f32)
+                group.and_then(|g| self.weights.get(&(g, *event))).copied().unwrap_or(1.0)
             };
-            let weights: Vec<f32> = cells.map(weight).collect();
-            let shape = [weights.len()];
-            let weights = Tensor::<1>::from_data(TensorData::new(weights, shape), &terms.losses.device());
-            (terms.losses.clone() * weights).sum() / terms.n_counted() as f64
+            weighted_sum(&terms.losses, cells.map(weight).collect()) / terms.n_counted() as f64
         };
-        Value { objective, absent_groups: 0, terms: Vec::new() }
+        Ok(Value { objective, absent_groups: 0, terms: Vec::new() })
     }
 }
 

@@ -5,7 +5,7 @@ use fairtte_models::{BackboneKind, Batch, EncoderConfig, Pixels};
 use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig};
 
 use super::*;
-use crate::strategies::{Saved, StepContext};
+use crate::strategies::{Accumulation, Clock, Saved, StepContext};
 use crate::{Learner, LearnerSpec, NetworkSpec, OptimiserConfig};
 
 const RATE: f64 = 1e-3;
@@ -84,7 +84,10 @@ fn step(learner: &mut Learner) {
     let outcomes = Outcomes::new(batch.time.clone(), batch.event.clone()).unwrap();
     let cut_points = CutPoints::equidistant(&outcomes, 5).unwrap();
     let head = HeadConfig::default().build().unwrap();
-    let context = StepContext { head: head.as_ref(), cut_points: &cut_points, seed: 7, epoch: 0, step: 0 };
+    let (head, clock) = (head.as_ref(), Clock::default());
+    let accumulation = Accumulation::default();
+    let cut_points = &cut_points;
+    let context = StepContext { head, cut_points, seed: 7, epoch: 0, step: 0, rate: 1.0, accumulation, clock: &clock };
     let forward = learner.forward(&batch, &[], &mut context.noise("pass")).unwrap();
     let loss = forward.outputs.clone().square().mean() + forward.outputs.mean();
     learner.descend(&loss, &context).unwrap();

@@ -1,0 +1,42 @@
+//! The training part as strategies count it.
+
+use fairtte_metrics::GroupId;
+
+use crate::FairnessError;
+
+/// Group and outcome of every training sample, which sampling, weights and strata are computed from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainingCells {
+    /// Name of the attribute.
+    pub attribute: String,
+    /// Names of its levels.
+    pub levels: Vec<String>,
+    /// Group of every training sample, `[n]`.
+    pub groups: Vec<Option<GroupId>>,
+    /// Event indicator of every training sample, `[n]`.
+    pub event: Vec<bool>,
+    /// Cut point of the outcome of every training sample, `[n]`: events round up, censorings down.
+    pub interval: Vec<usize>,
+    /// Number of cut points.
+    pub n_cut_points: usize,
+}
+
+impl TrainingCells {
+    /// Number of training samples in each group.
+    pub fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.levels.len()];
+        for group in self.groups.iter().flatten() {
+            counts[group.index()] += 1;
+        }
+        counts
+    }
+
+    /// # Errors
+    /// [`FairnessError::NoGroups`] if no sample has a group.
+    pub(crate) fn require_groups(&self, strategy: &'static str) -> Result<(), FairnessError> {
+        if self.groups.iter().all(Option::is_none) {
+            return Err(FairnessError::NoGroups { strategy, attribute: self.attribute.clone() });
+        }
+        Ok(())
+    }
+}

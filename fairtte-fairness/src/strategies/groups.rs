@@ -1,0 +1,74 @@
+//! Mean losses of the groups of a batch.
+
+use burn::tensor::{Tensor, TensorData};
+use fairtte_metrics::GroupId;
+
+/// The groups of a batch: which samples of each have a loss.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupMeans {
+    /// Samples that count in each group, by their position in the batch; `[n_groups]`.
+    pub members: Vec<Vec<usize>>,
+}
+
+impl GroupMeans {
+    /// Sorts the samples that count by group; those without one are in none.
+    pub fn new(groups: &[Option<GroupId>], counted: &[bool], n_groups: usize) -> Self {
+        let mut members = vec![Vec::new(); n_groups];
+        for (i, (group, counted)) in groups.iter().zip(counted).enumerate() {
+            if let (Some(group), true) = (group, counted) {
+                members[group.index()].push(i);
+            }
+        }
+        Self { members }
+    }
+
+    /// Number of samples that count in each group.
+    pub fn counts(&self) -> Vec<usize> {
+        self.members.iter().map(Vec::len).collect()
+    }
+
+    /// Groups without a sample that counts.
+    pub fn n_absent(&self) -> usize {
+        self.members.iter().filter(|members| members.is_empty()).count()
+    }
+
+    /// Number of samples that count and have a group.
+    pub fn n_known(&self) -> usize {
+        self.members.iter().map(Vec::len).sum()
+    }
+
+    /// Mean loss of each group on the host; `None` for an absent one. `losses` is `[batch]`.
+    pub fn of(&self, losses: &[f64]) -> Vec<Option<f64>> {
+        let mean = |members: &Vec<usize>| {
+            let sum: f64 = members.iter().map(|i| losses[*i]).sum();
+            (!members.is_empty()).then(|| sum / members.len() as f64)
+        };
+        self.members.iter().map(mean).collect()
+    }
+}
+
+/// Losses of a batch in host memory, `[batch]`.
+pub(crate) fn on_host(losses: &Tensor<1>) -> Vec<f64> {
+    losses.clone().inner().into_data().iter::<f64>().collect()
+}
+
+/// Sum of `losses` with constant `coefficients`, `[1]`; both are `[batch]`.
+pub(crate) fn weighted_sum(losses: &Tensor<1>, coefficients: Vec<f64>) -> Tensor<1> {
+    let data = TensorData::new(coefficients, [losses.dims()[0]]).convert_dtype(losses.dtype());
+    let coefficients = Tensor::<1>::from_data(data, (&losses.device(), losses.dtype()));
+    (losses.clone() * coefficients).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_without_a_group_or_a_loss_enter_no_mean() {
+        let group = |g| Some(GroupId(g));
+        let groups = [group(0), group(2), None, group(0), group(2)];
+        let means = GroupMeans::new(&groups, &[true, true, true, true, false], 3);
+        assert_eq!(means.of(&[1.0, 2.0, 4.0, 8.0, 16.0]), [Some(4.5), None, Some(2.0)]);
+        assert_eq!((means.counts(), means.n_absent(), means.n_known()), (vec![2, 0, 1], 1, 3));
+    }
+}

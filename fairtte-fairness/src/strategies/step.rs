@@ -1,0 +1,139 @@
+//! What one training step knows besides its batch, and what it tells.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use burn::tensor::Tensor;
+use fairtte_metrics::seeds::stream;
+use fairtte_models::{Batch, Noise};
+use fairtte_survival::{CutPoints, SurvivalHead, Targets};
+
+use crate::FairnessError;
+
+/// What a step knows besides its batch.
+#[derive(Clone, Copy, Debug)]
+pub struct StepContext<'a> {
+    /// Loss and prediction rule.
+    pub head: &'a dyn SurvivalHead,
+    /// Time grid fitted on the training part.
+    pub cut_points: &'a CutPoints,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Epoch, counted from 0.
+    pub epoch: usize,
+    /// Batch within the epoch, counted from 0.
+    pub step: usize,
+    /// Factor of every step size, from the schedule; 1 = as configured.
+    pub rate: f64,
+    /// Which of the batches that make one step of the optimisers this one is.
+    pub accumulation: Accumulation,
+    /// Where the time of the step is written down.
+    pub clock: &'a Clock,
+}
+
+/// Several batches may make one step of the optimisers: their gradients are averaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accumulation {
+    /// How many batches make this step, at least 1.
+    pub of: usize,
+    /// Whether this batch is the last of them, with which the weights move.
+    pub last: bool,
+}
+
+impl Default for Accumulation {
+    fn default() -> Self {
+        Self { of: 1, last: true }
+    }
+}
+
+/// What the optimisers' part of a step is made of; the rest is the forward pass with the loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Gradients, and the wait for the numbers of the step.
+    Backward,
+    /// New weights.
+    Update,
+}
+
+/// Wall-clock time by phase. On a device that computes while the host goes on, work shows where the host waits for it.
+#[derive(Debug, Default)]
+pub struct Clock {
+    backward: Cell<Duration>,
+    update: Cell<Duration>,
+}
+
+impl Clock {
+    /// Runs `work` and adds its time to `phase`.
+    pub fn time<T>(&self, phase: Phase, work: impl FnOnce() -> T) -> T {
+        let started = Instant::now();
+        let value = work();
+        let total = self.cell(phase);
+        total.set(total.get() + started.elapsed());
+        value
+    }
+
+    /// Seconds spent in `phase` so far.
+    pub fn seconds(&self, phase: Phase) -> f64 {
+        self.cell(phase).get().as_secs_f64()
+    }
+
+    fn cell(&self, phase: Phase) -> &Cell<Duration> {
+        match phase {
+            Phase::Backward => &self.backward,
+            Phase::Update => &self.update,
+        }
+    }
+}
+
+impl StepContext<'_> {
+    /// The training noise of pass `name` in this step.
+    pub fn noise(&self, name: &str) -> Noise {
+        Noise::on(stream(self.seed, &format!("noise/{name}"), &[self.epoch as u64, self.step as u64]))
+    }
+
+    /// What the head reads of the outcomes of a training batch.
+    ///
+    /// # Errors
+    /// [`FairnessError::Survival`] for a negative time.
+    pub fn targets(&self, batch: &Batch) -> Result<Targets, FairnessError> {
+        Ok(self.cut_points.targets("training", &batch.time, &batch.event)?)
+    }
+
+    /// Times at which a network for this head is evaluated; empty unless it reads times.
+    pub fn query_times(&self, targets: &Targets) -> Vec<f64> {
+        self.head.query_times(targets)
+    }
+
+    /// Loss of every sample, `[batch]`: 0 for the samples that are not counted. A second call in the same step draws the
+    /// same controls.
+    pub fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets) -> Tensor<1> {
+        let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
+        self.head.subject_losses(outputs, targets, &mut controls)
+    }
+
+    /// A number that must be finite.
+    ///
+    /// # Errors
+    /// [`FairnessError::NotFinite`] naming it with epoch and step.
+    pub fn require_finite(&self, what: &'static str, value: f64) -> Result<(), FairnessError> {
+        if value.is_finite() {
+            return Ok(());
+        }
+        Err(FairnessError::NotFinite { what, value, epoch: self.epoch + 1, step: self.step + 1, samples: Vec::new() })
+    }
+}
+
+/// What happened in one step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepReport {
+    /// Mean task loss of the samples that count, before any weighting.
+    pub task_loss: f64,
+    /// What the optimiser descended.
+    pub objective: f64,
+    /// L2 norm of the gradient before clipping.
+    pub gradient_norm: f64,
+    /// Groups without a sample that counts in the batch.
+    pub absent_groups: usize,
+    /// Further terms by name, for example the weight of a group.
+    pub terms: Vec<(String, f64)>,
+}

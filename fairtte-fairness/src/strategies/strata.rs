@@ -1,0 +1,202 @@
+//! Strata of the outcome: what stands in for the class label of methods that were made for classification.
+//!
+//! | `kind` | strata |
+//! |---|---|
+//! | `status-at-horizon` (default) | event by the horizon; under observation after it, whatever happens later; none if censored by it |
+//! | `event` | event, censored |
+//! | `event-x-bin` | event or censored, in each of `bins` bins of the time grid |
+//!
+//! The horizon is the median observed event time of the training part: in indices the smallest cut point with at least half
+//! of the training events at or before it. It conditions on what is known at one time and not on the event indicator, whose
+//! distribution is partly that of censoring, and it does not call an event in the first and in the last year the same class.
+//! Events are binned by the cut point they round up to, censorings by the one they round down to; a censoring at the horizon's
+//! cut point lies after it. Bins are blocks of cut points of equal number.
+//!
+//! The three kinds follow the definitions of our method notes (stratum in place of the class label); `event` is closest to
+//! MEDFAIR (Zong et al. 2023).
+
+use std::collections::BTreeMap;
+
+use fairtte_survival::IntervalTargets;
+use serde::{Deserialize, Serialize};
+
+use super::TrainingCells;
+use crate::{FairnessError, check};
+
+/// What makes a stratum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StratumKind {
+    /// Event by the horizon, or under observation after it.
+    #[default]
+    StatusAtHorizon,
+    /// Event, or censored.
+    Event,
+    /// Event or censored in each bin of the time grid.
+    EventXBin,
+}
+
+/// Settings of the strata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct StratumConfig {
+    /// What makes a stratum.
+    pub kind: StratumKind,
+    /// Number of bins of the time grid for `event-x-bin`, at least 2.
+    pub bins: usize,
+}
+
+impl Default for StratumConfig {
+    fn default() -> Self {
+        Self { kind: StratumKind::StatusAtHorizon, bins: 4 }
+    }
+}
+
+impl StratumConfig {
+    /// Checks the ranges; `key` is that of [`bins`](Self::bins).
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self, key: &'static str) -> Result<(), FairnessError> {
+        check(key, self.bins, self.bins >= 2, "at least 2")
+    }
+}
+
+/// Training samples below which a cell of group and stratum is refused.
+pub const SMALLEST_CELL: usize = 10;
+
+/// The rule by which outcomes fall into strata, fitted on the training part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strata {
+    config: StratumConfig,
+    /// Cut point of the horizon.
+    horizon: usize,
+    n_cut_points: usize,
+}
+
+impl Strata {
+    /// Finds the horizon and checks that every cell of group and stratum has at least [`SMALLEST_CELL`] training samples.
+    ///
+    /// # Errors
+    /// [`FairnessError::NoStrata`] without a training event, [`FairnessError::SmallCell`] naming the first cell that has too
+    /// few samples.
+    pub fn fit(config: &StratumConfig, cells: &TrainingCells, strategy: &'static str) -> Result<Self, FairnessError> {
+        let horizon = median_event(&cells.interval, &cells.event).ok_or(FairnessError::NoStrata { strategy })?;
+        let strata = Self { config: *config, horizon, n_cut_points: cells.n_cut_points };
+        let mut counts = BTreeMap::new();
+        for (i, group) in cells.groups.iter().enumerate() {
+            if let (Some(group), Some(stratum)) = (group, strata.stratum(cells.interval[i], cells.event[i])) {
+                *counts.entry((group.index(), stratum)).or_insert(0_usize) += 1;
+            }
+        }
+        let sizes = cells.counts();
+        for group in (0..sizes.len()).filter(|group| sizes[*group] > 0) {
+            for stratum in 0..strata.n() {
+                let n = counts.get(&(group, stratum)).copied().unwrap_or(0);
+                if n < SMALLEST_CELL {
+                    let (group, stratum) = (cells.levels[group].clone(), strata.name(stratum));
+                    return Err(FairnessError::SmallCell { strategy, group, stratum, n, needed: SMALLEST_CELL });
+                }
+            }
+        }
+        Ok(strata)
+    }
+
+    /// Number of strata.
+    pub fn n(&self) -> usize {
+        match self.config.kind {
+            StratumKind::StatusAtHorizon | StratumKind::Event => 2,
+            StratumKind::EventXBin => 2 * self.config.bins,
+        }
+    }
+
+    /// Stratum of every outcome, `[n]`, from 0; `None` if it is unknown.
+    pub fn of(&self, intervals: &IntervalTargets) -> Vec<Option<usize>> {
+        intervals.index.iter().zip(&intervals.event).map(|(q, event)| self.stratum(*q, *event)).collect()
+    }
+
+    fn stratum(&self, q: usize, event: bool) -> Option<usize> {
+        match self.config.kind {
+            StratumKind::StatusAtHorizon if event && q <= self.horizon => Some(1),
+            StratumKind::StatusAtHorizon => (q > self.horizon || (!event && q == self.horizon)).then_some(0),
+            StratumKind::Event => Some(usize::from(event)),
+            StratumKind::EventXBin => {
+                let bin = (q * self.config.bins / self.n_cut_points.max(1)).min(self.config.bins - 1);
+                Some(2 * bin + usize::from(event))
+            }
+        }
+    }
+
+    /// The stratum in words.
+    fn name(&self, stratum: usize) -> String {
+        let status = if stratum % 2 == 1 { "event" } else { "censored" };
+        match self.config.kind {
+            StratumKind::StatusAtHorizon if stratum == 1 => "event by the median event time".to_owned(),
+            StratumKind::StatusAtHorizon => "under observation after the median event time".to_owned(),
+            StratumKind::Event => status.to_owned(),
+            StratumKind::EventXBin => format!("{status} in time bin {} of {}", stratum / 2 + 1, self.config.bins),
+        }
+    }
+}
+
+/// Smallest cut point with at least half of the events at or before it; `None` without an event.
+fn median_event(interval: &[usize], event: &[bool]) -> Option<usize> {
+    let mut events: Vec<usize> = interval.iter().zip(event).filter(|(_, event)| **event).map(|(q, _)| *q).collect();
+    events.sort_unstable();
+    let half = events.len().div_ceil(2);
+    half.checked_sub(1).map(|last| events[last])
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+    use fairtte_metrics::GroupId;
+
+    /// Groups of `n` samples each, with outcomes that repeat the four of the list.
+    fn cells(n: usize, outcomes: &[(usize, bool)]) -> TrainingCells {
+        let of = |i: usize| outcomes[i % outcomes.len()];
+        TrainingCells {
+            attribute: "sex".to_owned(),
+            levels: vec!["Female".to_owned(), "Male".to_owned()],
+            groups: (0..2 * n).map(|i| Some(GroupId(u32::from(i >= n)))).collect(),
+            event: (0..2 * n).map(|i| of(i).1).collect(),
+            interval: (0..2 * n).map(|i| of(i).0).collect(),
+            n_cut_points: 8,
+        }
+    }
+
+    const OUTCOMES: [(usize, bool); 4] = [(2, true), (5, true), (2, false), (7, false)];
+
+    #[test]
+    fn the_horizon_is_the_cut_point_that_half_of_the_events_reach() {
+        assert_eq!(median_event(&[1, 4, 4, 6, 0], &[true, true, true, true, false]), Some(4));
+        assert_eq!(median_event(&[1, 4, 5, 6], &[true; 4]), Some(4));
+        assert_eq!(median_event(&[3, 2], &[false; 2]), None);
+    }
+
+    #[test]
+    fn a_sample_censored_before_the_horizon_has_no_status() {
+        let strata = Strata::fit(&StratumConfig::default(), &cells(40, &OUTCOMES), "laftr").unwrap();
+        let outcomes = IntervalTargets { index: vec![2, 3, 1, 2, 4], event: vec![true, true, false, false, false] };
+        // Half of the events lie at cut 2: one at 3 comes later, a censoring at 1 tells nothing of cut 2.
+        assert_eq!(strata.of(&outcomes), [Some(1), Some(0), None, Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn bins_are_blocks_of_cut_points() {
+        let config = StratumConfig { kind: StratumKind::EventXBin, bins: 2 };
+        let outcomes = [(0, true), (3, false), (4, true), (7, false), (0, false), (3, true), (4, false), (7, true)];
+        let strata = Strata::fit(&config, &cells(80, &outcomes), "cfair").unwrap();
+        let found = strata.of(&IntervalTargets { index: vec![0, 3, 4, 7], event: vec![true, false, true, false] });
+        assert_eq!((found, strata.n()), (vec![Some(1), Some(0), Some(3), Some(2)], 4));
+    }
+
+    #[test]
+    fn a_cell_with_too_few_samples_is_named() {
+        let error = Strata::fit(&StratumConfig::default(), &cells(38, &OUTCOMES), "end").unwrap_err();
+        let expected = "strategy end needs 10 training samples in every cell of group and stratum; group Male, \
+                        event by the median event time, has 9";
+        assert_eq!(error.to_string(), expected);
+    }
+}
