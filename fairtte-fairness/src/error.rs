@@ -107,6 +107,18 @@ pub enum FairnessError {
     /// From a metric.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// A strategy compares groups and there is only one.
+    #[error(
+        "strategy {strategy} compares groups, but all training samples with a value of attribute \"{attribute}\" are in group \"{group}\""
+    )]
+    OneGroup {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// Name of the attribute.
+        attribute: String,
+        /// The only group.
+        group: String,
+    },
 }
 
 impl FairnessError {

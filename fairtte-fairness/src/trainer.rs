@@ -153,6 +153,7 @@ pub fn fit(
     stop: &AtomicBool,
 ) -> Result<TrainedRun, FairnessError> {
     config.validate()?;
+    strategy.check_batch_size(config.batch_size, data.head)?;
     let validation = Validator::new(data, config.monitor)?;
     let checkpoints = Checkpoints::new(&folder.join(FOLDER));
     let mut progress = checkpoints.restore(strategy)?;

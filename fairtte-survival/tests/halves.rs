@@ -105,7 +105,8 @@ fn a_sample_pays_what_it_would_pay_if_it_alone_were_added_to_the_other_half() {
             let mut expected = values(losses)[0];
             if head.name() == "deephit" {
                 // n is the half (3), not the half and the sample (4): only the ranking term is read with it.
-                let pmf = values(Pmf.subject_losses(tensor(&x, &Device::flex()), &targets, &mut stream(1, "c", &[])))[0];
+                let pmf =
+                    values(Pmf.subject_losses(tensor(&x, &Device::flex()), &targets, &mut stream(1, "c", &[])))[0];
                 let ranking = expected - 0.4 * pmf;
                 let paper = head.depends_on_batch() && format!("{head:?}").contains("Paper");
                 expected += ranking * if paper { -0.25 } else { 1.0 / 3.0 };

@@ -180,6 +180,7 @@ impl Objective for GroupDro {
             objective: weighted_sum(&terms.losses, coefficients),
             absent_groups,
             terms: names.zip(self.weights()).collect(),
+            unread: Vec::new(),
         })
     }
 

@@ -4,19 +4,28 @@
 //! averaging implements [`Strategy`]. No strategy has a loop over epochs: the trainer has the only one.
 
 mod cells;
+mod dro_chi_square;
+mod end;
 mod erm;
+mod fair_representation;
+mod febs;
 mod group_dro;
 mod groups;
+mod numbers;
 mod objective;
 mod step;
 mod strata;
 mod subgroup_rebalancing;
+#[cfg(test)]
+#[path = "../../tests/inside/worked_cases.rs"]
+#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
+mod worked_cases;
 
 use std::path::Path;
 
 use fairtte_data::Sampling;
 use fairtte_models::Batch;
-use fairtte_survival::NoSettings;
+use fairtte_survival::{NoSettings, SurvivalHead};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +34,11 @@ use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, LearnerSpec};
 
 pub use cells::TrainingCells;
+pub use dro_chi_square::{DroChiSquare, DroChiSquareConfig};
+pub use end::{Disentangling, End, EndConfig};
 pub use erm::Erm;
+pub use fair_representation::{Estimator, FairRepresentation, FairRepresentationConfig, Kernels};
+pub use febs::{Febs, FebsConfig};
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
 pub use groups::GroupMeans;
 pub use objective::{Objective, ObjectiveStrategy, Terms, Value};
@@ -41,6 +54,14 @@ pub trait Strategy {
     /// How the training samples of an epoch are drawn.
     fn sampling(&self) -> Sampling {
         Sampling::Shuffled
+    }
+
+    /// Refuses a number of samples per step, or a head, with which the method cannot work; asked before training.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and what was expected.
+    fn check_batch_size(&self, _batch_size: usize, _head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+        Ok(())
     }
 
     /// One training step: as many passes, losses and optimisers as the method has.
@@ -128,6 +149,14 @@ pub enum StrategyConfig {
     SubgroupRebalancing(SubgroupRebalancingConfig),
     /// [`GroupDro`].
     GroupDro(GroupDroConfig),
+    /// [`FairRepresentation`].
+    FairRepresentation(FairRepresentationConfig),
+    /// [`End`].
+    End(EndConfig),
+    /// [`DroChiSquare`].
+    DroChiSquare(DroChiSquareConfig),
+    /// [`Febs`].
+    Febs(FebsConfig),
 }
 
 impl Default for StrategyConfig {
@@ -138,18 +167,25 @@ impl Default for StrategyConfig {
 
 impl StrategyConfig {
     /// Name and one-line summary of every strategy.
-    pub const CATALOGUE: [(&'static str, &'static str); 3] = [
+    pub const CATALOGUE: [(&'static str, &'static str); 7] = [
         ("erm", "empirical risk minimisation: the plain mean loss"),
         ("subgroup-rebalancing", "every group (or group x event) is drawn equally often (Kamiran & Calders 2012)"),
         ("group-dro", "groups with a larger loss gain weight (Sagawa et al. 2020)"),
+        (
+            "fair-representation",
+            "representations of the groups come closer by maximum mean discrepancy (the paper's D.2.3)",
+        ),
+        ("end", "representations of a group are told apart, those of a stratum joined (Tartaglione et al. 2021)"),
+        ("dro-chi-square", "the worst subpopulation of a given size, without groups (Hu & Chen 2022, 2024)"),
+        ("febs", "groups with a larger loss weigh more, an adaptation of FairSeg's scaling (Tian et al. 2024)"),
     ];
 
     /// Whether training reads the groups of the samples.
     pub fn needs_groups(&self) -> bool {
         match self {
-            Self::Erm(_) => false,
+            Self::Erm(_) | Self::DroChiSquare(_) => false,
             Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
-            Self::GroupDro(_) => true,
+            Self::GroupDro(_) | Self::FairRepresentation(_) | Self::End(_) | Self::Febs(_) => true,
         }
     }
 
@@ -162,6 +198,21 @@ impl StrategyConfig {
             Self::Erm(_) => Ok(()),
             Self::SubgroupRebalancing(config) => config.validate(),
             Self::GroupDro(config) => config.validate(),
+            Self::FairRepresentation(config) => config.validate(),
+            Self::End(config) => config.validate(),
+            Self::DroChiSquare(config) => config.validate(),
+            Self::Febs(config) => config.validate(),
+        }
+    }
+
+    /// Refuses a number of samples per step, or a head, with which the method cannot work.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and what was expected.
+    pub fn check_batch_size(&self, batch_size: usize, head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+        match self {
+            Self::DroChiSquare(config) => config.check_batch_size(batch_size, head),
+            _ => Ok(()),
         }
     }
 
@@ -178,6 +229,12 @@ impl StrategyConfig {
                 Box::new(ObjectiveStrategy::new(SubgroupRebalancing::new(config, cells)?, learner()?))
             }
             Self::GroupDro(config) => Box::new(ObjectiveStrategy::new(GroupDro::new(config, cells)?, learner()?)),
+            Self::FairRepresentation(config) => {
+                Box::new(ObjectiveStrategy::new(FairRepresentation::new(config, cells)?, learner()?))
+            }
+            Self::End(config) => Box::new(ObjectiveStrategy::new(End::new(config, cells)?, learner()?)),
+            Self::DroChiSquare(config) => Box::new(ObjectiveStrategy::new(DroChiSquare::new(config)?, learner()?)),
+            Self::Febs(config) => Box::new(ObjectiveStrategy::new(Febs::new(config, cells)?, learner()?)),
         })
     }
 }

@@ -119,7 +119,7 @@ impl Objective for SubgroupRebalancing {
             };
             weighted_sum(&terms.losses, cells.map(weight).collect()) / terms.n_counted() as f64
         };
-        Ok(Value { objective, absent_groups: 0, terms: Vec::new() })
+        Ok(Value { objective, absent_groups: 0, terms: Vec::new(), unread: Vec::new() })
     }
 }
 

@@ -11,8 +11,8 @@
 //! A sample's term depends on the rest of its batch, or on the other half of it; n is the size of the half then. Two copies of a resampled event are never compared with each other.
 //! Golden values: pycox 0.3.0 `DeepHitSingle`, datasets.md 3.4; the printed term: its formula in torch.
 
-use burn::tensor::activation::softmax;
 use burn::tensor::Tensor;
+use burn::tensor::activation::softmax;
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -103,9 +103,7 @@ impl DeepHit {
             ),
             Ranking::Paper => (
                 own.clone().transpose(), // F_j(q_j), [1, batch j]
-                mask(batch, batch, &device, |i, j| {
-                    targets.event[i] && time[i] < time[j] && comparators.admit(i, j)
-                }),
+                mask(batch, batch, &device, |i, j| targets.event[i] && time[i] < time[j] && comparators.admit(i, j)),
                 (0..batch).map(n).collect(),
             ),
         };
