@@ -4,6 +4,9 @@
 //! from (about 0.74), and with shuffled outcomes it must stay within 0.5 +- 0.12. The first runs had 1,000 films and stopped
 //! by the likelihood, which starts so near its best that the second epoch was chosen, and `pmf` reached 0.896 of the true
 //! risk; the bound stayed, and it is now 2,000 films (1,200 for training, 400 for testing) and the epoch of the best C^td.
+//! Volumes have the same bound. The first trials (1,000 volumes, step 3e-3, no weight decay) reached 0.75 to 0.85: the training
+//! loss fell to half while C^td of the validation part stood still, and a linear model of the voxels showed that the signal is
+//! there. 3,000 volumes of 12 x 16 x 16 with mirror images, weight decay and a smaller step gave 0.897 with `pmf`; it is 4,000 now.
 //! With the knob `mi-time` at 1 the films of group F lose most of their signal (C of the drawn severity 0.56 instead of
 //! 0.74): over 5 seeds of 2,000 films, paired by seed, the mean of C^td(M) - C^td(F) must grow by at least 0.06.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
@@ -54,6 +57,28 @@ fn of_true_risk(run: &SmallRun) -> f64 {
     let outcomes = Outcomes::new(numbers(&manifest["time"]), event).unwrap();
     let risk = Risk::new(numbers(&truth["true_risk"])).unwrap();
     harrell_concordance(&outcomes, &risk, TieTest::Exact, TiedPairs::Predictions).unwrap().value
+}
+
+#[test]
+fn every_head_reaches_nine_tenths_of_the_true_risk_on_volumes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (i, head) in HEADS.into_iter().enumerate() {
+        let sets = [
+            head,
+            "data.simulated.kind=volumes",
+            "data.simulated.n-subjects=4000",
+            "data.simulated.size=[12, 16, 16]",
+            "image.size=[12, 16, 16]",
+            "augmentation.flip=horizontal",
+            "model.backbone=small-3d",
+            "training.monitor=c-td",
+            "optimiser.weight-decay=0.3",
+        ];
+        let run = simulated(&folder.path().join(i.to_string()), &sets).set("optimiser.learning-rate=1e-3");
+        let (c_td, best) = (c_td(&run.train()), of_true_risk(&run));
+        println!("{head}: C^td {c_td:.3}, true risk {best:.3}, ratio {:.3}", c_td / best);
+        assert!(c_td >= 0.9 * best, "{head}: C^td {c_td:.3}, true risk {best:.3}");
+    }
 }
 
 /// A table without quotation marks, by the names of its columns.
