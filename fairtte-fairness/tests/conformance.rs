@@ -11,7 +11,10 @@ use fairtte_data::{
     AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Intensity, Loader, Part, Split,
     SplitConfig, build_cohort, split_by_subject,
 };
-use fairtte_fairness::strategies::{GroupDroConfig, StepReport, SubgroupRebalancingConfig, TrainingCells};
+use fairtte_fairness::strategies::{
+    DroChiSquareConfig, EndConfig, FairRepresentationConfig, FebsConfig, GroupDroConfig, Kernels, StepReport,
+    SubgroupRebalancingConfig, TrainingCells,
+};
 use fairtte_fairness::{
     CurveRule, EpochReport, FairnessError, LearnerSpec, Monitor, NetworkSpec, Observer, OptimiserConfig, Silent,
     Strategy, StrategyConfig, TrainedRun, TrainingConfig, TrainingData, fit, predict,
@@ -41,7 +44,7 @@ impl Study {
             PictureKind::Films => vec![16, 16],
             PictureKind::Volumes => vec![12, 12, 12],
         };
-        let mut config = SimulationConfig { n_subjects: 80, ..SimulationConfig::default() };
+        let mut config = SimulationConfig { n_subjects: 120, ..SimulationConfig::default() };
         config.kind = kind;
         config.size.clone_from(&size);
         let adapter = DataConfig::Simulated(config).adapter(SEED, folder);
@@ -124,7 +127,7 @@ impl<'a> Bench<'a> {
         observer: &mut dyn Observer,
         stop: &AtomicBool,
     ) -> Result<TrainedRun, FairnessError> {
-        let config = TrainingConfig { epochs, batch_size: 12, monitor: Monitor::Nll, patience: 100 };
+        let config = TrainingConfig { epochs, batch_size: 18, monitor: Monitor::Nll, patience: 100 };
         let data = TrainingData {
             cohort: &self.study.cohort,
             loader: &self.loader,
@@ -162,11 +165,19 @@ fn heads() -> [HeadConfig; 6] {
     ]
 }
 
-fn strategies() -> [StrategyConfig; 3] {
-    [
+fn strategies() -> Vec<StrategyConfig> {
+    vec![
         StrategyConfig::Erm(NoSettings {}),
         StrategyConfig::SubgroupRebalancing(SubgroupRebalancingConfig::default()),
         StrategyConfig::GroupDro(GroupDroConfig { eta: 0.1, ..GroupDroConfig::default() }),
+        StrategyConfig::FairRepresentation(FairRepresentationConfig {
+            kernels: Kernels::MedianScaled,
+            conditional: true,
+            ..FairRepresentationConfig::default()
+        }),
+        StrategyConfig::End(EndConfig::default()),
+        StrategyConfig::DroChiSquare(DroChiSquareConfig::default()),
+        StrategyConfig::Febs(FebsConfig { decay: 0.9, ..FebsConfig::default() }),
     ]
 }
 
@@ -262,7 +273,7 @@ fn a_validation_part_without_an_event_is_refused_before_training() {
     let mut strategy = bench.strategy(&StrategyConfig::Erm(NoSettings {}));
     let run = folder.path().join("run");
     let error = bench.fit(strategy.as_mut(), 1, &run, &mut Silent, &AtomicBool::new(false)).unwrap_err();
-    let expected = "the validation part has 16 samples and no observed event, expected at least one";
+    let expected = "the validation part has 24 samples and no observed event, expected at least one";
     assert_eq!(error.to_string(), expected);
     assert!(!run.exists(), "a refused training leaves nothing behind");
 }
