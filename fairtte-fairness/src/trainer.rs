@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use burn::tensor::Device;
-use fairtte_data::{Cohort, Loader, Sampling, write_atomically};
+use fairtte_data::{Cohort, Loader, write_atomically};
 use fairtte_metrics::{GroupId, Outcomes, Reading};
 use fairtte_models::Batch;
 use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, SurvivalHead, Targets};
@@ -161,7 +161,7 @@ pub fn fit(
     if !progress.epochs.is_empty() {
         write_lines(&log, &progress.epochs)?; // a kill may have come between checkpoint and log
     }
-    let n_steps = data.loader.batches(data.train, config.batch_size, &Sampling::Sequential, 0, 0)?.len();
+    let n_steps = data.loader.batches(data.train, config.batch_size, &strategy.sampling(), data.seed, 0)?.len();
     observer.started(progress.epochs.len(), config.epochs, n_steps);
     while !is_finished(&progress, config) && !strategy.wants_to_stop() {
         let epoch = progress.epochs.len();

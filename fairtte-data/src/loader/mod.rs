@@ -34,6 +34,20 @@ pub enum Sampling {
     /// As many draws as there are rows, with replacement, row `i` with probability proportional to weight `i`
     /// (finite, >= 0, not all 0; one per row).
     Weighted(Vec<f64>),
+    /// Every cell (one entry per row) as often as the largest one: full copies of all its rows and, for the rest, rows
+    /// drawn without replacement, all in random order. A row without a cell comes once. An epoch is longer for it.
+    Oversampled(Vec<Option<usize>>),
+}
+
+impl Sampling {
+    /// `rows` in the order in which an epoch visits them; it depends on nothing but the arguments. Cost O(its length).
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`] for weights out of range, [`DataError::ShapeMismatch`] if weights or cells are not
+    /// one per row.
+    pub fn order(&self, rows: &[usize], seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
+        epoch_order(rows, self, seed, epoch)
+    }
 }
 
 /// Something done to the intensities of single images, for example to those of one group.
@@ -155,7 +169,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// Augments the images of shuffled and weighted epochs, and takes the centre of the others if it crops.
+    /// Augments the images of epochs in random order, and takes the centre of the others if it crops.
     ///
     /// # Errors
     /// [`DataError::ShapeMismatch`] if it was made for images of another size, or the inputs are no images.
@@ -190,7 +204,7 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] for a batch size of 0 or weights out of range, [`DataError::ShapeMismatch`] if the
-    /// weights are not one per row.
+    /// weights or cells are not one per row.
     ///
     /// # Panics
     /// If a row is not below the number of samples.
@@ -209,7 +223,7 @@ impl<'a> Loader<'a> {
                 expected: "a whole number >= 1",
             });
         }
-        let order = epoch_order(rows, sampling, seed, epoch)?;
+        let order = sampling.order(rows, seed, epoch)?;
         let ranges = batch_ranges(order.len(), batch_size);
         let draws = match (sampling, &self.augmentation) {
             (Sampling::Sequential, _) | (_, None) => None,
