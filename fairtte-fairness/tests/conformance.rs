@@ -12,8 +12,8 @@ use fairtte_data::{
     SplitConfig, build_cohort, split_by_subject,
 };
 use fairtte_fairness::strategies::{
-    DroChiSquareConfig, EndConfig, FairRepresentationConfig, FebsConfig, GroupDroConfig, Kernels, StepReport,
-    SubgroupRebalancingConfig, TrainingCells,
+    Cells, Disentangling, DroChiSquareConfig, EndConfig, Estimator, FairRepresentationConfig, FebsConfig,
+    GroupDroConfig, Kernels, RebalancingMode, StepReport, SubgroupRebalancingConfig, TrainingCells,
 };
 use fairtte_fairness::{
     CurveRule, EpochReport, FairnessError, LearnerSpec, Monitor, NetworkSpec, Observer, OptimiserConfig, Silent,
@@ -181,6 +181,20 @@ fn strategies() -> Vec<StrategyConfig> {
     ]
 }
 
+/// Options of the strategies that change what they compute, for one head.
+fn options() -> Vec<StrategyConfig> {
+    let rebalancing = |by, mode| StrategyConfig::SubgroupRebalancing(SubgroupRebalancingConfig { by, mode });
+    vec![
+        rebalancing(Cells::GroupXEvent, RebalancingMode::Oversample),
+        rebalancing(Cells::Group, RebalancingMode::Reweigh),
+        StrategyConfig::FairRepresentation(FairRepresentationConfig {
+            estimator: Estimator::Unbiased,
+            ..FairRepresentationConfig::default()
+        }),
+        StrategyConfig::End(EndConfig { disentangling: Disentangling::PairSum, ..EndConfig::default() }),
+    ]
+}
+
 /// Stops a training after a number of steps, as Ctrl-C would.
 struct StopAfter<'a> {
     steps: AtomicUsize,
@@ -204,8 +218,10 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
         let study = Study::new(&folder.path().join(format!("{kind:?}")), kind);
         for head in heads() {
             let bench = Bench::new(&study, &head);
-            for config in strategies() {
-                let name = format!("{kind:?} {} {}", bench.head.name(), bench.strategy(&config).name());
+            let has_options = kind == PictureKind::Films && bench.head.name() == "nnet-survival";
+            let configs = strategies().into_iter().chain(if has_options { options() } else { vec![] });
+            for (number, config) in configs.enumerate() {
+                let name = format!("{kind:?} {} {} {number}", bench.head.name(), bench.strategy(&config).name());
                 let run = folder.path().join(name.replace(' ', "-"));
                 let mut whole = bench.strategy(&config);
                 let never = AtomicBool::new(false);
@@ -232,7 +248,8 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
 
                 // Stopped in the middle of the third epoch, then started again by the same call.
                 let stop = AtomicBool::new(false);
-                let mut observer = StopAfter { steps: AtomicUsize::new(10), stop: &stop };
+                let steps = AtomicUsize::new(2 * trained.epochs[0].n_steps + 2);
+                let mut observer = StopAfter { steps, stop: &stop };
                 let mut stopped = bench.strategy(&config);
                 let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
                 let message = "interrupted in epoch 3; 2 complete epochs are kept, the same command goes on from there";
