@@ -315,3 +315,8 @@ impl Strategy for ControlledAttribute {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/inside/controlled_attribute.rs"]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests;

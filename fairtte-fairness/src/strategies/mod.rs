@@ -223,3 +223,7 @@ impl StrategyConfig {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/inside/table.rs"]
+mod table;

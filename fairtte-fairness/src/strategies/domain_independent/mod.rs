@@ -229,3 +229,8 @@ impl Strategy for DomainIndependent {
         self.learner.load(folder, NETWORK, what)
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/inside/domain_independent.rs"]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests;

@@ -47,6 +47,11 @@ impl DomainNetwork {
         self.classifiers[g].forward(representation, query)
     }
 
+    #[cfg(test)]
+    pub(super) fn classifier(&self, g: usize) -> &Classifier {
+        &self.classifiers[g]
+    }
+
     /// Weighted sum of the outputs of all classifiers, `[batch, n_outputs]`; some weight must not be 0.
     pub(super) fn combined(&self, weights: &[f64], representation: &Tensor<2>, query: &[f64]) -> Tensor<2> {
         let parts = self.classifiers.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);

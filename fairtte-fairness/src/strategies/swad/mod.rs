@@ -268,3 +268,8 @@ fn with_autodiff(pixels: Pixels) -> Pixels {
         Pixels::Volume(pixels) => Pixels::Volume(Tensor::from_inner(pixels)),
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/inside/swad.rs"]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests;
