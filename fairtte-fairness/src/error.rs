@@ -47,23 +47,26 @@ pub enum FairnessError {
         samples: Vec<SampleId>,
     },
     /// The validation metric cannot be computed.
-    #[error("validation metric \"{monitor}\" is undefined in epoch {epoch}")]
+    #[error("validation metric \"{monitor}\" is undefined in epoch {epoch}: {reason}")]
     Monitor {
         /// Name of the metric.
         monitor: &'static str,
         /// Epoch, counted from 1.
         epoch: usize,
         /// Why.
-        #[source]
-        source: MetricError,
+        reason: String,
     },
-    /// Somebody asked the run to stop; the checkpoint of the last complete epoch stands.
-    #[error("interrupted in epoch {epoch}; {n_complete} complete epochs are kept, the same command goes on from there")]
+    /// Somebody asked the run to stop; its state after the named step is kept.
+    #[error(
+        "interrupted in epoch {epoch} after batch {step} of {n_steps}; the state is saved, the same command goes on from there"
+    )]
     Interrupted {
         /// Epoch in progress, counted from 1.
         epoch: usize,
-        /// Number of complete epochs.
-        n_complete: usize,
+        /// Batches of it that are done.
+        step: usize,
+        /// Batches of an epoch.
+        n_steps: usize,
     },
     /// A checkpoint cannot be read or does not fit the network.
     #[error("checkpoint {path} cannot be used: {reason}")]

@@ -13,10 +13,10 @@ use fairtte_data::{
 };
 use fairtte_fairness::strategies::{GroupDroConfig, StepReport, SubgroupRebalancingConfig, TrainingCells};
 use fairtte_fairness::{
-    CurveRule, EpochReport, FairnessError, LearnerSpec, Monitor, NetworkSpec, Observer, OptimiserConfig, Silent,
+    CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig, Scoring, Silent,
     Strategy, StrategyConfig, TrainedRun, TrainingConfig, TrainingData, fit, predict,
 };
-use fairtte_metrics::{GroupId, Groups};
+use fairtte_metrics::{EvaluationSettings, GroupId, Groups};
 use fairtte_models::{BackboneKind, EncoderConfig};
 use fairtte_survival::{
     ClassifierConfig, CoxConfig, CoxTimeConfig, CutPoints, DeepHitConfig, HeadConfig, NoSettings, PredictionGrid,
@@ -68,6 +68,7 @@ struct Bench<'a> {
     membership: Vec<Option<GroupId>>,
     head: Box<dyn SurvivalHead>,
     cut_points: CutPoints,
+    scoring: Scoring,
     device: Device,
 }
 
@@ -76,11 +77,15 @@ impl<'a> Bench<'a> {
         let train = study.split.rows(Part::Train);
         let membership = study.groups.membership().to_vec();
         let intensity = Intensity::fit(&study.store, &study.cohort, train).unwrap();
+        let outcomes = study.cohort.outcomes(train).unwrap();
+        let cut_points = CutPoints::equidistant(&outcomes, 8).unwrap();
+        let grid = PredictionGrid::at_cut_points(&cut_points);
         Self {
+            scoring: Scoring::new(grid, &cut_points, &EvaluationSettings::default(), &outcomes).unwrap(),
             loader: Loader::new(&study.store, &study.cohort, membership.clone(), &intensity).unwrap(),
             membership,
             head: head.build().unwrap(),
-            cut_points: CutPoints::equidistant(&study.cohort.outcomes(train).unwrap(), 8).unwrap(),
+            cut_points,
             device: Device::flex(),
             study,
         }
@@ -124,7 +129,7 @@ impl<'a> Bench<'a> {
         observer: &mut dyn Observer,
         stop: &AtomicBool,
     ) -> Result<TrainedRun, FairnessError> {
-        let config = TrainingConfig { epochs, batch_size: 12, monitor: Monitor::Nll, patience: 100 };
+        let config = TrainingConfig { epochs, batch_size: 12, patience: 100, ..TrainingConfig::default() };
         let data = TrainingData {
             cohort: &self.study.cohort,
             loader: &self.loader,
@@ -134,6 +139,7 @@ impl<'a> Bench<'a> {
             levels: self.study.groups.levels(),
             head: self.head.as_ref(),
             cut_points: &self.cut_points,
+            scoring: &self.scoring,
             seed: SEED,
             device: &self.device,
         };
@@ -224,7 +230,7 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
                 let mut observer = StopAfter { steps: AtomicUsize::new(10), stop: &stop };
                 let mut stopped = bench.strategy(&config);
                 let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
-                let message = "interrupted in epoch 3; 2 complete epochs are kept, the same command goes on from there";
+                let message = "interrupted in epoch 3 after batch 2 of 4; the state is saved, the same command goes on from there";
                 assert_eq!(error.to_string(), message, "{name}");
                 let mut resumed = bench.strategy(&config);
                 bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();
