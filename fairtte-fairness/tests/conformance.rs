@@ -11,7 +11,10 @@ use fairtte_data::{
     AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Intensity, Loader, Part, Split,
     SplitConfig, build_cohort, split_by_subject,
 };
-use fairtte_fairness::strategies::{GroupDroConfig, StepReport, SubgroupRebalancingConfig, TrainingCells};
+use fairtte_fairness::strategies::{
+    ControlledAttributeConfig, DomainIndependentConfig, GroupDroConfig, RecalibrationConfig, SamConfig, StepReport,
+    SubgroupRebalancingConfig, SwadConfig, TrainingCells,
+};
 use fairtte_fairness::{
     CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig, Scoring, Silent,
     Strategy, StrategyConfig, TrainedRun, TrainingConfig, TrainingData, fit, predict,
@@ -168,11 +171,16 @@ fn heads() -> [HeadConfig; 6] {
     ]
 }
 
-fn strategies() -> [StrategyConfig; 3] {
+fn strategies() -> [StrategyConfig; 8] {
     [
         StrategyConfig::Erm(NoSettings {}),
         StrategyConfig::SubgroupRebalancing(SubgroupRebalancingConfig::default()),
         StrategyConfig::GroupDro(GroupDroConfig { eta: 0.1, ..GroupDroConfig::default() }),
+        StrategyConfig::DomainIndependent(DomainIndependentConfig::default()),
+        StrategyConfig::ControlledAttribute(ControlledAttributeConfig { min_events: 4, ..Default::default() }),
+        StrategyConfig::Sam(SamConfig::default()),
+        StrategyConfig::Swad(SwadConfig { n_converge: 2, interval: 3, ..SwadConfig::default() }),
+        StrategyConfig::Recalibration(RecalibrationConfig::default()),
     ]
 }
 
@@ -227,10 +235,13 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
 
                 // Stopped in the middle of the third epoch, then started again by the same call.
                 let stop = AtomicBool::new(false);
-                let mut observer = StopAfter { steps: AtomicUsize::new(10), stop: &stop };
+                let n_batches = trained.epochs[0].n_steps; // 4, or one more if every batch comes from one group
+                let mut observer = StopAfter { steps: AtomicUsize::new(2 * n_batches + 2), stop: &stop };
                 let mut stopped = bench.strategy(&config);
                 let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
-                let message = "interrupted in epoch 3 after batch 2 of 4; the state is saved, the same command goes on from there";
+                let message = format!(
+                    "interrupted in epoch 3 after batch 2 of {n_batches}; the state is saved, the same command goes on from there"
+                );
                 assert_eq!(error.to_string(), message, "{name}");
                 let mut resumed = bench.strategy(&config);
                 bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();

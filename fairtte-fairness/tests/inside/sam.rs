@@ -116,7 +116,7 @@ fn both_passes_are_those_of_the_worked_cases() {
         compare(&weights.iter().zip(&second).map(step).collect::<Vec<_>>(), "updated_weights");
     }
     println!("SAM: {n_compared} values of {n_cases} cases compared");
-    assert_eq!((n_cases, n_compared), (8, 7 * 21 + 3));
+    assert_eq!((n_cases, n_compared), (8, 7 * 18 + 3));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn weight_decay_acts_on_the_weights_before_the_perturbation() {
     for (((name, w), (_, without)), (_, with)) in before.iter().zip(&without).zip(&with) {
         for ((w, without), with) in w.iter().zip(without).zip(with) {
             let expected = if is_statistic(name) { 0.0 } else { rate * 0.1 * w };
-            assert!((without - with - expected).abs() < 3e-7, "{name}: {} is not {expected}", without - with);
+            assert!((without - with - expected).abs() < 1e-6, "{name}: {} is not {expected}", without - with);
         }
     }
 }

@@ -8,15 +8,15 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
 use fairtte_data::features::FeatureColumn;
 use fairtte_data::{Cohort, FeatureConfig, FeatureMatrix, FeatureTable, Loader, Sample, Sampling, TabularFeatures};
-use fairtte_metrics::{GroupId, Outcomes};
+use fairtte_metrics::{EvaluationSettings, GroupId, Outcomes};
 use fairtte_models::{BackboneKind, Batch, EncoderConfig};
-use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, SurvivalHead};
+use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, PredictionGrid, SurvivalHead};
 use ndarray::Array2;
 
 use crate::strategies::{Accumulation, Clock, StepContext, TrainingCells};
 use crate::{
     CurveRule, EvaluationPart, FairnessError, LearnerSpec, Monitor, NetworkSpec, Observer, OptimiserConfig, Parts,
-    Strategy, TrainedRun, TrainingConfig, TrainingData, fit, predict,
+    Scoring, Strategy, TrainedRun, TrainingConfig, TrainingData, fit, predict,
 };
 
 pub(crate) const SEED: u64 = 11;
@@ -177,6 +177,9 @@ impl World {
         stop: &AtomicBool,
     ) -> Result<TrainedRun, FairnessError> {
         let loader = self.loader();
+        let grid = PredictionGrid::at_cut_points(&self.cut_points);
+        let settings = EvaluationSettings::default();
+        let scoring = Scoring::new(grid, &self.cut_points, &settings, &self.train_outcomes)?;
         let data = TrainingData {
             cohort: &self.cohort,
             loader: &loader,
@@ -186,6 +189,7 @@ impl World {
             levels: &self.levels,
             head: self.head.as_ref(),
             cut_points: &self.cut_points,
+            scoring: &scoring,
             seed: SEED,
             device: &self.device,
         };
