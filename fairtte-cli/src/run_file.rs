@@ -219,8 +219,10 @@ impl RunFile {
         self.optimiser.validate()?;
         self.model.validate()?;
         self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate)?;
-        self.head.build()?.check_hidden(self.model.hidden)?;
+        let head = self.head.build()?;
+        head.check_hidden(self.model.hidden)?;
         self.strategy.validate()?;
+        self.strategy.check_batch_size(self.training.batch_size, head.as_ref())?;
         self.evaluation.validate()?;
         CutPoints::check(self.time.intervals)?;
         PredictionGrid::check(self.time.points_per_interval)?;

@@ -146,6 +146,18 @@ pub enum FairnessError {
     /// From a metric.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// A strategy tells groups apart and there is only one.
+    #[error(
+        "strategy {strategy} tells groups apart, but all training samples with a value of attribute \"{attribute}\" are in group {group}"
+    )]
+    OneGroup {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// Name of the attribute.
+        attribute: String,
+        /// The group.
+        group: String,
+    },
 }
 
 impl FairnessError {

@@ -187,8 +187,8 @@ impl GroupModel {
 
     /// Scores the present weights on the group's validation rows and keeps them if they are the best.
     fn choose(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
-        let train = GroupPart::new(&parts.train, self.group)?;
-        let validation = GroupPart::new(&parts.validation, self.group)?;
+        let train = GroupPart::new(&parts.train, self.group);
+        let validation = GroupPart::new(&parts.validation, self.group);
         if validation.rows.is_empty() {
             let (group, part) = (self.level.clone(), "validation");
             return Err(FairnessError::EmptyGroup { strategy: NAME, group, part });
@@ -224,11 +224,11 @@ struct GroupPart {
 }
 
 impl GroupPart {
-    fn new(part: &EvaluationPart<'_>, group: GroupId) -> Result<Self, FairnessError> {
+    fn new(part: &EvaluationPart<'_>, group: GroupId) -> Self {
         let groups = part.loader.groups();
         let positions: Vec<usize> = (0..part.rows.len()).filter(|i| groups[part.rows[*i]] == Some(group)).collect();
         let rows = positions.iter().map(|i| part.rows[*i]).collect();
-        Ok(Self { rows, outcomes: part.outcomes.select(&positions) })
+        Self { rows, outcomes: part.outcomes.select(&positions) }
     }
 
     fn part<'a>(&'a self, whole: &EvaluationPart<'a>) -> EvaluationPart<'a> {
@@ -266,7 +266,7 @@ impl Strategy for ControlledAttribute {
         for model in &mut self.models {
             if let Some((network, _)) = &model.best {
                 model.chosen.replace(network.valid());
-                model.chosen.fit_baseline(&GroupPart::new(&parts.train, model.group)?.part(&parts.train))?;
+                model.chosen.fit_baseline(&GroupPart::new(&parts.train, model.group).part(&parts.train))?;
             }
         }
         Ok(())

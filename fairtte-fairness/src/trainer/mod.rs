@@ -145,6 +145,7 @@ pub fn fit(
     stop: &AtomicBool,
 ) -> Result<TrainedRun, FairnessError> {
     config.validate()?;
+    strategy.check_batch_size(config.batch_size, data.head)?;
     let validator = Validator::new(data)?;
     let checkpoints = Checkpoints::new(&folder.join(FOLDER));
     let progress = checkpoints.restore(strategy)?;

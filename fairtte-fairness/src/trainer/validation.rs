@@ -124,8 +124,8 @@ impl<'a> Validator<'a> {
         Ok(scores)
     }
 
-    /// Batches of an epoch: as many in every one.
+    /// Batches of an epoch.
     pub(super) fn n_batches(&self, batch_size: usize, sampling: &Sampling) -> Result<usize, FairnessError> {
-        Ok(self.data.loader.batches(self.data.train, batch_size, sampling, 0, 0)?.len())
+        Ok(self.data.loader.batches(self.data.train, batch_size, sampling, self.data.seed, 0)?.len())
     }
 }

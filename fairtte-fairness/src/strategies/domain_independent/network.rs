@@ -70,13 +70,11 @@ impl DomainNetwork {
         let groups: Vec<Option<usize>> = groups.iter().map(|group| super::known(*group, weights)).collect();
         routed(&groups, &representation.device(), |group, rows| {
             let chosen = representation.clone().select(0, rows);
-            match group {
-                Some(g) => self.of_group(g, chosen, query),
-                None => {
-                    let still = Self { encoder: self.encoder.clone(), classifiers: self.classifiers.clone().no_grad() };
-                    still.combined(weights, &chosen, query)
-                }
+            if let Some(g) = group {
+                return self.of_group(g, chosen, query);
             }
+            let still = Self { encoder: self.encoder.clone(), classifiers: self.classifiers.clone().no_grad() };
+            still.combined(weights, &chosen, query)
         })
     }
 }
