@@ -32,7 +32,6 @@ mod step;
 mod strata;
 mod subgroup_rebalancing;
 mod swad;
-mod task;
 #[cfg(test)]
 #[path = "../../tests/inside/worked_cases.rs"]
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]

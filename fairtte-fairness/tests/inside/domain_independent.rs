@@ -204,7 +204,7 @@ fn own_group_reads_the_attribute_and_averages_by_share_without_it() {
         let config = |inference| DomainIndependentConfig { inference, ..DomainIndependentConfig::default() };
         let batch = world.batch(&world.test, false);
         let own = predicted(&world, config(DomainInference::OwnGroup), &batch);
-        let shared = predicted(&world, config(DomainInference::ShareWeighted), &batch);
+        let mixed = predicted(&world, config(DomainInference::ShareWeighted), &batch);
         let logits = predicted(&world, config(DomainInference::MeanLogits), &batch);
         let mut swapped = batch.clone();
         swapped.groups = batch.groups.iter().map(|group| group.map(|g| GroupId(1 - g.0))).collect();
@@ -214,18 +214,18 @@ fn own_group_reads_the_attribute_and_averages_by_share_without_it() {
         for (i, group) in batch.groups.iter().enumerate() {
             n[usize::from(group.is_some())] += 1;
             match group {
-                None => assert_eq!(own.row(i), shared.row(i)),
+                None => assert_eq!(own.row(i), mixed.row(i)),
                 Some(g) => {
                     let mean =
                         own.row(i).mapv(|s| s * shares[g.index()]) + other.row(i).mapv(|s| s * shares[1 - g.index()]);
-                    for (found, mean) in shared.row(i).iter().zip(&mean) {
+                    for (found, mean) in mixed.row(i).iter().zip(&mean) {
                         assert!((found - mean).abs() < 1e-12, "{found} is not {mean}");
                     }
                 }
             }
         }
         assert!(n[0] >= 3 && n[1] >= 10, "{n:?}");
-        assert_ne!(logits, shared);
+        assert_ne!(logits, mixed);
         let strategy = strategy(&world, config(DomainInference::OwnGroup));
         assert!(strategy.needs_group_to_predict());
     }

@@ -4,7 +4,7 @@ use fairtte_survival::HeadConfig;
 use serde_json::Value as Json;
 
 use super::super::table::{World, is_statistic, numbers as all_numbers};
-use super::super::{Clock, task};
+use super::super::{Clock, pass};
 use super::*;
 use crate::OptimiserConfig;
 
@@ -156,7 +156,7 @@ fn stepped(world: &World, rho: Option<f64>, weight_decay: f64) -> Vec<(String, V
     let context = world.context(3, &clock);
     let Some(rho) = rho else {
         let mut learner = learner;
-        task::plain_step(&mut learner, NETWORK, &batch, &context).unwrap();
+        pass::plain_step(&mut learner, NETWORK, &batch, &context).unwrap();
         return all_numbers(learner.network());
     };
     let mut sam = Sam::new(&SamConfig { rho, ..SamConfig::default() }, learner).unwrap();

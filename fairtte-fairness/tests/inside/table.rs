@@ -45,7 +45,7 @@ fn spread(i: usize, irrational: f64) -> f64 {
 
 /// A third of the samples with an attribute are of group b, a fifth have none.
 fn group(i: usize) -> Option<GroupId> {
-    if i % 5 == 4 { None } else { Some(GroupId(u32::from(i % 3 == 0))) }
+    if i % 5 == 4 { None } else { Some(GroupId(u32::from(i.is_multiple_of(3)))) }
 }
 
 impl World {

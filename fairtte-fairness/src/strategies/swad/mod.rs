@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 
 use self::valley::{Counters, Mean, Valley};
 use self::weights::{Statistics, Weights};
-use super::task::plain_step;
+use super::pass::plain_step;
 use super::{Saved, StepContext, StepReport, Strategy};
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, Parts};
