@@ -50,10 +50,10 @@ peers python="python3":
     cargo bench -p fairtte-metrics --bench peers -- scaling
 
 # Backbones at full size against torchvision, timm and a checkout of MedicalNet: features and gradients with random weights.
-# `python` has torch, torchvision, timm, torchtuples and safetensors; the files take about 3 GB.
+# `python` has torch, torchvision, timm, torchtuples and safetensors; the files take about 5 GB.
 torch-parity python="python3" folder="/tmp/fairtte-parity" medicalnet="":
-    {{python}} fairtte-models/parity/references.py {{folder}} {{ if medicalnet == "" { "" } else { "--medicalnet " + medicalnet } }}
-    FAIRTTE_PARITY={{folder}} cargo test -p fairtte-models --lib -- --nocapture full_size
+    {{python}} fairtte-models/parity/references.py {{folder}} --containers {{ if medicalnet == "" { "" } else { "--medicalnet " + medicalnet } }}
+    FAIRTTE_PARITY={{folder}} cargo test --workspace --lib -- --nocapture full_size
 
 # Time and memory of training steps beside PyTorch in turn, and where the time goes (release build).
 step-time python="python3" *options="":

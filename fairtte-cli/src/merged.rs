@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use crate::CliError;
 
 /// Tables in which the name of one sub-table is a choice.
-const CHOICES: [&str; 4] = ["data", "head", "strategy", "reading"];
+const CHOICES: [&str; 5] = ["data", "head", "strategy", "reading", "schedule"];
 
 /// Settings merged from files and arguments, with the texts that keys are searched in.
 #[derive(Debug, Default)]

@@ -101,6 +101,14 @@ impl Observer for Training {
         }
     }
 
+    fn goes_on_after(&mut self, n_done: usize) {
+        self.line(&format!("going on after batch {n_done} of the epoch that was begun"));
+        if let Some(bar) = &self.bar {
+            bar.inc(n_done as u64);
+            bar.reset_eta();
+        }
+    }
+
     fn step_done(&mut self, epoch: usize, report: &StepReport) {
         if let Some(bar) = &self.bar {
             bar.inc(1);
@@ -109,14 +117,31 @@ impl Observer for Training {
     }
 
     fn epoch_done(&mut self, report: &EpochReport) {
-        let EpochReport { epoch, train_loss, validation, seconds, best, .. } = report;
+        let EpochReport { epoch, train_loss, validation, best, .. } = report;
         let c_td = validation.c_td.map_or_else(|| "undefined".to_owned(), |c| format!("{c:.3}"));
         let mark = if *best { "  best so far" } else { "" };
         self.line(&format!(
-            "epoch {epoch:>3} of {}: train loss {train_loss:.4}, validation nll {:.4}, C^td {c_td}, {seconds:.1} s{mark}",
-            self.epochs, validation.nll
+            "epoch {epoch:>3} of {}: train loss {train_loss:.4}, validation nll {:.4}, C^td {c_td}, {}{mark}",
+            self.epochs,
+            validation.nll,
+            times(report)
         ));
     }
+}
+
+/// Where the time of an epoch went.
+fn times(report: &EpochReport) -> String {
+    let EpochReport { seconds, data_seconds, forward_seconds, backward_seconds, update_seconds, .. } = report;
+    let parts = [
+        ("data", data_seconds),
+        ("forward", forward_seconds),
+        ("backward", backward_seconds),
+        ("update", update_seconds),
+        ("validation", &report.validation_seconds),
+    ];
+    let share = |part: &f64| 100.0 * part / seconds.max(f64::MIN_POSITIVE);
+    let parts: Vec<String> = parts.iter().map(|(name, part)| format!("{name} {:.0} %", share(part))).collect();
+    format!("{seconds:.1} s ({})", parts.join(", "))
 }
 
 impl Drop for Training {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{Part, write_atomically};
-use fairtte_fairness::{EpochReport, PretrainedConfig, has_complete_epoch};
+use fairtte_fairness::{EpochReport, PretrainedConfig, has_checkpoint};
 use fairtte_metrics::EvaluationSettings;
 
 use crate::run_file::GroupsConfig;
@@ -73,6 +73,15 @@ impl RunFolder {
         self.path.join("predictions.parquet")
     }
 
+    /// Curves by the weights of a selection rule, where they are not those of [`predictions`](Self::predictions).
+    pub(crate) fn predictions_best(&self, rule: &str) -> PathBuf {
+        self.path.join(format!("predictions-best-{rule}.parquet"))
+    }
+
+    pub(crate) fn selection(&self) -> PathBuf {
+        self.path.join("selection.json")
+    }
+
     pub(crate) fn evaluation(&self, part: Part) -> PathBuf {
         self.path.join(format!("evaluation{}.json", suffix(part)))
     }
@@ -106,7 +115,7 @@ impl RunFolder {
 
     /// Whether there is anything that depends on the settings of the training.
     pub(crate) fn is_trained(&self) -> bool {
-        has_complete_epoch(&self.path) || self.predictions().exists() || self.done().exists()
+        has_checkpoint(&self.path) || self.predictions().exists() || self.done().exists()
     }
 
     fn require_same(&self, run: &RunFile) -> Result<(), CliError> {

@@ -1,9 +1,11 @@
 //! Checkpoints that are complete or absent.
 //!
-//! One folder per epoch, written under a temporary name and renamed: `epoch-00012/` holds `last/` (networks, optimisers,
-//! strategy state), `best/` (networks of the best epoch so far) and `trainer.json`. Older folders are removed once the
-//! newer one stands, so a kill at any moment leaves the newest complete epoch.
+//! One folder at a time, written under a temporary name and renamed: `epoch-00012/` after a complete epoch,
+//! `epoch-00012-batch-0000034/` in the middle of the thirteenth. It holds `last/` (networks, optimisers, strategy state),
+//! `kept/epoch-00007/` (networks of every epoch that a selection rule chooses or may still choose) and `trainer.json`. Older
+//! folders are removed once the newer one stands, so a kill at any moment leaves the newest complete state.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -12,20 +14,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::FairnessError;
 use crate::strategies::{Saved, Strategy};
-use crate::trainer::EpochReport;
+use crate::trainer::{EpochReport, Partial};
 
-/// Where a training stands after a complete epoch.
+/// Where a training stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Progress {
     /// One report per complete epoch.
     pub(crate) epochs: Vec<EpochReport>,
-    /// The best epoch so far, counted from 0, and its monitored value.
-    pub(crate) best: Option<(usize, f64)>,
+    /// What is done of the next one.
+    pub(crate) partial: Option<Partial>,
 }
 
-/// Whether training in this run folder has completed an epoch, so that there is something to go on from.
-pub fn has_complete_epoch(run_folder: &Path) -> bool {
-    Checkpoints::new(&run_folder.join(FOLDER)).complete().is_ok_and(|epochs| !epochs.is_empty())
+/// Whether training in this run folder has left a state to go on from.
+pub fn has_checkpoint(run_folder: &Path) -> bool {
+    Checkpoints::new(&run_folder.join(FOLDER)).complete().is_ok_and(|states| !states.is_empty())
+}
+
+/// Number of complete epochs in this run folder; 0 without a checkpoint that can be read.
+pub fn n_complete_epochs(run_folder: &Path) -> usize {
+    let newest = Checkpoints::new(&run_folder.join(FOLDER)).complete().ok().and_then(|mut states| states.pop());
+    newest.and_then(|folder| read_progress(&folder).ok()).map_or(0, |progress| progress.epochs.len())
 }
 
 /// Name of the folder of the checkpoints in a run folder.
@@ -42,53 +50,62 @@ impl Checkpoints {
         Self { folder: folder.to_owned() }
     }
 
-    /// Goes back to the newest complete epoch, if there is one.
+    /// Goes back to the newest state, if there is one.
     pub(crate) fn restore(&self, strategy: &mut dyn Strategy) -> Result<Progress, FairnessError> {
         let Some(newest) = self.complete()?.pop() else { return Ok(Progress::default()) };
-        let path = newest.join("trainer.json");
-        let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
-        let text = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
-        let progress = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
+        let progress = read_progress(&newest)?;
         strategy.load(&newest.join("last"), Saved::Everything)?;
         Ok(progress)
     }
 
-    /// Keeps a complete epoch; `improved` says whether it is the best so far.
+    /// Keeps the present state and the weights of the epochs `kept` (counted from 1), of which the last complete one is
+    /// that of `strategy` and all others are in the checkpoint before.
     pub(crate) fn keep(
         &self,
         strategy: &dyn Strategy,
         progress: &Progress,
-        improved: bool,
+        kept: &BTreeSet<usize>,
     ) -> Result<(), FairnessError> {
         let older = self.complete()?;
-        let name = format!("epoch-{:05}", progress.epochs.len());
+        let n_epochs = progress.epochs.len();
+        let middle = progress.partial.as_ref().map(|partial| format!("-batch-{:07}", partial.step));
+        let name = format!("{}{}", of_epoch(n_epochs), middle.unwrap_or_default());
+        let complete = self.folder.join(&name);
+        if older.last() == Some(&complete) {
+            return Ok(()); // nothing was done since
+        }
         let temporary = self.folder.join(format!(".{name}.tmp"));
-        let (last, best) = (temporary.join("last"), temporary.join("best"));
         // Left over by a kill; its content is of no use.
         remove(&temporary)?;
+        let last = temporary.join("last");
         create(&last)?;
-        create(&best)?;
         strategy.save(&last, Saved::Everything)?;
-        match older.last() {
-            Some(previous) if !improved => link_files(&previous.join("best"), &best)?,
-            _ => strategy.save(&best, Saved::Weights)?,
+        for epoch in kept {
+            let weights = temporary.join(KEPT).join(of_epoch(*epoch));
+            create(&weights)?;
+            match older.last() {
+                Some(previous) if *epoch < n_epochs || progress.partial.is_some() => {
+                    link_files(&previous.join(KEPT).join(of_epoch(*epoch)), &weights)?;
+                }
+                _ => strategy.save(&weights, Saved::Weights)?,
+            }
         }
         let text = serde_json::to_vec(progress).expect("a report is plain data");
-        write_atomically(&temporary.join("trainer.json"), |file| file.write_all(&text))?;
-        let complete = self.folder.join(&name);
+        write_atomically(&temporary.join(PROGRESS), |file| file.write_all(&text))?;
         std::fs::rename(&temporary, &complete).map_err(|error| failed(&complete, &error))?;
         older.iter().try_for_each(|folder| remove(folder))
     }
 
-    /// Loads the networks of the best epoch.
-    pub(crate) fn load_best(&self, strategy: &mut dyn Strategy) -> Result<(), FairnessError> {
+    /// Loads the newest state with the networks of `epoch`, counted from 1, which must be one that was kept.
+    pub(crate) fn load_epoch(&self, strategy: &mut dyn Strategy, epoch: usize) -> Result<(), FairnessError> {
         let missing =
             || FairnessError::Checkpoint { path: self.folder.clone(), reason: "no complete epoch is there".to_owned() };
         let newest = self.complete()?.pop().ok_or_else(missing)?;
-        strategy.load(&newest.join("best"), Saved::Weights)
+        strategy.load(&newest.join("last"), Saved::Everything)?;
+        strategy.load(&newest.join(KEPT).join(of_epoch(epoch)), Saved::Weights)
     }
 
-    /// Folders of complete epochs, oldest first.
+    /// Folders of complete states, oldest first.
     fn complete(&self) -> Result<Vec<PathBuf>, FairnessError> {
         if !self.folder.exists() {
             return Ok(Vec::new());
@@ -101,13 +118,26 @@ impl Checkpoints {
                 folders.push(entry.path());
             }
         }
-        folders.sort(); // five digits: by name is by epoch
+        folders.sort(); // a fixed number of digits: by name is by time
         Ok(folders)
     }
 }
 
-/// The best weights do not change until a better epoch comes: a link costs nothing, and a copy serves where links do not
-/// exist.
+const KEPT: &str = "kept";
+const PROGRESS: &str = "trainer.json";
+
+fn of_epoch(epoch: usize) -> String {
+    format!("epoch-{epoch:05}")
+}
+
+fn read_progress(folder: &Path) -> Result<Progress, FairnessError> {
+    let path = folder.join(PROGRESS);
+    let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
+    let text = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))
+}
+
+/// Kept weights do not change: a link costs nothing, and a copy serves where links do not exist.
 fn link_files(from: &Path, to: &Path) -> Result<(), FairnessError> {
     for entry in std::fs::read_dir(from).map_err(|error| failed(from, &error))? {
         let source = entry.map_err(|error| failed(from, &error))?.path();

@@ -47,23 +47,26 @@ pub enum FairnessError {
         samples: Vec<SampleId>,
     },
     /// The validation metric cannot be computed.
-    #[error("validation metric \"{monitor}\" is undefined in epoch {epoch}")]
+    #[error("validation metric \"{monitor}\" is undefined in epoch {epoch}: {reason}")]
     Monitor {
         /// Name of the metric.
         monitor: &'static str,
         /// Epoch, counted from 1.
         epoch: usize,
         /// Why.
-        #[source]
-        source: MetricError,
+        reason: String,
     },
-    /// Somebody asked the run to stop; the checkpoint of the last complete epoch stands.
-    #[error("interrupted in epoch {epoch}; {n_complete} complete epochs are kept, the same command goes on from there")]
+    /// Somebody asked the run to stop; its state after the named step is kept.
+    #[error(
+        "interrupted in epoch {epoch} after batch {step} of {n_steps}; the state is saved, the same command goes on from there"
+    )]
     Interrupted {
         /// Epoch in progress, counted from 1.
         epoch: usize,
-        /// Number of complete epochs.
-        n_complete: usize,
+        /// Batches of it that are done.
+        step: usize,
+        /// Batches of an epoch.
+        n_steps: usize,
     },
     /// A checkpoint cannot be read or does not fit the network.
     #[error("checkpoint {path} cannot be used: {reason}")]
@@ -95,6 +98,42 @@ pub enum FairnessError {
         /// Training samples needed.
         needed: usize,
     },
+    /// A group has too few events to fit anything on.
+    #[error("strategy {strategy} needs {needed} events of group {group} in the {part} part, found {n_events}")]
+    FewEvents {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// The group.
+        group: String,
+        /// Name of the part.
+        part: &'static str,
+        /// Events found.
+        n_events: usize,
+        /// Events needed.
+        needed: usize,
+    },
+    /// A group has no sample in a part that a strategy fits or chooses on.
+    #[error("strategy {strategy} needs samples of group {group} in the {part} part, found none")]
+    EmptyGroup {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// The group.
+        group: String,
+        /// Name of the part.
+        part: &'static str,
+    },
+    /// A method that reads the attribute at prediction is given a sample without it.
+    #[error(
+        "strategy {strategy} predicts by group, but sample \"{sample}\" has no group that it knows; {key} = \"average\" predicts it without one"
+    )]
+    NoGroupToPredict {
+        /// Name of the strategy.
+        strategy: &'static str,
+        /// The sample.
+        sample: SampleId,
+        /// Key of the setting that admits it.
+        key: &'static str,
+    },
     /// From the data.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -107,16 +146,16 @@ pub enum FairnessError {
     /// From a metric.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// A strategy compares groups and there is only one.
+    /// A strategy tells groups apart and there is only one.
     #[error(
-        "strategy {strategy} compares groups, but all training samples with a value of attribute \"{attribute}\" are in group \"{group}\""
+        "strategy {strategy} tells groups apart, but all training samples with a value of attribute \"{attribute}\" are in group {group}"
     )]
     OneGroup {
         /// Name of the strategy.
         strategy: &'static str,
         /// Name of the attribute.
         attribute: String,
-        /// The only group.
+        /// The group.
         group: String,
     },
 }

@@ -14,7 +14,7 @@ mod trainer;
 
 use std::fmt::Display;
 
-pub use checkpoint::has_complete_epoch;
+pub use checkpoint::{has_checkpoint, n_complete_epochs};
 pub use error::FairnessError;
 pub use learner::{EncoderNetwork, Learner, LearnerSpec};
 pub use monitor::{GroupValidation, Monitor, Validation};
@@ -23,7 +23,10 @@ pub use predict::{CurveRule, EvaluationPart, Parts, fit_baseline, predict, survi
 pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
 pub use strategies::{Strategy, StrategyConfig};
 pub use trainable::{Descent, OptimiserConfig, Trainable};
-pub use trainer::{EpochReport, Observer, Silent, TrainedRun, TrainingConfig, TrainingData, fit};
+pub use trainer::{
+    Choice, ConstantSchedule, CosineSchedule, EpochReport, Observer, ScheduleConfig, Scoring, SelectionRule, Silent,
+    StepSchedule, TOLERATED_LOSS, TrainedRun, TrainingConfig, TrainingData, fit, use_epoch,
+};
 
 /// A setting in its range, or an error that names key, value and range.
 fn check(key: &'static str, value: impl Display, in_range: bool, expected: &str) -> Result<(), FairnessError> {

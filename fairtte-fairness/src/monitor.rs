@@ -1,26 +1,39 @@
-//! Validation metrics for early stopping, from predicted curves alone: the same for every head and strategy.
+//! Validation metrics for early stopping and selection, from predicted curves alone: the same for every head and strategy.
+//!
+//! C^td, AUC^td and IBS are those of [`evaluate`](fairtte_metrics::evaluate) on the validation part: same reading of the
+//! curves, same evaluation times, weights for censoring from the training part. The negative log-likelihood is that of the
+//! curves at the cut points.
 
-use fairtte_metrics::{GroupId, MetricError, Outcomes, Reading, SurvivalCurves, TiedPredictions, concordance_td};
+use fairtte_metrics::{
+    CensoringCurve, Comparison, Direction, EvaluationReport, EvaluationSettings, Groups, MetricError, Outcomes,
+    SubjectId, SurvivalCurves, evaluate,
+};
 use fairtte_survival::IntervalTargets;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-/// The named validation metric that early stopping watches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+use crate::FairnessError;
+
+/// A named metric of the validation part, which early stopping may watch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Monitor {
     /// Mean negative log-likelihood of the predicted curves on the time grid; lower is better.
     #[default]
     Nll,
-    /// Time-dependent concordance (Antolini et al. 2005), strict, refined reading; higher is better.
+    /// Time-dependent concordance (Antolini et al. 2005), strict; higher is better.
     CTd,
     /// The lowest concordance of any group in which it is defined; higher is better.
     WorstGroupCTd,
+    /// Cumulative/dynamic AUC, weighted for censoring and averaged over time; higher is better.
+    AucTd,
+    /// Integrated Brier score, weighted for censoring; lower is better.
+    Ibs,
 }
 
 impl Monitor {
     /// All of them, in the order in which they are listed to users.
-    pub const ALL: [Self; 3] = [Self::Nll, Self::CTd, Self::WorstGroupCTd];
+    pub const ALL: [Self; 5] = [Self::Nll, Self::CTd, Self::AucTd, Self::Ibs, Self::WorstGroupCTd];
 
     /// Name in run files.
     pub fn name(self) -> &'static str {
@@ -28,6 +41,8 @@ impl Monitor {
             Self::Nll => "nll",
             Self::CTd => "c-td",
             Self::WorstGroupCTd => "worst-group-c-td",
+            Self::AucTd => "auc-td",
+            Self::Ibs => "ibs",
         }
     }
 
@@ -37,25 +52,41 @@ impl Monitor {
             Self::Nll => "mean negative log-likelihood of the curves on the time grid (lower is better)",
             Self::CTd => "time-dependent concordance (higher is better)",
             Self::WorstGroupCTd => "lowest time-dependent concordance of any group (higher is better)",
+            Self::AucTd => "cumulative/dynamic AUC averaged over time (higher is better)",
+            Self::Ibs => "integrated Brier score (lower is better)",
+        }
+    }
+
+    /// Which end of the metric is good.
+    pub fn direction(self) -> Direction {
+        match self {
+            Self::Nll | Self::Ibs => Direction::LowerIsBetter,
+            Self::CTd | Self::WorstGroupCTd | Self::AucTd => Direction::HigherIsBetter,
         }
     }
 
     /// Whether `value` is better than `best`.
     pub(crate) fn is_better(self, value: f64, best: f64) -> bool {
-        match self {
-            Self::Nll => value < best,
-            Self::CTd | Self::WorstGroupCTd => value > best,
+        match self.direction() {
+            Direction::LowerIsBetter => value < best,
+            Direction::HigherIsBetter => value > best,
         }
     }
 }
 
 /// Metrics of the validation part after one epoch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
     /// Mean negative log-likelihood.
     pub nll: f64,
     /// Concordance; absent where it is undefined.
     pub c_td: Option<f64>,
+    /// Cumulative/dynamic AUC; absent where it is undefined.
+    #[serde(default)]
+    pub auc_td: Option<f64>,
+    /// Integrated Brier score; absent where it is undefined.
+    #[serde(default)]
+    pub ibs: Option<f64>,
     /// The value of the watched metric.
     pub monitored: f64,
     /// The same for every group that has a sample in the part.
@@ -64,7 +95,7 @@ pub struct Validation {
 }
 
 /// Metrics of one group of the validation part after one epoch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupValidation {
     /// Name of the group.
     pub level: String,
@@ -76,58 +107,116 @@ pub struct GroupValidation {
     pub nll: f64,
     /// Concordance within the group; absent where it is undefined.
     pub c_td: Option<f64>,
+    /// Cumulative/dynamic AUC within the group.
+    #[serde(default)]
+    pub auc_td: Option<f64>,
+    /// Integrated Brier score of the group.
+    #[serde(default)]
+    pub ibs: Option<f64>,
+}
+
+impl Validation {
+    /// The metric; absent where it is undefined.
+    pub fn value(&self, metric: Monitor) -> Option<f64> {
+        match metric {
+            Monitor::Nll => Some(self.nll),
+            Monitor::CTd => self.c_td,
+            Monitor::AucTd => self.auc_td,
+            Monitor::Ibs => self.ibs,
+            Monitor::WorstGroupCTd => self.groups.iter().filter_map(|group| group.c_td).reduce(f64::min),
+        }
+    }
+
+    /// Largest minus smallest value of a group; absent with fewer than two groups that have one, and for a metric that
+    /// compares groups already.
+    pub fn gap(&self, metric: Monitor) -> Option<f64> {
+        let of_group = |group: &GroupValidation| match metric {
+            Monitor::Nll => Some(group.nll),
+            Monitor::CTd => group.c_td,
+            Monitor::AucTd => group.auc_td,
+            Monitor::Ibs => group.ibs,
+            Monitor::WorstGroupCTd => None,
+        };
+        let values: Vec<f64> = self.groups.iter().filter_map(of_group).collect();
+        Comparison::Gap.of(&values, 0.0, metric.direction())
+    }
 }
 
 /// What validation curves are scored against.
 #[derive(Debug)]
 pub(crate) struct Truth<'a> {
+    pub(crate) subjects: &'a [SubjectId],
     /// Times and events.
     pub(crate) outcomes: &'a Outcomes,
     /// The same on the cut points.
     pub(crate) intervals: &'a IntervalTargets,
     /// As [`event_blocks`] gives them.
     pub(crate) blocks: &'a [(usize, usize)],
-    /// Group of every sample.
-    pub(crate) groups: &'a [Option<GroupId>],
-    /// Names of the groups.
-    pub(crate) levels: &'a [String],
-    /// For C^td: curves that begin at 1 need [`Reading::Linear`], or events before the first time after 0 at which the
-    /// others are read would tie.
-    pub(crate) reading: Reading,
+    /// Groups that the strategy works on.
+    pub(crate) groups: Option<&'a Groups>,
+    /// Weights for censoring, from the training part.
+    pub(crate) censoring: &'a CensoringCurve,
+    pub(crate) settings: &'a EvaluationSettings,
 }
 
-/// Scores the validation curves, `[n, n_cut_points]` at the times of the cut points.
+/// Scores before it is said which one is watched, with why one is undefined.
+#[derive(Debug)]
+pub(crate) struct Scores {
+    validation: Validation,
+    undefined: Vec<(Monitor, String)>,
+}
+
+impl Scores {
+    /// The scores with the value of the watched metric. Without a group that has a concordance, the worst group's is that
+    /// of all.
+    pub(crate) fn watched(self, monitor: Monitor, epoch: usize) -> Result<Validation, FairnessError> {
+        let Self { mut validation, undefined } = self;
+        let stands_in = || (monitor == Monitor::WorstGroupCTd).then_some(validation.c_td).flatten();
+        let Some(value) = validation.value(monitor).or_else(stands_in) else {
+            let asked = if monitor == Monitor::WorstGroupCTd { Monitor::CTd } else { monitor };
+            let reason = undefined.into_iter().find(|(metric, _)| *metric == asked).map(|(_, reason)| reason);
+            let reason = reason.unwrap_or_default();
+            return Err(FairnessError::Monitor { monitor: monitor.name(), epoch: epoch + 1, reason });
+        };
+        validation.monitored = value;
+        Ok(validation)
+    }
+}
+
+/// Scores validation curves: `survival`, `[n, n_times]` at its times, and `at_cuts`, `[n, n_cut_points]`.
 pub(crate) fn validate(
-    monitor: Monitor,
     (survival, times): (&Array2<f64>, &[f64]),
+    at_cuts: &Array2<f64>,
     truth: &Truth<'_>,
-) -> Result<Validation, MetricError> {
-    let terms = negative_log_likelihoods(survival, truth.intervals, truth.blocks);
+) -> Result<Scores, MetricError> {
+    let terms = negative_log_likelihoods(at_cuts, truth.intervals, truth.blocks);
     let mean = |rows: &[usize]| rows.iter().map(|row| terms[*row]).sum::<f64>() / rows.len() as f64;
     let curves = SurvivalCurves::new(times.to_vec(), survival.clone())?;
-    let concordance = |outcomes: &Outcomes, curves: &SurvivalCurves| {
-        concordance_td(outcomes, curves, truth.reading, TiedPredictions::Strict).map(|c| c.value)
+    let groups = truth.groups.map(std::slice::from_ref).unwrap_or_default();
+    let report = evaluate(truth.subjects, truth.outcomes, &curves, truth.censoring, groups, truth.settings)?;
+    let by_group = |(g, level): (usize, &String)| {
+        let membership = groups[0].membership();
+        let is_member = |row: &usize| membership[*row].is_some_and(|group| group.index() == g);
+        let rows: Vec<usize> = (0..membership.len()).filter(is_member).collect();
+        let [c_td, auc_td, ibs] = METRICS.map(|(_, name)| of_group(&report, name, g));
+        let (n, n_events) = (rows.len(), truth.outcomes.select(&rows).n_events());
+        (n > 0).then(|| GroupValidation { level: level.clone(), n, n_events, nll: mean(&rows), c_td, auc_td, ibs })
     };
-    let c_td = concordance(truth.outcomes, &curves);
-    let of_group = |(g, level): (usize, &String)| {
-        let is_member = |row: &usize| truth.groups[*row].is_some_and(|group| group.index() == g);
-        let rows: Vec<usize> = (0..truth.groups.len()).filter(is_member).collect();
-        let outcomes = truth.outcomes.select(&rows);
-        let (n, n_events) = (rows.len(), outcomes.n_events());
-        let c_td = concordance(&outcomes, &curves.select(&rows)).ok();
-        (n > 0).then(|| GroupValidation { level: level.clone(), n, n_events, nll: mean(&rows), c_td })
-    };
-    let groups: Vec<GroupValidation> = truth.levels.iter().enumerate().filter_map(of_group).collect();
+    let groups: Vec<GroupValidation> =
+        groups.iter().flat_map(|groups| groups.levels().iter().enumerate()).filter_map(by_group).collect();
     let nll = mean(&(0..terms.len()).collect::<Vec<_>>());
-    let monitored = match monitor {
-        Monitor::Nll => nll,
-        Monitor::CTd => c_td.clone()?,
-        Monitor::WorstGroupCTd => match groups.iter().filter_map(|group| group.c_td).reduce(f64::min) {
-            Some(worst) => worst,
-            None => c_td.clone()?,
-        },
-    };
-    Ok(Validation { nll, c_td: c_td.ok(), monitored, groups })
+    let [c_td, auc_td, ibs] = METRICS.map(|(_, name)| report.metric(name).and_then(|metric| metric.overall.value));
+    let reason = |name| report.metric(name).and_then(|metric| metric.overall.undefined.clone());
+    let undefined = METRICS.into_iter().filter_map(|(metric, name)| Some((metric, reason(name)?))).collect();
+    Ok(Scores { validation: Validation { nll, c_td, auc_td, ibs, monitored: nll, groups }, undefined })
+}
+
+/// What an evaluation calls the metrics.
+const METRICS: [(Monitor, &str); 3] =
+    [(Monitor::CTd, "c_td_antolini_strict"), (Monitor::AucTd, "auc_td"), (Monitor::Ibs, "ibs")];
+
+fn of_group(report: &EvaluationReport, name: &str, level: usize) -> Option<f64> {
+    report.metric(name)?.attributes.first()?.groups.get(level)?.estimate.value
 }
 
 /// For every cut point the block (first, last) that it is scored in: itself for heads with a mass in every interval. The

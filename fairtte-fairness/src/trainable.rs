@@ -226,6 +226,8 @@ impl<M: Module> Trainable<M> {
     pub fn save(&self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
         let unusable = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
         let weights = folder.join(format!("{name}.weights.bpk"));
+        // A record holds running statistics as of the batch before, unless something asked for the evaluation mode since.
+        drop(self.module.valid());
         let bytes = self.module.clone().into_record().into_bytes().map_err(|e| unusable(&weights, e.to_string()))?;
         write_atomically(&weights, |file| std::io::Write::write_all(file, &bytes))?;
         if what == Saved::Everything {

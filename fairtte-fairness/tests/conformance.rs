@@ -12,14 +12,15 @@ use fairtte_data::{
     SplitConfig, build_cohort, split_by_subject,
 };
 use fairtte_fairness::strategies::{
-    Cells, Disentangling, DroChiSquareConfig, EndConfig, Estimator, FairRepresentationConfig, FebsConfig,
-    GroupDroConfig, Kernels, RebalancingMode, StepReport, SubgroupRebalancingConfig, TrainingCells,
+    Cells, CfairConfig, Disentangling, DroChiSquareConfig, EndConfig, Estimator, FairRepresentationConfig, FebsConfig,
+    GroupDroConfig, Kernels, LaftrConfig, LnlConfig, OdrConfig, RebalancingMode, StepReport, SubgroupRebalancingConfig,
+    TrainingCells,
 };
 use fairtte_fairness::{
-    CurveRule, EpochReport, FairnessError, LearnerSpec, Monitor, NetworkSpec, Observer, OptimiserConfig, Silent,
+    CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig, Scoring, Silent,
     Strategy, StrategyConfig, TrainedRun, TrainingConfig, TrainingData, fit, predict,
 };
-use fairtte_metrics::{GroupId, Groups};
+use fairtte_metrics::{EvaluationSettings, GroupId, Groups};
 use fairtte_models::{BackboneKind, EncoderConfig};
 use fairtte_survival::{
     ClassifierConfig, CoxConfig, CoxTimeConfig, CutPoints, DeepHitConfig, HeadConfig, NoSettings, PredictionGrid,
@@ -71,6 +72,7 @@ struct Bench<'a> {
     membership: Vec<Option<GroupId>>,
     head: Box<dyn SurvivalHead>,
     cut_points: CutPoints,
+    scoring: Scoring,
     device: Device,
 }
 
@@ -79,11 +81,15 @@ impl<'a> Bench<'a> {
         let train = study.split.rows(Part::Train);
         let membership = study.groups.membership().to_vec();
         let intensity = Intensity::fit(&study.store, &study.cohort, train).unwrap();
+        let outcomes = study.cohort.outcomes(train).unwrap();
+        let cut_points = CutPoints::equidistant(&outcomes, 8).unwrap();
+        let grid = PredictionGrid::at_cut_points(&cut_points);
         Self {
+            scoring: Scoring::new(grid, &cut_points, &EvaluationSettings::default(), &outcomes).unwrap(),
             loader: Loader::new(&study.store, &study.cohort, membership.clone(), &intensity).unwrap(),
             membership,
             head: head.build().unwrap(),
-            cut_points: CutPoints::equidistant(&study.cohort.outcomes(train).unwrap(), 8).unwrap(),
+            cut_points,
             device: Device::flex(),
             study,
         }
@@ -127,7 +133,7 @@ impl<'a> Bench<'a> {
         observer: &mut dyn Observer,
         stop: &AtomicBool,
     ) -> Result<TrainedRun, FairnessError> {
-        let config = TrainingConfig { epochs, batch_size: 18, monitor: Monitor::Nll, patience: 100 };
+        let config = TrainingConfig { epochs, batch_size: 18, patience: 100, ..TrainingConfig::default() };
         let data = TrainingData {
             cohort: &self.study.cohort,
             loader: &self.loader,
@@ -137,6 +143,7 @@ impl<'a> Bench<'a> {
             levels: self.study.groups.levels(),
             head: self.head.as_ref(),
             cut_points: &self.cut_points,
+            scoring: &self.scoring,
             seed: SEED,
             device: &self.device,
         };
@@ -178,6 +185,11 @@ fn strategies() -> Vec<StrategyConfig> {
         StrategyConfig::End(EndConfig::default()),
         StrategyConfig::DroChiSquare(DroChiSquareConfig::default()),
         StrategyConfig::Febs(FebsConfig { decay: 0.9, ..FebsConfig::default() }),
+        StrategyConfig::Laftr(LaftrConfig { aud_steps: 2, ..LaftrConfig::default() }),
+        StrategyConfig::Cfair(CfairConfig::default()),
+        StrategyConfig::Lnl(LnlConfig::default()),
+        // Its priors keep the noise of the codes near 1: with their full weight six epochs are too few.
+        StrategyConfig::Odr(OdrConfig { lambda_orthogonality: 0.01, gamma_entropy: 1.5, ..OdrConfig::default() }),
     ]
 }
 
@@ -252,7 +264,10 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
                 let mut observer = StopAfter { steps, stop: &stop };
                 let mut stopped = bench.strategy(&config);
                 let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
-                let message = "interrupted in epoch 3; 2 complete epochs are kept, the same command goes on from there";
+                let n_steps = trained.epochs[0].n_steps;
+                let message = format!(
+                    "interrupted in epoch 3 after batch 2 of {n_steps}; the state is saved, the same command goes on from there"
+                );
                 assert_eq!(error.to_string(), message, "{name}");
                 let mut resumed = bench.strategy(&config);
                 bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();

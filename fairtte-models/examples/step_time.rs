@@ -1,5 +1,6 @@
 //! Measures single training steps and single operations on request, one request per line of standard input.
 //!
+//! The first argument is the device: `flex` (default), or `tch` in a build with `--features tch`.
 //! `parity/step_time.py` starts it, asks it and a PyTorch process in turn, and prints the ratios; by hand:
 //! `echo 'network efficientnet-b0 3;step 4 3 64 64' | tr ';' '\n' | cargo run --release -p fairtte-models --example step_time`
 //!
@@ -30,7 +31,13 @@ use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, initialise};
 type Answer = Result<Vec<f64>, Box<dyn Error>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut worker = Worker { device: Device::flex().autodiff(), trained: None };
+    let device = match std::env::args().nth(1).as_deref() {
+        None | Some("flex") => Device::flex(),
+        #[cfg(feature = "tch")]
+        Some("tch") => Device::libtorch(),
+        Some(other) => return Err(format!("device {other:?} is not in this build").into()),
+    };
+    let mut worker = Worker { device: device.autodiff(), trained: None };
     for line in std::io::stdin().lock().lines() {
         let answer = worker.answer(&line?)?;
         println!("{}", answer.iter().map(f64::to_string).collect::<Vec<_>>().join(" "));

@@ -2,8 +2,9 @@
 
     cargo build --release -p fairtte-models --example step_time
     python step_time.py TARGET/release/examples/step_time [--threads N] [--rounds N] [--only NAME ..]
+                        [--device tch]
 
-Needs torch and torchvision. Both sides run as processes with the same number of threads and answer one request at a time;
+Needs torch and torchvision; `--device tch` an example built with `--features tch`. Both sides run as processes with the same number of threads and answer one request at a time;
 a request goes to the one and then to the other, so that both meet the same weather. Medians of the rounds are printed. The
 table by operation measures every convolution, batch norm and activation of the network alone, with its shapes, and adds up
 what is alike; what a step takes beyond that sum is in the last line. Memory is the largest resident size of a process that
@@ -158,17 +159,17 @@ def operations(name, shape):
     return found
 
 
-def report(case, command, threads, rounds):
+def report(case, command, device, threads, rounds):
     name, shape = CASES[case]
     step = "step " + " ".join(str(n) for n in shape)
     python = [sys.executable, __file__, "--worker", "--threads", str(threads)]
-    workers = [Worker([command], threads), Worker(python, threads)]
+    workers = [Worker([command, device], threads), Worker(python, threads)]
     for worker in workers:
         worker.ask(f"network {name} {shape[1]}")
     ours, theirs = alternate(workers, step, rounds)
     memory = [worker.ask("memory")[0] for worker in workers]
     print(f"\n## {case}, {threads} threads, medians of {rounds}\n")
-    print("| | FairTTE (flex) | PyTorch | ratio |\n|---|---|---|---|")
+    print(f"| | FairTTE ({device}) | PyTorch | ratio |\n|---|---|---|---|")
     row = lambda what, a, b, unit: print(f"| {what} | {a:.3f} {unit} | {b:.3f} {unit} | {a / b:.2f} |" if b > 0 else f"| {what} | {a:.3f} {unit} | - | |")
     for what, a, b in zip(PARTS, ours, theirs):
         row(what, a, b, "s")
@@ -182,7 +183,7 @@ def report(case, command, threads, rounds):
         by_kind[kind][2] += count
     for worker in workers:
         worker.end()
-    print("\n| operation, forward and backward | how many | FairTTE (flex) | share | PyTorch | share | ratio |\n|---|---|---|---|---|---|---|")
+    print(f"\n| operation, forward and backward | how many | FairTTE ({device}) | share | PyTorch | share | ratio |\n|---|---|---|---|---|---|---|")
     totals = [sum(ours), sum(theirs)]
     rest = [totals[side] - [ours, theirs][side][2] - sum(times[side] for times in by_kind.values()) for side in (0, 1)]
     rows = [*sorted(by_kind.items(), key=lambda item: -item[1][0]), ("AdamW", [ours[2], theirs[2], ""]), ("all else", [*rest, ""])]
@@ -196,6 +197,7 @@ def main():
     parser.add_argument("command", nargs="?")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--device", default="flex")
     parser.add_argument("--only", nargs="*", help="words of which a case must hold one")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -212,7 +214,7 @@ def main():
     print(f"torch {torch.__version__}, torchvision {torchvision.__version__}")
     for case in CASES:
         if not args.only or any(word in case for word in args.only):
-            report(case, args.command, args.threads, args.rounds)
+            report(case, args.command, args.device, args.threads, args.rounds)
 
 
 if __name__ == "__main__":

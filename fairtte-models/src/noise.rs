@@ -7,6 +7,7 @@
 use burn::tensor::{Tensor, TensorData};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
 
 /// Source of the training noise of one forward pass.
 #[derive(Clone, Debug)]
@@ -36,6 +37,14 @@ impl Noise {
         let mut shape = [1; D];
         shape[0] = x.dims()[0];
         self.mask(x, shape, p)
+    }
+
+    /// Independent draws from the standard normal distribution in shape, type and device of `like`; none in inference.
+    pub fn standard_normal<const D: usize>(&mut self, like: &Tensor<D>) -> Option<Tensor<D>> {
+        let Self::On(stream) = self else { return None };
+        let shape = like.dims();
+        let draws: Vec<f64> = (0..shape.iter().product()).map(|_| stream.sample(StandardNormal)).collect();
+        Some(Tensor::from_data(TensorData::new(draws, shape), (&like.device(), like.dtype())))
     }
 
     fn mask<const D: usize>(&mut self, x: Tensor<D>, shape: [usize; D], p: f64) -> Tensor<D> {

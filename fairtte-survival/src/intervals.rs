@@ -27,9 +27,29 @@ pub enum GridKind {
 }
 
 /// The time grid of a discrete-time model, `[n_intervals]`, starting at 0.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<f64>", into = "Vec<f64>")]
 pub struct CutPoints {
     times: Vec<f64>,
+}
+
+impl From<CutPoints> for Vec<f64> {
+    fn from(cut_points: CutPoints) -> Self {
+        cut_points.times
+    }
+}
+
+impl TryFrom<Vec<f64>> for CutPoints {
+    type Error = String;
+
+    fn try_from(times: Vec<f64>) -> Result<Self, String> {
+        Self::check(times.len()).map_err(|error| error.to_string())?;
+        let ascend = times[0].to_bits() == 0 && times.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascend || times.iter().any(|time| !time.is_finite()) {
+            return Err("cut points that do not ascend from 0, or are not finite".to_owned());
+        }
+        Ok(Self { times })
+    }
 }
 
 /// Interval index and event indicator of every sample, `[n]` each: what the discrete heads read.

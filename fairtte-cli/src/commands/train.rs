@@ -1,16 +1,21 @@
 //! `fairtte train`: the ten steps of ARCHITECTURE.md, in order.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fairtte_data::{Loader, Part, image_blur, write_predictions};
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{
-    CurveRule, LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Strategy, TrainingData, fit, predict,
+    Choice, CurveRule, FairnessError, LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Scoring, SelectionRule,
+    Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, fit, predict, use_epoch,
 };
 use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
+use ndarray::Array2;
+use serde::Serialize;
 
 use super::evaluate::{Outputs, evaluate_run};
 use super::prepare::{dry_run, print_summary, read};
@@ -77,6 +82,10 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     };
     let cells = cells(&prepared, &groups, &cut_points)?;
     let mut strategy = run.strategy.build(&spec, &cells)?;
+    let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?
+        .with_early(head.as_ref(), &outcomes);
+    // Weights for censoring are those of the evaluation: from the outcomes as the data have them.
+    let scoring = Scoring::new(grid, &cut_points, &run.evaluation, &prepared.cohort.outcomes(train)?)?;
     let data = TrainingData {
         cohort,
         loader: &loader,
@@ -86,6 +95,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         levels: &cells.levels,
         head: head.as_ref(),
         cut_points: &cut_points,
+        scoring: &scoring,
         seed: run.seed,
         device: &device,
     };
@@ -98,11 +108,8 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
         trained.epochs.len(),
         trained.best_epoch
     ));
-    // Step 9: curves of everything that was not trained on.
-    let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?
-        .with_early(head.as_ref(), &outcomes);
-    let rule = CurveRule { head: head.as_ref(), grid: &grid };
-    write_curves(&folder, &prepared, &loader, strategy.as_ref(), &rule, &device)?;
+    // Step 9: curves of everything that was not trained on, by the weights of every epoch that a rule chose.
+    predict_all(&folder, &prepared, strategy.as_mut(), &data, &trained, run.training.monitor.name())?;
     // Step 10: from the saved files.
     evaluate_run(&folder, run, &outputs)?;
     write_text(&folder.done(), "")
@@ -183,18 +190,84 @@ fn cells(
     })
 }
 
-/// Predicts validation and test, in the order of the cohort.
-fn write_curves(
+/// What the selection rules chose, `selection.json`.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct SelectionRecord {
+    /// Name of `training.monitor`, whose best epoch made `predictions.parquet`.
+    monitor: &'static str,
+    /// That epoch, counted from 1.
+    epoch: usize,
+    /// Share of the best value that the rules of the smallest gap may lose.
+    tolerated_loss: f64,
+    /// By name of the rule.
+    rules: BTreeMap<String, ChosenEpoch>,
+}
+
+/// What one rule chose.
+#[derive(Serialize)]
+struct ChosenEpoch {
+    #[serde(flatten)]
+    choice: Choice,
+    /// File of its predictions.
+    file: String,
+}
+
+/// Predicts validation and test by the weights of every epoch that a rule chose. `strategy` comes with those of the best
+/// epoch by the watched metric.
+fn predict_all(
     folder: &RunFolder,
     prepared: &Prepared,
-    loader: &Loader<'_>,
-    strategy: &dyn Strategy,
-    rule: &CurveRule<'_>,
-    device: &burn::tensor::Device,
+    strategy: &mut dyn Strategy,
+    data: &TrainingData<'_>,
+    trained: &TrainedRun,
+    monitor: &'static str,
 ) -> Result<(), CliError> {
+    write_curves(&folder.predictions(), prepared, &curves(prepared, strategy, data)?, data)?;
+    let mut by_epoch: BTreeMap<usize, Vec<SelectionRule>> = BTreeMap::new();
+    for (rule, choice) in &trained.choices {
+        by_epoch.entry(choice.epoch).or_default().push(*rule);
+    }
+    for (epoch, rules) in by_epoch.iter().filter(|(epoch, _)| **epoch != trained.best_epoch) {
+        use_epoch(strategy, data, folder.path(), *epoch)?;
+        let survival = curves(prepared, strategy, data)?;
+        for rule in rules {
+            write_curves(&folder.predictions_best(&rule.name()), prepared, &survival, data)?;
+        }
+    }
+    let file = |rule: &SelectionRule, choice: &Choice| {
+        let is_main = choice.epoch == trained.best_epoch;
+        let path = if is_main { folder.predictions() } else { folder.predictions_best(&rule.name()) };
+        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let rules = trained.choices.iter().map(|(rule, choice)| {
+        let chosen = ChosenEpoch { choice: choice.clone(), file: file(rule, choice) };
+        (rule.name(), chosen)
+    });
+    let record =
+        SelectionRecord { monitor, epoch: trained.best_epoch, tolerated_loss: TOLERATED_LOSS, rules: rules.collect() };
+    let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
+    write_text(&folder.selection(), &format!("{text}\n"))
+}
+
+/// Rows of validation and test, in the order of the cohort.
+fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
     let mut rows = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
     rows.sort_unstable();
-    let survival = predict(strategy, loader, &rows, rule, device)?;
-    let samples = prepared.cohort.sample_ids(&rows);
-    Ok(write_predictions(&folder.predictions(), &samples, rule.grid.times(), survival.view())?)
+    rows
+}
+
+fn curves(prepared: &Prepared, strategy: &dyn Strategy, data: &TrainingData<'_>) -> Result<Array2<f64>, FairnessError> {
+    let rule = CurveRule { head: data.head, grid: data.scoring.grid() };
+    predict(strategy, data.loader, &predicted_rows(prepared), &rule, data.device)
+}
+
+fn write_curves(
+    path: &Path,
+    prepared: &Prepared,
+    survival: &Array2<f64>,
+    data: &TrainingData<'_>,
+) -> Result<(), CliError> {
+    let samples = prepared.cohort.sample_ids(&predicted_rows(prepared));
+    Ok(write_predictions(path, &samples, data.scoring.grid().times(), survival.view())?)
 }

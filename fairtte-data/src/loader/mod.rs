@@ -16,7 +16,7 @@ use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 
 use self::conversion::{Changes, Conversion, Scratch};
-use self::order::{batch_ranges, earlier_draws, epoch_order};
+use self::order::{earlier_draws, epoch_runs, runs_ranges};
 use crate::DataError;
 use crate::augment::Augmentation;
 use crate::cohort::Cohort;
@@ -34,6 +34,9 @@ pub enum Sampling {
     /// As many draws as there are rows, with replacement, row `i` with probability proportional to weight `i`
     /// (finite, >= 0, not all 0; one per row).
     Weighted(Vec<f64>),
+    /// Every row with a group once, one group after the other in random order, in random order within them; a batch never
+    /// holds two groups. One entry per row; rows with `None` are left out.
+    WithinGroups(Vec<Option<GroupId>>),
     /// Every cell (one entry per row) as often as the largest one: full copies of all its rows and, for the rest, rows
     /// drawn without replacement, all in random order. A row without a cell comes once. An epoch is longer for it.
     Oversampled(Vec<Option<usize>>),
@@ -43,10 +46,10 @@ impl Sampling {
     /// `rows` in the order in which an epoch visits them; it depends on nothing but the arguments. Cost O(its length).
     ///
     /// # Errors
-    /// [`DataError::InvalidSetting`] for weights out of range, [`DataError::ShapeMismatch`] if weights or cells are not
-    /// one per row.
+    /// [`DataError::InvalidSetting`] for weights out of range, [`DataError::ShapeMismatch`] if weights, cells or groups are
+    /// not one per row.
     pub fn order(&self, rows: &[usize], seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
-        epoch_order(rows, self, seed, epoch)
+        Ok(epoch_runs(rows, self, seed, epoch)?.concat())
     }
 }
 
@@ -191,6 +194,11 @@ impl<'a> Loader<'a> {
         self.augmentation.as_ref().map_or(self.input.image_size(), Augmentation::size)
     }
 
+    /// Group of every row of the cohort.
+    pub fn groups(&self) -> &[Option<GroupId>] {
+        &self.groups
+    }
+
     /// Channels of an image, or number of features.
     fn n_channels(&self) -> usize {
         match &self.input {
@@ -199,12 +207,12 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The batches of one epoch over `rows` of the cohort, each of `batch_size` samples but for the last, which has
-    /// between 1 and `batch_size + 1`: a lone last sample joins the batch before it.
+    /// The batches of one epoch over `rows` of the cohort, each of `batch_size` samples but for the last (of each group, with
+    /// [`Sampling::WithinGroups`]), which has between 1 and `batch_size + 1`: a lone last sample joins the batch before it.
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] for a batch size of 0 or weights out of range, [`DataError::ShapeMismatch`] if the
-    /// weights or cells are not one per row.
+    /// weights, cells or groups are not one per row.
     ///
     /// # Panics
     /// If a row is not below the number of samples.
@@ -223,8 +231,9 @@ impl<'a> Loader<'a> {
                 expected: "a whole number >= 1",
             });
         }
-        let order = sampling.order(rows, seed, epoch)?;
-        let ranges = batch_ranges(order.len(), batch_size);
+        let runs = epoch_runs(rows, sampling, seed, epoch)?;
+        let ranges = runs_ranges(&runs, batch_size);
+        let order = runs.concat();
         let draws = match (sampling, &self.augmentation) {
             (Sampling::Sequential, _) | (_, None) => None,
             _ => Some(earlier_draws(&order)),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use fairtte_metrics::GroupId;
 use fairtte_metrics::seeds::stream;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
@@ -11,21 +12,33 @@ use rand_chacha::ChaCha8Rng;
 use super::Sampling;
 use crate::DataError;
 
-pub(super) fn epoch_order(rows: &[usize], sampling: &Sampling, seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
+/// The rows of an epoch in their order; no batch holds rows of two runs.
+pub(super) fn epoch_runs(
+    rows: &[usize],
+    sampling: &Sampling,
+    seed: u64,
+    epoch: u64,
+) -> Result<Vec<Vec<usize>>, DataError> {
     let mut rng = stream(seed, "order", &[epoch]);
     match sampling {
-        Sampling::Sequential => Ok(rows.to_vec()),
+        Sampling::Sequential => Ok(vec![rows.to_vec()]),
         Sampling::Shuffled => {
             let mut order = rows.to_vec();
             order.shuffle(&mut rng);
-            Ok(order)
+            Ok(vec![order])
+        }
+        Sampling::WithinGroups(groups) => {
+            let mut runs = rows_by_group(rows, groups)?;
+            runs.shuffle(&mut rng);
+            runs.iter_mut().for_each(|run| run.shuffle(&mut rng));
+            Ok(runs)
         }
         Sampling::Weighted(weights) => {
             let cumulative = cumulative_weights(weights, rows.len())?;
             let total = cumulative.last().copied().unwrap_or(0.0);
-            Ok((0..rows.len()).map(|_| rows[drawn(&cumulative, rng.random::<f64>() * total)]).collect())
+            Ok(vec![(0..rows.len()).map(|_| rows[drawn(&cumulative, rng.random::<f64>() * total)]).collect()])
         }
-        Sampling::Oversampled(cells) => oversampled(rows, cells, &mut rng),
+        Sampling::Oversampled(cells) => Ok(vec![oversampled(rows, cells, &mut rng)?]),
     }
 }
 
@@ -60,6 +73,19 @@ fn oversampled(rows: &[usize], cells: &[Option<usize>], rng: &mut ChaCha8Rng) ->
     Ok(order)
 }
 
+fn rows_by_group(rows: &[usize], groups: &[Option<GroupId>]) -> Result<Vec<Vec<usize>>, DataError> {
+    if groups.len() != rows.len() {
+        return Err(DataError::ShapeMismatch { what: "list of groups", found: groups.len(), expected: rows.len() });
+    }
+    let mut by_group: BTreeMap<GroupId, Vec<usize>> = BTreeMap::new();
+    for (row, group) in rows.iter().zip(groups) {
+        if let Some(group) = group {
+            by_group.entry(*group).or_default().push(*row);
+        }
+    }
+    Ok(by_group.into_values().collect())
+}
+
 fn cumulative_weights(weights: &[f64], n_rows: usize) -> Result<Vec<f64>, DataError> {
     if weights.len() != n_rows {
         return Err(DataError::ShapeMismatch { what: "list of weights", found: weights.len(), expected: n_rows });
@@ -80,7 +106,18 @@ fn cumulative_weights(weights: &[f64], n_rows: usize) -> Result<Vec<f64>, DataEr
     }
 }
 
-pub(super) fn batch_ranges(n: usize, batch_size: usize) -> Vec<Range<usize>> {
+/// The batches of all runs, as ranges of their concatenation.
+pub(super) fn runs_ranges(runs: &[Vec<usize>], batch_size: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut begin = 0;
+    for run in runs {
+        ranges.extend(batch_ranges(run.len(), batch_size).into_iter().map(|r| r.start + begin..r.end + begin));
+        begin += run.len();
+    }
+    ranges
+}
+
+fn batch_ranges(n: usize, batch_size: usize) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> =
         (0..n).step_by(batch_size).map(|begin| begin..n.min(begin + batch_size)).collect();
     if batch_size > 1 && ranges.len() > 1 && ranges.last().is_some_and(|last| last.len() == 1) {
@@ -135,16 +172,16 @@ mod tests {
         let rows = [10, 11, 12, 13, 14, 15, 16, 17, 18];
         let cells = [Some(7), Some(7), Some(7), Some(7), Some(7), Some(2), Some(2), None, Some(4)];
         let sampling = Sampling::Oversampled(cells.to_vec());
-        let order = epoch_order(&rows, &sampling, 3, 0).unwrap();
+        let order = sampling.order(&rows, 3, 0).unwrap();
         let count = |row: usize| order.iter().filter(|other| **other == row).count();
         assert_eq!(order.len(), 16);
         assert!((10..15).all(|row| count(row) == 1) && count(17) == 1 && count(18) == 5);
         // Five of two: two full copies of both, and one of them once more.
         assert!([(2, 3), (3, 2)].contains(&(count(15), count(16))), "{order:?}");
-        assert_eq!(order, epoch_order(&rows, &sampling, 3, 0).unwrap(), "the same seed and epoch");
-        assert_ne!(order, epoch_order(&rows, &sampling, 3, 1).unwrap());
+        assert_eq!(order, sampling.order(&rows, 3, 0).unwrap(), "the same seed and epoch");
+        assert_ne!(order, sampling.order(&rows, 3, 1).unwrap());
         let more_of_15 = |epoch: &u64| {
-            let order = epoch_order(&rows, &sampling, 3, *epoch).unwrap();
+            let order = sampling.order(&rows, 3, *epoch).unwrap();
             order.iter().filter(|row| **row == 15).count() == 3
         };
         let n = (0..200).filter(more_of_15).count();
@@ -153,11 +190,11 @@ mod tests {
 
     #[test]
     fn nothing_to_repeat_and_wrong_lengths_are_told_apart() {
-        assert_eq!(epoch_order(&[], &Sampling::Oversampled(vec![]), 3, 0).unwrap(), [0_usize; 0]);
-        let mut order = epoch_order(&[4, 5], &Sampling::Oversampled(vec![None, None]), 3, 0).unwrap();
+        assert_eq!(Sampling::Oversampled(vec![]).order(&[], 3, 0).unwrap(), [0_usize; 0]);
+        let mut order = Sampling::Oversampled(vec![None, None]).order(&[4, 5], 3, 0).unwrap();
         order.sort_unstable();
         assert_eq!(order, [4, 5]);
-        let error = epoch_order(&[4, 5], &Sampling::Oversampled(vec![None]), 3, 0).unwrap_err();
+        let error = Sampling::Oversampled(vec![None]).order(&[4, 5], 3, 0).unwrap_err();
         assert!(error.to_string().contains("list of cells"), "{error}");
     }
 }

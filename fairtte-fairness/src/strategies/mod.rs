@@ -3,7 +3,12 @@
 //! A method that only changes the loss implements [`Objective`]; one with a second network, a second pass or weight
 //! averaging implements [`Strategy`]. No strategy has a loop over epochs: the trainer has the only one.
 
+mod adversary;
+mod batch_cells;
 mod cells;
+mod cfair;
+mod controlled_attribute;
+mod domain_independent;
 mod dro_chi_square;
 mod end;
 mod erm;
@@ -11,11 +16,22 @@ mod fair_representation;
 mod febs;
 mod group_dro;
 mod groups;
+mod laftr;
+mod lnl;
+mod missing;
+mod mixture;
 mod numbers;
 mod objective;
+mod odr;
+mod pass;
+mod recalibration;
+mod reversal;
+mod sam;
 mod step;
 mod strata;
 mod subgroup_rebalancing;
+mod swad;
+mod task;
 #[cfg(test)]
 #[path = "../../tests/inside/worked_cases.rs"]
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
@@ -33,18 +49,30 @@ use crate::monitor::Validation;
 use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, LearnerSpec};
 
+pub use adversary::{Activation, Adversary, AdversarySpec};
 pub use cells::TrainingCells;
+pub use cfair::{Cfair, CfairConfig, CfairMode, CfairNetwork, CfairScaling, CfairWeights};
+pub use controlled_attribute::{ControlledAttribute, ControlledAttributeConfig, SmallGroup};
+pub use domain_independent::{DomainIndependent, DomainIndependentConfig, DomainInference, DomainNetwork};
 pub use dro_chi_square::{DroChiSquare, DroChiSquareConfig};
 pub use end::{Disentangling, End, EndConfig};
 pub use erm::Erm;
-pub use fair_representation::{Estimator, FairRepresentation, FairRepresentationConfig, Kernels};
+pub use fair_representation::{Estimator, FairRepresentation, FairRepresentationConfig, Kernels, Representation};
 pub use febs::{Febs, FebsConfig};
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
 pub use groups::GroupMeans;
+pub use laftr::{Laftr, LaftrConfig, LaftrMode};
+pub use lnl::{Lnl, LnlConfig};
+pub use missing::MissingAttribute;
 pub use objective::{Objective, ObjectiveStrategy, Terms, Value};
+pub use odr::{Odr, OdrConfig, OdrNetwork};
+pub use recalibration::{Recalibration, RecalibrationConfig, RecalibrationMethod};
+pub use reversal::reverse_gradient;
+pub use sam::{Sam, SamConfig};
 pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
 pub use strata::{Strata, StratumConfig, StratumKind};
 pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, SubgroupRebalancingConfig};
+pub use swad::{Swad, SwadConfig, SwadCriterion};
 
 /// How one batch changes the model, and how the model predicts.
 pub trait Strategy {
@@ -149,6 +177,24 @@ pub enum StrategyConfig {
     SubgroupRebalancing(SubgroupRebalancingConfig),
     /// [`GroupDro`].
     GroupDro(GroupDroConfig),
+    /// [`DomainIndependent`].
+    DomainIndependent(DomainIndependentConfig),
+    /// [`ControlledAttribute`].
+    ControlledAttribute(ControlledAttributeConfig),
+    /// [`Sam`].
+    Sam(SamConfig),
+    /// [`Swad`].
+    Swad(SwadConfig),
+    /// [`Recalibration`].
+    Recalibration(RecalibrationConfig),
+    /// [`Laftr`].
+    Laftr(LaftrConfig),
+    /// [`Cfair`].
+    Cfair(CfairConfig),
+    /// [`Lnl`].
+    Lnl(LnlConfig),
+    /// [`Odr`].
+    Odr(OdrConfig),
     /// [`FairRepresentation`].
     FairRepresentation(FairRepresentationConfig),
     /// [`End`].
@@ -167,10 +213,19 @@ impl Default for StrategyConfig {
 
 impl StrategyConfig {
     /// Name and one-line summary of every strategy.
-    pub const CATALOGUE: [(&'static str, &'static str); 7] = [
+    pub const CATALOGUE: [(&'static str, &'static str); 16] = [
         ("erm", "empirical risk minimisation: the plain mean loss"),
         ("subgroup-rebalancing", "every group (or group x event) is drawn equally often (Kamiran & Calders 2012)"),
         ("group-dro", "groups with a larger loss gain weight (Sagawa et al. 2020)"),
+        ("domain-independent", "one encoder, one classifier per group (Wang et al. 2020)"),
+        ("controlled-attribute", "one network per group, whose curves are averaged (Pope & Sydnor 2011)"),
+        ("sam", "the loss at the sharpest place nearby, in two passes (Foret et al. 2021)"),
+        ("swad", "the mean of the weights of a valley of the validation loss (Cha et al. 2021)"),
+        ("recalibration", "as erm, then the curves of each group are mapped by what the validation part showed"),
+        ("laftr", "an adversary guesses the group from the representation, which makes that hard (Madras et al. 2018)"),
+        ("cfair", "one adversary per stratum through gradient reversal, balanced errors (Zhao et al. 2020)"),
+        ("lnl", "the representation unlearns what a predictor of the group finds in it (Kim et al. 2019)"),
+        ("odr", "two orthogonal codes, one for the task and one for the group (Sarhan et al. 2020)"),
         (
             "fair-representation",
             "representations of the groups come closer by maximum mean discrepancy (the paper's D.2.3)",
@@ -183,9 +238,20 @@ impl StrategyConfig {
     /// Whether training reads the groups of the samples.
     pub fn needs_groups(&self) -> bool {
         match self {
-            Self::Erm(_) | Self::DroChiSquare(_) => false,
+            Self::Erm(_) | Self::Sam(_) | Self::DroChiSquare(_) => false,
             Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
-            Self::GroupDro(_) | Self::FairRepresentation(_) | Self::End(_) | Self::Febs(_) => true,
+            Self::Swad(config) => config.criterion == SwadCriterion::WorstGroupNll,
+            Self::GroupDro(_)
+            | Self::DomainIndependent(_)
+            | Self::ControlledAttribute(_)
+            | Self::Recalibration(_)
+            | Self::Laftr(_)
+            | Self::Cfair(_)
+            | Self::Lnl(_)
+            | Self::Odr(_)
+            | Self::FairRepresentation(_)
+            | Self::End(_)
+            | Self::Febs(_) => true,
         }
     }
 
@@ -198,6 +264,15 @@ impl StrategyConfig {
             Self::Erm(_) => Ok(()),
             Self::SubgroupRebalancing(config) => config.validate(),
             Self::GroupDro(config) => config.validate(),
+            Self::DomainIndependent(config) => config.validate(),
+            Self::ControlledAttribute(config) => config.validate(),
+            Self::Sam(config) => config.validate(),
+            Self::Swad(config) => config.validate(),
+            Self::Recalibration(config) => config.validate(),
+            Self::Laftr(config) => config.validate(),
+            Self::Cfair(config) => config.validate(),
+            Self::Lnl(config) => config.validate(),
+            Self::Odr(config) => config.validate(),
             Self::FairRepresentation(config) => config.validate(),
             Self::End(config) => config.validate(),
             Self::DroChiSquare(config) => config.validate(),
@@ -229,6 +304,15 @@ impl StrategyConfig {
                 Box::new(ObjectiveStrategy::new(SubgroupRebalancing::new(config, cells)?, learner()?))
             }
             Self::GroupDro(config) => Box::new(ObjectiveStrategy::new(GroupDro::new(config, cells)?, learner()?)),
+            Self::DomainIndependent(config) => Box::new(DomainIndependent::new(config, spec, cells)?),
+            Self::ControlledAttribute(config) => Box::new(ControlledAttribute::new(config, spec, cells)?),
+            Self::Sam(config) => Box::new(Sam::new(config, learner()?)?),
+            Self::Swad(config) => Box::new(Swad::new(config, learner()?)?),
+            Self::Recalibration(config) => Box::new(Recalibration::new(config, learner()?, cells)?),
+            Self::Laftr(config) => Box::new(Laftr::new(config, spec, cells)?),
+            Self::Cfair(config) => Box::new(Cfair::new(config, spec, cells)?),
+            Self::Lnl(config) => Box::new(Lnl::new(config, spec, cells)?),
+            Self::Odr(config) => Box::new(Odr::new(config, spec, cells)?),
             Self::FairRepresentation(config) => {
                 Box::new(ObjectiveStrategy::new(FairRepresentation::new(config, cells)?, learner()?))
             }
@@ -238,3 +322,7 @@ impl StrategyConfig {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/inside/adversary_cases.rs"]
+mod adversary_cases;

@@ -325,21 +325,11 @@ fn networks_of_full_size_give_the_features_and_gradients_of_their_references() {
         eprintln!("skipped: FAIRTTE_PARITY names no folder of references of full size (just torch-parity)");
         return;
     };
-    let cases: [(BackboneKind, &str, usize, &[usize]); 9] = [
-        (BackboneKind::EfficientNetB0, "efficientnet-b0", 3, &[1, 2, 2, 3, 3, 4, 1]),
-        (BackboneKind::ResNet18, "resnet18", 3, &[2, 2, 2, 2]),
-        (BackboneKind::ResNet18Volume, "resnet18-3d", 3, &[2, 2, 2, 2]),
-        (BackboneKind::MedicalNet10, "medicalnet-resnet10", 1, &[1, 1, 1, 1]),
-        (BackboneKind::MedicalNet18, "medicalnet-resnet18", 1, &[2, 2, 2, 2]),
-        (BackboneKind::MedicalNet34, "medicalnet-resnet34", 1, &[3, 4, 6, 3]),
-        (BackboneKind::MedicalNet50, "medicalnet-resnet50", 1, &[3, 4, 6, 3]),
-        (BackboneKind::VitBase16, "vit-base-16", 3, &[]),
-        (BackboneKind::VitLarge16, "vit-large-16", 3, &[]),
-    ];
     let mut n_compared = 0;
-    for (kind, name, channels, repeats) in cases {
+    for (kind, name, channels, repeats) in FULL_SIZE {
         if folder.join(format!("{name}.safetensors")).exists() {
             compare(name, &folder, repeats, &|device| kind.build(channels, device));
+            import_every_container(&folder, name, &kind.build(channels, &Device::flex()));
             n_compared += 1;
         } else {
             eprintln!("skipped: {} holds no {name}.safetensors", folder.display());
@@ -347,3 +337,41 @@ fn networks_of_full_size_give_the_features_and_gradients_of_their_references() {
     }
     assert!(n_compared > 0, "{} holds no reference", folder.display());
 }
+
+/// Safetensors and both kinds of `torch.save` through the importer: the same weights in each, and the features of the
+/// reference.
+fn import_every_container(folder: &Path, name: &str, backbone: &Backbone) {
+    let device = Device::flex();
+    let expected = read(&folder.join(format!("{name}.expected.safetensors")));
+    let reference = expected["features"].clone().try_to_vec::<f32>().unwrap();
+    let mut first: Option<Vec<Vec<f32>>> = None;
+    for ending in ["safetensors", "pth", "legacy.pth"] {
+        let path = folder.join(format!("{name}.{ending}"));
+        if !path.exists() {
+            eprintln!("skipped: no {}", path.display());
+            continue;
+        }
+        let file = WeightFile::open(&path).unwrap();
+        let fit = Fit::new(&file, backbone, Layout::Auto, Gray::Auto).unwrap();
+        fit.require().unwrap();
+        let imported = fit.load(backbone.clone()).unwrap();
+        let features = values(imported.forward(pixels(&expected["input"], &device), &mut Noise::Off).unwrap());
+        let worst = furthest(&features, &reference);
+        println!("{name}.{ending} ({}): features within {worst:.1e}", file.container().name());
+        assert!(worst <= FEATURES_WITHIN, "{name}.{ending}: features differ by {worst:e}");
+        let weights = all_values(&imported);
+        assert!(first.get_or_insert_with(|| weights.clone()) == &weights, "{name}.{ending} holds other weights");
+    }
+}
+
+const FULL_SIZE: [(BackboneKind, &str, usize, &[usize]); 9] = [
+    (BackboneKind::EfficientNetB0, "efficientnet-b0", 3, &[1, 2, 2, 3, 3, 4, 1]),
+    (BackboneKind::ResNet18, "resnet18", 3, &[2, 2, 2, 2]),
+    (BackboneKind::ResNet18Volume, "resnet18-3d", 3, &[2, 2, 2, 2]),
+    (BackboneKind::MedicalNet10, "medicalnet-resnet10", 1, &[1, 1, 1, 1]),
+    (BackboneKind::MedicalNet18, "medicalnet-resnet18", 1, &[2, 2, 2, 2]),
+    (BackboneKind::MedicalNet34, "medicalnet-resnet34", 1, &[3, 4, 6, 3]),
+    (BackboneKind::MedicalNet50, "medicalnet-resnet50", 1, &[3, 4, 6, 3]),
+    (BackboneKind::VitBase16, "vit-base-16", 3, &[]),
+    (BackboneKind::VitLarge16, "vit-large-16", 3, &[]),
+];

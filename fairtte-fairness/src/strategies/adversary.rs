@@ -1,0 +1,106 @@
+//! The second network of the adversarial strategies: a representation to one output per group.
+//!
+//! `Linear(n_inputs, width)`, an activation, `Linear(width, n_groups)`. Weights are uniform on +-1/sqrt(`fan_in`) from the
+//! stream `weights/NAME` of the run, biases start at 0. It reads what the classifier reads, after dropout.
+
+use burn::module::Module;
+use burn::nn::{Initializer, Linear, LinearConfig};
+use burn::tensor::activation::{leaky_relu, log_softmax, relu};
+use burn::tensor::{Device, Tensor};
+use fairtte_models::initialise;
+use rand_chacha::ChaCha8Rng;
+
+use super::TrainingCells;
+use super::batch_cells::{BatchCells, constant};
+use crate::{FairnessError, LearnerSpec, OptimiserConfig};
+
+/// What stands between the two layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// max(x, 0).
+    Relu,
+    /// max(x, 0.2 x): the slope of `TensorFlow`'s `leaky_relu`, which the code of Madras et al. uses.
+    LeakyRelu,
+}
+
+/// Shape of an adversary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdversarySpec {
+    /// Length of what it reads.
+    pub n_inputs: usize,
+    /// Width of its hidden layer.
+    pub width: usize,
+    /// What follows the hidden layer.
+    pub activation: Activation,
+    /// Number of groups.
+    pub n_groups: usize,
+}
+
+/// A network that guesses the group.
+#[derive(Module, Debug)]
+pub struct Adversary {
+    hidden: Linear,
+    output: Linear,
+    #[module(skip)]
+    activation: Activation,
+}
+
+impl Adversary {
+    /// Builds it and draws its weights from `stream`.
+    pub fn drawn(spec: &AdversarySpec, stream: ChaCha8Rng, device: &Device) -> Self {
+        let linear = |from, to| LinearConfig::new(from, to).with_initializer(Initializer::Zeros).init(device);
+        let AdversarySpec { n_inputs, width, activation, n_groups } = *spec;
+        initialise(Self { hidden: linear(n_inputs, width), output: linear(width, n_groups), activation }, stream)
+    }
+
+    /// What it reads, `[n, n_inputs]` -> logits `[n, n_groups]`.
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        let hidden = self.hidden.forward(x);
+        self.output.forward(match self.activation {
+            Activation::Relu => relu(hidden),
+            Activation::LeakyRelu => leaky_relu(hidden, 0.2),
+        })
+    }
+}
+
+/// Number of groups with a training sample.
+///
+/// # Errors
+/// [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`] if there are no two of them.
+pub(crate) fn n_trained_groups(cells: &TrainingCells, strategy: &'static str) -> Result<usize, FairnessError> {
+    cells.require_groups(strategy)?;
+    let counts = cells.counts();
+    let trained: Vec<usize> = (0..counts.len()).filter(|group| counts[*group] > 0).collect();
+    if let [only] = trained[..] {
+        let (attribute, group) = (cells.attribute.clone(), cells.levels[only].clone());
+        return Err(FairnessError::OneGroup { strategy, attribute, group });
+    }
+    Ok(trained.len())
+}
+
+/// Adam at a step size of its own: no weight decay, clipping as for the network.
+pub(crate) fn adversary_optimiser(spec: &LearnerSpec, learning_rate: f64) -> OptimiserConfig {
+    OptimiserConfig { learning_rate, weight_decay: 0.0, gradient_clip: spec.optimiser.gradient_clip }
+}
+
+/// Mean cross-entropy of the samples in a cell: logits `[batch, n_groups]` -> `[1]`.
+pub(crate) fn cross_entropy(logits: Tensor<2>, cells: &BatchCells) -> Tensor<1> {
+    let own = cells.own(log_softmax(logits, 1)); // [batch]
+    mean_over_cells(own.neg(), cells)
+}
+
+/// Mean of sum over groups of p log p over the samples in a cell: logits `[batch, n_groups]` -> `[1]`, from -ln(`n_groups`)
+/// (no idea of the group) to 0 (certain).
+pub(crate) fn negative_entropy(logits: Tensor<2>, cells: &BatchCells) -> Tensor<1> {
+    let log = log_softmax(logits, 1);
+    let of_sample = (log.clone().exp() * log).sum_dim(1).flatten(0, 1); // [batch]
+    mean_over_cells(of_sample, cells)
+}
+
+/// Every sample in a cell weighs 1/n. (Not a division of the sum by n: burn 0.22.1 rounds the divisor's inverse to `f32` on
+/// the way back, which the worked cases in `f64` show.)
+fn mean_over_cells(of_sample: Tensor<1>, cells: &BatchCells) -> Tensor<1> {
+    let n = cells.coefficients(|_, _| 1.0).iter().sum::<f64>().max(1.0);
+    let shares = constant(&cells.coefficients(|_, _| 1.0 / n), &of_sample);
+    (of_sample * shares).sum()
+}

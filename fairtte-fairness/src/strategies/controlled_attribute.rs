@@ -1,0 +1,317 @@
+//! Controlling for the sensitive attribute (CSA; Pope & Sydnor 2011, Zhao & Ng 2023; the paper's D.2.5).
+//!
+//! Acts on the whole model: one network per group, trained on that group alone; the prediction is the mean of all of them,
+//! S(t|x) = `sum_g` `pi_g` `S_g(t|x)` with `pi_g` the training shares, whatever the group of the sample. The attribute is read in
+//! training only. The mean of curves is not the curve of the mean hazard. G networks: the time of one training, G times the
+//! memory, and G passes for a prediction.
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `min-events` | 10 | >= 2 | a group with fewer training events cannot have a network of its own |
+//! | `small-group` | `refuse` | `refuse`, `drop` | such a group is an error, or it is left out and the other shares are scaled to 1 |
+//!
+//! Each batch comes from one group, so batch norm, `DeepHit`'s pairs and the risk sets of the Cox heads are those of the group;
+//! groups follow each other in an order that every epoch draws anew. When several batches make one step, the gradients of
+//! each group's batches among them are averaged. Samples without the attribute, and of groups left out, train nothing: their
+//! number is the term `csa: samples left out`.
+//! Each network keeps the weights at which the likelihood of its own curves on its own group's validation rows is best, and
+//! predicts with them; the monitor scores the mean of these curves and, since they no longer change once every group has had
+//! its best epoch, serves patience only. The networks of the best epoch of every group are used in the end.
+//! Survival: one time grid for all, fitted on the whole training part; every Cox network has a baseline fitted on its group.
+//! Where we differ: Pope & Sydnor average over the values of the attribute within one regression, the paper over networks.
+//! Golden values: our worked cases `golden/csa.json` (`mixture.rs`).
+
+use std::path::Path;
+
+use burn::module::Module as _;
+use burn::optim::GradientsParams;
+use fairtte_data::{Sampling, write_atomically};
+use fairtte_metrics::{GroupId, Outcomes};
+use fairtte_models::Batch;
+use fairtte_survival::PredictionGrid;
+use ndarray::{Array2, Axis, concatenate};
+use serde::{Deserialize, Serialize};
+
+use super::mixture::{mixture, shares};
+use super::task::{mean_loss, plain_step};
+use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
+use crate::gradients::{add, scale};
+use crate::monitor::{event_blocks, negative_log_likelihoods};
+use crate::predict::{CurveRule, EvaluationPart, Parts};
+use crate::strategies::Accumulation;
+use crate::trainable::read;
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+
+/// What becomes of a group with too few events for a network of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SmallGroup {
+    /// An error names it.
+    #[default]
+    Refuse,
+    /// It is left out, and the shares of the others are scaled to sum to 1.
+    Drop,
+}
+
+/// Settings of controlling for the attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ControlledAttributeConfig {
+    /// Training events that a group needs, at least 2.
+    pub min_events: usize,
+    /// What becomes of a group with fewer.
+    pub small_group: SmallGroup,
+}
+
+impl Default for ControlledAttributeConfig {
+    fn default() -> Self {
+        Self { min_events: 10, small_group: SmallGroup::Refuse }
+    }
+}
+
+impl ControlledAttributeConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        check("strategy.controlled-attribute.min-events", self.min_events, self.min_events >= 2, "at least 2")
+    }
+}
+
+/// The network of one group.
+#[derive(Debug)]
+struct GroupModel {
+    group: GroupId,
+    level: String,
+    /// In training.
+    current: Learner,
+    /// What predicts: the best so far on the group's validation rows.
+    chosen: Learner,
+    /// The same weights with the negative log-likelihood that they had, for the end of the training.
+    best: Option<(SurvivalNetwork, f64)>,
+    /// Sum of the gradients of some batches, if several make one step.
+    pending: Option<(GradientsParams, usize)>,
+}
+
+/// One network per group, whose curves are averaged.
+#[derive(Debug)]
+pub struct ControlledAttribute {
+    models: Vec<GroupModel>,
+    /// Share of each model, `[n_models]`.
+    weights: Vec<f64>,
+    /// Group of every training sample that trains.
+    groups: Vec<Option<GroupId>>,
+}
+
+const NAME: &str = "controlled-attribute";
+const STATE_FILE: &str = "controlled-attribute.json";
+
+impl ControlledAttribute {
+    /// Builds a network for every group of the training part.
+    ///
+    /// # Errors
+    /// As [`ControlledAttributeConfig::validate`] and [`Learner::new`]; [`FairnessError::NoGroups`] if no training sample has
+    /// a group, [`FairnessError::FewEvents`] naming a group with too few events (the largest, if all are left out).
+    pub fn new(
+        config: &ControlledAttributeConfig,
+        spec: &LearnerSpec,
+        cells: &TrainingCells,
+    ) -> Result<Self, FairnessError> {
+        config.validate()?;
+        cells.require_groups(NAME)?;
+        let mut n_events = vec![0; cells.levels.len()];
+        for (group, _) in cells.groups.iter().zip(&cells.event).filter(|(_, event)| **event) {
+            group.iter().for_each(|group| n_events[group.index()] += 1);
+        }
+        let too_small: Vec<usize> = (0..n_events.len()).filter(|g| n_events[*g] < config.min_events).collect();
+        let is_refused = config.small_group == SmallGroup::Refuse || too_small.len() == n_events.len();
+        if let Some(g) = too_small.iter().copied().max_by_key(|g| n_events[*g]).filter(|_| is_refused) {
+            let (n_events, needed, part) = (n_events[g], config.min_events, "training");
+            return Err(FairnessError::FewEvents {
+                strategy: NAME,
+                group: cells.levels[g].clone(),
+                part,
+                n_events,
+                needed,
+            });
+        }
+        let kept: Vec<usize> = (0..n_events.len()).filter(|g| !too_small.contains(g)).collect();
+        let counts = cells.counts();
+        let models = kept.iter().map(|g| {
+            let learner = || Learner::new(spec, &format!("group-{g}"));
+            let group = GroupId(u32::try_from(*g).expect("groups are counted in u32"));
+            let level = cells.levels[*g].clone();
+            Ok(GroupModel { group, level, current: learner()?, chosen: learner()?, best: None, pending: None })
+        });
+        Ok(Self {
+            models: models.collect::<Result<_, FairnessError>>()?,
+            weights: shares(&kept.iter().map(|g| counts[*g]).collect::<Vec<_>>()),
+            groups: cells.groups.iter().map(|group| group.filter(|group| kept.contains(&group.index()))).collect(),
+        })
+    }
+}
+
+impl GroupModel {
+    fn file(&self) -> String {
+        format!("group-{}", self.group.0)
+    }
+
+    /// One step on a batch of the group; the weights move with the last batch of the optimiser's step.
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let noise = self.file();
+        if context.accumulation.of == 1 {
+            return plain_step(&mut self.current, &noise, batch, context);
+        }
+        let targets = context.targets(batch)?;
+        let outputs = self.current.forward(batch, &context.query_times(&targets), &mut context.noise(&noise))?.outputs;
+        let loss = mean_loss(context, outputs, &targets);
+        let task_loss = loss.clone().inner().into_data().iter::<f64>().sum();
+        context.require_finite("the loss", task_loss)?;
+        let mut gradients = self.current.gradients(&loss, context);
+        let mut n = 1;
+        if let Some((others, n_others)) = self.pending.take() {
+            add(self.current.network(), &mut gradients, others);
+            n += n_others;
+        }
+        self.pending = Some((gradients, n));
+        Ok(StepReport { task_loss, objective: task_loss, gradient_norm: 0.0, absent_groups: 0, terms: Vec::new() })
+    }
+
+    /// Moves along the mean of the gradients that wait, and gives its norm.
+    fn move_on(&mut self, context: &StepContext<'_>) -> Result<f64, FairnessError> {
+        let Some((mut gradients, n)) = self.pending.take() else { return Ok(0.0) };
+        scale(self.current.network(), &mut gradients, 1.0 / n as f64);
+        self.current.update(gradients, &StepContext { accumulation: Accumulation::default(), ..*context })
+    }
+
+    /// Scores the present weights on the group's validation rows and keeps them if they are the best.
+    fn choose(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        let train = GroupPart::new(&parts.train, self.group)?;
+        let validation = GroupPart::new(&parts.validation, self.group)?;
+        if validation.rows.is_empty() {
+            let (group, part) = (self.level.clone(), "validation");
+            return Err(FairnessError::EmptyGroup { strategy: NAME, group, part });
+        }
+        self.current.fit_baseline(&train.part(&parts.train))?;
+        let head = parts.train.head;
+        let targets = |outcomes: &Outcomes| parts.cut_points.targets("group", outcomes.time(), outcomes.event());
+        let blocks = event_blocks(parts.cut_points.n(), &targets(&train.outcomes)?.intervals, head.needs_baseline());
+        let grid = PredictionGrid::at_cut_points(parts.cut_points);
+        let mut curves = Vec::new();
+        validation.part(&parts.validation).for_each_batch(|batch| {
+            curves.push(self.current.survival(batch, &CurveRule { head, grid: &grid })?);
+            Ok(())
+        })?;
+        let views: Vec<_> = curves.iter().map(|block| block.view()).collect();
+        let curves = concatenate(Axis(0), &views).expect("one grid");
+        let terms = negative_log_likelihoods(&curves, &targets(&validation.outcomes)?.intervals, &blocks);
+        let nll = terms.iter().sum::<f64>() / terms.len() as f64;
+        if self.best.as_ref().is_none_or(|(_, best)| nll < *best) {
+            // Two copies: clones of one would share the running statistics of batch norm.
+            self.best = Some((self.current.network().valid(), nll));
+            self.chosen.replace(self.current.network().valid());
+            self.chosen.set_baseline(self.current.baseline().cloned());
+        }
+        Ok(())
+    }
+}
+
+/// The rows of one group in a part.
+struct GroupPart {
+    rows: Vec<usize>,
+    outcomes: Outcomes,
+}
+
+impl GroupPart {
+    fn new(part: &EvaluationPart<'_>, group: GroupId) -> Result<Self, FairnessError> {
+        let groups = part.loader.groups();
+        let positions: Vec<usize> = (0..part.rows.len()).filter(|i| groups[part.rows[*i]] == Some(group)).collect();
+        let rows = positions.iter().map(|i| part.rows[*i]).collect();
+        Ok(Self { rows, outcomes: part.outcomes.select(&positions) })
+    }
+
+    fn part<'a>(&'a self, whole: &EvaluationPart<'a>) -> EvaluationPart<'a> {
+        EvaluationPart { rows: &self.rows, outcomes: &self.outcomes, ..*whole }
+    }
+}
+
+impl Strategy for ControlledAttribute {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn sampling(&self) -> Sampling {
+        Sampling::WithinGroups(self.groups.clone())
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let of_batch = batch.groups.first().copied().flatten();
+        let model = self.models.iter_mut().find(|model| Some(model.group) == of_batch);
+        let mut report = model.expect("batches come from the groups that have a network").step(batch, context)?;
+        if context.accumulation.of > 1 && context.accumulation.last {
+            for model in &mut self.models {
+                report.gradient_norm = model.move_on(context)?.max(report.gradient_norm);
+            }
+        }
+        let n_left_out = self.groups.iter().filter(|group| group.is_none()).count();
+        Ok(StepReport { terms: vec![("csa: samples left out".to_owned(), n_left_out as f64)], ..report })
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.models.iter_mut().try_for_each(|model| model.choose(parts))
+    }
+
+    fn finish(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        for model in &mut self.models {
+            if let Some((network, _)) = &model.best {
+                model.chosen.replace(network.valid());
+                model.chosen.fit_baseline(&GroupPart::new(&parts.train, model.group)?.part(&parts.train))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        let curves = mixture(&self.weights, |model| self.models[model].chosen.survival(batch, rule))?;
+        Ok(curves.expect("at least one group has a network"))
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        for model in &self.models {
+            model.chosen.save(folder, &model.file(), Saved::Weights)?;
+            if what == Saved::Everything {
+                model.current.save(folder, &format!("{}-training", model.file()), what)?;
+            }
+        }
+        if what == Saved::Everything {
+            let best = |model: &GroupModel| model.best.as_ref().map(|(_, nll)| *nll);
+            let best: Vec<Option<f64>> = self.models.iter().map(best).collect();
+            write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, &best)?))?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        let mut best = vec![None; self.models.len()];
+        if what == Saved::Everything {
+            let path = folder.join(STATE_FILE);
+            let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
+            best = serde_json::from_slice(&read(&path)?).map_err(|e| unusable(e.to_string()))?;
+            if best.len() != self.models.len() {
+                let (found, expected) = (best.len(), self.models.len());
+                return Err(unusable(format!("it has {found} networks, expected {expected}")));
+            }
+        }
+        for (model, best) in self.models.iter_mut().zip(best) {
+            model.chosen.load(folder, &model.file(), Saved::Weights)?;
+            if what == Saved::Everything {
+                model.current.load(folder, &format!("{}-training", model.file()), what)?;
+                model.pending = None;
+                // Between epochs what predicts is the best.
+                model.best = best.map(|nll: f64| (model.chosen.network().valid(), nll));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! Domain independence (Wang et al. 2020, section 4.3, arXiv 1911.11834; the paper's D.2.4).
+//!
+//! Acts on the classifier and on prediction: one encoder, one classifier per group; each sample trains the encoder and the
+//! classifier of its own group. The attribute is read in training, and in prediction only by `own-group`.
+//!
+//! | setting | default | values | meaning |
+//! |---|---|---|---|
+//! | `inference` | `mean-logits` | | the curve of the mean of the outputs of all classifiers |
+//! | | | `mean-survival` | the mean of the curves of all classifiers |
+//! | | | `share-weighted` | their mean with the training shares of the groups |
+//! | | | `share-weighted-logits` | the curve of the mean output with these shares |
+//! | | | `own-group` | the curve of the sample's own classifier |
+//! | `missing-attribute` | `average` | `average`, `refuse` | `own-group` only: without the attribute the `share-weighted` curve, or an error |
+//!
+//! Outputs are averaged, not summed as in the source and in MEDFAIR: the order of the samples is the same for one output,
+//! but a sum makes curves over-confident. Groups without a training sample take no part.
+//! A classifier whose group is absent from the batch has no gradient: neither weight decay nor momentum moves it. A sample
+//! without the attribute trains the task but enters no group's term: it reads the mean of all classifiers, as `mean-logits`
+//! predicts, and its gradient goes to the encoder only.
+//!
+//! Survival: heads that compare samples (`DeepHit`, the Cox heads) compare what each one's own classifier gives, over the
+//! whole batch. So the Cox heads have one baseline for all groups: fitted on the own classifiers' outputs where curves are
+//! averaged or `own-group`, and on the averaged outputs where outputs are. Golden values: our worked cases
+//! `golden/domain_independence.json`.
+
+mod network;
+
+use std::path::Path;
+
+use burn::module::Module as _;
+use burn::tensor::Tensor;
+use fairtte_models::{Batch, Noise};
+use fairtte_survival::{Baseline, SurvivalError};
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use super::missing::{MissingAttribute, known};
+use super::mixture::{mixture, shares};
+use super::task::mean_loss;
+use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
+use crate::network::on_host;
+use crate::predict::{CurveRule, Parts, fit_baseline};
+use crate::trainable::Descent;
+use crate::{FairnessError, Learner, LearnerSpec};
+
+pub use network::DomainNetwork;
+
+/// What is predicted from the classifiers of all groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DomainInference {
+    /// The curve of the mean output.
+    #[default]
+    MeanLogits,
+    /// The mean curve.
+    MeanSurvival,
+    /// The mean curve, weighed by the training shares of the groups.
+    ShareWeighted,
+    /// The curve of the mean output, weighed by the training shares of the groups.
+    ShareWeightedLogits,
+    /// The curve of the classifier of the sample's group.
+    OwnGroup,
+}
+
+impl DomainInference {
+    /// Whether outputs are averaged, and not curves.
+    fn averages_outputs(self) -> bool {
+        matches!(self, Self::MeanLogits | Self::ShareWeightedLogits)
+    }
+}
+
+/// Settings of domain independence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DomainIndependentConfig {
+    /// What is predicted from the classifiers of all groups.
+    pub inference: DomainInference,
+    /// What `own-group` predicts for a sample without the attribute.
+    pub missing_attribute: MissingAttribute,
+}
+
+const KEY: &str = "strategy.domain-independent.missing-attribute";
+
+impl DomainIndependentConfig {
+    /// Checks that no setting is without effect.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] if missing attributes are refused by a rule that does not read them.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let has_effect =
+            self.missing_attribute == MissingAttribute::Average || self.inference == DomainInference::OwnGroup;
+        crate::check(KEY, "refuse", has_effect, "average, unless inference = \"own-group\"")
+    }
+}
+
+/// A shared encoder with a classifier for each group.
+#[derive(Debug)]
+pub struct DomainIndependent {
+    config: DomainIndependentConfig,
+    learner: Learner<DomainNetwork>,
+    /// Share of each group in training.
+    shares: Vec<f64>,
+    /// The same weight for every group that occurs in training.
+    equal: Vec<f64>,
+}
+
+const NAME: &str = "domain-independent";
+const NETWORK: &str = "network";
+
+impl DomainIndependent {
+    /// Builds the network for the groups of the training part.
+    ///
+    /// # Errors
+    /// As [`DomainIndependentConfig::validate`] and [`Learner::with_network`]; [`FairnessError::NoGroups`] if no training
+    /// sample has a group.
+    pub fn new(
+        config: &DomainIndependentConfig,
+        spec: &LearnerSpec,
+        cells: &TrainingCells,
+    ) -> Result<Self, FairnessError> {
+        config.validate()?;
+        cells.require_groups(NAME)?;
+        let counts = cells.counts();
+        let learner = Learner::with_network(spec, |device| {
+            DomainNetwork::new(&spec.network, counts.len(), spec.weights(NETWORK), device)
+        })?;
+        let present: Vec<usize> = counts.iter().map(|n| usize::from(*n > 0)).collect();
+        Ok(Self { config: *config, learner, shares: shares(&counts), equal: shares(&present) })
+    }
+
+    /// Weights of the rule, `[n_groups]`.
+    fn weights(&self) -> &[f64] {
+        match self.config.inference {
+            DomainInference::MeanLogits | DomainInference::MeanSurvival => &self.equal,
+            _ => &self.shares,
+        }
+    }
+
+    /// Averaged curves, or each sample's own; `representation` is `[batch, n_representation]`.
+    fn curves(
+        &self,
+        network: &DomainNetwork,
+        representation: &Tensor<2>,
+        batch: &Batch,
+        rule: &CurveRule<'_>,
+    ) -> Result<Array2<f64>, FairnessError> {
+        let baseline = self.learner.baseline();
+        let query = baseline.map_or(&[][..], Baseline::times);
+        let curve = |outputs| rule.head.survival(on_host(outputs).view(), rule.grid, baseline);
+        let of_group = |g: usize| curve(network.of_group(g, representation.clone(), query));
+        let is_own = self.config.inference == DomainInference::OwnGroup;
+        let group_of = |i: usize| if is_own { known(batch.groups[i], &self.shares) } else { None };
+        let is_known = |i: usize| !is_own || group_of(i).is_some();
+        self.config.missing_attribute.admit(NAME, KEY, &batch.sample_ids, is_known)?;
+        let mut curves = if (0..batch.n()).all(|i| group_of(i).is_some()) {
+            Array2::zeros((batch.n(), rule.grid.times().len()))
+        } else {
+            mixture(self.weights(), of_group)?.expect("some group occurs in training")
+        };
+        for g in 0..self.shares.len() {
+            let rows: Vec<usize> = (0..batch.n()).filter(|i| group_of(*i) == Some(g)).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let own = of_group(g)?;
+            for row in rows {
+                curves.row_mut(row).assign(&own.row(row));
+            }
+        }
+        Ok(curves)
+    }
+}
+
+impl Strategy for DomainIndependent {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let targets = context.targets(batch)?;
+        let network = self.learner.network();
+        let representation = network.represent(batch, &mut context.noise(NETWORK))?;
+        let outputs = network.own(&batch.groups, &self.equal, &representation, &context.query_times(&targets));
+        let loss = mean_loss(context, outputs, &targets);
+        let Descent { loss, norm, .. } = self.learner.descend_reading(&loss, &[], context)?;
+        let is_absent = |g: &usize| self.shares[*g] > 0.0 && batch.groups.iter().flatten().all(|of| of.index() != *g);
+        let absent_groups = (0..self.shares.len()).filter(is_absent).count();
+        Ok(StepReport { task_loss: loss, objective: loss, gradient_norm: norm, absent_groups, terms: Vec::new() })
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        let network = self.learner.network().valid();
+        let baseline = fit_baseline(&parts.train, |batch, query| {
+            let representation = network.represent(batch, &mut Noise::Off)?;
+            Ok(on_host(if self.config.inference.averages_outputs() {
+                network.combined(self.weights(), &representation, query)
+            } else {
+                network.own(&batch.groups, &self.equal, &representation, query)
+            }))
+        })?;
+        self.learner.set_baseline(baseline);
+        Ok(())
+    }
+
+    fn needs_group_to_predict(&self) -> bool {
+        self.config.inference == DomainInference::OwnGroup
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        let baseline = self.learner.baseline();
+        if rule.head.needs_baseline() && baseline.is_none() {
+            return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
+        }
+        let network = self.learner.network().valid();
+        let representation = network.represent(batch, &mut Noise::Off)?;
+        if !self.config.inference.averages_outputs() {
+            return self.curves(&network, &representation, batch, rule);
+        }
+        let query = baseline.map_or(&[][..], Baseline::times);
+        let outputs = network.combined(self.weights(), &representation, query);
+        Ok(rule.head.survival(on_host(outputs).view(), rule.grid, baseline)?)
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.save(folder, NETWORK, what)
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.load(folder, NETWORK, what)
+    }
+}

@@ -1,0 +1,280 @@
+//! LAFTR: learning adversarially fair and transferable representations (Madras et al. 2018, section 4, arXiv 1802.06309).
+//!
+//! Acts on the representation; needs the attribute in training only. Encoder and head descend `L_task` + gamma `L_adv`, an
+//! adversary that reads the representation z ascends on `L_adv` = J - (2 / G) sum over cells of the mean of 1 - p(own group):
+//! G groups, J strata, one cell per (group, stratum). For two groups that is 1 - sum of mean |h - a| (`dp`) and
+//! 2 - sum of mean |h - a| (`eqodd`) of the paper. A step: (1) encoder and head, the adversary fixed; (2) a new forward pass,
+//! then `aud-steps` steps of the adversary on `L_adv` times gamma. With gradient accumulation the further steps come with the
+//! last batch, and on it alone. Adversary: Linear 128, leaky `ReLU`, Linear.
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `mode` | `eqodd` | `dp`, `eqodd`, `eqopp0`, `eqopp1` | parity over all samples, within strata, within one of two strata |
+//! | `gamma` | 1 | >= 0, search [0.01, 5] | weight of the adversary |
+//! | `aud-steps` | 1 | >= 1 | steps of the adversary per batch |
+//! | `adversary-learning-rate` | 1e-3 | > 0 | its step size (Adam); without weight decay |
+//! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class; not read for `dp` |
+//!
+//! Survival: the class becomes the stratum, appended to what the adversary reads (as J - 1 indicators). Without one a sample
+//! trains the task alone. A cell missing from the batch adds nothing; without two groups in the batch only the task trains.
+//! Beside the source: more than two groups; means over cells of the batch in place of weights by the groups' shares, which
+//! counted a majority twice. MEDFAIR's code descends the adversary on the encoder's own loss; here it ascends.
+//! The second pass moves the running statistics of batch norm too. Golden values: our worked cases `golden/laftr.json`.
+
+use std::path::Path;
+
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+use burn::tensor::activation::softmax;
+use fairtte_metrics::GroupId;
+use fairtte_models::Batch;
+use fairtte_survival::Targets;
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use super::adversary::{Activation, Adversary, AdversarySpec, adversary_optimiser, n_trained_groups};
+use super::batch_cells::{BatchCells, constant};
+use super::pass::{Pass, task_alone};
+use super::{
+    Accumulation, Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, StratumKind, TrainingCells,
+};
+use crate::learner::EncoderNetwork;
+use crate::predict::{CurveRule, Parts};
+use crate::trainable::Trainable;
+use crate::{FairnessError, Learner, LearnerSpec, check};
+
+/// Which fairness the adversary stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LaftrMode {
+    /// Demographic parity: the adversary sees every sample.
+    Dp,
+    /// Equalised odds: it is told the stratum, and every (group, stratum) cell weighs the same.
+    #[default]
+    Eqodd,
+    /// Equal opportunity in stratum 0.
+    Eqopp0,
+    /// Equal opportunity in stratum 1.
+    Eqopp1,
+}
+
+impl LaftrMode {
+    /// The cells that count, of `n_groups` groups and `n_strata` strata. `strata` is not read for [`Dp`](Self::Dp).
+    fn cells(
+        self,
+        groups: &[Option<GroupId>],
+        strata: &[Option<usize>],
+        (n_groups, n_strata): (usize, usize),
+    ) -> BatchCells {
+        let only = |y: usize| -> Vec<_> { strata.iter().map(|stratum| (*stratum == Some(y)).then_some(0)).collect() };
+        match self {
+            Self::Dp => BatchCells::of_groups(groups, n_groups),
+            Self::Eqodd => BatchCells::new(groups, strata, (n_groups, n_strata)),
+            Self::Eqopp0 => BatchCells::new(groups, &only(0), (n_groups, 1)),
+            Self::Eqopp1 => BatchCells::new(groups, &only(1), (n_groups, 1)),
+        }
+    }
+}
+
+/// Settings of LAFTR.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LaftrConfig {
+    /// Which fairness the adversary stands for.
+    pub mode: LaftrMode,
+    /// Weight of the adversary, at least 0.
+    pub gamma: f64,
+    /// Steps of the adversary per batch, at least 1.
+    pub aud_steps: usize,
+    /// Step size of the adversary, above 0.
+    pub adversary_learning_rate: f64,
+    /// What takes the place of the class.
+    pub stratum: StratumConfig,
+}
+
+impl Default for LaftrConfig {
+    fn default() -> Self {
+        let (mode, stratum) = (LaftrMode::default(), StratumConfig::default());
+        Self { mode, gamma: 1.0, aud_steps: 1, adversary_learning_rate: 1e-3, stratum }
+    }
+}
+
+impl LaftrConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let Self { mode, gamma, aud_steps, adversary_learning_rate: rate, stratum } = *self;
+        check("strategy.laftr.gamma", gamma, gamma >= 0.0 && gamma.is_finite(), "a finite number >= 0")?;
+        check("strategy.laftr.aud-steps", aud_steps, aud_steps >= 1, "at least 1")?;
+        let positive = rate > 0.0 && rate.is_finite();
+        check("strategy.laftr.adversary-learning-rate", rate, positive, "a finite number > 0")?;
+        stratum.validate("strategy.laftr.stratum.bins")?;
+        let one_of_two = matches!(mode, LaftrMode::Eqopp0 | LaftrMode::Eqopp1);
+        let fits = !one_of_two || stratum.kind != StratumKind::EventXBin;
+        let expected = "dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within one of two strata";
+        check("strategy.laftr.mode", format!("{mode:?}").to_lowercase(), fits, expected)
+    }
+}
+
+/// An adversary guesses the group from the representation; encoder and head make that hard.
+#[derive(Debug)]
+pub struct Laftr {
+    config: LaftrConfig,
+    learner: Learner,
+    adversary: Trainable<Adversary>,
+    strata: Option<Strata>,
+    /// Levels of the attribute, and those with a training sample.
+    n_levels: usize,
+    n_groups: usize,
+}
+
+impl Laftr {
+    /// Draws the weights of both networks.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`]
+    /// without two groups in training, those of [`Strata::fit`].
+    pub fn new(config: &LaftrConfig, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        config.validate()?;
+        let n_groups = n_trained_groups(cells, "laftr")?;
+        let strata = match config.mode {
+            LaftrMode::Dp => None,
+            _ => Some(Strata::fit(&config.stratum, cells, "laftr")?),
+        };
+        let n_levels = cells.levels.len();
+        let of_adversary = AdversarySpec {
+            n_inputs: spec.network.encoder.n_representation() + strata.map_or(0, |strata| strata.n() - 1),
+            width: 128,
+            activation: Activation::LeakyRelu,
+            n_groups: n_levels,
+        };
+        let learner = Learner::new(spec, NETWORK)?;
+        let adversary = Adversary::drawn(&of_adversary, spec.weights(ADVERSARY), &spec.device.clone().autodiff());
+        let adversary = Trainable::new(adversary, &adversary_optimiser(spec, config.adversary_learning_rate));
+        Ok(Self { config: *config, learner, adversary, strata, n_levels, n_groups })
+    }
+
+    /// Stratum of every sample, and the number of strata.
+    fn strata(&self, targets: &Targets) -> (Vec<Option<usize>>, usize) {
+        match &self.strata {
+            Some(strata) => (strata.of(&targets.intervals), strata.n()),
+            None => (vec![None; targets.n()], 1),
+        }
+    }
+
+    /// `L_adv` by the adversary as it is, `[1]`.
+    fn gain(
+        &self,
+        representation: Tensor<2>,
+        strata: &[Option<usize>],
+        n_strata: usize,
+        cells: &BatchCells,
+    ) -> Tensor<1> {
+        let inputs = with_strata(representation, strata, n_strata);
+        gain_of_logits(self.adversary.module().forward(inputs), cells, self.n_groups)
+    }
+}
+
+const NETWORK: &str = "network";
+const ADVERSARY: &str = "adversary";
+
+impl Strategy for Laftr {
+    fn name(&self) -> &'static str {
+        "laftr"
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let noise = &mut context.noise(NETWORK);
+        let pass = Pass::new(batch, context, |query| self.learner.forward(batch, query, noise))?;
+        let (strata, n_strata) = self.strata(&pass.targets);
+        let cells = self.config.mode.cells(&batch.groups, &strata, (self.n_levels, n_strata));
+        let (task, absent_groups) = (pass.task(), cells.n_absent_groups());
+        if !cells.can_compare() {
+            let descent = self.learner.descend_reading(&task, &[], context)?;
+            self.adversary.update(GradientsParams::new(), context)?; // what earlier batches of this step left
+            return Ok(task_alone(&descent, descent.loss, absent_groups));
+        }
+        let gain = self.gain(pass.representation, &strata, n_strata, &cells);
+        let loss = for_network(task.clone(), gain.clone(), self.config.gamma);
+        let descent = self.learner.descend_reading(&loss, &[task, gain], context)?;
+
+        let encoder = self.learner.network().encoder();
+        let representation = encoder.forward(batch.pixels.clone(), &mut context.noise(ADVERSARY))?.detach();
+        let n_further = if context.accumulation.last { self.config.aud_steps - 1 } else { 0 };
+        let alone = StepContext { accumulation: Accumulation::default(), ..*context };
+        for step in std::iter::once(context).chain(std::iter::repeat_n(&alone, n_further)) {
+            let gain = self.gain(representation.clone(), &strata, n_strata, &cells);
+            self.adversary.descend(&for_adversary(gain, self.config.gamma), step)?;
+        }
+        let (objective, gradient_norm) = (descent.loss, descent.norm);
+        let terms = vec![("adversary gain".to_owned(), descent.also[1])];
+        Ok(StepReport { task_loss: descent.also[0], objective, gradient_norm, absent_groups, terms })
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.learner.fit_baseline(&parts.train)
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        self.learner.survival(batch, rule)
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.save(folder, NETWORK, what)?;
+        match what {
+            Saved::Weights => Ok(()),
+            Saved::Everything => self.adversary.save(folder, ADVERSARY, what),
+        }
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.load(folder, NETWORK, what)?;
+        match what {
+            Saved::Weights => Ok(()),
+            Saved::Everything => self.adversary.load(folder, ADVERSARY, what),
+        }
+    }
+}
+
+/// Representation `[batch, representation]` with an indicator of every stratum but the first.
+fn with_strata(representation: Tensor<2>, strata: &[Option<usize>], n_strata: usize) -> Tensor<2> {
+    if n_strata < 2 {
+        return representation;
+    }
+    let indicators = strata.iter().flat_map(|stratum| (1..n_strata).map(move |y| f64::from(*stratum == Some(y))));
+    let indicators = constant(&indicators.collect::<Vec<_>>(), &representation).reshape([strata.len(), n_strata - 1]);
+    Tensor::cat(vec![representation, indicators], 1)
+}
+
+/// Error of the adversary on every sample, 1 - p(own group): probabilities `[batch, n_groups]` -> `[batch]`.
+fn errors(probabilities: Tensor<2>, cells: &BatchCells) -> Tensor<1> {
+    cells.own(probabilities).neg() + 1.0
+}
+
+/// `L_adv` = J - (2 / G) sum over cells of the cell's mean error, `[1]`: J strata, G groups in training.
+fn adversary_gain(errors: Tensor<1>, cells: &BatchCells, n_groups: usize) -> Tensor<1> {
+    let coefficients = cells.coefficients(|y, g| 2.0 / (n_groups * cells.n(y, g)) as f64);
+    let coefficients = constant(&coefficients, &errors);
+    (errors * coefficients).sum().neg() + cells.n_strata() as f64
+}
+
+/// `L_adv` of the adversary's logits `[batch, n_groups]`, `[1]`.
+fn gain_of_logits(logits: Tensor<2>, cells: &BatchCells, n_groups: usize) -> Tensor<1> {
+    adversary_gain(errors(softmax(logits, 1), cells), cells, n_groups)
+}
+
+/// What encoder and head descend: the task and, times gamma, the adversary's gain.
+fn for_network(task: Tensor<1>, gain: Tensor<1>, gamma: f64) -> Tensor<1> {
+    task + gain * gamma
+}
+
+/// What the adversary descends: it ascends on its gain, times gamma.
+fn for_adversary(gain: Tensor<1>, gamma: f64) -> Tensor<1> {
+    gain * -gamma
+}
+
+#[cfg(test)]
+#[path = "../../tests/inside/laftr.rs"]
+mod tests;

@@ -1,0 +1,215 @@
+//! Learning not to learn (Kim, Kim, Kim, Kim & Kim 2019, section 3, arXiv 1812.10352).
+//!
+//! Acts on the representation; needs the attribute in training only. A predictor guesses the group from the representation z.
+//! Phase 1: encoder and head descend `L_task` + lambda mean of sum over groups of p log p, p the predictor's probabilities,
+//! the predictor frozen. Phase 2, on a new forward pass: the predictor descends its cross-entropy, the encoder mu times the
+//! reversed gradient of it. Predictor: Linear 64, `ReLU`, Linear, with an optimiser of its own.
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `lambda` | 0.01 | >= 0, search [0.001, 3] | weight of the predictor's negative entropy |
+//! | `mu` | 0.1 | >= 0 | scale of the reversed gradient |
+//! | `predictor-learning-rate` | 1e-3 | > 0 | step size of the predictor (Adam); without weight decay |
+//!
+//! Survival: no class is read, so nothing changes. Samples without the attribute train the task; a batch without two groups
+//! trains it alone. The encoder takes two steps per batch with one `AdamW`, as in the source's code: its moments see both
+//! gradients, and weight decay acts in both. With gradient accumulation each phase averages its own gradients. The second
+//! pass moves the running statistics of batch norm too. MEDFAIR's code takes the predictor's features for its
+//! probabilities and gives the predictor's optimiser the main network's parameters. Golden values: our worked cases
+//! `golden/lnl.json`.
+
+use std::path::Path;
+
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+use fairtte_models::Batch;
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use super::adversary::{
+    Activation, Adversary, AdversarySpec, adversary_optimiser, cross_entropy, n_trained_groups, negative_entropy,
+};
+use super::batch_cells::BatchCells;
+use super::pass::{Pass, task_alone};
+use super::reversal::reverse_gradient;
+use super::{Accumulation, Phase, Saved, StepContext, StepReport, Strategy, TrainingCells};
+use crate::gradients::{add, scale};
+use crate::learner::EncoderNetwork;
+use crate::predict::{CurveRule, Parts};
+use crate::trainable::Trainable;
+use crate::{FairnessError, Learner, LearnerSpec, check};
+
+/// Settings of LNL.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LnlConfig {
+    /// Weight of the predictor's negative entropy, at least 0.
+    pub lambda: f64,
+    /// Scale of the reversed gradient, at least 0.
+    pub mu: f64,
+    /// Step size of the predictor, above 0.
+    pub predictor_learning_rate: f64,
+}
+
+impl Default for LnlConfig {
+    fn default() -> Self {
+        Self { lambda: 0.01, mu: 0.1, predictor_learning_rate: 1e-3 }
+    }
+}
+
+impl LnlConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let Self { lambda, mu, predictor_learning_rate: rate } = *self;
+        for (key, weight) in [("strategy.lnl.lambda", lambda), ("strategy.lnl.mu", mu)] {
+            check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
+        }
+        let positive = rate > 0.0 && rate.is_finite();
+        check("strategy.lnl.predictor-learning-rate", rate, positive, "a finite number > 0")
+    }
+}
+
+/// The representation unlearns what a predictor of the group finds in it.
+#[derive(Debug)]
+pub struct Lnl {
+    config: LnlConfig,
+    learner: Learner,
+    predictor: Trainable<Adversary>,
+    n_levels: usize,
+    /// Sum of the encoder's gradients of phase 2 since its last step, if several batches make one.
+    pending: Option<GradientsParams>,
+}
+
+impl Lnl {
+    /// Draws the weights of both networks.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`]
+    /// without two groups in training.
+    pub fn new(config: &LnlConfig, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        config.validate()?;
+        n_trained_groups(cells, "lnl")?;
+        let n_levels = cells.levels.len();
+        let of_predictor = AdversarySpec {
+            n_inputs: spec.network.encoder.n_representation(),
+            width: 64,
+            activation: Activation::Relu,
+            n_groups: n_levels,
+        };
+        let learner = Learner::new(spec, NETWORK)?;
+        let predictor = Adversary::drawn(&of_predictor, spec.weights(PREDICTOR), &spec.device.clone().autodiff());
+        let predictor = Trainable::new(predictor, &adversary_optimiser(spec, config.predictor_learning_rate));
+        Ok(Self { config: *config, learner, predictor, n_levels, pending: None })
+    }
+
+    /// Phase 2 on a new forward pass; without `cells` only what earlier batches of this step left.
+    fn second_phase(
+        &mut self,
+        batch: &Batch,
+        cells: Option<&BatchCells>,
+        context: &StepContext<'_>,
+    ) -> Result<(), FairnessError> {
+        let (mut of_network, mut of_predictor) = (GradientsParams::new(), GradientsParams::new());
+        if let Some(cells) = cells {
+            let encoder = self.learner.network().encoder();
+            let representation = encoder.forward(batch.pixels.clone(), &mut context.noise(PREDICTOR))?;
+            let loss = for_predictor(representation, self.config.mu, |z| self.predictor.module().forward(z), cells);
+            let mut gradients = context.clock.time(Phase::Backward, || loss.backward());
+            of_network = GradientsParams::from_module(&mut gradients, self.learner.network());
+            of_predictor = GradientsParams::from_module(&mut gradients, self.predictor.module());
+        }
+        self.predictor.update(of_predictor, context)?;
+        // The learner averages the gradients of phase 1 over batches; those of phase 2 must not get among them.
+        let Accumulation { of, last } = context.accumulation;
+        scale(self.learner.network(), &mut of_network, 1.0 / of as f64);
+        if let Some(pending) = self.pending.take() {
+            add(self.learner.network(), &mut of_network, pending);
+        }
+        if !last {
+            self.pending = Some(of_network);
+            return Ok(());
+        }
+        let alone = StepContext { accumulation: Accumulation::default(), ..*context };
+        self.learner.update(of_network, &alone)?;
+        Ok(())
+    }
+}
+
+const NETWORK: &str = "network";
+const PREDICTOR: &str = "predictor";
+
+impl Strategy for Lnl {
+    fn name(&self) -> &'static str {
+        "lnl"
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let noise = &mut context.noise(NETWORK);
+        let pass = Pass::new(batch, context, |query| self.learner.forward(batch, query, noise))?;
+        let cells = BatchCells::of_groups(&batch.groups, self.n_levels);
+        let (task, absent_groups) = (pass.task(), cells.n_absent_groups());
+        if !cells.can_compare() {
+            let descent = self.learner.descend_reading(&task, &[], context)?;
+            self.second_phase(batch, None, context)?;
+            return Ok(task_alone(&descent, descent.loss, absent_groups));
+        }
+        let logits = self.predictor.module().forward(pass.representation);
+        let read = [task.clone(), negative_entropy(logits.clone(), &cells), cross_entropy(logits.detach(), &cells)];
+        let loss = for_network(task, read[1].clone(), self.config.lambda);
+        let descent = self.learner.descend_reading(&loss, &read, context)?;
+        self.second_phase(batch, Some(&cells), context)?;
+        let terms = vec![
+            ("predictor negative entropy".to_owned(), descent.also[1]),
+            ("predictor cross-entropy".to_owned(), descent.also[2]),
+        ];
+        let (task_loss, objective, gradient_norm) = (descent.also[0], descent.loss, descent.norm);
+        Ok(StepReport { task_loss, objective, gradient_norm, absent_groups, terms })
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.learner.fit_baseline(&parts.train)
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        self.learner.survival(batch, rule)
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.save(folder, NETWORK, what)?;
+        match what {
+            Saved::Weights => Ok(()),
+            Saved::Everything => self.predictor.save(folder, PREDICTOR, what),
+        }
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.load(folder, NETWORK, what)?;
+        self.pending = None;
+        match what {
+            Saved::Weights => Ok(()),
+            Saved::Everything => self.predictor.load(folder, PREDICTOR, what),
+        }
+    }
+}
+
+/// What encoder and head descend in phase 1: the task and, times lambda, the negative entropy of the predictor.
+fn for_network(task: Tensor<1>, negative_entropy: Tensor<1>, lambda: f64) -> Tensor<1> {
+    task + negative_entropy * lambda
+}
+
+/// What the predictor descends in phase 2, and the encoder ascends times mu: the cross-entropy of the groups.
+fn for_predictor(
+    representation: Tensor<2>,
+    mu: f64,
+    predictor: impl Fn(Tensor<2>) -> Tensor<2>,
+    cells: &BatchCells,
+) -> Tensor<1> {
+    cross_entropy(predictor(reverse_gradient(representation, mu)), cells)
+}
+
+#[cfg(test)]
+#[path = "../../tests/inside/lnl.rs"]
+mod tests;

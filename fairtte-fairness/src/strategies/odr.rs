@@ -1,0 +1,366 @@
+//! Orthogonal disentangled representations (Sarhan, Navab, Eslami & Albarqouni 2020, section 2, arXiv 2003.05707).
+//!
+//! Acts on the representation; needs the attribute in training only. Two codes are read off the representation, for the task
+//! `z_T` ~ N(`mu_T`, `s_T`) and for the group `z_S` ~ N(`mu_S`, `s_S`). The head reads `z_T`, a classifier of the group both.
+//! `L_task` + `l_E`(t) mean of sum q log q (classifier on `z_T`, its weights fixed) + `l_OD`(t) mean of
+//! (KL(`z_T` || N(`m_T`, I)) + KL(`z_S` || N(`m_S`, I))) + `L_s`, with `m_T` = (0 .. 0, 1 .. 1) orthogonal to `m_S` = (1 .. 1, 0 .. 0)
+//! and l(t) = lambda gamma^(t / `t_s`). `L_s`, the cross-entropy on `z_S`, trains classifier and sensitive code and does not
+//! reach the encoder that both codes share. Noise is drawn entry by entry in training; prediction reads the mean of `z_T`.
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `lambda-entropy`, `lambda-orthogonality` | 0.1 | >= 0, search [0.01, 5] | weights of the two terms |
+//! | `gamma-entropy`, `gamma-orthogonality` | 1 | > 0, search [0.5, 1.5] | their factors per `schedule-epochs` |
+//! | `schedule-epochs` | 20 | > 0 | `t_s`, in epochs; t is the number of samples seen by that of the training part |
+//! | `code` | 64 | 2 to 65536 | length of each code |
+//! | `classifier-learning-rate` | 1e-3 | > 0 | step size of the group classifier (Adam); without weight decay |
+//!
+//! Survival: no class is read. Samples without the attribute enter the task and the distances to the priors, which read no
+//! group; a batch without two groups has no entropy term and no `L_s`. The classifier (Linear 64, `ReLU`, Linear) learns from
+//! `L_s` alone; in MEDFAIR's code the entropy teaches it to look ignorant, the noise is one matrix for the whole batch that
+//! stays on in prediction, and the distance is taken between draws without gradient. Golden values: our worked cases
+//! `golden/odr.json`.
+
+use std::path::Path;
+
+use burn::module::Module;
+use burn::nn::{Initializer, Linear, LinearConfig};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use fairtte_data::write_atomically;
+use fairtte_models::{Batch, ImageEncoder, Noise, initialise};
+use fairtte_survival::Classifier;
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use super::adversary::{
+    Activation, Adversary, AdversarySpec, adversary_optimiser, cross_entropy, n_trained_groups, negative_entropy,
+};
+use super::batch_cells::{BatchCells, constant};
+use super::pass::{Pass, survival_of};
+use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
+use crate::learner::EncoderNetwork;
+use crate::network::on_host;
+use crate::predict::{CurveRule, Parts, fit_baseline};
+use crate::trainable::Trainable;
+use crate::{FairnessError, Forward, Learner, LearnerSpec, check};
+
+/// Settings of ODR.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct OdrConfig {
+    /// Weight of the entropy on the target code, at least 0.
+    pub lambda_entropy: f64,
+    /// Weight of the distances to the priors, at least 0.
+    pub lambda_orthogonality: f64,
+    /// Factor of `lambda_entropy` per `schedule_epochs`, above 0.
+    pub gamma_entropy: f64,
+    /// Factor of `lambda_orthogonality` per `schedule_epochs`, above 0.
+    pub gamma_orthogonality: f64,
+    /// Epochs after which a weight has changed by its factor, above 0.
+    pub schedule_epochs: f64,
+    /// Length of each code, 2 to 65,536.
+    pub code: usize,
+    /// Step size of the group classifier, above 0.
+    pub classifier_learning_rate: f64,
+}
+
+impl Default for OdrConfig {
+    fn default() -> Self {
+        Self {
+            lambda_entropy: 0.1,
+            lambda_orthogonality: 0.1,
+            gamma_entropy: 1.0,
+            gamma_orthogonality: 1.0,
+            schedule_epochs: 20.0,
+            code: 64,
+            classifier_learning_rate: 1e-3,
+        }
+    }
+}
+
+impl OdrConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        for (key, weight) in [
+            ("strategy.odr.lambda-entropy", self.lambda_entropy),
+            ("strategy.odr.lambda-orthogonality", self.lambda_orthogonality),
+        ] {
+            check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
+        }
+        for (key, value) in [
+            ("strategy.odr.gamma-entropy", self.gamma_entropy),
+            ("strategy.odr.gamma-orthogonality", self.gamma_orthogonality),
+            ("strategy.odr.schedule-epochs", self.schedule_epochs),
+            ("strategy.odr.classifier-learning-rate", self.classifier_learning_rate),
+        ] {
+            check(key, value, value > 0.0 && value.is_finite(), "a finite number > 0")?;
+        }
+        let in_range = (2..=65_536).contains(&self.code);
+        check("strategy.odr.code", self.code, in_range, "a whole number from 2 to 65536")
+    }
+
+    /// The weights when each training sample was seen `epochs` times on average.
+    fn weights(&self, epochs: f64) -> Weights {
+        let scale = self.schedule_epochs;
+        Weights {
+            entropy: scheduled(self.lambda_entropy, self.gamma_entropy, epochs, scale),
+            orthogonality: scheduled(self.lambda_orthogonality, self.gamma_orthogonality, epochs, scale),
+        }
+    }
+}
+
+/// Pixels to two codes, and from the target code to what a head reads.
+#[derive(Module, Debug)]
+pub struct OdrNetwork {
+    encoder: ImageEncoder,
+    classifier: Classifier,
+    target: CodeLayers,
+    sensitive: CodeLayers,
+}
+
+/// Representation to the parameters of a code.
+#[derive(Module, Debug)]
+struct CodeLayers {
+    mean: Linear,
+    log_var: Linear,
+}
+
+impl CodeLayers {
+    fn forward(&self, representation: Tensor<2>) -> Code {
+        Code { mean: self.mean.forward(representation.clone()), log_var: self.log_var.forward(representation) }
+    }
+}
+
+impl EncoderNetwork for OdrNetwork {
+    fn encoder(&self) -> &ImageEncoder {
+        &self.encoder
+    }
+
+    fn with_encoder(self, encoder: ImageEncoder) -> Self {
+        Self { encoder, ..self }
+    }
+}
+
+impl OdrNetwork {
+    fn drawn(spec: &LearnerSpec, code: usize, device: &Device) -> Self {
+        let representation = spec.network.encoder.n_representation();
+        let linear = || LinearConfig::new(representation, code).with_initializer(Initializer::Zeros).init(device);
+        let layers = || CodeLayers { mean: linear(), log_var: linear() };
+        let network = Self {
+            encoder: spec.network.encoder.build(spec.network.channels, device),
+            classifier: Classifier::new(&spec.network.classifier, code, device),
+            target: layers(),
+            sensitive: layers(),
+        };
+        initialise(network, spec.weights(NETWORK))
+    }
+
+    /// Outputs in evaluation mode, from the mean of the target code. Call it on `valid()` of a network.
+    fn outputs(&self, batch: &Batch, query: &[f64]) -> Result<Array2<f32>, FairnessError> {
+        let representation = self.encoder.forward(batch.pixels.clone(), &mut Noise::Off)?;
+        let code = self.target.forward(representation).value(None);
+        Ok(on_host(self.classifier.forward(code, query)))
+    }
+}
+
+/// Two codes with orthogonal priors: the task reads one, the group is to be found in the other alone.
+#[derive(Debug)]
+pub struct Odr {
+    config: OdrConfig,
+    learner: Learner<OdrNetwork>,
+    group_classifier: Trainable<Adversary>,
+    n_levels: usize,
+    n_training: usize,
+    state: State,
+}
+
+/// What a resumed run needs beside weights and optimisers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct State {
+    /// Training samples seen, with repetitions.
+    samples_seen: u64,
+}
+
+const NETWORK: &str = "network";
+const GROUP_CLASSIFIER: &str = "group-classifier";
+const STATE_FILE: &str = "odr.json";
+
+impl Odr {
+    /// Draws the weights of both networks.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`]
+    /// without two groups in training.
+    pub fn new(config: &OdrConfig, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        config.validate()?;
+        n_trained_groups(cells, "odr")?;
+        let n_levels = cells.levels.len();
+        let of_classifier =
+            AdversarySpec { n_inputs: config.code, width: 64, activation: Activation::Relu, n_groups: n_levels };
+        let learner = Learner::with_network(spec, |device| OdrNetwork::drawn(spec, config.code, device))?;
+        let device = spec.device.clone().autodiff();
+        let classifier = Adversary::drawn(&of_classifier, spec.weights(GROUP_CLASSIFIER), &device);
+        let group_classifier = Trainable::new(classifier, &adversary_optimiser(spec, config.classifier_learning_rate));
+        let n_training = cells.groups.len();
+        Ok(Self { config: *config, learner, group_classifier, n_levels, n_training, state: State::default() })
+    }
+
+    /// Both codes, the draws from them, and the loss of every sample by the target code.
+    fn forward(&self, batch: &Batch, context: &StepContext<'_>) -> Result<Drawn, FairnessError> {
+        let network = self.learner.network();
+        let representation = network.encoder.forward(batch.pixels.clone(), &mut context.noise(NETWORK))?;
+        let target = network.target.forward(representation.clone());
+        let sensitive = network.sensitive.forward(representation.clone());
+        let target_value = target.value(context.noise("target-code").standard_normal(&target.mean));
+        // The cross-entropy of the group moves the layers of the code, not the encoder before them.
+        let apart = network.sensitive.forward(representation.detach());
+        let sensitive_value = apart.value(context.noise("sensitive-code").standard_normal(&apart.mean));
+        let read = |query: &[f64]| {
+            let outputs = network.classifier.forward(target_value.clone(), query);
+            Ok(Forward { before_dropout: target_value.clone(), representation: target_value.clone(), outputs })
+        };
+        let pass = Pass::new(batch, context, read)?;
+        Ok(Drawn { pass, target, sensitive, sensitive_value })
+    }
+}
+
+/// What a training pass gives; the representation of `pass` is the draw from the target code.
+struct Drawn {
+    pass: Pass,
+    target: Code,
+    sensitive: Code,
+    /// A draw from the sensitive code, cut off from the shared encoder, `[batch, code]`.
+    sensitive_value: Tensor<2>,
+}
+
+impl Strategy for Odr {
+    fn name(&self) -> &'static str {
+        "odr"
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let Drawn { pass, target, sensitive, sensitive_value } = self.forward(batch, context)?;
+        let weights = self.config.weights(self.state.samples_seen as f64 / self.n_training as f64);
+        let [of_target, of_sensitive] = prior_means(self.config.code);
+        let kl = [target.kl_to(&of_target), sensitive.kl_to(&of_sensitive)];
+        let (task, distance) = (pass.task(), kl[0].clone().mean() + kl[1].clone().mean());
+        let cells = BatchCells::of_groups(&batch.groups, self.n_levels);
+        let (mut entropy, mut of_group) = (task.zeros_like(), task.zeros_like());
+        let mut classifier_loss = None;
+        if cells.can_compare() {
+            let classifier = self.group_classifier.module();
+            entropy = negative_entropy(classifier.forward(pass.representation), &cells);
+            of_group = cross_entropy(classifier.forward(sensitive_value.clone()), &cells);
+            classifier_loss = Some(cross_entropy(classifier.forward(sensitive_value.detach()), &cells));
+        }
+        // The learner moves its own parameters only: the classifier's weights are fixed in both terms.
+        let loss = objective(task.clone(), entropy.clone(), kl, weights) + of_group.clone();
+        let descent = self.learner.descend_reading(&loss, &[task, entropy, distance, of_group], context)?;
+        match classifier_loss {
+            Some(loss) => self.group_classifier.descend(&loss, context)?,
+            None => self.group_classifier.update(GradientsParams::new(), context)?, // of earlier batches of this step
+        };
+        self.state.samples_seen += batch.n() as u64;
+        let names = ["entropy term", "distance to the priors", "group cross-entropy"].map(str::to_owned);
+        Ok(StepReport {
+            task_loss: descent.also[0],
+            objective: descent.loss,
+            gradient_norm: descent.norm,
+            absent_groups: cells.n_absent_groups(),
+            terms: names.into_iter().zip(descent.also[1..].iter().copied()).collect(),
+        })
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        let network = self.learner.network().valid();
+        let baseline = fit_baseline(&parts.train, |batch, query| network.outputs(batch, query))?;
+        self.learner.set_baseline(baseline);
+        Ok(())
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        let network = self.learner.network().valid();
+        survival_of(&self.learner, rule, |query| network.outputs(batch, query))
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.save(folder, NETWORK, what)?;
+        if what == Saved::Everything {
+            self.group_classifier.save(folder, GROUP_CLASSIFIER, what)?;
+            write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, &self.state)?))?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.load(folder, NETWORK, what)?;
+        if what == Saved::Everything {
+            self.group_classifier.load(folder, GROUP_CLASSIFIER, what)?;
+            let path = folder.join(STATE_FILE);
+            let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
+            let text = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
+            self.state = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Weights of the two terms at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Weights {
+    entropy: f64,
+    orthogonality: f64,
+}
+
+/// lambda gamma^(t / `t_s`).
+fn scheduled(lambda: f64, gamma: f64, time: f64, scale: f64) -> f64 {
+    lambda * gamma.powf(time / scale)
+}
+
+/// Means of the priors of target and sensitive code: (0 .. 0, 1 .. 1) and (1 .. 1, 0 .. 0), which are orthogonal.
+fn prior_means(code: usize) -> [Vec<f64>; 2] {
+    let first_half = |i: usize| i < code / 2;
+    [(0..code).map(|i| f64::from(!first_half(i))).collect(), (0..code).map(|i| f64::from(first_half(i))).collect()]
+}
+
+/// A normal distribution for every sample, `[batch, code]` each.
+#[derive(Clone, Debug)]
+struct Code {
+    mean: Tensor<2>,
+    log_var: Tensor<2>,
+}
+
+impl Code {
+    /// A draw in training, mean + exp(`log_var` / 2) noise entry by entry; the mean without noise.
+    fn value(&self, noise: Option<Tensor<2>>) -> Tensor<2> {
+        let mean = self.mean.clone();
+        match noise {
+            Some(noise) => mean + (self.log_var.clone() / 2.0).exp() * noise,
+            None => mean,
+        }
+    }
+
+    /// KL(N(mean, exp(`log_var`)) || N(`prior_mean`, 1)) of every sample, `[batch]`:
+    /// 1/2 sum over the code of exp(`log_var`) + (mean - `prior_mean`)^2 - 1 - `log_var`.
+    fn kl_to(&self, prior_mean: &[f64]) -> Tensor<1> {
+        let prior = constant(prior_mean, &self.mean).unsqueeze(); // [1, code]
+        let log_var = self.log_var.clone();
+        let of_entry = log_var.clone().exp() + (self.mean.clone() - prior).square() - 1.0 - log_var;
+        of_entry.sum_dim(1).flatten(0, 1) / 2.0
+    }
+}
+
+/// What encoder, codes and head descend beside the loss of the sensitive code, `[1]`: the task, the negative entropy of the
+/// classifier on the target code, and the distances of both codes (`[batch]` each) from their priors.
+fn objective(task: Tensor<1>, negative_entropy: Tensor<1>, kl: [Tensor<1>; 2], weights: Weights) -> Tensor<1> {
+    let [of_target, of_sensitive] = kl;
+    task + negative_entropy * weights.entropy + (of_target.mean() + of_sensitive.mean()) * weights.orthogonality
+}
+
+#[cfg(test)]
+#[path = "../../tests/inside/odr.rs"]
+mod tests;

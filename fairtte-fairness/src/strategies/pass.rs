@@ -1,0 +1,65 @@
+//! The training pass that the strategies with a second network share, and prediction with a network of another shape than
+//! [`SurvivalNetwork`](crate::SurvivalNetwork).
+
+use burn::tensor::Tensor;
+use fairtte_models::Batch;
+use fairtte_survival::{SurvivalError, Targets};
+use ndarray::Array2;
+
+use super::{StepContext, StepReport};
+use crate::learner::EncoderNetwork;
+use crate::predict::{CurveRule, survival};
+use crate::trainable::Descent;
+use crate::{FairnessError, Forward, Learner};
+
+/// What a training pass gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Pass {
+    /// Outcome of every sample.
+    pub(crate) targets: Targets,
+    /// What the classifier read, `[batch, representation]`.
+    pub(crate) representation: Tensor<2>,
+    /// Loss of every sample, `[batch]`; 0 for those that are not counted.
+    pub(crate) losses: Tensor<1>,
+    /// Which samples have a loss term, `[batch]`.
+    pub(crate) counted: Vec<bool>,
+}
+
+impl Pass {
+    /// Losses of what `forward` gives at the query times of the head.
+    pub(crate) fn new(
+        batch: &Batch,
+        context: &StepContext<'_>,
+        forward: impl FnOnce(&[f64]) -> Result<Forward, FairnessError>,
+    ) -> Result<Self, FairnessError> {
+        let targets = context.targets(batch)?;
+        let Forward { representation, outputs, .. } = forward(&context.query_times(&targets))?;
+        let losses = context.subject_losses(outputs, &targets);
+        let counted = context.head.counted(&targets);
+        Ok(Self { targets, representation, losses, counted })
+    }
+
+    /// Mean loss of the samples that count, `[1]`.
+    pub(crate) fn task(&self) -> Tensor<1> {
+        let n_counted = self.counted.iter().filter(|counted| **counted).count().max(1);
+        self.losses.clone().sum() / n_counted as f64
+    }
+}
+
+/// The report of a step that trained the task alone, because the batch has no two groups to tell apart.
+pub(crate) fn task_alone(descent: &Descent, task_loss: f64, absent_groups: usize) -> StepReport {
+    let Descent { loss: objective, norm: gradient_norm, .. } = *descent;
+    StepReport { task_loss, objective, gradient_norm, absent_groups, terms: Vec::new() }
+}
+
+/// Survival by the `outputs` of a network in evaluation mode at query times, `[batch, n_times]`.
+pub(crate) fn survival_of<N: EncoderNetwork>(
+    learner: &Learner<N>,
+    rule: &CurveRule<'_>,
+    outputs: impl FnOnce(&[f64]) -> Result<Array2<f32>, FairnessError>,
+) -> Result<Array2<f64>, FairnessError> {
+    if rule.head.needs_baseline() && learner.baseline().is_none() {
+        return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
+    }
+    survival(rule, learner.baseline(), outputs)
+}

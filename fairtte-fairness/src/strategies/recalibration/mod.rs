@@ -1,0 +1,288 @@
+//! Recalibration of the survival curves of each group after training: a post-processing baseline that the paper lacks.
+//!
+//! Acts on prediction: trains as `erm`; once the weights are chosen, one map per group is fitted on the validation part and
+//! applied to all later predictions (`maps.rs` has the formulas). Needs the attribute at prediction.
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `method` | `oe` | `oe`, `hazard-intercept`, `quantile` | which map |
+//! | `prior` | 1 | > 0 | `oe`: events added on both sides; draws the exponent to 1 |
+//! | `ridge` | 1 | > 0 | `hazard-intercept`: penalty of the shift |
+//! | `shared` | false | | `hazard-intercept`: one shift per group in place of one per interval |
+//! | `min-events` | 50 | >= 1 | `quantile`: validation events that a group needs |
+//! | `missing-attribute` | `average` | `average`, `refuse` | without the attribute: the mean of the curves of all maps with the validation shares, or an error |
+//!
+//! `oe` makes expected and observed events of a group agree: it multiplies the cumulative hazard, keeps the order within a
+//! group at every time, and between groups changes it, so that the overall C^td may move either way. `hazard-intercept` may
+//! change ranks within a group. `quantile` makes F(T) uniform in each group; it is the strongest and wants events. Isotonic
+//! regression per horizon is not offered: curves fitted at different horizons may cross, and its steps make ties.
+//!
+//! Finer grids and the Cox heads: maps are fitted at the cut points; `oe` and `quantile` map values of S, at any time;
+//! `hazard-intercept` stretches the cumulative hazard evenly within each interval. A group without a validation row keeps its
+//! curves. Validation during training scores the unmapped curves, so the choice of the epoch does not see the maps; the
+//! predictions of the validation part are mapped by what was fitted on them, so a comparison of models there is too kind.
+//! Survival: `oe` is unbiased under independent censoring because both sides count events and hazards of those at risk.
+//! Golden values: our worked cases `golden/recalibration.json`.
+
+mod maps;
+
+use std::path::Path;
+
+use fairtte_data::write_atomically;
+use fairtte_models::Batch;
+use fairtte_survival::{CutPoints, PredictionGrid};
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use self::maps::{Curve, Map, Rows, average};
+use super::missing::{MissingAttribute, known};
+use super::mixture::shares;
+use super::{Erm, ObjectiveStrategy, Saved, StepContext, StepReport, Strategy, TrainingCells};
+use crate::predict::{CurveRule, Parts};
+use crate::trainable::read;
+use crate::{FairnessError, Learner, check};
+
+/// Which map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecalibrationMethod {
+    /// S^a, so that expected events equal observed ones.
+    #[default]
+    Oe,
+    /// A shift of the logits of the hazards.
+    HazardIntercept,
+    /// The distribution of F at the observed times.
+    Quantile,
+}
+
+/// Settings of the recalibration by group.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RecalibrationConfig {
+    /// Which map.
+    pub method: RecalibrationMethod,
+    /// Events added on both sides of `oe`, above 0.
+    pub prior: f64,
+    /// Penalty of the shifts of `hazard-intercept`, above 0.
+    pub ridge: f64,
+    /// One shift per group in place of one per interval.
+    pub shared: bool,
+    /// Validation events that `quantile` needs in each group, at least 1.
+    pub min_events: usize,
+    /// What is predicted for a sample without the attribute.
+    pub missing_attribute: MissingAttribute,
+}
+
+impl Default for RecalibrationConfig {
+    fn default() -> Self {
+        let (method, missing_attribute) = (RecalibrationMethod::default(), MissingAttribute::default());
+        Self { method, prior: 1.0, ridge: 1.0, shared: false, min_events: 50, missing_attribute }
+    }
+}
+
+const NAME: &str = "recalibration";
+const MISSING_KEY: &str = "strategy.recalibration.missing-attribute";
+const STATE_FILE: &str = "recalibration.json";
+
+impl RecalibrationConfig {
+    /// Checks the ranges, and that no setting is without effect.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let Self { method, prior, ridge, shared, min_events, .. } = *self;
+        check("strategy.recalibration.prior", prior, prior > 0.0 && prior.is_finite(), "a finite number > 0")?;
+        check("strategy.recalibration.ridge", ridge, ridge > 0.0 && ridge.is_finite(), "a finite number > 0")?;
+        check("strategy.recalibration.min-events", min_events, min_events >= 1, "at least 1")?;
+        let default = Self::default();
+        let only = |other, is_default, key, value: String| {
+            let expected = format!("no value without method = \"{}\"", name_of(other));
+            check(key, value, method == other || is_default, &expected)
+        };
+        let (oe, intercept) = (RecalibrationMethod::Oe, RecalibrationMethod::HazardIntercept);
+        let is_same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
+        only(oe, is_same(prior, default.prior), "strategy.recalibration.prior", prior.to_string())?;
+        only(intercept, is_same(ridge, default.ridge), "strategy.recalibration.ridge", ridge.to_string())?;
+        only(intercept, !shared, "strategy.recalibration.shared", shared.to_string())?;
+        let is_default = min_events == default.min_events;
+        let value = min_events.to_string();
+        only(RecalibrationMethod::Quantile, is_default, "strategy.recalibration.min-events", value)
+    }
+}
+
+fn name_of(method: RecalibrationMethod) -> &'static str {
+    match method {
+        RecalibrationMethod::Oe => "oe",
+        RecalibrationMethod::HazardIntercept => "hazard-intercept",
+        RecalibrationMethod::Quantile => "quantile",
+    }
+}
+
+/// The maps of all groups with what they were fitted on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fitted {
+    cut_points: CutPoints,
+    /// One per group.
+    maps: Vec<Map>,
+    /// Share of each group among the validation rows that have one.
+    shares: Vec<f64>,
+}
+
+/// Maps the curves of every group after training.
+#[derive(Debug)]
+pub struct Recalibration {
+    config: RecalibrationConfig,
+    inner: ObjectiveStrategy<Erm>,
+    /// Nothing before the end of the training.
+    fitted: Option<Fitted>,
+    n_groups: usize,
+}
+
+impl Recalibration {
+    /// Joins the settings and the network that is trained.
+    ///
+    /// # Errors
+    /// As [`RecalibrationConfig::validate`]; [`FairnessError::NoGroups`] if no training sample has a group.
+    pub fn new(config: &RecalibrationConfig, learner: Learner, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        config.validate()?;
+        cells.require_groups(NAME)?;
+        let inner = ObjectiveStrategy::new(Erm, learner);
+        Ok(Self { config: *config, inner, fitted: None, n_groups: cells.levels.len() })
+    }
+}
+
+impl Recalibration {
+    /// The map of the rows of one group.
+    fn map(&self, rows: &Rows<'_>, level: &str, n_intervals: usize) -> Result<Map, FairnessError> {
+        let RecalibrationConfig { method, prior, ridge, shared, min_events, .. } = self.config;
+        Ok(match method {
+            RecalibrationMethod::Oe => Map::exponent(rows, prior),
+            RecalibrationMethod::HazardIntercept => Map::shifts(rows, ridge, shared, n_intervals),
+            RecalibrationMethod::Quantile => {
+                let (n_events, needed) = (rows.n_events(), min_events);
+                if n_events < needed {
+                    let (group, part) = (level.to_owned(), "validation");
+                    return Err(FairnessError::FewEvents { strategy: NAME, group, part, n_events, needed });
+                }
+                Map::knots(rows)
+            }
+        })
+    }
+
+    fn mapped(
+        &self,
+        fitted: &Fitted,
+        batch: &Batch,
+        rule: &CurveRule<'_>,
+        curves: &Array2<f64>,
+    ) -> Result<Array2<f64>, FairnessError> {
+        let all = vec![1.0; self.n_groups];
+        let group_of = |i: usize| known(batch.groups[i], &all);
+        self.config.missing_attribute.admit(NAME, MISSING_KEY, &batch.sample_ids, |i| group_of(i).is_some())?;
+        let cuts = fitted.cut_points.times();
+        let needs_cuts = fitted.maps.iter().any(Map::reads_cut_points) && rule.grid.times() != cuts;
+        let at_cuts = if needs_cuts {
+            let grid = PredictionGrid::at_cut_points(&fitted.cut_points);
+            Some(self.inner.predict(batch, &CurveRule { grid: &grid, ..*rule })?)
+        } else {
+            None
+        };
+        let at_cuts = at_cuts.as_ref().unwrap_or(curves);
+        let mut mapped = Array2::zeros(curves.dim());
+        for i in 0..batch.n() {
+            let (survival, at_cuts) = (curves.row(i).to_vec(), at_cuts.row(i).to_vec());
+            let curve = Curve { survival: &survival, times: rule.grid.times(), at_cuts: &at_cuts, cuts };
+            let values = match group_of(i) {
+                Some(g) => fitted.maps[g].apply(&curve),
+                None => average(&fitted.maps, &fitted.shares, &curve),
+            };
+            mapped.row_mut(i).iter_mut().zip(values).for_each(|(place, s)| *place = s.clamp(0.0, 1.0));
+        }
+        Ok(mapped)
+    }
+}
+
+impl Strategy for Recalibration {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        self.inner.step(batch, context)
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.inner.before_validation(parts)
+    }
+
+    fn finish(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        let part = &parts.validation;
+        let grid = PredictionGrid::at_cut_points(parts.cut_points);
+        let (mut curves, mut groups) = (Vec::new(), Vec::new());
+        part.for_each_batch(|batch| {
+            let block = self.inner.predict(batch, &CurveRule { head: part.head, grid: &grid })?;
+            curves.extend(block.rows().into_iter().map(|row| row.to_vec()));
+            groups.extend(batch.groups.iter().map(|group| group.map(fairtte_metrics::GroupId::index)));
+            Ok(())
+        })?;
+        if groups.iter().all(Option::is_none) {
+            let group = parts.levels.first().cloned().unwrap_or_default();
+            return Err(FairnessError::EmptyGroup { strategy: NAME, group, part: "validation" });
+        }
+        let outcomes = part.outcomes;
+        let targets = parts.cut_points.targets("validation", outcomes.time(), outcomes.event())?.intervals;
+        let rows_of = |g: usize| {
+            let mut rows = Rows::default();
+            for i in (0..groups.len()).filter(|i| groups[*i] == Some(g)) {
+                rows.survival.push(curves[i].as_slice());
+                rows.index.push(targets.index[i]);
+                rows.event.push(targets.event[i]);
+            }
+            rows
+        };
+        let map = |g: usize| {
+            let level = parts.levels.get(g).map_or("", String::as_str);
+            self.map(&rows_of(g), level, parts.cut_points.n())
+        };
+        let maps = (0..self.n_groups).map(map).collect::<Result<_, _>>()?;
+        let counts: Vec<usize> = (0..self.n_groups).map(|g| rows_of(g).index.len()).collect();
+        self.fitted = Some(Fitted { cut_points: parts.cut_points.clone(), maps, shares: shares(&counts) });
+        Ok(())
+    }
+
+    fn needs_group_to_predict(&self) -> bool {
+        true
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        let curves = self.inner.predict(batch, rule)?;
+        match &self.fitted {
+            Some(fitted) => self.mapped(fitted, batch, rule, &curves),
+            None => Ok(curves),
+        }
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.inner.save(folder, what)?;
+        if let Some(fitted) = &self.fitted {
+            write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, fitted)?))?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.inner.load(folder, what)?;
+        let path = folder.join(STATE_FILE);
+        self.fitted = None;
+        if path.exists() {
+            let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
+            let fitted: Fitted = serde_json::from_slice(&read(&path)?).map_err(|e| unusable(e.to_string()))?;
+            if fitted.maps.len() != self.n_groups || fitted.shares.len() != self.n_groups {
+                return Err(unusable(format!("it has {} maps, expected {}", fitted.maps.len(), self.n_groups)));
+            }
+            self.fitted = Some(fitted);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! Stochastic weight averaging, densely (SWAD; Cha et al. 2021, Algorithm 1, arXiv 2102.08604).
+//!
+//! Acts on the update: trains as `erm`, then predicts with the mean of the weights of all iterations between the start and
+//! the end of the valley of the validation loss (`valley.rs` has the rule, and where it differs from Algorithm 1). Needs no
+//! attribute, unless the criterion is the worst group's loss.
+//!
+//! | setting | default | range | meaning |
+//! |---|---|---|---|
+//! | `n-converge` | 3 | >= 1 | Ns: evaluations in the window that finds the start |
+//! | `n-tolerance` | 6 | >= 1 | Ne: evaluations above the threshold that end the valley |
+//! | `tolerance-ratio` | 0.3 | >= 0 | r: threshold = mean + r abs(mean) of the window |
+//! | `interval` | 0 | | steps between evaluations within an epoch (the last ends with the epoch); 0 = once per epoch |
+//! | `criterion` | `nll` | `nll`, `worst-group-nll` | the validation loss that is watched |
+//!
+//! After training the averaged weights replace those of the best epoch, and the running statistics of batch norm, which no
+//! average of weights has, are made anew: the training part passes once, in order, without augmentation, in training mode
+//! without dropout or stochastic depth; each statistic becomes its mean over the batches, weighed by their samples. Norms
+//! frozen by `[pretrained]` keep theirs. Then the baseline of the Cox heads is fitted.
+//! Means, not sums, are kept, in the number type of the network: Ns networks before the start, two after it, and one for the
+//! iterations since the last evaluation.
+//!
+//! Two traps: the loop may end before a valley is found, by its epochs or by `training.patience`; then the mean of the last
+//! segment is used, and the log says so (term `swad: valley found` is 0). And the monitor chooses no epoch here: it only
+//! serves patience, which should be larger than Ns + Ne.
+//! Survival: the loss is the likelihood of the validation curves on the time grid. MEDFAIR watches 1 - worst-group AUC, so it
+//! needs the attribute; `worst-group-nll` is the counterpart. Golden values: our worked cases `golden/swad.json`.
+
+mod valley;
+mod weights;
+
+use std::path::Path;
+
+use burn::module::Module as _;
+use burn::store::ModuleRecord;
+use burn::tensor::Tensor;
+use fairtte_data::write_atomically;
+use fairtte_models::{Batch, Noise, Pixels};
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use self::valley::{Counters, Mean, Valley};
+use self::weights::{Statistics, Weights};
+use super::task::plain_step;
+use super::{Saved, StepContext, StepReport, Strategy};
+use crate::monitor::Validation;
+use crate::predict::{CurveRule, Parts};
+use crate::trainable::read;
+use crate::{EncoderNetwork as _, FairnessError, Learner, SurvivalNetwork, check};
+
+/// The validation loss that is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwadCriterion {
+    /// Mean negative log-likelihood of the part.
+    #[default]
+    Nll,
+    /// The largest of the groups'; that of the part if no sample has a group.
+    WorstGroupNll,
+}
+
+/// Settings of SWAD.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SwadConfig {
+    /// Evaluations in the window that finds the start, at least 1.
+    pub n_converge: usize,
+    /// Evaluations above the threshold that end the valley, at least 1.
+    pub n_tolerance: usize,
+    /// By how much of its size the mean loss of the window may be exceeded, at least 0.
+    pub tolerance_ratio: f64,
+    /// Steps between evaluations within an epoch; 0 = one evaluation per epoch.
+    pub interval: usize,
+    /// The loss that is watched.
+    pub criterion: SwadCriterion,
+}
+
+impl Default for SwadConfig {
+    fn default() -> Self {
+        Self { n_converge: 3, n_tolerance: 6, tolerance_ratio: 0.3, interval: 0, criterion: SwadCriterion::Nll }
+    }
+}
+
+impl SwadConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        check("strategy.swad.n-converge", self.n_converge, self.n_converge >= 1, "at least 1")?;
+        check("strategy.swad.n-tolerance", self.n_tolerance, self.n_tolerance >= 1, "at least 1")?;
+        let in_range = self.tolerance_ratio >= 0.0 && self.tolerance_ratio.is_finite();
+        check("strategy.swad.tolerance-ratio", self.tolerance_ratio, in_range, "a finite number >= 0")
+    }
+}
+
+/// Averages the weights of a valley of the validation loss.
+#[derive(Debug)]
+pub struct Swad {
+    config: SwadConfig,
+    learner: Learner,
+    valley: Valley<Weights<SurvivalNetwork>>,
+}
+
+impl Swad {
+    /// Joins the settings and the network that is trained.
+    ///
+    /// # Errors
+    /// As [`SwadConfig::validate`].
+    pub fn new(config: &SwadConfig, learner: Learner) -> Result<Self, FairnessError> {
+        config.validate()?;
+        let valley = Valley::new(config.n_converge, config.n_tolerance, config.tolerance_ratio);
+        Ok(Self { config: *config, learner, valley })
+    }
+
+    fn terms(&self) -> Vec<(String, f64)> {
+        let is_found = f64::from(u8::from(self.valley.counters.start.is_some()));
+        let (first, last) = self.valley.segments().unwrap_or((0, 0));
+        let n = self.valley.average().map_or(0, |mean| mean.n) as f64;
+        [("valley found", is_found), ("first segment", first as f64), ("last segment", last as f64), ("iterations", n)]
+            .map(|(name, value)| (format!("swad: {name}"), value))
+            .to_vec()
+    }
+}
+
+const NETWORK: &str = "network";
+const STATE_FILE: &str = "swad.json";
+
+/// A segment mean in a checkpoint; its weights lie beside it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedMean {
+    file: String,
+    n: u64,
+}
+
+/// The state without the weights.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedValley {
+    counters: Counters,
+    open: Option<SavedMean>,
+    recent: Vec<SavedMean>,
+    running: Option<SavedMean>,
+    pending: Option<SavedMean>,
+}
+
+type NetworkMean = Mean<Weights<SurvivalNetwork>>;
+
+fn save_mean(mean: &NetworkMean, folder: &Path, name: &str) -> Result<SavedMean, FairnessError> {
+    let file = format!("swad-{name}.weights.bpk");
+    let path = folder.join(&file);
+    let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
+    let bytes = mean.weights.module().clone().into_record().into_bytes().map_err(|e| unusable(e.to_string()))?;
+    write_atomically(&path, |out| std::io::Write::write_all(out, &bytes))?;
+    Ok(SavedMean { file, n: mean.n })
+}
+
+fn load_mean(saved: &SavedMean, folder: &Path, shape: &SurvivalNetwork) -> Result<NetworkMean, FairnessError> {
+    let path = folder.join(&saved.file);
+    let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
+    let record = ModuleRecord::from_bytes(read(&path)?).map_err(|e| unusable(e.to_string()))?;
+    let network = shape.valid().try_load_record(record).map_err(|e| unusable(e.to_string()))?;
+    Ok(Mean { weights: Weights::of(&network), n: saved.n })
+}
+
+impl Strategy for Swad {
+    fn name(&self) -> &'static str {
+        "swad"
+    }
+
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        let report = plain_step(&mut self.learner, NETWORK, batch, context)?;
+        if context.accumulation.last {
+            self.valley.add(Weights::of(self.learner.network()));
+        }
+        Ok(StepReport { terms: self.terms(), ..report })
+    }
+
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.learner.fit_baseline(&parts.train)
+    }
+
+    fn validation_interval(&self) -> Option<usize> {
+        (self.config.interval > 0).then_some(self.config.interval)
+    }
+
+    fn after_validation(&mut self, validation: &Validation) -> Result<(), FairnessError> {
+        let worst = || validation.groups.iter().map(|group| group.nll).reduce(f64::max);
+        self.valley.evaluate(match self.config.criterion {
+            SwadCriterion::Nll => validation.nll,
+            SwadCriterion::WorstGroupNll => worst().unwrap_or(validation.nll),
+        });
+        Ok(())
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        self.valley.counters.stopped_at.is_some()
+    }
+
+    fn finish(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        let Some(average) = self.valley.average() else { return Ok(()) };
+        let averaged = average.weights.written_into(self.learner.network());
+        let mut statistics = Statistics::new(averaged);
+        if !statistics.is_empty() {
+            parts.train.for_each_batch(|batch| {
+                let pixels = with_autodiff(batch.pixels.clone());
+                // Classifiers have no batch norm.
+                let pass = |network: &SurvivalNetwork| network.encoder().forward(pixels, &mut Noise::Off).map(drop);
+                Ok(statistics.add(batch.n(), pass)?)
+            })?;
+        }
+        self.learner.replace(statistics.finish());
+        self.learner.fit_baseline(&parts.train)
+    }
+
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        self.learner.survival(batch, rule)
+    }
+
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.save(folder, NETWORK, what)?;
+        if what == Saved::Weights {
+            return Ok(());
+        }
+        let save = |mean: &NetworkMean, name: &str| save_mean(mean, folder, name);
+        let save_one = |mean: &Option<NetworkMean>, name| mean.as_ref().map(|mean| save(mean, name)).transpose();
+        let recent = self.valley.recent.iter().enumerate().map(|(k, mean)| save(mean, &format!("recent-{k}")));
+        let saved = SavedValley {
+            counters: self.valley.counters.clone(),
+            open: save_one(&self.valley.open, "open")?,
+            recent: recent.collect::<Result<_, _>>()?,
+            running: save_one(&self.valley.running, "running")?,
+            pending: save_one(&self.valley.pending, "pending")?,
+        };
+        write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, &saved)?))?;
+        Ok(())
+    }
+
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.learner.load(folder, NETWORK, what)?;
+        if what == Saved::Weights {
+            return Ok(());
+        }
+        let path = folder.join(STATE_FILE);
+        let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
+        let saved: SavedValley = serde_json::from_slice(&read(&path)?).map_err(|e| unusable(e.to_string()))?;
+        if saved.recent.len() != saved.counters.recent_losses.len() {
+            let (means, losses) = (saved.recent.len(), saved.counters.recent_losses.len());
+            return Err(unusable(format!("{means} means and {losses} losses, expected as many of both")));
+        }
+        let shape = self.learner.network();
+        let load_one = |mean: &Option<SavedMean>| mean.as_ref().map(|m| load_mean(m, folder, shape)).transpose();
+        let recent = saved.recent.iter().map(|mean| load_mean(mean, folder, shape)).collect::<Result<_, _>>()?;
+        let (open, running) = (load_one(&saved.open)?, load_one(&saved.running)?);
+        let pending = load_one(&saved.pending)?;
+        self.valley.counters = saved.counters;
+        self.valley.recent = recent;
+        (self.valley.open, self.valley.running, self.valley.pending) = (open, running, pending);
+        Ok(())
+    }
+}
+
+/// The same pixels on the device with autodiff, where batch norm reads the statistics of its batch.
+fn with_autodiff(pixels: Pixels) -> Pixels {
+    match pixels {
+        Pixels::Table(columns) => Pixels::Table(Tensor::from_inner(columns)),
+        Pixels::Image(pixels) => Pixels::Image(Tensor::from_inner(pixels)),
+        Pixels::Volume(pixels) => Pixels::Volume(Tensor::from_inner(pixels)),
+    }
+}

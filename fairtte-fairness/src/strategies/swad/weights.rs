@@ -1,0 +1,159 @@
+//! Arithmetic on all numbers of a module: parameters and running statistics.
+//!
+//! Modules are matched by the order of their tensors, since a loaded module has other identities. Running statistics are
+//! shared by clones of a module; what is written to here is always a copy made by `valid()`, which has its own.
+
+use std::collections::VecDeque;
+
+use burn::module::{Flag, Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::Tensor;
+
+use super::valley::Averaged;
+
+/// A network in evaluation form, with running statistics of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Weights<M>(M);
+
+impl<M: Module> Weights<M> {
+    /// A copy of what `module` has now.
+    pub(super) fn of(module: &M) -> Self {
+        Self(module.valid())
+    }
+
+    pub(super) fn module(&self) -> &M {
+        &self.0
+    }
+
+    /// `module`, with its trainability and identities, on its device, with these numbers.
+    pub(super) fn written_into(&self, module: &M) -> M {
+        let copy = module.valid();
+        copy.map(&mut Combine { others: flat(&self.0), share: None }).train()
+    }
+}
+
+impl<M: Module> Averaged for Weights<M> {
+    fn toward(self, other: &Self, share: f64) -> Self {
+        // `valid` again: a clone may share the running statistics.
+        Self(self.0.valid().map(&mut Combine { others: flat(&other.0), share: Some(share) }))
+    }
+}
+
+fn flat<M: Module>(module: &M) -> VecDeque<Tensor<1>> {
+    let mut flatten = Flatten(VecDeque::new());
+    module.visit(&mut flatten);
+    flatten.0
+}
+
+struct Flatten(VecDeque<Tensor<1>>);
+
+impl ModuleVisitor for Flatten {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.0.push_back(param.val().reshape([-1]));
+    }
+}
+
+/// Takes the other's numbers, or moves toward them by a share.
+struct Combine {
+    others: VecDeque<Tensor<1>>,
+    share: Option<f64>,
+}
+
+impl ModuleMapper for Combine {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let other = self.others.pop_front().expect("modules of one shape");
+        param.map(|tensor| {
+            let other = other.reshape(tensor.shape());
+            match self.share {
+                Some(share) => tensor.clone() + (other - tensor) * share,
+                None => other,
+            }
+        })
+    }
+}
+
+/// Momentum of burn's batch norm, which all our backbones keep.
+const MOMENTUM: f64 = 0.1;
+
+/// Statistics of the inputs of batch norms, averaged over samples.
+#[derive(Debug)]
+pub(super) struct Statistics<M> {
+    module: M,
+    /// Sum over the samples so far of the mean or variance of their batch; `None` for a tensor that is none, or one of a
+    /// norm that keeps its running statistics (frozen).
+    sums: Vec<Option<Tensor<1>>>,
+    n: f64,
+}
+
+impl<M: Module> Statistics<M> {
+    /// For `module` in training form.
+    pub(super) fn new(module: M) -> Self {
+        let mut find = FindStatistics { names: Vec::new(), is_enabled: false, found: Vec::new() };
+        module.visit(&mut find);
+        let zeros = flat(&module.valid()).into_iter().zip(find.found);
+        let sums = zeros.map(|(tensor, is_one)| is_one.then(|| tensor.zeros_like())).collect();
+        Self { module, sums, n: 0.0 }
+    }
+
+    /// Whether any norm follows its inputs.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sums.iter().all(Option::is_none)
+    }
+
+    /// Runs `forward` on a copy of the module in training form, without gradients, and takes up the statistics of its batch
+    /// of `n` samples.
+    ///
+    /// # Errors
+    /// What `forward` gives.
+    pub(super) fn add<E>(&mut self, n: usize, forward: impl FnOnce(&M) -> Result<(), E>) -> Result<(), E> {
+        let copy = self.module.valid();
+        // Started at 0, running statistics are momentum x those of the batch after one pass.
+        let zeroed = flat(&copy).into_iter().zip(&self.sums);
+        let others = zeroed.map(|(own, sum)| if sum.is_some() { own.zeros_like() } else { own }).collect();
+        let copy = copy.map(&mut Combine { others, share: None }).train().no_grad();
+        forward(&copy)?;
+        let weight = n as f64;
+        for (sum, after) in self.sums.iter_mut().zip(flat(&copy.valid())) {
+            *sum = sum.take().map(|sum| sum + after * (weight / MOMENTUM));
+        }
+        self.n += weight;
+        Ok(())
+    }
+
+    /// The module with the means over all samples as its running statistics; as it was before the first batch.
+    pub(super) fn finish(self) -> M {
+        if self.n <= 0.0 {
+            return self.module;
+        }
+        let copy = self.module.valid();
+        let means = flat(&copy).into_iter().zip(self.sums);
+        let others = means.map(|(own, sum)| sum.map_or(own, |sum| sum / self.n)).collect();
+        copy.map(&mut Combine { others, share: None }).train()
+    }
+}
+
+/// Which tensors of a module, in their order, are running statistics that follow their inputs.
+struct FindStatistics {
+    names: Vec<String>,
+    /// Whether the batch norm around is in training; its flag comes before its statistics.
+    is_enabled: bool,
+    found: Vec<bool>,
+}
+
+impl ModuleVisitor for FindStatistics {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.names.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.names.pop();
+    }
+
+    fn visit_flag(&mut self, flag: &Param<Flag>) {
+        self.is_enabled = flag.is_enabled();
+    }
+
+    fn visit_float<const D: usize>(&mut self, _param: &Param<Tensor<D>>) {
+        let is_one = self.names.last().is_some_and(|name| name == "running_mean" || name == "running_var");
+        self.found.push(is_one && self.is_enabled);
+    }
+}

@@ -1,0 +1,356 @@
+//! Step 8: the only epoch loop.
+//!
+//! Every epoch draws its batches, dropout and sampling from streams that are named by seed, epoch and batch, and ends in
+//! a checkpoint, as does every interval of wall-clock time and every wish to stop: a run that is killed goes on from its last
+//! checkpoint and ends with the same weights. Weights move, and checkpoints stand, between steps of the optimisers only, each
+//! of which is made of one or more batches.
+
+mod progress;
+mod schedule;
+mod selection;
+mod validation;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use fairtte_data::{Cohort, Loader, write_atomically};
+use fairtte_metrics::GroupId;
+use fairtte_models::Batch;
+use fairtte_survival::{CutPoints, SurvivalHead};
+use serde::{Deserialize, Serialize};
+
+use self::progress::{Took, Totals};
+use self::schedule::Place;
+use self::validation::Validator;
+use crate::checkpoint::{Checkpoints, FOLDER, Progress};
+use crate::monitor::{Monitor, Validation};
+use crate::strategies::{Accumulation, Clock, StepContext, Strategy};
+use crate::{FairnessError, check};
+
+pub(crate) use self::progress::Partial;
+pub use self::progress::{EpochReport, Observer, Silent};
+pub use self::schedule::{ConstantSchedule, CosineSchedule, ScheduleConfig, StepSchedule};
+pub use self::selection::{Choice, SelectionRule, TOLERATED_LOSS};
+pub use self::validation::Scoring;
+
+/// Settings of the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TrainingConfig {
+    /// Largest number of epochs, at least 1.
+    pub epochs: usize,
+    /// Samples per batch, at least 2.
+    pub batch_size: usize,
+    /// Batches per step of the optimisers, at least 1; gradients are averaged. Whatever looks at a batch (ranking, risk sets,
+    /// discrepancies, groups of a batch, batch norm) sees one batch. The last step of an epoch may have fewer.
+    pub accumulate: usize,
+    /// Validation metric that early stopping watches and by which the weights are chosen.
+    pub monitor: Monitor,
+    /// Epochs without improvement after which training ends, at least 1.
+    pub patience: usize,
+    /// Minutes after which a checkpoint is written in the middle of an epoch, at least 0; 0 = only at its end.
+    pub checkpoint_minutes: f64,
+    /// How step sizes change over the training.
+    pub schedule: ScheduleConfig,
+}
+
+impl Default for TrainingConfig {
+    fn default() -> Self {
+        Self {
+            epochs: 30,
+            batch_size: 32,
+            accumulate: 1,
+            monitor: Monitor::Nll,
+            patience: 5,
+            checkpoint_minutes: 15.0,
+            schedule: ScheduleConfig::default(),
+        }
+    }
+}
+
+impl TrainingConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    pub fn validate(&self) -> Result<(), FairnessError> {
+        let Self { epochs, batch_size, accumulate, patience, checkpoint_minutes: minutes, .. } = *self;
+        check("training.epochs", epochs, epochs >= 1, "at least 1")?;
+        check("training.batch-size", batch_size, batch_size >= 2, "at least 2 (batch norm needs two)")?;
+        check("training.accumulate", accumulate, accumulate >= 1, "at least 1")?;
+        check("training.patience", patience, patience >= 1, "at least 1")?;
+        let in_range = (0.0..=1e6).contains(&minutes);
+        check("training.checkpoint-minutes", minutes, in_range, "a number from 0 to 1e6 (0 = off)")?;
+        self.schedule.validate()
+    }
+}
+
+/// What a training reads, all of it fixed before the first step.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainingData<'a> {
+    /// The samples.
+    pub cohort: &'a Cohort,
+    /// Their pixels, outcomes and groups.
+    pub loader: &'a Loader<'a>,
+    /// Rows of the training part.
+    pub train: &'a [usize],
+    /// Rows of the validation part.
+    pub validation: &'a [usize],
+    /// Group of every row of the cohort, for the metrics by group.
+    pub groups: &'a [Option<GroupId>],
+    /// Names of the groups.
+    pub levels: &'a [String],
+    /// Loss and prediction rule.
+    pub head: &'a dyn SurvivalHead,
+    /// Time grid fitted on the training part.
+    pub cut_points: &'a CutPoints,
+    /// How validation curves are scored.
+    pub scoring: &'a Scoring,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Device without autodiff.
+    pub device: &'a Device,
+}
+
+/// How a training ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainedRun {
+    /// One report per epoch.
+    pub epochs: Vec<EpochReport>,
+    /// The epoch whose weights the strategy now has, counted from 1: the best by the watched metric.
+    pub best_epoch: usize,
+    /// Whether the patience ran out before the epochs did.
+    pub stopped_early: bool,
+    /// What every selection rule chooses; [`use_epoch`] gives a strategy the weights of one of them.
+    pub choices: BTreeMap<SelectionRule, Choice>,
+}
+
+/// Trains `strategy` in `folder` (`steps.jsonl`, `checkpoint/`), going on from a checkpoint if one is there, and leaves
+/// it with the weights of its best epoch.
+///
+/// # Errors
+/// [`FairnessError::Survival`] if a part has no event, [`FairnessError::NotFinite`] if training diverges,
+/// [`FairnessError::Monitor`] if the watched metric is undefined, [`FairnessError::Interrupted`] if `stop` was set,
+/// [`FairnessError::Data`] or [`FairnessError::Checkpoint`] if a file cannot be written or read.
+pub fn fit(
+    strategy: &mut dyn Strategy,
+    data: &TrainingData<'_>,
+    config: &TrainingConfig,
+    folder: &Path,
+    observer: &mut dyn Observer,
+    stop: &AtomicBool,
+) -> Result<TrainedRun, FairnessError> {
+    config.validate()?;
+    strategy.check_batch_size(config.batch_size, data.head)?;
+    let validator = Validator::new(data)?;
+    let checkpoints = Checkpoints::new(&folder.join(FOLDER));
+    let progress = checkpoints.restore(strategy)?;
+    let n_batches = validator.n_batches(config.batch_size, &strategy.sampling())?;
+    observer.started(progress.epochs.len(), config.epochs, n_batches);
+    if let Some(partial) = &progress.partial {
+        observer.goes_on_after(partial.step);
+    }
+    let saved_at = Instant::now();
+    let mut training =
+        Training { strategy, data, config, validator, checkpoints, progress, observer, stop, saved_at, n_batches };
+    let log = folder.join("steps.jsonl");
+    if !training.progress.epochs.is_empty() {
+        write_lines(&log, &training.progress.epochs)?; // a kill may have come between checkpoint and log
+    }
+    while !training.is_finished() {
+        training.epoch()?;
+        write_lines(&log, &training.progress.epochs)?;
+        training.tell_epoch()?;
+    }
+    training.finish()
+}
+
+/// Gives `strategy`, trained in `folder`, the weights of an epoch that a selection rule chose, counted from 1.
+///
+/// # Errors
+/// [`FairnessError::Checkpoint`] if they were not kept, and whatever [`Strategy::finish`] gives.
+pub fn use_epoch(
+    strategy: &mut dyn Strategy,
+    data: &TrainingData<'_>,
+    folder: &Path,
+    epoch: usize,
+) -> Result<(), FairnessError> {
+    Checkpoints::new(&folder.join(FOLDER)).load_epoch(strategy, epoch)?;
+    strategy.finish(&Validator::new(data)?.parts())
+}
+
+/// One training in progress.
+struct Training<'a> {
+    strategy: &'a mut dyn Strategy,
+    data: &'a TrainingData<'a>,
+    config: &'a TrainingConfig,
+    validator: Validator<'a>,
+    checkpoints: Checkpoints,
+    progress: Progress,
+    observer: &'a mut dyn Observer,
+    stop: &'a AtomicBool,
+    /// When the last checkpoint was written.
+    saved_at: Instant,
+    /// Batches of an epoch.
+    n_batches: usize,
+}
+
+impl Training<'_> {
+    /// The best complete epoch by the watched metric, counted from 1; 0 without one.
+    fn best_epoch(&self) -> usize {
+        self.progress.epochs.iter().rposition(|epoch| epoch.best).map_or(0, |index| index + 1)
+    }
+
+    fn is_finished(&self) -> bool {
+        let n_done = self.progress.epochs.len();
+        let out_of_patience = n_done > 0 && n_done >= self.best_epoch() + self.config.patience;
+        let in_the_middle = self.progress.partial.is_some();
+        !in_the_middle && (n_done >= self.config.epochs || out_of_patience || self.strategy.wants_to_stop())
+    }
+
+    /// One epoch, or the rest of one, with its validation and its checkpoint.
+    fn epoch(&mut self) -> Result<(), FairnessError> {
+        let epoch = self.progress.epochs.len();
+        let Partial { step: n_done, mut totals } = self.progress.partial.take().unwrap_or_default();
+        let began = Instant::now();
+        let before = totals.seconds;
+        self.batches(epoch, n_done, &mut totals)?;
+        let validation = self.validate(epoch, &mut totals)?;
+        totals.seconds = before + began.elapsed().as_secs_f64();
+        let monitor = self.config.monitor;
+        let best = self.best_epoch().checked_sub(1).map(|index| self.progress.epochs[index].validation.monitored);
+        let improved = best.is_none_or(|best| monitor.is_better(validation.monitored, best));
+        self.progress.epochs.push(totals.report(epoch, validation, improved));
+        self.save()
+    }
+
+    /// The batches of an epoch after the first `n_done` ones.
+    fn batches(&mut self, epoch: usize, n_done: usize, totals: &mut Totals) -> Result<(), FairnessError> {
+        let TrainingData { loader, train, seed, device, .. } = *self.data;
+        let device = device.clone().autodiff();
+        let sampling = self.strategy.sampling();
+        let mut batches = loader.batches(train, self.config.batch_size, &sampling, seed, epoch as u64)?;
+        let began = Instant::now();
+        let before = totals.seconds;
+        let mut skipped = n_done;
+        for step in n_done..self.n_batches {
+            let started = Instant::now();
+            let Some(host) = batches.nth(std::mem::take(&mut skipped)) else { break };
+            let batch = Batch::from_host(host, &device)?;
+            let is_last = self.step(epoch, step, &batch, started.elapsed(), totals)?;
+            if !is_last {
+                continue;
+            }
+            let n_steps = step / self.config.accumulate + 1;
+            let is_due = self.strategy.validation_interval().is_some_and(|every| n_steps % every.max(1) == 0);
+            if is_due && step + 1 < self.n_batches {
+                self.validate(epoch, totals)?;
+                if self.strategy.wants_to_stop() {
+                    break;
+                }
+            }
+            totals.seconds = before + began.elapsed().as_secs_f64();
+            self.pause(epoch, step + 1, totals)?;
+        }
+        Ok(())
+    }
+
+    /// One batch; says whether it was the last of its step of the optimisers.
+    fn step(
+        &mut self,
+        epoch: usize,
+        step: usize,
+        batch: &Batch,
+        data: Duration,
+        totals: &mut Totals,
+    ) -> Result<bool, FairnessError> {
+        let TrainingConfig { accumulate, epochs, schedule, .. } = *self.config;
+        let TrainingData { head, cut_points, seed, .. } = *self.data;
+        let (group, n) = (step / accumulate, self.n_batches);
+        let of = accumulate.min(n - group * accumulate);
+        let last = step + 1 == group * accumulate + of;
+        let rate = schedule.factor(Place { epoch, step: group, n_steps: n.div_ceil(accumulate), epochs });
+        let (clock, accumulation) = (Clock::default(), Accumulation { of, last });
+        let context = StepContext { head, cut_points, seed, epoch, step, rate, accumulation, clock: &clock };
+        let started = Instant::now();
+        let report = self.strategy.step(batch, &context).map_err(|error| error.in_batch(&batch.sample_ids))?;
+        let took = Took { data, step: started.elapsed(), clock: &clock };
+        self.observer.step_done(epoch, &report);
+        let has_loss = head.counted(&context.targets(batch)?).contains(&true);
+        totals.add(report, has_loss, rate, &took);
+        Ok(last)
+    }
+
+    fn validate(&mut self, epoch: usize, totals: &mut Totals) -> Result<Validation, FairnessError> {
+        let started = Instant::now();
+        let validation = self.validator.score(self.strategy, self.config.monitor, epoch)?;
+        totals.validation_seconds += started.elapsed().as_secs_f64();
+        Ok(validation)
+    }
+
+    /// Writes the state in the middle of an epoch if it is time or somebody wants to stop, who is then obeyed.
+    fn pause(&mut self, epoch: usize, step: usize, totals: &Totals) -> Result<(), FairnessError> {
+        let is_wanted = self.stop.load(Ordering::Relaxed);
+        let interval = self.config.checkpoint_minutes * 60.0;
+        let is_due = interval > 0.0 && self.saved_at.elapsed().as_secs_f64() >= interval;
+        if !is_wanted && !is_due {
+            return Ok(());
+        }
+        self.progress.partial = Some(Partial { step, totals: totals.clone() });
+        self.save()?;
+        self.progress.partial = None;
+        if is_wanted {
+            return Err(FairnessError::Interrupted { epoch: epoch + 1, step, n_steps: self.n_batches });
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint with the weights of all epochs that may still be chosen.
+    fn save(&mut self) -> Result<(), FairnessError> {
+        let mut kept = selection::needed(&self.validations())?;
+        kept.extend(Some(self.best_epoch()).filter(|epoch| *epoch > 0));
+        self.checkpoints.keep(self.strategy, &self.progress, &kept)?;
+        self.saved_at = Instant::now();
+        Ok(())
+    }
+
+    fn validations(&self) -> Vec<&Validation> {
+        self.progress.epochs.iter().map(|epoch| &epoch.validation).collect()
+    }
+
+    /// Tells the observer of the epoch that is complete, and stops after it if that is wanted.
+    fn tell_epoch(&mut self) -> Result<(), FairnessError> {
+        let Some(report) = self.progress.epochs.last() else { return Ok(()) };
+        self.observer.epoch_done(report);
+        if self.stop.load(Ordering::Relaxed) {
+            let (epoch, n_steps) = (report.epoch, self.n_batches);
+            return Err(FairnessError::Interrupted { epoch, step: n_steps, n_steps });
+        }
+        Ok(())
+    }
+
+    /// The weights of the best epoch, finished.
+    fn finish(self) -> Result<TrainedRun, FairnessError> {
+        let best_epoch = self.best_epoch();
+        let choices = selection::choices(&self.validations())?;
+        self.checkpoints.load_epoch(self.strategy, best_epoch)?;
+        self.strategy.finish(&self.validator.parts())?;
+        let epochs = self.progress.epochs;
+        Ok(TrainedRun { best_epoch, stopped_early: epochs.len() < self.config.epochs, choices, epochs })
+    }
+}
+
+fn write_lines(path: &Path, epochs: &[EpochReport]) -> Result<(), FairnessError> {
+    write_atomically(path, |file| {
+        for epoch in epochs {
+            serde_json::to_writer(&mut *file, epoch)?;
+            file.write_all(b"\n")?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}

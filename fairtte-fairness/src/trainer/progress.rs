@@ -1,0 +1,162 @@
+//! What a training tells: sums over an epoch, one report per epoch, and whom it tells.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::monitor::Validation;
+use crate::strategies::{Clock, Phase, StepReport};
+
+/// One line of `steps.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpochReport {
+    /// Epoch, counted from 1.
+    pub epoch: usize,
+    /// Number of batches.
+    pub n_steps: usize,
+    /// Mean task loss over the batches that have one, before any weighting; 0 if none has.
+    pub train_loss: f64,
+    /// Batches without a sample that has a loss term: batches without an event, with the Cox heads.
+    #[serde(default)]
+    pub batches_without_loss: usize,
+    /// Mean of what the optimiser descended.
+    pub objective: f64,
+    /// Mean gradient norm before clipping.
+    pub gradient_norm: f64,
+    /// Factor of the step sizes at the last step, from the schedule.
+    #[serde(default = "one")]
+    pub rate: f64,
+    /// Metrics of the validation part.
+    pub validation: Validation,
+    /// Whether this epoch is the best so far.
+    pub best: bool,
+    /// Groups absent from a batch, summed over the batches.
+    pub absent_groups: usize,
+    /// Further terms of the strategy at the last batch.
+    pub terms: BTreeMap<String, f64>,
+    /// Wall-clock seconds of the epoch, validation included.
+    pub seconds: f64,
+    /// Seconds of it spent on making batches.
+    pub data_seconds: f64,
+    /// Seconds of it spent in the steps on everything but the two below: networks and losses.
+    #[serde(default)]
+    pub forward_seconds: f64,
+    /// Seconds of it spent on gradients and on waiting for the numbers of the step.
+    #[serde(default)]
+    pub backward_seconds: f64,
+    /// Seconds of it spent on new weights.
+    #[serde(default)]
+    pub update_seconds: f64,
+    /// Seconds of it spent on validation, baselines included.
+    #[serde(default)]
+    pub validation_seconds: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Told what happens, for progress bars and logs.
+pub trait Observer {
+    /// A training starts, at `first` (counted from 0) of at most `epochs` epochs with `n_steps` batches each.
+    fn started(&mut self, first: usize, epochs: usize, n_steps: usize);
+    /// It goes on in the middle of its first epoch, of which `n_done` batches are done.
+    fn goes_on_after(&mut self, n_done: usize) {
+        let _ = n_done;
+    }
+    /// A batch of epoch `epoch` (counted from 0) is done.
+    fn step_done(&mut self, epoch: usize, report: &StepReport);
+    /// An epoch is done and its checkpoint stands.
+    fn epoch_done(&mut self, report: &EpochReport);
+}
+
+/// Hears nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn started(&mut self, _first: usize, _epochs: usize, _n_steps: usize) {}
+    fn step_done(&mut self, _epoch: usize, _report: &StepReport) {}
+    fn epoch_done(&mut self, _report: &EpochReport) {}
+}
+
+/// What is done of an epoch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Partial {
+    /// Batches.
+    pub(crate) step: usize,
+    /// Sums over them.
+    pub(crate) totals: Totals,
+}
+
+/// Sums over the batches of an epoch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    n_steps: usize,
+    n_without_loss: usize,
+    task_loss: f64,
+    objective: f64,
+    gradient_norm: f64,
+    absent_groups: usize,
+    terms: Vec<(String, f64)>,
+    rate: f64,
+    pub(crate) seconds: f64,
+    data_seconds: f64,
+    forward_seconds: f64,
+    backward_seconds: f64,
+    update_seconds: f64,
+    pub(crate) validation_seconds: f64,
+}
+
+/// What a batch took.
+pub(crate) struct Took<'a> {
+    /// Making it.
+    pub(crate) data: Duration,
+    /// The step.
+    pub(crate) step: Duration,
+    /// What is known of the step's parts.
+    pub(crate) clock: &'a Clock,
+}
+
+impl Totals {
+    /// Adds a batch; `has_loss` if a sample of it has a loss term.
+    pub(crate) fn add(&mut self, step: StepReport, has_loss: bool, rate: f64, took: &Took<'_>) {
+        self.n_steps += 1;
+        self.n_without_loss += usize::from(!has_loss);
+        self.task_loss += if has_loss { step.task_loss } else { 0.0 };
+        self.objective += step.objective;
+        self.gradient_norm += step.gradient_norm;
+        self.absent_groups += step.absent_groups;
+        self.terms = step.terms;
+        self.rate = rate;
+        let (backward, update) = (took.clock.seconds(Phase::Backward), took.clock.seconds(Phase::Update));
+        self.data_seconds += took.data.as_secs_f64();
+        self.forward_seconds += (took.step.as_secs_f64() - backward - update).max(0.0);
+        self.backward_seconds += backward;
+        self.update_seconds += update;
+    }
+
+    pub(crate) fn report(self, epoch: usize, validation: Validation, best: bool) -> EpochReport {
+        let n_steps = self.n_steps as f64;
+        EpochReport {
+            epoch: epoch + 1,
+            n_steps: self.n_steps,
+            train_loss: self.task_loss / (self.n_steps - self.n_without_loss).max(1) as f64,
+            batches_without_loss: self.n_without_loss,
+            objective: self.objective / n_steps,
+            gradient_norm: self.gradient_norm / n_steps,
+            rate: self.rate,
+            validation,
+            best,
+            absent_groups: self.absent_groups,
+            terms: self.terms.into_iter().collect(),
+            seconds: self.seconds,
+            data_seconds: self.data_seconds,
+            forward_seconds: self.forward_seconds,
+            backward_seconds: self.backward_seconds,
+            update_seconds: self.update_seconds,
+            validation_seconds: self.validation_seconds,
+        }
+    }
+}

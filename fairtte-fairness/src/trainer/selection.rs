@@ -1,0 +1,240 @@
+//! Which epochs of a training somebody may want to predict with, so that selection needs no second training.
+//!
+//! One rule per metric takes its best epoch (of equals the first). Three more take, per metric of the paper, the epoch with
+//! the smallest gap between groups among those whose value is at most 5 % worse than the best of this run (the paper's
+//! section 3 with the run itself as base model). The best may come late: which epochs are within 5 % of it is known at the
+//! end only. What must be kept until then is the set of epochs that are within 5 % of the best so far and that no other such
+//! epoch beats or equals in both value and gap: the limit only gets stricter, so an epoch beyond it never comes back, and
+//! whoever beats an epoch stays within the limit as long as that one does. That is exact, and a handful of epochs.
+//!
+//! Everything here is a function of the validations alone. An epoch in which a rule's metric is undefined takes no part.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairtte_metrics::{Direction, Measured, MetricError, Run, RunStanding, RunTable, SelectionCriterion, select_run};
+use serde::{Deserialize, Serialize};
+
+use crate::monitor::{Monitor, Validation};
+
+/// Relative loss of utility that the smallest gap may cost (the paper's 5 %).
+pub const TOLERATED_LOSS: f64 = 0.05;
+
+/// By what an epoch is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SelectionRule {
+    /// The best value.
+    Best(Monitor),
+    /// The smallest gap among the epochs that lose at most 5 % of the best value.
+    SmallestGap(Monitor),
+}
+
+impl SelectionRule {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Best(Monitor::Nll),
+        Self::Best(Monitor::CTd),
+        Self::Best(Monitor::AucTd),
+        Self::Best(Monitor::Ibs),
+        Self::Best(Monitor::WorstGroupCTd),
+        Self::SmallestGap(Monitor::CTd),
+        Self::SmallestGap(Monitor::AucTd),
+        Self::SmallestGap(Monitor::Ibs),
+    ];
+
+    /// Name in files: that of the metric, with `gap-` before it for the smallest gap.
+    pub fn name(self) -> String {
+        match self {
+            Self::Best(metric) => metric.name().to_owned(),
+            Self::SmallestGap(metric) => format!("gap-{}", metric.name()),
+        }
+    }
+}
+
+/// The epoch that a rule chooses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Choice {
+    /// Epoch, counted from 1.
+    pub epoch: usize,
+    /// Value of the metric in the validation part.
+    pub value: f64,
+    /// Gap between the groups in it; absent where it is undefined.
+    pub gap: Option<f64>,
+}
+
+/// What every rule chooses; a rule without an epoch that has its metric is left out.
+///
+/// # Errors
+/// [`MetricError`] if a value is not finite.
+pub(crate) fn choices(epochs: &[&Validation]) -> Result<BTreeMap<SelectionRule, Choice>, MetricError> {
+    let mut chosen = BTreeMap::new();
+    for rule in SelectionRule::ALL {
+        let index = match rule {
+            SelectionRule::Best(metric) => best(metric, epochs),
+            SelectionRule::SmallestGap(metric) => tolerated(metric, epochs)?.smallest,
+        };
+        let (SelectionRule::Best(metric) | SelectionRule::SmallestGap(metric)) = rule;
+        if let Some(index) = index
+            && let Some(value) = epochs[index].value(metric)
+        {
+            chosen.insert(rule, Choice { epoch: index + 1, value, gap: epochs[index].gap(metric) });
+        }
+    }
+    Ok(chosen)
+}
+
+/// Epochs, counted from 1, that a rule chooses now or may choose when more epochs come.
+pub(crate) fn needed(epochs: &[&Validation]) -> Result<BTreeSet<usize>, MetricError> {
+    let mut kept = BTreeSet::new();
+    for rule in SelectionRule::ALL {
+        match rule {
+            SelectionRule::Best(metric) => kept.extend(best(metric, epochs)),
+            SelectionRule::SmallestGap(metric) => kept.extend(tolerated(metric, epochs)?.front),
+        }
+    }
+    Ok(kept.into_iter().map(|index| index + 1).collect())
+}
+
+fn best(metric: Monitor, epochs: &[&Validation]) -> Option<usize> {
+    let values = epochs.iter().enumerate().filter_map(|(index, epoch)| Some((index, epoch.value(metric)?)));
+    let better = |best: (usize, f64), other: (usize, f64)| if metric.is_better(other.1, best.1) { other } else { best };
+    values.reduce(better).map(|(index, _)| index)
+}
+
+/// The epochs within the tolerated loss.
+#[derive(Default)]
+struct Tolerated {
+    smallest: Option<usize>,
+    /// Those that no other one beats or equals in value and gap.
+    front: Vec<usize>,
+}
+
+fn tolerated(metric: Monitor, epochs: &[&Validation]) -> Result<Tolerated, MetricError> {
+    let Some(best) = best(metric, epochs).and_then(|index| epochs[index].value(metric)) else {
+        return Ok(Tolerated::default());
+    };
+    let measured = |value: Option<f64>| value.map_or_else(|| Measured::Undefined(String::new()), Measured::Value);
+    let run = |(index, epoch): (usize, &&Validation)| Run {
+        run: index.to_string(),
+        utility: measured(epoch.value(metric)),
+        group_utilities: Vec::new(),
+        gap: measured(epoch.gap(metric)),
+    };
+    let runs = epochs.iter().enumerate().map(run).collect();
+    let table = RunTable { direction: metric.direction(), groups: Vec::new(), runs };
+    let criterion = SelectionCriterion::BestFairness { base_utility: best, tolerated_loss: TOLERATED_LOSS };
+    let selection = select_run(&table, criterion)?;
+    let index = |run: &str| run.parse::<usize>().expect("runs are named by their index");
+    let eligible =
+        selection.runs.iter().filter(|run| matches!(run.standing, RunStanding::Eligible | RunStanding::Chosen));
+    let within: Vec<(usize, f64, f64)> =
+        eligible.filter_map(|run| Some((index(&run.run), epochs[index(&run.run)].value(metric)?, run.value))).collect();
+    let as_good = |a: f64, b: f64| match metric.direction() {
+        Direction::HigherIsBetter => a >= b,
+        Direction::LowerIsBetter => a <= b,
+    };
+    // Of equals the first stays, as in the choice itself.
+    let beats = |other: &(usize, f64, f64), one: &(usize, f64, f64)| {
+        let equal = other.1 == one.1 && other.2 == one.2;
+        other.0 != one.0 && as_good(other.1, one.1) && other.2 <= one.2 && (!equal || other.0 < one.0)
+    };
+    let front = within.iter().filter(|one| !within.iter().any(|other| beats(other, one))).map(|one| one.0).collect();
+    Ok(Tolerated { smallest: selection.chosen.as_deref().map(index), front })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+    use crate::monitor::GroupValidation;
+    use fairtte_metrics::seeds::stream;
+    use rand::RngExt as _;
+
+    /// Overall values, and those of two groups: (C^td, AUC^td, IBS) each.
+    fn epoch(overall: [Option<f64>; 3], groups: [[Option<f64>; 3]; 2]) -> Validation {
+        let group = |[c_td, auc_td, ibs]: [Option<f64>; 3]| GroupValidation { c_td, auc_td, ibs, ..Default::default() };
+        let [c_td, auc_td, ibs] = overall;
+        Validation { c_td, auc_td, ibs, groups: groups.map(group).to_vec(), ..Validation::default() }
+    }
+
+    fn with_gap(c_td: f64, gap: f64) -> Validation {
+        epoch([Some(c_td), None, None], [[Some(0.5), None, None], [Some(0.5 + gap), None, None]])
+    }
+
+    fn chosen(epochs: &[Validation], rule: SelectionRule) -> Option<usize> {
+        choices(&epochs.iter().collect::<Vec<_>>()).unwrap().get(&rule).map(|choice| choice.epoch)
+    }
+
+    #[test]
+    fn the_smallest_gap_counts_only_near_the_best_value() {
+        // 5 % below 0.8 is 0.76.
+        let epochs = [with_gap(0.7, 0.0), with_gap(0.8, 0.25), with_gap(0.76, 0.0625), with_gap(0.78, 0.0625)];
+        assert_eq!(
+            chosen(&epochs, SelectionRule::SmallestGap(Monitor::CTd)),
+            Some(4),
+            "of equal gaps the better value"
+        );
+        assert_eq!(chosen(&epochs, SelectionRule::Best(Monitor::CTd)), Some(2));
+        let kept = needed(&epochs.iter().collect::<Vec<_>>()).unwrap();
+        // 1: the first best likelihood, which is 0 everywhere, and the first best worst group; 2 and 4: value against gap.
+        assert_eq!(kept.into_iter().collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn an_epoch_that_loses_too_much_is_dropped_once_a_better_one_comes() {
+        let epochs = [with_gap(0.5, 0.0), with_gap(0.6, 0.1)];
+        let at_first: Vec<&Validation> = epochs[..1].iter().collect();
+        assert_eq!(tolerated(Monitor::CTd, &at_first).unwrap().front, [0]);
+        let later: Vec<&Validation> = epochs.iter().collect();
+        assert_eq!(tolerated(Monitor::CTd, &later).unwrap().front, [1]);
+    }
+
+    #[test]
+    fn an_undefined_metric_takes_no_part_and_a_rule_without_any_is_left_out() {
+        let nothing = epoch([None; 3], [[None; 3]; 2]);
+        let epochs = [nothing.clone(), with_gap(0.6, 0.1), nothing.clone()];
+        assert_eq!(chosen(&epochs, SelectionRule::Best(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, SelectionRule::SmallestGap(Monitor::CTd)), Some(2));
+        let rules: Vec<String> = choices(&[&nothing]).unwrap().into_keys().map(SelectionRule::name).collect();
+        assert_eq!(rules, ["nll"]);
+        // A value without a gap: best, but not the smallest gap, and its value still sets the limit.
+        let alone = epoch([Some(0.9), None, None], [[Some(0.9), None, None], [None; 3]]);
+        assert_eq!(chosen(&[with_gap(0.6, 0.1), alone], SelectionRule::SmallestGap(Monitor::CTd)), None);
+    }
+
+    // On a coarse grid, so that ties are common; lower is better for the IBS.
+    #[test]
+    fn whatever_is_chosen_in_the_end_was_kept_all_the_time() {
+        let mut rng = stream(11, "selection", &[]);
+        let mut n_checked = 0;
+        for _ in 0..300 {
+            let mut draw = |n: u32| rng.random_bool(0.9).then(|| f64::from(rng.random_range(0..n)) / 16.0);
+            let epochs: Vec<Validation> = (0..12)
+                .map(|_| {
+                    let overall = [
+                        draw(4).map(|v| 0.75 + v / 8.0),
+                        draw(4).map(|v| 0.75 + v / 8.0),
+                        draw(4).map(|v| 0.2 + v / 32.0),
+                    ];
+                    epoch(overall, [[draw(8), draw(8), draw(8)], [draw(8), draw(8), draw(8)]])
+                })
+                .collect();
+            let epochs: Vec<&Validation> = epochs.iter().collect();
+            for end in 1..=epochs.len() {
+                for (rule, choice) in choices(&epochs[..end]).unwrap() {
+                    for n in choice.epoch..=end {
+                        let kept = needed(&epochs[..n]).unwrap();
+                        assert!(kept.contains(&choice.epoch), "{} of {end}: {choice:?} not kept at {n}", rule.name());
+                        n_checked += 1;
+                    }
+                }
+            }
+            // An epoch that was let go never comes back.
+            for n in 1..epochs.len() {
+                let (now, next) = (needed(&epochs[..n]).unwrap(), needed(&epochs[..=n]).unwrap());
+                assert!(next.iter().all(|epoch| now.contains(epoch) || *epoch == n + 1));
+            }
+        }
+        assert!(n_checked > 50_000, "only {n_checked} checked");
+    }
+}

@@ -1,0 +1,131 @@
+//! Scores of the validation part between the steps of a training.
+
+use fairtte_data::Sampling;
+use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, SubjectId};
+use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, Targets};
+use ndarray::Axis;
+
+use super::TrainingData;
+use crate::monitor::{Monitor, Truth, Validation, event_blocks, validate};
+use crate::predict::{CurveRule, EvaluationPart, Parts, predict};
+use crate::strategies::Strategy;
+use crate::{FairnessError, check};
+
+/// How validation curves are scored: on the times of the predictions, with the settings of the evaluation, so that the
+/// numbers are those of `fairtte evaluate --part validation`.
+#[derive(Clone, Debug)]
+pub struct Scoring {
+    grid: PredictionGrid,
+    /// Place of every cut point in the grid.
+    cuts: Vec<usize>,
+    settings: EvaluationSettings,
+    censoring: CensoringCurve,
+}
+
+impl Scoring {
+    /// `grid` holds all `cut_points`; `train` are the outcomes of the training part as the data have them, from which the
+    /// weights for censoring come. Intervals are not computed, whatever the settings say of them.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] if a cut point is not in the grid, [`FairnessError::Metric`] if there is no censoring
+    /// curve.
+    pub fn new(
+        grid: PredictionGrid,
+        cut_points: &CutPoints,
+        settings: &EvaluationSettings,
+        train: &Outcomes,
+    ) -> Result<Self, FairnessError> {
+        let mut cuts = Vec::with_capacity(cut_points.n());
+        for cut in cut_points.times() {
+            let place = grid.times().iter().position(|time| time.total_cmp(cut).is_eq());
+            check("time", cut, place.is_some(), "cut points that are times of the prediction grid")?;
+            cuts.extend(place);
+        }
+        let points = EvaluationSettings {
+            replicates: 0,
+            interval: EvaluationSettings::default().interval,
+            stratify: EvaluationSettings::default().stratify,
+            ..settings.clone()
+        };
+        let censoring = CensoringCurve::fit(train, CensoringTies::EventsFirst)?;
+        Ok(Self { grid, cuts, settings: points, censoring })
+    }
+
+    /// Times of predicted curves.
+    pub fn grid(&self) -> &PredictionGrid {
+        &self.grid
+    }
+}
+
+/// Scores the validation part.
+pub(super) struct Validator<'a> {
+    data: &'a TrainingData<'a>,
+    train: Outcomes,
+    outcomes: Outcomes,
+    subjects: Vec<SubjectId>,
+    targets: Targets,
+    blocks: Vec<(usize, usize)>,
+    groups: Option<Groups>,
+}
+
+impl<'a> Validator<'a> {
+    pub(super) fn new(data: &'a TrainingData<'a>) -> Result<Self, FairnessError> {
+        let TrainingData { cohort, cut_points, head, .. } = *data;
+        let outcomes = cohort.outcomes(data.validation)?;
+        if outcomes.n_events() == 0 {
+            return Err(SurvivalError::NoEvent { part: "validation", n: outcomes.n() }.into());
+        }
+        let train = cohort.outcomes(data.train)?;
+        let intervals = cut_points.targets("training", train.time(), train.event())?.intervals;
+        let membership: Vec<Option<GroupId>> = data.validation.iter().map(|row| data.groups[*row]).collect();
+        let has_groups = !data.levels.is_empty();
+        let groups = has_groups.then(|| Groups::new("groups", data.levels.to_vec(), membership)).transpose()?;
+        Ok(Self {
+            data,
+            train,
+            targets: cut_points.targets("validation", outcomes.time(), outcomes.event())?,
+            outcomes,
+            subjects: cohort.subjects(data.validation),
+            blocks: event_blocks(cut_points.n(), &intervals, head.needs_baseline()),
+            groups,
+        })
+    }
+
+    /// What a strategy may look at.
+    pub(super) fn parts(&self) -> Parts<'_> {
+        let TrainingData { loader, train, validation, levels, head, cut_points, device, .. } = *self.data;
+        let part = |rows, outcomes| EvaluationPart { loader, rows, outcomes, head, device };
+        let (train, validation) = (part(train, &self.train), part(validation, &self.outcomes));
+        Parts { train, validation, cut_points, levels }
+    }
+
+    /// Metrics of the validation part, which the strategy is told.
+    pub(super) fn score(
+        &self,
+        strategy: &mut dyn Strategy,
+        monitor: Monitor,
+        epoch: usize,
+    ) -> Result<Validation, FairnessError> {
+        strategy.before_validation(&self.parts())?;
+        let TrainingData { loader, validation, head, device, scoring, .. } = *self.data;
+        let survival = predict(strategy, loader, validation, &CurveRule { head, grid: &scoring.grid }, device)?;
+        let truth = Truth {
+            subjects: &self.subjects,
+            outcomes: &self.outcomes,
+            intervals: &self.targets.intervals,
+            blocks: &self.blocks,
+            groups: self.groups.as_ref(),
+            censoring: &scoring.censoring,
+            settings: &scoring.settings,
+        };
+        let at_cuts = survival.select(Axis(1), &scoring.cuts);
+        let scores = validate((&survival, scoring.grid.times()), &at_cuts, &truth)?.watched(monitor, epoch)?;
+        strategy.after_validation(&scores)?;
+        Ok(scores)
+    }
+
+    /// Batches of an epoch whose samples are drawn so.
+    pub(super) fn n_batches(&self, batch_size: usize, sampling: &Sampling) -> Result<usize, FairnessError> {
+        Ok(self.data.loader.batches(self.data.train, batch_size, sampling, self.data.seed, 0)?.len())
+    }
+}

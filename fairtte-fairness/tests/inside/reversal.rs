@@ -1,0 +1,47 @@
+//! Tests of `src/strategies/reversal.rs`; they need a back end, which `src` does not name.
+use burn::tensor::{DType, Device, TensorData};
+
+use super::super::adversary_cases::values;
+use super::*;
+
+fn tensor(rows: Vec<f64>, shape: [usize; 2]) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(rows, shape), (&Device::flex().autodiff(), DType::F64))
+}
+
+// In the other common form, x' (1 + scale) - scale x, 0.1 with scale 3 would be 0.09999999999999998.
+#[test]
+fn the_value_is_kept_to_the_last_bit() {
+    let x = [0.1, -1.0 / 3.0, 1e-300, 1e300, 0.0, 7.25];
+    for scale in [0.1, 3.0, 1e6] {
+        let reversed = reverse_gradient(tensor(x.to_vec(), [2, 3]).require_grad(), scale);
+        assert_eq!(values(&reversed), x);
+    }
+    let single: Tensor<1> = Tensor::from_data(TensorData::from([0.1_f32, 3.3]), &Device::flex().autodiff());
+    let reversed = reverse_gradient(single.require_grad(), 0.7).into_data();
+    assert_eq!(reversed.try_to_vec::<f32>().ok(), Some(vec![0.1, 3.3]));
+}
+
+// z = x W, adversary s = z u, loss = 1/2 sum s^2. By hand: dL/dW = x^T s u^T, dL/du = z^T s. With the reversal the first is
+// multiplied by -scale and the second stays.
+#[test]
+fn on_a_linear_model_the_encoder_gets_minus_scale_times_the_gradient_and_the_adversary_its_own() {
+    let scale = 0.3;
+    let (x, w, u) = ([[1.0, 2.0], [-0.5, 0.25], [3.0, -1.0]], [[0.5, -0.25], [2.0, 0.75]], [0.4, -1.5]);
+    let x_tensor = tensor(x.concat(), [3, 2]);
+    let weight = tensor(w.concat(), [2, 2]).require_grad();
+    let adversary = tensor(u.to_vec(), [2, 1]).require_grad();
+    let z = reverse_gradient(x_tensor.matmul(weight.clone()), scale);
+    let loss = z.matmul(adversary.clone()).square().sum() / 2.0;
+    let gradients = loss.backward();
+
+    let z: Vec<[f64; 2]> = x.iter().map(|x| [0, 1].map(|k| x[0] * w[0][k] + x[1] * w[1][k])).collect();
+    let s: Vec<f64> = z.iter().map(|z| z[0] * u[0] + z[1] * u[1]).collect();
+    let sum = |f: &dyn Fn(usize) -> f64| (0..3).map(f).sum::<f64>();
+    let of_weight = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(j, k)| -scale * sum(&|i| x[i][j] * s[i] * u[k]));
+    let of_adversary = [0, 1].map(|k| sum(&|i| z[i][k] * s[i]));
+    let found = [weight.grad(&gradients), adversary.grad(&gradients)].map(|gradient| gradient.map(|g| values(&g)));
+    for (found, expected) in found.iter().flatten().flatten().zip(of_weight.iter().chain(&of_adversary)) {
+        approx::assert_relative_eq!(*found, *expected, max_relative = 1e-14);
+    }
+    assert_eq!(found.iter().flatten().flatten().count(), 6);
+}

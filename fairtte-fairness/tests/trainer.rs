@@ -1,0 +1,305 @@
+//! The loop itself, on columns of a table: batches that make one step together, schedules, states in the middle of an epoch,
+//! and the weights that selection rules choose.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use burn::tensor::Device;
+use fairtte_data::{
+    AttributeConfig, Cohort, DataConfig, FeatureMatrix, FittedAttributes, Loader, Part, Split, SplitConfig, Tabular,
+    TabularConfig, TabularFeatures, build_cohort, split_by_subject,
+};
+use fairtte_fairness::strategies::{GroupDroConfig, StepReport, TrainingCells};
+use fairtte_fairness::{
+    CosineSchedule, CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig,
+    ScheduleConfig, Scoring, SelectionRule, Silent, Strategy, StrategyConfig, TrainedRun, TrainingConfig, TrainingData,
+    fit, predict, use_epoch,
+};
+use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, SurvivalCurves, evaluate};
+use fairtte_models::{BackboneKind, EncoderConfig};
+use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, NoSettings, PredictionGrid, SurvivalHead};
+use ndarray::Array2;
+
+const SEED: u64 = 3;
+
+/// 160 people whose time follows from two columns, in two groups.
+struct Study {
+    cohort: Cohort,
+    features: FeatureMatrix,
+    split: Split,
+    groups: Groups,
+    membership: Vec<Option<GroupId>>,
+    head: Box<dyn SurvivalHead>,
+    cut_points: CutPoints,
+    scoring: Scoring,
+    device: Device,
+}
+
+impl Study {
+    fn new(folder: &Path) -> Self {
+        let mut text = "pid,time,event,sex,a,b\n".to_owned();
+        for i in 0..160_u32 {
+            let (a, b, sex) = (i * 37 % 101, i * 53 % 97, i % 3 % 2);
+            let time = 20.0 - 0.1 * f64::from(a) + 0.05 * f64::from(b * sex);
+            writeln!(text, "p{i},{time:.3},{},{},{a},{b}", u8::from(i % 4 != 0), ["F", "M"][sex as usize]).unwrap();
+        }
+        let table = folder.join("people.csv");
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(&table, text).unwrap();
+        let json = serde_json::json!({ "table": table, "subject": "pid", "features": "all" });
+        let config: TabularConfig = serde_json::from_value(json).unwrap();
+        let adapter = DataConfig::Tabular(config.clone()).adapter(SEED, folder);
+        let attributes = [AttributeConfig::new("sex")];
+        let (cohort, _) = build_cohort(adapter.read().unwrap(), &attributes).unwrap();
+        let split = split_by_subject(&cohort, &SplitConfig::default(), SEED).unwrap();
+        let train = split.rows(Part::Train);
+        let table = Tabular::new(config.clone()).features().unwrap().aligned(&cohort).unwrap();
+        let fitted = TabularFeatures::fit(&table, train, &config.feature_config(), &["sex"]).unwrap();
+        let groups = FittedAttributes::fit(&attributes, &cohort, train).unwrap().all()[0].clone();
+        let outcomes = cohort.outcomes(train).unwrap();
+        let cut_points = CutPoints::equidistant(&outcomes, 8).unwrap();
+        let grid = PredictionGrid::at_cut_points(&cut_points);
+        let scoring = Scoring::new(grid, &cut_points, &EvaluationSettings::default(), &outcomes).unwrap();
+        Self {
+            features: fitted.encode(&table).unwrap(),
+            membership: groups.membership().to_vec(),
+            head: HeadConfig::NnetSurvival(NoSettings {}).build().unwrap(),
+            device: Device::flex(),
+            cohort,
+            split,
+            groups,
+            cut_points,
+            scoring,
+        }
+    }
+
+    /// A network without batch norm and dropout: what a batch gives is the mean over its samples.
+    fn strategy(&self, config: &StrategyConfig) -> Box<dyn Strategy> {
+        let train = self.split.rows(Part::Train);
+        let outcomes = self.cohort.outcomes(train).unwrap();
+        let mut encoder = EncoderConfig { dropout: 0.0, ..EncoderConfig::new(BackboneKind::Mlp) };
+        let mut mlp = encoder.mlp.unwrap_or_default();
+        mlp.batch_norm = false;
+        encoder.mlp = Some(mlp);
+        let classifier = ClassifierConfig::for_head(self.head.as_ref(), &self.cut_points, &outcomes, 16).unwrap();
+        let spec = LearnerSpec {
+            network: NetworkSpec { encoder, channels: self.features.n_features(), classifier },
+            optimiser: OptimiserConfig { learning_rate: 5e-3, ..OptimiserConfig::default() },
+            seed: SEED,
+            device: self.device.clone(),
+            pretrained: None,
+        };
+        let cells = TrainingCells {
+            attribute: "sex".to_owned(),
+            levels: self.groups.levels().to_vec(),
+            groups: train.iter().map(|row| self.membership[*row]).collect(),
+            event: outcomes.event().to_vec(),
+            interval: self.cut_points.targets("training", outcomes.time(), outcomes.event()).unwrap().intervals.index,
+            n_cut_points: self.cut_points.n(),
+        };
+        config.build(&spec, &cells).unwrap()
+    }
+
+    fn with_data<T>(&self, work: impl FnOnce(&TrainingData<'_>) -> T) -> T {
+        let loader = Loader::of_features(&self.features, &self.cohort, self.membership.clone()).unwrap();
+        work(&TrainingData {
+            cohort: &self.cohort,
+            loader: &loader,
+            train: self.split.rows(Part::Train),
+            validation: self.split.rows(Part::Validation),
+            groups: &self.membership,
+            levels: self.groups.levels(),
+            head: self.head.as_ref(),
+            cut_points: &self.cut_points,
+            scoring: &self.scoring,
+            seed: SEED,
+            device: &self.device,
+        })
+    }
+
+    fn train(&self, strategy: &mut dyn Strategy, config: &TrainingConfig, folder: &Path) -> TrainedRun {
+        let never = AtomicBool::new(false);
+        self.with_data(|data| fit(strategy, data, config, folder, &mut Silent, &never)).unwrap()
+    }
+
+    fn curves(&self, strategy: &dyn Strategy, part: Part) -> Array2<f64> {
+        let rule = CurveRule { head: self.head.as_ref(), grid: self.scoring.grid() };
+        self.with_data(|data| predict(strategy, data.loader, self.split.rows(part), &rule, data.device)).unwrap()
+    }
+}
+
+fn erm() -> StrategyConfig {
+    StrategyConfig::Erm(NoSettings {})
+}
+
+fn config(epochs: usize, batch_size: usize, accumulate: usize) -> TrainingConfig {
+    TrainingConfig { epochs, batch_size, accumulate, patience: 100, ..TrainingConfig::default() }
+}
+
+#[test]
+fn several_batches_make_the_step_of_one_large_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    assert_eq!(study.split.rows(Part::Train).len(), 96);
+    let curves = |name: &str, batch_size, accumulate| {
+        let mut strategy = study.strategy(&erm());
+        study.train(strategy.as_mut(), &config(2, batch_size, accumulate), &folder.path().join(name));
+        study.curves(strategy.as_ref(), Part::Test)
+    };
+    let large = curves("large", 48, 1);
+    let distance = |other: &Array2<f64>| (&large - other).mapv(f64::abs).fold(0.0, |a: f64, b| a.max(*b));
+    let together = distance(&curves("together", 12, 4));
+    let apart = distance(&curves("apart", 12, 1));
+    // Sums in another order, in 32 bits; AdamW divides by the size of the gradient.
+    assert!(together < 1e-5, "{together}");
+    assert!(apart > 100.0 * together && apart > 1e-3, "{apart} beside {together}");
+}
+
+/// Stops a training after a number of batches.
+struct StopAfter<'a> {
+    n: usize,
+    stop: &'a AtomicBool,
+}
+
+impl Observer for StopAfter<'_> {
+    fn started(&mut self, _first: usize, _epochs: usize, _n_steps: usize) {}
+    fn step_done(&mut self, _epoch: usize, _report: &StepReport) {
+        self.n = self.n.saturating_sub(1);
+        if self.n == 0 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+    fn epoch_done(&mut self, _report: &EpochReport) {}
+}
+
+// 96 samples in batches of 10 are ten batches (9 of 10, one of 6): steps of 4, 4 and 2 batches.
+#[test]
+fn a_training_stopped_anywhere_ends_its_step_and_goes_on_to_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    let dro = StrategyConfig::GroupDro(GroupDroConfig { eta: 0.5, ..GroupDroConfig::default() });
+    let cosine = ScheduleConfig::Cosine(CosineSchedule { warm_up: 3, floor: 0.1 });
+    for (name, strategy) in [("erm", erm()), ("dro", dro)] {
+        let config = TrainingConfig { schedule: cosine, ..config(3, 10, 4) };
+        let mut whole = study.strategy(&strategy);
+        let trained = study.train(whole.as_mut(), &config, &folder.path().join(name));
+        let expected = study.curves(whole.as_ref(), Part::Test);
+        for (n, after) in [(1, 4), (4, 4), (5, 8), (9, 10), (10, 10), (13, 4), (28, 8)] {
+            let run = folder.path().join(format!("{name}-{n}"));
+            let stop = AtomicBool::new(false);
+            let mut stopped = study.strategy(&strategy);
+            let mut observer = StopAfter { n, stop: &stop };
+            let error =
+                study.with_data(|data| fit(stopped.as_mut(), data, &config, &run, &mut observer, &stop)).unwrap_err();
+            let place = |e: &FairnessError| match e {
+                FairnessError::Interrupted { epoch, step, n_steps } => (*epoch, *step, *n_steps),
+                other => panic!("{other}"),
+            };
+            assert_eq!(place(&error), (1 + (n - 1) / 10, after, 10), "{name} after {n}");
+            let mut resumed = study.strategy(&strategy);
+            let again = study.train(resumed.as_mut(), &config, &run);
+            assert_eq!(study.curves(resumed.as_ref(), Part::Test), expected, "{name} after {n}");
+            for (one, other) in again.epochs.iter().zip(&trained.epochs) {
+                assert_eq!((one.train_loss, one.n_steps, &one.validation), (other.train_loss, 10, &other.validation));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_schedule_reaches_the_optimiser() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    let train = |name: &str, schedule| {
+        let mut strategy = study.strategy(&erm());
+        let config = TrainingConfig { schedule, ..config(2, 24, 2) };
+        let rates = study.train(strategy.as_mut(), &config, &folder.path().join(name)).epochs;
+        (study.curves(strategy.as_ref(), Part::Test), rates.iter().map(|epoch| epoch.rate).collect::<Vec<_>>())
+    };
+    let (constant, rates) = train("constant", ScheduleConfig::default());
+    assert_eq!(rates, [1.0, 1.0]);
+    let slow = ScheduleConfig::Cosine(CosineSchedule { warm_up: 1_000_000_000, floor: 0.0 });
+    let (slow, rates) = train("slow", slow);
+    assert_eq!(rates, [2e-9, 4e-9], "two steps an epoch");
+    let fresh = study.curves(study.strategy(&erm()).as_ref(), Part::Test);
+    let distance = |a: &Array2<f64>| (a - &fresh).mapv(f64::abs).fold(0.0, |a: f64, b| a.max(*b));
+    assert!(distance(&slow) < 1e-6 && distance(&constant) > 1e-2, "{} {}", distance(&slow), distance(&constant));
+}
+
+/// Folders below `checkpoint`.
+fn states(run: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(run.join("checkpoint")).unwrap();
+    let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Looks at the checkpoints between batches.
+struct Look {
+    run: PathBuf,
+    seen: Vec<Vec<String>>,
+}
+
+impl Observer for Look {
+    fn started(&mut self, _first: usize, _epochs: usize, _n_steps: usize) {}
+    fn step_done(&mut self, _epoch: usize, _report: &StepReport) {
+        let checkpoint = self.run.join("checkpoint");
+        self.seen.push(if checkpoint.exists() { states(&self.run) } else { Vec::new() });
+    }
+    fn epoch_done(&mut self, _report: &EpochReport) {
+        self.seen.push(states(&self.run));
+    }
+}
+
+#[test]
+fn checkpoints_by_the_clock_stand_between_steps_and_are_one_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    let config = TrainingConfig { checkpoint_minutes: 1e-9, ..config(1, 24, 2) };
+    let mut look = Look { run: folder.path().to_owned(), seen: Vec::new() };
+    let mut strategy = study.strategy(&erm());
+    let never = AtomicBool::new(false);
+    study.with_data(|data| fit(strategy.as_mut(), data, &config, folder.path(), &mut look, &never)).unwrap();
+    let middle = vec!["epoch-00000-batch-0000002".to_owned()];
+    assert_eq!(look.seen, [vec![], vec![], middle.clone(), middle, vec!["epoch-00001".to_owned()]]);
+}
+
+#[test]
+fn the_weights_of_every_choice_are_kept_and_give_the_value_they_were_chosen_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    let mut strategy = study.strategy(&erm());
+    let trained = study.train(strategy.as_mut(), &config(12, 12, 1), folder.path());
+    assert_eq!(trained.choices.len(), SelectionRule::ALL.len(), "{:?}", trained.choices);
+    let epochs: std::collections::BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
+    assert!(epochs.len() > 1, "every rule chooses epoch {epochs:?}");
+    let rows = study.split.rows(Part::Validation);
+    let (outcomes, subjects) = (study.cohort.outcomes(rows).unwrap(), study.cohort.subjects(rows));
+    let train = study.cohort.outcomes(study.split.rows(Part::Train)).unwrap();
+    let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap();
+    let membership = rows.iter().map(|row| study.membership[*row]).collect();
+    let groups = Groups::new("sex", study.groups.levels().to_vec(), membership).unwrap();
+    let settings = EvaluationSettings { replicates: 0, ..EvaluationSettings::default() };
+    for (rule, choice) in &trained.choices {
+        study.with_data(|data| use_epoch(strategy.as_mut(), data, folder.path(), choice.epoch)).unwrap();
+        let curves = study.curves(strategy.as_ref(), Part::Validation);
+        let curves = SurvivalCurves::new(study.scoring.grid().times().to_vec(), curves).unwrap();
+        let report =
+            evaluate(&subjects, &outcomes, &curves, &censoring, std::slice::from_ref(&groups), &settings).unwrap();
+        let metric = |name: &str| report.metric(name).unwrap();
+        let (value, gap) = match rule.name().trim_start_matches("gap-") {
+            "c-td" => {
+                (metric("c_td_antolini_strict").overall.value, metric("c_td_antolini_strict").attributes[0].gap.value)
+            }
+            "auc-td" => (metric("auc_td").overall.value, metric("auc_td").attributes[0].gap.value),
+            "ibs" => (metric("ibs").overall.value, metric("ibs").attributes[0].gap.value),
+            "worst-group-c-td" => (metric("c_td_antolini_strict").attributes[0].worst.value, None),
+            _ => continue,
+        };
+        assert_eq!((Some(choice.value), choice.gap), (value, gap), "{}", rule.name());
+    }
+    let error = study.with_data(|data| use_epoch(strategy.as_mut(), data, folder.path(), 99)).unwrap_err();
+    assert!(matches!(error, FairnessError::Checkpoint { .. }), "{error}");
+}
