@@ -177,6 +177,11 @@ fn strategies() -> Vec<StrategyConfig> {
         StrategyConfig::Erm(NoSettings {}),
         StrategyConfig::SubgroupRebalancing(SubgroupRebalancingConfig::default()),
         StrategyConfig::GroupDro(GroupDroConfig { eta: 0.1, ..GroupDroConfig::default() }),
+        StrategyConfig::Laftr(LaftrConfig { aud_steps: 2, ..LaftrConfig::default() }),
+        StrategyConfig::Cfair(CfairConfig::default()),
+        StrategyConfig::Lnl(LnlConfig::default()),
+        // Its priors keep the noise of the codes near 1: with their full weight six epochs are too few.
+        StrategyConfig::Odr(OdrConfig { lambda_orthogonality: 0.01, gamma_entropy: 1.5, ..OdrConfig::default() }),
         StrategyConfig::FairRepresentation(FairRepresentationConfig {
             kernels: Kernels::MedianScaled,
             conditional: true,
@@ -185,11 +190,6 @@ fn strategies() -> Vec<StrategyConfig> {
         StrategyConfig::End(EndConfig::default()),
         StrategyConfig::DroChiSquare(DroChiSquareConfig::default()),
         StrategyConfig::Febs(FebsConfig { decay: 0.9, ..FebsConfig::default() }),
-        StrategyConfig::Laftr(LaftrConfig { aud_steps: 2, ..LaftrConfig::default() }),
-        StrategyConfig::Cfair(CfairConfig::default()),
-        StrategyConfig::Lnl(LnlConfig::default()),
-        // Its priors keep the noise of the codes near 1: with their full weight six epochs are too few.
-        StrategyConfig::Odr(OdrConfig { lambda_orthogonality: 0.01, gamma_entropy: 1.5, ..OdrConfig::default() }),
     ]
 }
 
@@ -260,14 +260,13 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
 
                 // Stopped in the middle of the third epoch, then started again by the same call.
                 let stop = AtomicBool::new(false);
-                let steps = AtomicUsize::new(2 * trained.epochs[0].n_steps + 2);
+                let n_batches = trained.epochs[0].n_steps;
+                let steps = AtomicUsize::new(2 * n_batches + 2);
                 let mut observer = StopAfter { steps, stop: &stop };
                 let mut stopped = bench.strategy(&config);
                 let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
-                let n_steps = trained.epochs[0].n_steps;
-                let message = format!(
-                    "interrupted in epoch 3 after batch 2 of {n_steps}; the state is saved, the same command goes on from there"
-                );
+                let place = format!("in epoch 3 after batch 2 of {n_batches}");
+                let message = format!("interrupted {place}; the state is saved, the same command goes on from there");
                 assert_eq!(error.to_string(), message, "{name}");
                 let mut resumed = bench.strategy(&config);
                 bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();

@@ -46,8 +46,8 @@ impl Sampling {
     /// `rows` in the order in which an epoch visits them; it depends on nothing but the arguments. Cost O(its length).
     ///
     /// # Errors
-    /// [`DataError::InvalidSetting`] for weights out of range, [`DataError::ShapeMismatch`] if weights, cells or groups are
-    /// not one per row.
+    /// [`DataError::InvalidSetting`] for weights out of range, [`DataError::ShapeMismatch`] if weights, groups or
+    /// cells are not one per row.
     pub fn order(&self, rows: &[usize], seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
         Ok(epoch_runs(rows, self, seed, epoch)?.concat())
     }
@@ -212,7 +212,7 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] for a batch size of 0 or weights out of range, [`DataError::ShapeMismatch`] if the
-    /// weights, cells or groups are not one per row.
+    /// weights, groups or cells are not one per row.
     ///
     /// # Panics
     /// If a row is not below the number of samples.

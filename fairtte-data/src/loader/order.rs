@@ -145,6 +145,10 @@ mod tests {
 
     // Ten samples in groups of 6, 3 and 1 with four events, weighted by group, by event and by both (weights are
     // 1 / (cells * samples of the cell)); draws at given uniform numbers, worked outside of this code in f64.
+    fn epoch_order(rows: &[usize], sampling: &Sampling, seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
+        sampling.order(rows, seed, epoch)
+    }
+
     #[test]
     fn draws_are_those_of_the_worked_cases() {
         let uniform = [0.0, 0.05, 0.2, 0.333, 0.34, 0.5, 0.6, 0.7, 0.75, 0.999_999];

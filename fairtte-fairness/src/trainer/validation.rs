@@ -124,7 +124,7 @@ impl<'a> Validator<'a> {
         Ok(scores)
     }
 
-    /// Batches of an epoch whose samples are drawn so.
+    /// Batches of an epoch.
     pub(super) fn n_batches(&self, batch_size: usize, sampling: &Sampling) -> Result<usize, FairnessError> {
         Ok(self.data.loader.batches(self.data.train, batch_size, sampling, self.data.seed, 0)?.len())
     }

@@ -21,7 +21,7 @@ fn numbers(json: &Json) -> Vec<f64> {
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
-    tensor.into_data().to_vec::<f64>().unwrap()
+    tensor.into_data().try_to_vec::<f64>().unwrap()
 }
 
 impl Linear {
