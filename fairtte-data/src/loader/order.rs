@@ -176,16 +176,16 @@ mod tests {
         let rows = [10, 11, 12, 13, 14, 15, 16, 17, 18];
         let cells = [Some(7), Some(7), Some(7), Some(7), Some(7), Some(2), Some(2), None, Some(4)];
         let sampling = Sampling::Oversampled(cells.to_vec());
-        let order = sampling.order(&rows, 3, 0).unwrap();
+        let order = epoch_order(&rows, &sampling, 3, 0).unwrap();
         let count = |row: usize| order.iter().filter(|other| **other == row).count();
         assert_eq!(order.len(), 16);
         assert!((10..15).all(|row| count(row) == 1) && count(17) == 1 && count(18) == 5);
         // Five of two: two full copies of both, and one of them once more.
         assert!([(2, 3), (3, 2)].contains(&(count(15), count(16))), "{order:?}");
-        assert_eq!(order, sampling.order(&rows, 3, 0).unwrap(), "the same seed and epoch");
-        assert_ne!(order, sampling.order(&rows, 3, 1).unwrap());
+        assert_eq!(order, epoch_order(&rows, &sampling, 3, 0).unwrap(), "the same seed and epoch");
+        assert_ne!(order, epoch_order(&rows, &sampling, 3, 1).unwrap());
         let more_of_15 = |epoch: &u64| {
-            let order = sampling.order(&rows, 3, *epoch).unwrap();
+            let order = epoch_order(&rows, &sampling, 3, *epoch).unwrap();
             order.iter().filter(|row| **row == 15).count() == 3
         };
         let n = (0..200).filter(more_of_15).count();
@@ -194,11 +194,11 @@ mod tests {
 
     #[test]
     fn nothing_to_repeat_and_wrong_lengths_are_told_apart() {
-        assert_eq!(Sampling::Oversampled(vec![]).order(&[], 3, 0).unwrap(), [0_usize; 0]);
-        let mut order = Sampling::Oversampled(vec![None, None]).order(&[4, 5], 3, 0).unwrap();
+        assert_eq!(epoch_order(&[], &Sampling::Oversampled(vec![]), 3, 0).unwrap(), [0_usize; 0]);
+        let mut order = epoch_order(&[4, 5], &Sampling::Oversampled(vec![None, None]), 3, 0).unwrap();
         order.sort_unstable();
         assert_eq!(order, [4, 5]);
-        let error = Sampling::Oversampled(vec![None]).order(&[4, 5], 3, 0).unwrap_err();
+        let error = epoch_order(&[4, 5], &Sampling::Oversampled(vec![None]), 3, 0).unwrap_err();
         assert!(error.to_string().contains("list of cells"), "{error}");
     }
 }
