@@ -14,18 +14,19 @@ const CONFIG: i32 = 3;
 const TRY_AGAIN: i32 = 75;
 const INTERRUPTED: i32 = 130;
 
-/// 96 training samples: six batches of 16, three steps of two batches; the state is saved after each of them.
+/// 60 training samples: five batches of 12, three steps of two batches; the state is saved after each of them.
 fn small(folder: &Path, cache: &Path, strategy: &str) -> SmallRun {
     SmallRun::new(folder)
         .set(&format!("cache={}", cache.display()))
-        .set("data.simulated.n-subjects=160")
+        .set("data.simulated.n-subjects=100")
         .set(strategy)
-        .set("training.epochs=4")
-        .set("training.batch-size=16")
+        .set("training.epochs=3")
+        .set("training.batch-size=12")
         .set("training.accumulate=2")
         .set("training.patience=9")
         .set("training.checkpoint-minutes=0.00001")
         .set("training.schedule.cosine.warm-up=2")
+        .set("evaluation.replicates=2")
 }
 
 const STRATEGIES: [&str; 3] =
@@ -143,7 +144,7 @@ fn a_scheduler_that_asks_for_an_end_gets_a_state_and_the_code_to_try_again() {
         // No checkpoint by the clock: what is in the middle of an epoch was saved for the signal.
         let of = |name: &str| {
             let run = small(&folder.path().join(format!("{name}-{number}")), &cache, strategy);
-            run.set("training.checkpoint-minutes=0").set("training.epochs=40").set("training.patience=40")
+            run.set("training.checkpoint-minutes=0").set("training.epochs=12").set("training.patience=40")
         };
         let whole = of("whole");
         succeed(whole.arguments("train"));
@@ -198,7 +199,7 @@ fn a_finished_run_goes_on_for_more_epochs_as_if_it_had_always_had_them() {
     for output in [None, Some(copy.as_path())] {
         let refused = resume(&["training.batch-size=8", "optimiser.learning-rate=0.5"], output);
         let sentence = "holds a run with other settings: optimiser.learning-rate is 0.001 there and 0.5 here; \
-                        training.batch-size is 16 there and 8 here";
+                        training.batch-size is 12 there and 8 here";
         fail(refused, CONFIG, sentence);
         fail(resume(&["training.epochs=2"], output), CONFIG, "training.epochs is 3 there and 2 here");
     }
@@ -248,7 +249,7 @@ fn explosive_weights(path: &Path) {
 
 #[test]
 fn a_sample_whose_loss_explodes_is_named_and_the_last_good_state_stays() {
-    const BRIGHT: usize = 41;
+    const BRIGHT: usize = 42;
     let folder = tempfile::tempdir().unwrap();
     let table = fairtte_tests::generic_table(folder.path(), 80, |_, _| None);
     for row in 0..80 {

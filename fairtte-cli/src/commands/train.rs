@@ -15,7 +15,7 @@ use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
 use self::selected::predict_all;
-use super::evaluate::{Outputs, evaluate_run};
+use super::evaluate::{Outputs, Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;
 use crate::args::Train;
@@ -31,21 +31,21 @@ pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
         run.check()?;
         return dry_run(&run, "prepare the data, train, predict and evaluate");
     }
-    train_from(arguments.resume_from.as_deref(), &run, arguments.common.json)
+    use_threads(run.threads)?;
+    train_from(arguments.resume_from.as_deref(), &run, Shown::json(arguments.common.json))
 }
 
 /// Trains, predicts and evaluates in the run folder, going on where an earlier call ended.
-pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
-    train_from(None, run, json)
+pub(super) fn train(run: &RunFile, shown: Shown) -> Result<(), CliError> {
+    train_from(None, run, shown)
 }
 
 /// As [`train`]; `origin` is the folder of a run to go on with.
-fn train_from(origin: Option<&Path>, run: &RunFile, json: bool) -> Result<(), CliError> {
+fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliError> {
     let started = Instant::now();
-    use_threads(run.threads)?;
     run.check()?;
     let device = device::open(&run.device)?;
-    let outputs = Outputs { json, part: Part::Test, started };
+    let outputs = Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     if let Some((folder, kept)) = RunFolder::finished(run, origin.is_some())? {
         say("this run is done; showing its evaluation");
@@ -59,7 +59,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, json: bool) -> Result<(), Cl
     folder.clear_results()?;
     // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
     let prepared = prepare(run, &folder, Care::Usual)?;
-    if !json {
+    if shown == Shown::Table {
         print_summary(&prepared);
     }
     let (cohort, split) = (prepared.training_cohort(), &prepared.split);
