@@ -183,6 +183,10 @@ fn terms_worked_by_hand() {
     // The event of sample 0 at time 2 meets 3 (tied) and 5 (later), not 1.
     let at_risk = [0.5_f64, 0.9, 1.1].map(f64::exp);
     assert!((found[0] - (at_risk.iter().sum::<f64>().ln() - 0.5)).abs() < 1e-14);
+    // The released code of Hu & Chen (DRO_COX 2946138, negLogLikelihood_per_sample_for_splitting, torch 2.15.0, f32).
+    for (found, expected) in found.iter().zip([1.461_852_4, 1.101_765_2, 0.0, 0.545_426_0, 0.0, 0.044_063_9]) {
+        assert!((found - expected).abs() < 2e-7, "{found} {expected}");
+    }
     // Efron: the mean over both ranks of the two tied events.
     let cox = Cox::new(&CoxConfig { ties: TiedTimes::Efron });
     let found = values(against_half(&cox, tensor(&first, &Device::flex()), &targets, &HALF));

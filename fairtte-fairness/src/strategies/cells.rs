@@ -32,19 +32,6 @@ impl TrainingCells {
     }
 
     /// # Errors
-    /// [`FairnessError::NoGroups`] or [`FairnessError::OneGroup`] unless the samples have at least two groups.
-    pub(crate) fn require_two_groups(&self, strategy: &'static str) -> Result<(), FairnessError> {
-        self.require_groups(strategy)?;
-        let counts = self.counts();
-        let mut present = (0..counts.len()).filter(|group| counts[*group] > 0);
-        if let (Some(only), None) = (present.next(), present.next()) {
-            let (attribute, group) = (self.attribute.clone(), self.levels[only].clone());
-            return Err(FairnessError::OneGroup { strategy, attribute, group });
-        }
-        Ok(())
-    }
-
-    /// # Errors
     /// [`FairnessError::NoGroups`] if no sample has a group.
     pub(crate) fn require_groups(&self, strategy: &'static str) -> Result<(), FairnessError> {
         if self.groups.iter().all(Option::is_none) {

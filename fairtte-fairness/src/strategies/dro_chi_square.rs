@@ -68,8 +68,9 @@ impl DroChiSquareConfig {
         } else {
             format!("training.batch-size {batch_size}")
         };
+        let rounded = (squared_radius * 1e4).round() / 1e4;
         let expected = format!(
-            "an alpha with 2 (1/alpha - 1)^2 + 1 (here {squared_radius:.4}) below {part}: \
+            "an alpha with 2 (1/alpha - 1)^2 + 1 (here {rounded}) below {part}: \
              from there on only the largest loss of a batch would count"
         );
         let in_range = squared_radius < n as f64 || squared_radius <= 1.0;

@@ -26,6 +26,7 @@ use burn::tensor::Tensor;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
+use super::adversary::n_trained_groups;
 use super::groups::GroupMeans;
 use super::numbers::constant;
 use super::objective::{Objective, Terms, Value};
@@ -95,7 +96,7 @@ impl End {
     /// without two groups; as [`Strata::fit`].
     pub fn new(config: &EndConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        cells.require_two_groups("end")?;
+        n_trained_groups(cells, "end")?;
         let strata = Strata::fit(&config.stratum, cells, "end")?;
         Ok(Self { config: *config, strata, n_groups: cells.levels.len() })
     }

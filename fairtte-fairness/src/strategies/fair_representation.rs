@@ -3,11 +3,12 @@
 //!
 //! Acts on the representation: loss = mean `l_i` + lambda * mean over pairs of groups of MMD^2(z | g, z | g'), with
 //! MMD^2 = mean k(x, x') + mean k(y, y') - 2 mean k(x, y) and k(x, y) = sum over gamma of exp(-gamma |x - y|^2).
-//! Needs the attribute in training only. z is what the head receives, after the encoder's dropout.
+//! Needs the attribute in training only.
 //!
 //! | setting | default | values | meaning |
 //! |---|---|---|---|
 //! | `lambda` | 1 | >= 0 | weight of the term; the paper searches 1e-5 to 1e2 |
+//! | `representation` | `after-dropout` | `after-dropout`, `before-dropout` | z: what the head receives, or the same without the encoder's dropout, whose noise inflates distances |
 //! | `kernels` | `domainbed` | `domainbed`, `median-scaled`, `single` | gamma = 1e-3, 1e-2, .., 1e3; 1 / (2 c M) with c = 1/4, 1/2, 1, 2, 4 and M the median squared distance of the batch, held constant; `gamma` |
 //! | `gamma` | 1 | > 0 | the one kernel of `kernels = "single"` |
 //! | `estimator` | `biased` | `biased`, `unbiased` | means with or without the diagonals; without, the term can be negative |
@@ -26,6 +27,7 @@ use std::collections::BTreeMap;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
+use super::adversary::n_trained_groups;
 use super::groups::{GroupMeans, on_host};
 use super::numbers::constant;
 use super::objective::{Objective, Terms, Value};
@@ -38,6 +40,17 @@ const DOMAINBED: [f64; 7] = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3];
 const MULTIPLIERS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 /// Samples that a group needs for a pair.
 const SMALLEST_GROUP: usize = 2;
+
+/// Which z is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Representation {
+    /// What the head receives.
+    #[default]
+    AfterDropout,
+    /// The same without the encoder's dropout.
+    BeforeDropout,
+}
 
 /// Which Gaussian kernels are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +83,8 @@ pub enum Estimator {
 pub struct FairRepresentationConfig {
     /// Weight of the term, at least 0.
     pub lambda: f64,
+    /// Which z is compared.
+    pub representation: Representation,
     /// Which kernels are summed.
     pub kernels: Kernels,
     /// The one kernel of `kernels = "single"`, above 0.
@@ -86,6 +101,7 @@ impl Default for FairRepresentationConfig {
     fn default() -> Self {
         Self {
             lambda: 1.0,
+            representation: Representation::AfterDropout,
             kernels: Kernels::DomainBed,
             gamma: 1.0,
             estimator: Estimator::Biased,
@@ -135,11 +151,10 @@ impl FairRepresentation {
     /// without two groups to compare; if `conditional`, as [`Strata::fit`].
     pub fn new(config: &FairRepresentationConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        cells.require_two_groups("fair-representation")?;
+        let n_trained = n_trained_groups(cells, "fair-representation")?;
         let fit = || Strata::fit(&config.stratum, cells, "fair-representation");
         let strata = if config.conditional { Some(fit()?) } else { None };
-        let n_present = cells.counts().iter().filter(|n| **n > 0).count();
-        let n_pairs = strata.map_or(1, |strata| strata.n()) * n_present * (n_present - 1) / 2;
+        let n_pairs = strata.map_or(1, |strata| strata.n()) * n_trained * (n_trained - 1) / 2;
         Ok(Self { config: *config, strata, n_groups: cells.levels.len(), n_pairs })
     }
 
@@ -170,7 +185,11 @@ impl Objective for FairRepresentation {
             let terms_of_step = vec![skipped, ("mmd2".to_owned(), 0.0)];
             return Ok(Value { objective: terms.mean(), absent_groups, terms: terms_of_step, unread: Vec::new() });
         }
-        let distances = squared_distances(terms.representation.clone());
+        let z = match self.config.representation {
+            Representation::AfterDropout => &terms.representation,
+            Representation::BeforeDropout => &terms.before_dropout,
+        };
+        let distances = squared_distances(z.clone());
         let mmd = contrast.of(kernel_values(&distances, &kernels.gammas(gamma, &distances)));
         let objective = terms.mean() + mmd.clone() * lambda;
         Ok(Value { objective, absent_groups, terms: vec![skipped], unread: vec![("mmd2".to_owned(), mmd)] })

@@ -56,7 +56,7 @@ pub use domain_independent::{DomainIndependent, DomainIndependentConfig, DomainI
 pub use dro_chi_square::{DroChiSquare, DroChiSquareConfig};
 pub use end::{Disentangling, End, EndConfig};
 pub use erm::Erm;
-pub use fair_representation::{Estimator, FairRepresentation, FairRepresentationConfig, Kernels};
+pub use fair_representation::{Estimator, FairRepresentation, FairRepresentationConfig, Kernels, Representation};
 pub use febs::{Febs, FebsConfig};
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
 pub use groups::GroupMeans;

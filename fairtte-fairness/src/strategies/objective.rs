@@ -26,6 +26,8 @@ pub struct Terms<'a> {
     pub outputs: Tensor<2>,
     /// What the classifier read, `[batch, representation]`.
     pub representation: Tensor<2>,
+    /// The same before its dropout.
+    pub before_dropout: Tensor<2>,
     /// Outcome of every sample.
     pub targets: &'a Targets,
     /// Group of every sample, `[batch]`.
@@ -129,9 +131,9 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
         let forward = self.learner.forward(batch, &context.query_times(&targets), &mut context.noise(NETWORK))?;
         let losses = context.subject_losses(forward.outputs.clone(), &targets); // [batch]
         let counted = context.head.counted(&targets);
-        let Forward { outputs, representation } = forward;
-        let groups = &batch.groups;
-        let terms = Terms { losses, counted: &counted, outputs, representation, targets: &targets, groups, context };
+        let Forward { outputs, representation, before_dropout } = forward;
+        let (counted, targets, groups) = (&counted[..], &targets, &batch.groups[..]);
+        let terms = Terms { losses, counted, outputs, representation, before_dropout, targets, groups, context };
         let task_loss = terms.mean();
         let Value { objective, absent_groups, mut terms, unread } = self.objective.value(&terms)?;
         let (names, unread): (Vec<String>, Vec<Tensor<1>>) = unread.into_iter().unzip();

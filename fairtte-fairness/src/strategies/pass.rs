@@ -33,7 +33,7 @@ impl Pass {
         forward: impl FnOnce(&[f64]) -> Result<Forward, FairnessError>,
     ) -> Result<Self, FairnessError> {
         let targets = context.targets(batch)?;
-        let Forward { representation, outputs } = forward(&context.query_times(&targets))?;
+        let Forward { representation, outputs, .. } = forward(&context.query_times(&targets))?;
         let losses = context.subject_losses(outputs, &targets);
         let counted = context.head.counted(&targets);
         Ok(Self { targets, representation, losses, counted })

@@ -1,6 +1,9 @@
 use burn::tensor::Tensor;
+use fairtte_metrics::Outcomes;
+use fairtte_survival::CutPoints;
 
 use super::*;
+use crate::strategies::{Accumulation, Clock, StepContext};
 
 use crate::strategies::worked_cases::{
     Compared, cases, device, differences, gradient, leaf, name, numbers, tensor, values, whole_numbers,
@@ -207,4 +210,80 @@ fn settings_out_of_range_or_without_effect_name_their_key() {
     let stratum = StratumConfig { kind: crate::strategies::StratumKind::Event, ..StratumConfig::default() };
     let stratum = message(FairRepresentationConfig { stratum, ..default });
     assert_eq!(stratum, "strategy.fair-representation.stratum is Event, expected no value without conditional = true");
+}
+
+fn training_cells(n_groups: usize) -> TrainingCells {
+    TrainingCells {
+        attribute: "sex".to_owned(),
+        levels: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        groups: (0..120).map(|i| Some(fairtte_metrics::GroupId((i % n_groups) as u32))).collect(),
+        event: (0..120).map(|i| i % 5 != 0).collect(),
+        interval: (0..120).map(|i| i / 3 % 6).collect(),
+        n_cut_points: 6,
+    }
+}
+
+#[test]
+fn the_objective_adds_the_term_of_the_chosen_representation_and_counts_skipped_pairs() {
+    let (head, clock) = (fairtte_survival::Pmf, Clock::default());
+    let train = Outcomes::new(vec![0.5, 3.0], vec![true, false]).unwrap();
+    let cut_points = CutPoints::equidistant(&train, 4).unwrap();
+    let accumulation = Accumulation::default();
+    let context = StepContext {
+        head: &head,
+        cut_points: &cut_points,
+        seed: 1,
+        epoch: 0,
+        step: 0,
+        rate: 1.0,
+        accumulation,
+        clock: &clock,
+    };
+    let targets = cut_points.targets("test", &[1.0; 5], &[true; 5]).unwrap();
+    let after = tensor(vec![0.0, 1.0, 1.0, 2.0, 3.0], [5, 1]);
+    let before = tensor(vec![0.0, 3.0, 1.0, 5.0, 3.0], [5, 1]);
+    let value = |representation, codes: [Option<u32>; 5]| {
+        let kernels = Kernels::Single;
+        let config =
+            FairRepresentationConfig { lambda: 0.5, representation, kernels, ..FairRepresentationConfig::default() };
+        let groups = codes.map(|code| code.map(fairtte_metrics::GroupId));
+        let terms = Terms {
+            losses: tensor(vec![1.0, 2.0, 3.0, 4.0, 5.0], [5]),
+            counted: &[true; 5],
+            outputs: tensor(vec![0.0; 5], [5, 1]),
+            representation: after.clone(),
+            before_dropout: before.clone(),
+            targets: &targets,
+            groups: &groups,
+            context: &context,
+        };
+        FairRepresentation::new(&config, &training_cells(3)).unwrap().value(&terms).unwrap()
+    };
+    let codes = [Some(0), Some(0), Some(1), Some(1), None];
+    let k = |distance: f64| (-distance * distance).exp();
+    let mmd = |z: [f64; 4]| {
+        let across = k(z[0] - z[2]) + k(z[0] - z[3]) + k(z[1] - z[2]) + k(z[1] - z[3]);
+        (2.0 + 2.0 * k(z[0] - z[1])) / 4.0 + (2.0 + 2.0 * k(z[2] - z[3])) / 4.0 - across / 2.0
+    };
+    for (representation, z) in
+        [(Representation::AfterDropout, [0.0, 1.0, 1.0, 2.0]), (Representation::BeforeDropout, [0.0, 3.0, 1.0, 5.0])]
+    {
+        let found = value(representation, codes);
+        assert!((values(&found.objective)[0] - (3.0 + 0.5 * mmd(z))).abs() < 1e-14);
+        assert!((values(&found.unread[0].1)[0] - mmd(z)).abs() < 1e-14);
+        assert_eq!(found.terms, [("pairs skipped".to_owned(), 2.0)], "both pairs with the absent group");
+        assert_eq!(found.absent_groups, 1);
+    }
+    let found = value(Representation::AfterDropout, [Some(0), Some(1), Some(2), None, None]);
+    assert_eq!(values(&found.objective), [3.0], "the task alone");
+    assert_eq!(found.terms, [("pairs skipped".to_owned(), 3.0), ("mmd2".to_owned(), 0.0)]);
+}
+
+#[test]
+fn one_group_is_nothing_to_compare() {
+    let error = FairRepresentation::new(&FairRepresentationConfig::default(), &training_cells(1)).unwrap_err();
+    assert!(
+        error.to_string().contains("all training samples with a value of attribute \"sex\" are in group a"),
+        "{error}"
+    );
 }
