@@ -31,6 +31,8 @@ pub struct SurvivalNetwork {
 /// What one forward pass gives.
 #[derive(Clone, Debug)]
 pub struct Forward {
+    /// [`representation`](Self::representation) before its dropout.
+    pub before_dropout: Tensor<2>,
     /// What the classifier reads, `[batch, representation]`.
     pub representation: Tensor<2>,
     /// What the head reads: `[batch, n_outputs]`, or one column per query time.
@@ -51,8 +53,10 @@ impl SurvivalNetwork {
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read them.
     pub fn forward(&self, batch: &Batch, query: &[f64], noise: &mut Noise) -> Result<Forward, FairnessError> {
-        let representation = self.encoder.forward(batch.pixels.clone(), noise)?;
-        Ok(Forward { outputs: self.classifier.forward(representation.clone(), query), representation })
+        let before_dropout = self.encoder.before_dropout(batch.pixels.clone(), noise)?;
+        let representation = self.encoder.dropped(before_dropout.clone(), noise);
+        let outputs = self.classifier.forward(representation.clone(), query);
+        Ok(Forward { before_dropout, representation, outputs })
     }
 
     /// Outputs in evaluation mode, `[batch, n_outputs]` or one column per query time. Call it on `valid()` of a network.

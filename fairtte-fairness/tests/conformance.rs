@@ -12,7 +12,9 @@ use fairtte_data::{
     SplitConfig, build_cohort, split_by_subject,
 };
 use fairtte_fairness::strategies::{
-    CfairConfig, GroupDroConfig, LaftrConfig, LnlConfig, OdrConfig, StepReport, SubgroupRebalancingConfig,
+    Cells, CfairConfig, ControlledAttributeConfig, Disentangling, DomainIndependentConfig, DroChiSquareConfig,
+    EndConfig, Estimator, FairRepresentationConfig, FebsConfig, GroupDroConfig, Kernels, LaftrConfig, LnlConfig,
+    OdrConfig, RebalancingMode, RecalibrationConfig, SamConfig, StepReport, SubgroupRebalancingConfig, SwadConfig,
     TrainingCells,
 };
 use fairtte_fairness::{
@@ -181,6 +183,33 @@ fn strategies() -> Vec<StrategyConfig> {
         StrategyConfig::Lnl(LnlConfig::default()),
         // Its priors keep the noise of the codes near 1: with their full weight six epochs are too few.
         StrategyConfig::Odr(OdrConfig { lambda_orthogonality: 0.01, gamma_entropy: 1.5, ..OdrConfig::default() }),
+        StrategyConfig::FairRepresentation(FairRepresentationConfig {
+            kernels: Kernels::MedianScaled,
+            conditional: true,
+            ..FairRepresentationConfig::default()
+        }),
+        StrategyConfig::End(EndConfig::default()),
+        StrategyConfig::DroChiSquare(DroChiSquareConfig::default()),
+        StrategyConfig::Febs(FebsConfig { decay: 0.9, ..FebsConfig::default() }),
+        StrategyConfig::DomainIndependent(DomainIndependentConfig::default()),
+        StrategyConfig::ControlledAttribute(ControlledAttributeConfig { min_events: 4, ..Default::default() }),
+        StrategyConfig::Sam(SamConfig::default()),
+        StrategyConfig::Swad(SwadConfig { n_converge: 2, interval: 3, ..SwadConfig::default() }),
+        StrategyConfig::Recalibration(RecalibrationConfig::default()),
+    ]
+}
+
+/// Options of the strategies that change what they compute, for one head.
+fn options() -> Vec<StrategyConfig> {
+    let rebalancing = |by, mode| StrategyConfig::SubgroupRebalancing(SubgroupRebalancingConfig { by, mode });
+    vec![
+        rebalancing(Cells::GroupXEvent, RebalancingMode::Oversample),
+        rebalancing(Cells::Group, RebalancingMode::Reweigh),
+        StrategyConfig::FairRepresentation(FairRepresentationConfig {
+            estimator: Estimator::Unbiased,
+            ..FairRepresentationConfig::default()
+        }),
+        StrategyConfig::End(EndConfig { disentangling: Disentangling::PairSum, ..EndConfig::default() }),
     ]
 }
 
@@ -207,8 +236,10 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
         let study = Study::new(&folder.path().join(format!("{kind:?}")), kind);
         for head in heads() {
             let bench = Bench::new(&study, &head);
-            for config in strategies() {
-                let name = format!("{kind:?} {} {}", bench.head.name(), bench.strategy(&config).name());
+            let has_options = kind == PictureKind::Films && bench.head.name() == "nnet-survival";
+            let configs = strategies().into_iter().chain(if has_options { options() } else { vec![] });
+            for (number, config) in configs.enumerate() {
+                let name = format!("{kind:?} {} {} {number}", bench.head.name(), bench.strategy(&config).name());
                 let run = folder.path().join(name.replace(' ', "-"));
                 let mut whole = bench.strategy(&config);
                 let never = AtomicBool::new(false);
@@ -235,10 +266,13 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
 
                 // Stopped in the middle of the third epoch, then started again by the same call.
                 let stop = AtomicBool::new(false);
-                let mut observer = StopAfter { steps: AtomicUsize::new(10), stop: &stop };
+                let n_batches = trained.epochs[0].n_steps;
+                let steps = AtomicUsize::new(2 * n_batches + 2);
+                let mut observer = StopAfter { steps, stop: &stop };
                 let mut stopped = bench.strategy(&config);
                 let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
-                let message = "interrupted in epoch 3 after batch 2 of 4; the state is saved, the same command goes on from there";
+                let place = format!("in epoch 3 after batch 2 of {n_batches}");
+                let message = format!("interrupted {place}; the state is saved, the same command goes on from there");
                 assert_eq!(error.to_string(), message, "{name}");
                 let mut resumed = bench.strategy(&config);
                 bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();

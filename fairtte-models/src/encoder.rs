@@ -196,12 +196,25 @@ impl ImageEncoder {
     /// # Errors
     /// As [`Backbone::forward`].
     pub fn forward(&self, pixels: Pixels, noise: &mut Noise) -> Result<Tensor<2>, ModelError> {
+        let representation = self.before_dropout(pixels, noise)?;
+        Ok(self.dropped(representation, noise))
+    }
+
+    /// Pixels -> representation `[batch, n_representation]` without its dropout.
+    ///
+    /// # Errors
+    /// As [`Backbone::forward`].
+    pub fn before_dropout(&self, pixels: Pixels, noise: &mut Noise) -> Result<Tensor<2>, ModelError> {
         let of_backbone = if self.still { &mut Noise::Off } else { &mut *noise };
         let features = self.backbone.forward(pixels, of_backbone)?; // [batch, n_features]
-        let representation = match &self.projection {
+        Ok(match &self.projection {
             Some(projection) => projection.forward(features),
             None => features,
-        };
-        Ok(noise.dropout(representation, self.dropout))
+        })
+    }
+
+    /// The dropout of a representation, which [`forward`](Self::forward) ends with.
+    pub fn dropped(&self, representation: Tensor<2>, noise: &mut Noise) -> Tensor<2> {
+        noise.dropout(representation, self.dropout)
     }
 }

@@ -236,6 +236,10 @@ fn values_outside_their_range_name_the_key() {
         ("optimiser.learning-rate=-1", "optimiser.learning-rate is -1, expected a finite number > 0"),
         ("model.dropout=1.5", "model.dropout is 1.5, expected a number in [0, 1)"),
         ("strategy.group-dro.eta=0", "strategy.group-dro.eta is 0, expected a finite number > 0"),
+        (
+            "strategy.dro-chi-square.alpha=0.1",
+            "strategy.dro-chi-square.alpha is 0.1, expected an alpha with 2 (1/alpha",
+        ),
         ("head.deephit.alpha=2", "head.deephit.alpha is 2, expected a number in [0, 1]"),
         ("time.intervals=1", "time.intervals is 1, expected 2 to 10000 cut points"),
         ("image.size=[8, 8, 8]", "has 3 axes, but backbone small-2d reads 2"),

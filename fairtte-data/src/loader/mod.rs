@@ -37,6 +37,20 @@ pub enum Sampling {
     /// Every row with a group once, one group after the other in random order, in random order within them; a batch never
     /// holds two groups. One entry per row; rows with `None` are left out.
     WithinGroups(Vec<Option<GroupId>>),
+    /// Every cell (one entry per row) as often as the largest one: full copies of all its rows and, for the rest, rows
+    /// drawn without replacement, all in random order. A row without a cell comes once. An epoch is longer for it.
+    Oversampled(Vec<Option<usize>>),
+}
+
+impl Sampling {
+    /// `rows` in the order in which an epoch visits them; it depends on nothing but the arguments. Cost O(its length).
+    ///
+    /// # Errors
+    /// [`DataError::InvalidSetting`] for weights out of range, [`DataError::ShapeMismatch`] if weights, groups or
+    /// cells are not one per row.
+    pub fn order(&self, rows: &[usize], seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
+        Ok(epoch_runs(rows, self, seed, epoch)?.concat())
+    }
 }
 
 /// Something done to the intensities of single images, for example to those of one group.
@@ -158,7 +172,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// Augments the images of shuffled and weighted epochs, and takes the centre of the others if it crops.
+    /// Augments the images of epochs in random order, and takes the centre of the others if it crops.
     ///
     /// # Errors
     /// [`DataError::ShapeMismatch`] if it was made for images of another size, or the inputs are no images.
@@ -198,7 +212,7 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] for a batch size of 0 or weights out of range, [`DataError::ShapeMismatch`] if the
-    /// weights or groups are not one per row.
+    /// weights, groups or cells are not one per row.
     ///
     /// # Panics
     /// If a row is not below the number of samples.

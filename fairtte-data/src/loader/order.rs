@@ -7,6 +7,7 @@ use fairtte_metrics::GroupId;
 use fairtte_metrics::seeds::stream;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha8Rng;
 
 use super::Sampling;
 use crate::DataError;
@@ -29,20 +30,49 @@ pub(super) fn epoch_runs(
         Sampling::WithinGroups(groups) => {
             let mut runs = rows_by_group(rows, groups)?;
             runs.shuffle(&mut rng);
-            runs.iter_mut().for_each(|run| run.shuffle(&mut rng));
+            for run in &mut runs {
+                run.shuffle(&mut rng);
+            }
             Ok(runs)
         }
         Sampling::Weighted(weights) => {
             let cumulative = cumulative_weights(weights, rows.len())?;
             let total = cumulative.last().copied().unwrap_or(0.0);
-            // The first entry above the draw: a row of weight 0 has no entry of its own and is never drawn.
-            let draw = |_| {
-                let at: f64 = rng.random::<f64>() * total;
-                rows[cumulative.partition_point(|sum| *sum <= at).min(rows.len() - 1)]
-            };
-            Ok(vec![(0..rows.len()).map(draw).collect()])
+            Ok(vec![(0..rows.len()).map(|_| rows[drawn(&cumulative, rng.random::<f64>() * total)]).collect()])
+        }
+        Sampling::Oversampled(cells) => Ok(vec![oversampled(rows, cells, &mut rng)?]),
+    }
+}
+
+/// The first entry of the cumulative weights above `at`: a row of weight 0 has no entry of its own and is never drawn.
+fn drawn(cumulative: &[f64], at: f64) -> usize {
+    cumulative.partition_point(|sum| *sum <= at).min(cumulative.len() - 1)
+}
+
+/// Every cell as often as the largest, in random order.
+fn oversampled(rows: &[usize], cells: &[Option<usize>], rng: &mut ChaCha8Rng) -> Result<Vec<usize>, DataError> {
+    if cells.len() != rows.len() {
+        return Err(DataError::ShapeMismatch { what: "list of cells", found: cells.len(), expected: rows.len() });
+    }
+    let mut order = Vec::new();
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (row, cell) in rows.iter().zip(cells) {
+        match cell {
+            Some(cell) => members.entry(*cell).or_default().push(*row),
+            None => order.push(*row),
         }
     }
+    let target = members.values().map(Vec::len).max().unwrap_or(0);
+    for of_cell in members.values_mut() {
+        let (n_copies, remainder) = (target / of_cell.len(), target % of_cell.len());
+        for _ in 0..n_copies {
+            order.extend_from_slice(of_cell);
+        }
+        let (once_more, _) = of_cell.partial_shuffle(rng, remainder);
+        order.extend_from_slice(once_more);
+    }
+    order.shuffle(rng);
+    Ok(order)
 }
 
 fn rows_by_group(rows: &[usize], groups: &[Option<GroupId>]) -> Result<Vec<Vec<usize>>, DataError> {
@@ -108,4 +138,69 @@ pub(super) fn earlier_draws(order: &[usize]) -> Vec<u64> {
         *count - 1
     };
     order.iter().map(&mut count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    // Ten samples in groups of 6, 3 and 1 with four events, weighted by group, by event and by both (weights are
+    // 1 / (cells * samples of the cell)); draws at given uniform numbers, worked outside of this code in f64.
+    fn epoch_order(rows: &[usize], sampling: &Sampling, seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
+        sampling.order(rows, seed, epoch)
+    }
+
+    #[test]
+    fn draws_are_those_of_the_worked_cases() {
+        let uniform = [0.0, 0.05, 0.2, 0.333, 0.34, 0.5, 0.6, 0.7, 0.75, 0.999_999];
+        let cases: [([usize; 10], [usize; 10]); 3] = [
+            ([0, 0, 0, 0, 0, 0, 1, 1, 1, 2], [0, 0, 3, 5, 6, 7, 8, 9, 9, 9]),
+            ([1, 0, 0, 1, 0, 0, 1, 1, 0, 0], [0, 0, 1, 3, 3, 5, 6, 6, 7, 9]),
+            ([1, 0, 0, 1, 0, 0, 3, 3, 2, 4], [0, 0, 3, 4, 4, 7, 8, 8, 8, 9]),
+        ];
+        let mut n_compared = 0;
+        for (cells, expected) in cases {
+            let n_cells = cells.iter().collect::<std::collections::BTreeSet<_>>().len();
+            let size = |cell: &usize| cells.iter().filter(|other| *other == cell).count();
+            let weights: Vec<f64> = cells.iter().map(|cell| 1.0 / (n_cells * size(cell)) as f64).collect();
+            let cumulative = cumulative_weights(&weights, 10).unwrap();
+            for (at, expected) in uniform.iter().zip(expected) {
+                assert_eq!(drawn(&cumulative, at * cumulative[9]), expected, "{cells:?} at {at}");
+                n_compared += 1;
+            }
+        }
+        assert_eq!(n_compared, 30);
+    }
+
+    #[test]
+    fn every_cell_is_repeated_up_to_the_largest_and_rows_without_one_come_once() {
+        let rows = [10, 11, 12, 13, 14, 15, 16, 17, 18];
+        let cells = [Some(7), Some(7), Some(7), Some(7), Some(7), Some(2), Some(2), None, Some(4)];
+        let sampling = Sampling::Oversampled(cells.to_vec());
+        let order = epoch_order(&rows, &sampling, 3, 0).unwrap();
+        let count = |row: usize| order.iter().filter(|other| **other == row).count();
+        assert_eq!(order.len(), 16);
+        assert!((10..15).all(|row| count(row) == 1) && count(17) == 1 && count(18) == 5);
+        // Five of two: two full copies of both, and one of them once more.
+        assert!([(2, 3), (3, 2)].contains(&(count(15), count(16))), "{order:?}");
+        assert_eq!(order, epoch_order(&rows, &sampling, 3, 0).unwrap(), "the same seed and epoch");
+        assert_ne!(order, epoch_order(&rows, &sampling, 3, 1).unwrap());
+        let more_of_15 = |epoch: &u64| {
+            let order = epoch_order(&rows, &sampling, 3, *epoch).unwrap();
+            order.iter().filter(|row| **row == 15).count() == 3
+        };
+        let n = (0..200).filter(more_of_15).count();
+        assert!((70..130).contains(&n), "who comes once more is drawn anew in each epoch: {n} of 200");
+    }
+
+    #[test]
+    fn nothing_to_repeat_and_wrong_lengths_are_told_apart() {
+        assert_eq!(epoch_order(&[], &Sampling::Oversampled(vec![]), 3, 0).unwrap(), [0_usize; 0]);
+        let mut order = epoch_order(&[4, 5], &Sampling::Oversampled(vec![None, None]), 3, 0).unwrap();
+        order.sort_unstable();
+        assert_eq!(order, [4, 5]);
+        let error = epoch_order(&[4, 5], &Sampling::Oversampled(vec![None]), 3, 0).unwrap_err();
+        assert!(error.to_string().contains("list of cells"), "{error}");
+    }
 }

@@ -15,6 +15,6 @@ impl Objective for Erm {
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
-        Ok(Value { objective: terms.mean(), absent_groups: 0, terms: Vec::new() })
+        Ok(Value { objective: terms.mean(), absent_groups: 0, terms: Vec::new(), unread: Vec::new() })
     }
 }

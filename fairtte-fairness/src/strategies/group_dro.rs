@@ -180,6 +180,7 @@ impl Objective for GroupDro {
             objective: weighted_sum(&terms.losses, coefficients),
             absent_groups,
             terms: names.zip(self.weights()).collect(),
+            unread: Vec::new(),
         })
     }
 
@@ -198,111 +199,6 @@ impl Objective for GroupDro {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-    #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
-    use super::*;
-    use approx::assert_relative_eq;
-    use serde_json::Value as Json;
-
-    fn numbers(json: &Json) -> Vec<f64> {
-        json.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-    }
-
-    fn from_case(inputs: &Json) -> GroupDro {
-        let counts: Vec<usize> = serde_json::from_value(inputs["train_counts"].clone()).unwrap();
-        let adjustments = numbers(&inputs["C"]);
-        let initial = numbers(&inputs["initial_weights"]);
-        GroupDro {
-            eta: inputs["eta"].as_f64().unwrap(),
-            absent: serde_json::from_value(inputs["absent"].clone()).unwrap(),
-            adjustments: adjustments.iter().zip(&counts).map(|(c, n)| c / (*n as f64).sqrt()).collect(),
-            log_weights: initial.iter().map(|w| w.ln()).collect(),
-            levels: counts.iter().map(std::string::ToString::to_string).collect(),
-            sampling: Sampling::Shuffled,
-        }
-    }
-
-    #[test]
-    fn weights_losses_and_gradients_are_those_of_the_worked_cases() {
-        let golden: Json = serde_json::from_str(include_str!("../../tests/golden/group_dro.json")).unwrap();
-        let mut n_compared = 0;
-        for case in golden["cases"].as_array().unwrap() {
-            let (name, mut dro) = (&case["name"], from_case(&case["inputs"]));
-            if let Some(means) = case["inputs"].get("group_mean_loss") {
-                let means = numbers(means);
-                dro.update(&means.iter().copied().map(Some).collect::<Vec<_>>());
-                let objective: f64 = dro.weights().iter().zip(&means).map(|(w, l)| w * l).sum();
-                let mut expected = numbers(&case["expected"]["weights_after"]);
-                expected.push(case["expected"]["loss"].as_f64().unwrap());
-                for (found, expected) in dro.weights().iter().chain([&objective]).zip(&expected) {
-                    assert_relative_eq!(*found, *expected, max_relative = 1e-9);
-                    n_compared += 1;
-                }
-                continue;
-            }
-            for step in case["expected"]["steps"].as_array().unwrap() {
-                let losses = numbers(&step["batch"]["losses"]);
-                let groups: Vec<u32> = serde_json::from_value(step["batch"]["group"].clone()).unwrap();
-                let groups: Vec<Option<GroupId>> = groups.into_iter().map(|g| Some(GroupId(g))).collect();
-                let (coefficients, _) = dro.coefficients(&losses, &vec![true; losses.len()], &groups);
-                let objective: f64 = coefficients.iter().zip(&losses).map(|(c, l)| c * l).sum();
-                let mut found = dro.weights();
-                found.extend(&coefficients);
-                found.push(objective);
-                let mut expected = numbers(&step["weights_after"]);
-                expected.extend(numbers(&step["d_loss_d_sample_loss"]));
-                expected.push(step["loss"].as_f64().unwrap());
-                for (found, expected) in found.iter().zip(&expected) {
-                    assert!(
-                        (found - expected).abs() <= 1e-9 * expected.abs() + 1e-12,
-                        "case {name}: {found} is not {expected}"
-                    );
-                    n_compared += 1;
-                }
-            }
-        }
-        println!("group DRO: {n_compared} numbers compared");
-        assert!(n_compared >= 100, "only {n_compared} compared");
-    }
-
-    #[test]
-    fn samples_without_the_attribute_train_the_task() {
-        let mut dro = GroupDro {
-            eta: 0.1,
-            absent: AbsentGroup::Unit,
-            adjustments: vec![0.0; 2],
-            log_weights: vec![0.5_f64.ln(); 2],
-            levels: vec!["a".into(), "b".into()],
-            sampling: Sampling::Shuffled,
-        };
-        let groups = [Some(GroupId(0)), None, Some(GroupId(1)), None];
-        let (coefficients, absent) = dro.coefficients(&[1.0; 4], &[true; 4], &groups);
-        assert_eq!(absent, 0);
-        for coefficient in coefficients {
-            assert_relative_eq!(coefficient, 0.25); // equal losses leave equal weights
-        }
-    }
-
-    // Three events and a censoring without a loss: group 1 has none that counts.
-    #[test]
-    fn samples_without_a_loss_are_not_counted_and_may_leave_a_group_absent() {
-        let mut dro = GroupDro {
-            eta: 0.1,
-            absent: AbsentGroup::Hold,
-            adjustments: vec![0.0; 2],
-            log_weights: vec![0.5_f64.ln(); 2],
-            levels: vec!["a".into(), "b".into()],
-            sampling: Sampling::Shuffled,
-        };
-        let groups = [Some(GroupId(0)), Some(GroupId(0)), Some(GroupId(1)), None];
-        let (coefficients, absent) = dro.coefficients(&[1.0, 3.0, 0.0, 2.0], &[true, true, false, true], &groups);
-        assert_eq!(absent, 1);
-        // Two of three counted samples have a group; its weight of 1/2 is split between them.
-        for (found, expected) in coefficients.iter().zip([1.0 / 6.0, 1.0 / 6.0, 0.0, 1.0 / 3.0]) {
-            assert_relative_eq!(*found, expected, max_relative = 1e-12);
-        }
-        let (coefficients, absent) = dro.coefficients(&[0.0; 4], &[false; 4], &groups);
-        assert_eq!((coefficients, absent), (vec![0.0; 4], 2));
-    }
-}
+#[path = "../../tests/inside/group_dro.rs"]
+#[expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test may panic; counts are worth seeing")]
+mod tests;

@@ -9,43 +9,55 @@ mod cells;
 mod cfair;
 mod controlled_attribute;
 mod domain_independent;
+mod dro_chi_square;
+mod end;
 mod erm;
+mod fair_representation;
+mod febs;
 mod group_dro;
 mod groups;
 mod laftr;
 mod lnl;
 mod missing;
 mod mixture;
+mod numbers;
 mod objective;
 mod odr;
 mod pass;
 mod recalibration;
+mod registry;
 mod reversal;
 mod sam;
 mod step;
 mod strata;
 mod subgroup_rebalancing;
 mod swad;
-mod task;
+#[cfg(test)]
+#[path = "../../tests/inside/worked_cases.rs"]
+#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
+mod worked_cases;
 
 use std::path::Path;
 
 use fairtte_data::Sampling;
 use fairtte_models::Batch;
-use fairtte_survival::NoSettings;
+use fairtte_survival::SurvivalHead;
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
 
+use crate::FairnessError;
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, Parts};
-use crate::{FairnessError, Learner, LearnerSpec};
 
 pub use adversary::{Activation, Adversary, AdversarySpec};
 pub use cells::TrainingCells;
 pub use cfair::{Cfair, CfairConfig, CfairMode, CfairNetwork, CfairScaling, CfairWeights};
 pub use controlled_attribute::{ControlledAttribute, ControlledAttributeConfig, SmallGroup};
 pub use domain_independent::{DomainIndependent, DomainIndependentConfig, DomainInference, DomainNetwork};
+pub use dro_chi_square::{DroChiSquare, DroChiSquareConfig};
+pub use end::{Disentangling, End, EndConfig};
 pub use erm::Erm;
+pub use fair_representation::{Estimator, FairRepresentation, FairRepresentationConfig, Kernels, Representation};
+pub use febs::{Febs, FebsConfig};
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
 pub use groups::GroupMeans;
 pub use laftr::{Laftr, LaftrConfig, LaftrMode};
@@ -54,6 +66,7 @@ pub use missing::MissingAttribute;
 pub use objective::{Objective, ObjectiveStrategy, Terms, Value};
 pub use odr::{Odr, OdrConfig, OdrNetwork};
 pub use recalibration::{Recalibration, RecalibrationConfig, RecalibrationMethod};
+pub use registry::StrategyConfig;
 pub use reversal::reverse_gradient;
 pub use sam::{Sam, SamConfig};
 pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
@@ -69,6 +82,14 @@ pub trait Strategy {
     /// How the training samples of an epoch are drawn.
     fn sampling(&self) -> Sampling {
         Sampling::Shuffled
+    }
+
+    /// Refuses a number of samples per step, or a head, with which the method cannot work; asked before training.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and what was expected.
+    fn check_batch_size(&self, _batch_size: usize, _head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+        Ok(())
     }
 
     /// One training step: as many passes, losses and optimisers as the method has.
@@ -145,119 +166,10 @@ pub enum Saved {
     Everything,
 }
 
-/// The registry of strategies; in run files `[strategy.erm]`, `[strategy.group-dro]`, ..
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum StrategyConfig {
-    /// [`Erm`].
-    Erm(NoSettings),
-    /// [`SubgroupRebalancing`].
-    SubgroupRebalancing(SubgroupRebalancingConfig),
-    /// [`GroupDro`].
-    GroupDro(GroupDroConfig),
-    /// [`DomainIndependent`].
-    DomainIndependent(DomainIndependentConfig),
-    /// [`ControlledAttribute`].
-    ControlledAttribute(ControlledAttributeConfig),
-    /// [`Sam`].
-    Sam(SamConfig),
-    /// [`Swad`].
-    Swad(SwadConfig),
-    /// [`Recalibration`].
-    Recalibration(RecalibrationConfig),
-    /// [`Laftr`].
-    Laftr(LaftrConfig),
-    /// [`Cfair`].
-    Cfair(CfairConfig),
-    /// [`Lnl`].
-    Lnl(LnlConfig),
-    /// [`Odr`].
-    Odr(OdrConfig),
-}
-
-impl Default for StrategyConfig {
-    fn default() -> Self {
-        Self::Erm(NoSettings::default())
-    }
-}
-
-impl StrategyConfig {
-    /// Name and one-line summary of every strategy.
-    pub const CATALOGUE: [(&'static str, &'static str); 12] = [
-        ("erm", "empirical risk minimisation: the plain mean loss"),
-        ("subgroup-rebalancing", "every group (or group x event) is drawn equally often (Kamiran & Calders 2012)"),
-        ("group-dro", "groups with a larger loss gain weight (Sagawa et al. 2020)"),
-        ("domain-independent", "one encoder, one classifier per group (Wang et al. 2020)"),
-        ("controlled-attribute", "one network per group, whose curves are averaged (Pope & Sydnor 2011)"),
-        ("sam", "the loss at the sharpest place nearby, in two passes (Foret et al. 2021)"),
-        ("swad", "the mean of the weights of a valley of the validation loss (Cha et al. 2021)"),
-        ("recalibration", "as erm, then the curves of each group are mapped by what the validation part showed"),
-        ("laftr", "an adversary guesses the group from the representation, which makes that hard (Madras et al. 2018)"),
-        ("cfair", "one adversary per stratum through gradient reversal, balanced errors (Zhao et al. 2020)"),
-        ("lnl", "the representation unlearns what a predictor of the group finds in it (Kim et al. 2019)"),
-        ("odr", "two orthogonal codes, one for the task and one for the group (Sarhan et al. 2020)"),
-    ];
-
-    /// Whether training reads the groups of the samples.
-    pub fn needs_groups(&self) -> bool {
-        match self {
-            Self::Erm(_) => false,
-            Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
-            Self::DomainIndependent(_) | Self::ControlledAttribute(_) | Self::Recalibration(_) => true,
-            Self::Sam(_) => false,
-            Self::Swad(config) => config.criterion == SwadCriterion::WorstGroupNll,
-            Self::GroupDro(_) | Self::Laftr(_) | Self::Cfair(_) | Self::Lnl(_) | Self::Odr(_) => true,
-        }
-    }
-
-    /// Checks the ranges of the settings.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
-        match self {
-            Self::Erm(_) => Ok(()),
-            Self::SubgroupRebalancing(config) => config.validate(),
-            Self::GroupDro(config) => config.validate(),
-            Self::DomainIndependent(config) => config.validate(),
-            Self::ControlledAttribute(config) => config.validate(),
-            Self::Sam(config) => config.validate(),
-            Self::Swad(config) => config.validate(),
-            Self::Recalibration(config) => config.validate(),
-            Self::Laftr(config) => config.validate(),
-            Self::Cfair(config) => config.validate(),
-            Self::Lnl(config) => config.validate(),
-            Self::Odr(config) => config.validate(),
-        }
-    }
-
-    /// Checks the settings and builds the strategy with freshly drawn weights.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if groups are needed and no
-    /// training sample has one.
-    pub fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
-        let learner = || Learner::new(spec, "network");
-        Ok(match self {
-            Self::Erm(_) => Box::new(ObjectiveStrategy::new(Erm, learner()?)),
-            Self::SubgroupRebalancing(config) => {
-                Box::new(ObjectiveStrategy::new(SubgroupRebalancing::new(config, cells)?, learner()?))
-            }
-            Self::GroupDro(config) => Box::new(ObjectiveStrategy::new(GroupDro::new(config, cells)?, learner()?)),
-            Self::DomainIndependent(config) => Box::new(DomainIndependent::new(config, spec, cells)?),
-            Self::ControlledAttribute(config) => Box::new(ControlledAttribute::new(config, spec, cells)?),
-            Self::Sam(config) => Box::new(Sam::new(config, learner()?)?),
-            Self::Swad(config) => Box::new(Swad::new(config, learner()?)?),
-            Self::Recalibration(config) => Box::new(Recalibration::new(config, learner()?, cells)?),
-            Self::Laftr(config) => Box::new(Laftr::new(config, spec, cells)?),
-            Self::Cfair(config) => Box::new(Cfair::new(config, spec, cells)?),
-            Self::Lnl(config) => Box::new(Lnl::new(config, spec, cells)?),
-            Self::Odr(config) => Box::new(Odr::new(config, spec, cells)?),
-        })
-    }
-}
-
 #[cfg(test)]
 #[path = "../../tests/inside/adversary_cases.rs"]
 mod adversary_cases;
+
+#[cfg(test)]
+#[path = "../../tests/inside/table.rs"]
+mod table;

@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use fairtte_data::{Sampling, write_atomically};
 use fairtte_metrics::GroupId;
 use fairtte_models::Batch;
-use fairtte_survival::Targets;
+use fairtte_survival::{SurvivalHead, Targets};
 use ndarray::Array2;
 
 use super::{Saved, StepContext, StepReport, Strategy};
@@ -26,6 +26,8 @@ pub struct Terms<'a> {
     pub outputs: Tensor<2>,
     /// What the classifier read, `[batch, representation]`.
     pub representation: Tensor<2>,
+    /// The same before its dropout.
+    pub before_dropout: Tensor<2>,
     /// Outcome of every sample.
     pub targets: &'a Targets,
     /// Group of every sample, `[batch]`.
@@ -55,6 +57,8 @@ pub struct Value {
     pub absent_groups: usize,
     /// Further terms by name, for the log.
     pub terms: Vec<(String, f64)>,
+    /// Further terms (`[1]` each) that the host has not read: they come along with the objective.
+    pub unread: Vec<(String, Tensor<1>)>,
 }
 
 /// A strategy that turns the losses of a batch into one number.
@@ -65,6 +69,14 @@ pub trait Objective {
     /// How the training samples of an epoch are drawn.
     fn sampling(&self) -> Sampling {
         Sampling::Shuffled
+    }
+
+    /// Refuses a number of samples per step, or a head, with which the method cannot work; asked before training.
+    ///
+    /// # Errors
+    /// [`FairnessError::Setting`] naming the key, its value and what was expected.
+    fn check_batch_size(&self, _batch_size: usize, _head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+        Ok(())
     }
 
     /// Combines the losses of one batch; may change the objective's state.
@@ -110,18 +122,25 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
         self.objective.sampling()
     }
 
+    fn check_batch_size(&self, batch_size: usize, head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+        self.objective.check_batch_size(batch_size, head)
+    }
+
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
         let targets = context.targets(batch)?;
         let forward = self.learner.forward(batch, &context.query_times(&targets), &mut context.noise(NETWORK))?;
         let losses = context.subject_losses(forward.outputs.clone(), &targets); // [batch]
         let counted = context.head.counted(&targets);
-        let Forward { outputs, representation } = forward;
-        let groups = &batch.groups;
-        let terms = Terms { losses, counted: &counted, outputs, representation, targets: &targets, groups, context };
+        let Forward { outputs, representation, before_dropout } = forward;
+        let (counted, targets, groups) = (&counted[..], &targets, &batch.groups[..]);
+        let terms = Terms { losses, counted, outputs, representation, before_dropout, targets, groups, context };
         let task_loss = terms.mean();
-        let Value { objective, absent_groups, terms } = self.objective.value(&terms)?;
-        let descent = self.learner.descend_reading(&objective, &[task_loss], context)?;
+        let Value { objective, absent_groups, mut terms, unread } = self.objective.value(&terms)?;
+        let (names, unread): (Vec<String>, Vec<Tensor<1>>) = unread.into_iter().unzip();
+        let read: Vec<Tensor<1>> = std::iter::once(task_loss).chain(unread).collect();
+        let descent = self.learner.descend_reading(&objective, &read, context)?;
         let Descent { loss: objective, norm: gradient_norm, also } = descent;
+        terms.extend(names.into_iter().zip(also[1..].iter().copied()));
         Ok(StepReport { task_loss: also[0], objective, gradient_norm, absent_groups, terms })
     }
 

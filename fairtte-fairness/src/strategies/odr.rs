@@ -233,7 +233,7 @@ impl Odr {
         let sensitive_value = apart.value(context.noise("sensitive-code").standard_normal(&apart.mean));
         let read = |query: &[f64]| {
             let outputs = network.classifier.forward(target_value.clone(), query);
-            Ok(Forward { representation: target_value.clone(), outputs })
+            Ok(Forward { before_dropout: target_value.clone(), representation: target_value.clone(), outputs })
         };
         let pass = Pass::new(batch, context, read)?;
         Ok(Drawn { pass, target, sensitive, sensitive_value })

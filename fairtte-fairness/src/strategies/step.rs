@@ -111,6 +111,12 @@ impl StepContext<'_> {
         self.head.subject_losses(outputs, targets, &mut controls)
     }
 
+    /// As [`subject_losses`](Self::subject_losses), with every sample compared with the other half of the batch only.
+    pub fn losses_against_other_half(&self, outputs: Tensor<2>, targets: &Targets, half: &[bool]) -> Tensor<1> {
+        let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
+        self.head.losses_against_other_half(outputs, targets, half, &mut controls)
+    }
+
     /// A number that must be finite.
     ///
     /// # Errors

@@ -145,10 +145,11 @@ pub fn fit(
     stop: &AtomicBool,
 ) -> Result<TrainedRun, FairnessError> {
     config.validate()?;
+    strategy.check_batch_size(config.batch_size, data.head)?;
     let validator = Validator::new(data)?;
     let checkpoints = Checkpoints::new(&folder.join(FOLDER));
     let progress = checkpoints.restore(strategy)?;
-    let n_batches = validator.n_batches(config.batch_size)?;
+    let n_batches = validator.n_batches(config.batch_size, &strategy.sampling())?;
     observer.started(progress.epochs.len(), config.epochs, n_batches);
     if let Some(partial) = &progress.partial {
         observer.goes_on_after(partial.step);

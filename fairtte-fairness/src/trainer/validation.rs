@@ -125,7 +125,7 @@ impl<'a> Validator<'a> {
     }
 
     /// Batches of an epoch.
-    pub(super) fn n_batches(&self, batch_size: usize) -> Result<usize, FairnessError> {
-        Ok(self.data.loader.batches(self.data.train, batch_size, &Sampling::Sequential, 0, 0)?.len())
+    pub(super) fn n_batches(&self, batch_size: usize, sampling: &Sampling) -> Result<usize, FairnessError> {
+        Ok(self.data.loader.batches(self.data.train, batch_size, sampling, self.data.seed, 0)?.len())
     }
 }

@@ -19,8 +19,8 @@ use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::SurvivalHead;
-use super::partial_likelihood::{RiskSets, at_event_times, event_indicator};
+use super::partial_likelihood::{Comparison, RiskSets, comparisons, event_indicator};
+use super::{Comparators, SurvivalHead};
 use crate::baseline::{Baseline, BaselineFit, TiedTimes};
 use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
 
@@ -44,23 +44,32 @@ impl Cox {
         Self { ties: config.ties }
     }
 
-    fn risk_sets(self, targets: &Targets) -> RiskSets {
+    fn risk_sets(self, targets: &Targets, comparators: Comparators<'_>) -> RiskSets {
         let mut sets = RiskSets::new(targets.n());
-        for (tied, at_risk) in at_event_times(targets) {
+        for Comparison { cases, tied, at_risk, .. } in comparisons(targets, comparators) {
             // Breslow's rows of tied events would be the same: one of them stands for all.
             let n_rows = if self.ties == TiedTimes::Efron { tied.len() } else { 1 };
-            let share = 1.0 / n_rows as f32;
-            let mut weights: Vec<(usize, f32)> = at_risk.iter().map(|sample| (*sample, 0.0)).collect();
+            let share = 1.0 / n_rows as f64;
+            let mut weights: Vec<(usize, f64)> = at_risk.iter().map(|sample| (*sample, 0.0)).collect();
             for rank in 0..n_rows {
                 for (sample, weight) in &mut weights {
                     if tied.binary_search(sample).is_ok() {
-                        *weight = (-(rank as f32 * share)).ln_1p();
+                        *weight = (-(rank as f64 * share)).ln_1p();
                     }
                 }
-                sets.push(0, &weights, tied.iter().map(|i| (*i, share)).collect());
+                sets.push(0, &weights, cases.iter().map(|i| (*i, share)).collect());
             }
         }
         sets
+    }
+
+    fn losses(self, outputs: Tensor<2>, targets: &Targets, comparators: Comparators<'_>) -> Tensor<1> {
+        let sets = self.risk_sets(targets, comparators);
+        if sets.n_rows() == 0 {
+            return (outputs * 0.0).flatten(0, 1);
+        }
+        let own = outputs.clone().flatten(0, 1) * event_indicator(targets, &outputs);
+        sets.spread(sets.terms(sets.rows(outputs))) - own
     }
 }
 
@@ -74,12 +83,18 @@ impl SurvivalHead for Cox {
     }
 
     fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
-        let sets = self.risk_sets(targets);
-        if sets.n_rows() == 0 {
-            return (outputs * 0.0).flatten(0, 1);
-        }
-        let own = outputs.clone().flatten(0, 1) * event_indicator(targets, &outputs);
-        sets.spread(sets.terms(sets.rows(outputs))) - own
+        self.losses(outputs, targets, Comparators::Batch)
+    }
+
+    /// The risk set of an event: itself and those at risk in the other half.
+    fn losses_against_other_half(
+        &self,
+        outputs: Tensor<2>,
+        targets: &Targets,
+        half: &[bool],
+        _stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        self.losses(outputs, targets, Comparators::OtherHalf(half))
     }
 
     fn counted(&self, targets: &Targets) -> Vec<bool> {

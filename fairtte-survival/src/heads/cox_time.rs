@@ -18,15 +18,15 @@
 //! at 80, because the sum runs in logarithms. Here the time enters the classifier, not the first layer of the network.
 //! Golden values: pycox 0.3.0 `cox_cc_loss`, `CoxTime.compute_baseline_hazards`, `LabTransCoxTime`.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use fairtte_metrics::Outcomes;
 use ndarray::{Array2, ArrayView2};
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::partial_likelihood::{RiskSets, at_event_times};
-use super::{SurvivalHead, mask};
+use super::partial_likelihood::{Comparison, RiskSets, comparisons};
+use super::{Comparators, SurvivalHead, constant, indicator};
 use crate::baseline::{Baseline, BaselineFit, TiedTimes};
 use crate::{CutPoints, PredictionGrid, SurvivalError, Targets, TimeScale};
 
@@ -66,19 +66,24 @@ impl CoxTime {
 
     /// One row per event, or per different event time where everyone at risk is a control; for each the number of
     /// controls and all samples of the row, the case included.
-    fn risk_sets(self, targets: &Targets, stream: &mut ChaCha8Rng) -> (RiskSets, Vec<Vec<usize>>) {
+    fn risk_sets(
+        self,
+        targets: &Targets,
+        comparators: Comparators<'_>,
+        stream: &mut ChaCha8Rng,
+    ) -> (RiskSets, Vec<Vec<usize>>) {
         let (mut sets, mut members) = (RiskSets::new(targets.n()), Vec::new());
         let mut push = |column: usize, samples: Vec<usize>, cases: &[usize]| {
-            let weights: Vec<(usize, f32)> = samples.iter().map(|sample| (*sample, 0.0)).collect();
+            let weights: Vec<(usize, f64)> = samples.iter().map(|sample| (*sample, 0.0)).collect();
             sets.push(column, &weights, cases.iter().map(|case| (*case, 1.0)).collect());
             members.push(samples);
         };
-        for (column, (tied, at_risk)) in at_event_times(targets).into_iter().enumerate() {
+        for Comparison { column, cases, at_risk, .. } in comparisons(targets, comparators) {
             if self.controls == 0 {
-                push(column, at_risk, &tied);
+                push(column, at_risk, &cases);
                 continue;
             }
-            for case in tied {
+            for case in cases {
                 let mut others: Vec<usize> = at_risk.iter().copied().filter(|sample| *sample != case).collect();
                 let (drawn, _) = others.partial_shuffle(stream, self.controls);
                 let samples = drawn.iter().copied().chain([case]).collect();
@@ -91,14 +96,39 @@ impl CoxTime {
     /// |g| of the samples of every row, summed and divided by the number of controls, `[n_rows]`.
     fn size_of_outputs(rows: Tensor<2>, members: &[Vec<usize>]) -> Tensor<1> {
         let [n_rows, n] = rows.dims();
-        let mut weights = vec![0.0_f32; n_rows * n];
+        let mut weights = vec![0.0; n_rows * n];
         for (row, samples) in members.iter().enumerate() {
             for sample in samples {
-                weights[row * n + sample] = 1.0 / (samples.len() - 1).max(1) as f32;
+                weights[row * n + sample] = 1.0 / (samples.len() - 1).max(1) as f64;
             }
         }
-        let weights = Tensor::<2>::from_data(TensorData::new(weights, [n_rows, n]), &rows.device());
+        let weights = constant(weights, [n_rows, n], &rows);
         (rows.abs() * weights).sum_dim(1).flatten(0, 1)
+    }
+
+    fn losses(
+        self,
+        outputs: Tensor<2>,
+        targets: &Targets,
+        comparators: Comparators<'_>,
+        stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        let (sets, members) = self.risk_sets(targets, comparators, stream);
+        if sets.n_rows() == 0 {
+            return (outputs.slice([0..targets.n(), 0..1]) * 0.0).flatten(0, 1);
+        }
+        let [n, n_times] = outputs.dims();
+        let times = targets.event_times();
+        let at_own_time =
+            indicator(n, n_times, &outputs, |i, k| targets.event[i] && targets.time[i].total_cmp(&times[k]).is_eq());
+        let own: Tensor<1> = (outputs.clone() * at_own_time).sum_dim(1).flatten(0, 1);
+        let rows = sets.rows(outputs); // [n_rows, batch]
+        let losses = sets.spread(sets.terms(rows.clone())) - own;
+        if self.shrink > 0.0 {
+            losses + sets.spread(Self::size_of_outputs(rows, &members)) * self.shrink
+        } else {
+            losses
+        }
     }
 }
 
@@ -127,23 +157,18 @@ impl SurvivalHead for CoxTime {
     }
 
     fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets, stream: &mut ChaCha8Rng) -> Tensor<1> {
-        let (sets, members) = self.risk_sets(targets, stream);
-        if sets.n_rows() == 0 {
-            return (outputs.slice([0..targets.n(), 0..1]) * 0.0).flatten(0, 1);
-        }
-        let [n, n_times] = outputs.dims();
-        let times = targets.event_times();
-        let at_own_time = mask(n, n_times, &outputs.device(), |i, k| {
-            targets.event[i] && targets.time[i].total_cmp(&times[k]).is_eq()
-        });
-        let own: Tensor<1> = (outputs.clone() * at_own_time.float()).sum_dim(1).flatten(0, 1);
-        let rows = sets.rows(outputs); // [n_rows, batch]
-        let losses = sets.spread(sets.terms(rows.clone())) - own;
-        if self.shrink > 0.0 {
-            losses + sets.spread(Self::size_of_outputs(rows, &members)) * self.shrink
-        } else {
-            losses
-        }
+        self.losses(outputs, targets, Comparators::Batch, stream)
+    }
+
+    /// The controls of an event come from the other half.
+    fn losses_against_other_half(
+        &self,
+        outputs: Tensor<2>,
+        targets: &Targets,
+        half: &[bool],
+        stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        self.losses(outputs, targets, Comparators::OtherHalf(half), stream)
     }
 
     fn counted(&self, targets: &Targets) -> Vec<bool> {

@@ -8,17 +8,17 @@
 //! `y_i` < `y_j` in continuous time: each F at its own interval, and the mean over the batch is the printed sum over pairs. It
 //! grows with the square of the batch: alpha near 1 or a small learning rate belongs to it.
 //! Without a comparable pair the ranking term is 0. Memory O(n L + n^2).
-//! A sample's term depends on the rest of its batch. Two copies of a resampled event are never compared with each other.
+//! A sample's term depends on the rest of its batch, or on the other half of it; n is the size of the half then. Two copies of a resampled event are never compared with each other.
 //! Golden values: pycox 0.3.0 `DeepHitSingle`, datasets.md 3.4; the printed term: its formula in torch.
 
+use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
-use burn::tensor::{Tensor, TensorData};
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::pmf::{logits_of, negative_log_likelihood, pad, survival};
-use super::{SurvivalHead, mask};
+use super::{Comparators, SurvivalHead, constant, indicator, mask};
 use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
 
 /// Which ranking term.
@@ -76,31 +76,41 @@ impl DeepHit {
         Ok(Self { alpha, sigma, ranking })
     }
 
+    fn losses(&self, logits: Tensor<2>, targets: &Targets, comparators: Comparators<'_>) -> Tensor<1> {
+        let padded = pad(logits);
+        let likelihood = negative_log_likelihood(padded.clone(), &targets.intervals);
+        likelihood * self.alpha + self.ranking(padded, targets, comparators) * (1.0 - self.alpha)
+    }
+
     /// The ranking term of every sample, `[batch]`.
-    fn ranking(&self, padded: Tensor<2>, targets: &Targets) -> Tensor<1> {
+    fn ranking(&self, padded: Tensor<2>, targets: &Targets, comparators: Comparators<'_>) -> Tensor<1> {
         let [batch, width] = padded.dims();
         let device = padded.device();
         let (IntervalTargets { index, event }, time) = (&targets.intervals, &targets.time);
-        let up_to = mask(batch, width, &device, |i, m| m <= index[i]).float(); // [batch, width]
+        let up_to = indicator(batch, width, &padded, |i, m| m <= index[i]); // [batch, width]
         let mass = softmax(padded, 1);
         let own = (mass.clone() * up_to.clone()).sum_dim(1); // F_i(q_i), [batch, 1]
+        // n: the samples with whom each one is compared, 1 for nobody; then nothing is comparable.
+        let n = |i: usize| (0..batch).filter(|j| comparators.admit(i, *j)).count().max(1) as f64;
         let (other, comparable, factor) = match self.ranking {
             Ranking::Pycox => (
                 up_to.matmul(mass.transpose()), // F_j(q_i), [batch i, batch j]
                 mask(batch, batch, &device, |i, j| {
-                    event[i] && (index[i] < index[j] || (index[i] == index[j] && !event[j]))
+                    let later = index[i] < index[j] || (index[i] == index[j] && !event[j]);
+                    event[i] && later && comparators.admit(i, j)
                 }),
-                1.0 / batch as f64,
+                (0..batch).map(|i| 1.0 / n(i)).collect(),
             ),
             Ranking::Paper => (
                 own.clone().transpose(), // F_j(q_j), [1, batch j]
-                mask(batch, batch, &device, |i, j| targets.event[i] && time[i] < time[j]),
-                batch as f64,
+                mask(batch, batch, &device, |i, j| targets.event[i] && time[i] < time[j] && comparators.admit(i, j)),
+                (0..batch).map(n).collect(),
             ),
         };
         let penalty = ((other - own) / self.sigma).exp(); // [batch i, batch j]
-        let zeros = Tensor::from_data(TensorData::zeros::<f32, _>([batch, batch]), &device);
-        (zeros.mask_where(comparable, penalty).sum_dim(1) * factor).flatten(0, 1)
+        let zeros = Tensor::zeros([batch, batch], (&device, penalty.dtype()));
+        let factor = constant(factor, [batch], &penalty);
+        zeros.mask_where(comparable, penalty).sum_dim(1).flatten(0, 1) * factor
     }
 }
 
@@ -114,9 +124,18 @@ impl SurvivalHead for DeepHit {
     }
 
     fn subject_losses(&self, logits: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
-        let padded = pad(logits);
-        let likelihood = negative_log_likelihood(padded.clone(), &targets.intervals);
-        likelihood * self.alpha + self.ranking(padded, targets) * (1.0 - self.alpha)
+        self.losses(logits, targets, Comparators::Batch)
+    }
+
+    /// The pairs of a sample are those with the other half.
+    fn losses_against_other_half(
+        &self,
+        logits: Tensor<2>,
+        targets: &Targets,
+        half: &[bool],
+        _stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        self.losses(logits, targets, Comparators::OtherHalf(half))
     }
 
     fn survival(

@@ -48,6 +48,21 @@ pub trait SurvivalHead: Debug + Send + Sync {
     /// that draw controls.
     fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets, stream: &mut ChaCha8Rng) -> Tensor<1>;
 
+    /// As [`subject_losses`](Self::subject_losses), but every sample is compared with the samples of the other half of its
+    /// batch only (`half` tells the two apart, `[batch]`): its loss is the one that it would have if it alone were added to
+    /// that half. Losses within a half do not depend on each other then, which chi-square DRO needs. Heads that
+    /// [depend on the batch](Self::depends_on_batch) must say how; for the others it changes nothing.
+    fn losses_against_other_half(
+        &self,
+        outputs: Tensor<2>,
+        targets: &Targets,
+        half: &[bool],
+        stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        let _ = half;
+        self.subject_losses(outputs, targets, stream)
+    }
+
     /// Which samples have a loss term, `[batch]`. The others have loss 0, and means do not count them: a group without any
     /// counts as absent.
     fn counted(&self, targets: &Targets) -> Vec<bool> {
@@ -198,6 +213,35 @@ impl HeadConfig {
 fn mask(batch: usize, width: usize, device: &Device, select: impl Fn(usize, usize) -> bool) -> Tensor<2, Bool> {
     let bits: Vec<bool> = (0..batch).flat_map(|i| (0..width).map(move |m| (i, m))).map(|(i, m)| select(i, m)).collect();
     Tensor::from_data(TensorData::new(bits, [batch, width]), device)
+}
+
+/// The same as numbers in the precision of `like`: 1 where `select(sample, column)`, else 0.
+fn indicator(batch: usize, width: usize, like: &Tensor<2>, select: impl Fn(usize, usize) -> bool) -> Tensor<2> {
+    mask(batch, width, &like.device(), select).float().cast(like.dtype())
+}
+
+/// Numbers of the host in the precision of `like`.
+fn constant<const D: usize, const E: usize>(values: Vec<f64>, shape: [usize; D], like: &Tensor<E>) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values, shape), (&like.device(), like.dtype()))
+}
+
+/// With whom a sample of a batch is compared by a head whose losses depend on the batch.
+#[derive(Clone, Copy, Debug)]
+enum Comparators<'a> {
+    /// With all samples.
+    Batch,
+    /// With the samples whose entry differs from its own.
+    OtherHalf(&'a [bool]),
+}
+
+impl Comparators<'_> {
+    /// Whether j is one of those with whom i is compared.
+    fn admit(self, i: usize, j: usize) -> bool {
+        match self {
+            Self::Batch => true,
+            Self::OtherHalf(half) => half[i] != half[j],
+        }
+    }
 }
 
 /// log sum exp over the columns: `[batch, width]` -> `[batch]`, without overflow.

@@ -11,7 +11,7 @@ use burn::tensor::activation::log_sigmoid;
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
 
-use super::{SurvivalHead, mask};
+use super::{SurvivalHead, indicator};
 use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
 
 /// Hazard in each interval.
@@ -29,10 +29,9 @@ impl SurvivalHead for NnetSurvival {
 
     fn subject_losses(&self, logits: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
         let [batch, width] = logits.dims();
-        let device = logits.device();
         let IntervalTargets { index, event } = &targets.intervals;
-        let up_to = mask(batch, width, &device, |i, m| m <= index[i]).float();
-        let at_event = mask(batch, width, &device, |i, m| event[i] && m == index[i]).float();
+        let up_to = indicator(batch, width, &logits, |i, m| m <= index[i]);
+        let at_event = indicator(batch, width, &logits, |i, m| event[i] && m == index[i]);
         let terms = softplus(logits.clone()) * up_to - logits * at_event; // [batch, n_intervals]
         terms.sum_dim(1).flatten(0, 1)
     }

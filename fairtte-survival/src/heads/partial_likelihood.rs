@@ -6,7 +6,7 @@
 
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::{NEVER, log_sum_exp};
+use super::{Comparators, NEVER, constant, log_sum_exp};
 use crate::Targets;
 
 /// Risk sets of a batch.
@@ -15,9 +15,9 @@ pub(super) struct RiskSets {
     n: usize,
     columns: Vec<i64>,
     /// `[n_rows, n]`
-    log_weights: Vec<f32>,
+    log_weights: Vec<f64>,
     /// Share of every row in every sample's loss, `[n, n_rows]` by rows and their cases.
-    shares: Vec<Vec<(usize, f32)>>,
+    shares: Vec<Vec<(usize, f64)>>,
 }
 
 impl RiskSets {
@@ -27,10 +27,10 @@ impl RiskSets {
 
     /// Adds a row: the column of its time, samples with the logarithms of their weights, and the shares that samples have
     /// in the row.
-    pub(super) fn push(&mut self, column: usize, weights: &[(usize, f32)], shares: Vec<(usize, f32)>) {
+    pub(super) fn push(&mut self, column: usize, weights: &[(usize, f64)], shares: Vec<(usize, f64)>) {
         self.columns.push(i64::try_from(column).expect("a column of a tensor in memory"));
         let start = self.log_weights.len();
-        self.log_weights.resize(start + self.n, NEVER);
+        self.log_weights.resize(start + self.n, f64::from(NEVER));
         for (sample, log_weight) in weights {
             self.log_weights[start + sample] = *log_weight;
         }
@@ -50,39 +50,61 @@ impl RiskSets {
 
     /// The term of every row, `[n_rows]`, from the outputs [`rows`](Self::rows).
     pub(super) fn terms(&self, rows: Tensor<2>) -> Tensor<1> {
-        let data = TensorData::new(self.log_weights.clone(), [self.n_rows(), self.n]);
-        let log_weights = Tensor::<2>::from_data(data, &rows.device());
+        let log_weights = constant(self.log_weights.clone(), [self.n_rows(), self.n], &rows);
         log_sum_exp(rows + log_weights)
     }
 
     /// Sums values of rows, `[n_rows]`, into their samples: `[n]`.
     pub(super) fn spread(&self, values: Tensor<1>) -> Tensor<1> {
-        let mut shares = vec![0.0_f32; self.n * self.n_rows()];
+        let mut shares = vec![0.0; self.n * self.n_rows()];
         for (row, of_row) in self.shares.iter().enumerate() {
             for (sample, share) in of_row {
                 shares[sample * self.n_rows() + row] = *share;
             }
         }
-        let data = TensorData::new(shares, [self.n, self.n_rows()]);
-        let shares = Tensor::<2>::from_data(data, &values.device());
+        let shares = constant(shares, [self.n, self.n_rows()], &values);
         shares.matmul(values.unsqueeze_dim(1)).flatten(0, 1)
     }
 }
 
-/// Samples grouped by the times of the events: for every different event time, the samples with an event at it and all
-/// samples at risk (observed time at or after it).
-pub(super) fn at_event_times(targets: &Targets) -> Vec<(Vec<usize>, Vec<usize>)> {
-    let at = |time: f64| {
+/// Events that share one risk set.
+#[derive(Debug)]
+pub(super) struct Comparison {
+    /// Position of their time among the different event times of the batch.
+    pub(super) column: usize,
+    /// The events whose losses it gives.
+    pub(super) cases: Vec<usize>,
+    /// The events at that time, cases included, ascending.
+    pub(super) tied: Vec<usize>,
+    /// The samples at risk (observed time at or after it), tied events included, ascending.
+    pub(super) at_risk: Vec<usize>,
+}
+
+/// Every event with its risk set: within a batch one comparison for each different event time, against the other half one
+/// for each event, which alone is added to that half.
+pub(super) fn comparisons(targets: &Targets, comparators: Comparators<'_>) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    for (column, time) in targets.event_times().into_iter().enumerate() {
         let all = || targets.time.iter().zip(&targets.event).enumerate();
-        let tied = all().filter(|(_, (t, event))| **event && t.total_cmp(&time).is_eq()).map(|(i, _)| i).collect();
-        let at_risk = all().filter(|(_, (t, _))| **t >= time).map(|(i, _)| i).collect();
-        (tied, at_risk)
-    };
-    targets.event_times().into_iter().map(at).collect()
+        let tied: Vec<usize> =
+            all().filter(|(_, (t, event))| **event && t.total_cmp(&time).is_eq()).map(|(i, _)| i).collect();
+        let at_risk: Vec<usize> = all().filter(|(_, (t, _))| **t >= time).map(|(i, _)| i).collect();
+        if let Comparators::Batch = comparators {
+            comparisons.push(Comparison { column, cases: tied.clone(), tied, at_risk });
+            continue;
+        }
+        for case in tied.iter().copied() {
+            let admitted = |samples: &[usize]| {
+                samples.iter().copied().filter(|j| *j == case || comparators.admit(case, *j)).collect()
+            };
+            let (tied, at_risk) = (admitted(&tied), admitted(&at_risk));
+            comparisons.push(Comparison { column, cases: vec![case], tied, at_risk });
+        }
+    }
+    comparisons
 }
 
 /// 1 for an event and 0 otherwise, `[n]`.
 pub(super) fn event_indicator(targets: &Targets, like: &Tensor<2>) -> Tensor<1> {
-    let indicator: Vec<f32> = targets.event.iter().map(|event| f32::from(u8::from(*event))).collect();
-    Tensor::from_data(TensorData::new(indicator, [targets.n()]), &like.device())
+    constant(targets.event.iter().map(|event| f64::from(u8::from(*event))).collect(), [targets.n()], like)
 }

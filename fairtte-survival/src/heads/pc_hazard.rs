@@ -8,12 +8,12 @@
 //! A sample's term does not depend on the rest of the batch; one with time 0 has none and is not counted.
 //! Golden values: pycox 0.3.0 `nll_pc_hazard_loss`, `PCHazard.predict_surv`, `LabTransPCHazard`.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
 
 use super::nnet_survival::{softplus, softplus_of};
-use super::{SurvivalHead, mask};
+use super::{SurvivalHead, constant, indicator};
 use crate::baseline::Baseline;
 use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
 
@@ -35,17 +35,15 @@ impl SurvivalHead for PcHazard {
 
     fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets, _stream: &mut ChaCha8Rng) -> Tensor<1> {
         let [batch, width] = outputs.dims();
-        let device = outputs.device();
         let pieces = &targets.pieces;
-        #[expect(clippy::cast_possible_truncation, reason = "outputs are f32")]
         let share = |i: usize, m: usize| match m.cmp(&pieces.index[i]) {
             std::cmp::Ordering::Less => 1.0,
-            std::cmp::Ordering::Equal => pieces.fraction[i] as f32,
+            std::cmp::Ordering::Equal => pieces.fraction[i],
             std::cmp::Ordering::Greater => 0.0,
         };
-        let exposure: Vec<f32> = (0..batch * width).map(|at| share(at / width, at % width)).collect();
-        let exposure = Tensor::<2>::from_data(TensorData::new(exposure, [batch, width]), &device);
-        let at_event = mask(batch, width, &device, |i, m| pieces.event[i] && m == pieces.index[i]).float();
+        let exposure: Vec<f64> = (0..batch * width).map(|at| share(at / width, at % width)).collect();
+        let exposure = constant(exposure, [batch, width], &outputs);
+        let at_event = indicator(batch, width, &outputs, |i, m| pieces.event[i] && m == pieces.index[i]);
         let terms = softplus(outputs.clone()) * exposure - log_softplus(outputs) * at_event; // [batch, n_intervals]
         terms.sum_dim(1).flatten(0, 1)
     }

@@ -60,7 +60,7 @@ pub(super) fn logits_of(hazard: &[f64]) -> Vec<f64> {
 
 /// Appends the zero logit of surviving the grid: `[batch, n_intervals]` -> `[batch, n_intervals + 1]`.
 pub(super) fn pad(logits: Tensor<2>) -> Tensor<2> {
-    let zeros = Tensor::zeros([logits.dims()[0], 1], &logits.device());
+    let zeros = Tensor::zeros([logits.dims()[0], 1], (&logits.device(), logits.dtype()));
     Tensor::cat(vec![logits, zeros], 1)
 }
 
