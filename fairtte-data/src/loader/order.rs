@@ -30,7 +30,9 @@ pub(super) fn epoch_runs(
         Sampling::WithinGroups(groups) => {
             let mut runs = rows_by_group(rows, groups)?;
             runs.shuffle(&mut rng);
-            runs.iter_mut().for_each(|run| run.shuffle(&mut rng));
+            for run in &mut runs {
+                run.shuffle(&mut rng);
+            }
             Ok(runs)
         }
         Sampling::Weighted(weights) => {
