@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod run_file;
 mod run_folder;
+mod selection;
 
 use std::process::ExitCode;
 

@@ -128,6 +128,18 @@ impl Merged {
         }
     }
 
+    /// Without the table `key`, which another reader takes.
+    pub(crate) fn without(mut self, key: &str) -> Self {
+        self.table.remove(key);
+        self
+    }
+
+    /// The table `key` alone; an empty one if it is not there.
+    pub(crate) fn only(mut self, key: &str) -> Self {
+        let table = self.table.remove(key).and_then(|value| value.as_table().cloned());
+        Self { table: table.unwrap_or_default(), ..self }
+    }
+
     /// Checks names and types of all keys.
     pub(crate) fn into_config<T: DeserializeOwned>(self) -> Result<T, CliError> {
         serde_path_to_error::deserialize(Value::Table(self.table)).map_err(|error| {

@@ -140,6 +140,11 @@ impl RunFile {
     /// # Errors
     /// [`CliError`] naming file, key and what was expected.
     pub fn read(files: &[PathBuf], sets: &[String]) -> Result<Self, CliError> {
+        Self::read_without(files, sets, &[])
+    }
+
+    /// As [`read`](Self::read), without the tables `taken`, which somebody else reads.
+    pub(crate) fn read_without(files: &[PathBuf], sets: &[String], taken: &[&str]) -> Result<Self, CliError> {
         let mut merged = Merged::default();
         let mut folder = PathBuf::new();
         for file in files {
@@ -148,7 +153,7 @@ impl RunFile {
             }
         }
         merged.set_all(sets)?;
-        let mut run = Self::resolve(merged)?;
+        let mut run = Self::resolve(taken.iter().fold(merged, |merged, key| merged.without(key)))?;
         // One name for one folder, so that the resolved file means the same wherever it is read from.
         let base = Path::new(".").join(&folder).canonicalize();
         let base = base.map_err(|source| CliError::ReadRunFile { path: folder, source })?;

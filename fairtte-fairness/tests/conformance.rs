@@ -12,8 +12,9 @@ use fairtte_data::{
     SplitConfig, build_cohort, split_by_subject,
 };
 use fairtte_fairness::strategies::{
-    Cells, CfairConfig, Disentangling, DroChiSquareConfig, EndConfig, Estimator, FairRepresentationConfig, FebsConfig,
-    GroupDroConfig, Kernels, LaftrConfig, LnlConfig, OdrConfig, RebalancingMode, StepReport, SubgroupRebalancingConfig,
+    Cells, CfairConfig, ControlledAttributeConfig, Disentangling, DomainIndependentConfig, DroChiSquareConfig,
+    EndConfig, Estimator, FairRepresentationConfig, FebsConfig, GroupDroConfig, Kernels, LaftrConfig, LnlConfig,
+    OdrConfig, RebalancingMode, RecalibrationConfig, SamConfig, StepReport, SubgroupRebalancingConfig, SwadConfig,
     TrainingCells,
 };
 use fairtte_fairness::{
@@ -190,6 +191,11 @@ fn strategies() -> Vec<StrategyConfig> {
         StrategyConfig::End(EndConfig::default()),
         StrategyConfig::DroChiSquare(DroChiSquareConfig::default()),
         StrategyConfig::Febs(FebsConfig { decay: 0.9, ..FebsConfig::default() }),
+        StrategyConfig::DomainIndependent(DomainIndependentConfig::default()),
+        StrategyConfig::ControlledAttribute(ControlledAttributeConfig { min_events: 4, ..Default::default() }),
+        StrategyConfig::Sam(SamConfig::default()),
+        StrategyConfig::Swad(SwadConfig { n_converge: 2, interval: 3, ..SwadConfig::default() }),
+        StrategyConfig::Recalibration(RecalibrationConfig::default()),
     ]
 }
 

@@ -1,7 +1,8 @@
 //! `fairtte demo`: the whole job on a simulated cohort with a planted bias.
 
+use super::evaluate::Shown;
 use super::train::train;
-use super::{override_run, prepare, print};
+use super::{override_run, prepare, print, use_threads};
 use crate::CliError;
 use crate::args::Demo;
 use crate::progress::say;
@@ -38,7 +39,8 @@ pub(super) fn run(arguments: &Demo) -> Result<(), CliError> {
         run.check()?;
         return prepare::dry_run(&run, "simulate a cohort, train, predict and evaluate");
     }
-    train(&run, arguments.common.json)?;
+    use_threads(run.threads)?;
+    train(&run, Shown::json(arguments.common.json))?;
     if !arguments.common.json {
         print(format!(
             "\nNext: open the report; look at {}/run.toml; change a setting with --set and another --output.",

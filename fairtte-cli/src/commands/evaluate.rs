@@ -10,7 +10,8 @@ use fairtte_data::{
     read_predictions,
 };
 use fairtte_metrics::{
-    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, SurvivalCurves, evaluate,
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, ModelComparison, SurvivalCurves,
+    compare_models, evaluate,
 };
 use ndarray::Axis;
 
@@ -27,9 +28,24 @@ use crate::run_folder::RunFolder;
 
 /// How results are shown.
 pub(super) struct Outputs {
-    pub(super) json: bool,
+    pub(super) shown: Shown,
     pub(super) part: Part,
     pub(super) started: Instant,
+}
+
+/// What of a result is printed; its files are written in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Table,
+    Json,
+    /// Nothing: the run is one of many.
+    Nothing,
+}
+
+impl Shown {
+    pub(super) fn json(json: bool) -> Self {
+        if json { Self::Json } else { Self::Table }
+    }
 }
 
 pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
@@ -38,7 +54,7 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
         Some(EvaluatedPart::Validation) => Part::Validation,
         Some(EvaluatedPart::Test) | None => Part::Test,
     };
-    let outputs = Outputs { json: arguments.json, part, started: Instant::now() };
+    let outputs = Outputs { shown: Shown::json(arguments.json), part, started: Instant::now() };
     match &arguments.run {
         Some(path) => {
             let folder = RunFolder::new(path);
@@ -56,7 +72,7 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
     }
 }
 
-fn settings(base: Option<&EvaluationSettings>, sets: &[String]) -> Result<EvaluationSettings, CliError> {
+pub(super) fn settings(base: Option<&EvaluationSettings>, sets: &[String]) -> Result<EvaluationSettings, CliError> {
     let mut merged = Merged::default();
     if let Some(base) = base {
         let text = toml::to_string(base).map_err(|error| CliError::Bug(error.to_string()))?;
@@ -130,7 +146,7 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
 }
 
 /// The rows that are scored, with everything their metrics need.
-struct Scored {
+pub(crate) struct Scored {
     rows: Vec<usize>,
     cohort: Cohort,
     groups: Vec<Groups>,
@@ -140,7 +156,7 @@ struct Scored {
 
 impl Scored {
     /// The rows of `part`, or all rows without a split; the censoring curve is that of the training part, or of all.
-    fn new(
+    pub(crate) fn new(
         predictions: PredictionTable,
         cohort: &Cohort,
         groups: &[Groups],
@@ -160,10 +176,22 @@ impl Scored {
         })
     }
 
-    fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
+    pub(crate) fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
         let subjects = self.cohort.subjects(&self.rows);
         let outcomes = self.cohort.outcomes(&self.rows)?;
         Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
+    }
+
+    /// The paired differences from `other`, which has the same rows.
+    pub(crate) fn compared_with(
+        &self,
+        other: &Self,
+        settings: &EvaluationSettings,
+    ) -> Result<ModelComparison, CliError> {
+        let subjects = self.cohort.subjects(&self.rows);
+        let outcomes = self.cohort.outcomes(&self.rows)?;
+        let models = [("first", &self.curves), ("second", &other.curves)];
+        Ok(compare_models(&models, &subjects, &outcomes, &self.censoring, &self.groups, settings)?)
     }
 }
 

@@ -1,11 +1,13 @@
 //! One file per command.
 
 mod cohort;
+mod compare;
 mod demo;
-mod evaluate;
+pub(crate) mod evaluate;
 mod inspect;
 mod list;
 mod prepare;
+mod select;
 mod simulate;
 mod train;
 mod weights;
@@ -26,6 +28,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Select(arguments) => select::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Weights(command) => weights::run(&command),
     }

@@ -17,7 +17,7 @@ use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 use ndarray::Array2;
 use serde::Serialize;
 
-use super::evaluate::{Outputs, evaluate_run};
+use super::evaluate::{Outputs, Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary, read};
 use super::use_threads;
 use crate::args::Run;
@@ -33,17 +33,17 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         run.check()?;
         return dry_run(&run, "prepare the data, train, predict and evaluate");
     }
-    train(&run, arguments.common.json)
+    use_threads(run.threads)?;
+    train(&run, Shown::json(arguments.common.json))
 }
 
 /// Trains, predicts and evaluates in the run folder, going on where an earlier call ended.
-pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
+pub(super) fn train(run: &RunFile, shown: Shown) -> Result<(), CliError> {
     let started = Instant::now();
-    use_threads(run.threads)?;
     run.check()?;
     let device = device::open(&run.device)?;
     let (run, pretrained) = &with_weights(run)?;
-    let outputs = Outputs { json, part: Part::Test, started };
+    let outputs = Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     let (folder, kept) = RunFolder::open(run)?;
     if folder.done().exists() {
@@ -52,7 +52,7 @@ pub(super) fn train(run: &RunFile, json: bool) -> Result<(), CliError> {
     }
     // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
     let prepared = prepare(run, &folder, Care::Usual)?;
-    if !json {
+    if shown == Shown::Table {
         print_summary(&prepared);
     }
     let (cohort, split) = (prepared.training_cohort(), &prepared.split);

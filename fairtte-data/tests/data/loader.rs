@@ -141,6 +141,35 @@ fn weights_are_the_expected_shares() {
 }
 
 #[test]
+fn batches_within_groups_hold_one_group_each_and_every_row_of_a_group_once() {
+    let world = world(14, 1);
+    let loader = world.plain();
+    let rows: Vec<usize> = (0..14).collect();
+    let groups: Vec<Option<GroupId>> = rows.iter().map(|row| loader.groups()[*row]).collect();
+    let sampling = Sampling::WithinGroups(groups.clone());
+    let batches: Vec<Vec<usize>> = loader.batches(&rows, 2, &sampling, 3, 0).unwrap().map(|batch| batch.rows).collect();
+    for batch in &batches {
+        assert!(groups[batch[0]].is_some() && batch.iter().all(|row| groups[*row] == groups[batch[0]]), "{batch:?}");
+    }
+    // Five rows of one group and four of the other: a lone last one joins within its group.
+    let mut sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [2, 2, 2, 3]);
+    let mut drawn: Vec<usize> = batches.concat();
+    drawn.sort_unstable();
+    let expected: Vec<usize> = rows.iter().copied().filter(|row| groups[*row].is_some()).collect();
+    assert_eq!(drawn, expected);
+    // The order of the groups and within them is that of seed and epoch.
+    let orders: Vec<Vec<usize>> = (0..8).map(|epoch| order(&loader, &rows, &sampling, 3, epoch)).collect();
+    assert_eq!(orders[0], order(&loader, &rows, &sampling, 3, 0));
+    let first_groups = orders.iter().map(|order| groups[order[0]]);
+    assert!(first_groups.clone().any(|group| group == Some(GroupId(0))));
+    assert!(first_groups.clone().any(|group| group == Some(GroupId(1))));
+    let short = loader.batches(&rows, 2, &Sampling::WithinGroups(vec![None]), 3, 0).unwrap_err().to_string();
+    assert_eq!(short, "list of groups has 1 entries, expected 14");
+}
+
+#[test]
 fn impossible_requests_are_refused() {
     let world = world(3, 1);
     let loader = world.plain();

@@ -188,6 +188,11 @@ impl Cfair {
         Ok(Self { config: *config, learner, strata, weights, n_levels })
     }
 
+    /// Encoder and head with their present weights.
+    pub fn network(&self) -> &SurvivalNetwork {
+        &self.learner.network().survival
+    }
+
     /// Mean loss of the adversaries; what they read gives gradients back multiplied by -`reversal`.
     fn adversaries(&self, representation: Tensor<2>, reversal: f64, cells: &BatchCells) -> Option<Tensor<1>> {
         let read = relu(reverse_gradient(representation, reversal));

@@ -33,12 +33,13 @@ use ndarray::{Array2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
 use super::mixture::{mixture, shares};
-use super::task::{mean_loss, plain_step};
+use super::pass::{Pass, plain_step, task_alone};
 use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
 use crate::gradients::{add, scale};
 use crate::monitor::{event_blocks, negative_log_likelihoods};
 use crate::predict::{CurveRule, EvaluationPart, Parts};
 use crate::strategies::Accumulation;
+use crate::trainable::Descent;
 use crate::trainable::read;
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
@@ -122,7 +123,9 @@ impl ControlledAttribute {
         cells.require_groups(NAME)?;
         let mut n_events = vec![0; cells.levels.len()];
         for (group, _) in cells.groups.iter().zip(&cells.event).filter(|(_, event)| **event) {
-            group.iter().for_each(|group| n_events[group.index()] += 1);
+            if let Some(group) = group {
+                n_events[group.index()] += 1;
+            }
         }
         let too_small: Vec<usize> = (0..n_events.len()).filter(|g| n_events[*g] < config.min_events).collect();
         let is_refused = config.small_group == SmallGroup::Refuse || too_small.len() == n_events.len();
@@ -136,18 +139,19 @@ impl ControlledAttribute {
                 needed,
             });
         }
-        let kept: Vec<usize> = (0..n_events.len()).filter(|g| !too_small.contains(g)).collect();
+        let kept = (0..).map(GroupId).zip(&cells.levels).filter(|(group, _)| !too_small.contains(&group.index()));
+        let kept: Vec<(GroupId, &String)> = kept.collect();
+        let is_kept = |group: &GroupId| kept.iter().any(|(other, _)| other == group);
         let counts = cells.counts();
-        let models = kept.iter().map(|g| {
-            let learner = || Learner::new(spec, &format!("group-{g}"));
-            let group = GroupId(u32::try_from(*g).expect("groups are counted in u32"));
-            let level = cells.levels[*g].clone();
-            Ok(GroupModel { group, level, current: learner()?, chosen: learner()?, best: None, pending: None })
+        let models = kept.iter().map(|(group, level)| {
+            let learner = || Learner::new(spec, &format!("group-{}", group.0));
+            let (group, level, current, chosen) = (*group, (*level).clone(), learner()?, learner()?);
+            Ok(GroupModel { group, level, current, chosen, best: None, pending: None })
         });
         Ok(Self {
             models: models.collect::<Result<_, FairnessError>>()?,
-            weights: shares(&kept.iter().map(|g| counts[*g]).collect::<Vec<_>>()),
-            groups: cells.groups.iter().map(|group| group.filter(|group| kept.contains(&group.index()))).collect(),
+            weights: shares(&kept.iter().map(|(group, _)| counts[group.index()]).collect::<Vec<_>>()),
+            groups: cells.groups.iter().map(|group| group.filter(is_kept)).collect(),
         })
     }
 }
@@ -163,9 +167,8 @@ impl GroupModel {
         if context.accumulation.of == 1 {
             return plain_step(&mut self.current, &noise, batch, context);
         }
-        let targets = context.targets(batch)?;
-        let outputs = self.current.forward(batch, &context.query_times(&targets), &mut context.noise(&noise))?.outputs;
-        let loss = mean_loss(context, outputs, &targets);
+        let pass = Pass::new(batch, context, |query| self.current.forward(batch, query, &mut context.noise(&noise)))?;
+        let loss = pass.task();
         let task_loss = loss.clone().inner().into_data().iter::<f64>().sum();
         context.require_finite("the loss", task_loss)?;
         let mut gradients = self.current.gradients(&loss, context);
@@ -175,7 +178,7 @@ impl GroupModel {
             n += n_others;
         }
         self.pending = Some((gradients, n));
-        Ok(StepReport { task_loss, objective: task_loss, gradient_norm: 0.0, absent_groups: 0, terms: Vec::new() })
+        Ok(task_alone(&Descent { loss: task_loss, norm: 0.0, also: Vec::new() }, task_loss, 0))
     }
 
     /// Moves along the mean of the gradients that wait, and gives its norm.
@@ -187,8 +190,8 @@ impl GroupModel {
 
     /// Scores the present weights on the group's validation rows and keeps them if they are the best.
     fn choose(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
-        let train = GroupPart::new(&parts.train, self.group)?;
-        let validation = GroupPart::new(&parts.validation, self.group)?;
+        let train = GroupPart::new(&parts.train, self.group);
+        let validation = GroupPart::new(&parts.validation, self.group);
         if validation.rows.is_empty() {
             let (group, part) = (self.level.clone(), "validation");
             return Err(FairnessError::EmptyGroup { strategy: NAME, group, part });
@@ -224,11 +227,11 @@ struct GroupPart {
 }
 
 impl GroupPart {
-    fn new(part: &EvaluationPart<'_>, group: GroupId) -> Result<Self, FairnessError> {
+    fn new(part: &EvaluationPart<'_>, group: GroupId) -> Self {
         let groups = part.loader.groups();
         let positions: Vec<usize> = (0..part.rows.len()).filter(|i| groups[part.rows[*i]] == Some(group)).collect();
         let rows = positions.iter().map(|i| part.rows[*i]).collect();
-        Ok(Self { rows, outcomes: part.outcomes.select(&positions) })
+        Self { rows, outcomes: part.outcomes.select(&positions) }
     }
 
     fn part<'a>(&'a self, whole: &EvaluationPart<'a>) -> EvaluationPart<'a> {
@@ -266,7 +269,7 @@ impl Strategy for ControlledAttribute {
         for model in &mut self.models {
             if let Some((network, _)) = &model.best {
                 model.chosen.replace(network.valid());
-                model.chosen.fit_baseline(&GroupPart::new(&parts.train, model.group)?.part(&parts.train))?;
+                model.chosen.fit_baseline(&GroupPart::new(&parts.train, model.group).part(&parts.train))?;
             }
         }
         Ok(())
@@ -315,3 +318,8 @@ impl Strategy for ControlledAttribute {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/inside/controlled_attribute.rs"]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests;

@@ -41,7 +41,7 @@ use super::{
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Trainable;
-use crate::{FairnessError, Learner, LearnerSpec, check};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Which fairness the adversary stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +154,11 @@ impl Laftr {
         let adversary = Adversary::drawn(&of_adversary, spec.weights(ADVERSARY), &spec.device.clone().autodiff());
         let adversary = Trainable::new(adversary, &adversary_optimiser(spec, config.adversary_learning_rate));
         Ok(Self { config: *config, learner, adversary, strata, n_levels, n_groups })
+    }
+
+    /// Encoder and head with their present weights.
+    pub fn network(&self) -> &SurvivalNetwork {
+        self.learner.network()
     }
 
     /// Stratum of every sample, and the number of strata.

@@ -37,7 +37,7 @@ use crate::gradients::{add, scale};
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Trainable;
-use crate::{FairnessError, Learner, LearnerSpec, check};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Settings of LNL.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,6 +103,11 @@ impl Lnl {
         let predictor = Adversary::drawn(&of_predictor, spec.weights(PREDICTOR), &spec.device.clone().autodiff());
         let predictor = Trainable::new(predictor, &adversary_optimiser(spec, config.predictor_learning_rate));
         Ok(Self { config: *config, learner, predictor, n_levels, pending: None })
+    }
+
+    /// Encoder and head with their present weights.
+    pub fn network(&self) -> &SurvivalNetwork {
+        self.learner.network()
     }
 
     /// Phase 2 on a new forward pass; without `cells` only what earlier batches of this step left.

@@ -32,7 +32,6 @@ mod step;
 mod strata;
 mod subgroup_rebalancing;
 mod swad;
-mod task;
 #[cfg(test)]
 #[path = "../../tests/inside/worked_cases.rs"]
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
@@ -170,3 +169,7 @@ pub enum Saved {
 #[cfg(test)]
 #[path = "../../tests/inside/adversary_cases.rs"]
 mod adversary_cases;
+
+#[cfg(test)]
+#[path = "../../tests/inside/table.rs"]
+mod table;

@@ -159,11 +159,18 @@ impl OdrNetwork {
         initialise(network, spec.weights(NETWORK))
     }
 
-    /// Outputs in evaluation mode, from the mean of the target code. Call it on `valid()` of a network.
-    fn outputs(&self, batch: &Batch, query: &[f64]) -> Result<Array2<f32>, FairnessError> {
+    /// Mean of the target code, which the head reads in evaluation, `[batch, code]`. Call it on `valid()` of a network.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] if the backbone cannot read the pixels.
+    pub fn target_mean(&self, batch: &Batch) -> Result<Tensor<2>, FairnessError> {
         let representation = self.encoder.forward(batch.pixels.clone(), &mut Noise::Off)?;
-        let code = self.target.forward(representation).value(None);
-        Ok(on_host(self.classifier.forward(code, query)))
+        Ok(self.target.forward(representation).value(None))
+    }
+
+    /// Outputs in evaluation mode. Call it on `valid()` of a network.
+    fn outputs(&self, batch: &Batch, query: &[f64]) -> Result<Array2<f32>, FairnessError> {
+        Ok(on_host(self.classifier.forward(self.target_mean(batch)?, query)))
     }
 }
 
@@ -207,6 +214,11 @@ impl Odr {
         let group_classifier = Trainable::new(classifier, &adversary_optimiser(spec, config.classifier_learning_rate));
         let n_training = cells.groups.len();
         Ok(Self { config: *config, learner, group_classifier, n_levels, n_training, state: State::default() })
+    }
+
+    /// Encoder, codes and head with their present weights.
+    pub fn network(&self) -> &OdrNetwork {
+        self.learner.network()
     }
 
     /// Both codes, the draws from them, and the loss of every sample by the target code.

@@ -52,6 +52,21 @@ pub(crate) fn task_alone(descent: &Descent, task_loss: f64, absent_groups: usize
     StepReport { task_loss, objective, gradient_norm, absent_groups, terms: Vec::new() }
 }
 
+/// One step of empirical risk minimisation, with the dropout of `noise`.
+///
+/// # Errors
+/// As [`Learner::forward`] and [`Learner::descend`].
+pub(crate) fn plain_step(
+    learner: &mut Learner,
+    noise: &str,
+    batch: &Batch,
+    context: &StepContext<'_>,
+) -> Result<StepReport, FairnessError> {
+    let pass = Pass::new(batch, context, |query| learner.forward(batch, query, &mut context.noise(noise)))?;
+    let descent = learner.descend_reading(&pass.task(), &[], context)?;
+    Ok(task_alone(&descent, descent.loss, 0))
+}
+
 /// Survival by the `outputs` of a network in evaluation mode at query times, `[batch, n_times]`.
 pub(crate) fn survival_of<N: EncoderNetwork>(
     learner: &Learner<N>,

@@ -84,20 +84,20 @@ impl StrategyConfig {
     /// Whether training reads the groups of the samples.
     pub fn needs_groups(&self) -> bool {
         match self {
-            Self::Erm(_) | Self::Sam(_) | Self::DroChiSquare(_) => false,
+            Self::Erm(_) | Self::DroChiSquare(_) | Self::Sam(_) => false,
             Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
             Self::Swad(config) => config.criterion == SwadCriterion::WorstGroupNll,
             Self::GroupDro(_)
-            | Self::DomainIndependent(_)
-            | Self::ControlledAttribute(_)
-            | Self::Recalibration(_)
             | Self::Laftr(_)
             | Self::Cfair(_)
             | Self::Lnl(_)
             | Self::Odr(_)
             | Self::FairRepresentation(_)
             | Self::End(_)
-            | Self::Febs(_) => true,
+            | Self::Febs(_)
+            | Self::DomainIndependent(_)
+            | Self::ControlledAttribute(_)
+            | Self::Recalibration(_) => true,
         }
     }
 

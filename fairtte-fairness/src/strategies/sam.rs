@@ -28,7 +28,7 @@ use fairtte_models::Batch;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::task::mean_loss;
+use super::pass::Pass;
 use super::{Phase, Saved, StepContext, StepReport, Strategy};
 use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, SurvivalNetwork, check};
@@ -177,17 +177,14 @@ impl Strategy for Sam {
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
-        let targets = context.targets(batch)?;
-        let query = context.query_times(&targets);
         // One name, one stream: both passes drop the same entries.
-        let pass = |network: &SurvivalNetwork| -> Result<Tensor<1>, FairnessError> {
-            let outputs = network.forward(batch, &query, &mut context.noise(NETWORK))?.outputs;
-            Ok(mean_loss(context, outputs, &targets))
+        let pass = |network: &SurvivalNetwork| {
+            Pass::new(batch, context, |query| network.forward(batch, query, &mut context.noise(NETWORK)))
         };
-        let at_weights = pass(self.learner.network())?;
+        let at_weights = pass(self.learner.network())?.task();
         let first = self.learner.gradients(&at_weights, context);
         let perturbed = self.config.perturbed(self.learner.network(), &first);
-        let nearby = pass(&perturbed)?;
+        let nearby = pass(&perturbed)?.task();
         let losses = Tensor::cat(vec![at_weights.inner(), nearby.clone().inner()], 0);
         let second = context.clock.time(Phase::Backward, || GradientsParams::from_grads(nearby.backward(), &perturbed));
         let losses: Vec<f64> = losses.into_data().iter::<f64>().collect();

@@ -17,12 +17,17 @@ pub(crate) fn number(json: &Json) -> f64 {
     json.as_f64().unwrap()
 }
 
+/// Some cases write whole numbers as 1.0.
+pub(crate) fn whole(number: f64) -> u32 {
+    (0..1000).find(|whole| (f64::from(*whole) - number).abs() < 1e-6).unwrap()
+}
+
 pub(crate) fn groups(json: &Json) -> Vec<Option<GroupId>> {
-    numbers(json).into_iter().map(|g| Some(GroupId(g as u32))).collect()
+    numbers(json).into_iter().map(|g| Some(GroupId(whole(g)))).collect()
 }
 
 pub(crate) fn strata(json: &Json) -> Vec<Option<usize>> {
-    numbers(json).into_iter().map(|y| Some(y as usize)).collect()
+    numbers(json).into_iter().map(|y| Some(whole(y) as usize)).collect()
 }
 
 /// Case `name` of a file.

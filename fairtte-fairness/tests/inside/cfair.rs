@@ -3,7 +3,9 @@
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
 use serde_json::Value as Json;
 
-use super::super::adversary_cases::{Compared, case, gradient, groups, list, matrix, number, numbers, strata, values};
+use super::super::adversary_cases::{
+    Compared, case, gradient, groups, list, matrix, number, numbers, strata, values, whole,
+};
 use super::*;
 
 fn golden() -> Json {
@@ -54,8 +56,7 @@ fn weights_of_the_training_part_are_those_of_the_worked_cases() {
     let joint = &right["inputs"]["joint_P_A_Y"];
     let p = |a: usize, y: usize| number(&joint[format!("A{a}Y{y}")]);
     // As many training samples per cell as make these shares.
-    let counts: Vec<Vec<usize>> =
-        (0..2).map(|y| (0..2).map(|a| (1000.0 * p(a, y)).round() as usize).collect()).collect();
+    let counts: Vec<Vec<usize>> = (0..2).map(|y| (0..2).map(|a| whole(1000.0 * p(a, y)) as usize).collect()).collect();
     let weights = training_weights(&counts);
     let Weights::Training(table) = &weights else { panic!("weights of the training part") };
     compared.same("weights", &table.concat(), &right["expected"]["weight_by_stratum_then_group"]);

@@ -26,19 +26,18 @@ fn the_value_is_kept_to_the_last_bit() {
 #[test]
 fn on_a_linear_model_the_encoder_gets_minus_scale_times_the_gradient_and_the_adversary_its_own() {
     let scale = 0.3;
-    let (x, w, u) = ([[1.0, 2.0], [-0.5, 0.25], [3.0, -1.0]], [[0.5, -0.25], [2.0, 0.75]], [0.4, -1.5]);
-    let x_tensor = tensor(x.concat(), [3, 2]);
-    let weight = tensor(w.concat(), [2, 2]).require_grad();
-    let adversary = tensor(u.to_vec(), [2, 1]).require_grad();
-    let z = reverse_gradient(x_tensor.matmul(weight.clone()), scale);
-    let loss = z.matmul(adversary.clone()).square().sum() / 2.0;
-    let gradients = loss.backward();
+    let (inputs, matrix, vector) = ([[1.0, 2.0], [-0.5, 0.25], [3.0, -1.0]], [[0.5, -0.25], [2.0, 0.75]], [0.4, -1.5]);
+    let weight = tensor(matrix.concat(), [2, 2]).require_grad();
+    let adversary = tensor(vector.to_vec(), [2, 1]).require_grad();
+    let read = reverse_gradient(tensor(inputs.concat(), [3, 2]).matmul(weight.clone()), scale);
+    let gradients = (read.matmul(adversary.clone()).square().sum() / 2.0).backward();
 
-    let z: Vec<[f64; 2]> = x.iter().map(|x| [0, 1].map(|k| x[0] * w[0][k] + x[1] * w[1][k])).collect();
-    let s: Vec<f64> = z.iter().map(|z| z[0] * u[0] + z[1] * u[1]).collect();
-    let sum = |f: &dyn Fn(usize) -> f64| (0..3).map(f).sum::<f64>();
-    let of_weight = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(j, k)| -scale * sum(&|i| x[i][j] * s[i] * u[k]));
-    let of_adversary = [0, 1].map(|k| sum(&|i| z[i][k] * s[i]));
+    let z: Vec<[f64; 2]> = inputs.iter().map(|x| [0, 1].map(|k| x[0] * matrix[0][k] + x[1] * matrix[1][k])).collect();
+    let outputs: Vec<f64> = z.iter().map(|z| z[0] * vector[0] + z[1] * vector[1]).collect();
+    let sum = |term: &dyn Fn(usize) -> f64| (0..3).map(term).sum::<f64>();
+    let of_weight =
+        [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(j, k)| -scale * sum(&|i| inputs[i][j] * outputs[i] * vector[k]));
+    let of_adversary = [0, 1].map(|k| sum(&|i| z[i][k] * outputs[i]));
     let found = [weight.grad(&gradients), adversary.grad(&gradients)].map(|gradient| gradient.map(|g| values(&g)));
     for (found, expected) in found.iter().flatten().flatten().zip(of_weight.iter().chain(&of_adversary)) {
         approx::assert_relative_eq!(*found, *expected, max_relative = 1e-14);

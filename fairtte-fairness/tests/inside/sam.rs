@@ -1,9 +1,12 @@
 //! Tests of `src/strategies/sam.rs`; they need a back end, which `src` does not name.
-use burn::optim::{AdamConfig, ModuleOptimizer, SgdConfig};
 use burn::tensor::{DType, Device, TensorData};
+use fairtte_survival::HeadConfig;
 use serde_json::Value as Json;
 
+use super::super::table::{World, is_statistic, numbers as all_numbers};
+use super::super::{Clock, pass};
 use super::*;
+use crate::OptimiserConfig;
 
 /// x1 w1 + x2 w2 + w3, its parameters in two tensors: the norm must join them.
 #[derive(Module, Debug)]
@@ -21,7 +24,7 @@ fn numbers(json: &Json) -> Vec<f64> {
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
-    tensor.into_data().try_to_vec::<f64>().unwrap()
+    tensor.into_data().iter::<f64>().collect()
 }
 
 impl Linear {
@@ -103,16 +106,102 @@ fn both_passes_are_those_of_the_worked_cases() {
         compare(&values(perturbed.loss(&x, &y)), "loss_at_perturbed");
         let second = perturbed.gradients(&x, &y);
         compare(&module.flat_gradients(&second), "gradient_at_perturbed");
-        let mut optimiser: ModuleOptimizer = match inputs["optimizer"].as_str().unwrap() {
-            "sgd" => {
-                let decay = burn::optim::decay::WeightDecayConfig::new(number("weight_decay", 0.0) as f32);
-                SgdConfig::new().with_weight_decay(Some(decay)).init()
-            }
-            _ => AdamConfig::new().with_epsilon(1e-8).init(),
+        // The optimisers of the cases by hand, in f64 (burn holds decay and betas in f32).
+        let (rate, decay) = (number("learning_rate", 0.0), number("weight_decay", 0.0));
+        let step = |(w, g): (&f64, &f64)| match inputs["optimizer"].as_str().unwrap() {
+            "sgd" => w - rate * (g + decay * w),
+            _ => w - rate * g / (g.abs() + 1e-8), // Adam's first step: both bias corrections cancel the betas
         };
-        let updated = optimiser.step(number("learning_rate", 0.0), module, second);
-        compare(&updated.flat(), "updated_weights");
+        let (weights, second) = (module.flat(), module.flat_gradients(&second));
+        compare(&weights.iter().zip(&second).map(step).collect::<Vec<_>>(), "updated_weights");
     }
     println!("SAM: {n_compared} values of {n_cases} cases compared");
     assert_eq!((n_cases, n_compared), (8, 7 * 18 + 3));
+}
+
+#[test]
+fn a_weight_without_a_gradient_is_not_perturbed() {
+    let device = Device::flex().autodiff();
+    let module = Linear::new(&[0.5, -0.3, 0.1], &device);
+    let mut gradients = GradientsParams::new();
+    gradients.register(module.weights.id, tensor(vec![3.0, 4.0], [2], &Device::flex()));
+    let config = SamConfig { adaptive: false, rho: 0.5, eta: 0.01 };
+    assert_eq!(config.perturbed(&module, &gradients).flat()[2].to_bits(), 0.1_f64.to_bits());
+    let untouched = config.perturbed(&module, &GradientsParams::new());
+    assert_eq!(untouched.flat(), module.flat());
+}
+
+#[test]
+fn the_default_radius_is_that_of_the_form_and_a_setting_without_effect_is_refused() {
+    let read = |text: &str| serde_json::from_str::<SamConfig>(text);
+    assert_eq!(read("{}").unwrap(), SamConfig { adaptive: false, rho: 0.05, eta: 0.01 });
+    let adaptive = read(r#"{"adaptive": true}"#).unwrap();
+    assert_eq!(adaptive, SamConfig { adaptive: true, rho: 0.5, eta: 0.01 });
+    // What is written out is read back.
+    assert_eq!(read(&serde_json::to_string(&adaptive).unwrap()).unwrap(), adaptive);
+    assert!(read(r#"{"radius": 1.0}"#).is_err());
+    let message = |config: SamConfig| config.validate().unwrap_err().to_string();
+    let expected = "strategy.sam.rho is 0, expected a finite number > 0";
+    assert_eq!(message(SamConfig { rho: 0.0, ..SamConfig::default() }), expected);
+    let expected = "strategy.sam.eta is 0.5, expected no value without adaptive = true";
+    assert_eq!(message(SamConfig { eta: 0.5, ..SamConfig::default() }), expected);
+}
+
+/// A network after one step: plain, or with SAM of radius `rho`.
+fn stepped(world: &World, rho: Option<f64>, weight_decay: f64) -> Vec<(String, Vec<f64>)> {
+    let mut spec = world.spec();
+    spec.optimiser = OptimiserConfig { weight_decay, gradient_clip: 0.0, ..spec.optimiser };
+    let learner = Learner::new(&spec, "network").unwrap();
+    let (batch, clock) = (world.batch(&world.train[..24], true), Clock::default());
+    let context = world.context(3, &clock);
+    let Some(rho) = rho else {
+        let mut learner = learner;
+        pass::plain_step(&mut learner, NETWORK, &batch, &context).unwrap();
+        return all_numbers(learner.network());
+    };
+    let mut sam = Sam::new(&SamConfig { rho, ..SamConfig::default() }, learner).unwrap();
+    let report = sam.step(&batch, &context).unwrap();
+    assert!(report.gradient_norm > 0.0 && report.objective >= report.task_loss, "{report:?}");
+    all_numbers(sam.learner.network())
+}
+
+// The first pass runs at the weights of the plain step with its dropout masks; the second must leave no trace.
+#[test]
+fn running_statistics_advance_in_the_first_pass_only() {
+    let world = World::new(&HeadConfig::default());
+    let (plain, sharp) = (stepped(&world, None, 0.0), stepped(&world, Some(0.5), 0.0));
+    let mut n_statistics = 0;
+    for ((name, plain), (_, sharp)) in plain.iter().zip(&sharp) {
+        if is_statistic(name) {
+            assert_eq!(plain, sharp, "{name}");
+            n_statistics += 1;
+        }
+    }
+    assert_eq!(n_statistics, 4);
+    assert_ne!(plain, sharp, "the perturbation changes the step");
+}
+
+#[test]
+fn a_radius_of_almost_nothing_gives_the_plain_step() {
+    let world = World::new(&HeadConfig::default());
+    for ((name, plain), (_, sharp)) in stepped(&world, None, 1e-2).iter().zip(&stepped(&world, Some(1e-12), 1e-2)) {
+        for (plain, sharp) in plain.iter().zip(sharp) {
+            assert!((plain - sharp).abs() < 1e-6, "{name}: {plain} {sharp}");
+        }
+    }
+}
+
+// AdamW's decay is rate x decay x w: at w, not at w + e.
+#[test]
+fn weight_decay_acts_on_the_weights_before_the_perturbation() {
+    let world = World::new(&HeadConfig::default());
+    let before = all_numbers(Learner::new(&world.spec(), "network").unwrap().network());
+    let (without, with) = (stepped(&world, Some(0.5), 0.0), stepped(&world, Some(0.5), 0.1));
+    let rate = world.spec().optimiser.learning_rate;
+    for (((name, w), (_, without)), (_, with)) in before.iter().zip(&without).zip(&with) {
+        for ((w, without), with) in w.iter().zip(without).zip(with) {
+            let expected = if is_statistic(name) { 0.0 } else { rate * 0.1 * w };
+            assert!((without - with - expected).abs() < 1e-6, "{name}: {} is not {expected}", without - with);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use fairtte_metrics::EvaluationReport;
 use serde::Serialize;
 
 use super::super::print;
-use super::Outputs;
+use super::{Outputs, Shown};
 use crate::CliError;
 use crate::progress::say;
 use crate::report::{Page, render_page, render_table};
@@ -103,12 +103,14 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
     write_text(&target.evaluation, &text)?;
     write_text(&target.report, &render_page(page)?)?;
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
-    if outputs.json {
+    if outputs.shown == Shown::Json {
         print(text);
         return Ok(());
     }
-    print(render_table(page.evaluation, 100));
-    print(format!("report: {}", target.report.display()));
+    if outputs.shown == Shown::Table {
+        print(render_table(page.evaluation, 100));
+        print(format!("report: {}", target.report.display()));
+    }
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
     Ok(())
 }

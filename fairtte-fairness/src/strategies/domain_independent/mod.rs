@@ -30,18 +30,16 @@ use std::path::Path;
 use burn::module::Module as _;
 use burn::tensor::Tensor;
 use fairtte_models::{Batch, Noise};
-use fairtte_survival::{Baseline, SurvivalError};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::missing::{MissingAttribute, known};
 use super::mixture::{mixture, shares};
-use super::task::mean_loss;
+use super::pass::{Pass, survival_of, task_alone};
 use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
-use crate::trainable::Descent;
-use crate::{FairnessError, Learner, LearnerSpec};
+use crate::{FairnessError, Forward, Learner, LearnerSpec};
 
 pub use network::DomainNetwork;
 
@@ -144,10 +142,9 @@ impl DomainIndependent {
         batch: &Batch,
         rule: &CurveRule<'_>,
     ) -> Result<Array2<f64>, FairnessError> {
-        let baseline = self.learner.baseline();
-        let query = baseline.map_or(&[][..], Baseline::times);
-        let curve = |outputs| rule.head.survival(on_host(outputs).view(), rule.grid, baseline);
-        let of_group = |g: usize| curve(network.of_group(g, representation.clone(), query));
+        let of_group = |g: usize| {
+            survival_of(&self.learner, rule, |query| Ok(on_host(network.of_group(g, representation.clone(), query))))
+        };
         let is_own = self.config.inference == DomainInference::OwnGroup;
         let group_of = |i: usize| if is_own { known(batch.groups[i], &self.shares) } else { None };
         let is_known = |i: usize| !is_own || group_of(i).is_some();
@@ -177,15 +174,16 @@ impl Strategy for DomainIndependent {
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
-        let targets = context.targets(batch)?;
         let network = self.learner.network();
-        let representation = network.represent(batch, &mut context.noise(NETWORK))?;
-        let outputs = network.own(&batch.groups, &self.equal, &representation, &context.query_times(&targets));
-        let loss = mean_loss(context, outputs, &targets);
-        let Descent { loss, norm, .. } = self.learner.descend_reading(&loss, &[], context)?;
+        let pass = Pass::new(batch, context, |query| {
+            let representation = network.represent(batch, &mut context.noise(NETWORK))?;
+            let outputs = network.own(&batch.groups, &self.equal, &representation, query);
+            Ok(Forward { representation, outputs })
+        })?;
+        let descent = self.learner.descend_reading(&pass.task(), &[], context)?;
         let is_absent = |g: &usize| self.shares[*g] > 0.0 && batch.groups.iter().flatten().all(|of| of.index() != *g);
         let absent_groups = (0..self.shares.len()).filter(is_absent).count();
-        Ok(StepReport { task_loss: loss, objective: loss, gradient_norm: norm, absent_groups, terms: Vec::new() })
+        Ok(task_alone(&descent, descent.loss, absent_groups))
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
@@ -207,18 +205,13 @@ impl Strategy for DomainIndependent {
     }
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
-        let baseline = self.learner.baseline();
-        if rule.head.needs_baseline() && baseline.is_none() {
-            return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
-        }
         let network = self.learner.network().valid();
         let representation = network.represent(batch, &mut Noise::Off)?;
-        if !self.config.inference.averages_outputs() {
-            return self.curves(&network, &representation, batch, rule);
+        if self.config.inference.averages_outputs() {
+            let outputs = |query: &[f64]| Ok(on_host(network.combined(self.weights(), &representation, query)));
+            return survival_of(&self.learner, rule, outputs);
         }
-        let query = baseline.map_or(&[][..], Baseline::times);
-        let outputs = network.combined(self.weights(), &representation, query);
-        Ok(rule.head.survival(on_host(outputs).view(), rule.grid, baseline)?)
+        self.curves(&network, &representation, batch, rule)
     }
 
     fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
@@ -229,3 +222,8 @@ impl Strategy for DomainIndependent {
         self.learner.load(folder, NETWORK, what)
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/inside/domain_independent.rs"]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests;

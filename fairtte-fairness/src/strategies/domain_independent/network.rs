@@ -47,6 +47,11 @@ impl DomainNetwork {
         self.classifiers[g].forward(representation, query)
     }
 
+    #[cfg(test)]
+    pub(super) fn classifier(&self, g: usize) -> &Classifier {
+        &self.classifiers[g]
+    }
+
     /// Weighted sum of the outputs of all classifiers, `[batch, n_outputs]`; some weight must not be 0.
     pub(super) fn combined(&self, weights: &[f64], representation: &Tensor<2>, query: &[f64]) -> Tensor<2> {
         let parts = self.classifiers.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
@@ -65,13 +70,11 @@ impl DomainNetwork {
         let groups: Vec<Option<usize>> = groups.iter().map(|group| super::known(*group, weights)).collect();
         routed(&groups, &representation.device(), |group, rows| {
             let chosen = representation.clone().select(0, rows);
-            match group {
-                Some(g) => self.of_group(g, chosen, query),
-                None => {
-                    let still = Self { encoder: self.encoder.clone(), classifiers: self.classifiers.clone().no_grad() };
-                    still.combined(weights, &chosen, query)
-                }
+            if let Some(g) = group {
+                return self.of_group(g, chosen, query);
             }
+            let still = Self { encoder: self.encoder.clone(), classifiers: self.classifiers.clone().no_grad() };
+            still.combined(weights, &chosen, query)
         })
     }
 }

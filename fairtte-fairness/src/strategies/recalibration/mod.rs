@@ -286,3 +286,8 @@ impl Strategy for Recalibration {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/inside/recalibration.rs"]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests;

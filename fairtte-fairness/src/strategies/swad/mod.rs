@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 
 use self::valley::{Counters, Mean, Valley};
 use self::weights::{Statistics, Weights};
-use super::task::plain_step;
+use super::pass::plain_step;
 use super::{Saved, StepContext, StepReport, Strategy};
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, Parts};
@@ -268,3 +268,8 @@ fn with_autodiff(pixels: Pixels) -> Pixels {
         Pixels::Volume(pixels) => Pixels::Volume(Tensor::from_inner(pixels)),
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/inside/swad.rs"]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests;

@@ -1,5 +1,7 @@
 //! Arguments of every command.
 
+mod select;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -8,6 +10,8 @@ use fairtte_models::BackboneKind;
 use fairtte_models::weights::{Gray, Layout};
 
 use crate::exit;
+
+pub use select::{Criterion, Select};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
 #[derive(Debug, Parser)]
@@ -37,6 +41,10 @@ pub enum Command {
     Train(Run),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Evaluate),
+    /// Train several strategies on the same data, split and network, and choose among them
+    Compare(Run),
+    /// Choose among finished runs by their validation part, and show what the chosen ones are worth
+    Select(Select),
     /// List what a run file can name
     List(List),
     /// Look into weights that other programs saved, and bring them into a form that run files take

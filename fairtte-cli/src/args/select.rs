@@ -1,0 +1,58 @@
+//! Arguments of `select`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Arguments of `select`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Select {
+    /// Folder with finished runs, at any depth, all on the same samples with the same split
+    #[arg(value_name = "DIR")]
+    pub runs: PathBuf,
+    /// How weights are chosen, in the validation part
+    #[arg(long, value_enum, default_value_t = Criterion::Fairest)]
+    pub rule: Criterion,
+    /// Strategy that the others are compared with, and whose metric `fairest` may lose a little of
+    #[arg(long, value_name = "NAME", default_value = "erm")]
+    pub base: String,
+    /// Share of the base's metric that `fairest` may lose, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    pub tolerated_loss: f64,
+    /// Attributes to choose for; all of the runs if not given
+    #[arg(long = "attribute", value_name = "NAME")]
+    pub attributes: Vec<String>,
+    /// Folder for `selection.json` and `selection.md`
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Change a setting of the evaluation, for example `--set replicates=200`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Threads; 0 = one per core
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How weights are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Criterion {
+    /// The smallest gap within the tolerated loss of the base (the paper); of the base the best metric
+    Fairest,
+    /// The best metric over all samples
+    Overall,
+    /// The best worst group on the Pareto front of the groups
+    Minimax,
+    /// The smallest distance to the best value of every group
+    Dto,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  the paper's rule over everything that `fairtte compare` trained
+    fairtte select runs/compare_grape --output runs/compare_grape
+  the best worst group, for one attribute
+    fairtte select runs/compare_grape --rule minimax --attribute age";

@@ -1,0 +1,164 @@
+//! `fairtte compare`: strategies trained on the same data, split and network, and the choice among them.
+//!
+//! The first run draws the split; all others take it from there, so that the seeds differ in weights, order and noise only.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fairtte_fairness::{FairnessError, TOLERATED_LOSS};
+use serde::Deserialize;
+
+use super::evaluate::Shown;
+use super::select::{Asked, select, write};
+use super::train::train;
+use super::{print, print_json, use_threads};
+use crate::CliError;
+use crate::args::Run;
+use crate::merged::Merged;
+use crate::progress::say;
+use crate::run_file::RunFile;
+use crate::run_folder::RunFolder;
+use crate::selection::{NotTrained, Rule, Verdict, terminal};
+
+/// Table `[compare]` of a run file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct CompareConfig {
+    /// One training per seed and strategy.
+    #[serde(default = "first_seed")]
+    seeds: Vec<u64>,
+    /// The strategy that the others are compared with.
+    #[serde(default = "erm")]
+    base: String,
+    /// Attributes on whose groups the strategies work, one after the other. Default: all of the run file.
+    #[serde(default)]
+    attributes: Vec<String>,
+    /// Relative loss of the base's metric that the smallest gap may cost.
+    #[serde(default = "five_percent")]
+    tolerated_loss: f64,
+    /// Settings by name of the strategy.
+    strategy: BTreeMap<String, toml::Table>,
+}
+
+fn first_seed() -> Vec<u64> {
+    vec![1]
+}
+
+fn erm() -> String {
+    "erm".to_owned()
+}
+
+fn five_percent() -> f64 {
+    TOLERATED_LOSS
+}
+
+pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
+    let config = read_config(arguments)?;
+    let mut template = RunFile::read_without(&arguments.config, &arguments.common.set, &["compare"])?;
+    if let Some(output) = &arguments.output {
+        template.output.clone_from(output);
+    }
+    use_threads(arguments.common.threads.unwrap_or(template.threads))?;
+    let runs = plan(arguments, &config, &template)?;
+    for run in &runs {
+        run.check()?;
+    }
+    if arguments.common.dry_run {
+        say(format!("dry run: would train {} runs in {}", runs.len(), template.output.display()));
+        runs.iter().for_each(|run| say(format!("  {}", run.output.display())));
+        return Ok(());
+    }
+    let first = RunFolder::new(&runs[0].output);
+    let mut not_trained = Vec::new();
+    for (i, run) in runs.iter().enumerate() {
+        say(format!("run {} of {}", i + 1, runs.len()));
+        let mut run = run.clone();
+        if i > 0 {
+            run.split = fairtte_data::SplitConfig { file: Some(absolute(first.split())?), ..Default::default() };
+        }
+        match train(&run, Shown::Nothing) {
+            Err(CliError::Training(cause)) if i > 0 && is_about_the_method(&cause) => {
+                say(format!("not trained: {cause}"));
+                let below = run.output.strip_prefix(&template.output).unwrap_or(&run.output);
+                not_trained.push(NotTrained { run: below.display().to_string(), because: cause.to_string() });
+            }
+            other => other?,
+        }
+    }
+    let asked = Asked {
+        rule: Rule::Fairest,
+        base: &config.base,
+        tolerated_loss: config.tolerated_loss,
+        attributes: &config.attributes,
+        settings: &template.evaluation,
+    };
+    let verdict = Verdict { not_trained, ..select(&template.output, &asked)? };
+    write(&template.output, &verdict)?;
+    if arguments.common.json {
+        return print_json(&verdict);
+    }
+    print(terminal(&verdict));
+    Ok(())
+}
+
+/// Whether this method cannot work on these data, which says nothing about the others: a cell or group that is too small, a
+/// loss that left the number range.
+fn is_about_the_method(error: &FairnessError) -> bool {
+    !matches!(error, FairnessError::Interrupted { .. } | FairnessError::Checkpoint { .. } | FairnessError::Data(_))
+}
+
+fn read_config(arguments: &Run) -> Result<CompareConfig, CliError> {
+    let mut merged = Merged::default();
+    for file in &arguments.config {
+        merged.add_file(file)?;
+    }
+    merged.set_all(&arguments.common.set)?;
+    let mut config: CompareConfig = merged.only("compare").into_config()?;
+    config.strategy.entry(config.base.clone()).or_default();
+    if config.seeds.is_empty() {
+        return Err(CliError::setting("compare.seeds", "there is none in it".to_owned(), None));
+    }
+    Ok(config)
+}
+
+/// All runs, that of the base strategy and the first seed first. What does not look at groups is trained once for all
+/// attributes.
+fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<Vec<RunFile>, CliError> {
+    let known: Vec<&str> = template.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+    if let Some(unknown) = config.attributes.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(CliError::unknown_attribute("compare.attributes", unknown, &known));
+    }
+    let all = || known.iter().map(|name| (*name).to_owned()).collect();
+    let attributes: Vec<String> = if config.attributes.is_empty() { all() } else { config.attributes.clone() };
+    let mut names: Vec<&String> = config.strategy.keys().collect();
+    names.sort_by_key(|name| (**name != config.base, *name));
+    let mut runs = Vec::new();
+    for name in names {
+        let settings = toml::Value::Table(config.strategy[name].clone());
+        let strategy = format!("strategy.{name}={settings}");
+        for seed in &config.seeds {
+            let mut sets = arguments.common.set.clone();
+            sets.extend([strategy.clone(), format!("seed={seed}")]);
+            let mut run = RunFile::read_without(&arguments.config, &sets, &["compare"])?;
+            super::override_run(&mut run, &arguments.common);
+            run.cache = Some(template.cache());
+            let folder = format!("{name}-seed{seed}");
+            if run.strategy.needs_groups() {
+                for attribute in &attributes {
+                    let mut run = run.clone();
+                    run.groups.train = vec![attribute.clone()];
+                    run.output = template.output.join(attribute).join(&folder);
+                    runs.push(run);
+                }
+            } else {
+                run.output = template.output.join(folder);
+                runs.push(run);
+            }
+        }
+    }
+    Ok(runs)
+}
+
+fn absolute(path: PathBuf) -> Result<PathBuf, CliError> {
+    std::path::absolute(&path).map_err(|error| CliError::RunFolder { path, problem: error.to_string() })
+}

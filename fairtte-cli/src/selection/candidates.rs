@@ -1,0 +1,206 @@
+//! Finished runs and the weights they kept, with the evaluation of their validation part.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use fairtte_data::{Cohort, Part, Rising, Split, read_cohort, read_predictions};
+use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+use serde::Deserialize;
+
+use crate::CliError;
+use crate::commands::evaluate::Scored;
+use crate::run_file::RunFile;
+use crate::run_folder::RunFolder;
+
+/// Weights that a run kept, by their predictions.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// Path of the run below the folder that was searched.
+    pub(crate) run: String,
+    /// Name of its strategy.
+    pub(crate) strategy: String,
+    /// Attributes whose groups the strategy worked on; empty if it needed none.
+    pub(crate) trained_on: Vec<String>,
+    /// Rules of the training that chose these weights, joined by commas.
+    pub(crate) kept_by: String,
+    /// Epoch of the weights, counted from 1.
+    pub(crate) epoch: usize,
+    /// Its predictions.
+    path: PathBuf,
+    /// Its validation part, without intervals.
+    pub(crate) validation: EvaluationReport,
+}
+
+impl Candidate {
+    /// A name that no other candidate has.
+    pub(crate) fn name(&self) -> String {
+        format!("{} epoch {}", self.run, self.epoch)
+    }
+}
+
+/// Runs of one cohort and split with all their candidates.
+pub(crate) struct Candidates {
+    pub(crate) all: Vec<Candidate>,
+    cohort: Cohort,
+    groups: Vec<Groups>,
+    split: Split,
+}
+
+impl Candidates {
+    /// Attributes of the runs.
+    pub(crate) fn attributes(&self) -> Vec<&str> {
+        self.groups.iter().map(Groups::attribute).collect()
+    }
+
+    /// The curves of a candidate in the test part, and what they are scored against.
+    pub(crate) fn test(&self, candidate: &Candidate) -> Result<Scored, CliError> {
+        let predictions = read_predictions(&candidate.path, Rising::Refuse)?;
+        Scored::new(predictions, &self.cohort, &self.groups, Some(&self.split), Part::Test)
+    }
+}
+
+/// What a run says of the epochs it kept, `selection.json`.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Kept {
+    monitor: String,
+    epoch: usize,
+    rules: BTreeMap<String, KeptEpoch>,
+}
+
+#[derive(Deserialize)]
+struct KeptEpoch {
+    epoch: usize,
+    file: String,
+}
+
+/// All finished runs in `folder` and below; they must be runs on the same samples with the same split.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if there is no finished run, or two differ in samples, outcomes, groups or split; what reading
+/// gives.
+pub(crate) fn find(folder: &Path, settings: &EvaluationSettings) -> Result<Candidates, CliError> {
+    let mut found = Vec::new();
+    finished_runs(folder, &mut found)?;
+    found.sort();
+    let Some(first) = found.first() else {
+        let problem = "there is no finished run in it (a folder with run.toml and done)".to_owned();
+        return Err(CliError::RunFolder { path: folder.to_owned(), problem });
+    };
+    let (cohort, groups, split) = read_parts(first)?;
+    for other in &found[1..] {
+        require_same(first, (&cohort, &groups, &split), other)?;
+    }
+    let quick = EvaluationSettings { replicates: 0, ..settings.clone() };
+    let mut all = Vec::new();
+    for run in &found {
+        let kept = kept_weights(folder, run)?;
+        let scored = kept.par_iter().map(|(about, path)| {
+            let predictions = read_predictions(path, Rising::Refuse)?;
+            let scored = Scored::new(predictions, &cohort, &groups, Some(&split), Part::Validation)?;
+            let About { run, strategy, trained_on, kept_by, epoch } = about.clone();
+            let validation = scored.evaluate(&quick)?;
+            Ok(Candidate { run, strategy, trained_on, kept_by, epoch, path: path.clone(), validation })
+        });
+        all.extend(scored.collect::<Result<Vec<_>, CliError>>()?);
+    }
+    Ok(Candidates { all, cohort, groups, split })
+}
+
+/// Run folders with a `done` file, whatever lies between them and `folder`.
+fn finished_runs(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), CliError> {
+    let run = RunFolder::new(folder);
+    if run.run_file().exists() {
+        if run.done().exists() {
+            found.push(folder.to_owned());
+        }
+        return Ok(()); // nothing below a run folder is one
+    }
+    let failed = |error: std::io::Error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() };
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_dir() {
+            finished_runs(&path, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_parts(run: &Path) -> Result<(Cohort, Vec<Groups>, Split), CliError> {
+    let folder = RunFolder::new(run);
+    let (cohort, groups) = read_cohort(&folder.cohort())?;
+    let split = Split::read_csv(&folder.split(), &cohort)?;
+    Ok((cohort, groups, split))
+}
+
+/// A comparison of models on other samples would be none.
+fn require_same(
+    first: &Path,
+    (cohort, groups, split): (&Cohort, &[Groups], &Split),
+    other: &Path,
+) -> Result<(), CliError> {
+    let (its_cohort, its_groups, its_split) = read_parts(other)?;
+    let differs = |what: &str| {
+        let problem = format!("{what} differ from those of {}; runs of one comparison share them", first.display());
+        Err(CliError::RunFolder { path: other.to_owned(), problem })
+    };
+    let outcome = |cohort: &Cohort| -> Vec<(String, u64, bool)> {
+        let sample = |s: &fairtte_data::Sample| (s.sample_id.to_string(), s.time.to_bits(), s.event);
+        cohort.samples.iter().map(sample).collect()
+    };
+    if outcome(cohort) != outcome(&its_cohort) {
+        return differs("samples or outcomes");
+    }
+    if Part::ALL.into_iter().any(|part| split.rows(part) != its_split.rows(part)) {
+        return differs("the parts of the split");
+    }
+    let same = |a: &Groups, b: &Groups| a.attribute() == b.attribute() && a.membership() == b.membership();
+    if groups.len() != its_groups.len() || groups.iter().zip(&its_groups).any(|(a, b)| !same(a, b)) {
+        return differs("the groups");
+    }
+    Ok(())
+}
+
+#[derive(Clone)]
+struct About {
+    run: String,
+    strategy: String,
+    trained_on: Vec<String>,
+    kept_by: String,
+    epoch: usize,
+}
+
+/// Every epoch that a rule of the training kept, once, with its predictions.
+fn kept_weights(root: &Path, path: &Path) -> Result<Vec<(About, PathBuf)>, CliError> {
+    let folder = RunFolder::new(path);
+    let run = RunFile::read(&[folder.run_file()], &[])?;
+    let damaged = |problem: String| CliError::RunFolder { path: folder.selection(), problem };
+    let text = std::fs::read_to_string(folder.selection()).map_err(|error| damaged(error.to_string()))?;
+    let kept: Kept = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    let mut rules: BTreeMap<usize, BTreeSet<String>> = BTreeMap::from([(kept.epoch, BTreeSet::from([kept.monitor]))]);
+    let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
+    for (rule, chosen) in kept.rules {
+        rules.entry(chosen.epoch).or_default().insert(rule);
+        files.entry(chosen.epoch).or_insert_with(|| path.join(&chosen.file));
+    }
+    let strategy = match toml::Value::try_from(&run.strategy) {
+        Ok(toml::Value::Table(table)) => table.keys().next().cloned().unwrap_or_default(),
+        _ => return Err(CliError::Bug("a strategy that is no table".to_owned())),
+    };
+    let attributes = || run.training_attributes().into_iter().map(str::to_owned).collect();
+    let trained_on: Vec<String> = if run.strategy.needs_groups() { attributes() } else { Vec::new() };
+    let below = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty()).unwrap_or(path);
+    let about = |(epoch, rules): (usize, BTreeSet<String>)| About {
+        run: below.display().to_string(),
+        strategy: strategy.clone(),
+        trained_on: trained_on.clone(),
+        kept_by: rules.into_iter().collect::<Vec<_>>().join(", "),
+        epoch,
+    };
+    let file = |about: About| {
+        let file = files[&about.epoch].clone();
+        (about, file)
+    };
+    Ok(rules.into_iter().map(about).map(file).collect())
+}
