@@ -178,7 +178,7 @@ impl Strategy for DomainIndependent {
         let pass = Pass::new(batch, context, |query| {
             let representation = network.represent(batch, &mut context.noise(NETWORK))?;
             let outputs = network.own(&batch.groups, &self.equal, &representation, query);
-            Ok(Forward { representation, outputs })
+            Ok(Forward { before_dropout: representation.clone(), representation, outputs }) // no term reads them
         })?;
         let descent = self.learner.descend_reading(&pass.task(), &[], context)?;
         let is_absent = |g: &usize| self.shares[*g] > 0.0 && batch.groups.iter().flatten().all(|of| of.index() != *g);
