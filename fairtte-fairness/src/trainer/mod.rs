@@ -228,6 +228,7 @@ impl Training<'_> {
         let before = totals.seconds;
         self.batches(epoch, n_done, &mut totals)?;
         let validation = self.validate(epoch, &mut totals)?;
+        totals.terms.extend(self.strategy.log_terms());
         totals.seconds = before + began.elapsed().as_secs_f64();
         let monitor = self.config.monitor;
         let best = self.best_epoch().checked_sub(1).map(|index| self.progress.epochs[index].validation.monitored);

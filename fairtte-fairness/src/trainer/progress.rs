@@ -33,7 +33,7 @@ pub struct EpochReport {
     pub best: bool,
     /// Groups absent from a batch, summed over the batches.
     pub absent_groups: usize,
-    /// Further terms of the strategy at the last batch.
+    /// Further terms of the strategy at the last batch, and of its state at the end of the epoch.
     pub terms: BTreeMap<String, f64>,
     /// When it ended, in seconds since 1970 UTC.
     #[serde(default)]
@@ -102,7 +102,7 @@ pub(crate) struct Totals {
     objective: f64,
     gradient_norm: f64,
     absent_groups: usize,
-    terms: Vec<(String, f64)>,
+    pub(crate) terms: Vec<(String, f64)>,
     rate: f64,
     pub(crate) seconds: f64,
     data_seconds: f64,
