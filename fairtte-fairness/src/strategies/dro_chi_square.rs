@@ -104,7 +104,7 @@ impl DroChiSquare {
     /// # Errors
     /// [`FairnessError::NotFinite`] for a loss that is not finite.
     fn weights(
-        &self,
+        self,
         losses: &[f64],
         counted: &[bool],
         half: Option<&[bool]>,
@@ -120,7 +120,9 @@ impl DroChiSquare {
             }
             if !members.is_empty() {
                 let found = optimum(&of_members, self.config.squared_radius());
-                members.iter().zip(found.weights).for_each(|(i, weight)| weights[*i] = weight);
+                for (i, weight) in members.iter().zip(found.weights) {
+                    weights[*i] = weight;
+                }
             }
         }
         Ok(weights)
@@ -160,7 +162,9 @@ fn halves(event: &[bool], context: &StepContext<'_>) -> Vec<bool> {
     order.shuffle(&mut stream(context.seed, "halves", &[context.epoch as u64, context.step as u64]));
     order.sort_by_key(|i| !event[*i]); // stable: events first, each kind in its random order
     let mut half = vec![false; event.len()];
-    order.iter().skip(1).step_by(2).for_each(|i| half[*i] = true);
+    for i in order.iter().skip(1).step_by(2) {
+        half[*i] = true;
+    }
     half
 }
 

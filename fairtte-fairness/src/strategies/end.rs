@@ -2,7 +2,7 @@
 //! arXiv 2103.02023).
 //!
 //! Acts on the representation. With u = z / |z| and g the group, y the stratum of a sample,
-//! disentangle = (1/M) sum over groups of |sum of `u_i` . `u_j` over its M_b pairs i < j|, M all these pairs;
+//! disentangle = (1/M) sum over groups of |sum of `u_i` . `u_j` over its `M_b` pairs i < j|, M all these pairs;
 //! entangle = (1/M') sum of (1 - `u_i` . `u_j`) / 2 over the M' pairs i < j of the same stratum and different groups;
 //! loss = mean `l_i` + alpha disentangle + beta entangle. A term without a pair is 0. Only the terms see u; the head sees z.
 //! Needs the attribute in training only.

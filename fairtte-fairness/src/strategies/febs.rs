@@ -94,7 +94,9 @@ impl Febs {
         let mut coefficients: Vec<f64> = counted.iter().map(|counted| if *counted { 1.0 / n } else { 0.0 }).collect();
         for (members, weight) in present.members.iter().zip(&weights) {
             if let Some(weight) = weight {
-                members.iter().for_each(|i| coefficients[*i] *= weight);
+                for i in members {
+                    coefficients[*i] *= weight;
+                }
             }
         }
         (coefficients, weights)

@@ -212,12 +212,12 @@ fn settings_out_of_range_or_without_effect_name_their_key() {
     assert_eq!(stratum, "strategy.fair-representation.stratum is Event, expected no value without conditional = true");
 }
 
-fn training_cells(n_groups: usize) -> TrainingCells {
+fn training_cells(n_groups: u32) -> TrainingCells {
     TrainingCells {
         attribute: "sex".to_owned(),
         levels: ["a", "b", "c"].map(str::to_owned).to_vec(),
-        groups: (0..120).map(|i| Some(fairtte_metrics::GroupId((i % n_groups) as u32))).collect(),
-        event: (0..120).map(|i| i % 5 != 0).collect(),
+        groups: (0..120).map(|i| Some(fairtte_metrics::GroupId(i % n_groups))).collect(),
+        event: (0..120).map(|i: u32| !i.is_multiple_of(5)).collect(),
         interval: (0..120).map(|i| i / 3 % 6).collect(),
         n_cut_points: 6,
     }

@@ -33,7 +33,7 @@ fn weights_values_and_gradients_are_those_of_the_worked_cases() {
         if let Some(means) = case["inputs"].get("group_mean_loss") {
             // One sample per group, so that the mean of a group is its loss.
             let means = numbers(means);
-            let groups: Vec<_> = (0..means.len()).map(group).collect();
+            let groups: Vec<_> = (0..means.len()).map(|code| Some(group(code))).collect();
             let losses = tensor(means.clone(), [means.len()]).require_grad();
             let (coefficients, _) = dro.coefficients(&on_host(&losses), &vec![true; means.len()], &groups);
             compared.close(what, &dro.weights(), &numbers(&case["expected"]["weights_after"]));
@@ -53,7 +53,7 @@ fn weights_values_and_gradients_are_those_of_the_worked_cases() {
 fn compare_step(compared: &mut Compared, what: &str, dro: &mut GroupDro, step: &Json) {
     let of_batch = numbers(&step["batch"]["losses"]);
     let losses = tensor(of_batch.clone(), [of_batch.len()]).require_grad();
-    let groups: Vec<_> = whole_numbers(&step["batch"]["group"]).into_iter().map(group).collect();
+    let groups: Vec<_> = whole_numbers(&step["batch"]["group"]).into_iter().map(|code| Some(group(code))).collect();
     let counted = vec![true; of_batch.len()];
     let of_groups = GroupMeans::new(&groups, &counted, dro.log_weights.len());
     let counts: Vec<f64> = of_groups.counts().iter().map(|n| *n as f64).collect();
@@ -80,8 +80,8 @@ fn compare_step(compared: &mut Compared, what: &str, dro: &mut GroupDro, step: &
     }
 }
 
-fn group(code: usize) -> Option<GroupId> {
-    Some(GroupId(u32::try_from(code).unwrap()))
+fn group(code: usize) -> GroupId {
+    GroupId(u32::try_from(code).unwrap())
 }
 
 /// Groups of equal weight.
@@ -98,7 +98,7 @@ fn equal(n_groups: usize, absent: AbsentGroup) -> GroupDro {
 
 #[test]
 fn samples_without_the_attribute_train_the_task() {
-    let groups = [group(0), None, group(1), None];
+    let groups = [Some(group(0)), None, Some(group(1)), None];
     let (coefficients, absent) = equal(2, AbsentGroup::Unit).coefficients(&[1.0; 4], &[true; 4], &groups);
     assert_eq!(absent, 0);
     for coefficient in coefficients {
@@ -114,7 +114,7 @@ fn samples_without_the_attribute_train_the_task() {
 #[test]
 fn samples_without_a_loss_are_not_counted_and_may_leave_a_group_absent() {
     let mut dro = equal(2, AbsentGroup::Hold);
-    let groups = [group(0), group(0), group(1), None];
+    let groups = [Some(group(0)), Some(group(0)), Some(group(1)), None];
     let (coefficients, absent) = dro.coefficients(&[1.0, 3.0, 0.0, 2.0], &[true, true, false, true], &groups);
     assert_eq!(absent, 1);
     // Two of three counted samples have a group; its weight of 1/2 is split between them.
@@ -129,7 +129,7 @@ fn samples_without_a_loss_are_not_counted_and_may_leave_a_group_absent() {
 #[test]
 fn three_groups_with_one_of_a_single_sample_worked_by_hand() {
     let mut dro = equal(3, AbsentGroup::Unit);
-    let groups = [group(0), group(0), group(1), group(1), group(2)];
+    let groups = [Some(group(0)), Some(group(0)), Some(group(1)), Some(group(1)), Some(group(2))];
     let (coefficients, _) = dro.coefficients(&[1.0, 3.0, 0.5, 1.5, 4.0], &[true; 5], &groups);
     let mass = [0.2_f64.exp(), 0.1_f64.exp(), 0.4_f64.exp()];
     let total: f64 = mass.iter().sum();

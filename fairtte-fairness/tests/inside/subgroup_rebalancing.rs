@@ -47,7 +47,7 @@ fn weights_and_counts_are_those_of_the_worked_cases() {
         compared.close(what, &draws, &numbers(&expected["expected_draws_per_sample"]));
         let unnormalised: Vec<f64> = weights.iter().map(|weight| weight * nonempty.len() as f64).collect();
         compared.close(what, &unnormalised, &numbers(&expected["unnormalised_weights_1_over_count"]));
-        compare_oversampled(&mut compared, what, cells, &expected["oversample"], &nonempty);
+        compare_oversampled(&mut compared, what, &cells, &expected["oversample"], &nonempty);
     }
     println!("subgroup-rebalancing: {} numbers of {} cases compared", compared.numbers, compared.cases);
     assert_eq!(compared, Compared { numbers: 184, cases: 4 });
@@ -57,12 +57,12 @@ fn weights_and_counts_are_those_of_the_worked_cases() {
 fn compare_oversampled(
     compared: &mut Compared,
     what: &str,
-    cells: Vec<Option<usize>>,
+    cells: &[Option<usize>],
     expected: &Json,
     nonempty: &[usize],
 ) {
     let rows: Vec<usize> = (0..10).collect();
-    let order = Sampling::Oversampled(cells.clone()).order(&rows, 7, 2).unwrap();
+    let order = Sampling::Oversampled(cells.to_vec()).order(&rows, 7, 2).unwrap();
     compared.close(what, &[order.len() as f64], &numbers(&expected["epoch_length"]));
     let (mut in_cell, mut copies, mut once_more) = (Vec::new(), Vec::new(), Vec::new());
     for cell in nonempty {
