@@ -316,8 +316,8 @@ fn a_batch_without_two_groups_trains_the_task_as_plain_training_does() {
                 let report = study.step_on(strategy.as_mut(), &batch(step), step);
                 assert_eq!(report.absent_groups, if only.is_some() { 1 } else { 2 }, "{}", strategy.name());
                 if strategy.name() == "odr" {
-                    let of_group = [report.terms[0].1, report.terms[2].1];
-                    assert_eq!(of_group, [0.0, 0.0], "the entropy term and the group's cross-entropy");
+                    // The entropy term and the group's cross-entropy.
+                    assert!(report.terms[0].1.abs() + report.terms[2].1.abs() < 1e-12, "{report:?}");
                 } else {
                     assert_eq!((report.task_loss, report.objective), (of_erm.task_loss, of_erm.objective));
                     assert!(report.terms.is_empty(), "{report:?}");
