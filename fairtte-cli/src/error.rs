@@ -51,7 +51,7 @@ pub enum CliError {
     OtherRun {
         /// The folder.
         folder: PathBuf,
-        /// First difference.
+        /// Every difference.
         difference: String,
         /// What to do.
         #[help]
@@ -186,7 +186,7 @@ fn of_training(error: &FairnessError) -> Exit {
         | FairnessError::NoGroups { .. }
         | FairnessError::Checkpoint { .. } => Exit::Data,
         FairnessError::Data(error) => of_data(error),
-        FairnessError::Interrupted { .. } => Exit::Interrupted,
+        FairnessError::Interrupted { .. } => crate::interrupt::exit(),
         _ => Exit::Training,
     }
 }

@@ -1,11 +1,16 @@
 //! The files of a run folder, in the order in which they are written; `done` comes last.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{Part, write_atomically};
-use fairtte_fairness::{EpochReport, PretrainedConfig, has_checkpoint};
+use fairtte_fairness::{
+    EpochReport, PretrainedConfig, SelectionRule, TrainingConfig, can_go_on, copy_checkpoint, has_checkpoint,
+    is_unfinished,
+};
 use fairtte_metrics::EvaluationSettings;
+use toml::{Table, Value};
 
 use crate::run_file::GroupsConfig;
 use crate::{CliError, RunFile};
@@ -94,23 +99,91 @@ impl RunFolder {
         self.path.join("done")
     }
 
+    /// The folder of a run that is done, with the settings that its `run.toml` now holds; `None` if there is something to
+    /// train. `goes_on` says that a finished run is wanted again for more epochs or patience.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn finished(run: &RunFile, goes_on: bool) -> Result<Option<(Self, RunFile)>, CliError> {
+        let folder = Self::new(&run.output);
+        if !folder.done().exists() {
+            return Ok(None);
+        }
+        let kept = RunFile::read(&[folder.run_file()], &[])?;
+        let mut resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
+        // The weights that it began with are not read again: unless another hash is asked for, they are its own.
+        if let (Some(asked), Some(kept)) = (&mut resolved.pretrained, &kept.pretrained) {
+            asked.sha256 = asked.sha256.take().or_else(|| kept.sha256.clone());
+        }
+        folder.require_same(&resolved, goes_on)?;
+        if goes_on && is_unfinished(folder.path(), &run.training) {
+            return Ok(None);
+        }
+        // Showing a finished run again computes nothing: its record keeps what it was trained with.
+        resolved.device.clone_from(&kept.device);
+        resolved.training = kept.training;
+        write_text(&folder.run_file(), &resolved.to_toml()?)?;
+        Ok(Some((folder, resolved)))
+    }
+
     /// Takes the folder for `run`: one in which nothing was trained yet gets its `run.toml`, one of the same run is gone
-    /// on with. Returns the folder and the settings that its `run.toml` now holds.
+    /// on with.
     ///
     /// # Errors
     /// [`CliError::OtherRun`] if it holds a run with other settings, [`CliError::Data`] if it cannot be written.
-    pub(crate) fn open(run: &RunFile) -> Result<(Self, RunFile), CliError> {
+    pub(crate) fn open(run: &RunFile) -> Result<Self, CliError> {
         let folder = Self::new(&run.output);
         if folder.is_trained() {
-            folder.require_same(run)?;
+            folder.require_same(run, true)?;
         }
-        let mut resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
-        if folder.done().exists() {
-            // Showing a finished run again computes nothing: its record keeps the device it was trained on.
-            resolved.device = RunFile::read(&[folder.run_file()], &[])?.device;
-        }
+        remove_file(&folder.done())?;
+        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
         write_text(&folder.run_file(), &resolved.to_toml()?)?;
-        Ok((folder, resolved))
+        Ok(folder)
+    }
+
+    /// The folder of `run` for its data alone: what was trained there stays, and a run that is done stays done.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn for_preparation(run: &RunFile) -> Result<Self, CliError> {
+        match Self::finished(run, false)? {
+            Some((folder, _)) => Ok(folder),
+            None => Self::open(run),
+        }
+    }
+
+    /// Brings the state of the run in `origin` into the folder of `run`, if that is another one without a state of its own.
+    ///
+    /// # Errors
+    /// [`CliError::OtherRun`] if `run` has other settings, [`CliError::RunFolder`] if there is no state to go on from.
+    pub(crate) fn take_over(origin: &Path, run: &RunFile) -> Result<(), CliError> {
+        let (origin, target) = (Self::new(origin), Self::new(&run.output));
+        if !has_checkpoint(origin.path()) {
+            let problem = "no checkpoint is there to go on from".to_owned();
+            return Err(CliError::RunFolder { path: origin.path, problem });
+        }
+        origin.require_same(run, true)?;
+        if target.is_trained() {
+            return Ok(()); // the folder itself, or an earlier call came so far
+        }
+        let kept = RunFile::read(&[origin.run_file()], &[])?;
+        write_text(&target.run_file(), &kept.to_toml()?)?;
+        Ok(copy_checkpoint(origin.path(), target.path())?)
+    }
+
+    /// Removes what was made from weights that are to be trained further.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if a file cannot be removed.
+    pub(crate) fn clear_results(&self) -> Result<(), CliError> {
+        for part in Part::ALL {
+            remove_file(&self.evaluation(part))?;
+            remove_file(&self.report(part))?;
+        }
+        remove_file(&self.selection())?;
+        SelectionRule::ALL.into_iter().try_for_each(|rule| remove_file(&self.predictions_best(&rule.name())))?;
+        remove_file(&self.predictions())
     }
 
     /// Whether there is anything that depends on the settings of the training.
@@ -118,28 +191,28 @@ impl RunFolder {
         has_checkpoint(&self.path) || self.predictions().exists() || self.done().exists()
     }
 
-    fn require_same(&self, run: &RunFile) -> Result<(), CliError> {
-        // Device, threads, places and what is reported do not change what was trained.
-        let essence = |run: &RunFile| RunFile {
-            evaluation: EvaluationSettings::default(),
-            groups: GroupsConfig { intersections: Vec::new(), ..run.groups.clone() },
-            output: PathBuf::new(),
-            cache: None,
-            device: String::new(),
-            threads: 0,
-            // The same weights elsewhere: their hash is compared.
-            pretrained: run.pretrained.clone().map(|config| PretrainedConfig { path: PathBuf::new(), ..config }),
-            ..run.clone()
-        };
+    /// Refuses settings that would change what was trained so far; `goes_on` says that more epochs or patience are fine
+    /// for a run that is done.
+    fn require_same(&self, run: &RunFile, goes_on: bool) -> Result<(), CliError> {
         let kept = RunFile::read(&[self.run_file()], &[])?;
-        let (kept, asked) = (essence(&kept).to_toml()?, essence(run).to_toml()?);
-        let differing = kept.lines().zip(asked.lines()).find(|(kept, asked)| kept != asked);
-        let difference = match differing {
-            Some((kept, asked)) => format!("`{kept}` there, `{asked}` here"),
-            None if kept == asked => return Ok(()),
-            None => "one of them has more settings".to_owned(),
+        let may_last = goes_on || !self.done().exists();
+        let lasts = may_last && can_go_on(&self.path, &kept.training, &run.training);
+        let mut asked = run.clone();
+        if lasts {
+            (asked.training.epochs, asked.training.patience) = (kept.training.epochs, kept.training.patience);
+        }
+        let differences = differences(&essence(&kept)?, &essence(&asked)?);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let only_lasts =
+            differences.iter().all(|(key, _)| ["training.epochs", "training.patience"].contains(&key.as_str()));
+        let help = if only_lasts && self.done().exists() && can_go_on(&self.path, &kept.training, &run.training) {
+            format!("give --resume-from {} to go on with it", self.path.display())
+        } else {
+            "choose another --output, or remove the folder to start anew".to_owned()
         };
-        let help = "choose another --output, or remove the folder to start anew".to_owned();
+        let difference = differences.into_iter().map(|(_, words)| words).collect::<Vec<_>>().join("; ");
         Err(CliError::OtherRun { folder: self.path.clone(), difference, help })
     }
 
@@ -152,6 +225,66 @@ impl RunFolder {
         let damaged = |problem: String| CliError::RunFolder { path: path.clone(), problem };
         let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
         text.lines().map(|line| serde_json::from_str(line).map_err(|error| damaged(error.to_string()))).collect()
+    }
+}
+
+/// The settings that change what is trained: not titles, places, threads, how often the state is saved, how intervals are
+/// made, nor which groups are reported beside those of the training.
+fn essence(run: &RunFile) -> Result<Table, CliError> {
+    let plain = EvaluationSettings::default();
+    let run = RunFile {
+        name: String::new(),
+        // Another card of the same kind computes the same.
+        device: run.device.split(':').next().unwrap_or_default().to_owned(),
+        // By reading and times the epochs are chosen.
+        evaluation: EvaluationSettings {
+            replicates: plain.replicates,
+            level: plain.level,
+            seed: plain.seed,
+            resample: plain.resample,
+            interval: plain.interval,
+            stratify: plain.stratify,
+            ..run.evaluation.clone()
+        },
+        groups: GroupsConfig { intersections: Vec::new(), ..run.groups.clone() },
+        output: PathBuf::new(),
+        cache: None,
+        threads: 0,
+        training: TrainingConfig { checkpoint_minutes: 0.0, ..run.training },
+        // The same weights elsewhere: their hash is compared.
+        pretrained: run.pretrained.clone().map(|config| PretrainedConfig { path: PathBuf::new(), ..config }),
+        ..run.clone()
+    };
+    let text = run.to_toml()?;
+    text.parse().map_err(|error: toml::de::Error| CliError::Bug(format!("the run file cannot be read: {error}")))
+}
+
+/// Keys with different values, and the values in words.
+fn differences(kept: &Table, asked: &Table) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let keys: BTreeSet<&String> = kept.keys().chain(asked.keys()).collect();
+    for key in keys {
+        match (kept.get(key), asked.get(key)) {
+            (kept, asked) if kept == asked => {}
+            (Some(Value::Table(kept)), Some(Value::Table(asked))) => {
+                let below = differences(kept, asked).into_iter();
+                found.extend(below.map(|(path, words)| (format!("{key}.{path}"), format!("{key}.{words}"))));
+            }
+            (kept, asked) => {
+                let words = |value: Option<&Value>| value.map_or_else(|| "not set".to_owned(), ToString::to_string);
+                found.push((key.clone(), format!("{key} is {} there and {} here", words(kept), words(asked))));
+            }
+        }
+    }
+    found
+}
+
+fn remove_file(path: &Path) -> Result<(), CliError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(CliError::RunFolder { path: path.to_owned(), problem: error.to_string() })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -179,13 +312,57 @@ mod tests {
     #[test]
     fn a_finished_run_keeps_the_device_it_was_trained_on() {
         let folder = tempfile::tempdir().unwrap();
-        let (opened, _) = RunFolder::open(&run(folder.path(), "flex")).unwrap();
-        let (_, other) = RunFolder::open(&run(folder.path(), "tch")).unwrap();
-        assert_eq!(other.device, "tch", "nothing was computed yet");
-        write_text(&opened.done(), "").unwrap();
-        let (_, shown) = RunFolder::open(&run(folder.path(), "flex")).unwrap();
+        let opened = RunFolder::open(&run(folder.path(), "flex")).unwrap();
+        assert!(RunFolder::finished(&run(folder.path(), "tch"), false).unwrap().is_none(), "nothing was computed yet");
+        let opened_again = RunFolder::open(&run(folder.path(), "tch-cuda:1")).unwrap();
+        write_text(&opened_again.done(), "").unwrap();
+        let (_, shown) = RunFolder::finished(&run(folder.path(), "tch-cuda:0"), false).unwrap().unwrap();
         let kept = RunFile::read(&[opened.run_file()], &[]).unwrap();
-        assert_eq!((shown.device.as_str(), kept.device.as_str()), ("tch", "tch"));
+        assert_eq!((shown.device.as_str(), kept.device.as_str()), ("tch-cuda:1", "tch-cuda:1"));
+        let error = RunFolder::finished(&run(folder.path(), "flex"), false).unwrap_err().to_string();
+        assert!(error.ends_with("device is \"tch-cuda\" there and \"flex\" here"), "{error}");
+    }
+
+    #[test]
+    fn every_setting_that_changes_the_result_is_named_with_both_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = essence(&run(folder.path(), "flex")).unwrap();
+        let found = |sets: &[&str]| {
+            let text = include_str!("../../configs/demo.toml");
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            let asked = RunFile::from_text(text, "demo.toml", &sets).unwrap();
+            let differences = differences(&kept, &essence(&asked).unwrap());
+            differences.into_iter().map(|(_, words)| words).collect::<Vec<_>>().join("; ")
+        };
+        let harmless = [
+            "name=other",
+            "output=elsewhere",
+            "cache=elsewhere",
+            "threads=1",
+            "training.checkpoint-minutes=1",
+            "evaluation.replicates=7",
+            "evaluation.level=0.9",
+            "evaluation.seed=3",
+            "evaluation.interval=basic",
+            "groups.intersections=[[\"sex\", \"age\"]]",
+        ];
+        assert_eq!(found(&harmless), "");
+        for (set, words) in [
+            ("seed=2", "seed is 1 there and 2 here"),
+            ("training.batch-size=7", "training.batch-size is 32 there and 7 here"),
+            ("training.accumulate=2", "training.accumulate is 1 there and 2 here"),
+            ("optimiser.learning-rate=0.5", "there and 0.5 here"),
+            ("evaluation.n-times=7", "evaluation.n-times is 100 there and 7 here"),
+            (
+                "training.schedule.cosine.floor=0.5",
+                "training.schedule.cosine is not set there and { warm-up = 0, floor = 0.5 } here",
+            ),
+            ("strategy.group-dro.eta=0.5", "strategy.group-dro is not set there"),
+            ("shift={ attribute = \"sex\", group = \"F\", blur = 1.0 }", "shift is not set there"),
+        ] {
+            let found = found(&[set]);
+            assert!(found.contains(words), "{set}: {found}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FairnessError;
 use crate::strategies::{Saved, Strategy};
-use crate::trainer::{EpochReport, Partial};
+use crate::trainer::{EpochReport, Partial, TrainingConfig};
 
 /// Where a training stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,10 +30,39 @@ pub fn has_checkpoint(run_folder: &Path) -> bool {
     Checkpoints::new(&run_folder.join(FOLDER)).complete().is_ok_and(|states| !states.is_empty())
 }
 
-/// Number of complete epochs in this run folder; 0 without a checkpoint that can be read.
-pub fn n_complete_epochs(run_folder: &Path) -> usize {
-    let newest = Checkpoints::new(&run_folder.join(FOLDER)).complete().ok().and_then(|mut states| states.pop());
-    newest.and_then(|folder| read_progress(&folder).ok()).map_or(0, |progress| progress.epochs.len())
+/// Whether a training of `kept` settings that left its state in this run folder can go on with another number of epochs and
+/// another patience: what was trained is then the beginning of what would be trained anew.
+pub fn can_go_on(run_folder: &Path, kept: &TrainingConfig, asked: &TrainingConfig) -> bool {
+    let Some(Progress { epochs, partial }) = newest_progress(run_folder) else { return false };
+    let same_rates = kept.epochs == asked.epochs || !kept.schedule.needs_last_epoch();
+    let n_gone_on_from = epochs.len() + usize::from(partial.is_some());
+    same_rates && (1..n_gone_on_from).all(|n| !asked.is_over(&epochs[..n]))
+}
+
+/// Whether a training with these settings has more to do than what it left in this run folder.
+pub fn is_unfinished(run_folder: &Path, config: &TrainingConfig) -> bool {
+    newest_progress(run_folder).is_some_and(|progress| progress.partial.is_some() || !config.is_over(&progress.epochs))
+}
+
+/// Copies the newest state in one run folder to another one, which has none.
+///
+/// # Errors
+/// [`FairnessError::Checkpoint`] if there is none, or it cannot be copied.
+pub fn copy_checkpoint(from: &Path, to: &Path) -> Result<(), FairnessError> {
+    let from = Checkpoints::new(&from.join(FOLDER));
+    let newest = from.newest()?;
+    let to = to.join(FOLDER);
+    let name = newest.file_name().unwrap_or_default();
+    let temporary = to.join(format!(".{}.tmp", name.to_string_lossy()));
+    remove(&temporary)?;
+    link_tree(&newest, &temporary)?;
+    let complete = to.join(name);
+    std::fs::rename(&temporary, &complete).map_err(|error| failed(&complete, &error))
+}
+
+fn newest_progress(run_folder: &Path) -> Option<Progress> {
+    let newest = Checkpoints::new(&run_folder.join(FOLDER)).newest().ok()?;
+    read_progress(&newest).ok()
 }
 
 /// Name of the folder of the checkpoints in a run folder.
@@ -85,7 +114,7 @@ impl Checkpoints {
             create(&weights)?;
             match older.last() {
                 Some(previous) if *epoch < n_epochs || progress.partial.is_some() => {
-                    link_files(&previous.join(KEPT).join(of_epoch(*epoch)), &weights)?;
+                    link_tree(&previous.join(KEPT).join(of_epoch(*epoch)), &weights)?;
                 }
                 _ => strategy.save(&weights, Saved::Weights)?,
             }
@@ -98,11 +127,15 @@ impl Checkpoints {
 
     /// Loads the newest state with the networks of `epoch`, counted from 1, which must be one that was kept.
     pub(crate) fn load_epoch(&self, strategy: &mut dyn Strategy, epoch: usize) -> Result<(), FairnessError> {
-        let missing =
-            || FairnessError::Checkpoint { path: self.folder.clone(), reason: "no complete epoch is there".to_owned() };
-        let newest = self.complete()?.pop().ok_or_else(missing)?;
+        let newest = self.newest()?;
         strategy.load(&newest.join("last"), Saved::Everything)?;
         strategy.load(&newest.join(KEPT).join(of_epoch(epoch)), Saved::Weights)
+    }
+
+    fn newest(&self) -> Result<PathBuf, FairnessError> {
+        let missing =
+            || FairnessError::Checkpoint { path: self.folder.clone(), reason: "no complete state is there".to_owned() };
+        self.complete()?.pop().ok_or_else(missing)
     }
 
     /// Folders of complete states, oldest first.
@@ -137,11 +170,16 @@ fn read_progress(folder: &Path) -> Result<Progress, FairnessError> {
     serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))
 }
 
-/// Kept weights do not change: a link costs nothing, and a copy serves where links do not exist.
-fn link_files(from: &Path, to: &Path) -> Result<(), FairnessError> {
+/// Files of a checkpoint do not change: a link costs nothing, and a copy serves where links do not exist.
+fn link_tree(from: &Path, to: &Path) -> Result<(), FairnessError> {
+    create(to)?;
     for entry in std::fs::read_dir(from).map_err(|error| failed(from, &error))? {
         let source = entry.map_err(|error| failed(from, &error))?.path();
         let target = to.join(source.file_name().unwrap_or_default());
+        if source.is_dir() {
+            link_tree(&source, &target)?;
+            continue;
+        }
         let linked = std::fs::hard_link(&source, &target).or_else(|_| std::fs::copy(&source, &target).map(drop));
         linked.map_err(|error| failed(&target, &error))?;
     }

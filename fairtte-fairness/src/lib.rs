@@ -14,7 +14,7 @@ mod trainer;
 
 use std::fmt::Display;
 
-pub use checkpoint::{has_checkpoint, n_complete_epochs};
+pub use checkpoint::{can_go_on, copy_checkpoint, has_checkpoint, is_unfinished};
 pub use error::FairnessError;
 pub use learner::{EncoderNetwork, Learner, LearnerSpec};
 pub use monitor::{GroupValidation, Monitor, Validation};

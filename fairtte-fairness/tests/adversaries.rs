@@ -21,14 +21,16 @@ use burn::module::Module as _;
 use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_fairness::strategies::{
     Accumulation, Cfair, CfairConfig, CfairMode, Clock, Laftr, LaftrConfig, LaftrMode, Lnl, LnlConfig, Odr, OdrConfig,
-    Saved, StepContext, StepReport, TrainingCells,
+    Saved, StepContext, StepReport, StratumConfig, StratumKind, TrainingCells,
 };
 use fairtte_fairness::{
-    CurveRule, FairnessError, Learner, LearnerSpec, NetworkSpec, OptimiserConfig, Strategy, StrategyConfig,
+    CurveRule, EncoderNetwork as _, Freeze, Learner, LearnerSpec, NetworkSpec, OptimiserConfig, Pretrained,
+    PretrainedConfig, Strategy, StrategyConfig,
 };
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{GroupId, Outcomes, SampleId};
-use fairtte_models::{BackboneKind, Batch, EncoderConfig, Noise, Pixels};
+use fairtte_models::weights::{Gray, Layout, WeightFile};
+use fairtte_models::{BackboneKind, Batch, EncoderConfig, ImageEncoder, MlpConfig, Noise, Pixels};
 use fairtte_survival::{ClassifierConfig, CutPoints, NnetSurvival, NoSettings, PredictionGrid};
 use rand::RngExt as _;
 
@@ -113,11 +115,31 @@ impl Study {
         Self { train, cut_points, spec, cells }
     }
 
+    fn without_batch_norm(mut self) -> Self {
+        self.spec.network.encoder.mlp = Some(MlpConfig { batch_norm: false, ..MlpConfig::default() });
+        self
+    }
+
     fn step(&self, strategy: &mut dyn Strategy, rows: &[usize], step: usize, accumulation: Accumulation) -> StepReport {
+        let batch = self.train.batch(rows, &Device::flex().autodiff());
+        self.accumulate(strategy, &batch, step, accumulation)
+    }
+
+    fn step_on(&self, strategy: &mut dyn Strategy, batch: &Batch, step: usize) -> StepReport {
+        self.accumulate(strategy, batch, step, Accumulation::default())
+    }
+
+    fn accumulate(
+        &self,
+        strategy: &mut dyn Strategy,
+        batch: &Batch,
+        step: usize,
+        accumulation: Accumulation,
+    ) -> StepReport {
         let clock = Clock::default();
         let (head, cut_points, seed) = (&NnetSurvival, &self.cut_points, self.spec.seed);
         let context = StepContext { head, cut_points, seed, epoch: 0, step, rate: 1.0, accumulation, clock: &clock };
-        strategy.step(&self.train.batch(rows, &Device::flex().autodiff()), &context).unwrap()
+        strategy.step(batch, &context).unwrap()
     }
 
     /// Batches in an order that is drawn anew for each epoch; gives the last report.
@@ -264,4 +286,249 @@ fn a_fresh_probe_finds_the_group_less_often_than_after_plain_training() {
         assert!(gaps.iter().sum::<f64>() / 5.0 <= -0.05, "{name}: {gaps:?}");
     }
     assert!(by_seed.iter().all(|of_seed| of_seed[0].1 >= 0.85), "erm forgot the group");
+}
+
+/// Each strategy in a form whose task is that of `erm`.
+fn four() -> [StrategyConfig; 4] {
+    [
+        StrategyConfig::Laftr(LaftrConfig { mode: LaftrMode::Dp, ..LaftrConfig::default() }),
+        StrategyConfig::Cfair(CfairConfig { mode: CfairMode::CfairEo, ..CfairConfig::default() }),
+        StrategyConfig::Lnl(LnlConfig::default()),
+        StrategyConfig::Odr(OdrConfig::default()),
+    ]
+}
+
+#[test]
+fn a_batch_without_two_groups_trains_the_task_as_plain_training_does() {
+    let study = Study::new(Table::new(240, 7), 7);
+    for only in [None, Some(GroupId(0))] {
+        let batch = |step: usize| {
+            let rows: Vec<usize> = (step * BATCH..(step + 1) * BATCH).collect();
+            let mut batch = study.train.batch(&rows, &Device::flex().autodiff());
+            batch.groups.iter_mut().enumerate().for_each(|(i, group)| *group = only.filter(|_| i % 3 > 0));
+            batch
+        };
+        let mut erm = study.erm();
+        let reports: Vec<StepReport> = (0..4).map(|step| study.step_on(erm.as_mut(), &batch(step), step)).collect();
+        for config in four() {
+            let mut strategy = config.build(&study.spec, &study.cells).unwrap();
+            for (step, of_erm) in reports.iter().enumerate() {
+                let report = study.step_on(strategy.as_mut(), &batch(step), step);
+                assert_eq!(report.absent_groups, if only.is_some() { 1 } else { 2 }, "{}", strategy.name());
+                if strategy.name() == "odr" {
+                    let of_group = [report.terms[0].1, report.terms[2].1];
+                    assert_eq!(of_group, [0.0, 0.0], "the entropy term and the group's cross-entropy");
+                } else {
+                    assert_eq!((report.task_loss, report.objective), (of_erm.task_loss, of_erm.objective));
+                    assert!(report.terms.is_empty(), "{report:?}");
+                }
+            }
+            if strategy.name() != "odr" {
+                assert_eq!(study.curves(strategy.as_ref()), study.curves(erm.as_ref()), "{}", strategy.name());
+            }
+        }
+    }
+}
+
+// Samples without a group move the network and not what the adversaries see: half of a batch without a group gives another
+// task loss than that half left out, and the same terms. Without batch norm a sample's representation is its own affair.
+#[test]
+fn samples_without_a_group_train_the_task_alone() {
+    let study = Study::new(Table::new(240, 8), 8).without_batch_norm();
+    let rows: Vec<usize> = (0..2 * BATCH).collect();
+    let device = Device::flex().autodiff();
+    let (mut whole, known) = (study.train.batch(&rows, &device), study.train.batch(&rows[..BATCH], &device));
+    whole.groups[BATCH..].fill(None);
+    for config in four() {
+        let step = |batch: &Batch| study.step_on(config.build(&study.spec, &study.cells).unwrap().as_mut(), batch, 0);
+        let (of_whole, of_known) = (step(&whole), step(&known));
+        assert!((of_whole.task_loss - of_known.task_loss).abs() > 1e-3);
+        // The distances of ODR's codes to their priors are means over all samples, and its noise is drawn for more of them.
+        if !matches!(config, StrategyConfig::Odr(_)) {
+            for (of_whole, of_known) in of_whole.terms.iter().zip(&of_known.terms) {
+                assert!((of_whole.1 - of_known.1).abs() < 1e-5, "{of_whole:?} {of_known:?}");
+            }
+            assert!(!of_known.terms.is_empty());
+        }
+    }
+}
+
+#[test]
+fn three_groups_and_a_group_of_one_sample_are_trained() {
+    let mut table = Table::new(240, 9);
+    table.groups[17] = Some(GroupId(2));
+    table.groups.iter_mut().step_by(7).for_each(|group| *group = None);
+    let study = Study::new(table, 9);
+    for config in four() {
+        if let StrategyConfig::Cfair(_) = config {
+            let error = config.build(&study.spec, &study.cells).err().unwrap();
+            let expected = "strategy cfair needs 10 training samples in every cell of group and stratum; group level 2";
+            assert!(error.to_string().starts_with(expected), "{error}");
+            continue;
+        }
+        let mut strategy = config.build(&study.spec, &study.cells).unwrap();
+        let report = study.train(strategy.as_mut(), 2);
+        assert!(report.objective.is_finite() && report.absent_groups <= 1, "{report:?}");
+        let with_it = study.step(strategy.as_mut(), &(0..BATCH).collect::<Vec<_>>(), 99, Accumulation::default());
+        assert_eq!(with_it.absent_groups, 0);
+    }
+}
+
+// Left to itself the encoder keeps column 0; an adversary that learns finds the group in it. Chance is ln 2 = 0.69, and 0 for
+// LAFTR's gain, whose most is 1.
+#[test]
+fn an_adversary_that_nobody_resists_finds_the_group() {
+    let study = Study::new(Table::new(400, 10), 10);
+    let last = |config: &StrategyConfig, term: usize| {
+        study.train(config.build(&study.spec, &study.cells).unwrap().as_mut(), 20).terms[term].1
+    };
+    // Adam's steps hardly depend on the scale of gradients, so a weight of 1e-4 still trains the adversary.
+    let laftr = LaftrConfig { mode: LaftrMode::Dp, gamma: 1e-4, ..LaftrConfig::default() };
+    let gain = last(&StrategyConfig::Laftr(laftr), 0);
+    let cfair = last(&StrategyConfig::Cfair(CfairConfig { lambda: 0.0, ..CfairConfig::default() }), 0);
+    let lnl = last(&StrategyConfig::Lnl(LnlConfig { lambda: 0.0, mu: 0.0, ..LnlConfig::default() }), 1);
+    let odr = OdrConfig { lambda_entropy: 0.0, lambda_orthogonality: 0.0, ..OdrConfig::default() };
+    let odr = last(&StrategyConfig::Odr(odr), 2);
+    println!("gain {gain:.3}; cross-entropies {cfair:.3} {lnl:.3} {odr:.3}");
+    assert!(gain > 0.6 && cfair < 0.35 && lnl < 0.35 && odr < 0.45);
+}
+
+#[test]
+fn weights_move_with_the_last_of_the_batches_that_make_a_step() {
+    let study = Study::new(Table::new(240, 11), 11).without_batch_norm();
+    let rows = |half: usize| (half * BATCH..(half + 1) * BATCH).collect::<Vec<_>>();
+    for config in four() {
+        let mut strategy = config.build(&study.spec, &study.cells).unwrap();
+        let name = strategy.name();
+        let before = study.curves(strategy.as_ref());
+        study.step(strategy.as_mut(), &rows(0), 0, Accumulation { of: 2, last: false });
+        assert_eq!(study.curves(strategy.as_ref()), before, "{name} moves before its step is complete");
+        study.step(strategy.as_mut(), &rows(1), 1, Accumulation { of: 2, last: true });
+        let after = study.curves(strategy.as_ref());
+        assert_ne!(after, before, "{name}");
+        // The same two batches with the second one first: the sum of their gradients does not depend on the order.
+        if name == "lnl" || name == "odr" {
+            continue; // the reversed gradient of the last batch is that of moved weights; noise is drawn by step
+        }
+        let mut other = config.build(&study.spec, &study.cells).unwrap();
+        study.step(other.as_mut(), &rows(1), 0, Accumulation { of: 2, last: false });
+        study.step(other.as_mut(), &rows(0), 1, Accumulation { of: 2, last: true });
+        for (a, b) in after.iter().zip(study.curves(other.as_ref())) {
+            assert!((a - b).abs() < 1e-5, "{name}: {a} {b}");
+        }
+    }
+}
+
+/// Weights of the default `mlp` backbone, without a pattern that training would find.
+fn backbone_weights() -> Vec<u8> {
+    let mut tensors = Vec::new();
+    for (layer, from) in [N_COLUMNS, 32].into_iter().enumerate() {
+        tensors.push((format!("layers.{layer}.dense.weight"), vec![from, 32]));
+        tensors.push((format!("layers.{layer}.dense.bias"), vec![32]));
+        for part in ["gamma", "beta", "running_mean", "running_var"] {
+            tensors.push((format!("layers.{layer}.norm.{part}"), vec![32]));
+        }
+    }
+    let mut header = serde_json::Map::new();
+    header.insert("__metadata__".to_owned(), serde_json::json!({ "fairtte.backbone": "mlp" }));
+    let mut data: Vec<u8> = Vec::new();
+    for (name, shape) in tensors {
+        let (start, n) = (data.len(), shape.iter().product::<usize>());
+        let base = if name.ends_with("gamma") || name.ends_with("var") { 1.0 } else { 0.0 };
+        data.extend((0..n).flat_map(|i| (base + 0.3 * (i as f32 * 0.7).sin()).to_le_bytes()));
+        header.insert(name, serde_json::json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] }));
+    }
+    let header = serde_json::Value::Object(header).to_string();
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat()
+}
+
+#[test]
+fn a_frozen_start_from_a_file_stays_under_every_adversary() {
+    let mut study = Study::new(Table::new(240, 12), 12);
+    let path = std::path::PathBuf::from("w.safetensors");
+    let file = std::sync::Arc::new(WeightFile::parse(&path, backbone_weights()).unwrap());
+    let (layout, gray, freeze) = (Layout::Auto, Gray::Auto, Freeze::AllButHead);
+    let config = PretrainedConfig { path, sha256: None, layout, gray, freeze, head_learning_rate: Some(1e-2) };
+    study.spec.pretrained = Some(Pretrained { file, config });
+    let pixels = || study.train.whole().pixels;
+    let features = |encoder: &ImageEncoder| -> Vec<f32> {
+        encoder.backbone().forward(pixels(), &mut Noise::Off).unwrap().into_data().try_to_vec().unwrap()
+    };
+    let representation = |encoder: &ImageEncoder| -> Vec<f32> {
+        encoder.forward(pixels(), &mut Noise::Off).unwrap().into_data().try_to_vec().unwrap()
+    };
+    let expected = features(Learner::new(&study.spec, "network").unwrap().network().valid().encoder());
+    let check = |name: &str, before: Vec<f32>, encoder: &ImageEncoder| {
+        assert_eq!(features(encoder), expected, "{name}");
+        assert_ne!(representation(encoder), before, "{name}: the projection is trained");
+    };
+    let mut laftr = Laftr::new(&LaftrConfig::default(), &study.spec, &study.cells).unwrap();
+    let before = representation(laftr.network().valid().encoder());
+    study.train(&mut laftr, 1);
+    check("laftr", before.clone(), laftr.network().valid().encoder());
+    let mut cfair = Cfair::new(&CfairConfig::default(), &study.spec, &study.cells).unwrap();
+    study.train(&mut cfair, 1);
+    check("cfair", before.clone(), cfair.network().valid().encoder());
+    let mut lnl = Lnl::new(&LnlConfig::default(), &study.spec, &study.cells).unwrap();
+    study.train(&mut lnl, 1);
+    check("lnl", before, lnl.network().valid().encoder());
+    let mut odr = Odr::new(&OdrConfig::default(), &study.spec, &study.cells).unwrap();
+    let before = representation(odr.network().valid().encoder());
+    study.train(&mut odr, 1);
+    check("odr", before, odr.network().valid().encoder());
+}
+
+#[test]
+fn settings_out_of_range_name_their_key() {
+    let wrong = [
+        (
+            "strategy.laftr.gamma is -1, expected a finite number >= 0",
+            StrategyConfig::Laftr(LaftrConfig { gamma: -1.0, ..LaftrConfig::default() }),
+        ),
+        (
+            "strategy.laftr.aud-steps is 0, expected at least 1",
+            StrategyConfig::Laftr(LaftrConfig { aud_steps: 0, ..LaftrConfig::default() }),
+        ),
+        (
+            "strategy.laftr.mode is eqopp1, expected dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity \
+             is within one of two strata",
+            StrategyConfig::Laftr(LaftrConfig {
+                mode: LaftrMode::Eqopp1,
+                stratum: StratumConfig { kind: StratumKind::EventXBin, bins: 2 },
+                ..LaftrConfig::default()
+            }),
+        ),
+        (
+            "strategy.cfair.lambda is inf, expected a finite number >= 0",
+            StrategyConfig::Cfair(CfairConfig { lambda: f64::INFINITY, ..CfairConfig::default() }),
+        ),
+        (
+            "strategy.lnl.predictor-learning-rate is 0, expected a finite number > 0",
+            StrategyConfig::Lnl(LnlConfig { predictor_learning_rate: 0.0, ..LnlConfig::default() }),
+        ),
+        (
+            "strategy.odr.code is 1, expected a whole number from 2 to 65536",
+            StrategyConfig::Odr(OdrConfig { code: 1, ..OdrConfig::default() }),
+        ),
+        (
+            "strategy.odr.gamma-entropy is 0, expected a finite number > 0",
+            StrategyConfig::Odr(OdrConfig { gamma_entropy: 0.0, ..OdrConfig::default() }),
+        ),
+    ];
+    for (expected, config) in wrong {
+        assert_eq!(config.validate().unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn one_group_alone_cannot_be_told_from_another() {
+    let mut table = Table::new(240, 13);
+    table.groups.fill(Some(GroupId(0)));
+    let study = Study::new(table, 13);
+    for config in four() {
+        let error = config.build(&study.spec, &study.cells).err().unwrap();
+        let expected =
+            "tells groups apart, but all training samples with a value of attribute \"group\" are in group level 0";
+        assert!(error.to_string().ends_with(expected), "{error}");
+    }
 }

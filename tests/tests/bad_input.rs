@@ -335,12 +335,14 @@ fn another_run_in_the_same_folder_is_refused() {
     let run = SmallRun::new(folder.path());
     run.train();
     let before = report(&run.output());
-    let other = run.clone().set("training.epochs=3");
-    let outcome = fail(
-        other.arguments("train"),
-        CONFIG,
-        "holds a run with other settings: `epochs = 2` there, `epochs = 3` here",
-    );
+    let other = run.clone().set("training.batch-size=16").set("seed=2");
+    let sentence =
+        "holds a run with other settings: seed is 1 there and 2 here; training.batch-size is 32 there and 16 here";
+    let outcome = fail(other.arguments("train"), CONFIG, sentence);
     assert!(outcome.stderr.contains("choose another --output"), "{}", outcome.stderr);
+    let longer = run.clone().set("training.epochs=3");
+    let sentence = "holds a run with other settings: training.epochs is 2 there and 3 here";
+    let outcome = fail(longer.arguments("train"), CONFIG, sentence);
+    assert!(outcome.stderr.contains("give --resume-from"), "{}", outcome.stderr);
     assert_eq!(report(&run.output()), before);
 }

@@ -193,11 +193,16 @@ fn a_run_begins_with_a_file_records_its_hash_and_goes_on_with_no_other() {
         assert!(record.contains(line), "{line} is missing in\n{record}");
     }
     // The same weights may lie elsewhere; others may not take their place.
+    std::fs::remove_file(begun(&path).output().join("done")).unwrap();
     succeed(begun(&copy).arguments("train"));
     let mut other = small();
     *other.last_mut().unwrap() ^= 1;
     std::fs::write(&copy, other).unwrap();
-    fail(begun(&copy).arguments("train"), CONFIG, "holds a run with other settings: `sha256 = ");
+    // A run that is done shows its evaluation and reads no weights.
+    let outcome = succeed(begun(&copy).arguments("train"));
+    assert!(outcome.stderr.contains("this run is done") && !outcome.stderr.contains("beginning with"));
+    std::fs::remove_file(begun(&path).output().join("done")).unwrap();
+    fail(begun(&copy).arguments("train"), CONFIG, "holds a run with other settings: pretrained.sha256 is \"");
 }
 
 #[test]

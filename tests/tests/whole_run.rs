@@ -119,6 +119,19 @@ fn the_same_seed_gives_the_same_bytes_with_one_and_two_threads() {
     assert!(first != predictions("other", 2, 2), "another seed gives the same predictions");
 }
 
+#[test]
+fn a_strategy_that_predicts_by_group_says_so_before_it_trains() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path()).set("strategy.recalibration.method=\"hazard-intercept\"");
+    let outcome = succeed(run.arguments("train"));
+    let note = "note: recalibration predicts by \"sex\", which 0 of ";
+    assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
+    let plain = SmallRun::new(&folder.path().join("plain"));
+    assert!(!succeed(plain.arguments("train")).stderr.contains("predicts by"));
+    let bytes = |run: &SmallRun| std::fs::read(run.output().join("predictions.parquet")).unwrap();
+    assert!(bytes(&run) != bytes(&plain), "the maps change nothing");
+}
+
 /// Starts a training, waits for its second epoch to end, sends `signal`, and gives the exit code and standard error.
 #[cfg(unix)]
 fn stop_after_two_epochs(run: &SmallRun, signal: &str) -> (i32, String) {

@@ -38,7 +38,7 @@ pub enum Command {
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(Inspect),
     /// Train a model and evaluate it; the same command goes on after an interruption
-    Train(Run),
+    Train(Train),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Evaluate),
     /// Train several strategies on the same data, split and network, and choose among them
@@ -167,7 +167,25 @@ Examples:
   which files of a folder are refused, and why (exit code 4 if any is)
     fairtte inspect films/*.png --json";
 
-/// Arguments of `train` and `prepare`.
+/// Arguments of `train`.
+#[derive(Args, Debug)]
+pub struct Train {
+    /// Run file; may be given more than once, a later one wins
+    #[arg(short, long, value_name = "FILE", required_unless_present = "resume_from")]
+    pub config: Vec<PathBuf>,
+    /// Go on with the run in this folder and its settings: a finished one too, for more epochs or patience. With another
+    /// --output its state is copied there. Changed settings are refused if they would change what was trained already
+    #[arg(long, value_name = "RUN")]
+    pub resume_from: Option<PathBuf>,
+    /// Run folder, in place of `output` in the run file
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Settings shared with the other commands
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// A run file with what wins over it.
 #[derive(Args, Debug)]
 pub struct Run {
     /// Run file; may be given more than once, a later one wins

@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
         };
         return dry_run(&run, what);
     }
-    let (folder, _) = RunFolder::open(&run)?;
+    let folder = RunFolder::for_preparation(&run)?;
     if arguments.tables_only {
         return tables_only(arguments, &run, &folder);
     }

@@ -1,55 +1,62 @@
 //! `fairtte train`: the ten steps of ARCHITECTURE.md, in order.
 
-use std::collections::BTreeMap;
+mod resume;
+mod selected;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fairtte_data::{Loader, Part, image_blur, write_predictions};
+use fairtte_data::{Loader, Part, image_blur};
 use fairtte_fairness::strategies::TrainingCells;
-use fairtte_fairness::{
-    Choice, CurveRule, FairnessError, LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Scoring, SelectionRule,
-    Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, fit, predict, use_epoch,
-};
+use fairtte_fairness::{LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Scoring, TrainingData, fit};
 use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
-use ndarray::Array2;
-use serde::Serialize;
 
+use self::selected::predict_all;
 use super::evaluate::{Outputs, Shown, evaluate_run};
-use super::prepare::{dry_run, print_summary, read};
+use super::prepare::{dry_run, print_summary};
 use super::use_threads;
-use crate::args::Run;
+use crate::args::Train;
 use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
 use crate::{CliError, device, interrupt};
 
-pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
-    let run = read(arguments)?;
+pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
+    let run = resume::read(arguments)?;
     if arguments.common.dry_run {
         run.check()?;
         return dry_run(&run, "prepare the data, train, predict and evaluate");
     }
     use_threads(run.threads)?;
-    train(&run, Shown::json(arguments.common.json))
+    train_from(arguments.resume_from.as_deref(), &run, Shown::json(arguments.common.json))
 }
 
 /// Trains, predicts and evaluates in the run folder, going on where an earlier call ended.
 pub(super) fn train(run: &RunFile, shown: Shown) -> Result<(), CliError> {
+    train_from(None, run, shown)
+}
+
+/// As [`train`]; `origin` is the folder of a run to go on with.
+fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliError> {
     let started = Instant::now();
     run.check()?;
     let device = device::open(&run.device)?;
-    let (run, pretrained) = &with_weights(run)?;
     let outputs = Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
-    let (folder, kept) = RunFolder::open(run)?;
-    if folder.done().exists() {
+    if let Some((folder, kept)) = RunFolder::finished(run, origin.is_some())? {
         say("this run is done; showing its evaluation");
         return evaluate_run(&folder, &kept, &outputs);
     }
+    let (run, pretrained) = &with_weights(run)?;
+    if let Some(origin) = origin {
+        RunFolder::take_over(origin, run)?;
+    }
+    let folder = RunFolder::open(run)?;
+    folder.clear_results()?;
     // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
     let prepared = prepare(run, &folder, Care::Usual)?;
     if shown == Shown::Table {
@@ -82,6 +89,12 @@ pub(super) fn train(run: &RunFile, shown: Shown) -> Result<(), CliError> {
     };
     let cells = cells(&prepared, &groups, &cut_points)?;
     let mut strategy = run.strategy.build(&spec, &cells)?;
+    if strategy.needs_group_to_predict() {
+        let rows = predicted_rows(&prepared);
+        let n_without = rows.iter().filter(|row| groups[**row].is_none()).count();
+        let (name, attribute, n) = (strategy.name(), &cells.attribute, rows.len());
+        say(format!("note: {name} predicts by \"{attribute}\", which {n_without} of {n} samples to predict lack"));
+    }
     let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?
         .with_early(head.as_ref(), &outcomes);
     // Weights for censoring are those of the evaluation: from the outcomes as the data have them.
@@ -188,86 +201,4 @@ fn cells(
         interval: cut_points.targets("training", outcomes.time(), outcomes.event())?.intervals.index,
         n_cut_points: cut_points.n(),
     })
-}
-
-/// What the selection rules chose, `selection.json`.
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct SelectionRecord {
-    /// Name of `training.monitor`, whose best epoch made `predictions.parquet`.
-    monitor: &'static str,
-    /// That epoch, counted from 1.
-    epoch: usize,
-    /// Share of the best value that the rules of the smallest gap may lose.
-    tolerated_loss: f64,
-    /// By name of the rule.
-    rules: BTreeMap<String, ChosenEpoch>,
-}
-
-/// What one rule chose.
-#[derive(Serialize)]
-struct ChosenEpoch {
-    #[serde(flatten)]
-    choice: Choice,
-    /// File of its predictions.
-    file: String,
-}
-
-/// Predicts validation and test by the weights of every epoch that a rule chose. `strategy` comes with those of the best
-/// epoch by the watched metric.
-fn predict_all(
-    folder: &RunFolder,
-    prepared: &Prepared,
-    strategy: &mut dyn Strategy,
-    data: &TrainingData<'_>,
-    trained: &TrainedRun,
-    monitor: &'static str,
-) -> Result<(), CliError> {
-    write_curves(&folder.predictions(), prepared, &curves(prepared, strategy, data)?, data)?;
-    let mut by_epoch: BTreeMap<usize, Vec<SelectionRule>> = BTreeMap::new();
-    for (rule, choice) in &trained.choices {
-        by_epoch.entry(choice.epoch).or_default().push(*rule);
-    }
-    for (epoch, rules) in by_epoch.iter().filter(|(epoch, _)| **epoch != trained.best_epoch) {
-        use_epoch(strategy, data, folder.path(), *epoch)?;
-        let survival = curves(prepared, strategy, data)?;
-        for rule in rules {
-            write_curves(&folder.predictions_best(&rule.name()), prepared, &survival, data)?;
-        }
-    }
-    let file = |rule: &SelectionRule, choice: &Choice| {
-        let is_main = choice.epoch == trained.best_epoch;
-        let path = if is_main { folder.predictions() } else { folder.predictions_best(&rule.name()) };
-        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-    };
-    let rules = trained.choices.iter().map(|(rule, choice)| {
-        let chosen = ChosenEpoch { choice: choice.clone(), file: file(rule, choice) };
-        (rule.name(), chosen)
-    });
-    let record =
-        SelectionRecord { monitor, epoch: trained.best_epoch, tolerated_loss: TOLERATED_LOSS, rules: rules.collect() };
-    let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
-    write_text(&folder.selection(), &format!("{text}\n"))
-}
-
-/// Rows of validation and test, in the order of the cohort.
-fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
-    let mut rows = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
-    rows.sort_unstable();
-    rows
-}
-
-fn curves(prepared: &Prepared, strategy: &dyn Strategy, data: &TrainingData<'_>) -> Result<Array2<f64>, FairnessError> {
-    let rule = CurveRule { head: data.head, grid: data.scoring.grid() };
-    predict(strategy, data.loader, &predicted_rows(prepared), &rule, data.device)
-}
-
-fn write_curves(
-    path: &Path,
-    prepared: &Prepared,
-    survival: &Array2<f64>,
-    data: &TrainingData<'_>,
-) -> Result<(), CliError> {
-    let samples = prepared.cohort.sample_ids(&predicted_rows(prepared));
-    Ok(write_predictions(path, &samples, data.scoring.grid().times(), survival.view())?)
 }

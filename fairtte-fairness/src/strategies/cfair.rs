@@ -51,11 +51,14 @@ pub enum CfairMode {
 }
 
 impl CfairMode {
-    /// Coefficient of the task loss of every sample, `[batch]`; 0 for those that are not counted.
-    fn task_coefficients(self, strata: &[Option<usize>], counted: &[bool], n_strata: usize) -> Vec<f64> {
+    /// Task loss of `losses`, `[batch]`, whose plain mean is `plain`, `[1]`.
+    fn task(self, losses: &Tensor<1>, plain: &Tensor<1>, strata: &[Option<usize>], counted: &[bool]) -> Tensor<1> {
         match self {
-            Self::Cfair => task_coefficients(strata, counted, n_strata),
-            Self::CfairEo => task_coefficients(&vec![None; strata.len()], counted, n_strata),
+            Self::Cfair => {
+                let coefficients = task_coefficients(strata, counted);
+                (losses.clone() * constant(&coefficients, losses)).sum()
+            }
+            Self::CfairEo => plain.clone(),
         }
     }
 }
@@ -216,9 +219,8 @@ impl Strategy for Cfair {
         let pass = Pass::new(batch, context, |query| self.learner.network().survival.forward(batch, query, noise))?;
         let strata = self.strata.of(&pass.targets.intervals);
         let cells = BatchCells::new(&batch.groups, &strata, (self.n_levels, self.strata.n()));
-        let coefficients = self.config.mode.task_coefficients(&strata, &pass.counted, self.strata.n());
-        let task = (pass.losses.clone() * constant(&coefficients, &pass.losses)).sum();
         let (plain, absent_groups) = (pass.task(), cells.n_absent_groups());
+        let task = self.config.mode.task(&pass.losses, &plain, &strata, &pass.counted);
         let lambda = self.config.lambda;
         let (reversal, factor) = match self.config.scaling {
             CfairScaling::Reversal => (lambda, 1.0),
@@ -322,8 +324,8 @@ fn stratum_loss(logits: Tensor<2>, groups: &[usize], weight: impl Fn(usize) -> f
 
 /// Coefficient of the task loss of every sample, `[batch]`: every stratum in the batch gets the same mass. Samples without a
 /// stratum keep their share 1/n; those that are not counted get 0.
-fn task_coefficients(strata: &[Option<usize>], counted: &[bool], n_strata: usize) -> Vec<f64> {
-    let mut counts = vec![0_usize; n_strata];
+fn task_coefficients(strata: &[Option<usize>], counted: &[bool]) -> Vec<f64> {
+    let mut counts = vec![0_usize; strata.iter().flatten().max().map_or(0, |last| last + 1)];
     for stratum in strata.iter().zip(counted).filter_map(|(stratum, counted)| stratum.filter(|_| *counted)) {
         counts[stratum] += 1;
     }

@@ -13,7 +13,7 @@
 //! Each batch comes from one group, so batch norm, `DeepHit`'s pairs and the risk sets of the Cox heads are those of the group;
 //! groups follow each other in an order that every epoch draws anew. When several batches make one step, the gradients of
 //! each group's batches among them are averaged. Samples without the attribute, and of groups left out, train nothing: their
-//! number is the term `csa: samples left out`.
+//! number is the term `csa: samples left out` in the log.
 //! Each network keeps the weights at which the likelihood of its own curves on its own group's validation rows is best, and
 //! predicts with them; the monitor scores the mean of these curves and, since they no longer change once every group has had
 //! its best epoch, serves patience only. The networks of the best epoch of every group are used in the end.
@@ -257,12 +257,18 @@ impl Strategy for ControlledAttribute {
                 report.gradient_norm = model.move_on(context)?.max(report.gradient_norm);
             }
         }
-        let n_left_out = self.groups.iter().filter(|group| group.is_none()).count();
-        Ok(StepReport { terms: vec![("csa: samples left out".to_owned(), n_left_out as f64)], ..report })
+        Ok(report)
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
         self.models.iter_mut().try_for_each(|model| model.choose(parts))
+    }
+
+    fn log_terms(&self) -> Vec<(String, f64)> {
+        let n_left_out = self.groups.iter().filter(|group| group.is_none()).count() as f64;
+        let best = |model: &GroupModel| Some((format!("csa: best nll of {}", model.level), model.best.as_ref()?.1));
+        let best = self.models.iter().filter_map(best);
+        best.chain([("csa: samples left out".to_owned(), n_left_out)]).collect()
     }
 
     fn finish(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {

@@ -118,6 +118,11 @@ pub trait Strategy {
         Ok(())
     }
 
+    /// Numbers of the method's state for the log, asked at the end of every epoch, after its validation.
+    fn log_terms(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
     /// Whether the method itself is done before the epochs are; asked after each validation.
     fn wants_to_stop(&self) -> bool {
         false
@@ -173,3 +178,12 @@ mod adversary_cases;
 #[cfg(test)]
 #[path = "../../tests/inside/table.rs"]
 mod table;
+
+#[cfg(test)]
+#[path = "../../tests/inside/differing_labels.rs"]
+#[expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a failing unwrap is a failing test; gaps are worth seeing"
+)]
+mod differing_labels;

@@ -8,6 +8,7 @@
 mod progress;
 mod schedule;
 mod selection;
+mod tensorboard;
 mod validation;
 
 use std::collections::BTreeMap;
@@ -87,6 +88,17 @@ impl TrainingConfig {
         check("training.checkpoint-minutes", minutes, in_range, "a number from 0 to 1e6 (0 = off)")?;
         self.schedule.validate()
     }
+
+    /// Whether these settings end a training after `epochs`.
+    pub(crate) fn is_over(&self, epochs: &[EpochReport]) -> bool {
+        let n_done = epochs.len();
+        n_done >= self.epochs || (n_done > 0 && n_done >= best_epoch(epochs) + self.patience)
+    }
+}
+
+/// The best epoch by the watched metric, counted from 1; 0 without one.
+fn best_epoch(epochs: &[EpochReport]) -> usize {
+    epochs.iter().rposition(|epoch| epoch.best).map_or(0, |index| index + 1)
 }
 
 /// What a training reads, all of it fixed before the first step.
@@ -157,13 +169,12 @@ pub fn fit(
     let saved_at = Instant::now();
     let mut training =
         Training { strategy, data, config, validator, checkpoints, progress, observer, stop, saved_at, n_batches };
-    let log = folder.join("steps.jsonl");
     if !training.progress.epochs.is_empty() {
-        write_lines(&log, &training.progress.epochs)?; // a kill may have come between checkpoint and log
+        write_logs(folder, &training.progress.epochs)?; // a kill may have come between checkpoint and logs
     }
     while !training.is_finished() {
         training.epoch()?;
-        write_lines(&log, &training.progress.epochs)?;
+        write_logs(folder, &training.progress.epochs)?;
         training.tell_epoch()?;
     }
     training.finish()
@@ -200,16 +211,13 @@ struct Training<'a> {
 }
 
 impl Training<'_> {
-    /// The best complete epoch by the watched metric, counted from 1; 0 without one.
     fn best_epoch(&self) -> usize {
-        self.progress.epochs.iter().rposition(|epoch| epoch.best).map_or(0, |index| index + 1)
+        best_epoch(&self.progress.epochs)
     }
 
     fn is_finished(&self) -> bool {
-        let n_done = self.progress.epochs.len();
-        let out_of_patience = n_done > 0 && n_done >= self.best_epoch() + self.config.patience;
         let in_the_middle = self.progress.partial.is_some();
-        !in_the_middle && (n_done >= self.config.epochs || out_of_patience || self.strategy.wants_to_stop())
+        !in_the_middle && (self.config.is_over(&self.progress.epochs) || self.strategy.wants_to_stop())
     }
 
     /// One epoch, or the rest of one, with its validation and its checkpoint.
@@ -220,6 +228,7 @@ impl Training<'_> {
         let before = totals.seconds;
         self.batches(epoch, n_done, &mut totals)?;
         let validation = self.validate(epoch, &mut totals)?;
+        totals.terms.extend(self.strategy.log_terms());
         totals.seconds = before + began.elapsed().as_secs_f64();
         let monitor = self.config.monitor;
         let best = self.best_epoch().checked_sub(1).map(|index| self.progress.epochs[index].validation.monitored);
@@ -344,13 +353,14 @@ impl Training<'_> {
     }
 }
 
-fn write_lines(path: &Path, epochs: &[EpochReport]) -> Result<(), FairnessError> {
-    write_atomically(path, |file| {
+/// `steps.jsonl` and the event file of TensorBoard.
+fn write_logs(folder: &Path, epochs: &[EpochReport]) -> Result<(), FairnessError> {
+    write_atomically(&folder.join("steps.jsonl"), |file| {
         for epoch in epochs {
             serde_json::to_writer(&mut *file, epoch)?;
             file.write_all(b"\n")?;
         }
         Ok(())
     })?;
-    Ok(())
+    tensorboard::write_events(folder, epochs)
 }

@@ -1,7 +1,7 @@
 //! What a training tells: sums over an epoch, one report per epoch, and whom it tells.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +33,11 @@ pub struct EpochReport {
     pub best: bool,
     /// Groups absent from a batch, summed over the batches.
     pub absent_groups: usize,
-    /// Further terms of the strategy at the last batch.
+    /// Further terms of the strategy at the last batch, and of its state at the end of the epoch.
     pub terms: BTreeMap<String, f64>,
+    /// When it ended, in seconds since 1970 UTC.
+    #[serde(default)]
+    pub ended: f64,
     /// Wall-clock seconds of the epoch, validation included.
     pub seconds: f64,
     /// Seconds of it spent on making batches.
@@ -99,7 +102,7 @@ pub(crate) struct Totals {
     objective: f64,
     gradient_norm: f64,
     absent_groups: usize,
-    terms: Vec<(String, f64)>,
+    pub(crate) terms: Vec<(String, f64)>,
     rate: f64,
     pub(crate) seconds: f64,
     data_seconds: f64,
@@ -151,6 +154,7 @@ impl Totals {
             best,
             absent_groups: self.absent_groups,
             terms: self.terms.into_iter().collect(),
+            ended: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()),
             seconds: self.seconds,
             data_seconds: self.data_seconds,
             forward_seconds: self.forward_seconds,

@@ -88,8 +88,7 @@ fn the_task_loss_and_the_objective_are_those_of_the_worked_case() {
     };
     compared.same("means", &[losses_of(0) / 4.0, losses_of(1) / 4.0], &expected["stratum_mean"]);
     for (mode, key) in [(CfairMode::Cfair, "cfair_task"), (CfairMode::CfairEo, "cfair_eo_task")] {
-        let coefficients = mode.task_coefficients(&strata, &counted, 2);
-        let loss = (per_sample.clone() * constant(&coefficients, &per_sample)).sum();
+        let loss = mode.task(&per_sample, &per_sample.clone().mean(), &strata, &counted);
         compared.same(key, &values(&loss), &expected[key]);
         let (_, by_stratum) = losses(&balanced["inputs"], &Weights::Batch);
         let adversary = mean_over_strata(by_stratum).unwrap();
@@ -106,8 +105,8 @@ fn the_task_loss_and_the_objective_are_those_of_the_worked_case() {
 #[test]
 fn samples_without_a_stratum_keep_their_share_of_the_task() {
     let strata = [Some(0), Some(0), Some(1), None, Some(1)];
-    let coefficients = task_coefficients(&strata, &[true, true, true, true, false], 2);
+    let coefficients = task_coefficients(&strata, &[true, true, true, true, false]);
     assert_eq!(coefficients, [0.1875, 0.1875, 0.375, 0.25, 0.0]);
-    assert_eq!(task_coefficients(&[None, None], &[true, true], 2), [0.5, 0.5]);
-    assert_eq!(task_coefficients(&[Some(0), None], &[false, false], 2), [0.0, 0.0]);
+    assert_eq!(task_coefficients(&[None, None], &[true, true]), [0.5, 0.5]);
+    assert_eq!(task_coefficients(&[Some(0), None], &[false, false]), [0.0, 0.0]);
 }

@@ -154,3 +154,42 @@ fn maps_and_curves_are_those_of_the_worked_cases() {
     println!("recalibration: {n_compared} values of {} cases compared", n_cases - n_not_taken);
     assert_eq!((n_cases, n_not_taken, n_compared), (10, 1, 249));
 }
+
+// Nobody survives the second interval of one curve, nobody dies in the first of the other.
+#[test]
+fn curves_that_touch_0_or_1_stay_curves_under_every_map() {
+    let (touching, late) = ([0.6, 0.0, 0.0], [1.0, 0.4, 0.4]);
+    let rows = Rows {
+        survival: vec![&touching, &late, &touching, &late],
+        index: vec![1, 2, 2, 1],
+        event: vec![true, false, false, true],
+    };
+    let times = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0];
+    for map in [
+        Map::exponent(&rows, 1.0),
+        Map::shifts(&rows, 1.0, false, 3),
+        Map::shifts(&rows, 1e-12, true, 3),
+        Map::knots(&rows),
+    ] {
+        for at_cuts in [&touching, &late] {
+            let survival = times.map(|time: f64| at_cuts[(time.ceil() as usize).min(2)]);
+            let found = map.apply(&Curve { survival: &survival, times: &times, at_cuts, cuts: &[0.0, 1.0, 2.0] });
+            assert!(found.iter().all(|s| (0.0..=1.0).contains(s)), "{map:?}: {found:?}");
+            assert!(found.windows(2).all(|pair| pair[1] <= pair[0]), "{map:?}: {found:?}");
+        }
+    }
+    assert_eq!(Map::exponent(&Rows::default(), 1.0), Map::Exponent(1.0), "without rows nothing happens");
+    assert_eq!(Map::shifts(&Rows::default(), 1.0, false, 2), Map::Shifts(vec![0.0; 2]));
+}
+
+#[test]
+fn a_shift_that_does_not_suit_its_interval_is_stretched_evenly_within_it() {
+    // Hazard 1/2 in the second interval, shifted to 3/4: (1/2)^2 = 1/4, so every survival ratio is squared.
+    let map = Map::Shifts(vec![0.0, 3.0_f64.ln()]);
+    let (cuts, at_cuts) = ([0.0, 1.0], [1.0, 0.5]);
+    let (times, survival) = ([0.0, 0.25, 0.75, 1.0], [1.0, 0.9, 0.6, 0.5]);
+    let found = map.apply(&Curve { survival: &survival, times: &times, at_cuts: &at_cuts, cuts: &cuts });
+    for (found, s) in found.iter().zip(survival) {
+        assert!((found - s * s).abs() < 1e-12, "{found} is not {}", s * s);
+    }
+}

@@ -43,6 +43,9 @@ impl Strategy for Recording {
         self.evaluations.push(self.iterations.len());
         self.inner.after_validation(validation)
     }
+    fn log_terms(&self) -> Vec<(String, f64)> {
+        self.inner.log_terms()
+    }
     fn wants_to_stop(&self) -> bool {
         self.inner.wants_to_stop()
     }
@@ -90,7 +93,9 @@ fn the_weights_are_the_plain_average_of_the_iterations_of_the_valley() {
         }
     }
     let terms = &run.epochs.last().unwrap().terms;
-    assert!(terms.contains_key("swad: valley found") && terms.contains_key("swad: iterations"), "{terms:?}");
+    let expected = [1.0, first as f64, last as f64, averaged.len() as f64];
+    let names = ["valley found", "first segment", "last segment", "iterations"];
+    assert_eq!(names.map(|name| terms[&format!("swad: {name}")]), expected);
 }
 
 #[test]

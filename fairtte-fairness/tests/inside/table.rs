@@ -50,12 +50,18 @@ fn group(i: usize) -> Option<GroupId> {
 
 impl World {
     pub(crate) fn new(head: &HeadConfig) -> Self {
-        let n = 180;
-        let x = |i: usize, k: usize| (i as f64 * (0.7 + 0.31 * k as f64) + k as f64).sin();
+        Self::of(head, 180, 0.8, 0)
+    }
+
+    /// `n` samples in which x1 raises the risk of group b by as much as it lowers that of the others: `effect`.
+    pub(crate) fn of(head: &HeadConfig, n: usize, effect: f64, seed: usize) -> Self {
+        let first = seed * 10_007;
+        let x = |i: usize, k: usize| ((first + i) as f64 * (0.7 + 0.31 * k as f64) + k as f64).sin();
         let sample = |i: usize| {
-            let risk = 1.2 * x(i, 0) - 0.8 * x(i, 1) * if group(i) == Some(GroupId(1)) { -1.0 } else { 1.0 };
-            let event_time = -spread(i, 0.618_033_988_75).ln() * (-risk).exp() * 2.0;
-            let censored_at = 0.3 + 6.0 * spread(i, 0.754_877_666_25);
+            let sign = if group(i) == Some(GroupId(1)) { -1.0 } else { 1.0 };
+            let risk = 1.2 * x(i, 0) - effect * x(i, 1) * sign;
+            let event_time = -spread(first + i, 0.618_033_988_75).ln() * (-risk).exp() * 2.0;
+            let censored_at = 0.3 + 6.0 * spread(first + i, 0.754_877_666_25);
             Sample {
                 sample_id: format!("s{i}").as_str().into(),
                 subject_id: format!("p{i}").as_str().into(),

@@ -209,7 +209,8 @@ fn exponent(hazards: &[f64], n_events: usize, prior: f64) -> f64 {
     }
     let expected = |a: f64| hazards.iter().map(|h| -(a * (-h).ln_1p()).exp_m1()).sum::<f64>() + prior * a;
     let sought = n_events as f64 + prior;
-    rising_root(0.0, |a| expected(a) - sought)
+    // Not 0: a hazard of 1 has an infinite logarithm.
+    rising_root(f64::MIN_POSITIVE, |a| expected(a) - sought)
 }
 
 /// The largest of the penalised log-likelihood; 0 without a row that has a say.
@@ -224,9 +225,9 @@ fn shift(hazards: &[f64], events: &[bool], ridge: f64) -> f64 {
 }
 
 /// Where `f`, which rises, crosses 0 at or above `lowest`: brackets that double, then bisection to the last bit. Without a
-/// crossing within 1e3 of 0 that bound.
+/// crossing within 1e9 of 0, which is as good as never for an exponent or a shift, that bound.
 fn rising_root(lowest: f64, f: impl Fn(f64) -> f64) -> f64 {
-    const FARTHEST: f64 = 1e3;
+    const FARTHEST: f64 = 1e9;
     let mut high = 1.0;
     while f(high) < 0.0 {
         if high >= FARTHEST {

@@ -111,15 +111,6 @@ impl Swad {
         let valley = Valley::new(config.n_converge, config.n_tolerance, config.tolerance_ratio);
         Ok(Self { config: *config, learner, valley })
     }
-
-    fn terms(&self) -> Vec<(String, f64)> {
-        let is_found = f64::from(u8::from(self.valley.counters.start.is_some()));
-        let (first, last) = self.valley.segments().unwrap_or((0, 0));
-        let n = self.valley.average().map_or(0, |mean| mean.n) as f64;
-        [("valley found", is_found), ("first segment", first as f64), ("last segment", last as f64), ("iterations", n)]
-            .map(|(name, value)| (format!("swad: {name}"), value))
-            .to_vec()
-    }
 }
 
 const NETWORK: &str = "network";
@@ -173,7 +164,7 @@ impl Strategy for Swad {
         if context.accumulation.last {
             self.valley.add(Weights::of(self.learner.network()));
         }
-        Ok(StepReport { terms: self.terms(), ..report })
+        Ok(report)
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
@@ -191,6 +182,15 @@ impl Strategy for Swad {
             SwadCriterion::WorstGroupNll => worst().unwrap_or(validation.nll),
         });
         Ok(())
+    }
+
+    fn log_terms(&self) -> Vec<(String, f64)> {
+        let is_found = f64::from(u8::from(self.valley.counters.start.is_some()));
+        let (first, last) = self.valley.segments().unwrap_or((0, 0));
+        let n = self.valley.average().map_or(0, |mean| mean.n) as f64;
+        [("valley found", is_found), ("first segment", first as f64), ("last segment", last as f64), ("iterations", n)]
+            .map(|(name, value)| (format!("swad: {name}"), value))
+            .to_vec()
     }
 
     fn wants_to_stop(&self) -> bool {

@@ -1,0 +1,21 @@
+//! What `fairtte train` trains: a run file, or with `--resume-from` the settings of a run folder.
+
+use crate::CliError;
+use crate::args::Train;
+use crate::commands::override_run;
+use crate::run_file::RunFile;
+use crate::run_folder::RunFolder;
+
+/// The settings of the folder to go on with, then the run files, then the other arguments; later ones win. Without
+/// `--output` the run goes on in the folder itself.
+pub(super) fn read(arguments: &Train) -> Result<RunFile, CliError> {
+    let origin = arguments.resume_from.as_deref();
+    let kept = origin.map(|origin| RunFolder::new(origin).run_file());
+    let files: Vec<_> = kept.into_iter().chain(arguments.config.iter().cloned()).collect();
+    let mut run = RunFile::read(&files, &arguments.common.set)?;
+    override_run(&mut run, &arguments.common);
+    if let Some(output) = arguments.output.as_deref().or(origin) {
+        run.output = output.to_owned();
+    }
+    Ok(run)
+}
