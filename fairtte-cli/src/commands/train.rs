@@ -14,7 +14,7 @@ use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
-use self::selected::predict_all;
+use self::selected::{predict_all, predicted_rows};
 use super::evaluate::{Outputs, Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;
@@ -90,7 +90,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
     let cells = cells(&prepared, &groups, &cut_points)?;
     let mut strategy = run.strategy.build(&spec, &cells)?;
     if strategy.needs_group_to_predict() {
-        let rows = predicted_rows(&prepared);
+        let rows = selected::predicted_rows(&prepared);
         let n_without = rows.iter().filter(|row| groups[**row].is_none()).count();
         let (name, attribute, n) = (strategy.name(), &cells.attribute, rows.len());
         say(format!("note: {name} predicts by \"{attribute}\", which {n_without} of {n} samples to predict lack"));
