@@ -83,7 +83,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
             classifier: ClassifierConfig::for_head(head.as_ref(), &cut_points, &outcomes, run.model.hidden)?,
         },
         optimiser: run.optimiser,
-        seed: run.seed,
+        seed: run.training_seed(),
         device: device.clone(),
         pretrained: pretrained.clone(),
     };
@@ -109,7 +109,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
         head: head.as_ref(),
         cut_points: &cut_points,
         scoring: &scoring,
-        seed: run.seed,
+        seed: run.training_seed(),
         device: &device,
     };
     let trained = interrupt::stoppable(|stop| {
