@@ -179,3 +179,12 @@ mod adversary_cases;
 #[cfg(test)]
 #[path = "../../tests/inside/table.rs"]
 mod table;
+
+#[cfg(test)]
+#[path = "../../tests/inside/differing_labels.rs"]
+#[expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a failing unwrap is a failing test; gaps are worth seeing"
+)]
+mod differing_labels;
