@@ -17,104 +17,28 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "the sizes are worth seeing")]
 
+mod common;
+
 use burn::module::Module as _;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
+use common::{N_COLUMNS, Study, Table, probe};
 use fairtte_fairness::strategies::{
     Accumulation, Cfair, CfairConfig, CfairMode, CfairScaling, CfairWeights, Clock, Laftr, LaftrConfig, LaftrMode, Lnl,
-    LnlConfig, Odr, OdrConfig, Saved, StepContext, StepReport, StratumConfig, StratumKind, TrainingCells,
+    LnlConfig, Odr, OdrConfig, Saved, StepContext, StepReport, StratumConfig, StratumKind,
 };
 use fairtte_fairness::{
-    CurveRule, EncoderNetwork as _, Freeze, Learner, LearnerSpec, NetworkSpec, OptimiserConfig, Pretrained,
-    PretrainedConfig, Strategy, StrategyConfig,
+    CurveRule, EncoderNetwork as _, Freeze, Learner, Pretrained, PretrainedConfig, Strategy, StrategyConfig,
 };
+use fairtte_metrics::GroupId;
 use fairtte_metrics::seeds::stream;
-use fairtte_metrics::{GroupId, Outcomes, SampleId};
 use fairtte_models::weights::{Gray, Layout, WeightFile};
-use fairtte_models::{BackboneKind, Batch, EncoderConfig, ImageEncoder, MlpConfig, Noise, Pixels};
-use fairtte_survival::{ClassifierConfig, CutPoints, NnetSurvival, NoSettings, PredictionGrid};
+use fairtte_models::{Batch, ImageEncoder, MlpConfig, Noise};
+use fairtte_survival::{NnetSurvival, NoSettings, PredictionGrid};
 use rand::RngExt as _;
 
-const N_COLUMNS: usize = 8;
 const BATCH: usize = 40;
 
-/// A simulated table.
-struct Table {
-    rows: Vec<[f32; N_COLUMNS]>,
-    groups: Vec<Option<GroupId>>,
-    time: Vec<f64>,
-    event: Vec<bool>,
-}
-
-impl Table {
-    fn new(n: usize, seed: u64) -> Self {
-        let mut stream = stream(seed, "simulate-table", &[n as u64]);
-        let mut uniform = || stream.random::<f64>();
-        let mut table = Self { rows: Vec::new(), groups: Vec::new(), time: Vec::new(), event: Vec::new() };
-        for i in 0..n {
-            let mut normal = || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
-            let mut row: [f64; N_COLUMNS] = std::array::from_fn(|_| normal());
-            row[0] = (if i % 2 == 0 { -1.0 } else { 1.0 }) + 0.5 * row[0];
-            let time = -uniform().max(1e-9).ln() / (row[1] + 0.5 * row[2]).exp();
-            let censoring = 3.0 * uniform();
-            #[expect(clippy::cast_possible_truncation, reason = "inputs are f32")]
-            table.rows.push(row.map(|x| x as f32));
-            table.groups.push(Some(GroupId(u32::from(i % 2 == 1))));
-            table.time.push(time.min(censoring).max(1e-3));
-            table.event.push(time <= censoring);
-        }
-        table
-    }
-
-    fn batch(&self, rows: &[usize], device: &Device) -> Batch {
-        let values: Vec<f32> = rows.iter().flat_map(|row| self.rows[*row]).collect();
-        Batch {
-            rows: rows.to_vec(),
-            sample_ids: rows.iter().map(|row| SampleId::new(format!("s{row}"))).collect(),
-            pixels: Pixels::Table(Tensor::from_data(TensorData::new(values, [rows.len(), N_COLUMNS]), device)),
-            time: rows.iter().map(|row| self.time[*row]).collect(),
-            event: rows.iter().map(|row| self.event[*row]).collect(),
-            groups: rows.iter().map(|row| self.groups[*row]).collect(),
-        }
-    }
-
-    fn whole(&self) -> Batch {
-        self.batch(&(0..self.rows.len()).collect::<Vec<_>>(), &Device::flex())
-    }
-}
-
-/// A training part, and what is fitted on it.
-struct Study {
-    train: Table,
-    cut_points: CutPoints,
-    spec: LearnerSpec,
-    cells: TrainingCells,
-}
-
 impl Study {
-    fn new(train: Table, seed: u64) -> Self {
-        let outcomes = Outcomes::new(train.time.clone(), train.event.clone()).unwrap();
-        let cut_points = CutPoints::equidistant(&outcomes, 8).unwrap();
-        let encoder = EncoderConfig { dropout: 0.0, ..EncoderConfig::new(BackboneKind::Mlp) };
-        let classifier = ClassifierConfig::for_head(&NnetSurvival, &cut_points, &outcomes, encoder.hidden).unwrap();
-        let spec = LearnerSpec {
-            network: NetworkSpec { encoder, channels: N_COLUMNS, classifier },
-            optimiser: OptimiserConfig::default(),
-            seed,
-            device: Device::flex(),
-            pretrained: None,
-        };
-        let n_levels = train.groups.iter().flatten().map(|group| group.index() + 1).max().unwrap_or(0);
-        let cells = TrainingCells {
-            attribute: "group".to_owned(),
-            levels: (0..n_levels).map(|g| format!("level {g}")).collect(),
-            groups: train.groups.clone(),
-            event: train.event.clone(),
-            interval: cut_points.targets("training", &train.time, &train.event).unwrap().intervals.index,
-            n_cut_points: cut_points.n(),
-        };
-        Self { train, cut_points, spec, cells }
-    }
-
     fn without_batch_norm(mut self) -> Self {
         self.spec.network.encoder.mlp = Some(MlpConfig { batch_norm: false, ..MlpConfig::default() });
         self
@@ -168,55 +92,6 @@ impl Study {
         let rule = CurveRule { head: &NnetSurvival, grid: &grid };
         strategy.predict(&self.train.whole(), &rule).unwrap().into_raw_vec_and_offset().0
     }
-}
-
-/// Accuracy for the group of a linear rule that is fitted on one table and read on another, each `[n, width]`.
-fn probe(train: (&Tensor<2>, &Table), test: (&Tensor<2>, &Table)) -> f64 {
-    let rows = |tensor: &Tensor<2>| -> Vec<Vec<f64>> {
-        let width = tensor.dims()[1];
-        let values: Vec<f64> = tensor.clone().into_data().iter::<f64>().collect();
-        values.chunks(width).map(<[f64]>::to_vec).collect()
-    };
-    let side = |table: &Table| -> Vec<f64> {
-        table.groups.iter().map(|group| if *group == Some(GroupId(1)) { 1.0 } else { -1.0 }).collect()
-    };
-    let (mut of_train, mut of_test) = (rows(train.0), rows(test.0));
-    let n = of_train.len() as f64;
-    for k in 0..of_train[0].len() {
-        let mean = of_train.iter().map(|row| row[k]).sum::<f64>() / n;
-        let deviation = (of_train.iter().map(|row| (row[k] - mean).powi(2)).sum::<f64>() / n).sqrt().max(1e-12);
-        for row in of_train.iter_mut().chain(&mut of_test) {
-            row[k] = (row[k] - mean) / deviation;
-        }
-    }
-    let coefficients = least_squares(&of_train, &side(train.1));
-    let right = of_test.iter().zip(side(test.1)).filter(|(row, side)| {
-        let value: f64 = row.iter().zip(&coefficients).map(|(x, c)| x * c).sum();
-        value * side > 0.0
-    });
-    right.count() as f64 / of_test.len() as f64
-}
-
-/// Least squares with a ridge of 0.01 n, by elimination of the normal equations. Rows are centred and groups of
-/// equal size, so no constant is needed.
-fn least_squares(rows: &[Vec<f64>], side: &[f64]) -> Vec<f64> {
-    let (n, width) = (rows.len() as f64, rows[0].len());
-    let entry = |j: usize, k: usize| match k {
-        k if k == width => rows.iter().zip(side).map(|(row, side)| row[j] * side).sum::<f64>(),
-        k => rows.iter().map(|row| row[j] * row[k]).sum::<f64>() + if j == k { 0.01 * n } else { 0.0 },
-    };
-    let mut system: Vec<Vec<f64>> = (0..width).map(|j| (0..=width).map(|k| entry(j, k)).collect()).collect();
-    for pivot in 0..width {
-        let row = system[pivot].clone();
-        for (j, other) in system.iter_mut().enumerate().filter(|(j, _)| *j != pivot) {
-            let factor = other[pivot] / row[pivot];
-            debug_assert!(factor.is_finite(), "row {j}");
-            for k in pivot..=width {
-                other[k] -= factor * row[k];
-            }
-        }
-    }
-    (0..width).map(|j| system[j][width] / system[j][j]).collect()
 }
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];

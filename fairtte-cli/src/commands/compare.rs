@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         return Ok(());
     }
     let first = RunFolder::new(&runs[0].output);
-    let mut not_trained = Vec::new();
+    let mut not_trained = BTreeMap::new();
     for (i, run) in runs.iter().enumerate() {
         say(format!("run {} of {}", i + 1, runs.len()));
         let mut run = run.clone();
@@ -79,8 +79,8 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         match train(&run, Shown::Nothing) {
             Err(CliError::Training(cause)) if i > 0 && is_about_the_method(&cause) => {
                 say(format!("not trained: {cause}"));
-                let below = run.output.strip_prefix(&template.output).unwrap_or(&run.output);
-                not_trained.push(NotTrained { run: below.display().to_string(), because: cause.to_string() });
+                let below = run.output.strip_prefix(&template.output).unwrap_or(&run.output).display().to_string();
+                not_trained.entry(cause.to_string()).or_insert_with(Vec::new).push(below);
             }
             other => other?,
         }
@@ -92,6 +92,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         attributes: &config.attributes,
         settings: &template.evaluation,
     };
+    let not_trained = not_trained.into_iter().map(|(because, runs)| NotTrained { runs, because }).collect();
     let verdict = Verdict { not_trained, ..select(&template.output, &asked)? };
     write(&template.output, &verdict)?;
     if arguments.common.json {

@@ -90,7 +90,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
     let cells = cells(&prepared, &groups, &cut_points)?;
     let mut strategy = run.strategy.build(&spec, &cells)?;
     if strategy.needs_group_to_predict() {
-        let rows = predicted_rows(&prepared);
+        let rows = selected::predicted_rows(&prepared);
         let n_without = rows.iter().filter(|row| groups[**row].is_none()).count();
         let (name, attribute, n) = (strategy.name(), &cells.attribute, rows.len());
         say(format!("note: {name} predicts by \"{attribute}\", which {n_without} of {n} samples to predict lack"));

@@ -79,7 +79,8 @@ pub trait Strategy {
     /// Name in run files.
     fn name(&self) -> &'static str;
 
-    /// How the training samples of an epoch are drawn.
+    /// How the training samples of an epoch are drawn. Asked at its start, and again when a killed run goes on in the middle of
+    /// it: it may change between epochs only.
     fn sampling(&self) -> Sampling {
         Sampling::Shuffled
     }
@@ -178,12 +179,3 @@ mod adversary_cases;
 #[cfg(test)]
 #[path = "../../tests/inside/table.rs"]
 mod table;
-
-#[cfg(test)]
-#[path = "../../tests/inside/differing_labels.rs"]
-#[expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a failing unwrap is a failing test; gaps are worth seeing"
-)]
-mod differing_labels;

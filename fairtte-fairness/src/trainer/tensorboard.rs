@@ -8,6 +8,9 @@
 //!
 //! The file is a function of the epoch reports: it is made anew in memory each time, and what is missing is appended, so that
 //! a TensorBoard that has it open goes on reading; what a kill cut off or left too much is put right by the next call.
+//!
+//! Verified with tensorboard 2.21.0 (Python): its `RecordWriter` gives the bytes of the test below, and its
+//! `EventAccumulator` read 30 scalars back from a run of four epochs, 20 values of which were compared with `steps.jsonl`.
 
 use std::io::Write as _;
 use std::path::Path;
