@@ -22,20 +22,19 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use burn::module::Module as _;
 use burn::tensor::Tensor;
-use common::{Plant, Study, Table, probe, rows_of};
-use fairtte_data::{Cohort, FeatureMatrix, Loader, Sampling};
+use common::{Plant, Study, Table, Trial, probe, rows_of};
+use fairtte_data::Sampling;
 use fairtte_fairness::strategies::{
     Cells, DroChiSquareConfig, EndConfig, FairRepresentationConfig, FebsConfig, GroupDroConfig, Kernels,
     RebalancingMode, RecalibrationConfig, SamConfig, Saved, SubgroupRebalancingConfig, SwadConfig,
 };
-use fairtte_fairness::{
-    CurveRule, Learner, Scoring, Silent, Strategy, StrategyConfig, TrainingConfig, TrainingData, fit, predict,
-};
-use fairtte_metrics::{EvaluationSettings, GroupId, KaplanMeier};
+use fairtte_fairness::{CurveRule, Learner, Strategy, StrategyConfig, predict};
+use fairtte_metrics::{GroupId, KaplanMeier};
 use fairtte_models::{Batch, Noise};
 use fairtte_survival::{NnetSurvival, NoSettings, PredictionGrid};
 use ndarray::Array2;
@@ -43,73 +42,25 @@ use ndarray::Array2;
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 const ERM: StrategyConfig = StrategyConfig::Erm(NoSettings {});
 
-/// A simulated table in three parts, ready for training.
-struct Trial {
-    table: Table,
-    cohort: Cohort,
-    features: FeatureMatrix,
-    train: Vec<usize>,
-    validation: Vec<usize>,
-    test: Vec<usize>,
-    study: Study,
-    epochs: usize,
-}
-
-/// A trained strategy, with the loss that it has after its last epoch.
-struct Trained {
-    strategy: Box<dyn Strategy>,
-    last: f64,
-}
-
 impl Trial {
-    /// `n` samples for training, 200 for validation, 600 for testing.
-    fn new(n: usize, plant: Plant, seed: u64) -> Self {
-        let table = Table::planted(n + 800, seed, plant);
-        let train: Vec<usize> = (0..n).collect();
-        Self {
-            cohort: table.cohort(),
-            features: table.features(&train),
-            study: Study::new(table.part(&train), seed),
-            validation: (n..n + 200).collect(),
-            test: (n + 200..n + 800).collect(),
-            epochs: 20,
-            table,
-            train,
-        }
+    fn trained(&self, config: &StrategyConfig) -> Box<dyn Strategy> {
+        self.trained_in(config, tempfile::tempdir().unwrap().path())
     }
 
-    fn loader(&self) -> Loader<'_> {
-        Loader::of_features(&self.features, &self.cohort, self.table.groups.clone()).unwrap()
+    fn trained_in(&self, config: &StrategyConfig, folder: &Path) -> Box<dyn Strategy> {
+        let mut strategy = config.build(&self.study.spec, &self.study.cells).unwrap();
+        self.fit(strategy.as_mut(), folder, &AtomicBool::new(false)).unwrap();
+        strategy
     }
 
-    fn trained(&self, config: &StrategyConfig) -> Trained {
-        let Study { cut_points, spec, cells, .. } = &self.study;
-        let loader = self.loader();
-        let outcomes = self.cohort.outcomes(&self.train).unwrap();
-        let grid = PredictionGrid::at_cut_points(cut_points);
-        let data = TrainingData {
-            cohort: &self.cohort,
-            loader: &loader,
-            train: &self.train,
-            validation: &self.validation,
-            groups: &self.table.groups,
-            levels: &cells.levels,
-            head: &NnetSurvival,
-            cut_points,
-            scoring: &Scoring::new(grid, cut_points, &EvaluationSettings::default(), &outcomes).unwrap(),
-            seed: spec.seed,
-            device: &spec.device,
-        };
-        let epochs = self.epochs;
-        let settings = TrainingConfig { epochs, batch_size: 40, patience: epochs, ..TrainingConfig::default() };
+    /// The strategy after its last epoch, in place of the best one, and as it was chosen.
+    fn last_and_chosen(&self, config: &StrategyConfig) -> [Box<dyn Strategy>; 2] {
         let folder = tempfile::tempdir().unwrap();
-        let mut strategy = config.build(spec, cells).unwrap();
-        let never = AtomicBool::new(false);
-        fit(strategy.as_mut(), &data, &settings, folder.path(), &mut Silent, &never).unwrap();
-        let mut after_the_last = config.build(spec, cells).unwrap();
-        let last = folder.path().join(format!("checkpoint/epoch-{epochs:05}/last"));
-        after_the_last.load(&last, Saved::Weights).unwrap();
-        Trained { last: self.loss(after_the_last.as_ref()), strategy }
+        let chosen = self.trained_in(config, folder.path());
+        let newest = std::fs::read_dir(folder.path().join("checkpoint")).unwrap().next().unwrap().unwrap().path();
+        let mut last = config.build(&self.study.spec, &self.study.cells).unwrap();
+        last.load(&newest.join("last"), Saved::Weights).unwrap();
+        [last, chosen]
     }
 
     /// Curves of the test part at the cut points.
@@ -216,7 +167,7 @@ fn representations_of_the_groups_come_closer() {
         let trial = Trial::new(600, Plant::default(), seed);
         let (train, test) = (trial.table.part(&trial.train), trial.table.part(&trial.test));
         [&ERM, &frl, &end].map(|config| {
-            let strategy = trial.trained(config).strategy;
+            let strategy = trial.trained(config);
             let of_train = trial.representation(strategy.as_ref(), &trial.train);
             let of_test = trial.representation(strategy.as_ref(), &trial.test);
             println!("seed {seed}, {}: test loss {:.3}", strategy.name(), trial.loss(strategy.as_ref()));
@@ -280,7 +231,7 @@ fn the_worse_group_loses_less_where_its_labelling_function_differs() {
     let plant = Plant { share: 0.15, visible: 0.0, effect: -1.0, ..Plant::default() };
     let by_seed = SEEDS.map(|seed| {
         let trial = Trial::new(600, plant, seed);
-        let found = [0, 1, 2, 3].map(|k: usize| trial.loss_by_group(trial.trained(&methods[k]).strategy.as_ref()));
+        let found = [0, 1, 2, 3].map(|k: usize| trial.loss_by_group(trial.trained(&methods[k]).as_ref()));
         println!("seed {seed}: losses of both groups under erm, group-dro, febs, dro-chi-square {found:.3?}");
         found
     });
@@ -302,8 +253,8 @@ fn flat_minima_hold_better_on_new_samples() {
         trial.study.spec.optimiser.learning_rate = 5e-3;
         trial.epochs = 60;
         let of = |config: &StrategyConfig| {
-            let trained = trial.trained(config);
-            (trained.last, trial.loss(trained.strategy.as_ref()))
+            let [last, chosen] = trial.last_and_chosen(config);
+            (trial.loss(last.as_ref()), trial.loss(chosen.as_ref()))
         };
         let found = [&ERM, &sam, &swad].map(of);
         println!("seed {seed}: loss after the last epoch and as chosen under erm, sam, swad {found:.3?}");
@@ -319,9 +270,32 @@ fn recalibration_makes_up_for_a_hazard_that_cannot_be_seen() {
     let errors = SEEDS.map(|seed| {
         let trial = Trial::new(600, plant, seed);
         let recalibration = StrategyConfig::Recalibration(RecalibrationConfig::default());
-        let of = |config| trial.calibration_error(trial.trained(config).strategy.as_ref());
+        let of = |config| trial.calibration_error(trial.trained(config).as_ref());
         (of(&ERM), of(&recalibration))
     });
     assert_lower("recalibration", &errors, 5, 0.0);
     assert!(mean(errors.map(|e| e.1)) <= 0.5 * mean(errors.map(|e| e.0)), "{errors:?}");
+}
+
+#[test]
+fn explore_end() {
+    for seed in [101, 102] {
+        let trial = Trial::new(600, Plant::default(), seed);
+        let (train, test) = (trial.table.part(&trial.train), trial.table.part(&trial.test));
+        for (alpha, beta) in [(0.0, 0.0), (1.0, 1.0), (0.0, 5.0), (5.0, 5.0), (5.0, 1.0), (0.0, 20.0)] {
+            let end = StrategyConfig::End(EndConfig { alpha, beta, ..EndConfig::default() });
+            let strategy = trial.trained(&end);
+            let of_train = trial.representation(strategy.as_ref(), &trial.train);
+            let of_test = trial.representation(strategy.as_ref(), &trial.test);
+            let unit = |z: &Tensor<2>| z.clone() / z.clone().square().sum_dim(1).sqrt();
+            println!(
+                "EXPLORE {seed} {alpha} {beta}: loss {:.3} mmd {:.3} unit {:.3} probe {:.3} unit {:.3}",
+                trial.loss(strategy.as_ref()),
+                mmd2(&rows_of(&of_test), &test),
+                mmd2(&rows_of(&unit(&of_test)), &test),
+                probe((&of_train, &train), (&of_test, &test)),
+                probe((&unit(&of_train), &train), (&unit(&of_test), &test)),
+            );
+        }
+    }
 }

@@ -4,6 +4,8 @@
 //! the risk, five columns nothing. Unless a [`Plant`] says otherwise groups are of equal size and have no part in the risk.
 #![allow(dead_code, reason = "every test takes what it needs of it")]
 
+mod trial;
+
 use std::path::PathBuf;
 
 use burn::tensor::{Device, Tensor, TensorData};
@@ -16,6 +18,8 @@ use fairtte_metrics::{GroupId, Outcomes, SampleId};
 use fairtte_models::{BackboneKind, Batch, EncoderConfig, Pixels};
 use fairtte_survival::{ClassifierConfig, CutPoints, NnetSurvival};
 use rand::RngExt as _;
+
+pub use trial::Trial;
 
 pub const N_COLUMNS: usize = 8;
 

@@ -1,0 +1,73 @@
+//! A simulated table in three parts, trained through `fit`.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use fairtte_data::{Cohort, FeatureMatrix, Loader};
+use fairtte_fairness::{FairnessError, Scoring, Silent, Strategy, TrainedRun, TrainingConfig, TrainingData, fit};
+use fairtte_metrics::EvaluationSettings;
+use fairtte_survival::{NnetSurvival, PredictionGrid};
+
+use super::{Plant, Study, Table};
+
+pub struct Trial {
+    pub table: Table,
+    pub cohort: Cohort,
+    pub features: FeatureMatrix,
+    pub train: Vec<usize>,
+    pub validation: Vec<usize>,
+    pub test: Vec<usize>,
+    pub study: Study,
+    pub epochs: usize,
+}
+
+impl Trial {
+    /// `n` samples for training, 200 for validation, 600 for testing.
+    pub fn new(n: usize, plant: Plant, seed: u64) -> Self {
+        let table = Table::planted(n + 800, seed, plant);
+        let train: Vec<usize> = (0..n).collect();
+        Self {
+            cohort: table.cohort(),
+            features: table.features(&train),
+            study: Study::new(table.part(&train), seed),
+            validation: (n..n + 200).collect(),
+            test: (n + 200..n + 800).collect(),
+            epochs: 20,
+            table,
+            train,
+        }
+    }
+
+    pub fn loader(&self) -> Loader<'_> {
+        Loader::of_features(&self.features, &self.cohort, self.table.groups.clone()).unwrap()
+    }
+
+    /// Trains in batches of 40, for all epochs unless the strategy stops itself.
+    pub fn fit(
+        &self,
+        strategy: &mut dyn Strategy,
+        folder: &Path,
+        stop: &AtomicBool,
+    ) -> Result<TrainedRun, FairnessError> {
+        let Study { cut_points, spec, cells, .. } = &self.study;
+        let loader = self.loader();
+        let outcomes = self.cohort.outcomes(&self.train).unwrap();
+        let grid = PredictionGrid::at_cut_points(cut_points);
+        let data = TrainingData {
+            cohort: &self.cohort,
+            loader: &loader,
+            train: &self.train,
+            validation: &self.validation,
+            groups: &self.table.groups,
+            levels: &cells.levels,
+            head: &NnetSurvival,
+            cut_points,
+            scoring: &Scoring::new(grid, cut_points, &EvaluationSettings::default(), &outcomes).unwrap(),
+            seed: spec.seed,
+            device: &spec.device,
+        };
+        let epochs = self.epochs;
+        let config = TrainingConfig { epochs, batch_size: 40, patience: epochs, ..TrainingConfig::default() };
+        fit(strategy, &data, &config, folder, &mut Silent, stop)
+    }
+}
