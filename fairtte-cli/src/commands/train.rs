@@ -14,7 +14,7 @@ use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
-use self::selected::predict_all;
+use self::selected::{predict_all, predicted_rows};
 use super::evaluate::{Outputs, Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;
