@@ -278,24 +278,18 @@ fn recalibration_makes_up_for_a_hazard_that_cannot_be_seen() {
 }
 
 #[test]
-fn explore_end() {
-    for seed in [101, 102] {
-        let trial = Trial::new(600, Plant::default(), seed);
-        let (train, test) = (trial.table.part(&trial.train), trial.table.part(&trial.test));
-        for (alpha, beta) in [(0.0, 0.0), (1.0, 1.0), (0.0, 5.0), (5.0, 5.0), (5.0, 1.0), (0.0, 20.0)] {
-            let end = StrategyConfig::End(EndConfig { alpha, beta, ..EndConfig::default() });
-            let strategy = trial.trained(&end);
-            let of_train = trial.representation(strategy.as_ref(), &trial.train);
-            let of_test = trial.representation(strategy.as_ref(), &trial.test);
-            let unit = |z: &Tensor<2>| z.clone() / z.clone().square().sum_dim(1).sqrt();
-            println!(
-                "EXPLORE {seed} {alpha} {beta}: loss {:.3} mmd {:.3} unit {:.3} probe {:.3} unit {:.3}",
-                trial.loss(strategy.as_ref()),
-                mmd2(&rows_of(&of_test), &test),
-                mmd2(&rows_of(&unit(&of_test)), &test),
-                probe((&of_train, &train), (&of_test, &test)),
-                probe((&unit(&of_train), &train), (&unit(&of_test), &test)),
-            );
+fn explore_swad() {
+    for (n, rate, epochs) in [(150, 5e-3, 20), (600, 5e-3, 20), (600, 2e-2, 20)] {
+        for seed in [101, 102] {
+            let mut trial = Trial::new(n, Plant::default(), seed);
+            trial.study.spec.optimiser.learning_rate = rate;
+            trial.epochs = epochs;
+            let erm = trial.loss(trial.trained(&ERM).as_ref());
+            for (tolerance_ratio, interval, n_converge) in [(0.3, 0, 3), (0.05, 0, 3), (0.05, 2, 3), (0.02, 2, 5)] {
+                let swad = StrategyConfig::Swad(SwadConfig { tolerance_ratio, interval, n_converge, ..SwadConfig::default() });
+                let loss = trial.loss(trial.trained(&swad).as_ref());
+                println!("EXPLORE {n} {rate} {seed} ratio {tolerance_ratio} interval {interval}: erm {erm:.3} swad {loss:.3}");
+            }
         }
     }
 }
