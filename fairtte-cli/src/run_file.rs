@@ -26,6 +26,9 @@ pub struct RunFile {
     /// One seed for split, weights, order and noise, each from a stream of its own. Default 1.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// Seed of weights, order, augmentation and noise alone, so that trainings differ on the same data and split. Default: `seed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_seed: Option<u64>,
     /// Run folder. Default: `runs/` and the name of the run file without its ending.
     pub output: PathBuf,
     /// Folder for decoded images and simulated cohorts, shared by runs. Default: `cache` beside the run folder.
@@ -199,6 +202,11 @@ impl RunFile {
     pub fn cache(&self) -> PathBuf {
         let beside = || self.output.parent().map_or_else(|| PathBuf::from("cache"), |parent| parent.join("cache"));
         self.cache.clone().unwrap_or_else(beside)
+    }
+
+    /// Seed of everything random in the training itself.
+    pub fn training_seed(&self) -> u64 {
+        self.training_seed.unwrap_or(self.seed)
     }
 
     /// Attributes whose groups the strategy works on.

@@ -17,7 +17,7 @@ const N_COLUMNS: usize = 3;
 
 /// 160 training samples: every cell of group and stratum is filled.
 fn outcomes() -> (Vec<f64>, Vec<bool>) {
-    let of = |i: usize| (1.0 + ((i * 7) % 40) as f64 / 4.0, i % 3 != 0);
+    let of = |i: usize| (1.0 + ((i * 7) % 40) as f64 / 4.0, !i.is_multiple_of(3));
     (0..160).map(of).unzip()
 }
 
@@ -90,7 +90,7 @@ fn every_strategy_makes_a_step_on_every_kind_of_batch() {
     let some = |codes: &[u32]| codes.iter().map(|code| Some(*code)).collect::<Vec<_>>();
     let mut no_group_twice = some(&[0, 1, 2, 3, 0, 1, 2, 3]);
     (no_group_twice[1], no_group_twice[6]) = (None, None);
-    let two_of_three = |i: usize| i % 3 != 0;
+    let two_of_three = |i: usize| !i.is_multiple_of(3);
     let batches = [
         ("all groups", batch(&some(&[0, 1, 2, 3, 0, 1, 2, 3]), two_of_three)),
         ("a group is missing", batch(&some(&[0, 1, 3, 3, 0, 1, 0, 3]), two_of_three)),

@@ -16,7 +16,9 @@ fn every_run_file_parses() {
     for entry in std::fs::read_dir(root().join("configs")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
-            succeed(["train", "--dry-run", "--config", &path.display().to_string()]);
+            let is_comparison = path.file_name().unwrap().to_string_lossy().starts_with("compare_");
+            let command = if is_comparison { "compare" } else { "train" };
+            succeed([command, "--dry-run", "--config", &path.display().to_string()]);
             n += 1;
         }
     }

@@ -1,9 +1,8 @@
 //! `fairtte compare`: strategies trained on the same data, split and network, and the choice among them.
 //!
-//! The first run draws the split; all others take it from there, so that the seeds differ in weights, order and noise only.
+//! All share `seed`, and with it data and split; the seeds of the comparison are those of weights, order and noise.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use fairtte_fairness::{FairnessError, TOLERATED_LOSS};
 use serde::Deserialize;
@@ -17,14 +16,13 @@ use crate::args::Run;
 use crate::merged::Merged;
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::run_folder::RunFolder;
 use crate::selection::{NotTrained, Rule, Verdict, terminal};
 
 /// Table `[compare]` of a run file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct CompareConfig {
-    /// One training per seed and strategy.
+    /// One training per `training-seed` and strategy.
     #[serde(default = "first_seed")]
     seeds: Vec<u64>,
     /// The strategy that the others are compared with.
@@ -68,19 +66,14 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         runs.iter().for_each(|run| say(format!("  {}", run.output.display())));
         return Ok(());
     }
-    let first = RunFolder::new(&runs[0].output);
-    let mut not_trained = Vec::new();
+    let mut not_trained = BTreeMap::new();
     for (i, run) in runs.iter().enumerate() {
         say(format!("run {} of {}", i + 1, runs.len()));
-        let mut run = run.clone();
-        if i > 0 {
-            run.split = fairtte_data::SplitConfig { file: Some(absolute(first.split())?), ..Default::default() };
-        }
-        match train(&run, Shown::Nothing) {
+        match train(run, Shown::Nothing) {
             Err(CliError::Training(cause)) if i > 0 && is_about_the_method(&cause) => {
                 say(format!("not trained: {cause}"));
-                let below = run.output.strip_prefix(&template.output).unwrap_or(&run.output);
-                not_trained.push(NotTrained { run: below.display().to_string(), because: cause.to_string() });
+                let below = run.output.strip_prefix(&template.output).unwrap_or(&run.output).display().to_string();
+                not_trained.entry(cause.to_string()).or_insert_with(Vec::new).push(below);
             }
             other => other?,
         }
@@ -92,6 +85,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         attributes: &config.attributes,
         settings: &template.evaluation,
     };
+    let not_trained = not_trained.into_iter().map(|(because, runs)| NotTrained { runs, because }).collect();
     let verdict = Verdict { not_trained, ..select(&template.output, &asked)? };
     write(&template.output, &verdict)?;
     if arguments.common.json {
@@ -138,7 +132,7 @@ fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<V
         let strategy = format!("strategy.{name}={settings}");
         for seed in &config.seeds {
             let mut sets = arguments.common.set.clone();
-            sets.extend([strategy.clone(), format!("seed={seed}")]);
+            sets.extend([strategy.clone(), format!("training-seed={seed}")]);
             let mut run = RunFile::read_without(&arguments.config, &sets, &["compare"])?;
             super::override_run(&mut run, &arguments.common);
             run.cache = Some(template.cache());
@@ -157,8 +151,4 @@ fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<V
         }
     }
     Ok(runs)
-}
-
-fn absolute(path: PathBuf) -> Result<PathBuf, CliError> {
-    std::path::absolute(&path).map_err(|error| CliError::RunFolder { path, problem: error.to_string() })
 }

@@ -233,7 +233,13 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         fact("head", variant(toml::Value::try_from(&run.head))),
         fact("strategy", variant(toml::Value::try_from(&run.strategy))),
         fact("time intervals", run.time.intervals.to_string()),
-        fact("seed", run.seed.to_string()),
+        fact(
+            "seed",
+            match run.training_seed {
+                Some(training) => format!("{}, of the training {training}", run.seed),
+                None => run.seed.to_string(),
+            },
+        ),
         fact("device", run.device.clone()),
         fact("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
     ]

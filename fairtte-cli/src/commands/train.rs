@@ -14,7 +14,7 @@ use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
-use self::selected::predict_all;
+use self::selected::{predict_all, predicted_rows};
 use super::evaluate::{Outputs, Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;
@@ -83,7 +83,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
             classifier: ClassifierConfig::for_head(head.as_ref(), &cut_points, &outcomes, run.model.hidden)?,
         },
         optimiser: run.optimiser,
-        seed: run.seed,
+        seed: run.training_seed(),
         device: device.clone(),
         pretrained: pretrained.clone(),
     };
@@ -109,7 +109,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
         head: head.as_ref(),
         cut_points: &cut_points,
         scoring: &scoring,
-        seed: run.seed,
+        seed: run.training_seed(),
         device: &device,
     };
     let trained = interrupt::stoppable(|stop| {

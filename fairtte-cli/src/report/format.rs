@@ -76,7 +76,7 @@ pub(super) fn elide(text: &str, n: usize) -> String {
 }
 
 /// Breaks `text` at spaces into lines of at most `width` characters; a longer word is cut.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = vec![String::new()];
     let mut used = 0;

@@ -15,6 +15,8 @@ mod test_reports;
 mod tests;
 mod words;
 
+pub(crate) use format::wrap;
+
 use fairtte_metrics::EvaluationReport;
 
 /// Everything that the HTML page shows.

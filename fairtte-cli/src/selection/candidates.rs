@@ -111,10 +111,8 @@ pub(crate) fn find(folder: &Path, settings: &EvaluationSettings) -> Result<Candi
 /// Run folders with a `done` file, whatever lies between them and `folder`.
 fn finished_runs(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), CliError> {
     let run = RunFolder::new(folder);
-    if run.run_file().exists() {
-        if run.done().exists() {
-            found.push(folder.to_owned());
-        }
+    if run.run_file().exists() && run.done().exists() {
+        found.push(folder.to_owned());
         return Ok(()); // nothing below a run folder is one
     }
     let failed = |error: std::io::Error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() };

@@ -46,11 +46,11 @@ pub(crate) struct Verdict {
     pub(crate) not_trained: Vec<NotTrained>,
 }
 
-/// A run that a method refused, or that diverged.
+/// Runs that a method refused, or that diverged, for one reason.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct NotTrained {
-    pub(crate) run: String,
+    pub(crate) runs: Vec<String>,
     pub(crate) because: String,
 }
 

@@ -1,13 +1,19 @@
 //! The choice as a table: for the terminal, and in Markdown for a document.
 
+use crate::report::wrap;
+
 use super::choose::{Change, Chosen, Rule, Scores, Standing, Verdict};
 
 /// Columns of the table; the first is the strategy.
+const WIDTH: usize = 100;
 const HEADER: [&str; 6] = ["strategy", "metric", "change", "gap", "change of gap", "chosen"];
 
 /// One block per attribute and metric.
 pub(crate) fn terminal(verdict: &Verdict) -> String {
-    let mut text = format!("{}\n", preamble(verdict));
+    let mut text = preamble(verdict)
+        .lines()
+        .flat_map(|line| wrap(line, WIDTH))
+        .fold(String::new(), |text, line| text + &line + "\n");
     for block in blocks(verdict) {
         let rows: Vec<[String; 6]> = block.iter().map(|standing| cells(standing)).collect();
         let width = |column: usize| {
@@ -23,7 +29,7 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
         rows.iter().for_each(|row| text += &line(row));
     }
     for run in &verdict.not_trained {
-        text += &format!("\nnot trained: {}: {}", run.run, run.because);
+        text += &format!("\nnot trained: {}: {}", run.runs.join(", "), run.because);
     }
     text
 }
@@ -42,7 +48,7 @@ pub(crate) fn markdown(verdict: &Verdict) -> String {
         text += "\nNot trained:\n\n";
     }
     for run in &verdict.not_trained {
-        text += &format!("- {}: {}\n", run.run, run.because);
+        text += &format!("- {}: {}\n", run.runs.join(", "), run.because);
     }
     text
 }

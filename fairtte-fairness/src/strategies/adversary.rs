@@ -11,7 +11,8 @@ use fairtte_models::initialise;
 use rand_chacha::ChaCha8Rng;
 
 use super::TrainingCells;
-use super::batch_cells::{BatchCells, constant};
+use super::batch_cells::BatchCells;
+use super::numbers::constant;
 use crate::{FairnessError, LearnerSpec, OptimiserConfig};
 
 /// What stands between the two layers.
@@ -101,6 +102,7 @@ pub(crate) fn negative_entropy(logits: Tensor<2>, cells: &BatchCells) -> Tensor<
 /// the way back, which the worked cases in `f64` show.)
 fn mean_over_cells(of_sample: Tensor<1>, cells: &BatchCells) -> Tensor<1> {
     let n = cells.coefficients(|_, _| 1.0).iter().sum::<f64>().max(1.0);
-    let shares = constant(&cells.coefficients(|_, _| 1.0 / n), &of_sample);
+    let shares = cells.coefficients(|_, _| 1.0 / n);
+    let shares = constant(shares, of_sample.dims(), &of_sample);
     (of_sample * shares).sum()
 }

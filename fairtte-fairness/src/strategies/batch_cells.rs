@@ -95,12 +95,6 @@ pub(crate) fn indices(values: &[usize], device: &burn::tensor::Device) -> Tensor
     Tensor::from_data(TensorData::new(values, [n]), device)
 }
 
-/// Numbers without gradient in the type and on the device of `like`, `[n]`.
-pub(crate) fn constant<const D: usize>(values: &[f64], like: &Tensor<D>) -> Tensor<1> {
-    let data = TensorData::new(values.to_vec(), [values.len()]);
-    Tensor::from_data(data, (&like.device(), like.dtype()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,7 +31,8 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::adversary::{Activation, Adversary, AdversarySpec, n_trained_groups};
-use super::batch_cells::{BatchCells, constant, indices, own_column};
+use super::batch_cells::{BatchCells, indices, own_column};
+use super::numbers::constant;
 use super::pass::{Pass, survival_of, task_alone};
 use super::reversal::reverse_gradient;
 use super::{Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, TrainingCells};
@@ -56,7 +57,7 @@ impl CfairMode {
         match self {
             Self::Cfair => {
                 let coefficients = task_coefficients(strata, counted);
-                (losses.clone() * constant(&coefficients, losses)).sum()
+                (losses.clone() * constant(coefficients, losses.dims(), losses)).sum()
             }
             Self::CfairEo => plain.clone(),
         }
@@ -318,7 +319,7 @@ fn stratum_loss(logits: Tensor<2>, groups: &[usize], weight: impl Fn(usize) -> f
     let sum: f64 = weights.iter().sum();
     let shares: Vec<f64> = weights.into_iter().map(|weight| weight / sum).collect();
     let losses = own_column(log_softmax(logits, 1), groups).neg(); // [n]
-    let shares = constant(&shares, &losses);
+    let shares = constant(shares, losses.dims(), &losses);
     (losses * shares).sum()
 }
 

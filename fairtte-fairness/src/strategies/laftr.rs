@@ -33,7 +33,8 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::adversary::{Activation, Adversary, AdversarySpec, adversary_optimiser, n_trained_groups};
-use super::batch_cells::{BatchCells, constant};
+use super::batch_cells::BatchCells;
+use super::numbers::constant;
 use super::pass::{Pass, task_alone};
 use super::{
     Accumulation, Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, StratumKind, TrainingCells,
@@ -249,7 +250,7 @@ fn with_strata(representation: Tensor<2>, strata: &[Option<usize>], n_strata: us
         return representation;
     }
     let indicators = strata.iter().flat_map(|stratum| (1..n_strata).map(move |y| f64::from(*stratum == Some(y))));
-    let indicators = constant(&indicators.collect::<Vec<_>>(), &representation).reshape([strata.len(), n_strata - 1]);
+    let indicators = constant(indicators.collect(), [strata.len(), n_strata - 1], &representation);
     Tensor::cat(vec![representation, indicators], 1)
 }
 
@@ -261,7 +262,7 @@ fn errors(probabilities: Tensor<2>, cells: &BatchCells) -> Tensor<1> {
 /// `L_adv` = J - (2 / G) sum over cells of the cell's mean error, `[1]`: J strata, G groups in training.
 fn adversary_gain(errors: Tensor<1>, cells: &BatchCells, n_groups: usize) -> Tensor<1> {
     let coefficients = cells.coefficients(|y, g| 2.0 / (n_groups * cells.n(y, g)) as f64);
-    let coefficients = constant(&coefficients, &errors);
+    let coefficients = constant(coefficients, errors.dims(), &errors);
     (errors * coefficients).sum().neg() + cells.n_strata() as f64
 }
 

@@ -79,7 +79,8 @@ pub trait Strategy {
     /// Name in run files.
     fn name(&self) -> &'static str;
 
-    /// How the training samples of an epoch are drawn.
+    /// How the training samples of an epoch are drawn. Asked at its start, and again when a killed run goes on in the middle of
+    /// it: it may change between epochs only.
     fn sampling(&self) -> Sampling {
         Sampling::Shuffled
     }

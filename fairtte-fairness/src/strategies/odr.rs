@@ -36,7 +36,8 @@ use serde::{Deserialize, Serialize};
 use super::adversary::{
     Activation, Adversary, AdversarySpec, adversary_optimiser, cross_entropy, n_trained_groups, negative_entropy,
 };
-use super::batch_cells::{BatchCells, constant};
+use super::batch_cells::BatchCells;
+use super::numbers::constant;
 use super::pass::{Pass, survival_of};
 use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
 use crate::learner::EncoderNetwork;
@@ -359,7 +360,7 @@ impl Code {
     /// KL(N(mean, exp(`log_var`)) || N(`prior_mean`, 1)) of every sample, `[batch]`:
     /// 1/2 sum over the code of exp(`log_var`) + (mean - `prior_mean`)^2 - 1 - `log_var`.
     fn kl_to(&self, prior_mean: &[f64]) -> Tensor<1> {
-        let prior = constant(prior_mean, &self.mean).unsqueeze(); // [1, code]
+        let prior = constant(prior_mean.to_vec(), [1, prior_mean.len()], &self.mean);
         let log_var = self.log_var.clone();
         let of_entry = log_var.clone().exp() + (self.mean.clone() - prior).square() - 1.0 - log_var;
         of_entry.sum_dim(1).flatten(0, 1) / 2.0

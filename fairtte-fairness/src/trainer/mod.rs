@@ -255,7 +255,7 @@ impl Training<'_> {
                 continue;
             }
             let n_steps = step / self.config.accumulate + 1;
-            let is_due = self.strategy.validation_interval().is_some_and(|every| n_steps % every.max(1) == 0);
+            let is_due = self.strategy.validation_interval().is_some_and(|every| n_steps.is_multiple_of(every.max(1)));
             if is_due && step + 1 < self.n_batches {
                 self.validate(epoch, totals)?;
                 if self.strategy.wants_to_stop() {
@@ -353,7 +353,7 @@ impl Training<'_> {
     }
 }
 
-/// `steps.jsonl` and the event file of TensorBoard.
+/// `steps.jsonl` and the event file of `TensorBoard`.
 fn write_logs(folder: &Path, epochs: &[EpochReport]) -> Result<(), FairnessError> {
     write_atomically(&folder.join("steps.jsonl"), |file| {
         for epoch in epochs {

@@ -124,7 +124,7 @@ impl ScheduleConfig {
                 let n_all = place.epochs * place.n_steps;
                 let n_after = n_all.saturating_sub(warm_up).max(1);
                 let share = (t.saturating_sub(warm_up) as f64 / n_after as f64).min(1.0);
-                let fallen = (1.0 + (std::f64::consts::PI * share).cos()) / 2.0;
+                let fallen = f64::midpoint(1.0, (std::f64::consts::PI * share).cos());
                 (warm_up, floor + (1.0 - floor) * fallen)
             }
         };

@@ -135,7 +135,7 @@ fn tolerated(metric: Monitor, epochs: &[&Validation]) -> Result<Tolerated, Metri
     };
     // Of equals the first stays, as in the choice itself.
     let beats = |other: &(usize, f64, f64), one: &(usize, f64, f64)| {
-        let equal = other.1 == one.1 && other.2 == one.2;
+        let equal = as_good(one.1, other.1) && one.2 <= other.2;
         other.0 != one.0 && as_good(other.1, one.1) && other.2 <= one.2 && (!equal || other.0 < one.0)
     };
     let front = within.iter().filter(|one| !within.iter().any(|other| beats(other, one))).map(|one| one.0).collect();

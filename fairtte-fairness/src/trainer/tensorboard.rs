@@ -1,13 +1,16 @@
-//! The log of a training as a TensorBoard event file, `tensorboard/events.out.tfevents.fairtte` in the run folder.
+//! The log of a training as a `TensorBoard` event file, `tensorboard/events.out.tfevents.fairtte` in the run folder.
 //!
-//! A file of TFRecords: length (8 bytes, little endian), its masked CRC-32C, the data, their masked CRC-32C; the data are
-//! `Event` messages of TensorBoard's `event.proto`, of which these fields are written: `wall_time` (1, double), `step` (2,
+//! A file of `TFRecords`: length (8 bytes, little endian), its masked CRC-32C, the data, their masked CRC-32C; the data are
+//! `Event` messages of `TensorBoard`'s `event.proto`, of which these fields are written: `wall_time` (1, double), `step` (2,
 //! int64: the epoch), `file_version` (3) in the first record, `summary` (5) with values of `tag` (1) and `simple_value` (2,
 //! float). Mask: the checksum rotated by 15 bits plus 0xa282ead8 (`TensorFlow`, `record_writer.cc`). CRC-32C: Castagnoli's
 //! polynomial, reflected 0x82f63b78 (RFC 3720, B.4).
 //!
 //! The file is a function of the epoch reports: it is made anew in memory each time, and what is missing is appended, so that
-//! a TensorBoard that has it open goes on reading; what a kill cut off or left too much is put right by the next call.
+//! a `TensorBoard` that has it open goes on reading; what a kill cut off or left too much is put right by the next call.
+//!
+//! Verified with tensorboard 2.21.0 (Python): its `RecordWriter` gives the bytes of the test below, and its
+//! `EventAccumulator` read 30 scalars back from a run of four epochs, 20 values of which were compared with `steps.jsonl`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -97,7 +100,7 @@ fn scalars(epoch: &EpochReport) -> Vec<(String, f64)> {
     scalars
 }
 
-/// One TFRecord.
+/// One `TFRecord`.
 fn record(data: &[u8]) -> Vec<u8> {
     let length = (data.len() as u64).to_le_bytes();
     [&length[..], &masked(&length), data, &masked(data)].concat()

@@ -19,6 +19,7 @@ use fairtte_models::{BackboneKind, Batch, EncoderConfig, Pixels};
 use fairtte_survival::{ClassifierConfig, CutPoints, NnetSurvival};
 use rand::RngExt as _;
 
+#[allow(unused_imports, reason = "as above")]
 pub use trial::Trial;
 
 pub const N_COLUMNS: usize = 8;

@@ -1,17 +1,11 @@
 //! Reading our worked cases (`tests/golden/*.json`) and holding tensors in `f64` against them.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
+use burn::tensor::{Gradients, Tensor};
 use fairtte_metrics::GroupId;
 use serde_json::Value as Json;
 
-/// Numbers of a nested list, row by row.
-pub(crate) fn numbers(json: &Json) -> Vec<f64> {
-    match json {
-        Json::Array(entries) => entries.iter().flat_map(numbers).collect(),
-        Json::Number(number) => vec![number.as_f64().unwrap()],
-        other => panic!("{other} is no number"),
-    }
-}
+use super::worked_cases::tensor;
+pub(crate) use super::worked_cases::{leaf as matrix, numbers, values};
 
 pub(crate) fn number(json: &Json) -> f64 {
     json.as_f64().unwrap()
@@ -35,10 +29,6 @@ pub(crate) fn case<'a>(file: &'a Json, name: &str) -> &'a Json {
     file["cases"].as_array().unwrap().iter().find(|case| case["name"].as_str().unwrap().starts_with(name)).unwrap()
 }
 
-fn tensor<const D: usize>(values: Vec<f64>, shape: [usize; D]) -> Tensor<D> {
-    Tensor::from_data(TensorData::new(values, shape), (&Device::flex().autodiff(), DType::F64))
-}
-
 /// A list that gradients are asked of, `[n]`.
 pub(crate) fn list(json: &Json) -> Tensor<1> {
     let values = numbers(json);
@@ -46,21 +36,9 @@ pub(crate) fn list(json: &Json) -> Tensor<1> {
     tensor(values, [n]).require_grad()
 }
 
-/// A matrix that gradients are asked of.
-pub(crate) fn matrix(json: &Json) -> Tensor<2> {
-    let n_rows = json.as_array().unwrap().len();
-    let values = numbers(json);
-    let n_columns = values.len() / n_rows;
-    tensor(values, [n_rows, n_columns]).require_grad()
-}
-
 /// One number that gradients are asked of, `[1]`.
 pub(crate) fn scalar(json: &Json) -> Tensor<1> {
     tensor(vec![number(json)], [1]).require_grad()
-}
-
-pub(crate) fn values<const D: usize>(tensor: &Tensor<D>) -> Vec<f64> {
-    tensor.clone().into_data().try_to_vec::<f64>().unwrap()
 }
 
 /// Gradient of a tensor that none may have reached: then 0.

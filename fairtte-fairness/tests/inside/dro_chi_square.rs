@@ -219,3 +219,43 @@ fn settings_out_of_range_name_their_key() {
         assert!(message.ends_with("expected a number > 0 and <= 1"), "{message}");
     }
 }
+
+// With a head whose losses stand alone the given losses count, with one that ranks those against the other half.
+#[test]
+fn the_objective_splits_the_batch_only_where_losses_depend_on_it() {
+    let (cuts, clock) = (whole_cuts(3), Clock::default());
+    let event = [true, true, true, false, false, true, true, false];
+    let targets = cuts.targets("test", &[1.0, 2.0, 0.0, 2.0, 1.0, 1.0, 0.0, 2.0], &event).unwrap();
+    let outputs = tensor((0..24).map(|k| f64::from((k * 7) % 11) / 5.0 - 1.0).collect(), [8, 3]);
+    let given = [0.3, 2.0, 0.7, 0.1, 5.0, 0.4, 0.9, 1.6];
+    let deephit = DeepHit::new(&DeepHitConfig::default()).unwrap();
+    let value = |head: &dyn SurvivalHead| {
+        let context = context(head, &cuts, &clock, 0);
+        let terms = Terms {
+            losses: tensor(given.to_vec(), [8]),
+            counted: &[true; 8],
+            outputs: outputs.clone(),
+            representation: outputs.clone(),
+            before_dropout: outputs.clone(),
+            targets: &targets,
+            groups: &[None; 8],
+            context: &context,
+        };
+        let found = dro(0.6).value(&terms).unwrap();
+        let half = halves(&event, &context);
+        let ranked = values(&context.losses_against_other_half(outputs.clone(), &targets, &half));
+        (values(&found.objective)[0], found.terms[0].1, half, ranked)
+    };
+    let squared_radius = dro(0.6).config.squared_radius();
+    let of = |losses: &[f64]| {
+        let weights = optimum(losses, squared_radius).weights;
+        (dot(&weights, losses), weights.iter().filter(|weight| **weight > 0.0).count() as f64)
+    };
+    let (found, n_weighted, ..) = value(&NnetSurvival);
+    assert_eq!((found, n_weighted), of(&given));
+    let (found, n_weighted, half, ranked) = value(&deephit);
+    let side = |side: bool| -> Vec<f64> { (0..8).filter(|i| half[*i] == side).map(|i| ranked[i]).collect() };
+    let (first, second) = (of(&side(false)), of(&side(true)));
+    assert!((found - first.0 - second.0).abs() < 1e-13, "{found} {first:?} {second:?}");
+    assert!((n_weighted - first.1 - second.1).abs() < 1e-9);
+}

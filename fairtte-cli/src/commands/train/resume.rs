@@ -15,7 +15,7 @@ pub(super) fn read(arguments: &Train) -> Result<RunFile, CliError> {
     let mut run = RunFile::read(&files, &arguments.common.set)?;
     override_run(&mut run, &arguments.common);
     if let Some(output) = arguments.output.as_deref().or(origin) {
-        run.output = output.to_owned();
+        output.clone_into(&mut run.output);
     }
     Ok(run)
 }

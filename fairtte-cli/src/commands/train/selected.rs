@@ -76,7 +76,7 @@ pub(super) fn predict_all(
 }
 
 /// Rows of validation and test, in the order of the cohort.
-fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
+pub(super) fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
     let mut rows = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
     rows.sort_unstable();
     rows

@@ -1,0 +1,124 @@
+//! Strategies compared through the program: one split for all, the choice in the validation part, its worth in the test part.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::path::Path;
+
+use fairtte_tests::{SmallRun, fail, succeed};
+use serde_json::Value;
+
+const COMPARE: &str = "
+[compare]
+seeds = [1, 2]
+attributes = [\"sex\"]
+[compare.strategy.group-dro]
+eta = 0.1
+[compare.strategy.dro-chi-square]
+[compare.strategy.recalibration]
+[compare.strategy.laftr]
+stratum = { kind = \"event-x-bin\", bins = 9 }
+";
+
+/// A comparison in `folder`, and its arguments.
+fn comparison(folder: &Path) -> Vec<String> {
+    let run = SmallRun::new(folder).set("training.monitor=c-td");
+    let file = folder.join("run.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text + COMPARE).unwrap();
+    run.arguments("compare")
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn strategies_are_trained_on_one_split_and_chosen_among() {
+    let folder = tempfile::tempdir().unwrap();
+    let (arguments, output) = (comparison(folder.path()), folder.path().join("run"));
+    let table = succeed(&arguments).stdout;
+    assert!(table.contains("sex, C^td (higher is better)"), "{table}");
+    let splits: Vec<String> = ["erm-seed1", "erm-seed2", "sex/group-dro-seed2", "dro-chi-square-seed1"]
+        .iter()
+        .map(|run| std::fs::read_to_string(output.join(run).join("split.csv")).unwrap())
+        .collect();
+    assert!(splits.iter().all(|split| *split == splits[0]), "one split for all");
+    let refused = "strategy laftr needs 10 training samples in every cell of group and stratum";
+    let verdict = json(&output.join("selection.json"));
+    let not_trained = &verdict["not-trained"][0];
+    assert!(not_trained["because"].as_str().unwrap().starts_with(refused), "{not_trained}");
+    assert_eq!(not_trained["runs"], serde_json::json!(["sex/laftr-seed1", "sex/laftr-seed2"]));
+
+    // The choice, worked out again from the evaluations of the validation part.
+    let rows = verdict["rows"].as_array().unwrap();
+    let of = |strategy: &str, metric: &str| -> &Value {
+        rows.iter().find(|row| row["strategy"] == strategy && row["metric"] == metric).unwrap()
+    };
+    for metric in ["c_td_antolini_strict", "auc_td", "ibs"] {
+        let base = &of("erm", metric)["chosen"];
+        let utility = |chosen: &Value| chosen["validation"]["value"].as_f64().unwrap();
+        for strategy in ["group-dro", "dro-chi-square", "recalibration"] {
+            let row = of(strategy, metric);
+            let Some(gap) = row["chosen"]["validation"]["gap"].as_f64() else {
+                assert_eq!(row["none-because"], "none is within the tolerated loss", "{row}");
+                continue;
+            };
+            let sign = if metric == "ibs" { -1.0 } else { 1.0 };
+            let limit = sign * utility(base) - 0.05 * utility(base).abs();
+            assert!(sign * utility(&row["chosen"]) >= limit, "{row}");
+            assert!(gap >= 0.0 && row["n-candidates"].as_u64().unwrap() >= 2, "{row}");
+            let change = &row["chosen"]["change"];
+            let expected = row["chosen"]["test"]["value"].as_f64().unwrap() - base["test"]["value"].as_f64().unwrap();
+            assert!((change["difference"]["value"].as_f64().unwrap() - expected).abs() < 1e-12, "{row}");
+        }
+    }
+
+    // The same again trains nothing and says the same.
+    let before = std::fs::read(output.join("selection.json")).unwrap();
+    let again = succeed(&arguments);
+    assert!(again.stderr.contains("this run is done") && !again.stderr.contains("epoch   1"), "{}", again.stderr);
+    assert_eq!(std::fs::read(output.join("selection.json")).unwrap(), before);
+    the_other_rules_choose_too(&output);
+}
+
+fn the_other_rules_choose_too(runs: &Path) {
+    let runs = runs.display().to_string();
+    let choose = |rule: &str| -> Value {
+        let outcome = succeed(["select", &runs, "--rule", rule, "--set", "replicates=0", "--json"]);
+        serde_json::from_str(&outcome.stdout).unwrap()
+    };
+    let value = |verdict: &Value| verdict["rows"][0]["chosen"]["validation"]["value"].as_f64().unwrap();
+    let [overall, minimax, dto] = ["overall", "minimax", "dto"].map(|rule| value(&choose(rule)));
+    assert!(overall >= minimax && overall >= dto, "{overall} {minimax} {dto}: none beats the best");
+    let sentence = "--base: no finished run has strategy \"swad\", only dro-chi-square, erm, group-dro, recalibration";
+    fail(["select", &runs, "--base", "swad"], 3, sentence);
+    fail(["select", &runs, "--attribute", "height"], 3, "\"height\" is no [[attribute]] of this run");
+    fail(
+        ["select", &runs, "--tolerated-loss", "5"],
+        3,
+        "--tolerated-loss: 5 is no share, expected a number from 0 to 1",
+    );
+}
+
+#[test]
+fn runs_on_other_samples_or_parts_are_no_comparison() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, seed) in [("a", "seed=1"), ("b", "seed=2")] {
+        SmallRun::new(&folder.path().join(name)).set(seed).set("training.epochs=1").train();
+    }
+    let runs = folder.path().display().to_string();
+    fail(["select", &runs], 4, "; runs of one comparison share them");
+    let empty = tempfile::tempdir().unwrap();
+    fail(["select", &empty.path().display().to_string()], 4, "there is no finished run in it");
+}
+
+#[test]
+fn a_comparison_names_what_is_wrong_before_anything_is_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = comparison(folder.path());
+    let with = |set: &str| [arguments.clone(), vec!["--set".to_owned(), set.to_owned()]].concat();
+    fail(with("compare.strategy.group-dro.eta=0"), 3, "strategy.group-dro.eta is 0, expected a finite number > 0");
+    fail(with("compare.strategy.group-drro={}"), 3, "did you mean \"group-dro\"?");
+    fail(with("compare.attributes=[\"age\"]"), 3, "compare.attributes");
+    fail(with("compare.seeds=[]"), 3, "compare.seeds");
+    assert!(!folder.path().join("run").exists());
+}
