@@ -3,7 +3,7 @@
 //! `adversaries.rs`; `domain-independent` and `controlled-attribute`, where the labelling functions differ, in
 //! `inside/differing_labels.rs`.
 //!
-//! Stated before the first run:
+//! Stated before the first run, on seeds 1 to 5:
 //! - *The group can be seen and has no part in the risk.* MMD^2 between the groups on 600 samples that were not trained on,
 //!   with a bank around the median distance of the representation measured (so that a smaller one is no closer), is under
 //!   `fair-representation` (median-scaled bank, lambda 10) at most half of that under `erm`, in all seeds; a fresh linear probe
@@ -12,11 +12,22 @@
 //! - *A group of 15 % that cannot be seen, in which column 1 lowers the risk as much as it raises it in the other.* The mean
 //!   loss of the worse group on new samples is lower than under `erm`: `group-dro` in all seeds and by 0.05 on average; `febs`
 //!   (gamma 5) in four of five and by 0.02; `dro-chi-square` (alpha 0.2), which sees no group, in four of five and by 0.01.
-//! - *150 samples, 60 epochs, a large step size.* `sam` (rho 0.2) has the lower loss on new samples after the last epoch in four
-//!   of five seeds, by 0.02 on average. `swad` has a lower one than the best epoch of `erm` in four of five.
-//!   Neither makes a claim about groups.
+//! - *150 samples, 60 epochs, step size 5e-3.* `sam` (rho 0.2) has the lower loss on new samples after the last epoch in four of
+//!   five seeds, by 0.02 on average. `swad` has a lower one than the best epoch of `erm` in four of five. Neither makes a
+//!   claim about groups.
 //! - *A group that cannot be seen has 2.5 times the hazard.* With `recalibration` the mean over the groups of |mean curve minus
 //!   Kaplan-Meier| in the middle of the grid is smaller in all seeds, and at most half on average.
+//!
+//! Two did not hold. `end` at 1 and 1 lowered the probe in all seeds, but by 0.02 (its MMD^2 was a quarter of that under `erm`).
+//! On seeds 101 and 102 the entangling term alone (alpha 0, beta 5) brought the probe from 0.92 to 0.80, and alpha 5 beside it
+//! back to 0.89: the disentangling term spreads the directions of a group apart and thereby keeps what tells the groups apart.
+//! `swad` was worse than the best epoch in all seeds, by 0.08: its default ratio lets the mean run on until the loss is 30 %
+//! above the valley, far into the overfitting. On seeds 101 and 102 a ratio of 0.05 was as good as the best epoch at step size
+//! 5e-3, and better by 0.03 to 0.05 at 2e-2, where single epochs scatter; 0.3 was worse by 0.07 there too.
+//!
+//! Stated before the run on seeds 11 to 15: `end` (0 and 5) lowers the probe in four of five seeds and by 0.05 on average;
+//! `end` (1 and 1) has at most half of the MMD^2 of `erm` in four of five. `swad` (ratio 0.05; 600 samples, 20 epochs, step size
+//! 2e-2) has a lower loss than the best epoch of `erm` in four of five, by 0.01 on average.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "the sizes are worth seeing")]
 
@@ -40,6 +51,7 @@ use fairtte_survival::{NnetSurvival, NoSettings, PredictionGrid};
 use ndarray::Array2;
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
+const FRESH: [u64; 5] = [11, 12, 13, 14, 15];
 const ERM: StrategyConfig = StrategyConfig::Erm(NoSettings {});
 
 impl Trial {
@@ -154,33 +166,42 @@ fn mmd2(rows: &[Vec<f64>], table: &Table) -> f64 {
     within(&a, &a) + within(&b, &b) - 2.0 * within(&a, &b)
 }
 
+/// MMD^2 between the groups, and accuracy of a fresh probe for them, under each method.
+fn traces_of_the_group<const N: usize>(seed: u64, methods: [&StrategyConfig; N]) -> [(f64, f64); N] {
+    let trial = Trial::new(600, Plant::default(), seed);
+    let (train, test) = (trial.table.part(&trial.train), trial.table.part(&trial.test));
+    methods.map(|config| {
+        let strategy = trial.trained(config);
+        let of_train = trial.representation(strategy.as_ref(), &trial.train);
+        let of_test = trial.representation(strategy.as_ref(), &trial.test);
+        println!("seed {seed}, {}: test loss {:.3}", strategy.name(), trial.loss(strategy.as_ref()));
+        (mmd2(&rows_of(&of_test), &test), probe((&of_train, &train), (&of_test, &test)))
+    })
+}
+
 #[test]
-fn representations_of_the_groups_come_closer() {
+fn matching_distributions_brings_the_groups_closer_and_hides_them_from_a_probe() {
     let frl = StrategyConfig::FairRepresentation(FairRepresentationConfig {
         lambda: 10.0,
         kernels: Kernels::MedianScaled,
         ..FairRepresentationConfig::default()
     });
-    let end = StrategyConfig::End(EndConfig { alpha: 1.0, beta: 1.0, ..EndConfig::default() });
-    // (MMD^2, accuracy of the probe) of each method, by seed.
-    let by_seed = SEEDS.map(|seed| {
-        let trial = Trial::new(600, Plant::default(), seed);
-        let (train, test) = (trial.table.part(&trial.train), trial.table.part(&trial.test));
-        [&ERM, &frl, &end].map(|config| {
-            let strategy = trial.trained(config);
-            let of_train = trial.representation(strategy.as_ref(), &trial.train);
-            let of_test = trial.representation(strategy.as_ref(), &trial.test);
-            println!("seed {seed}, {}: test loss {:.3}", strategy.name(), trial.loss(strategy.as_ref()));
-            (mmd2(&rows_of(&of_test), &test), probe((&of_train, &train), (&of_test, &test)))
-        })
-    });
-    let mmd = |method: usize| by_seed.map(|found| (found[0].0, found[method].0));
-    let probed = |method: usize| by_seed.map(|found| (found[0].1, found[method].1));
-    println!("end: MMD^2 (erm, it) {:.3?}", mmd(2));
-    assert_lower("fair-representation: MMD^2", &mmd(1), 5, 0.0);
-    assert_lower("fair-representation: probe", &probed(1), 4, 0.05);
-    assert_lower("end: probe", &probed(2), 4, 0.05);
-    assert!(mmd(1).iter().all(|(erm, frl)| *frl <= 0.5 * erm), "{:?}", mmd(1));
+    let by_seed = SEEDS.map(|seed| traces_of_the_group(seed, [&ERM, &frl]));
+    let mmd = by_seed.map(|[erm, frl]| (erm.0, frl.0));
+    assert_lower("fair-representation: MMD^2", &mmd, 5, 0.0);
+    assert!(mmd.iter().all(|(erm, frl)| *frl <= 0.5 * erm), "{mmd:?}");
+    assert_lower("fair-representation: probe", &by_seed.map(|[erm, frl]| (erm.1, frl.1)), 4, 0.05);
+}
+
+#[test]
+fn entangling_strata_hides_the_groups_and_disentangling_shows_them() {
+    let end = |alpha, beta| StrategyConfig::End(EndConfig { alpha, beta, ..EndConfig::default() });
+    let by_seed = FRESH.map(|seed| traces_of_the_group(seed, [&ERM, &end(0.0, 5.0), &end(1.0, 1.0)]));
+    assert_lower("end (0 and 5): probe", &by_seed.map(|[erm, entangled, _]| (erm.1, entangled.1)), 4, 0.05);
+    let mmd = by_seed.map(|[erm, _, both]| (erm.0, both.0));
+    assert_lower("end (1 and 1): MMD^2", &mmd, 4, 0.0);
+    assert!(mmd.iter().filter(|(erm, both)| *both <= 0.5 * erm).count() >= 4, "{mmd:?}");
+    println!("end (1 and 1): probe (erm, it) {:.3?}", by_seed.map(|[erm, _, both]| (erm.1, both.1)));
 }
 
 #[test]
@@ -245,23 +266,28 @@ fn the_worse_group_loses_less_where_its_labelling_function_differs() {
 }
 
 #[test]
-fn flat_minima_hold_better_on_new_samples() {
+fn sharpness_aware_steps_overfit_less() {
     let sam = StrategyConfig::Sam(SamConfig { rho: 0.2, ..SamConfig::default() });
-    let swad = StrategyConfig::Swad(SwadConfig::default());
     let by_seed = SEEDS.map(|seed| {
         let mut trial = Trial::new(150, Plant::default(), seed);
         trial.study.spec.optimiser.learning_rate = 5e-3;
         trial.epochs = 60;
-        let of = |config: &StrategyConfig| {
-            let [last, chosen] = trial.last_and_chosen(config);
-            (trial.loss(last.as_ref()), trial.loss(chosen.as_ref()))
-        };
-        let found = [&ERM, &sam, &swad].map(of);
-        println!("seed {seed}: loss after the last epoch and as chosen under erm, sam, swad {found:.3?}");
-        found
+        [&ERM, &sam].map(|config| trial.last_and_chosen(config).map(|strategy| trial.loss(strategy.as_ref())))
     });
-    assert_lower("sam, last epoch", &by_seed.map(|found| (found[0].0, found[1].0)), 4, 0.02);
-    assert_lower("swad, as chosen", &by_seed.map(|found| (found[0].1, found[2].1)), 4, 0.0);
+    println!("sam, best epoch: (erm, it) {:.3?}", by_seed.map(|[erm, sam]| (erm[1], sam[1])));
+    assert_lower("sam, last epoch", &by_seed.map(|[erm, sam]| (erm[0], sam[0])), 4, 0.02);
+}
+
+#[test]
+fn averaged_weights_beat_the_best_epoch_where_steps_are_large() {
+    let swad = StrategyConfig::Swad(SwadConfig { tolerance_ratio: 0.05, ..SwadConfig::default() });
+    let by_seed = FRESH.map(|seed| {
+        let mut trial = Trial::new(600, Plant::default(), seed);
+        trial.study.spec.optimiser.learning_rate = 2e-2;
+        let [erm, swad] = [&ERM, &swad].map(|config| trial.loss(trial.trained(config).as_ref()));
+        (erm, swad)
+    });
+    assert_lower("swad", &by_seed, 4, 0.01);
 }
 
 #[test]
@@ -275,27 +301,4 @@ fn recalibration_makes_up_for_a_hazard_that_cannot_be_seen() {
     });
     assert_lower("recalibration", &errors, 5, 0.0);
     assert!(mean(errors.map(|e| e.1)) <= 0.5 * mean(errors.map(|e| e.0)), "{errors:?}");
-}
-
-#[test]
-fn explore_end() {
-    for seed in [101, 102] {
-        let trial = Trial::new(600, Plant::default(), seed);
-        let (train, test) = (trial.table.part(&trial.train), trial.table.part(&trial.test));
-        for (alpha, beta) in [(0.0, 0.0), (1.0, 1.0), (0.0, 5.0), (5.0, 5.0), (5.0, 1.0), (0.0, 20.0)] {
-            let end = StrategyConfig::End(EndConfig { alpha, beta, ..EndConfig::default() });
-            let strategy = trial.trained(&end);
-            let of_train = trial.representation(strategy.as_ref(), &trial.train);
-            let of_test = trial.representation(strategy.as_ref(), &trial.test);
-            let unit = |z: &Tensor<2>| z.clone() / z.clone().square().sum_dim(1).sqrt();
-            println!(
-                "EXPLORE {seed} {alpha} {beta}: loss {:.3} mmd {:.3} unit {:.3} probe {:.3} unit {:.3}",
-                trial.loss(strategy.as_ref()),
-                mmd2(&rows_of(&of_test), &test),
-                mmd2(&rows_of(&unit(&of_test)), &test),
-                probe((&of_train, &train), (&of_test, &test)),
-                probe((&unit(&of_train), &train), (&unit(&of_test), &test)),
-            );
-        }
-    }
 }
