@@ -1,15 +1,18 @@
-//! One test over every strategy x head x kind of picture: it learns on a few samples, is saved and loaded again, and
+//! One test over every strategy x head x kind of input (films, volumes, tables): it learns on a few samples, is saved and loaded again, and
 //! predicts the same; a training that was stopped ends with the same bits as one that was not.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+mod common;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use burn::tensor::Device;
+use common::{Plant, Table};
 use fairtte_data::simulated::{PictureKind, SimulationConfig};
 use fairtte_data::{
-    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Intensity, Loader, Part, Split,
-    SplitConfig, build_cohort, split_by_subject,
+    AttributeConfig, Cohort, DataConfig, FeatureMatrix, FittedAttributes, ImageConfig, ImageStore, Intensity, Loader,
+    Part, Split, SplitConfig, build_cohort, split_by_subject,
 };
 use fairtte_fairness::strategies::{
     Cells, CfairConfig, ControlledAttributeConfig, Disentangling, DomainIndependentConfig, DroChiSquareConfig,
@@ -31,17 +34,56 @@ use ndarray::Array2;
 
 const SEED: u64 = 5;
 
-/// A small simulated cohort with its pixels.
+/// What a model reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Pictures(PictureKind),
+    Table,
+}
+
+const FILMS: Kind = Kind::Pictures(PictureKind::Films);
+
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
+enum Input {
+    Images(ImageStore),
+    Features(FeatureMatrix),
+}
+
+/// A small simulated cohort with its inputs.
 struct Study {
     cohort: Cohort,
-    store: ImageStore,
+    input: Input,
     split: Split,
     groups: Groups,
-    size: Vec<usize>,
+    backbone: BackboneKind,
+    channels: usize,
 }
 
 impl Study {
-    fn new(folder: &Path, kind: PictureKind) -> Self {
+    fn new(folder: &Path, kind: Kind) -> Self {
+        match kind {
+            Kind::Pictures(kind) => Self::pictures(folder, kind),
+            Kind::Table => Self::table(),
+        }
+    }
+
+    fn table() -> Self {
+        let table = Table::planted(160, SEED, Plant::default());
+        let cohort = table.cohort();
+        let split = split_by_subject(&cohort, &SplitConfig::default(), SEED).unwrap();
+        let features = table.features(split.rows(Part::Train));
+        let levels = ["level 0", "level 1"].map(str::to_owned).to_vec();
+        Self {
+            groups: Groups::new("group", levels, table.groups.clone()).unwrap(),
+            backbone: BackboneKind::Mlp,
+            channels: features.n_features(),
+            input: Input::Features(features),
+            cohort,
+            split,
+        }
+    }
+
+    fn pictures(folder: &Path, kind: PictureKind) -> Self {
         let size = match kind {
             PictureKind::Films => vec![16, 16],
             PictureKind::Volumes => vec![12, 12, 12],
@@ -58,11 +100,19 @@ impl Study {
         let split = split_by_subject(&cohort, &SplitConfig::default(), SEED).unwrap();
         let fitted = FittedAttributes::fit(&attributes, &cohort, split.rows(Part::Train)).unwrap();
         let groups = fitted.all()[0].clone();
-        Self { cohort, store, split, groups, size }
+        let backbone = if size.len() == 2 { BackboneKind::Small2d } else { BackboneKind::Small3d };
+        Self { cohort, input: Input::Images(store), split, groups, backbone, channels: 1 }
     }
 
-    fn backbone(&self) -> BackboneKind {
-        if self.size.len() == 2 { BackboneKind::Small2d } else { BackboneKind::Small3d }
+    fn loader(&self) -> Loader<'_> {
+        let membership = self.groups.membership().to_vec();
+        match &self.input {
+            Input::Images(store) => {
+                let intensity = Intensity::fit(store, &self.cohort, self.split.rows(Part::Train)).unwrap();
+                Loader::new(store, &self.cohort, membership, &intensity).unwrap()
+            }
+            Input::Features(features) => Loader::of_features(features, &self.cohort, membership).unwrap(),
+        }
     }
 }
 
@@ -81,13 +131,12 @@ impl<'a> Bench<'a> {
     fn new(study: &'a Study, head: &HeadConfig) -> Self {
         let train = study.split.rows(Part::Train);
         let membership = study.groups.membership().to_vec();
-        let intensity = Intensity::fit(&study.store, &study.cohort, train).unwrap();
         let outcomes = study.cohort.outcomes(train).unwrap();
         let cut_points = CutPoints::equidistant(&outcomes, 8).unwrap();
         let grid = PredictionGrid::at_cut_points(&cut_points);
         Self {
             scoring: Scoring::new(grid, &cut_points, &EvaluationSettings::default(), &outcomes).unwrap(),
-            loader: Loader::new(&study.store, &study.cohort, membership.clone(), &intensity).unwrap(),
+            loader: study.loader(),
             membership,
             head: head.build().unwrap(),
             cut_points,
@@ -105,10 +154,10 @@ impl<'a> Bench<'a> {
 
     fn strategy(&self, config: &StrategyConfig) -> Box<dyn Strategy> {
         let train = self.study.split.rows(Part::Train);
-        let encoder = EncoderConfig { dropout: 0.1, ..EncoderConfig::new(self.study.backbone()) };
+        let encoder = EncoderConfig { dropout: 0.1, ..EncoderConfig::new(self.study.backbone) };
         let classifier = self.classifier(encoder.hidden);
         let spec = LearnerSpec {
-            network: NetworkSpec { encoder, channels: 1, classifier },
+            network: NetworkSpec { encoder, channels: self.study.channels, classifier },
             optimiser: OptimiserConfig { learning_rate: 5e-3, ..OptimiserConfig::default() },
             seed: SEED,
             device: self.device.clone(),
@@ -229,63 +278,76 @@ impl Observer for StopAfter<'_> {
     fn epoch_done(&mut self, _report: &EpochReport) {}
 }
 
-#[test]
-fn every_strategy_learns_saves_and_resumes_with_every_head_in_2d_and_3d() {
+/// Trains every strategy with every head, saves, loads and resumes it.
+fn check_every_strategy(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
-    for kind in [PictureKind::Films, PictureKind::Volumes] {
-        let study = Study::new(&folder.path().join(format!("{kind:?}")), kind);
-        for head in heads() {
-            let bench = Bench::new(&study, &head);
-            let has_options = kind == PictureKind::Films && bench.head.name() == "nnet-survival";
-            let configs = strategies().into_iter().chain(if has_options { options() } else { vec![] });
-            for (number, config) in configs.enumerate() {
-                let name = format!("{kind:?} {} {} {number}", bench.head.name(), bench.strategy(&config).name());
-                let run = folder.path().join(name.replace(' ', "-"));
-                let mut whole = bench.strategy(&config);
-                let never = AtomicBool::new(false);
-                let trained = bench.fit(whole.as_mut(), 6, &run.join("whole"), &mut Silent, &never).unwrap();
+    let study = Study::new(&folder.path().join(format!("{kind:?}")), kind);
+    for head in heads() {
+        let bench = Bench::new(&study, &head);
+        let has_options = kind == FILMS && bench.head.name() == "nnet-survival";
+        let configs = strategies().into_iter().chain(if has_options { options() } else { vec![] });
+        for (number, config) in configs.enumerate() {
+            let name = format!("{kind:?} {} {} {number}", bench.head.name(), bench.strategy(&config).name());
+            let run = folder.path().join(name.replace(' ', "-"));
+            let mut whole = bench.strategy(&config);
+            let never = AtomicBool::new(false);
+            let trained = bench.fit(whole.as_mut(), 6, &run.join("whole"), &mut Silent, &never).unwrap();
 
-                let losses: Vec<f64> = trained.epochs.iter().map(|epoch| epoch.train_loss).collect();
-                // Single epochs of four steps are noisy; the best of the later ones must be clearly better.
-                let best = losses[1..].iter().copied().fold(f64::INFINITY, f64::min);
-                assert!(best < 0.95 * losses[0], "{name} does not learn: {losses:?}");
-                let curves = bench.curves(whole.as_ref());
-                assert_eq!(curves.dim(), (study.split.rows(Part::Test).len(), 8), "{name}");
-                assert!(curves.iter().all(|s| (0.0..=1.0).contains(s)), "{name}");
+            let losses: Vec<f64> = trained.epochs.iter().map(|epoch| epoch.train_loss).collect();
+            // Single epochs of four steps are noisy; the best of the later ones must be clearly better.
+            let best = losses[1..].iter().copied().fold(f64::INFINITY, f64::min);
+            assert!(best < 0.95 * losses[0], "{name} does not learn: {losses:?}");
+            let curves = bench.curves(whole.as_ref());
+            assert_eq!(curves.dim(), (study.split.rows(Part::Test).len(), 8), "{name}");
+            assert!(curves.iter().all(|s| (0.0..=1.0).contains(s)), "{name}");
 
-                // Saved and loaded into a strategy with other weights.
-                let saved = run.join("saved");
-                whole.save(&saved, fairtte_fairness::strategies::Saved::Weights).unwrap();
-                let mut loaded = bench.strategy(&config);
-                match bench.try_curves(loaded.as_ref(), study.split.rows(Part::Test)) {
-                    Ok(untrained) => assert_ne!(untrained, curves, "{name}: untrained weights predict the same"),
-                    Err(error) => assert!(error.to_string().contains("has no baseline hazard yet"), "{name}: {error}"),
-                }
-                loaded.load(&saved, fairtte_fairness::strategies::Saved::Weights).unwrap();
-                assert_eq!(bench.curves(loaded.as_ref()), curves, "{name}");
-
-                // Stopped in the middle of the third epoch, then started again by the same call.
-                let stop = AtomicBool::new(false);
-                let n_batches = trained.epochs[0].n_steps;
-                let steps = AtomicUsize::new(2 * n_batches + 2);
-                let mut observer = StopAfter { steps, stop: &stop };
-                let mut stopped = bench.strategy(&config);
-                let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
-                let place = format!("in epoch 3 after batch 2 of {n_batches}");
-                let message = format!("interrupted {place}; the state is saved, the same command goes on from there");
-                assert_eq!(error.to_string(), message, "{name}");
-                let mut resumed = bench.strategy(&config);
-                bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();
-                assert_eq!(bench.curves(resumed.as_ref()), curves, "{name}: a resumed training ends elsewhere");
+            // Saved and loaded into a strategy with other weights.
+            let saved = run.join("saved");
+            whole.save(&saved, fairtte_fairness::strategies::Saved::Weights).unwrap();
+            let mut loaded = bench.strategy(&config);
+            match bench.try_curves(loaded.as_ref(), study.split.rows(Part::Test)) {
+                Ok(untrained) => assert_ne!(untrained, curves, "{name}: untrained weights predict the same"),
+                Err(error) => assert!(error.to_string().contains("has no baseline hazard yet"), "{name}: {error}"),
             }
+            loaded.load(&saved, fairtte_fairness::strategies::Saved::Weights).unwrap();
+            assert_eq!(bench.curves(loaded.as_ref()), curves, "{name}");
+
+            // Stopped in the middle of the third epoch, then started again by the same call.
+            let stop = AtomicBool::new(false);
+            let n_batches = trained.epochs[0].n_steps;
+            let steps = AtomicUsize::new(2 * n_batches + 2);
+            let mut observer = StopAfter { steps, stop: &stop };
+            let mut stopped = bench.strategy(&config);
+            let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
+            let place = format!("in epoch 3 after batch 2 of {n_batches}");
+            let message = format!("interrupted {place}; the state is saved, the same command goes on from there");
+            assert_eq!(error.to_string(), message, "{name}");
+            let mut resumed = bench.strategy(&config);
+            bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();
+            assert_eq!(bench.curves(resumed.as_ref()), curves, "{name}: a resumed training ends elsewhere");
         }
     }
 }
 
 #[test]
+fn every_strategy_learns_saves_and_resumes_with_every_head_on_films() {
+    check_every_strategy(FILMS);
+}
+
+#[test]
+fn every_strategy_learns_saves_and_resumes_with_every_head_on_volumes() {
+    check_every_strategy(Kind::Pictures(PictureKind::Volumes));
+}
+
+#[test]
+fn every_strategy_learns_saves_and_resumes_with_every_head_on_tables() {
+    check_every_strategy(Kind::Table);
+}
+
+#[test]
 fn one_and_two_threads_train_to_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
-    let study = Study::new(folder.path(), PictureKind::Films);
+    let study = Study::new(folder.path(), FILMS);
     let bench = Bench::new(&study, &HeadConfig::NnetSurvival(NoSettings {}));
     let curves = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
@@ -302,7 +364,7 @@ fn one_and_two_threads_train_to_the_same_bits() {
 #[test]
 fn a_validation_part_without_an_event_is_refused_before_training() {
     let folder = tempfile::tempdir().unwrap();
-    let mut study = Study::new(folder.path(), PictureKind::Films);
+    let mut study = Study::new(folder.path(), FILMS);
     for row in study.split.rows(Part::Validation).to_vec() {
         study.cohort.samples[row].event = false;
     }
@@ -318,7 +380,7 @@ fn a_validation_part_without_an_event_is_refused_before_training() {
 #[test]
 fn a_damaged_checkpoint_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let study = Study::new(folder.path(), PictureKind::Films);
+    let study = Study::new(folder.path(), FILMS);
     let bench = Bench::new(&study, &HeadConfig::Pmf(NoSettings {}));
     let train = |epochs| {
         let mut strategy = bench.strategy(&StrategyConfig::Erm(NoSettings {}));
@@ -335,7 +397,7 @@ fn a_damaged_checkpoint_is_named() {
 #[test]
 fn a_learning_rate_that_explodes_ends_in_an_error_not_in_nan() {
     let folder = tempfile::tempdir().unwrap();
-    let study = Study::new(folder.path(), PictureKind::Films);
+    let study = Study::new(folder.path(), FILMS);
     let bench = Bench::new(&study, &HeadConfig::DeepHit(DeepHitConfig::default()));
     let encoder = EncoderConfig::new(BackboneKind::Small2d);
     let spec = LearnerSpec {

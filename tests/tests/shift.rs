@@ -2,14 +2,21 @@
 //! samples that were not.
 //!
 //! The paper (section 4.4, F.5) says: noise on the times hurts IBS most, flipped censoring hurts C^td and AUC^td, blurred
-//! images hurt everything. It states neither the width of the blur nor of the noise. Here: 600 simulated films of 32 x 32,
-//! `[shift]` on the women, `nnet-survival`, five seeds, paired with the training on the unshifted part by seed.
-//! "Hurts" = worse on average over the seeds; relative changes (the change over the unshifted value) are compared.
+//! images hurt everything. It states neither the width of the blur nor of the noise. Here: simulated films of 32 x 32,
+//! `[shift]` on the women, `nnet-survival`, paired with the training on the unshifted part by seed. "Hurts" = worse on average
+//! over the seeds; relative changes (the change over the unshifted value) are compared.
 //!
-//! Stated before the first run:
+//! A first statement, for 600 films, five seeds, a blur of 4 pixels and the epoch with the best likelihood, held for the flip
+//! only (C^td, AUC^td, IBS worse by 0.07, 0.11, 0.09 of their size). Noise hurt AUC^td most (0.06, 0.10, 0.07), and blur did
+//! not hurt C^td and AUC^td (-0.05, -0.03, 0.03). Reasons: the likelihood chose epochs in which little had been learnt
+//! (`learning.rs` says why), 120 test films scatter by more than the effects, and what the simulation draws for the severity
+//! survives a narrow blur, which then only takes noise away. On seeds 101 and 102 with the settings below all three directions
+//! were there (noise 0.02, 0.02, 0.22; flip 0.04, 0.04, 0.06; blur 0.02, 0.03, 0.08).
+//!
+//! Stated before the run on seeds 11 to 13, for 1,500 films, a blur of 16 pixels and the epoch of the best C^td:
 //! - `time-noise = { fraction = [-0.5, 0.5] }` hurts IBS, and its relative change is larger for IBS than for C^td and AUC^td.
 //! - `censoring-flip = 0.9` hurts C^td and AUC^td.
-//! - `blur = 4` hurts C^td, AUC^td and IBS.
+//! - `blur = 16` hurts C^td, AUC^td and IBS.
 #![expect(clippy::print_stdout, reason = "the numbers behind a direction are worth seeing")]
 
 use std::path::Path;
@@ -18,14 +25,14 @@ use fairtte_metrics::EvaluationReport;
 use fairtte_tests::SmallRun;
 
 const METRICS: [&str; 3] = ["c_td_antolini_strict", "auc_td", "ibs"];
-const SHIFTS: [&str; 3] = ["time-noise={ fraction = [-0.5, 0.5] }", "censoring-flip=0.9", "blur=4"];
-const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
+const SHIFTS: [&str; 3] = ["time-noise={ fraction = [-0.5, 0.5] }", "censoring-flip=0.9", "blur=16"];
+const SEEDS: [u64; 3] = [11, 12, 13];
 
 /// By how much of its size each metric of `shifted` is worse.
 fn harm(plain: &EvaluationReport, shifted: &EvaluationReport) -> [f64; 3] {
     let value = |report: &EvaluationReport, name| report.metric(name).and_then(|metric| metric.overall.value);
     METRICS.map(|name| {
-        let (before, after) = value(plain, name).zip(value(shifted, name)).expect("it is defined on 120 films");
+        let (before, after) = value(plain, name).zip(value(shifted, name)).expect("it is defined on 300 films");
         let change = (after - before) / before;
         if name == "ibs" { change } else { -change }
     })
@@ -35,9 +42,10 @@ fn train(folder: &Path, cache: &Path, seed: u64, shift: Option<&str>) -> Evaluat
     let run = SmallRun::new(folder)
         .set(&format!("cache={}", cache.display()))
         .set(&format!("seed={seed}"))
-        .set("data.simulated.n-subjects=600")
+        .set("data.simulated.n-subjects=1500")
         .set("training.epochs=8")
         .set("training.patience=8")
+        .set("training.monitor=c-td")
         .set("optimiser.learning-rate=3e-3")
         .set("evaluation.replicates=0");
     let run = match shift {
