@@ -75,6 +75,16 @@ pub enum CfairScaling {
     Both,
 }
 
+impl CfairScaling {
+    /// Factors of the gradient that is reversed on its way to the encoder, and of the adversaries' loss before that.
+    fn factors(self, lambda: f64) -> (f64, f64) {
+        match self {
+            Self::Reversal => (lambda, 1.0),
+            Self::Both => (1.0, lambda),
+        }
+    }
+}
+
 /// Where the weights of an adversary's samples come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -197,14 +207,18 @@ impl Cfair {
         &self.learner.network().survival
     }
 
-    /// Mean loss of the adversaries; what they read gives gradients back multiplied by -`reversal`.
-    fn adversaries(&self, representation: Tensor<2>, reversal: f64, cells: &BatchCells) -> Option<Tensor<1>> {
+    /// Mean loss of the adversaries, and the term of it that one pass descends beside the task: its gradients are those of
+    /// the adversaries, and what comes back to `representation` is that of -lambda times the mean loss. `None` without a cell
+    /// in the batch.
+    fn adversaries(&self, representation: Tensor<2>, cells: &BatchCells) -> Option<(Tensor<1>, Tensor<1>)> {
+        let (reversal, factor) = self.config.scaling.factors(self.config.lambda);
         let read = relu(reverse_gradient(representation, reversal));
         let device = read.device();
         let logits = |stratum: usize, rows: &[usize]| {
             self.learner.network().adversaries[stratum].forward(read.clone().select(0, indices(rows, &device)))
         };
-        mean_over_strata(adversary_losses(cells, &self.weights, logits))
+        let mean = mean_over_strata(adversary_losses(cells, &self.weights, logits))?;
+        Some((mean.clone(), mean * factor))
     }
 }
 
@@ -222,20 +236,14 @@ impl Strategy for Cfair {
         let cells = BatchCells::new(&batch.groups, &strata, (self.n_levels, self.strata.n()));
         let (plain, absent_groups) = (pass.task(), cells.n_absent_groups());
         let task = self.config.mode.task(&pass.losses, &plain, &strata, &pass.counted);
-        let lambda = self.config.lambda;
-        let (reversal, factor) = match self.config.scaling {
-            CfairScaling::Reversal => (lambda, 1.0),
-            CfairScaling::Both => (1.0, lambda),
-        };
-        let adversaries =
-            cells.can_compare().then(|| self.adversaries(pass.representation, reversal, &cells)).flatten();
-        let Some(adversaries) = adversaries else {
+        let adversaries = cells.can_compare().then(|| self.adversaries(pass.representation, &cells)).flatten();
+        let Some((adversaries, term)) = adversaries else {
             let descent = self.learner.descend_reading(&task, &[plain], context)?;
             return Ok(task_alone(&descent, descent.also[0], absent_groups));
         };
         // The value of the encoder's objective; adversaries and encoder descend different ones in one pass.
-        let objective = task.clone() - adversaries.clone() * lambda;
-        let loss = task + adversaries.clone() * factor;
+        let objective = task.clone() - adversaries.clone() * self.config.lambda;
+        let loss = task + term;
         let descent = self.learner.descend_reading(&loss, &[plain, objective, adversaries], context)?;
         let [task_loss, objective, adversaries] = descent.also[..] else { unreachable!("three numbers were read") };
         let terms = vec![("adversary loss".to_owned(), adversaries)];

@@ -1,11 +1,19 @@
 //! Tests of `src/strategies/cfair.rs`; they need a back end, which `src` does not name.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
+use burn::module::{ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{Gradients, TensorData};
+use fairtte_models::Pixels;
+use fairtte_survival::HeadConfig;
+use ndarray::Axis;
 use serde_json::Value as Json;
 
+use super::super::Clock;
 use super::super::adversary_cases::{
     Compared, case, gradient, groups, list, matrix, number, numbers, strata, values, whole,
 };
+use super::super::table::{World, numbers as numbers_of};
 use super::*;
 
 fn golden() -> Json {
@@ -109,4 +117,210 @@ fn samples_without_a_stratum_keep_their_share_of_the_task() {
     assert_eq!(coefficients, [0.1875, 0.1875, 0.375, 0.25, 0.0]);
     assert_eq!(task_coefficients(&[None, None], &[true, true]), [0.5, 0.5]);
     assert_eq!(task_coefficients(&[Some(0), None], &[false, false]), [0.0, 0.0]);
+}
+
+const LAMBDA: f64 = 0.3;
+
+/// What the adversaries of a network give for a batch, by plain sums over its samples.
+#[derive(Default)]
+struct ByHand {
+    /// Mean loss over the strata.
+    loss: f64,
+    /// Its derivative by what the adversaries' relu reads, `[batch][representation]`.
+    by_representation: Vec<Vec<f64>>,
+    /// Its derivatives by weights and biases, under their names in the network.
+    by_parameter: Vec<(String, Vec<f64>)>,
+}
+
+impl ByHand {
+    /// For representations `z` of samples in cells (stratum, group), each of the weight that the cell has in its stratum.
+    fn new(
+        named: &[(String, Vec<f64>)],
+        z: &Array2<f64>,
+        cell: &[Option<(usize, usize)>],
+        weight: impl Fn(usize, usize) -> f64,
+    ) -> Self {
+        let mut found = Self { by_representation: vec![vec![0.0; z.ncols()]; z.nrows()], ..Self::default() };
+        let members = |y: usize| (0..cell.len()).filter(move |i| cell[*i].is_some_and(|(of, _)| of == y));
+        let present: Vec<usize> = (0..2).filter(|y| members(*y).next().is_some()).collect();
+        for y in present.iter().copied() {
+            let read = |name: &str, rows: usize| {
+                let name = format!("adversaries.{y}.{name}");
+                let values = named.iter().find(|(of, _)| *of == name).unwrap().1.clone();
+                Array2::from_shape_vec((rows, values.len() / rows), values).unwrap()
+            };
+            let (w1, b1) = (read("hidden.weight", z.ncols()), read("hidden.bias", 1));
+            let (w2, b2) = (read("output.weight", w1.ncols()), read("output.bias", 1));
+            let total: f64 = members(y).map(|i| weight(y, cell[i].unwrap().1)).sum();
+            let mut gradients = [&w1, &b1, &w2, &b2].map(|of| Array2::<f64>::zeros(of.dim()));
+            for i in members(y) {
+                let group = cell[i].unwrap().1;
+                let share = weight(y, group) / total / present.len() as f64;
+                let row = z.row(i).insert_axis(Axis(0)).to_owned();
+                let r = row.mapv(|v| v.max(0.0));
+                let before = r.dot(&w1) + &b1;
+                let hidden = before.mapv(|v| v.max(0.0));
+                let exponentials = (hidden.dot(&w2) + &b2).mapv(f64::exp);
+                let p = &exponentials / exponentials.sum();
+                found.loss -= share * p[[0, group]].ln();
+                let mut by_logits = p * share;
+                by_logits[[0, group]] -= share;
+                let by_hidden = by_logits.dot(&w2.t()) * before.mapv(|v| f64::from(u8::from(v > 0.0)));
+                let by_z = by_hidden.dot(&w1.t()) * row.mapv(|v| f64::from(u8::from(v > 0.0)));
+                found.by_representation[i] = by_z.iter().copied().collect();
+                gradients[0] += &r.t().dot(&by_hidden);
+                gradients[2] += &hidden.t().dot(&by_logits);
+                gradients[1] += &by_hidden;
+                gradients[3] += &by_logits;
+            }
+            for (name, of) in ["hidden.weight", "hidden.bias", "output.weight", "output.bias"].iter().zip(gradients) {
+                found.by_parameter.push((format!("adversaries.{y}.{name}"), of.iter().copied().collect()));
+            }
+        }
+        found
+    }
+}
+
+/// Gradients by name; none for a parameter that was not reached.
+fn by_name(gradients: Gradients, network: &CfairNetwork) -> Vec<(String, Vec<f64>)> {
+    struct Collect(GradientsParams, Vec<String>, Vec<(String, Vec<f64>)>);
+    impl ModuleVisitor for Collect {
+        fn enter_module(&mut self, name: &str, _: &str) {
+            self.1.push(name.to_owned());
+        }
+        fn exit_module(&mut self, _: &str, _: &str) {
+            self.1.pop();
+        }
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if let Some(gradient) = self.0.get::<D>(param.id) {
+                self.2.push((self.1.join("."), gradient.into_data().iter::<f64>().collect()));
+            }
+        }
+    }
+    let mut collect = Collect(GradientsParams::from_grads(gradients, network), Vec::new(), Vec::new());
+    network.visit(&mut collect);
+    collect.2
+}
+
+/// Computed in `f32`.
+fn close(what: &str, found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let size = expected.iter().map(|x| x.abs()).fold(0.0, f64::max);
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 1e-4 * expected.abs() + 1e-5 * size, "{what}: {found} is not {expected}");
+    }
+}
+
+/// A table, its first 40 training rows, and the cells of these and of the whole training part.
+struct Setting {
+    world: World,
+    cell: Vec<Option<(usize, usize)>>,
+    in_batch: [[f64; 2]; 2],
+    in_training: [[f64; 2]; 2],
+}
+
+impl Setting {
+    fn new() -> Self {
+        let world = World::of(&HeadConfig::default(), 900, 0.8, 0);
+        let cells = world.cells();
+        let rule = Strata::fit(&StratumConfig::default(), &cells, "cfair").unwrap();
+        let strata = rule.of(&IntervalTargets { index: cells.interval.clone(), event: cells.event.clone() });
+        let of = |(group, stratum): (&Option<fairtte_metrics::GroupId>, &Option<usize>)| {
+            Some(((*stratum)?, (*group)?.index()))
+        };
+        let cell: Vec<_> = cells.groups.iter().zip(&strata).map(of).collect();
+        let counts = |cell: &[Option<(usize, usize)>]| {
+            let mut counts = [[0.0; 2]; 2];
+            cell.iter().flatten().for_each(|(y, a)| counts[*y][*a] += 1.0);
+            counts
+        };
+        Self { in_batch: counts(&cell[..40]), in_training: counts(&cell), cell: cell[..40].to_vec(), world }
+    }
+
+    fn cfair(&self, scaling: CfairScaling, weights: CfairWeights) -> Cfair {
+        let config = CfairConfig { lambda: LAMBDA, scaling, weights, ..CfairConfig::default() };
+        Cfair::new(&config, &self.world.spec(), &self.world.cells()).unwrap()
+    }
+
+    fn by_hand(&self, cfair: &Cfair, z: &Tensor<2>) -> ByHand {
+        let z = Array2::from_shape_vec(z.dims(), z.clone().into_data().iter::<f64>().collect()).unwrap();
+        ByHand::new(&numbers_of(cfair.learner.network()), &z, &self.cell, |y, a| match cfair.config.weights {
+            CfairWeights::Batch => 1.0 / self.in_batch[y][a],
+            CfairWeights::Training => self.in_training[y].iter().sum::<f64>() / self.in_training[y][a],
+        })
+    }
+}
+
+const CHOICES: [(CfairScaling, CfairWeights); 4] = [
+    (CfairScaling::Reversal, CfairWeights::Batch),
+    (CfairScaling::Reversal, CfairWeights::Training),
+    (CfairScaling::Both, CfairWeights::Batch),
+    (CfairScaling::Both, CfairWeights::Training),
+];
+
+// The encoder z = x W^T climbs lambda x the mean loss whatever is scaled; the adversaries descend it, or lambda x it.
+#[test]
+fn one_pass_gives_a_linear_encoder_and_the_adversaries_the_gradients_found_by_hand() {
+    let setting = Setting::new();
+    let batch = setting.world.batch(&setting.world.train[..40], true);
+    let Pixels::Table(x) = batch.pixels.clone() else { panic!("a table has columns") };
+    let mut losses = Vec::new();
+    for (scaling, weights) in CHOICES {
+        let cfair = setting.cfair(scaling, weights);
+        let start: Vec<f32> = (0..24_u8).map(|k| f32::from(k * 7 % 11) / 10.0 - 0.5).collect();
+        let w = Tensor::<2>::from_data(TensorData::new(start, [8, 3]), &x.device()).require_grad();
+        let z = x.clone().matmul(w.clone().transpose());
+        let strata: Vec<_> = setting.cell.iter().map(|cell| cell.map(|(y, _)| y)).collect();
+        let cells = BatchCells::new(&batch.groups, &strata, (2, 2));
+        let (mean, term) = cfair.adversaries(z.clone(), &cells).unwrap();
+        let expected = setting.by_hand(&cfair, &z);
+        close("loss", &[mean.into_data().iter::<f64>().sum()], &[expected.loss]);
+        losses.push(expected.loss);
+
+        let of_adversaries = if scaling == CfairScaling::Both { LAMBDA } else { 1.0 };
+        let gradients = term.backward();
+        let of_encoder: Vec<f64> = w.grad(&gradients).unwrap().into_data().iter::<f64>().collect();
+        let found = by_name(gradients, cfair.learner.network());
+        assert_eq!(found.len(), 8, "two adversaries and nothing else");
+        for (name, expected) in &expected.by_parameter {
+            let expected: Vec<f64> = expected.iter().map(|g| g * of_adversaries).collect();
+            close(name, &found.iter().find(|(of, _)| of == name).unwrap().1, &expected);
+        }
+        let x: Vec<f64> = x.clone().into_data().iter::<f64>().collect();
+        let climbs = |j: usize, k: usize| {
+            let of_sample = |i: usize| expected.by_representation[i][j] * x[3 * i + k];
+            -LAMBDA * (0..40).map(of_sample).sum::<f64>()
+        };
+        let expected: Vec<f64> = (0..24).map(|at| climbs(at / 3, at % 3)).collect();
+        assert!(expected.iter().any(|g| g.abs() > 1e-4), "{expected:?}");
+        close("encoder", &of_encoder, &expected);
+    }
+    // The weights of the training part differ from those of these 40 samples, and so do the losses.
+    assert!((losses[0] - losses[1]).abs() > 1e-3 * losses[0], "{losses:?}");
+}
+
+// All of a step but the adversaries' own gradient is the same with both scalings.
+#[test]
+fn a_step_descends_what_was_found_by_hand() {
+    let setting = Setting::new();
+    let (clock, batch) = (Clock::default(), setting.world.batch(&setting.world.train[..40], true));
+    let mut norms = Vec::new();
+    for (scaling, weights) in CHOICES {
+        let mut cfair = setting.cfair(scaling, weights);
+        let context = setting.world.context(0, &clock);
+        let noise = &mut context.noise(NETWORK);
+        // A copy has running statistics of its own; in training form they are not read.
+        let network = cfair.learner.network().valid().train().survival;
+        let pass = Pass::new(&batch, &context, |query| network.forward(&batch, query, noise)).unwrap();
+        let expected = setting.by_hand(&cfair, &pass.representation);
+        let report = cfair.step(&batch, &context).unwrap();
+        close("adversary loss", &[report.terms[0].1], &[expected.loss]);
+        let squared = expected.by_parameter.iter().flat_map(|(_, of)| of).map(|g| g * g).sum::<f64>();
+        norms.push((report.gradient_norm, squared, report.objective + LAMBDA * expected.loss));
+    }
+    for weights in 0..2 {
+        let (reversal, both) = (&norms[weights], &norms[weights + 2]);
+        close("norms", &[reversal.0.powi(2) - both.0.powi(2)], &[(1.0 - LAMBDA * LAMBDA) * reversal.1]);
+        close("task", &[reversal.2], &[both.2]);
+    }
 }
