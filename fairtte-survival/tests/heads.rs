@@ -291,6 +291,26 @@ fn controls_are_drawn_from_the_given_stream_and_never_twice() {
 }
 
 #[test]
+fn tied_events_are_controls_of_each_other_and_a_copy_of_a_case_has_no_say() {
+    let head = |controls| CoxTime::new(&CoxTimeConfig { controls, ..CoxTimeConfig::default() }).unwrap();
+    // Two events at the last time: nobody else is at risk.
+    let tied = targets(&[1, 3, 3], &[0, 1, 1]);
+    let of = |a: f32, b: f32| (b - a).exp().ln_1p();
+    for controls in [0, 1, 2] {
+        let found = losses(&head(controls), &array![[0.4], [0.7], [-0.5]], &tied);
+        for (found, expected) in found.iter().zip([0.0, of(0.7, -0.5), of(-0.5, 0.7)]) {
+            assert_abs_diff_eq!(*found, expected, epsilon = 1e-6);
+        }
+        // The second event as a copy of the first.
+        let copies = array![[0.4], [0.7], [0.7]];
+        for (found, expected) in losses(&head(controls), &copies, &tied).iter().zip([0.0, 2.0_f32.ln(), 2.0_f32.ln()]) {
+            assert_abs_diff_eq!(*found, expected, epsilon = 1e-6);
+        }
+        assert!(gradient(&head(controls), &copies, &tied).iter().all(|g| g.abs() < 1e-6));
+    }
+}
+
+#[test]
 fn a_large_batch_is_ranked_without_a_tensor_of_pairs_and_intervals() {
     // One tensor of 2048 x 2048 x 4096 numbers would take 64 GiB, which no test machine has.
     let (n, width) = (2_048, 4_096);

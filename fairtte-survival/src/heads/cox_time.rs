@@ -14,8 +14,12 @@
 //! | `log-time` | false | | the network reads log(1 + t) |
 //!
 //! Where we differ from pycox 0.3.0: controls come from the batch and not from the whole training part, never include the
-//! case itself, and are drawn from the run's own stream (pycox: 1 control, with replacement); differences are not clamped
-//! at 80, because the sum runs in logarithms. Here the time enters the classifier, not the first layer of the network.
+//! row of the case itself, and are drawn from the run's own stream (pycox: 1 control, with replacement); differences are not
+//! clamped at 80, because the sum runs in logarithms. Here the time enters the classifier, not the first layer of the network.
+//! Events tied with the case may be its controls, as in Breslow's sum: they were at risk at that time, and without them the
+//! comparison would be with survivors alone (an odds ratio, far from a hazard ratio on coarse times). So may a second copy of
+//! the case in a batch that was drawn with replacement: a risk set counts a subject as often as it was drawn. A copy has the
+//! output of the case, so it adds 1 to the sum, and as the only control it gives the constant log 2.
 //! Golden values: pycox 0.3.0 `cox_cc_loss`, `CoxTime.compute_baseline_hazards`, `LabTransCoxTime`.
 
 use burn::tensor::Tensor;
