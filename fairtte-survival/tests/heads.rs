@@ -292,16 +292,14 @@ fn controls_are_drawn_from_the_given_stream_and_never_twice() {
 
 #[test]
 fn a_large_batch_is_ranked_without_a_tensor_of_pairs_and_intervals() {
-    let (n, width) = (1_024, 128);
+    // One tensor of 2048 x 2048 x 4096 numbers would take 64 GiB, which no test machine has.
+    let (n, width) = (2_048, 4_096);
     let x = Array2::from_shape_fn((n, width), |(i, m)| ((i * 31 + m * 17) % 101) as f32 / 50.0 - 1.0);
     let index: Vec<usize> = (0..n).map(|i| i * 7 % width).collect();
     let event: Vec<u8> = (0..n).map(|i| u8::from(i % 3 == 0)).collect();
     let targets = targets_of(width, &index, &event);
     let head = deephit(0.2, 0.1);
-    let started = std::time::Instant::now();
     assert!(gradient(&head, &x, &targets).iter().all(|g| g.is_finite()));
-    // A tensor of 1024 x 1024 x 128 numbers would take 512 MiB and many seconds.
-    assert!(started.elapsed().as_secs() < 20, "took {:?}", started.elapsed());
 }
 
 proptest! {

@@ -63,7 +63,9 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
     }
     if arguments.common.dry_run {
         say(format!("dry run: would train {} runs in {}", runs.len(), template.output.display()));
-        runs.iter().for_each(|run| say(format!("  {}", run.output.display())));
+        for run in &runs {
+            say(format!("  {}", run.output.display()));
+        }
         return Ok(());
     }
     let mut not_trained = BTreeMap::new();

@@ -10,10 +10,7 @@ const HEADER: [&str; 6] = ["strategy", "metric", "change", "gap", "change of gap
 
 /// One block per attribute and metric.
 pub(crate) fn terminal(verdict: &Verdict) -> String {
-    let mut text = preamble(verdict)
-        .lines()
-        .flat_map(|line| wrap(line, WIDTH))
-        .fold(String::new(), |text, line| text + &line + "\n");
+    let mut lines: Vec<String> = preamble(verdict).lines().flat_map(|line| wrap(line, WIDTH)).collect();
     for block in blocks(verdict) {
         let rows: Vec<[String; 6]> = block.iter().map(|standing| cells(standing)).collect();
         let width = |column: usize| {
@@ -22,35 +19,33 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
         let widths: Vec<usize> = (0..HEADER.len()).map(width).collect();
         let line = |cells: &[String]| {
             let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-            format!("  {}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+            format!("  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
         };
-        text += &format!("\n{}\n", title(block[0]));
-        text += &line(&HEADER.map(str::to_owned));
-        rows.iter().for_each(|row| text += &line(row));
+        lines.extend([String::new(), title(block[0]), line(&HEADER.map(str::to_owned))]);
+        lines.extend(rows.iter().map(|row| line(row)));
     }
-    for run in &verdict.not_trained {
-        text += &format!("\nnot trained: {}: {}", run.runs.join(", "), run.because);
-    }
-    text
+    lines.extend(
+        verdict.not_trained.iter().map(|run| format!("\nnot trained: {}: {}", run.runs.join(", "), run.because)),
+    );
+    lines.join("\n")
 }
 
 /// The same for a document.
 pub(crate) fn markdown(verdict: &Verdict) -> String {
-    let mut text = format!("{}\n", preamble(verdict));
+    let mut lines = vec![preamble(verdict)];
     for block in blocks(verdict) {
-        text += &format!("\n### {}\n\n| {} |\n|{}\n", title(block[0]), HEADER.join(" | "), "---|".repeat(HEADER.len()));
-        for standing in block {
+        let header = format!("| {} |\n|{}", HEADER.join(" | "), "---|".repeat(HEADER.len()));
+        lines.extend([format!("\n### {}\n", title(block[0])), header]);
+        lines.extend(block.into_iter().map(|standing| {
             let cells = cells(standing).map(|cell| cell.replace('|', "\\|"));
-            text += &format!("| {} |\n", cells.join(" | "));
-        }
+            format!("| {} |", cells.join(" | "))
+        }));
     }
     if !verdict.not_trained.is_empty() {
-        text += "\nNot trained:\n\n";
+        lines.push("\nNot trained:\n".to_owned());
     }
-    for run in &verdict.not_trained {
-        text += &format!("- {}: {}\n", run.runs.join(", "), run.because);
-    }
-    text
+    lines.extend(verdict.not_trained.iter().map(|run| format!("- {}: {}", run.runs.join(", "), run.because)));
+    lines.join("\n") + "\n"
 }
 
 /// Rows of one attribute and metric together.
@@ -109,12 +104,19 @@ fn cells(standing: &Standing) -> [String; 6] {
     };
     let Chosen { run, epoch, test, change, gap_change, .. } = chosen;
     let Scores { value, gap } = test;
-    let number = |x: &Option<f64>| x.map_or_else(|| "undefined".to_owned(), |x| format!("{x:.3}"));
+    let number = |x: Option<f64>| x.map_or_else(|| "undefined".to_owned(), |x| format!("{x:.3}"));
     let place = format!("{run}, epoch {epoch}");
-    [standing.strategy.clone(), number(value), percent(change), number(gap), percent(gap_change), place]
+    [
+        standing.strategy.clone(),
+        number(*value),
+        percent(change.as_ref()),
+        number(*gap),
+        percent(gap_change.as_ref()),
+        place,
+    ]
 }
 
-fn percent(change: &Option<Change>) -> String {
+fn percent(change: Option<&Change>) -> String {
     let Some(change) = change else { return "-".to_owned() };
     let Some(value) = change.percent else {
         return change.difference.undefined.clone().unwrap_or_else(|| "undefined".to_owned());

@@ -70,7 +70,7 @@ pub use registry::StrategyConfig;
 pub use reversal::reverse_gradient;
 pub use sam::{Sam, SamConfig};
 pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
-pub use strata::{Strata, StratumConfig, StratumKind};
+pub use strata::{SMALLEST_CELL, Strata, StratumConfig, StratumKind};
 pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, SubgroupRebalancingConfig};
 pub use swad::{Swad, SwadConfig, SwadCriterion};
 

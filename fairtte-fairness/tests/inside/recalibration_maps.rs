@@ -172,7 +172,7 @@ fn curves_that_touch_0_or_1_stay_curves_under_every_map() {
         Map::knots(&rows),
     ] {
         for at_cuts in [&touching, &late] {
-            let survival = times.map(|time: f64| at_cuts[(time.ceil() as usize).min(2)]);
+            let survival = times.map(|time: f64| at_cuts[(0..2).find(|q| time <= *q as f64).unwrap_or(2)]);
             let found = map.apply(&Curve { survival: &survival, times: &times, at_cuts, cuts: &[0.0, 1.0, 2.0] });
             assert!(found.iter().all(|s| (0.0..=1.0).contains(s)), "{map:?}: {found:?}");
             assert!(found.windows(2).all(|pair| pair[1] <= pair[0]), "{map:?}: {found:?}");
