@@ -38,7 +38,8 @@ fn install_signals() {
     use signal_hook::consts::signal::{SIGHUP, SIGTERM, SIGUSR1};
     use signal_hook::flag;
     let code = Exit::TryAgain as u8;
-    for signal in [SIGTERM, SIGUSR1, SIGHUP] {
+    let hang_up = (!outlives_terminal()).then_some(SIGHUP);
+    for signal in [SIGTERM, SIGUSR1].into_iter().chain(hang_up) {
         // Actions run in this order: the first signal in training sets what the second one finds. Registering fails only
         // for signals that cannot be caught.
         let _ = flag::register_conditional_shutdown(signal, i32::from(code), Arc::clone(&AT_ONCE));
@@ -46,6 +47,26 @@ fn install_signals() {
         let _ = flag::register(signal, Arc::clone(&STOP));
         let _ = flag::register(signal, Arc::clone(&AT_ONCE));
     }
+}
+
+/// Whether a closed terminal is none of this program's business: `nohup` and `trap "" HUP` start it with SIGHUP ignored,
+/// which a handler would undo. Where that cannot be told, the signal is left as it is.
+#[cfg(unix)]
+fn outlives_terminal() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored(&status).is_none_or(|mask| mask >> (signal_hook::consts::signal::SIGHUP - 1) & 1 == 1)
+}
+
+/// The signals that a process ignores, bit 0 for signal 1, by its `/proc/PID/status`.
+#[cfg(unix)]
+fn ignored(status: &str) -> Option<u64> {
+    let digits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(digits.trim(), 16).ok()
+}
+
+/// Whether somebody asked the program to stop while [`stoppable`] ran.
+pub(crate) fn is_wanted() -> bool {
+    STOP.load(Ordering::Relaxed)
 }
 
 /// Runs `training` with a flag that is set when somebody asks the program to stop.
@@ -59,4 +80,16 @@ pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
 /// How a training ends that somebody stopped.
 pub(crate) fn exit() -> Exit {
     if CODE.load(Ordering::Relaxed) == usize::from(Exit::TryAgain as u8) { Exit::TryAgain } else { Exit::Interrupted }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_status_of_a_process() {
+        assert_eq!(ignored("Name:\tfairtte\nSigBlk:\t0000000000000002\nSigIgn:\t0000000000001001\n"), Some(0x1001));
+        assert_eq!(ignored("SigIgn:\tsome"), None);
+        assert_eq!(ignored(""), None);
+    }
 }

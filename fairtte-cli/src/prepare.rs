@@ -1,5 +1,7 @@
 //! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and inputs of a model.
 
+use std::collections::{BTreeSet, HashMap};
+
 use fairtte_data::{
     AttributeConfig, Cohort, CohortSummary, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, FlowStep,
     ImageStore, Part, ShiftRecord, Split, SplitRecord, Tabular, TabularFeatures, apply_shift, build_cohort,
@@ -84,6 +86,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
     }
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
     let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
+    let training_groups = training_groups.map(|groups| trained_levels(&groups, split.rows(Part::Train))).transpose()?;
     require_same_cohort(folder, &cohort)?;
     let summary = write_record(folder, &cohort, &exclusions, &attributes)?;
     write_split(folder, &split, &record)?;
@@ -189,6 +192,24 @@ fn fit_groups(run: &RunFile, cohort: &Cohort, rows: &[usize]) -> Result<FittedAt
     let attributes = FittedAttributes::fit(&run.attribute, cohort, rows)?;
     attributes.ungrouped().iter().for_each(|value| say(format!("note: {value}")));
     Ok(attributes)
+}
+
+/// The groups with a training sample, which are those that a strategy can work on: an intersection of attributes has cells
+/// that nobody is in. The samples of the others count as without the attribute.
+fn trained_levels(groups: &Groups, train: &[usize]) -> Result<Groups, CliError> {
+    let (all, membership) = (groups.levels(), groups.membership());
+    let trained: BTreeSet<usize> = train.iter().filter_map(|row| membership[*row]).map(GroupId::index).collect();
+    for (level, name) in all.iter().enumerate().filter(|(level, _)| !trained.contains(level)) {
+        let n = membership.iter().flatten().filter(|group| group.index() == level).count();
+        let attribute = groups.attribute();
+        say(format!(
+            "note: no training sample has {attribute} {name}; for the strategy {n} samples lack the attribute"
+        ));
+    }
+    let place: HashMap<usize, u32> = trained.iter().copied().zip(0..).collect();
+    let renumbered = |group: &Option<GroupId>| group.and_then(|group| Some(GroupId(*place.get(&group.index())?)));
+    let levels = trained.iter().map(|level| all[*level].clone()).collect();
+    Ok(Groups::new(groups.attribute(), levels, membership.iter().map(renumbered).collect())?)
 }
 
 fn write_record(
@@ -298,4 +319,20 @@ pub(crate) fn choose_groups(all: &[Groups], names: &[&str], key: &str) -> Result
         [one] => Some((*one).clone()),
         several => Some(Groups::intersection(several)?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+    use super::*;
+
+    #[test]
+    fn a_level_without_a_training_sample_is_no_group_of_a_strategy() {
+        let group = |level| Some(GroupId(level));
+        let levels = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let groups = Groups::new("x", levels, vec![group(2), group(1), None, group(0), group(2)]).unwrap();
+        let trained = trained_levels(&groups, &[0, 2, 3]).unwrap();
+        assert_eq!(trained.levels(), ["a", "c"]);
+        assert_eq!(trained.membership(), [group(1), None, None, group(0), group(1)]);
+    }
 }

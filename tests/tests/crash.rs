@@ -5,10 +5,10 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fairtte_tests::{SmallRun, fail, fairtte, files, succeed};
+use fairtte_tests::{SmallRun, binary, fail, fairtte, files, succeed};
 
 const CONFIG: i32 = 3;
 const TRY_AGAIN: i32 = 75;
@@ -33,12 +33,16 @@ const STRATEGIES: [&str; 3] =
     ["strategy.erm={}", "strategy.group-dro.eta=0.5", "strategy.subgroup-rebalancing.by=group"];
 
 fn start(run: &SmallRun) -> Child {
-    fairtte().args(run.arguments("train")).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+    spawn(fairtte().args(run.arguments("train")))
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
 }
 
 fn signal(child: &Child, signal: &str) {
     let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+    assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
 }
 
 /// Everything that predictions are, by file name.
@@ -121,7 +125,11 @@ fn runs_killed_at_thirty_random_moments_end_with_the_same_bytes() {
 
 /// Starts a training, sends `name` once it has said `after`, and gives the exit code and standard error.
 fn stop(run: &SmallRun, name: &str, after: &str) -> (i32, String) {
-    let mut child = start(run);
+    send(start(run), name, after)
+}
+
+/// Sends `name` to a program once it has said `after`, and gives its exit code and standard error.
+fn send(mut child: Child, name: &str, after: &str) -> (i32, String) {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut seen = String::new();
     for line in lines.by_ref() {
@@ -164,6 +172,41 @@ fn a_scheduler_that_asks_for_an_end_gets_a_state_and_the_code_to_try_again() {
             assert!(predictions(&run) == expected, "{strategy} after {name}");
         }
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_training_started_to_outlive_its_terminal_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    // This test may itself have been started by `nohup`.
+    let is_ignored = u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 1;
+    let plain = if is_ignored { 0 } else { TRY_AGAIN };
+    for (name, prelude, expected) in [("plain", "", plain), ("nohup", "trap '' HUP; ", 0)] {
+        let run = small(&folder.path().join(name), &cache, STRATEGIES[0]).set("training.epochs=8");
+        // As `nohup` does it.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{prelude}exec \"$0\" \"$@\"")]).arg(binary()).args(run.arguments("train"));
+        let (found, stderr) = send(spawn(&mut shell), "-HUP", "epoch   1 of");
+        assert_eq!(found, expected, "{name}: {stderr}");
+        assert_eq!(run.output().join("done").exists(), expected == 0, "{name}: {stderr}");
+    }
+}
+
+#[test]
+fn a_signal_after_the_last_epoch_is_obeyed_before_anything_is_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    // The average of weights needs one more pass over the training part.
+    let run =
+        small(folder.path(), &folder.path().join("cache"), "strategy.swad={}").set("data.simulated.n-subjects=600");
+    let (code, stderr) = stop(&run, "-TERM", "epoch   3 of");
+    assert_eq!(code, TRY_AGAIN, "{stderr}");
+    assert!(stderr.contains("interrupted in epoch 3 after batch"), "{stderr}");
+    assert!(!run.output().join("predictions.parquet").exists() && !run.output().join("done").exists());
+    succeed(run.arguments("train"));
+    assert!(run.output().join("done").exists());
 }
 
 #[test]

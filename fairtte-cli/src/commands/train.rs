@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use fairtte_data::{Loader, Part, image_blur};
 use fairtte_fairness::strategies::TrainingCells;
-use fairtte_fairness::{LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Scoring, TrainingData, fit};
+use fairtte_fairness::{
+    FairnessError, LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Scoring, TrainedRun, TrainingData, fit,
+};
 use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
@@ -115,6 +117,7 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
     let trained = interrupt::stoppable(|stop| {
         fit(strategy.as_mut(), &data, &run.training, folder.path(), &mut Training::new(), stop)
     })?;
+    obey(&trained)?;
     let ending = if trained.stopped_early { "stopped early" } else { "all epochs done" };
     say(format!(
         "{ending} after epoch {}; predicting with the weights of epoch {}",
@@ -126,6 +129,12 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
     // Step 10: from the saved files.
     evaluate_run(&folder, run, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// A wish to stop that came after the last step, while the weights were finished: the state is saved.
+fn obey(trained: &TrainedRun) -> Result<(), FairnessError> {
+    let Some(last) = trained.epochs.last().filter(|_| interrupt::is_wanted()) else { return Ok(()) };
+    Err(FairnessError::Interrupted { epoch: last.epoch, step: last.n_steps, n_steps: last.n_steps })
 }
 
 /// Reads the weights that the run begins with and holds them against its backbone, before anything costs time; their

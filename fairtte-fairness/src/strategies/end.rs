@@ -4,7 +4,7 @@
 //! Acts on the representation. With u = z / |z| and g the group, y the stratum of a sample,
 //! disentangle = (1/M) sum over groups of |sum of `u_i` . `u_j` over its `M_b` pairs i < j|, M all these pairs;
 //! entangle = (1/M') sum of (1 - `u_i` . `u_j`) / 2 over the M' pairs i < j of the same stratum and different groups;
-//! loss = mean `l_i` + alpha disentangle + beta entangle. A term without a pair is 0. Only the terms see u; the head sees z.
+//! loss = mean `l_i` + alpha disentangle + beta entangle. A term without a pair is 0, and both are in a batch of one group. Only the terms see u; the head sees z.
 //! Needs the attribute in training only.
 //!
 //! | setting | default | values | meaning |
@@ -112,9 +112,12 @@ impl Objective for End {
         let strata = self.strata.of(&terms.targets.intervals);
         let pairs = EndTerms::new(terms.representation.clone(), terms.groups, &strata, disentangling);
         let EndTerms { disentangle, n_within, entangle, n_across } = pairs;
-        let objective = terms.mean() + disentangle.clone() * alpha + entangle.clone() * beta;
         let everyone = vec![true; terms.groups.len()];
         let absent_groups = GroupMeans::new(terms.groups, &everyone, self.n_groups).n_absent();
+        let mut objective = terms.mean();
+        if self.n_groups - absent_groups >= 2 {
+            objective = objective + disentangle.clone() * alpha + entangle.clone() * beta;
+        }
         let counts = [("pairs within groups", n_within), ("pairs across groups", n_across)];
         let terms = counts.map(|(name, n)| (name.to_owned(), n as f64)).to_vec();
         let unread = [("disentangle", disentangle), ("entangle", entangle)];

@@ -234,11 +234,17 @@ impl Kernels {
             Self::MedianScaled => {
                 let median = median_squared_distance(&on_host(&distances.clone().flatten(0, 1)), distances.dims()[0]);
                 // Without a distance every kernel is 1 whatever its gamma.
-                MULTIPLIERS.iter().map(|c| median.map_or(1.0, |median| 1.0 / (2.0 * c * median))).collect()
+                MULTIPLIERS
+                    .iter()
+                    .map(|c| median.map_or(1.0, |median| 1.0 / (2.0 * c * median.max(SMALLEST_MEDIAN))))
+                    .collect()
             }
         }
     }
 }
+
+/// Below it gamma would leave the range of `f32`, and 0 times infinity stand on the diagonal.
+const SMALLEST_MEDIAN: f64 = 1e-30;
 
 /// The sum over kernel values that is the term.
 #[derive(Debug)]

@@ -113,6 +113,9 @@ impl LaftrConfig {
         let positive = rate > 0.0 && rate.is_finite();
         check("strategy.laftr.adversary-learning-rate", rate, positive, "a finite number > 0")?;
         stratum.validate("strategy.laftr.stratum.bins")?;
+        let is_read = mode != LaftrMode::Dp || stratum == StratumConfig::default();
+        let kind = format!("{:?}", stratum.kind);
+        check("strategy.laftr.stratum", kind, is_read, "no value with mode = \"dp\", which reads no stratum")?;
         let one_of_two = matches!(mode, LaftrMode::Eqopp0 | LaftrMode::Eqopp1);
         let fits = !one_of_two || stratum.kind != StratumKind::EventXBin;
         let expected = "dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within one of two strata";

@@ -13,7 +13,8 @@
 //!
 //! Survival: no class is read, so nothing changes. Samples without the attribute train the task; a batch without two groups
 //! trains it alone. The encoder takes two steps per batch with one `AdamW`, as in the source's code: its moments see both
-//! gradients, and weight decay acts in both. With gradient accumulation each phase averages its own gradients. The second
+//! gradients, and weight decay acts in both, so it moves and decays faster than the head (with `mu` = 0 it takes the first
+//! step only). With gradient accumulation each phase averages its own gradients. The second
 //! pass moves the running statistics of batch norm too. MEDFAIR's code takes the predictor's features for its
 //! probabilities and gives the predictor's optimiser the main network's parameters. Golden values: our worked cases
 //! `golden/lnl.json`.
@@ -121,6 +122,8 @@ impl Lnl {
         if let Some(cells) = cells {
             let encoder = self.learner.network().encoder();
             let representation = encoder.forward(batch.pixels.clone(), &mut context.noise(PREDICTOR))?;
+            // A gradient of 0 would still let momentum and weight decay move the encoder.
+            let representation = if self.config.mu > 0.0 { representation } else { representation.detach() };
             let loss = for_predictor(representation, self.config.mu, |z| self.predictor.module().forward(z), cells);
             let mut gradients = context.clock.time(Phase::Backward, || loss.backward());
             of_network = GradientsParams::from_module(&mut gradients, self.learner.network());

@@ -53,11 +53,13 @@ impl Default for StratumConfig {
 }
 
 impl StratumConfig {
-    /// Checks the ranges; `key` is that of [`bins`](Self::bins).
+    /// Checks the ranges, and that no setting is without effect; `key` is that of [`bins`](Self::bins).
     ///
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self, key: &'static str) -> Result<(), FairnessError> {
+        let has_effect = self.kind == StratumKind::EventXBin || self.bins == Self::default().bins;
+        check(key, self.bins, has_effect, "no value but with kind = \"event-x-bin\"")?;
         check(key, self.bins, self.bins >= 2, "at least 2")
     }
 }

@@ -146,7 +146,8 @@ pub struct TrainedRun {
 ///
 /// # Errors
 /// [`FairnessError::Survival`] if a part has no event, [`FairnessError::NotFinite`] if training diverges,
-/// [`FairnessError::Monitor`] if the watched metric is undefined, [`FairnessError::Interrupted`] if `stop` was set,
+/// [`FairnessError::Monitor`] if the watched metric is undefined, [`FairnessError::Interrupted`] if `stop` was set
+/// (while the weights are finished after the last epoch it is the caller that looks at it),
 /// [`FairnessError::Data`] or [`FairnessError::Checkpoint`] if a file cannot be written or read.
 pub fn fit(
     strategy: &mut dyn Strategy,
