@@ -10,8 +10,14 @@ use toml::{Table, Value};
 
 use crate::CliError;
 
-/// Tables in which the name of one sub-table is a choice.
-const CHOICES: [&str; 5] = ["data", "head", "strategy", "reading", "schedule"];
+/// Tables in which the name of one sub-table is a choice, by their whole path: `[compare.strategy]` holds several.
+const CHOICES: [&str; 6] = ["data", "head", "strategy", "training.schedule", "evaluation.reading", "reading"];
+/// Those of them in which every choice is a table, so that a plain word means its defaults: `--set strategy=swad`.
+const TABLES: [&str; 4] = ["data", "head", "strategy", "training.schedule"];
+
+fn is_choice(path: &[&str]) -> bool {
+    CHOICES.contains(&path.join(".").as_str())
+}
 
 /// Settings merged from files and arguments, with the texts that keys are searched in.
 #[derive(Debug, Default)]
@@ -60,9 +66,15 @@ impl Merged {
         let value = value.unwrap_or_else(|| Value::String(text.to_owned()));
         let keys: Vec<&str> = path.split('.').collect();
         let (last, parents) = keys.split_last().filter(|_| !path.is_empty()).ok_or_else(|| malformed("no key"))?;
+        let value = match value {
+            Value::String(word) if TABLES.contains(&path) => chosen_by_name(&word),
+            value => value,
+        };
         let mut node = &mut self.table;
         let mut keys = parents.iter().peekable();
+        let mut walked = Vec::new();
         while let Some(key) = keys.next() {
+            walked.push(*key);
             let entry = node.entry(*key).or_insert_with(|| Value::Table(Table::new()));
             if let Value::Array(items) = entry {
                 let n = items.len();
@@ -72,13 +84,13 @@ impl Merged {
                 node = item.ok_or_else(|| malformed(&problem))?;
                 continue;
             }
-            if CHOICES.contains(key) && entry.is_str() {
+            if is_choice(&walked) && entry.is_str() {
                 *entry = Value::Table(Table::new()); // another choice was written as a plain word
             }
             if !entry.is_table() {
                 return Err(malformed(&format!("{key} is a value, not a table")));
             }
-            if CHOICES.contains(key) {
+            if is_choice(&walked) {
                 let chosen = keys.peek().map_or(*last, |next| **next);
                 keep_only(entry.as_table_mut().expect("checked above"), chosen);
             }
@@ -156,21 +168,37 @@ impl Merged {
 
 /// Merges `later` into `earlier`; where the name of a table is a choice, the later choice replaces the earlier one.
 fn merge(earlier: &mut Table, later: Table) {
+    merge_below(&mut Vec::new(), earlier, later);
+}
+
+fn merge_below(path: &mut Vec<String>, earlier: &mut Table, later: Table) {
     for (key, value) in later {
+        path.push(key.clone());
+        let place: Vec<&str> = path.iter().map(String::as_str).collect();
+        let value = match value {
+            Value::String(word) if TABLES.contains(&place.join(".").as_str()) => chosen_by_name(&word),
+            value => value,
+        };
         match (earlier.get_mut(&key), value) {
             (Some(Value::Table(old)), Value::Table(new)) => {
-                if CHOICES.contains(&key.as_str())
+                if is_choice(&place)
                     && let Some(chosen) = new.keys().next().cloned()
                 {
                     keep_only(old, &chosen);
                 }
-                merge(old, new);
+                merge_below(path, old, new);
             }
             (_, value) => {
                 earlier.insert(key, value);
             }
         }
+        path.pop();
     }
+}
+
+/// `swad` as `{ swad = {} }`.
+fn chosen_by_name(word: &str) -> Value {
+    Value::Table(Table::from_iter([(word.to_owned(), Value::Table(Table::new()))]))
 }
 
 fn keep_only(table: &mut Table, chosen: &str) {
@@ -180,6 +208,9 @@ fn keep_only(table: &mut Table, chosen: &str) {
 /// The key in question and the nearest valid name, from serde's message.
 fn explain(path: &str, message: &str) -> (String, Option<String>) {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if message.starts_with("unknown field `compare`") {
+        return ("compare".to_owned(), Some("run this file with `fairtte compare`".to_owned()));
+    }
     let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
     match quoted.split_first() {
         Some((found, valid)) if unknown => {

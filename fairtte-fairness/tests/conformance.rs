@@ -43,7 +43,6 @@ enum Kind {
 
 const FILMS: Kind = Kind::Pictures(PictureKind::Films);
 
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Input {
     Images(ImageStore),
     Features(FeatureMatrix),

@@ -18,7 +18,7 @@ use ndarray::Array2;
 use worst_group::{WorstGroup, WorstGroupConfig};
 
 fn build(trial: &Trial, weight: f64) -> Result<Box<dyn Strategy>, FairnessError> {
-    let toy = WorstGroup::new(&WorstGroupConfig { weight }, &trial.study.cells)?;
+    let toy = WorstGroup::new(WorstGroupConfig { weight }, &trial.study.cells)?;
     Ok(Box::new(ObjectiveStrategy::new(toy, Learner::new(&trial.study.spec, "network")?)))
 }
 

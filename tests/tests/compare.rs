@@ -37,13 +37,13 @@ fn strategies_are_trained_on_one_split_and_chosen_among() {
     let (arguments, output) = (comparison(folder.path()), folder.path().join("run"));
     let table = succeed(&arguments).stdout;
     assert!(table.contains("sex, C^td (higher is better)"), "{table}");
-    let splits: Vec<String> = ["erm-seed1", "erm-seed2", "sex/group-dro-seed2", "dro-chi-square-seed1"]
+    let splits: Vec<String> = ["sex/erm-seed1", "sex/erm-seed2", "sex/group-dro-seed2", "sex/dro-chi-square-seed1"]
         .iter()
         .map(|run| std::fs::read_to_string(output.join(run).join("split.csv")).unwrap())
         .collect();
     assert!(splits.iter().all(|split| *split == splits[0]), "one split for all");
     let refused = "strategy laftr needs 10 training samples in every cell of group and stratum";
-    let verdict = json(&output.join("selection.json"));
+    let verdict = json(&output.join("choice.json"));
     let not_trained = &verdict["not-trained"][0];
     assert!(not_trained["because"].as_str().unwrap().starts_with(refused), "{not_trained}");
     assert_eq!(not_trained["runs"], serde_json::json!(["sex/laftr-seed1", "sex/laftr-seed2"]));
@@ -73,10 +73,10 @@ fn strategies_are_trained_on_one_split_and_chosen_among() {
     }
 
     // The same again trains nothing and says the same.
-    let before = std::fs::read(output.join("selection.json")).unwrap();
+    let before = std::fs::read(output.join("choice.json")).unwrap();
     let again = succeed(&arguments);
     assert!(again.stderr.contains("this run is done") && !again.stderr.contains("epoch   1"), "{}", again.stderr);
-    assert_eq!(std::fs::read(output.join("selection.json")).unwrap(), before);
+    assert_eq!(std::fs::read(output.join("choice.json")).unwrap(), before);
     the_other_rules_choose_too(&output);
 }
 
@@ -120,5 +120,16 @@ fn a_comparison_names_what_is_wrong_before_anything_is_trained() {
     fail(with("compare.strategy.group-drro={}"), 3, "did you mean \"group-dro\"?");
     fail(with("compare.attributes=[\"age\"]"), 3, "compare.attributes");
     fail(with("compare.seeds=[]"), 3, "compare.seeds");
+    fail(with("compare.tolerated-loss=5"), 3, "compare.tolerated-loss: 5 is no share, expected a number from 0 to 1");
+    fail(with("groups.train=[\"sex\"]"), 3, "groups.train");
+    // A setting of one strategy leaves the others in.
+    let planned = |arguments: Vec<String>| {
+        let dry = [arguments, vec!["--dry-run".to_owned()]].concat();
+        succeed(dry).stderr.lines().filter(|line| line.contains("-seed")).count()
+    };
+    assert_eq!((planned(arguments.clone()), planned(with("compare.strategy.group-dro.eta=0.2"))), (10, 10));
+    assert_eq!(planned(with("compare.strategy.sam={}")), 12);
+    let train = [vec!["train".to_owned()], arguments[1..].to_vec()].concat();
+    fail(train, 3, "run this file with `fairtte compare`");
     assert!(!folder.path().join("run").exists());
 }

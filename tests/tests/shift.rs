@@ -6,17 +6,21 @@
 //! `[shift]` on the women, `nnet-survival`, paired with the training on the unshifted part by seed. "Hurts" = worse on average
 //! over the seeds; relative changes (the change over the unshifted value) are compared.
 //!
-//! A first statement, for 600 films, five seeds, a blur of 4 pixels and the epoch with the best likelihood, held for the flip
-//! only (C^td, AUC^td, IBS worse by 0.07, 0.11, 0.09 of their size). Noise hurt AUC^td most (0.06, 0.10, 0.07), and blur did
-//! not hurt C^td and AUC^td (-0.05, -0.03, 0.03). Reasons: the likelihood chose epochs in which little had been learnt
-//! (`learning.rs` says why), 120 test films scatter by more than the effects, and what the simulation draws for the severity
-//! survives a narrow blur, which then only takes noise away. On seeds 101 and 102 with the settings below all three directions
-//! were there (noise 0.02, 0.02, 0.22; flip 0.04, 0.04, 0.06; blur 0.02, 0.03, 0.08).
+//! Stated first, for 600 films, seeds 1 to 5, a blur of 4 pixels and the epoch of the best likelihood: noise of +-0.5 of the
+//! largest time hurts IBS most, a flip of 90 % hurts C^td and AUC^td, blur hurts all. C^td, AUC^td and IBS were worse by 0.06,
+//! 0.10, 0.07 of their size under noise, 0.07, 0.11, 0.09 under the flip, -0.05, -0.03, 0.03 under blur: only the flip's
+//! direction showed. The likelihood chose epochs in which little had been learnt (`learning.rs` says why), and what the
+//! simulation draws for the severity survives a narrow blur. On seeds 101 and 102, with 1,500 films, a blur of 16 pixels and
+//! the epoch of the best C^td, all directions were there (0.02, 0.02, 0.22; 0.04, 0.04, 0.06; 0.02, 0.03, 0.08).
 //!
-//! Stated before the run on seeds 11 to 13, for 1,500 films, a blur of 16 pixels and the epoch of the best C^td:
-//! - `time-noise = { fraction = [-0.5, 0.5] }` hurts IBS, and its relative change is larger for IBS than for C^td and AUC^td.
-//! - `censoring-flip = 0.9` hurts C^td and AUC^td.
-//! - `blur = 16` hurts C^td, AUC^td and IBS.
+//! Stated second, with the settings of that trial, before the run on seeds 11 to 13: the same three. Again only the flip's
+//! showed: C^td and AUC^td worse in all three seeds, by 0.03 and 0.03. Noise: 0.03, 0.03, -0.04; blur: -0.03, -0.04, -0.06. IBS
+//! changed by 0.1 either way from seed to seed, whatever the shift: an epoch chosen by its ranking may be calibrated or not.
+//!
+//! Stated third, before the run on seeds 21 to 23: the same three, with the epoch of the best IBS, as the test has it now. All
+//! showed: noise 0.05, 0.06, 0.11; flip 0.05, 0.06, 0.16; blur 0.05, 0.06, 0.12. The flip hurts IBS too, and most of all, of
+//! which the paper says nothing; in one seed of three it left C^td and AUC^td as they were. With epochs chosen by ranking or
+//! likelihood the figure's directions for noise and blur did not show at this size.
 #![expect(clippy::print_stdout, reason = "the numbers behind a direction are worth seeing")]
 
 use std::path::Path;
@@ -26,7 +30,7 @@ use fairtte_tests::SmallRun;
 
 const METRICS: [&str; 3] = ["c_td_antolini_strict", "auc_td", "ibs"];
 const SHIFTS: [&str; 3] = ["time-noise={ fraction = [-0.5, 0.5] }", "censoring-flip=0.9", "blur=16"];
-const SEEDS: [u64; 3] = [11, 12, 13];
+const SEEDS: [u64; 3] = [21, 22, 23];
 
 /// By how much of its size each metric of `shifted` is worse.
 fn harm(plain: &EvaluationReport, shifted: &EvaluationReport) -> [f64; 3] {
@@ -45,7 +49,7 @@ fn train(folder: &Path, cache: &Path, seed: u64, shift: Option<&str>) -> Evaluat
         .set("data.simulated.n-subjects=1500")
         .set("training.epochs=8")
         .set("training.patience=8")
-        .set("training.monitor=c-td")
+        .set("training.monitor=ibs")
         .set("optimiser.learning-rate=3e-3")
         .set("evaluation.replicates=0");
     let run = match shift {

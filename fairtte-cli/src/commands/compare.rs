@@ -3,12 +3,13 @@
 //! All share `seed`, and with it data and split; the seeds of the comparison are those of weights, order and noise.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use fairtte_fairness::{FairnessError, TOLERATED_LOSS};
 use serde::Deserialize;
 
 use super::evaluate::Shown;
-use super::select::{Asked, select, write};
+use super::select::{Asked, check_share, refuse_run_folder, select, write};
 use super::train::train;
 use super::{print, print_json, use_threads};
 use crate::CliError;
@@ -16,7 +17,7 @@ use crate::args::Run;
 use crate::merged::Merged;
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::selection::{NotTrained, Rule, Verdict, terminal};
+use crate::selection::{NotTrained, Rule, Runs, Verdict, terminal};
 
 /// Table `[compare]` of a run file.
 #[derive(Clone, Debug, Deserialize)]
@@ -56,6 +57,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
     if let Some(output) = &arguments.output {
         template.output.clone_from(output);
     }
+    refuse_run_folder(&template.output)?;
     use_threads(arguments.common.threads.unwrap_or(template.threads))?;
     let runs = plan(arguments, &config, &template)?;
     for run in &runs {
@@ -88,7 +90,8 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         settings: &template.evaluation,
     };
     let not_trained = not_trained.into_iter().map(|(because, runs)| NotTrained { runs, because }).collect();
-    let verdict = Verdict { not_trained, ..select(&template.output, &asked)? };
+    let folders: Vec<PathBuf> = runs.iter().map(|run| run.output.clone()).collect();
+    let verdict = Verdict { not_trained, ..select(Runs::of(&template.output, &folders)?, &asked)? };
     write(&template.output, &verdict)?;
     if arguments.common.json {
         return print_json(&verdict);
@@ -111,16 +114,26 @@ fn read_config(arguments: &Run) -> Result<CompareConfig, CliError> {
     merged.set_all(&arguments.common.set)?;
     let mut config: CompareConfig = merged.only("compare").into_config()?;
     config.strategy.entry(config.base.clone()).or_default();
+    check_share("compare.tolerated-loss", config.tolerated_loss)?;
     if config.seeds.is_empty() {
         return Err(CliError::setting("compare.seeds", "there is none in it".to_owned(), None));
     }
     Ok(config)
 }
 
-/// All runs, that of the base strategy and the first seed first. What does not look at groups is trained once for all
-/// attributes.
+/// All runs, that of the base strategy and the first seed first. Every strategy is trained once per attribute, also where it
+/// looks at no groups: the epochs that a training keeps are those for the groups of one attribute, and all strategies are to
+/// be treated alike.
 fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<Vec<RunFile>, CliError> {
     let known: Vec<&str> = template.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+    if known.is_empty() {
+        let message = "a comparison is by groups, but the run file has no [[attribute]]".to_owned();
+        return Err(CliError::setting("attribute", message, None));
+    }
+    if !template.groups.train.is_empty() {
+        let message = "compare.attributes says on whose groups strategies work".to_owned();
+        return Err(CliError::setting("groups.train", message, Some("write compare.attributes instead")));
+    }
     if let Some(unknown) = config.attributes.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(CliError::unknown_attribute("compare.attributes", unknown, &known));
     }
@@ -138,16 +151,10 @@ fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<V
             let mut run = RunFile::read_without(&arguments.config, &sets, &["compare"])?;
             super::override_run(&mut run, &arguments.common);
             run.cache = Some(template.cache());
-            let folder = format!("{name}-seed{seed}");
-            if run.strategy.needs_groups() {
-                for attribute in &attributes {
-                    let mut run = run.clone();
-                    run.groups.train = vec![attribute.clone()];
-                    run.output = template.output.join(attribute).join(&folder);
-                    runs.push(run);
-                }
-            } else {
-                run.output = template.output.join(folder);
+            for attribute in &attributes {
+                let mut run = run.clone();
+                run.groups.train = vec![attribute.clone()];
+                run.output = template.output.join(attribute).join(format!("{name}-seed{seed}"));
                 runs.push(run);
             }
         }

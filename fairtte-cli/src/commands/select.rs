@@ -9,25 +9,29 @@ use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Criterion, Select};
 use crate::progress::say;
-use crate::run_folder::write_text;
-use crate::selection::{Rule, Verdict, choose, find, markdown, terminal};
+use crate::run_folder::{RunFolder, write_text};
+use crate::selection::{Rule, Runs, Verdict, choose, markdown, terminal};
 
 pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
-    let settings = settings(None, &arguments.set)?;
+    check_share("--tolerated-loss", arguments.tolerated_loss)?;
+    arguments.output.as_deref().map_or(Ok(()), refuse_run_folder)?;
+    let rule = match arguments.rule {
+        Criterion::Fairest => Rule::Fairest,
+        Criterion::Overall => Rule::Overall,
+        Criterion::Minimax => Rule::Minimax,
+        Criterion::Dto => Rule::Dto,
+    };
+    let runs = Runs::below(&arguments.runs)?;
+    let settings = settings(Some(runs.evaluation()), &arguments.set)?;
     let asked = Asked {
-        rule: match arguments.rule {
-            Criterion::Fairest => Rule::Fairest,
-            Criterion::Overall => Rule::Overall,
-            Criterion::Minimax => Rule::Minimax,
-            Criterion::Dto => Rule::Dto,
-        },
+        rule,
         base: &arguments.base,
         tolerated_loss: arguments.tolerated_loss,
         attributes: &arguments.attributes,
         settings: &settings,
     };
-    let verdict = select(&arguments.runs, &asked)?;
+    let verdict = select(runs, &asked)?;
     if let Some(output) = &arguments.output {
         write(output, &verdict)?;
     }
@@ -38,7 +42,7 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What is asked of a folder of runs.
+/// What is asked of runs.
 pub(super) struct Asked<'a> {
     pub(super) rule: Rule,
     pub(super) base: &'a str,
@@ -47,24 +51,36 @@ pub(super) struct Asked<'a> {
     pub(super) settings: &'a EvaluationSettings,
 }
 
-/// Chooses among the finished runs in `folder`.
-pub(super) fn select(folder: &Path, asked: &Asked<'_>) -> Result<Verdict, CliError> {
-    if !(0.0..=1.0).contains(&asked.tolerated_loss) {
-        let message = format!("{} is no share, expected a number from 0 to 1", asked.tolerated_loss);
-        return Err(CliError::setting("--tolerated-loss", message, None));
-    }
-    let candidates = find(folder, asked.settings)?;
-    say(format!("choosing among {} sets of weights in {}", candidates.all.len(), folder.display()));
+/// Chooses among finished runs.
+pub(super) fn select(runs: Runs, asked: &Asked<'_>) -> Result<Verdict, CliError> {
+    let candidates = runs.candidates(asked.settings)?;
+    say(format!("choosing among {} sets of weights", candidates.all.len()));
     choose(&candidates, asked.rule, asked.base, asked.tolerated_loss, asked.attributes, asked.settings)
 }
 
-/// Writes `selection.json` and `selection.md` into `folder`.
+pub(super) fn check_share(key: &str, share: f64) -> Result<(), CliError> {
+    if (0.0..=1.0).contains(&share) {
+        return Ok(());
+    }
+    Err(CliError::setting(key, format!("{share} is no share, expected a number from 0 to 1"), None))
+}
+
+/// A run folder holds one run: what several are compared in, or where their choice is written, is another folder.
+pub(super) fn refuse_run_folder(folder: &Path) -> Result<(), CliError> {
+    if !RunFolder::new(folder).run_file().exists() {
+        return Ok(());
+    }
+    let problem = "this is the folder of a run; choose another --output".to_owned();
+    Err(CliError::RunFolder { path: folder.to_owned(), problem })
+}
+
+/// Writes `choice.json` and `choice.md` into `folder`.
 pub(super) fn write(folder: &Path, verdict: &Verdict) -> Result<(), CliError> {
     let failed = |error: std::io::Error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() };
     std::fs::create_dir_all(folder).map_err(failed)?;
     let text = serde_json::to_string_pretty(verdict).map_err(|error| CliError::Bug(error.to_string()))?;
-    write_text(&folder.join("selection.json"), &format!("{text}\n"))?;
-    write_text(&folder.join("selection.md"), &markdown(verdict))?;
-    say(format!("written: {}", folder.join("selection.md").display()));
+    write_text(&folder.join("choice.json"), &format!("{text}\n"))?;
+    write_text(&folder.join("choice.md"), &markdown(verdict))?;
+    say(format!("written: {}", folder.join("choice.md").display()));
     Ok(())
 }

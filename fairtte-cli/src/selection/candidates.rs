@@ -20,7 +20,8 @@ pub(crate) struct Candidate {
     pub(crate) run: String,
     /// Name of its strategy.
     pub(crate) strategy: String,
-    /// Attributes whose groups the strategy worked on; empty if it needed none.
+    /// Attributes whose groups the strategy worked on, or its epochs were kept for; empty if it was told of none and needed
+    /// none.
     pub(crate) trained_on: Vec<String>,
     /// Rules of the training that chose these weights, joined by commas.
     pub(crate) kept_by: String,
@@ -75,37 +76,84 @@ struct KeptEpoch {
     file: String,
 }
 
-/// All finished runs in `folder` and below; they must be runs on the same samples with the same split.
-///
-/// # Errors
-/// [`CliError::RunFolder`] if there is no finished run, or two differ in samples, outcomes, groups or split; what reading
-/// gives.
-pub(crate) fn find(folder: &Path, settings: &EvaluationSettings) -> Result<Candidates, CliError> {
-    let mut found = Vec::new();
-    finished_runs(folder, &mut found)?;
-    found.sort();
-    let Some(first) = found.first() else {
-        let problem = "there is no finished run in it (a folder with run.toml and done)".to_owned();
-        return Err(CliError::RunFolder { path: folder.to_owned(), problem });
-    };
-    let (cohort, groups, split) = read_parts(first)?;
-    for other in &found[1..] {
-        require_same(first, (&cohort, &groups, &split), other)?;
+/// Finished runs on the same samples with the same split.
+pub(crate) struct Runs {
+    root: PathBuf,
+    found: Vec<(PathBuf, RunFile)>,
+    cohort: Cohort,
+    groups: Vec<Groups>,
+    split: Split,
+}
+
+impl Runs {
+    /// All finished runs in `folder` and below.
+    ///
+    /// # Errors
+    /// As [`Runs::of`].
+    pub(crate) fn below(folder: &Path) -> Result<Self, CliError> {
+        let mut found = Vec::new();
+        finished_runs(folder, &mut found)?;
+        found.sort();
+        Self::of(folder, &found)
     }
-    let quick = EvaluationSettings { replicates: 0, ..settings.clone() };
-    let mut all = Vec::new();
-    for run in &found {
-        let kept = kept_weights(folder, run)?;
-        let scored = kept.par_iter().map(|(about, path)| {
-            let predictions = read_predictions(path, Rising::Refuse)?;
-            let scored = Scored::new(predictions, &cohort, &groups, Some(&split), Part::Validation)?;
-            let About { run, strategy, trained_on, kept_by, epoch } = about.clone();
-            let validation = scored.evaluate(&quick)?;
-            Ok(Candidate { run, strategy, trained_on, kept_by, epoch, path: path.clone(), validation })
-        });
-        all.extend(scored.collect::<Result<Vec<_>, CliError>>()?);
+
+    /// The finished runs among `folders`, which are named by their path below `root`.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if none is finished, or two differ in samples, outcomes, groups, split, distribution shift or
+    /// settings of the evaluation; what reading gives.
+    pub(crate) fn of(root: &Path, folders: &[PathBuf]) -> Result<Self, CliError> {
+        let done = folders.iter().filter(|folder| RunFolder::new(folder).done().exists());
+        let read = |folder: &PathBuf| Ok((folder.clone(), RunFile::read(&[RunFolder::new(folder).run_file()], &[])?));
+        let found = done.map(read).collect::<Result<Vec<_>, CliError>>()?;
+        let Some((first, of_first)) = found.first() else {
+            let problem = "there is no finished run in it (a folder with run.toml and done)".to_owned();
+            return Err(CliError::RunFolder { path: root.to_owned(), problem });
+        };
+        let (cohort, groups, split) = read_parts(first)?;
+        for (other, run) in &found[1..] {
+            require_same(first, (&cohort, &groups, &split), other)?;
+            let differs = |what: &str| {
+                let problem =
+                    format!("{what} differs from that of {}; runs of one comparison share it", first.display());
+                Err(CliError::RunFolder { path: other.clone(), problem })
+            };
+            if run.shift != of_first.shift {
+                return differs("[shift]");
+            }
+            if run.evaluation != of_first.evaluation {
+                return differs("[evaluation]");
+            }
+        }
+        Ok(Self { root: root.to_owned(), found, cohort, groups, split })
     }
-    Ok(Candidates { all, cohort, groups, split })
+
+    /// How the runs themselves were evaluated.
+    pub(crate) fn evaluation(&self) -> &EvaluationSettings {
+        &self.found[0].1.evaluation
+    }
+
+    /// Evaluates the validation part of everything that the runs kept.
+    ///
+    /// # Errors
+    /// What reading and evaluating give.
+    pub(crate) fn candidates(self, settings: &EvaluationSettings) -> Result<Candidates, CliError> {
+        let Self { root, found, cohort, groups, split } = self;
+        let quick = EvaluationSettings { replicates: 0, ..settings.clone() };
+        let mut all = Vec::new();
+        for (path, run) in &found {
+            let kept = kept_weights(&root, path, run)?;
+            let scored = kept.par_iter().map(|(about, path)| {
+                let predictions = read_predictions(path, Rising::Refuse)?;
+                let scored = Scored::new(predictions, &cohort, &groups, Some(&split), Part::Validation)?;
+                let About { run, strategy, trained_on, kept_by, epoch } = about.clone();
+                let validation = scored.evaluate(&quick)?;
+                Ok(Candidate { run, strategy, trained_on, kept_by, epoch, path: path.clone(), validation })
+            });
+            all.extend(scored.collect::<Result<Vec<_>, CliError>>()?);
+        }
+        Ok(Candidates { all, cohort, groups, split })
+    }
 }
 
 /// Run folders with a `done` file, whatever lies between them and `folder`.
@@ -169,10 +217,10 @@ struct About {
     epoch: usize,
 }
 
-/// Every epoch that a rule of the training kept, once, with its predictions.
-fn kept_weights(root: &Path, path: &Path) -> Result<Vec<(About, PathBuf)>, CliError> {
+/// Every epoch that a rule of the training kept, once, with its predictions. A strategy that averages weights over epochs
+/// predicts the same by all of them: that is one candidate.
+fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, PathBuf)>, CliError> {
     let folder = RunFolder::new(path);
-    let run = RunFile::read(&[folder.run_file()], &[])?;
     let damaged = |problem: String| CliError::RunFolder { path: folder.selection(), problem };
     let text = std::fs::read_to_string(folder.selection()).map_err(|error| damaged(error.to_string()))?;
     let kept: Kept = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
@@ -182,23 +230,31 @@ fn kept_weights(root: &Path, path: &Path) -> Result<Vec<(About, PathBuf)>, CliEr
         rules.entry(chosen.epoch).or_default().insert(rule);
         files.entry(chosen.epoch).or_insert_with(|| path.join(&chosen.file));
     }
+    let mut distinct: Vec<(usize, BTreeSet<String>, Vec<u8>)> = Vec::new();
+    for (epoch, rules) in rules {
+        let bytes = std::fs::read(&files[&epoch]).map_err(|error| damaged(error.to_string()))?;
+        match distinct.iter_mut().find(|(_, _, same)| *same == bytes) {
+            Some((_, by, _)) => by.extend(rules),
+            None => distinct.push((epoch, rules, bytes)),
+        }
+    }
     let strategy = match toml::Value::try_from(&run.strategy) {
         Ok(toml::Value::Table(table)) => table.keys().next().cloned().unwrap_or_default(),
         _ => return Err(CliError::Bug("a strategy that is no table".to_owned())),
     };
+    let is_bound = run.strategy.needs_groups() || !run.groups.train.is_empty();
     let attributes = || run.training_attributes().into_iter().map(str::to_owned).collect();
-    let trained_on: Vec<String> = if run.strategy.needs_groups() { attributes() } else { Vec::new() };
+    let trained_on: Vec<String> = if is_bound { attributes() } else { Vec::new() };
     let below = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty()).unwrap_or(path);
-    let about = |(epoch, rules): (usize, BTreeSet<String>)| About {
-        run: below.display().to_string(),
-        strategy: strategy.clone(),
-        trained_on: trained_on.clone(),
-        kept_by: rules.into_iter().collect::<Vec<_>>().join(", "),
-        epoch,
+    let about = |(epoch, rules, _): (usize, BTreeSet<String>, Vec<u8>)| {
+        let about = About {
+            run: below.display().to_string(),
+            strategy: strategy.clone(),
+            trained_on: trained_on.clone(),
+            kept_by: rules.into_iter().collect::<Vec<_>>().join(", "),
+            epoch,
+        };
+        (about, files[&epoch].clone())
     };
-    let file = |about: About| {
-        let file = files[&about.epoch].clone();
-        (about, file)
-    };
-    Ok(rules.into_iter().map(about).map(file).collect())
+    Ok(distinct.into_iter().map(about).collect())
 }

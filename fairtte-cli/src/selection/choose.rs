@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairtte_metrics::{
-    Difference, Direction, EvaluationReport, EvaluationSettings, Measured, MetricReport, Run, RunTable,
+    Difference, Direction, EvaluationReport, EvaluationSettings, Measured, MetricError, MetricReport, Run, RunTable,
     SelectionCriterion, WorstGroup, select_run,
 };
 use serde::Serialize;
@@ -303,7 +303,10 @@ fn pick<'a>(
         }
     });
     let direction = if reports[0].higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
-    let selection = select_run(&RunTable { direction, groups, runs: runs.collect() }, criterion)?;
+    let selection = match select_run(&RunTable { direction, groups, runs: runs.collect() }, criterion) {
+        Err(error @ MetricError::ZeroOptimum { .. }) => return Ok((None, Some(error.to_string()))),
+        other => other?,
+    };
     let Some(name) = selection.chosen else {
         let reason = match selection.excluded.first() {
             Some(excluded) if selection.runs.is_empty() => excluded.reason.clone(),

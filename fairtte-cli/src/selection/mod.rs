@@ -10,6 +10,6 @@ mod candidates;
 mod choose;
 mod table;
 
-pub(crate) use candidates::find;
+pub(crate) use candidates::Runs;
 pub(crate) use choose::{NotTrained, Rule, Verdict, choose};
 pub(crate) use table::{markdown, terminal};

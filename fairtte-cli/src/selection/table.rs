@@ -118,9 +118,7 @@ fn cells(standing: &Standing) -> [String; 6] {
 
 fn percent(change: Option<&Change>) -> String {
     let Some(change) = change else { return "-".to_owned() };
-    let Some(value) = change.percent else {
-        return change.difference.undefined.clone().unwrap_or_else(|| "undefined".to_owned());
-    };
+    let Some(value) = change.percent else { return "undefined".to_owned() };
     match change.percent_lower.zip(change.percent_upper) {
         Some((lower, upper)) => format!("{value:+.1} % [{lower:+.1}, {upper:+.1}]"),
         None => format!("{value:+.1} %"),

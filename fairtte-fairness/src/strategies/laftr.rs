@@ -5,7 +5,8 @@
 //! G groups, J strata, one cell per (group, stratum). For two groups that is 1 - sum of mean |h - a| (`dp`) and
 //! 2 - sum of mean |h - a| (`eqodd`) of the paper. A step: (1) encoder and head, the adversary fixed; (2) a new forward pass,
 //! then `aud-steps` steps of the adversary on `L_adv` times gamma. With gradient accumulation the further steps come with the
-//! last batch, and on it alone. Adversary: Linear 128, leaky `ReLU`, Linear.
+//! last batch, and on it alone: a last batch that cannot compare two groups, as a small one at the end of an epoch may not,
+//! leaves them out. Adversary: Linear 128, leaky `ReLU`, Linear.
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|

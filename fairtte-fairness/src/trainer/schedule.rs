@@ -179,7 +179,9 @@ mod tests {
 
     #[test]
     fn settings_out_of_range_are_named() {
-        let message = |schedule: ScheduleConfig| schedule.validate().unwrap_err().to_string();
+        let message = |schedule: ScheduleConfig| {
+            schedule.validate().map_or_else(|error| error.to_string(), |()| "accepted".to_owned())
+        };
         let every = ScheduleConfig::Step(StepSchedule { every: 0, ..StepSchedule::default() });
         assert_eq!(message(every), "training.schedule.step.every is 0, expected at least 1");
         let factor = ScheduleConfig::Step(StepSchedule { factor: 1.5, ..StepSchedule::default() });

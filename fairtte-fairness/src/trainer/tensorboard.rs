@@ -198,8 +198,8 @@ mod tests {
                       0a160a0f76616c69646174696f6e2f632d7464150000c03feb185afa";
         let scalars = [("train/loss".to_owned(), 0.625), ("validation/c-td".to_owned(), 1.5)];
         let file = [version(1_700_000_000.5), numbers(1_700_000_001.25, 300, &scalars)].concat();
-        let hex: String = file.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, golden);
+        let hex: Vec<String> = file.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex.concat(), golden);
     }
 
     #[test]

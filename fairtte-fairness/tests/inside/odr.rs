@@ -1,9 +1,12 @@
 //! Tests of `src/strategies/odr.rs`; they need a back end, which `src` does not name.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
+use fairtte_survival::HeadConfig;
 use serde_json::Value as Json;
 
+use super::super::Clock;
 use super::super::adversary_cases::{Compared, case, gradient, groups, list, matrix, number, numbers, values};
+use super::super::table::{World, numbers as numbers_of};
 use super::*;
 
 fn golden() -> Json {
@@ -75,4 +78,34 @@ fn codes_in_training_and_in_evaluation_are_those_of_the_worked_case() {
     compared.same("evaluation", &values(&code.value(None)), &case["expected"]["z_target_evaluation"]);
     println!("ODR, codes: {} numbers of 1 case compared", compared.n);
     assert_eq!(compared.n, 24);
+}
+
+// A batch without the attribute has no L_s: with the other weights at 0 the two batches may differ in what L_s moves alone.
+#[test]
+fn the_loss_of_the_sensitive_code_moves_that_code_and_not_the_shared_encoder() {
+    let mut world = World::new(&HeadConfig::default());
+    let config = OdrConfig { lambda_entropy: 0.0, lambda_orthogonality: 0.0, ..OdrConfig::default() };
+    // Joint clipping would carry the size of L_s to everything else.
+    let mut spec = world.spec();
+    spec.optimiser.gradient_clip = 0.0;
+    let cells = world.cells();
+    let stepped = |world: &World| {
+        let mut odr = Odr::new(&config, &spec, &cells).unwrap();
+        let (batch, clock) = (world.batch(&world.train[..20], true), Clock::default());
+        let report = odr.step(&batch, &world.context(0, &clock)).unwrap();
+        (numbers_of(odr.network()), report.terms[2].clone())
+    };
+    let (with, of_group) = stepped(&world);
+    world.groups = vec![None; world.groups.len()];
+    let (without, no_term) = stepped(&world);
+    assert!(of_group.1 > 0.1 && no_term.1.to_bits() == 0.0_f64.to_bits(), "{of_group:?} {no_term:?}");
+    let mut n_moved = 0;
+    for ((name, with), (_, without)) in with.iter().zip(&without) {
+        if name.starts_with("sensitive") {
+            n_moved += usize::from(with != without);
+        } else {
+            assert_eq!(with, without, "{name}");
+        }
+    }
+    assert_eq!(n_moved, 4, "weight and bias of mean and log variance");
 }

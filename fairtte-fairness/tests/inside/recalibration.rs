@@ -6,7 +6,7 @@ use fairtte_survival::{CoxConfig, HeadConfig, Interpolation, NoSettings};
 
 use super::super::table::World;
 use super::*;
-use crate::Silent;
+use crate::{EpochReport, Observer, Silent};
 
 fn config(method: RecalibrationMethod) -> RecalibrationConfig {
     let min_events = if method == RecalibrationMethod::Quantile { 2 } else { 50 };
@@ -129,6 +129,53 @@ fn without_the_attribute_the_curves_of_all_maps_are_averaged_or_refused() {
     assert_eq!(error, expected);
 }
 
+/// Counts the epochs that were trained to their end.
+struct Epochs(usize);
+
+impl Observer for Epochs {
+    fn started(&mut self, _first: usize, _epochs: usize, _n_steps: usize) {}
+    fn step_done(&mut self, _epoch: usize, _report: &StepReport) {}
+    fn epoch_done(&mut self, _report: &EpochReport) {
+        self.0 += 1;
+    }
+}
+
+// Such as a cell of two crossed attributes.
+#[test]
+fn a_level_without_a_validation_row_keeps_its_curves() {
+    let mut world = World::new(&HeadConfig::default());
+    world.levels.push("c".to_owned());
+    world.groups[world.train[0]] = Some(GroupId(2));
+    let grid = PredictionGrid::at_cut_points(&world.cut_points);
+    let rule = CurveRule { head: world.head.as_ref(), grid: &grid };
+    for method in METHODS {
+        let strategy = trained(&world, config(method), 1);
+        let as_group = |group: u32| {
+            let batch = world.batch(&world.test, false);
+            let groups = vec![Some(GroupId(group)); batch.n()];
+            strategy.predict(&Batch { groups, ..batch }, &rule).unwrap()
+        };
+        let plain = strategy.inner.predict(&world.batch(&world.test, false), &rule).unwrap();
+        assert_eq!(as_group(2), plain, "{method:?}");
+        assert!([0, 1].into_iter().all(|group| as_group(group) != plain), "{method:?} does nothing");
+        assert_eq!(strategy.fitted.as_ref().unwrap().shares[2].to_bits(), 0.0_f64.to_bits());
+    }
+}
+
+#[test]
+fn a_validation_part_without_the_attribute_ends_the_first_epoch() {
+    let mut world = World::new(&HeadConfig::default());
+    for row in &world.validation {
+        world.groups[*row] = None;
+    }
+    let learner = Learner::new(&world.spec(), "network").unwrap();
+    let mut strategy = Recalibration::new(&config(RecalibrationMethod::Oe), learner, &world.cells()).unwrap();
+    let (folder, mut epochs_done) = (tempfile::tempdir().unwrap(), Epochs(0));
+    let error = world.fit(&mut strategy, 3, folder.path(), &mut epochs_done, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, FairnessError::EmptyGroup { part: "validation", .. }), "{error}");
+    assert_eq!(epochs_done.0, 0);
+}
+
 #[test]
 fn settings_are_checked_and_too_few_events_for_quantiles_are_named() {
     let world = World::new(&HeadConfig::default());
@@ -142,7 +189,9 @@ fn settings_are_checked_and_too_few_events_for_quantiles_are_named() {
     let learner = Learner::new(&world.spec(), "network").unwrap();
     let mut strategy = Recalibration::new(&config, learner, &world.cells()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let error = world.fit(&mut strategy, 1, folder.path(), &mut Silent, &AtomicBool::new(false)).unwrap_err();
+    let mut epochs_done = Epochs(0);
+    let error = world.fit(&mut strategy, 3, folder.path(), &mut epochs_done, &AtomicBool::new(false)).unwrap_err();
+    assert_eq!(epochs_done.0, 0, "a hopeless training ends in its first epoch");
     let start = "strategy recalibration needs 50 events of group a in the validation part, found ";
     assert!(error.to_string().starts_with(start), "{error}");
 }

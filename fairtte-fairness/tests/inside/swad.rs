@@ -205,6 +205,36 @@ fn statistics_of_batch_norm_are_means_over_the_samples_of_one_pass() {
     assert_eq!(n_statistics, 2 * (32 + 32));
 }
 
+// In one batch of all rows the statistics of the first norm are those of its inputs. Rows in the order of a feature have next
+// to none of its variance within batches of 64.
+#[test]
+fn statistics_of_batch_norm_hold_the_variance_between_neighbours_of_an_ordered_cohort() {
+    let mut world = World::of(&HeadConfig::default(), 900, 0.8, 0);
+    let Pixels::Table(columns) = world.batch(&world.train, false).pixels else { panic!("a table has columns") };
+    let first: Vec<f64> = columns.slice([0..world.train.len(), 0..1]).into_data().iter::<f64>().collect();
+    let mut order: Vec<usize> = (0..first.len()).collect();
+    order.sort_by(|a, b| first[*a].total_cmp(&first[*b]));
+    world.train = order.into_iter().map(|at| world.train[at]).collect();
+
+    let mut swad = Recording::new(&world, SwadConfig::default()).inner;
+    let learner = Learner::new(&world.spec(), NETWORK).unwrap();
+    swad.valley.add(Weights::of(learner.network()));
+    swad.valley.evaluate(1.0);
+    world.with_parts(|parts| swad.finish(parts)).unwrap();
+
+    let mut whole = Statistics::new(learner.network().clone());
+    let all = world.batch(&world.train, true);
+    let pass = |network: &SurvivalNetwork| network.encoder().forward(all.pixels.clone(), &mut Noise::Off).map(drop);
+    whole.add(all.n(), pass).unwrap();
+    let found = numbers(swad.learner.network());
+    let expected = numbers(&whole.finish());
+    let at = found.iter().position(|(name, _)| name.ends_with("running_var")).unwrap();
+    assert_eq!(found[at].1.len(), 32);
+    for (found, expected) in found[at].1.iter().zip(&expected[at].1) {
+        assert!((found / expected - 1.0).abs() < 0.1, "{found} is not {expected}");
+    }
+}
+
 #[test]
 fn statistics_of_frozen_norms_stay() {
     let world = World::new(&HeadConfig::default());

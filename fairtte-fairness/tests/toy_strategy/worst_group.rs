@@ -23,8 +23,8 @@ pub struct WorstGroup {
 }
 
 impl WorstGroup {
-    pub fn new(config: &WorstGroupConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
-        let WorstGroupConfig { weight } = *config;
+    pub fn new(config: WorstGroupConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
+        let WorstGroupConfig { weight } = config;
         if weight >= 0.0 && weight.is_finite() {
             return Ok(Self { weight, n_groups: cells.levels.len() });
         }

@@ -357,7 +357,7 @@ fn import_every_container(folder: &Path, name: &str, backbone: &Backbone) {
         let imported = fit.load(backbone.clone()).unwrap();
         let features = values(imported.forward(pixels(&expected["input"], &device), &mut Noise::Off).unwrap());
         let worst = furthest(&features, &reference);
-        println!("{name}.{ending} ({}): features within {worst:.1e}", file.container().name());
+        eprintln!("{name}.{ending} ({}): features within {worst:.1e}", file.container().name());
         assert!(worst <= FEATURES_WITHIN, "{name}.{ending}: features differ by {worst:e}");
         let weights = all_values(&imported);
         assert!(first.get_or_insert_with(|| weights.clone()) == &weights, "{name}.{ending} holds other weights");

@@ -75,6 +75,9 @@ pub(super) enum Map {
 }
 
 impl Map {
+    /// Leaves every curve as it is, to the last bit.
+    pub(super) const UNCHANGED: Self = Self::Exponent(1.0);
+
     /// The exponent with which expected and observed events agree.
     pub(super) fn exponent(rows: &Rows<'_>, prior: f64) -> Self {
         let hazards: Vec<f64> = rows.at_risk().iter().map(|row| row.hazard).collect();

@@ -9,7 +9,7 @@
 //! | `prior` | 1 | > 0 | `oe`: events added on both sides; draws the exponent to 1 |
 //! | `ridge` | 1 | > 0 | `hazard-intercept`: penalty of the shift |
 //! | `shared` | false | | `hazard-intercept`: one shift per group in place of one per interval |
-//! | `min-events` | 50 | >= 1 | `quantile`: validation events that a group needs |
+//! | `min-events` | 50 | >= 1 | `quantile`: validation events that a group with validation rows needs |
 //! | `missing-attribute` | `average` | `average`, `refuse` | without the attribute: the mean of the curves of all maps with the validation shares, or an error |
 //!
 //! `oe` makes expected and observed events of a group agree: it multiplies the cumulative hazard, keeps the order within a
@@ -19,7 +19,7 @@
 //!
 //! Finer grids and the Cox heads: maps are fitted at the cut points; `oe` and `quantile` map values of S, at any time;
 //! `hazard-intercept` stretches the cumulative hazard evenly within each interval. A group without a validation row keeps its
-//! curves. Validation during training scores the unmapped curves, so the choice of the epoch does not see the maps; the
+//! curves; one with too few events for `quantile` ends the run in its first epoch. Validation during training scores the unmapped curves, so the choice of the epoch does not see the maps; the
 //! predictions of the validation part are mapped by what was fitted on them, so a comparison of models there is too kind.
 //! Survival: `oe` is unbiased under independent censoring because both sides count events and hazards of those at risk.
 //! Golden values: our worked cases `golden/recalibration.json`.
@@ -29,6 +29,7 @@ mod maps;
 use std::path::Path;
 
 use fairtte_data::write_atomically;
+use fairtte_metrics::GroupId;
 use fairtte_models::Batch;
 use fairtte_survival::{CutPoints, PredictionGrid};
 use ndarray::Array2;
@@ -67,7 +68,7 @@ pub struct RecalibrationConfig {
     pub ridge: f64,
     /// One shift per group in place of one per interval.
     pub shared: bool,
-    /// Validation events that `quantile` needs in each group, at least 1.
+    /// Validation events that `quantile` needs in each group with validation rows, at least 1.
     pub min_events: usize,
     /// What is predicted for a sample without the attribute.
     pub missing_attribute: MissingAttribute,
@@ -137,6 +138,8 @@ pub struct Recalibration {
     /// Nothing before the end of the training.
     fitted: Option<Fitted>,
     n_groups: usize,
+    /// Whether the validation part was found to do for the maps.
+    is_checked: bool,
 }
 
 impl Recalibration {
@@ -148,26 +151,45 @@ impl Recalibration {
         config.validate()?;
         cells.require_groups(NAME)?;
         let inner = ObjectiveStrategy::new(Erm, learner);
-        Ok(Self { config: *config, inner, fitted: None, n_groups: cells.levels.len() })
+        Ok(Self { config: *config, inner, fitted: None, n_groups: cells.levels.len(), is_checked: false })
     }
 }
 
 impl Recalibration {
-    /// The map of the rows of one group.
-    fn map(&self, rows: &Rows<'_>, level: &str, n_intervals: usize) -> Result<Map, FairnessError> {
-        let RecalibrationConfig { method, prior, ridge, shared, min_events, .. } = self.config;
-        Ok(match method {
+    /// The map of the rows of one group; a group without any keeps its curves.
+    fn map(&self, rows: &Rows<'_>, n_intervals: usize) -> Map {
+        let RecalibrationConfig { method, prior, ridge, shared, .. } = self.config;
+        match method {
+            _ if rows.index.is_empty() => Map::UNCHANGED,
             RecalibrationMethod::Oe => Map::exponent(rows, prior),
             RecalibrationMethod::HazardIntercept => Map::shifts(rows, ridge, shared, n_intervals),
-            RecalibrationMethod::Quantile => {
-                let (n_events, needed) = (rows.n_events(), min_events);
-                if n_events < needed {
-                    let (group, part) = (level.to_owned(), "validation");
-                    return Err(FairnessError::FewEvents { strategy: NAME, group, part, n_events, needed });
-                }
-                Map::knots(rows)
+            RecalibrationMethod::Quantile => Map::knots(rows),
+        }
+    }
+
+    /// Refuses a validation part on which no maps can be fitted, before all epochs were trained for them.
+    fn check_validation(&self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        let part = &parts.validation;
+        let of_rows = part.rows.iter().map(|row| part.loader.groups()[*row]);
+        let groups: Vec<Option<usize>> = of_rows.map(|group| group.map(GroupId::index)).collect();
+        if groups.iter().all(Option::is_none) {
+            let group = parts.levels.first().cloned().unwrap_or_default();
+            return Err(FairnessError::EmptyGroup { strategy: NAME, group, part: "validation" });
+        }
+        if self.config.method != RecalibrationMethod::Quantile {
+            return Ok(());
+        }
+        let needed = self.config.min_events;
+        for g in 0..self.n_groups {
+            let events = groups.iter().zip(part.outcomes.event()).filter(|(group, _)| **group == Some(g));
+            let (n_rows, n_events) =
+                events.fold((0, 0), |(rows, events), (_, event)| (rows + 1, events + usize::from(*event)));
+            if n_rows > 0 && n_events < needed {
+                let group = parts.levels.get(g).cloned().unwrap_or_default();
+                return Err(FairnessError::FewEvents { strategy: NAME, group, part: "validation", n_events, needed });
             }
-        })
+        }
+        Ok(())
     }
 
     fn mapped(
@@ -213,23 +235,24 @@ impl Strategy for Recalibration {
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        if !self.is_checked {
+            self.check_validation(parts)?;
+            self.is_checked = true;
+        }
         self.inner.before_validation(parts)
     }
 
     fn finish(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.check_validation(parts)?;
         let part = &parts.validation;
         let grid = PredictionGrid::at_cut_points(parts.cut_points);
         let (mut curves, mut groups) = (Vec::new(), Vec::new());
         part.for_each_batch(|batch| {
             let block = self.inner.predict(batch, &CurveRule { head: part.head, grid: &grid })?;
             curves.extend(block.rows().into_iter().map(|row| row.to_vec()));
-            groups.extend(batch.groups.iter().map(|group| group.map(fairtte_metrics::GroupId::index)));
+            groups.extend(batch.groups.iter().map(|group| group.map(GroupId::index)));
             Ok(())
         })?;
-        if groups.iter().all(Option::is_none) {
-            let group = parts.levels.first().cloned().unwrap_or_default();
-            return Err(FairnessError::EmptyGroup { strategy: NAME, group, part: "validation" });
-        }
         let outcomes = part.outcomes;
         let targets = parts.cut_points.targets("validation", outcomes.time(), outcomes.event())?.intervals;
         let rows_of = |g: usize| {
@@ -241,11 +264,7 @@ impl Strategy for Recalibration {
             }
             rows
         };
-        let map = |g: usize| {
-            let level = parts.levels.get(g).map_or("", String::as_str);
-            self.map(&rows_of(g), level, parts.cut_points.n())
-        };
-        let maps = (0..self.n_groups).map(map).collect::<Result<_, _>>()?;
+        let maps = (0..self.n_groups).map(|g| self.map(&rows_of(g), parts.cut_points.n())).collect();
         let counts: Vec<usize> = (0..self.n_groups).map(|g| rows_of(g).index.len()).collect();
         self.fitted = Some(Fitted { cut_points: parts.cut_points.clone(), maps, shares: shares(&counts) });
         Ok(())

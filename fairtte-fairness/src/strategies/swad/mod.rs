@@ -13,9 +13,11 @@
 //! | `criterion` | `nll` | `nll`, `worst-group-nll` | the validation loss that is watched |
 //!
 //! After training the averaged weights replace those of the best epoch, and the running statistics of batch norm, which no
-//! average of weights has, are made anew: the training part passes once, in order, without augmentation, in training mode
-//! without dropout or stochastic depth; each statistic becomes its mean over the batches, weighed by their samples. Norms
-//! frozen by `[pretrained]` keep theirs. Then the baseline of the Cox heads is fitted.
+//! average of weights has, are made anew: the training part passes once, without augmentation, in training mode without
+//! dropout or stochastic depth; each statistic becomes its mean over the batches, weighed by their samples. Rows pass in a
+//! fixed shuffled order, as in training: neighbours in a cohort are of one subject or site, so batches in its order would
+//! miss the variance between them, and deeper layers would see inputs normalised by subject. Norms frozen by `[pretrained]`
+//! keep theirs. Then the baseline of the Cox heads is fitted.
 //! Means, not sums, are kept, in the number type of the network: Ns networks before the start, two after it, and one for the
 //! iterations since the last evaluation.
 //!
@@ -34,8 +36,10 @@ use burn::module::Module as _;
 use burn::store::ModuleRecord;
 use burn::tensor::Tensor;
 use fairtte_data::write_atomically;
+use fairtte_metrics::seeds::stream;
 use fairtte_models::{Batch, Noise, Pixels};
 use ndarray::Array2;
+use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 
 use self::valley::{Counters, Mean, Valley};
@@ -43,7 +47,7 @@ use self::weights::{Statistics, Weights};
 use super::pass::plain_step;
 use super::{Saved, StepContext, StepReport, Strategy};
 use crate::monitor::Validation;
-use crate::predict::{CurveRule, Parts};
+use crate::predict::{CurveRule, EvaluationPart, Parts};
 use crate::trainable::read;
 use crate::{EncoderNetwork as _, FairnessError, Learner, SurvivalNetwork, check};
 
@@ -202,7 +206,8 @@ impl Strategy for Swad {
         let averaged = average.weights.written_into(self.learner.network());
         let mut statistics = Statistics::new(averaged);
         if !statistics.is_empty() {
-            parts.train.for_each_batch(|batch| {
+            let rows = shuffled(parts.train.rows);
+            EvaluationPart { rows: &rows, ..parts.train }.for_each_batch(|batch| {
                 let pixels = with_autodiff(batch.pixels.clone());
                 // Classifiers have no batch norm.
                 let pass = |network: &SurvivalNetwork| network.encoder().forward(pixels, &mut Noise::Off).map(drop);
@@ -258,6 +263,13 @@ impl Strategy for Swad {
         (self.valley.open, self.valley.running, self.valley.pending) = (open, running, pending);
         Ok(())
     }
+}
+
+/// The rows in the order of the pass for batch norm: one for all runs, so that it follows from weights and data alone.
+fn shuffled(rows: &[usize]) -> Vec<usize> {
+    let mut rows = rows.to_vec();
+    rows.shuffle(&mut stream(0, "swad/batch-norm", &[]));
+    rows
 }
 
 /// The same pixels on the device with autodiff, where batch norm reads the statistics of its batch.
