@@ -337,7 +337,7 @@ fn require_same_data(
     if kept.fingerprint == fingerprint {
         return Ok(());
     }
-    Err(changed(path, "the pictures or columns of its samples have changed since the run began".to_owned()))
+    Err(changed(path, "the pictures or columns of its samples have changed since the run began"))
 }
 
 /// The groups of the kept cohort, if it has the samples and outcomes of `cohort`.
@@ -353,7 +353,7 @@ fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<Vec<Groups
         return Ok(groups);
     }
     let n = kept.n();
-    Err(changed(path, format!("the run began with {n} samples, the data now give {} or other outcomes", cohort.n())))
+    Err(changed(path, &format!("the run began with {n} samples, the data now give {} or other outcomes", cohort.n())))
 }
 
 /// `cohort` has the samples of the kept one.
@@ -367,7 +367,7 @@ fn require_same_split(folder: &RunFolder, cohort: &Cohort, split: &Split) -> Res
     let problem = format!(
         "{n} subjects are in another part than when the run began, first \"{first}\" (in {before} then, in {now} now)"
     );
-    Err(changed(folder.split(), problem))
+    Err(changed(folder.split(), &problem))
 }
 
 /// `cohort` has the samples of the kept one, in the same order.
@@ -389,10 +389,10 @@ fn require_same_groups(
     let problem = format!(
         "{n} samples are in another group of {attribute} than when the run began, first \"{sample}\" ({before} then, {now} now)"
     );
-    Err(changed(folder.cohort(), problem))
+    Err(changed(folder.cohort(), &problem))
 }
 
-fn changed(path: PathBuf, problem: String) -> CliError {
+fn changed(path: PathBuf, problem: &str) -> CliError {
     CliError::RunFolder { path, problem: format!("{problem}; choose another --output") }
 }
 

@@ -210,3 +210,22 @@ fn epochs_that_several_rules_chose_are_predicted_once() {
     assert_eq!(found, named);
     assert!(named.len() > 1, "every rule chose the same epoch");
 }
+
+#[test]
+fn a_run_whose_strategy_ended_it_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = of_table(folder.path())
+        .set("strategy.swad={ n-converge = 1, n-tolerance = 1, tolerance-ratio = 0.0 }")
+        .set("optimiser.learning-rate=0.1")
+        .set("training.epochs=30")
+        .set("training.patience=30");
+    succeed(run.arguments("train"));
+    let n_epochs = std::fs::read_to_string(run.output().join("steps.jsonl")).unwrap().lines().count();
+    assert!(n_epochs < 30, "it did not stop itself");
+    let before = content(&run);
+    let outcome = succeed(resume(&run, &[]));
+    assert!(outcome.stderr.contains("this run is done"), "{}", outcome.stderr);
+    let predictions =
+        |content: &[(String, Vec<u8>)]| content.iter().find(|(name, _)| name == "predictions.parquet").cloned();
+    assert!(predictions(&content(&run)) == predictions(&before));
+}
