@@ -1,6 +1,7 @@
 //! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and inputs of a model.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
 use fairtte_data::{
     AttributeConfig, Cohort, CohortSummary, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, FlowStep,
@@ -8,7 +9,7 @@ use fairtte_data::{
     check_identical_files, leak_warnings, make_split, read_cohort, write_cohort,
 };
 use fairtte_metrics::{GroupId, Groups};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::progress::{Files, say};
 use crate::run_folder::{RunFolder, write_text};
@@ -34,6 +35,24 @@ pub(crate) struct Prepared {
 pub(crate) enum Inputs {
     Images(ImageStore),
     Features(FeatureMatrix),
+}
+
+impl Inputs {
+    /// A hash of what the model is given.
+    fn fingerprint(&self) -> String {
+        let matrix = match self {
+            Self::Images(store) => return store.fingerprint(),
+            Self::Features(matrix) => matrix,
+        };
+        let mut hasher = blake3::Hasher::new();
+        for name in matrix.names() {
+            hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
+        }
+        for value in matrix.values() {
+            hasher.update(&value.to_le_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
 }
 
 impl Prepared {
@@ -87,14 +106,21 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
     let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
     let training_groups = training_groups.map(|groups| trained_levels(&groups, split.rows(Part::Train))).transpose()?;
-    require_same_cohort(folder, &cohort)?;
+    let (inputs, encodings) = match store {
+        Some(store) => (Inputs::Images(store), None),
+        None => features(run, &cohort, &split).map(|(fitted, matrix)| (Inputs::Features(matrix), Some(fitted)))?,
+    };
+    let fingerprint = inputs.fingerprint();
+    if folder.is_trained()? {
+        require_same_data(folder, &cohort, &split, &attributes, &fingerprint)?;
+    }
     let summary = write_record(folder, &cohort, &exclusions, &attributes)?;
     write_split(folder, &split, &record)?;
+    if let Some(fitted) = encodings {
+        write_json(&folder.features(), &fitted)?;
+    }
+    write_json(&folder.inputs(), &InputRecord { fingerprint })?;
     let shifted = shift(run, folder, &cohort, &split, &attributes)?;
-    let inputs = match store {
-        Some(store) => Inputs::Images(store),
-        None => Inputs::Features(features(run, folder, &cohort, &split)?),
-    };
     Ok(Prepared { cohort, exclusions, split, inputs, attributes, summary, shifted, training_groups })
 }
 
@@ -252,7 +278,7 @@ fn shift(
 }
 
 /// The columns of a table as inputs, fitted on the training part.
-fn features(run: &RunFile, folder: &RunFolder, cohort: &Cohort, split: &Split) -> Result<FeatureMatrix, CliError> {
+fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<(TabularFeatures, FeatureMatrix), CliError> {
     let DataConfig::Tabular(config) = &run.data else {
         return Err(CliError::Bug("features of a data set of images".to_owned()));
     };
@@ -270,8 +296,7 @@ fn features(run: &RunFile, folder: &RunFolder, cohort: &Cohort, split: &Split) -
     for unknown in matrix.unknown() {
         say(format!("note: {unknown}"));
     }
-    write_json(&folder.features(), &fitted)?;
-    Ok(matrix)
+    Ok((fitted, matrix))
 }
 
 fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), CliError> {
@@ -279,27 +304,96 @@ fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), CliE
     write_text(path, &format!("{text}\n"))
 }
 
-/// A resumed run must see the same samples as when it started.
-fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<(), CliError> {
-    let path = folder.cohort();
-    if !folder.is_trained() || !path.exists() {
+/// What the model was given, `inputs.json`.
+#[derive(Serialize, Deserialize)]
+struct InputRecord {
+    /// Hash of the pixels, or of the encoded columns, of all samples.
+    fingerprint: String,
+}
+
+/// A run that goes on must see what it saw when it began: samples and outcomes, parts, groups and inputs. A sample that had
+/// been trained on could be in the test part now.
+fn require_same_data(
+    folder: &RunFolder,
+    cohort: &Cohort,
+    split: &Split,
+    attributes: &FittedAttributes,
+    fingerprint: &str,
+) -> Result<(), CliError> {
+    let kept_groups = if folder.cohort().exists() { require_same_cohort(folder, cohort)? } else { Vec::new() };
+    if folder.split().exists() {
+        require_same_split(folder, cohort, split)?;
+    }
+    for kept in &kept_groups {
+        require_same_groups(folder, cohort, kept, attributes)?;
+    }
+    let path = folder.inputs();
+    if !path.exists() {
         return Ok(());
     }
-    let (kept, _) = read_cohort(&path)?;
+    let unreadable = |problem: String| CliError::RunFolder { path: path.clone(), problem };
+    let text = std::fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
+    let kept: InputRecord = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+    if kept.fingerprint == fingerprint {
+        return Ok(());
+    }
+    Err(changed(path, "the pictures or columns of its samples have changed since the run began"))
+}
+
+/// The groups of the kept cohort, if it has the samples and outcomes of `cohort`.
+fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<Vec<Groups>, CliError> {
+    let path = folder.cohort();
+    let (kept, groups) = read_cohort(&path)?;
     let outcome = |cohort: &Cohort, row: usize| {
         let sample = &cohort.samples[row];
         (sample.sample_id.clone(), sample.subject_id.clone(), sample.time.to_bits(), sample.event)
     };
     let same = kept.n() == cohort.n() && (0..kept.n()).all(|row| outcome(&kept, row) == outcome(cohort, row));
     if same {
-        return Ok(());
+        return Ok(groups);
     }
+    let n = kept.n();
+    Err(changed(path, &format!("the run began with {n} samples, the data now give {} or other outcomes", cohort.n())))
+}
+
+/// `cohort` has the samples of the kept one.
+fn require_same_split(folder: &RunFolder, cohort: &Cohort, split: &Split) -> Result<(), CliError> {
+    let kept = Split::read_csv(&folder.split(), cohort)?;
+    let subjects: BTreeSet<_> = cohort.samples.iter().map(|sample| &sample.subject_id).collect();
+    let moved: Vec<_> = subjects.into_iter().filter(|subject| kept.part(subject) != split.part(subject)).collect();
+    let Some(first) = moved.first() else { return Ok(()) };
+    let part = |split: &Split| split.part(first).map_or("no part", Part::name);
+    let (n, before, now) = (moved.len(), part(&kept), part(split));
     let problem = format!(
-        "the run began with {} samples, the data now give {} or other outcomes; choose another --output",
-        kept.n(),
-        cohort.n()
+        "{n} subjects are in another part than when the run began, first \"{first}\" (in {before} then, in {now} now)"
     );
-    Err(CliError::RunFolder { path, problem })
+    Err(changed(folder.split(), &problem))
+}
+
+/// `cohort` has the samples of the kept one, in the same order.
+fn require_same_groups(
+    folder: &RunFolder,
+    cohort: &Cohort,
+    kept: &Groups,
+    attributes: &FittedAttributes,
+) -> Result<(), CliError> {
+    let attribute = kept.attribute();
+    let Some(groups) = attributes.all().iter().find(|groups| groups.attribute() == attribute) else { return Ok(()) };
+    let level =
+        |groups: &Groups, row: usize| groups.membership()[row].map(|group| groups.levels()[group.index()].clone());
+    let moved: Vec<_> = (0..cohort.n()).filter(|row| level(kept, *row) != level(groups, *row)).collect();
+    let Some(first) = moved.first().copied() else { return Ok(()) };
+    let name =
+        |groups: &Groups| level(groups, first).map_or_else(|| "no group".to_owned(), |level| format!("\"{level}\""));
+    let (n, sample, before, now) = (moved.len(), &cohort.samples[first].sample_id, name(kept), name(groups));
+    let problem = format!(
+        "{n} samples are in another group of {attribute} than when the run began, first \"{sample}\" ({before} then, {now} now)"
+    );
+    Err(changed(folder.cohort(), &problem))
+}
+
+fn changed(path: PathBuf, problem: &str) -> CliError {
+    CliError::RunFolder { path, problem: format!("{problem}; choose another --output") }
 }
 
 /// The groups of the named attributes, crossed if there is more than one; `None` for no name.

@@ -1,17 +1,19 @@
 //! The files of a run folder, in the order in which they are written; `done` comes last.
 
 use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use fairtte_data::{Part, write_atomically};
+use fairtte_data::{DataError, Part, write_atomically};
 use fairtte_fairness::{
-    EpochReport, PretrainedConfig, SelectionRule, TrainingConfig, can_go_on, copy_checkpoint, has_checkpoint,
-    is_unfinished,
+    EpochReport, PretrainedConfig, TrainingConfig, can_go_on, copy_checkpoint, has_checkpoint, is_unfinished,
 };
 use fairtte_metrics::EvaluationSettings;
 use toml::{Table, Value};
 
+use crate::progress::say;
 use crate::run_file::GroupsConfig;
 use crate::{CliError, RunFile};
 
@@ -19,11 +21,14 @@ use crate::{CliError, RunFile};
 #[derive(Clone, Debug)]
 pub(crate) struct RunFolder {
     path: PathBuf,
+    /// Held by the process that writes to the folder.
+    #[expect(dead_code, reason = "it is held, and let go when the last copy is dropped")]
+    lock: Option<Arc<File>>,
 }
 
 impl RunFolder {
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned() }
+        Self { path: path.to_owned(), lock: None }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -70,6 +75,11 @@ impl RunFolder {
         self.path.join("features.json")
     }
 
+    /// What the model was given, as a hash.
+    pub(crate) fn inputs(&self) -> PathBuf {
+        self.path.join("inputs.json")
+    }
+
     pub(crate) fn steps(&self) -> PathBuf {
         self.path.join("steps.jsonl")
     }
@@ -78,9 +88,10 @@ impl RunFolder {
         self.path.join("predictions.parquet")
     }
 
-    /// Curves by the weights of a selection rule, where they are not those of [`predictions`](Self::predictions).
-    pub(crate) fn predictions_best(&self, rule: &str) -> PathBuf {
-        self.path.join(format!("predictions-best-{rule}.parquet"))
+    /// Curves by the weights of an epoch that selection rules chose, counted from 1, where it is not that of
+    /// [`predictions`](Self::predictions).
+    pub(crate) fn predictions_of(&self, epoch: usize) -> PathBuf {
+        self.path.join(format!("{OF_EPOCH}{epoch:05}{PARQUET}"))
     }
 
     pub(crate) fn selection(&self) -> PathBuf {
@@ -116,7 +127,7 @@ impl RunFolder {
             asked.sha256 = asked.sha256.take().or_else(|| kept.sha256.clone());
         }
         folder.require_same(&resolved, goes_on)?;
-        if goes_on && is_unfinished(folder.path(), &run.training) {
+        if goes_on && is_unfinished(folder.path(), &run.training)? {
             return Ok(None);
         }
         // Showing a finished run again computes nothing: its record keeps what it was trained with.
@@ -126,20 +137,63 @@ impl RunFolder {
         Ok(Some((folder, resolved)))
     }
 
-    /// Takes the folder for `run`: one in which nothing was trained yet gets its `run.toml`, one of the same run is gone
-    /// on with.
+    /// Takes the folder for `run` and locks it as long as the value lives: one in which nothing was trained yet gets its
+    /// `run.toml`, one of the same run stays as it is until [`begin`](Self::begin).
     ///
     /// # Errors
-    /// [`CliError::OtherRun`] if it holds a run with other settings, [`CliError::Data`] if it cannot be written.
+    /// [`CliError::OtherRun`] if it holds a run with other settings, [`CliError::RunFolder`] if another process has it,
+    /// [`CliError::Data`] if it cannot be written.
     pub(crate) fn open(run: &RunFile) -> Result<Self, CliError> {
-        let folder = Self::new(&run.output);
-        if folder.is_trained() {
-            folder.require_same(run, true)?;
+        Self::open_from(None, run)
+    }
+
+    /// As [`open`](Self::open); a folder without a state of its own first gets that of the run in `origin`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and [`CliError::RunFolder`] if there is no state to go on from.
+    pub(crate) fn open_from(origin: Option<&Path>, run: &RunFile) -> Result<Self, CliError> {
+        let origin = origin.map(|origin| Self::origin(origin, run)).transpose()?;
+        let folder = Self::new(&run.output).locked()?;
+        if let Some(origin) = origin {
+            folder.take_over(&origin)?;
         }
-        remove_file(&folder.done())?;
-        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
-        write_text(&folder.run_file(), &resolved.to_toml()?)?;
+        if folder.is_trained()? {
+            folder.require_same(run, true)?;
+        } else {
+            folder.begin(run)?;
+        }
         Ok(folder)
+    }
+
+    /// Writes `run.toml` and removes what was made from weights that are to be trained further.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if a file cannot be removed, [`CliError::Data`] if one cannot be written.
+    pub(crate) fn begin(&self, run: &RunFile) -> Result<(), CliError> {
+        remove_file(&self.done())?;
+        self.clear_results()?;
+        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
+        write_text(&self.run_file(), &resolved.to_toml()?)
+    }
+
+    /// Two processes in one folder would take away each other's states.
+    fn locked(self) -> Result<Self, CliError> {
+        let path = self.path.join(".lock");
+        let failed = |source| DataError::Write { path: path.clone(), source };
+        std::fs::create_dir_all(&self.path).map_err(failed)?;
+        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let problem = "another process trains here; wait for its end, or choose another --output".to_owned();
+                return Err(CliError::RunFolder { path: self.path, problem });
+            }
+            Err(TryLockError::Error(error)) => {
+                let folder = self.path.display();
+                say(format!("note: {folder} cannot be locked ({error}); no other process may train there meanwhile"));
+            }
+        }
+        Ok(Self { lock: Some(Arc::new(file)), ..self })
     }
 
     /// The folder of `run` for its data alone: what was trained there stays, and a run that is done stays done.
@@ -153,42 +207,58 @@ impl RunFolder {
         }
     }
 
-    /// Brings the state of the run in `origin` into the folder of `run`, if that is another one without a state of its own.
-    ///
-    /// # Errors
-    /// [`CliError::OtherRun`] if `run` has other settings, [`CliError::RunFolder`] if there is no state to go on from.
-    pub(crate) fn take_over(origin: &Path, run: &RunFile) -> Result<(), CliError> {
-        let (origin, target) = (Self::new(origin), Self::new(&run.output));
-        if !has_checkpoint(origin.path()) {
+    /// The folder of a run that `run` can go on with.
+    fn origin(path: &Path, run: &RunFile) -> Result<Self, CliError> {
+        let origin = Self::new(path);
+        if !has_checkpoint(origin.path())? {
             let problem = "no checkpoint is there to go on from".to_owned();
             return Err(CliError::RunFolder { path: origin.path, problem });
         }
         origin.require_same(run, true)?;
-        if target.is_trained() {
+        Ok(origin)
+    }
+
+    /// Brings the state of the run in `origin` here, if that is another folder and this one has no state of its own, with
+    /// the record of the data that it was trained on.
+    fn take_over(&self, origin: &Self) -> Result<(), CliError> {
+        if self.is_trained()? {
             return Ok(()); // the folder itself, or an earlier call came so far
         }
         let kept = RunFile::read(&[origin.run_file()], &[])?;
-        write_text(&target.run_file(), &kept.to_toml()?)?;
-        Ok(copy_checkpoint(origin.path(), target.path())?)
+        write_text(&self.run_file(), &kept.to_toml()?)?;
+        let records = [Self::cohort, Self::split, Self::inputs].map(|of| (of(origin), of(self)));
+        for (from, to) in records.iter().filter(|(from, _)| from.exists()) {
+            let bytes = std::fs::read(from)
+                .map_err(|error| CliError::RunFolder { path: from.clone(), problem: error.to_string() })?;
+            write_atomically(to, |file| file.write_all(&bytes))?;
+        }
+        Ok(copy_checkpoint(origin.path(), self.path())?)
     }
 
-    /// Removes what was made from weights that are to be trained further.
-    ///
-    /// # Errors
-    /// [`CliError::RunFolder`] if a file cannot be removed.
-    pub(crate) fn clear_results(&self) -> Result<(), CliError> {
+    fn clear_results(&self) -> Result<(), CliError> {
         for part in Part::ALL {
             remove_file(&self.evaluation(part))?;
             remove_file(&self.report(part))?;
         }
         remove_file(&self.selection())?;
-        SelectionRule::ALL.into_iter().try_for_each(|rule| remove_file(&self.predictions_best(&rule.name())))?;
+        let failed =
+            |error: std::io::Error| CliError::RunFolder { path: self.path.clone(), problem: error.to_string() };
+        for entry in std::fs::read_dir(&self.path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(OF_EPOCH) && name.ends_with(PARQUET) {
+                remove_file(&entry.path())?;
+            }
+        }
         remove_file(&self.predictions())
     }
 
     /// Whether there is anything that depends on the settings of the training.
-    pub(crate) fn is_trained(&self) -> bool {
-        has_checkpoint(&self.path) || self.predictions().exists() || self.done().exists()
+    ///
+    /// # Errors
+    /// [`CliError::Training`] if the folder of the checkpoints cannot be read.
+    pub(crate) fn is_trained(&self) -> Result<bool, CliError> {
+        Ok(self.predictions().exists() || self.done().exists() || has_checkpoint(&self.path)?)
     }
 
     /// Refuses settings that would change what was trained so far; `goes_on` says that more epochs or patience are fine
@@ -196,7 +266,7 @@ impl RunFolder {
     fn require_same(&self, run: &RunFile, goes_on: bool) -> Result<(), CliError> {
         let kept = RunFile::read(&[self.run_file()], &[])?;
         let may_last = goes_on || !self.done().exists();
-        let lasts = may_last && can_go_on(&self.path, &kept.training, &run.training);
+        let lasts = may_last && can_go_on(&self.path, &kept.training, &run.training)?;
         let mut asked = run.clone();
         if lasts {
             (asked.training.epochs, asked.training.patience) = (kept.training.epochs, kept.training.patience);
@@ -207,7 +277,7 @@ impl RunFolder {
         }
         let only_lasts =
             differences.iter().all(|(key, _)| ["training.epochs", "training.patience"].contains(&key.as_str()));
-        let help = if only_lasts && self.done().exists() && can_go_on(&self.path, &kept.training, &run.training) {
+        let help = if only_lasts && self.done().exists() && can_go_on(&self.path, &kept.training, &run.training)? {
             format!("give --resume-from {} to go on with it", self.path.display())
         } else {
             "choose another --output, or remove the folder to start anew".to_owned()
@@ -232,7 +302,10 @@ impl RunFolder {
 /// made, nor which groups are reported beside those of the training.
 fn essence(run: &RunFile) -> Result<Table, CliError> {
     let plain = EvaluationSettings::default();
+    let first = run.attribute.first().map(|attribute| attribute.name.clone());
     let run = RunFile {
+        // Spelled out or left to the default.
+        training_seed: run.training_seed.filter(|seed| *seed != run.seed),
         name: String::new(),
         // Another card of the same kind computes the same.
         device: run.device.split(':').next().unwrap_or_default().to_owned(),
@@ -246,7 +319,10 @@ fn essence(run: &RunFile) -> Result<Table, CliError> {
             stratify: plain.stratify,
             ..run.evaluation.clone()
         },
-        groups: GroupsConfig { intersections: Vec::new(), ..run.groups.clone() },
+        groups: GroupsConfig {
+            intersections: Vec::new(),
+            train: if run.groups.train.iter().eq(&first) { Vec::new() } else { run.groups.train.clone() },
+        },
         output: PathBuf::new(),
         cache: None,
         threads: 0,
@@ -278,6 +354,10 @@ fn differences(kept: &Table, asked: &Table) -> Vec<(String, String)> {
     }
     found
 }
+
+/// Begin and end of the names of curves by single epochs.
+const OF_EPOCH: &str = "predictions-epoch-";
+const PARQUET: &str = ".parquet";
 
 fn remove_file(path: &Path) -> Result<(), CliError> {
     if !path.exists() {
@@ -311,12 +391,12 @@ mod tests {
     #[test]
     fn a_finished_run_keeps_the_device_it_was_trained_on() {
         let folder = tempfile::tempdir().unwrap();
-        let opened = RunFolder::open(&run(folder.path(), "flex")).unwrap();
+        drop(RunFolder::open(&run(folder.path(), "flex")).unwrap());
         assert!(RunFolder::finished(&run(folder.path(), "tch"), false).unwrap().is_none(), "nothing was computed yet");
         let opened_again = RunFolder::open(&run(folder.path(), "tch-cuda:1")).unwrap();
         write_text(&opened_again.done(), "").unwrap();
         let (_, shown) = RunFolder::finished(&run(folder.path(), "tch-cuda:0"), false).unwrap().unwrap();
-        let kept = RunFile::read(&[opened.run_file()], &[]).unwrap();
+        let kept = RunFile::read(&[opened_again.run_file()], &[]).unwrap();
         assert_eq!((shown.device.as_str(), kept.device.as_str()), ("tch-cuda:1", "tch-cuda:1"));
         let error = RunFolder::finished(&run(folder.path(), "flex"), false).unwrap_err().to_string();
         assert!(error.ends_with("device is \"tch-cuda\" there and \"flex\" here"), "{error}");
@@ -344,6 +424,8 @@ mod tests {
             "evaluation.seed=3",
             "evaluation.interval=basic",
             "groups.intersections=[[\"sex\", \"age\"]]",
+            "groups.train=[\"sex\"]",
+            "training-seed=1",
         ];
         assert_eq!(found(&harmless), "");
         for (set, words) in [
@@ -370,8 +452,12 @@ mod tests {
         let run_folder = RunFolder::new(folder.path());
         let make = |name: &str| std::fs::create_dir_all(folder.path().join("checkpoint").join(name)).unwrap();
         make(".epoch-00001.tmp");
-        assert!(!run_folder.is_trained());
+        for foreign in ["epoch-junk", "epoch-7", "epoch-00001-batch-3"] {
+            make(foreign);
+        }
+        std::fs::write(folder.path().join("checkpoint/epoch-99999"), "").unwrap();
+        assert!(!run_folder.is_trained().unwrap());
         make("epoch-00001");
-        assert!(run_folder.is_trained());
+        assert!(run_folder.is_trained().unwrap());
     }
 }

@@ -2,14 +2,16 @@
 //!
 //! One folder at a time, written under a temporary name and renamed: `epoch-00012/` after a complete epoch,
 //! `epoch-00012-batch-0000034/` in the middle of the thirteenth. It holds `last/` (networks, optimisers, strategy state),
-//! `kept/epoch-00007/` (networks of every epoch that a selection rule chooses or may still choose) and `trainer.json`. Older
+//! `kept/epoch-00007/` (networks of every epoch that a selection rule chooses or may still choose) and `trainer.json`, with a
+//! hash of every file: tensors do not show that a byte of them has changed. Older
 //! folders are removed once the newer one stands, so a kill at any moment leaves the newest complete state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::write_atomically;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::FairnessError;
@@ -23,25 +25,54 @@ pub(crate) struct Progress {
     pub(crate) epochs: Vec<EpochReport>,
     /// What is done of the next one.
     pub(crate) partial: Option<Partial>,
+    /// Whether the strategy ended the training after the last one.
+    #[serde(default)]
+    pub(crate) stopped: bool,
+}
+
+/// The hashes in `trainer.json`, beside the progress.
+#[derive(Default, Deserialize)]
+struct Hashes {
+    /// BLAKE3 in hexadecimal digits, by path in the folder; empty where none were kept.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+/// `trainer.json` as it is written.
+#[derive(Serialize)]
+struct Record<'a> {
+    #[serde(flatten)]
+    progress: &'a Progress,
+    files: BTreeMap<String, String>,
 }
 
 /// Whether training in this run folder has left a state to go on from.
-pub fn has_checkpoint(run_folder: &Path) -> bool {
-    Checkpoints::new(&run_folder.join(FOLDER)).complete().is_ok_and(|states| !states.is_empty())
+///
+/// # Errors
+/// [`FairnessError::Checkpoint`] if the folder of the checkpoints cannot be read.
+pub fn has_checkpoint(run_folder: &Path) -> Result<bool, FairnessError> {
+    Ok(!Checkpoints::new(&run_folder.join(FOLDER)).complete()?.is_empty())
 }
 
 /// Whether a training of `kept` settings that left its state in this run folder can go on with another number of epochs and
 /// another patience: what was trained is then the beginning of what would be trained anew.
-pub fn can_go_on(run_folder: &Path, kept: &TrainingConfig, asked: &TrainingConfig) -> bool {
-    let Some(Progress { epochs, partial }) = newest_progress(run_folder) else { return false };
+///
+/// # Errors
+/// [`FairnessError::Checkpoint`] if the newest state cannot be read.
+pub fn can_go_on(run_folder: &Path, kept: &TrainingConfig, asked: &TrainingConfig) -> Result<bool, FairnessError> {
+    let Some(Progress { epochs, partial, .. }) = newest_progress(run_folder)? else { return Ok(false) };
     let same_rates = kept.epochs == asked.epochs || !kept.schedule.needs_last_epoch();
     let n_gone_on_from = epochs.len() + usize::from(partial.is_some());
-    same_rates && (1..n_gone_on_from).all(|n| !asked.is_over(&epochs[..n]))
+    Ok(same_rates && (1..n_gone_on_from).all(|n| !asked.is_over(&epochs[..n])))
 }
 
 /// Whether a training with these settings has more to do than what it left in this run folder.
-pub fn is_unfinished(run_folder: &Path, config: &TrainingConfig) -> bool {
-    newest_progress(run_folder).is_some_and(|progress| progress.partial.is_some() || !config.is_over(&progress.epochs))
+///
+/// # Errors
+/// [`FairnessError::Checkpoint`] if the newest state cannot be read.
+pub fn is_unfinished(run_folder: &Path, config: &TrainingConfig) -> Result<bool, FairnessError> {
+    let Some(Progress { epochs, partial, stopped }) = newest_progress(run_folder)? else { return Ok(false) };
+    Ok(partial.is_some() || !(stopped || config.is_over(&epochs)))
 }
 
 /// Copies the newest state in one run folder to another one, which has none.
@@ -60,9 +91,9 @@ pub fn copy_checkpoint(from: &Path, to: &Path) -> Result<(), FairnessError> {
     std::fs::rename(&temporary, &complete).map_err(|error| failed(&complete, &error))
 }
 
-fn newest_progress(run_folder: &Path) -> Option<Progress> {
-    let newest = Checkpoints::new(&run_folder.join(FOLDER)).newest().ok()?;
-    read_progress(&newest).ok()
+fn newest_progress(run_folder: &Path) -> Result<Option<Progress>, FairnessError> {
+    let newest = Checkpoints::new(&run_folder.join(FOLDER)).complete()?.pop();
+    newest.map(|newest| read_progress(&newest)).transpose()
 }
 
 /// Name of the folder of the checkpoints in a run folder.
@@ -83,7 +114,8 @@ impl Checkpoints {
     pub(crate) fn restore(&self, strategy: &mut dyn Strategy) -> Result<Progress, FairnessError> {
         let Some(newest) = self.complete()?.pop() else { return Ok(Progress::default()) };
         let progress = read_progress(&newest)?;
-        strategy.load(&newest.join("last"), Saved::Everything)?;
+        verify(&newest, LAST)?;
+        strategy.load(&newest.join(LAST), Saved::Everything)?;
         Ok(progress)
     }
 
@@ -97,8 +129,7 @@ impl Checkpoints {
     ) -> Result<(), FairnessError> {
         let older = self.complete()?;
         let n_epochs = progress.epochs.len();
-        let middle = progress.partial.as_ref().map(|partial| format!("-batch-{:07}", partial.step));
-        let name = format!("{}{}", of_epoch(n_epochs), middle.unwrap_or_default());
+        let name = name_of((n_epochs, progress.partial.as_ref().map(|partial| partial.step)));
         let complete = self.folder.join(&name);
         if older.last() == Some(&complete) {
             return Ok(()); // nothing was done since
@@ -106,20 +137,28 @@ impl Checkpoints {
         let temporary = self.folder.join(format!(".{name}.tmp"));
         // Left over by a kill; its content is of no use.
         remove(&temporary)?;
-        let last = temporary.join("last");
+        let last = temporary.join(LAST);
         create(&last)?;
         strategy.save(&last, Saved::Everything)?;
+        let mut files = BTreeMap::new();
+        add_hashes(&temporary, LAST, &mut files)?;
         for epoch in kept {
-            let weights = temporary.join(KEPT).join(of_epoch(*epoch));
+            let inside = format!("{KEPT}/{}", of_epoch(*epoch));
+            let weights = temporary.join(&inside);
             create(&weights)?;
             match older.last() {
                 Some(previous) if *epoch < n_epochs || progress.partial.is_some() => {
-                    link_tree(&previous.join(KEPT).join(of_epoch(*epoch)), &weights)?;
+                    link_tree(&previous.join(&inside), &weights)?;
+                    // Their hashes of the day they were written.
+                    files.extend(read_hashes(previous)?.into_iter().filter(|(file, _)| is_below(file, &inside)));
                 }
-                _ => strategy.save(&weights, Saved::Weights)?,
+                _ => {
+                    strategy.save(&weights, Saved::Weights)?;
+                    add_hashes(&temporary, &inside, &mut files)?;
+                }
             }
         }
-        let text = serde_json::to_vec(progress).expect("a report is plain data");
+        let text = serde_json::to_vec(&Record { progress, files }).expect("a report is plain data");
         write_atomically(&temporary.join(PROGRESS), |file| file.write_all(&text))?;
         std::fs::rename(&temporary, &complete).map_err(|error| failed(&complete, &error))?;
         older.iter().try_for_each(|folder| remove(folder))
@@ -128,8 +167,11 @@ impl Checkpoints {
     /// Loads the newest state with the networks of `epoch`, counted from 1, which must be one that was kept.
     pub(crate) fn load_epoch(&self, strategy: &mut dyn Strategy, epoch: usize) -> Result<(), FairnessError> {
         let newest = self.newest()?;
-        strategy.load(&newest.join("last"), Saved::Everything)?;
-        strategy.load(&newest.join(KEPT).join(of_epoch(epoch)), Saved::Weights)
+        let weights = format!("{KEPT}/{}", of_epoch(epoch));
+        verify(&newest, LAST)?;
+        verify(&newest, &weights)?;
+        strategy.load(&newest.join(LAST), Saved::Everything)?;
+        strategy.load(&newest.join(weights), Saved::Weights)
     }
 
     fn newest(&self) -> Result<PathBuf, FairnessError> {
@@ -147,15 +189,18 @@ impl Checkpoints {
         let mut folders = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| failed(&self.folder, &error))?;
-            if entry.file_name().to_string_lossy().starts_with("epoch-") {
-                folders.push(entry.path());
+            if let Some(place) = place(&entry.file_name().to_string_lossy())
+                && entry.path().is_dir()
+            {
+                folders.push((place, entry.path()));
             }
         }
-        folders.sort(); // a fixed number of digits: by name is by time
-        Ok(folders)
+        folders.sort();
+        Ok(folders.into_iter().map(|(_, folder)| folder).collect())
     }
 }
 
+const LAST: &str = "last";
 const KEPT: &str = "kept";
 const PROGRESS: &str = "trainer.json";
 
@@ -163,7 +208,67 @@ fn of_epoch(epoch: usize) -> String {
     format!("epoch-{epoch:05}")
 }
 
+/// Complete epochs, and batches of the next one.
+type Place = (usize, Option<usize>);
+
+fn name_of((epoch, batch): Place) -> String {
+    let middle = batch.map(|batch| format!("-batch-{batch:07}"));
+    format!("{}{}", of_epoch(epoch), middle.unwrap_or_default())
+}
+
+/// The place that a folder is named by; `None` for any other name.
+fn place(name: &str) -> Option<Place> {
+    let numbers = name.strip_prefix("epoch-")?;
+    let (epoch, batch) = match numbers.split_once("-batch-") {
+        Some((epoch, batch)) => (epoch, Some(batch.parse().ok()?)),
+        None => (numbers, None),
+    };
+    Some((epoch.parse().ok()?, batch)).filter(|place| name_of(*place) == name)
+}
+
+fn is_below(file: &str, folder: &str) -> bool {
+    file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Adds the hash of every file below `inside`, a folder of the checkpoint `root`.
+fn add_hashes(root: &Path, inside: &str, files: &mut BTreeMap<String, String>) -> Result<(), FairnessError> {
+    let folder = root.join(inside);
+    for entry in std::fs::read_dir(&folder).map_err(|error| failed(&folder, &error))? {
+        let entry = entry.map_err(|error| failed(&folder, &error))?;
+        let name = format!("{inside}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            add_hashes(root, &name, files)?;
+            continue;
+        }
+        let bytes = std::fs::read(entry.path()).map_err(|error| failed(&entry.path(), &error))?;
+        files.insert(name, blake3::hash(&bytes).to_hex().to_string());
+    }
+    Ok(())
+}
+
+fn read_hashes(root: &Path) -> Result<BTreeMap<String, String>, FairnessError> {
+    read_record(root).map(|hashes: Hashes| hashes.files)
+}
+
+/// Refuses files below `inside`, a folder of the checkpoint `root`, that are not as they were written.
+fn verify(root: &Path, inside: &str) -> Result<(), FairnessError> {
+    for (file, kept) in read_hashes(root)?.into_iter().filter(|(file, _)| is_below(file, inside)) {
+        let path = root.join(file);
+        let bytes = std::fs::read(&path).map_err(|error| failed(&path, &error))?;
+        if blake3::hash(&bytes).to_hex().as_str() != kept {
+            let reason = "its bytes are not those that were written (BLAKE3)".to_owned();
+            return Err(FairnessError::Checkpoint { path, reason });
+        }
+    }
+    Ok(())
+}
+
 fn read_progress(folder: &Path) -> Result<Progress, FairnessError> {
+    read_record(folder)
+}
+
+/// A part of `trainer.json`.
+fn read_record<T: DeserializeOwned>(folder: &Path) -> Result<T, FairnessError> {
     let path = folder.join(PROGRESS);
     let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
     let text = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;

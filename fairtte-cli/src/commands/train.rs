@@ -54,13 +54,10 @@ fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), 
         return evaluate_run(&folder, &kept, &outputs);
     }
     let (run, pretrained) = &with_weights(run)?;
-    if let Some(origin) = origin {
-        RunFolder::take_over(origin, run)?;
-    }
-    let folder = RunFolder::open(run)?;
-    folder.clear_results()?;
+    let folder = RunFolder::open_from(origin, run)?;
     // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
     let prepared = prepare(run, &folder, Care::Usual)?;
+    folder.begin(run)?;
     if shown == Shown::Table {
         print_summary(&prepared);
     }

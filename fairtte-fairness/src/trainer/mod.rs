@@ -235,6 +235,7 @@ impl Training<'_> {
         let best = self.best_epoch().checked_sub(1).map(|index| self.progress.epochs[index].validation.monitored);
         let improved = best.is_none_or(|best| monitor.is_better(validation.monitored, best));
         self.progress.epochs.push(totals.report(epoch, validation, improved));
+        self.progress.stopped = self.strategy.wants_to_stop();
         self.save()
     }
 

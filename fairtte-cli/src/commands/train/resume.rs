@@ -7,14 +7,18 @@ use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 
 /// The settings of the folder to go on with, then the run files, then the other arguments; later ones win. Without
-/// `--output` the run goes on in the folder itself.
+/// another output the run goes on in the folder itself, wherever it lies now.
 pub(super) fn read(arguments: &Train) -> Result<RunFile, CliError> {
     let origin = arguments.resume_from.as_deref();
     let kept = origin.map(|origin| RunFolder::new(origin).run_file());
     let files: Vec<_> = kept.into_iter().chain(arguments.config.iter().cloned()).collect();
     let mut run = RunFile::read(&files, &arguments.common.set)?;
     override_run(&mut run, &arguments.common);
-    if let Some(output) = arguments.output.as_deref().or(origin) {
+    let here = match origin {
+        Some(origin) if RunFile::read(&[RunFolder::new(origin).run_file()], &[])?.output == run.output => Some(origin),
+        _ => None,
+    };
+    if let Some(output) = arguments.output.as_deref().or(here) {
         output.clone_into(&mut run.output);
     }
     Ok(run)

@@ -1,12 +1,11 @@
 //! Step 9 for every epoch that a selection rule chose: curves, and the record of what was chosen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fairtte_data::{Part, write_predictions};
 use fairtte_fairness::{
-    Choice, CurveRule, FairnessError, SelectionRule, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, predict,
-    use_epoch,
+    Choice, CurveRule, FairnessError, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, predict, use_epoch,
 };
 use ndarray::Array2;
 use serde::Serialize;
@@ -49,24 +48,18 @@ pub(super) fn predict_all(
     monitor: &'static str,
 ) -> Result<(), CliError> {
     write_curves(&folder.predictions(), prepared, &curves(prepared, strategy, data)?, data)?;
-    let mut by_epoch: BTreeMap<usize, Vec<SelectionRule>> = BTreeMap::new();
-    for (rule, choice) in &trained.choices {
-        by_epoch.entry(choice.epoch).or_default().push(*rule);
+    let chosen: BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
+    for epoch in chosen.into_iter().filter(|epoch| *epoch != trained.best_epoch) {
+        use_epoch(strategy, data, folder.path(), epoch)?;
+        write_curves(&folder.predictions_of(epoch), prepared, &curves(prepared, strategy, data)?, data)?;
     }
-    for (epoch, rules) in by_epoch.iter().filter(|(epoch, _)| **epoch != trained.best_epoch) {
-        use_epoch(strategy, data, folder.path(), *epoch)?;
-        let survival = curves(prepared, strategy, data)?;
-        for rule in rules {
-            write_curves(&folder.predictions_best(&rule.name()), prepared, &survival, data)?;
-        }
-    }
-    let file = |rule: &SelectionRule, choice: &Choice| {
+    let file = |choice: &Choice| {
         let is_main = choice.epoch == trained.best_epoch;
-        let path = if is_main { folder.predictions() } else { folder.predictions_best(&rule.name()) };
+        let path = if is_main { folder.predictions() } else { folder.predictions_of(choice.epoch) };
         path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     };
     let rules = trained.choices.iter().map(|(rule, choice)| {
-        let chosen = ChosenEpoch { choice: choice.clone(), file: file(rule, choice) };
+        let chosen = ChosenEpoch { choice: choice.clone(), file: file(choice) };
         (rule.name(), chosen)
     });
     let record =

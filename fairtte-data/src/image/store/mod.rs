@@ -195,6 +195,20 @@ impl ImageStore {
         self.places.len()
     }
 
+    /// A hash of the samples and their pixels, as the checksums of the store have them: that of the same pixels elsewhere,
+    /// or decoded again.
+    pub fn fingerprint(&self) -> String {
+        let images = self.shards.iter().flat_map(|shard| &shard.footer.images);
+        let mut of_samples: Vec<_> = images.map(|image| (&image.sample, &image.blake3)).collect();
+        of_samples.sort();
+        let mut hasher = blake3::Hasher::new();
+        for (sample, pixels) in of_samples {
+            let name = sample.as_str().as_bytes();
+            hasher.update(&(name.len() as u64).to_le_bytes()).update(name).update(pixels.as_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// Channels of an image as a model sees it: 1 or 3.
     pub fn n_channels(&self) -> usize {
         self.n_channels
