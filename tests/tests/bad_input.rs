@@ -13,7 +13,7 @@ fn table_fails(cell: impl Fn(usize, &str) -> Option<String>, sentence: &str) {
     let table = generic_table(&folder.path().join("data"), 40, cell);
     let run = SmallRun::with_data(folder.path(), &generic_data(&table));
     fail(run.arguments("train"), DATA, sentence);
-    assert_eq!(files(&run.output()), ["run.toml"], "nothing but the run file is left");
+    assert_eq!(files(&run.output()), [".lock", "run.toml"], "nothing but the run file is left");
 }
 
 fn in_row(row: usize, column: &str, text: &str) -> impl Fn(usize, &str) -> Option<String> {
@@ -272,7 +272,7 @@ fn a_run_folder_that_cannot_be_written_is_named() {
     let blocked = folder.path().join("blocked");
     std::fs::write(&blocked, "a file").unwrap();
     let run = SmallRun::new(folder.path()).set(&format!("output={:?}", blocked.join("run").display().to_string()));
-    fail(run.arguments("train"), DATA, &format!("cannot write {}", blocked.join("run").join("run.toml").display()));
+    fail(run.arguments("train"), DATA, &format!("cannot write {}", blocked.join("run").join(".lock").display()));
 }
 
 /// Files of at most `kib` kilobytes can be written: the same failure as a disk that fills up in the middle of a file.
