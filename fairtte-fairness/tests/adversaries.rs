@@ -412,7 +412,8 @@ fn one_group_alone_cannot_be_told_from_another() {
 fn every_option_trains() {
     let study = Study::new(Table::new(800, 14), 14);
     let laftr = |mode, kind| {
-        let stratum = StratumConfig { kind, bins: 2 };
+        let bins = if kind == StratumKind::EventXBin { 2 } else { StratumConfig::default().bins };
+        let stratum = StratumConfig { kind, bins };
         StrategyConfig::Laftr(LaftrConfig { mode, stratum, aud_steps: 2, ..LaftrConfig::default() })
     };
     let cfair = |scaling, weights| {
