@@ -102,9 +102,7 @@ impl<M: Module> Trainable<M> {
     /// # Errors
     /// [`FairnessError::NotFinite`] if a gradient is not finite; the weights are then untouched.
     pub fn update(&mut self, gradients: GradientsParams, context: &StepContext<'_>) -> Result<f64, FairnessError> {
-        let norm = self.measured(&gradients, &[], context)?.1;
-        self.move_along(gradients, norm, context, |_, _| None);
-        Ok(norm)
+        self.update_apart(gradients, context, |_, _| None)
     }
 
     /// One step down the gradient of `loss` (`[1]`); gives the gradient norm before clipping.

@@ -1,7 +1,9 @@
 //! Mean losses of the groups of a batch.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use fairtte_metrics::GroupId;
+
+use super::numbers::constant;
 
 /// The groups of a batch: which samples of each have a loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,9 +56,7 @@ pub(crate) fn on_host(losses: &Tensor<1>) -> Vec<f64> {
 
 /// Sum of `losses` with constant `coefficients`, `[1]`; both are `[batch]`.
 pub(crate) fn weighted_sum(losses: &Tensor<1>, coefficients: Vec<f64>) -> Tensor<1> {
-    let data = TensorData::new(coefficients, [losses.dims()[0]]).convert_dtype(losses.dtype());
-    let coefficients = Tensor::<1>::from_data(data, (&losses.device(), losses.dtype()));
-    (losses.clone() * coefficients).sum()
+    (losses.clone() * constant(coefficients, losses.dims(), losses)).sum()
 }
 
 #[cfg(test)]
