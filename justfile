@@ -55,10 +55,22 @@ torch-parity python="python3" folder="/tmp/fairtte-parity" medicalnet="":
     {{python}} fairtte-models/parity/references.py {{folder}} --containers {{ if medicalnet == "" { "" } else { "--medicalnet " + medicalnet } }}
     FAIRTTE_PARITY={{folder}} cargo test --workspace --lib -- --nocapture full_size
 
-# Time and memory of training steps beside PyTorch in turn, and where the time goes (release build).
+# Values and gradients of operations and of whole networks in PyTorch float64, committed in fairtte-models/tests/parity.
+# `python` has torch, torchvision and timm.
+reference-values python="python3":
+    {{python}} fairtte-models/parity/operations.py
+    {{python}} fairtte-models/parity/gradients.py
+
+# Time and memory of training steps and inference beside PyTorch in turn, and where the time goes (release build).
+# `python` has torch, torchvision and timm; a table of all: just step-time python3 --summary-only
 step-time python="python3" *options="":
     cargo build --release -p fairtte-models --example step_time
     {{python}} fairtte-models/parity/step_time.py "${CARGO_TARGET_DIR:-target}/release/examples/step_time" {{options}}
+
+# Epochs on GRAPE beside a PyTorch script with a DataLoader and Pillow, in turn (release build; the photographs at hand).
+epoch-time python="python3" *options="":
+    cargo build --release -p fairtte-cli
+    {{python}} fairtte-models/parity/epoch.py "${CARGO_TARGET_DIR:-target}/release/fairtte" {{options}}
 
 # C^td of every head on SUPPORT, METABRIC and GBSG beside pycox (release build; Python with pycox, torch, pandas, pyarrow).
 tabular-quality data work python="python3":

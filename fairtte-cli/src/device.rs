@@ -16,12 +16,14 @@ pub(crate) const CATALOGUE: [(&str, &str, bool); 5] = [
 /// Opens a device by the name that `--device` and run files use.
 ///
 /// # Errors
-/// [`CliError::Device`] if the name is unknown or its back end was not compiled in.
+/// [`CliError::Device`] if the name is unknown or its back end was not compiled in, and an error of the settings if an
+/// environment variable of the kernels has a value that means nothing.
 #[cfg_attr(
     any(feature = "ndarray", feature = "tch"),
     expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
 )]
 pub(crate) fn open(name: &str) -> Result<Device, CliError> {
+    fairtte_models::check_environment()?;
     let (back_end, index) = match name.split_once(':') {
         Some((back_end, index)) => (back_end, index.parse::<usize>().map_err(|_| unknown(name))?),
         None => (name, 0),

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use burn::module::Module;
-use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, Tensor};
 use fairtte_data::write_atomically;
@@ -78,7 +78,7 @@ pub struct Descent {
 impl<M: Module> Trainable<M> {
     /// Joins a module, on a device with autodiff, and a fresh optimiser.
     pub fn new(module: M, config: &OptimiserConfig) -> Self {
-        Self { module, optimiser: adamw(config), config: *config, pending: None }
+        Self { module, optimiser: optimiser(config), config: *config, pending: None }
     }
 
     /// The module with its present weights.
@@ -249,17 +249,17 @@ impl<M: Module> Trainable<M> {
         self.pending = None;
         if what == Saved::Everything {
             let path = folder.join(format!("{name}.optimiser.bpk"));
-            let loaded = adamw(&self.config).from_bytes(read(&path)?);
+            let loaded = optimiser(&self.config).from_bytes(read(&path)?);
             self.optimiser = loaded.map_err(|e| unusable(&path, e.to_string()))?;
         }
         Ok(())
     }
 }
 
-fn adamw(config: &OptimiserConfig) -> ModuleOptimizer {
+fn optimiser(config: &OptimiserConfig) -> ModuleOptimizer {
     #[expect(clippy::cast_possible_truncation, reason = "burn takes the weight decay in f32")]
     let weight_decay = config.weight_decay as f32;
-    AdamWConfig::new().with_epsilon(1e-8).with_weight_decay(weight_decay).init()
+    fairtte_models::adamw(1e-8, weight_decay)
 }
 
 pub(crate) fn read(path: &Path) -> Result<Bytes, FairnessError> {

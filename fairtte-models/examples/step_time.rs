@@ -1,4 +1,4 @@
-//! Measures single training steps and single operations on request, one request per line of standard input.
+//! Measures single training steps, inference and single operations on request, one request per line of standard input.
 //!
 //! The first argument is the device: `flex` (default), or `tch` in a build with `--features tch`.
 //! `parity/step_time.py` starts it, asks it and a PyTorch process in turn, and prints the ratios; by hand:
@@ -8,9 +8,12 @@
 //! |---|---|
 //! | `network NAME CHANNELS` | number of parameters of the network that `step` trains from now on |
 //! | `step BATCH CHANNELS SIZE..` | seconds of forward pass, backward pass and `AdamW` update |
+//! | `infer BATCH CHANNELS SIZE..` | seconds of a forward pass of the copy for inference, which the first request after a step makes |
 //! | `conv BATCH CHANNELS SIZE.. / OUT / KERNEL.. / STRIDE.. / PADDING.. / GROUPS` | seconds of forward and backward pass |
 //! | `norm SHAPE..`, `relu SHAPE..`, `silu SHAPE..` | the same of batch norm (training mode) and activations |
 //! | `memory` | largest resident memory so far, in bytes |
+//!
+//! The instruction set of the kernels is told on standard error. Memory is allocated as in the program `fairtte`.
 
 #![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
 
@@ -20,13 +23,18 @@ use std::time::Instant;
 
 use burn::module::Module as _;
 use burn::nn::BatchNormConfig;
-use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::activation::{relu, silu};
 use burn::tensor::module::{conv2d, conv3d};
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, initialise};
+use fairtte_models::kernels::InstructionSet;
+use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, adamw, initialise};
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 type Answer = Result<Vec<f64>, Box<dyn Error>>;
 
@@ -37,7 +45,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("tch") => Device::libtorch(),
         Some(other) => return Err(format!("device {other:?} is not in this build").into()),
     };
-    let mut worker = Worker { device: device.autodiff(), trained: None };
+    fairtte_models::check_environment()?;
+    eprintln!("instruction set: {}", InstructionSet::in_use().name());
+    let mut worker = Worker { plain: device.clone(), device: device.autodiff(), trained: None, inference: None };
     for line in std::io::stdin().lock().lines() {
         let answer = worker.answer(&line?)?;
         println!("{}", answer.iter().map(f64::to_string).collect::<Vec<_>>().join(" "));
@@ -47,8 +57,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 struct Worker {
+    plain: Device,
+    /// The same device with gradients.
     device: Device,
     trained: Option<(Backbone, ModuleOptimizer)>,
+    inference: Option<Backbone>,
 }
 
 impl Worker {
@@ -57,6 +70,7 @@ impl Worker {
         match request {
             "network" => self.network(rest),
             "step" => self.step(&numbers(rest)?),
+            "infer" => self.infer(&numbers(rest)?),
             "conv" => self.convolution(rest),
             "norm" | "relu" | "silu" => match sizes(&numbers(rest)?)? {
                 Sizes::Picture(shape) => Ok(self.pointwise(request, shape)),
@@ -73,16 +87,15 @@ impl Worker {
         let kind = kind.ok_or_else(|| format!("{name:?} is no backbone"))?;
         let net = initialise(kind.build(channels.parse()?, &self.device), stream(1, "weights", &[]));
         let n_parameters = net.num_params();
-        self.trained = Some((net, AdamWConfig::new().init()));
+        self.trained = Some((net, adamw(1e-8, 1e-4)));
+        self.inference = None;
         Ok(vec![n_parameters as f64])
     }
 
     fn step(&mut self, shape: &[usize]) -> Answer {
         let (net, mut optimiser) = self.trained.take().ok_or("step: name a network first")?;
-        let pixels = match sizes(shape)? {
-            Sizes::Picture(shape) => Pixels::Image(self.wave(shape)),
-            Sizes::Volume(shape) => Pixels::Volume(self.wave(shape)),
-        };
+        self.inference = None;
+        let pixels = pixels(shape, &self.device)?;
         let clock = Instant::now();
         let loss = net.forward(pixels, &mut Noise::on(stream(1, "noise", &[])))?.powi_scalar(2).mean();
         read(loss.clone().inner())?;
@@ -95,6 +108,17 @@ impl Worker {
         let update = clock.elapsed().as_secs_f64();
         self.trained = Some((net, optimiser));
         Ok(vec![forward, backward, update])
+    }
+
+    fn infer(&mut self, shape: &[usize]) -> Answer {
+        let (trained, _) = self.trained.as_ref().ok_or("infer: name a network first")?;
+        let net = self.inference.get_or_insert_with(|| trained.valid());
+        let pixels = pixels(shape, &self.plain)?;
+        let clock = Instant::now();
+        let features = net.forward(pixels, &mut Noise::Off)?.into_data();
+        let seconds = clock.elapsed().as_secs_f64();
+        let finite = features.iter::<f32>().all(f32::is_finite);
+        if finite { Ok(vec![seconds]) } else { Err("the features are not finite".into()) }
     }
 
     fn convolution(&self, rest: &str) -> Answer {
@@ -135,11 +159,22 @@ impl Worker {
         }
     }
 
-    /// Deterministic values in [-1, 1].
     fn wave<const D: usize>(&self, shape: [usize; D]) -> Tensor<D> {
-        let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.37).sin()).collect();
-        Tensor::from_data(TensorData::new(values, shape), &self.device)
+        wave(shape, &self.device)
     }
+}
+
+/// Deterministic values in [-1, 1].
+fn wave<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
+    let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| (i as f32 * 0.37).sin()).collect();
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+fn pixels(shape: &[usize], device: &Device) -> Result<Pixels, Box<dyn Error>> {
+    Ok(match sizes(shape)? {
+        Sizes::Picture(shape) => Pixels::Image(wave(shape, device)),
+        Sizes::Volume(shape) => Pixels::Volume(wave(shape, device)),
+    })
 }
 
 /// Seconds of the forward and the backward pass of `run`. The sum that starts the backward pass is measured in

@@ -14,9 +14,9 @@
 
 use burn::module::Module;
 use burn::nn::conv::{Conv2d, Conv2dConfig};
-use burn::tensor::activation::{sigmoid, silu};
 use burn::tensor::{Device, Tensor};
 
+use crate::fast::{self, Activation};
 use crate::initialise::UNDRAWN;
 use crate::layers::{ConvNorm2d, average_2d};
 use crate::noise::Noise;
@@ -78,9 +78,9 @@ impl EfficientNetB0 {
 
     /// `[batch, channels, height, width]` -> `[batch, 1280]`.
     pub fn forward(&self, x: Tensor<4>, noise: &mut Noise) -> Tensor<2> {
-        let x = silu(self.stem.forward(x));
+        let x = self.stem.forward(x, Activation::Silu);
         let x = self.blocks.iter().fold(x, |x, block| block.forward(x, noise));
-        average_2d(silu(self.last.forward(x)))
+        average_2d(self.last.forward(x, Activation::Silu))
     }
 }
 
@@ -121,13 +121,14 @@ impl MbConv {
 
     fn forward(&self, input: Tensor<4>, noise: &mut Noise) -> Tensor<4> {
         let x = match &self.expand {
-            Some(expand) => silu(expand.forward(input.clone())),
+            Some(expand) => expand.forward(input.clone(), Activation::Silu),
             None => input.clone(),
         };
-        let x = silu(self.depthwise.forward(x));
-        let pooled = x.clone().mean_dim(2).mean_dim(3); // [batch, wide, 1, 1]
-        let gate = sigmoid(self.excite.forward(silu(self.squeeze.forward(pooled))));
-        let x = self.project.forward(x * gate);
+        let x = self.depthwise.forward(x, Activation::Silu);
+        let pooled = fast::average(x.clone()); // [batch, wide, 1, 1]
+        let squeezed = fast::act(fast::conv2d(&self.squeeze, pooled), Activation::Silu);
+        let gate = fast::act(fast::conv2d(&self.excite, squeezed), Activation::Sigmoid);
+        let x = self.project.forward(fast::gate(x, gate), Activation::Identity);
         if self.residual { noise.drop_samples(x, self.drop) + input } else { x }
     }
 }

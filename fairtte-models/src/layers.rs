@@ -1,4 +1,4 @@
-//! Convolution followed by batch norm, the brick of every convolutional backbone here, and pooling.
+//! Convolution followed by batch norm and an activation, the brick of every convolutional backbone here, and pooling.
 //!
 //! Pooling over volumes is put together from pooling over pictures, because burn has none: the maximum over height and
 //! width, then over depth. The order of the axes makes a difference only for the gradient at tied values: as in PyTorch it
@@ -7,13 +7,12 @@
 use burn::module::Module;
 use burn::nn::conv::{Conv2d, Conv2dConfig, Conv3d, Conv3dConfig};
 use burn::nn::{BatchNorm, BatchNormConfig, PaddingConfig2d, PaddingConfig3d};
-use burn::tensor::module::max_pool2d;
-use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{Device, Tensor};
 
+use crate::fast::{self, Activation};
 use crate::initialise::UNDRAWN;
 
-/// 2D convolution without bias, then batch norm (eps 1e-5, momentum 0.1).
+/// 2D convolution without bias, then batch norm (eps 1e-5, momentum 0.1) and an activation.
 #[derive(Module, Debug)]
 pub(crate) struct ConvNorm2d {
     conv: Conv2d,
@@ -34,8 +33,8 @@ impl ConvNorm2d {
         Self { conv, norm: BatchNormConfig::new(channels[1]).init(device) }
     }
 
-    pub(crate) fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        self.norm.forward(self.conv.forward(x))
+    pub(crate) fn forward(&self, x: Tensor<4>, activation: Activation) -> Tensor<4> {
+        fast::conv_norm_2d(&self.conv, &self.norm, x, activation)
     }
 
     /// Number of input channels (of a convolution without groups).
@@ -44,7 +43,7 @@ impl ConvNorm2d {
     }
 }
 
-/// 3D convolution without bias, then batch norm (eps 1e-5, momentum 0.1).
+/// 3D convolution without bias, then batch norm (eps 1e-5, momentum 0.1) and an activation.
 #[derive(Module, Debug)]
 pub(crate) struct ConvNorm3d {
     conv: Conv3d,
@@ -76,8 +75,8 @@ impl ConvNorm3d {
         Self { conv, norm: BatchNormConfig::new(channels[1]).init(device) }
     }
 
-    pub(crate) fn forward(&self, x: Tensor<5>) -> Tensor<5> {
-        self.norm.forward(self.conv.forward(x))
+    pub(crate) fn forward(&self, x: Tensor<5>, activation: Activation) -> Tensor<5> {
+        fast::conv_norm_3d(&self.conv, &self.norm, x, activation)
     }
 
     /// Number of input channels.
@@ -88,7 +87,7 @@ impl ConvNorm3d {
 
 /// Maximum over windows of 3 x 3 at stride 2 with padding 1: `[batch, channels, height, width]` -> sizes halved, up.
 pub(crate) fn max_pool_2d(x: Tensor<4>) -> Tensor<4> {
-    max_pool2d(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]))
+    fast::max_pool(x, [3, 3], [2, 2], [1, 1])
 }
 
 /// Maximum over windows of 3 x 3 x 3 at stride 2 with padding 1: `[batch, channels, depth, height, width]` -> sizes
@@ -98,19 +97,19 @@ pub(crate) fn max_pool_3d(x: Tensor<5>) -> Tensor<5> {
     let planes = max_pool_2d(x.reshape([batch, channels * depth, height, width]));
     let [_, _, height, width] = planes.dims();
     let columns = planes.reshape([batch, channels, depth, height * width]);
-    let columns = max_pool2d(columns, MaxPoolOptions::new([3, 1]).with_stride([2, 1]).with_padding([1, 0]));
+    let columns = fast::max_pool(columns, [3, 1], [2, 1], [1, 0]);
     let depth = columns.dims()[2];
     columns.reshape([batch, channels, depth, height, width])
 }
 
 /// Mean over all spatial axes: `[batch, channels, height, width]` -> `[batch, channels]`.
 pub(crate) fn average_2d(x: Tensor<4>) -> Tensor<2> {
-    x.flatten::<3>(2, 3).mean_dim(2).flatten(1, 2)
+    fast::average(x).flatten(1, 3)
 }
 
 /// Mean over all spatial axes: `[batch, channels, depth, height, width]` -> `[batch, channels]`.
 pub(crate) fn average_3d(x: Tensor<5>) -> Tensor<2> {
-    x.flatten::<3>(2, 4).mean_dim(2).flatten(1, 2)
+    fast::average(x).flatten(1, 4)
 }
 
 /// The eight blocks of a ResNet-18, two per stage: channels `[input, output]` and stride. A stage that is wider than the one

@@ -24,9 +24,9 @@
 //! MONAI's class of the same name has no dilation and strides in stages 3 and 4: other features from the same weights.
 
 use burn::module::Module;
-use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor, s};
 
+use crate::fast::{self, Activation};
 use crate::layers::{ConvNorm3d, average_3d, max_pool_3d};
 
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
@@ -113,7 +113,7 @@ impl MedicalNet {
 
     /// `[batch, channels, depth, height, width]` -> `[batch, 512]`, or `[batch, 2048]` for ResNet-50.
     pub fn forward(&self, x: Tensor<5>) -> Tensor<2> {
-        let x = max_pool_3d(relu(self.stem.forward(x)));
+        let x = max_pool_3d(self.stem.forward(x, Activation::Relu));
         average_3d(self.blocks.iter().fold(x, |x, block| block.forward(x)))
     }
 }
@@ -144,15 +144,16 @@ impl Block {
     }
 
     fn forward(&self, input: Tensor<5>) -> Tensor<5> {
-        let mut x = self.second.forward(relu(self.first.forward(input.clone())));
-        if let Some(third) = &self.third {
-            x = third.forward(relu(x));
-        }
+        let x = self.first.forward(input.clone(), Activation::Relu);
+        let x = match &self.third {
+            Some(third) => third.forward(self.second.forward(x, Activation::Relu), Activation::Identity),
+            None => self.second.forward(x, Activation::Identity),
+        };
         let shortcut = match &self.shortcut {
-            Some(shortcut) => shortcut.forward(input),
+            Some(shortcut) => shortcut.forward(input, Activation::Identity),
             None => thinned(input, self.stride, x.dims()[1]),
         };
-        relu(x + shortcut)
+        fast::add_relu(x, shortcut)
     }
 }
 

@@ -13,11 +13,11 @@
 
 use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig};
-use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::ModelError;
+use crate::fast::{self, Activation};
 use crate::initialise::UNDRAWN;
 use crate::noise::Noise;
 
@@ -94,9 +94,9 @@ impl Mlp {
     /// `[batch, columns]` -> `[batch, last width]`.
     pub fn forward(&self, x: Tensor<2>, noise: &mut Noise) -> Tensor<2> {
         self.layers.iter().fold(x, |x, layer| {
-            let x = relu(layer.dense.forward(x));
+            let x = fast::act(layer.dense.forward(x), Activation::Relu);
             let x = match &layer.norm {
-                Some(norm) => norm.forward(x),
+                Some(norm) => fast::bn_act(norm, x, Activation::Identity),
                 None => x,
             };
             noise.dropout(x, self.dropout)

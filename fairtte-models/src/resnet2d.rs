@@ -13,9 +13,9 @@
 //! 11,176,512 parameters with 3 input channels (torchvision: 11,689,512 with its 1000-class layer).
 
 use burn::module::Module;
-use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 
+use crate::fast::{self, Activation};
 use crate::layers::{ConvNorm2d, average_2d, basic_blocks, max_pool_2d};
 
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
@@ -48,7 +48,7 @@ impl ResNet18 {
 
     /// `[batch, channels, height, width]` -> `[batch, 512]`.
     pub fn forward(&self, x: Tensor<4>) -> Tensor<2> {
-        let x = max_pool_2d(relu(self.stem.forward(x)));
+        let x = max_pool_2d(self.stem.forward(x, Activation::Relu));
         average_2d(self.blocks.iter().fold(x, |x, block| block.forward(x)))
     }
 }
@@ -72,11 +72,11 @@ impl BasicBlock {
     }
 
     fn forward(&self, input: Tensor<4>) -> Tensor<4> {
-        let x = self.second.forward(relu(self.first.forward(input.clone())));
+        let x = self.second.forward(self.first.forward(input.clone(), Activation::Relu), Activation::Identity);
         let shortcut = match &self.shortcut {
-            Some(shortcut) => shortcut.forward(input),
+            Some(shortcut) => shortcut.forward(input, Activation::Identity),
             None => input,
         };
-        relu(x + shortcut)
+        fast::add_relu(x, shortcut)
     }
 }

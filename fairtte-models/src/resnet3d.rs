@@ -12,9 +12,9 @@
 //! 33,166,272 parameters with 3 input channels (torchvision: 33,371,472 with its 400-class layer).
 
 use burn::module::Module;
-use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 
+use crate::fast::{self, Activation};
 use crate::layers::{ConvNorm3d, average_3d, basic_blocks};
 
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
@@ -47,7 +47,7 @@ impl ResNet18Volume {
 
     /// `[batch, channels, depth, height, width]` -> `[batch, 512]`.
     pub fn forward(&self, x: Tensor<5>) -> Tensor<2> {
-        let x = relu(self.stem.forward(x));
+        let x = self.stem.forward(x, Activation::Relu);
         average_3d(self.blocks.iter().fold(x, |x, block| block.forward(x)))
     }
 }
@@ -71,11 +71,11 @@ impl BasicBlock {
     }
 
     fn forward(&self, input: Tensor<5>) -> Tensor<5> {
-        let x = self.second.forward(relu(self.first.forward(input.clone())));
+        let x = self.second.forward(self.first.forward(input.clone(), Activation::Relu), Activation::Identity);
         let shortcut = match &self.shortcut {
-            Some(shortcut) => shortcut.forward(input),
+            Some(shortcut) => shortcut.forward(input, Activation::Identity),
             None => input,
         };
-        relu(x + shortcut)
+        fast::add_relu(x, shortcut)
     }
 }

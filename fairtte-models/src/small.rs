@@ -10,9 +10,9 @@
 //! | `small-3d` | 8, 16, 32, 64 | 73,032 |
 
 use burn::module::Module;
-use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 
+use crate::fast::Activation;
 use crate::layers::{ConvNorm2d, ConvNorm3d, average_2d, average_3d};
 
 const WIDTHS_2D: [usize; 4] = [16, 32, 64, 64];
@@ -41,7 +41,7 @@ impl Small2d {
 
     /// `[batch, channels, height, width]` -> `[batch, 64]`.
     pub fn forward(&self, x: Tensor<4>) -> Tensor<2> {
-        average_2d(self.layers.iter().fold(x, |x, layer| relu(layer.forward(x))))
+        average_2d(self.layers.iter().fold(x, |x, layer| layer.forward(x, Activation::Relu)))
     }
 }
 
@@ -68,6 +68,6 @@ impl Small3d {
 
     /// `[batch, channels, depth, height, width]` -> `[batch, 64]`.
     pub fn forward(&self, x: Tensor<5>) -> Tensor<2> {
-        average_3d(self.layers.iter().fold(x, |x, layer| relu(layer.forward(x))))
+        average_3d(self.layers.iter().fold(x, |x, layer| layer.forward(x, Activation::Relu)))
     }
 }

@@ -26,12 +26,12 @@
 use burn::module::{Module, Param};
 use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::nn::{LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::tensor::activation::{gelu, softmax};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::ModelError;
 use crate::cubic::taps;
+use crate::fast::{self, Activation};
 use crate::initialise::UNDRAWN;
 use crate::noise::Noise;
 
@@ -152,14 +152,14 @@ impl VisionTransformer {
 
     /// `[batch, channels, height, width]`, height and width multiples of the patch -> `[batch, E]`.
     pub fn forward(&self, x: Tensor<4>, noise: &mut Noise) -> Tensor<2> {
-        let x = self.patches.forward(x); // [batch, E, rows, columns]
+        let x = fast::conv2d(&self.patches, x); // [batch, E, rows, columns]
         let [batch, width, rows, columns] = x.dims();
         let x = x.reshape([batch, width, rows * columns]).swap_dims(1, 2);
         let class_token = self.class_token.val().expand([batch, 1, width]);
         let x = Tensor::cat(vec![class_token, x], 1) + self.positions_for(rows, columns);
         let x = self.blocks.iter().fold(x, |x, block| block.forward(x, noise)); // [batch, 1 + patches, E]
         let x = x.narrow(1, 1, rows * columns).mean_dim(1);
-        self.norm.forward(x).reshape([batch, width])
+        fast::layer_norm(&self.norm, NORM_EPS, x).reshape([batch, width])
     }
 
     /// `[1, 1 + rows * columns, E]`.
@@ -222,22 +222,12 @@ impl Block {
     }
 
     fn forward(&self, x: Tensor<3>, noise: &mut Noise) -> Tensor<3> {
-        let attended = self.attend(self.first_norm.forward(x.clone()));
+        let qkv = fast::linear(&self.qkv, fast::layer_norm(&self.first_norm, NORM_EPS, x.clone()));
+        let attended = fast::linear(&self.project, fast::attention(qkv, self.n_heads));
         let x = x + noise.drop_samples(attended, self.drop);
-        let dense = self.narrow.forward(gelu(self.widen.forward(self.second_norm.forward(x.clone()))));
-        x + noise.drop_samples(dense, self.drop)
-    }
-
-    /// Self-attention of all tokens, `[batch, tokens, E]`.
-    fn attend(&self, x: Tensor<3>) -> Tensor<3> {
-        let [batch, tokens, width] = x.dims();
-        let per_head = width / self.n_heads;
-        let qkv = self.qkv.forward(x).reshape([batch, tokens, 3, self.n_heads, per_head]);
-        let qkv = qkv.permute([2, 0, 3, 1, 4]); // [3, batch, heads, tokens, per head]
-        let part = |n| qkv.clone().narrow(0, n, 1).squeeze_dim::<4>(0);
-        let scores = (part(0) * (per_head as f64).powf(-0.5)).matmul(part(1).swap_dims(2, 3));
-        let mixed = softmax(scores, 3).matmul(part(2)); // [batch, heads, tokens, per head]
-        self.project.forward(mixed.swap_dims(1, 2).reshape([batch, tokens, width]))
+        let normed = fast::layer_norm(&self.second_norm, NORM_EPS, x.clone());
+        let wide = fast::act(fast::linear(&self.widen, normed), Activation::Gelu);
+        x + noise.drop_samples(fast::linear(&self.narrow, wide), self.drop)
     }
 }
 

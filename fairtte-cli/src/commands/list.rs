@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fairtte_fairness::{Monitor, StrategyConfig};
 use fairtte_models::BackboneKind;
+use fairtte_models::kernels::InstructionSet;
 use fairtte_survival::HeadConfig;
 
 use super::{print, print_json};
@@ -55,8 +56,10 @@ fn section(what: Listed) -> Section {
             ("monitors", "training.monitor = \"NAME\"", entries.collect())
         }
         Listed::Devices => {
-            let entry = |(name, about, present): (&'static str, &str, bool)| {
-                (name, if present { about.to_owned() } else { format!("{about}; not in this build") })
+            let entry = |(name, about, present): (&'static str, &str, bool)| match (name, present) {
+                (_, false) => (name, format!("{about}; not in this build")),
+                ("flex", true) => (name, format!("{about}; kernels for {}", InstructionSet::in_use().name())),
+                (_, true) => (name, about.to_owned()),
             };
             ("devices", "--device NAME", device::CATALOGUE.into_iter().map(entry).collect())
         }

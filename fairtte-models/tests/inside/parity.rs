@@ -22,7 +22,7 @@ use crate::{Noise, Pixels};
 const FEATURES_WITHIN: f32 = 1e-5;
 const GRADIENTS_WITHIN: f32 = 1e-4;
 
-type Tensors = BTreeMap<String, TensorData>;
+pub(crate) type Tensors = BTreeMap<String, TensorData>;
 
 fn read(path: &Path) -> Tensors {
     let mut store = SafetensorsStore::from_file(path);
@@ -89,7 +89,7 @@ fn named(kind: BackboneKind, repeats: &[usize], key: &str) -> String {
 
 /// Puts the tensors whose names begin with `prefix` into `backbone`; each must have a place, and with `all` each parameter
 /// must be among them.
-fn load(mut backbone: Backbone, repeats: &[usize], tensors: &Tensors, prefix: &str, all: bool) -> Backbone {
+pub(crate) fn load(mut backbone: Backbone, repeats: &[usize], tensors: &Tensors, prefix: &str, all: bool) -> Backbone {
     let kind = backbone.kind();
     let renamed = tensors
         .iter()
@@ -103,7 +103,7 @@ fn load(mut backbone: Backbone, repeats: &[usize], tensors: &Tensors, prefix: &s
     backbone
 }
 
-fn pixels(data: &TensorData, device: &Device) -> Pixels {
+pub(crate) fn pixels(data: &TensorData, device: &Device) -> Pixels {
     match data.shape().len() {
         2 => Pixels::Table(Tensor::from_data(data.clone(), device)),
         4 => Pixels::Image(Tensor::from_data(data.clone(), device)),
@@ -111,7 +111,7 @@ fn pixels(data: &TensorData, device: &Device) -> Pixels {
     }
 }
 
-fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().unwrap()
 }
 
@@ -139,7 +139,7 @@ impl ModuleVisitor for Collected<'_> {
     }
 }
 
-fn collect(backbone: &Backbone, gradients: Option<&Gradients>) -> Vec<Option<Vec<f32>>> {
+pub(crate) fn collect(backbone: &Backbone, gradients: Option<&Gradients>) -> Vec<Option<Vec<f32>>> {
     let mut collected = Collected { gradients, parameters: Vec::new() };
     backbone.visit(&mut collected);
     collected.parameters
@@ -364,7 +364,7 @@ fn import_every_container(folder: &Path, name: &str, backbone: &Backbone) {
     }
 }
 
-const FULL_SIZE: [(BackboneKind, &str, usize, &[usize]); 9] = [
+pub(crate) const FULL_SIZE: [(BackboneKind, &str, usize, &[usize]); 9] = [
     (BackboneKind::EfficientNetB0, "efficientnet-b0", 3, &[1, 2, 2, 3, 3, 4, 1]),
     (BackboneKind::ResNet18, "resnet18", 3, &[2, 2, 2, 2]),
     (BackboneKind::ResNet18Volume, "resnet18-3d", 3, &[2, 2, 2, 2]),

@@ -1,0 +1,339 @@
+//! Layers computed by fused operations where the device of their tensors has kernels for them, and by burn's own operations
+//! everywhere else.
+//!
+//! burn's modules hold the parameters, so records, imports and parameter names are those of burn. Kernels exist for `flex`
+//! (feature `flex`: [`kernels`](crate::kernels)) and for `LibTorch` (feature `tch`: the operations of `ATen`), in single precision.
+//! Any other device or type, and what the kernels do not cover (dilation, groups that are not depthwise, asymmetric padding),
+//! falls back in the same call, and everything does where the environment variable `FAIRTTE_KERNELS` is `off`. This folder is
+//! the only one of the library that names a back end.
+
+mod adamw;
+#[cfg(feature = "flex")]
+mod flex;
+#[cfg(any(feature = "flex", feature = "tch"))]
+mod graph;
+mod norm;
+mod operation;
+#[cfg(feature = "tch")]
+mod shim;
+#[cfg(feature = "tch")]
+mod torch;
+
+use std::sync::OnceLock;
+
+use burn::module::Param;
+use burn::nn::conv::{Conv2d, Conv3d};
+use burn::nn::{LayerNorm, Linear, PaddingConfig2d, PaddingConfig3d};
+use burn::tensor::activation::{gelu, relu, sigmoid, silu, softmax};
+use burn::tensor::module::max_pool2d;
+use burn::tensor::ops::MaxPoolOptions;
+use burn::tensor::{DType, Device, Tensor};
+
+pub use self::adamw::adamw;
+use self::calls::{one, three, two};
+pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d};
+use self::operation::{Convolution, Operation, Pooling};
+use crate::ModelError;
+pub(crate) use crate::kernels::Activation;
+use crate::kernels::{ConvShape, InstructionSet, isa};
+
+/// Name of the environment variable that turns the kernels off with the value `off`.
+const VARIABLE: &str = "FAIRTTE_KERNELS";
+
+/// Checks the two environment variables that the kernels read: `FAIRTTE_KERNELS` (`on`, `off`) and `FAIRTTE_ISA` (`avx512`,
+/// `avx2`, `baseline`). Without this check a value that means nothing is passed over.
+///
+/// # Errors
+/// [`ModelError::Setting`] naming the variable, its value and what was expected.
+pub fn check_environment() -> Result<(), ModelError> {
+    let wrong = |key, value, expected| Err(ModelError::Setting { key, value, expected });
+    match std::env::var(VARIABLE) {
+        Ok(value) if value != "on" && value != "off" => return wrong(VARIABLE, value, "on or off"),
+        _ => {}
+    }
+    match std::env::var(isa::VARIABLE) {
+        Ok(value) if InstructionSet::requested(&value).is_none() => {
+            wrong(isa::VARIABLE, value, "avx512, avx2 or baseline, and no more than this CPU has")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Convolution over pictures, as `conv.forward(x)`.
+pub(crate) fn conv2d(conv: &Conv2d, x: Tensor<4>) -> Tensor<4> {
+    let (weight, bias) = (conv.weight.val(), conv.bias.as_ref().map(Param::val));
+    match settings_2d(conv).and_then(|settings| fused_conv(settings, &x, &weight, bias.as_ref())) {
+        Some(y) => y,
+        None => conv.forward(x),
+    }
+}
+
+/// Convolution over volumes, as `conv.forward(x)`.
+pub(crate) fn conv3d(conv: &Conv3d, x: Tensor<5>) -> Tensor<5> {
+    let (weight, bias) = (conv.weight.val(), conv.bias.as_ref().map(Param::val));
+    match settings_3d(conv).and_then(|settings| fused_conv(settings, &x, &weight, bias.as_ref())) {
+        Some(y) => y,
+        None => conv.forward(x),
+    }
+}
+
+/// An activation, of a tensor of any shape.
+pub(crate) fn act<const D: usize>(x: Tensor<D>, activation: Activation) -> Tensor<D> {
+    if activation == Activation::Identity {
+        return x;
+    }
+    if has_kernels(&x) {
+        return one(x, Operation::Activate(activation));
+    }
+    match activation {
+        Activation::Identity => x,
+        Activation::Relu => relu(x),
+        Activation::Silu => silu(x),
+        Activation::Gelu => gelu(x),
+        Activation::Sigmoid => sigmoid(x),
+    }
+}
+
+/// `x [batch, channels, height, width]` times one number per sample and channel, `gate [batch, channels, 1, 1]`.
+pub(crate) fn gate(x: Tensor<4>, gate: Tensor<4>) -> Tensor<4> {
+    if has_kernels(&x) { two(x, gate, Operation::Gate) } else { x * gate }
+}
+
+/// `relu(a + b)` of two tensors of one shape: the end of a residual block.
+pub(crate) fn add_relu<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+    if has_kernels(&a) { two(a, b, Operation::AddRelu) } else { relu(a + b) }
+}
+
+/// Maximum over windows of a picture, `[batch, channels, height, width]`; ties go to the first, as in burn.
+pub(crate) fn max_pool(x: Tensor<4>, kernel: [usize; 2], stride: [usize; 2], padding: [usize; 2]) -> Tensor<4> {
+    let [_, _, height, width] = x.dims();
+    let square = [kernel, stride, padding].iter().all(|[high, wide]| high == wide);
+    let [size, room] = [[height, width], [height + 2 * padding[0], width + 2 * padding[1]]];
+    if square && kernel[0] <= room[0].min(room[1]) && 2 * padding[0] <= kernel[0] && has_kernels(&x) {
+        let [kernel, stride, padding] = [kernel, stride, padding].map(|[side, _]| side);
+        return one(x, Operation::MaxPool(Pooling { size, kernel, stride, padding }));
+    }
+    max_pool2d(x, MaxPoolOptions::new(kernel).with_stride(stride).with_padding(padding))
+}
+
+/// Mean over all axes but the first two, `[batch, channels, space..]` -> `[batch, channels, 1..]`.
+pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    if has_kernels(&x) {
+        let size = volume(&x.dims());
+        return one(x, Operation::Average { size });
+    }
+    (2..D).fold(x, Tensor::mean_dim)
+}
+
+/// `norm.forward(x)`, layer norm over the last axis; `epsilon` is that of `norm`, which does not tell.
+pub(crate) fn layer_norm<const D: usize>(norm: &LayerNorm, epsilon: f64, x: Tensor<D>) -> Tensor<D> {
+    let gamma = norm.gamma.val();
+    match &norm.beta {
+        Some(beta) if has_kernels(&x) && x.dims()[D - 1] == gamma.dims()[0] => {
+            three(x, gamma, beta.val(), Operation::LayerNorm { epsilon })
+        }
+        _ => norm.forward(x),
+    }
+}
+
+/// `linear.forward(x)` over the last axis.
+pub(crate) fn linear(linear: &Linear, x: Tensor<3>) -> Tensor<3> {
+    let weight = linear.weight.val();
+    match &linear.bias {
+        Some(bias) if has_kernels(&x) && x.dims()[2] == weight.dims()[0] => {
+            three(x, weight, bias.val(), Operation::Linear)
+        }
+        _ => linear.forward(x),
+    }
+}
+
+/// Self-attention of all tokens, `qkv [batch, tokens, 3 * heads * width]` -> `[batch, tokens, heads * width]`.
+pub(crate) fn attention(qkv: Tensor<3>, heads: usize) -> Tensor<3> {
+    if has_kernels(&qkv) {
+        return one(qkv, Operation::Attention { heads });
+    }
+    let [batch, tokens, width] = qkv.dims();
+    let per_head = width / 3 / heads;
+    let qkv = qkv.reshape([batch, tokens, 3, heads, per_head]).permute([2, 0, 3, 1, 4]); // [3, batch, heads, tokens, per head]
+    let part = |n| qkv.clone().narrow(0, n, 1).squeeze_dim::<4>(0);
+    let scores = (part(0) * (per_head as f64).powf(-0.5)).matmul(part(1).swap_dims(2, 3));
+    let mixed = softmax(scores, 3).matmul(part(2)); // [batch, heads, tokens, per head]
+    mixed.swap_dims(1, 2).reshape([batch, tokens, width / 3])
+}
+
+/// Whether the device of `x` has kernels for its type.
+fn has_kernels<const D: usize>(x: &Tensor<D>) -> bool {
+    x.dtype() == DType::F32 && switched_on() && device_has_kernels(&x.device())
+}
+
+/// Whether nobody asked for burn's own operations.
+fn switched_on() -> bool {
+    static ON: OnceLock<bool> = OnceLock::new();
+    #[cfg(test)]
+    if tests::without_kernels() {
+        return false;
+    }
+    *ON.get_or_init(|| std::env::var(VARIABLE).as_deref() != Ok("off"))
+}
+
+#[cfg(any(feature = "flex", feature = "tch"))]
+fn device_has_kernels(device: &Device) -> bool {
+    use burn::backend::DispatchDevice;
+    fn known(device: &DispatchDevice) -> bool {
+        match device {
+            #[cfg(feature = "flex")]
+            DispatchDevice::Flex(_) => true,
+            #[cfg(feature = "tch")]
+            DispatchDevice::LibTorch(_) => true,
+            DispatchDevice::Autodiff(device) => known(device),
+            #[allow(unreachable_patterns, reason = "which other devices there are is up to the features of burn")]
+            _ => false,
+        }
+    }
+    known(device.as_dispatch())
+}
+
+#[cfg(not(any(feature = "flex", feature = "tch")))]
+fn device_has_kernels(_: &Device) -> bool {
+    false
+}
+
+/// Settings that the kernels cover, of a convolution without an activation; `None` for any other.
+fn settings_2d(conv: &Conv2d) -> Option<Convolution> {
+    let [high, wide] = match conv.padding {
+        PaddingConfig2d::Valid => [0, 0],
+        PaddingConfig2d::Explicit(top, left, bottom, right) if (top, left) == (bottom, right) => [top, left],
+        PaddingConfig2d::Explicit(..) | PaddingConfig2d::Same => return None,
+    };
+    let [down, across] = conv.stride;
+    let (stride, padding) = ([1, down, across], [0, high, wide]);
+    let settings = Convolution { stride, padding, groups: conv.groups, activation: Activation::Identity };
+    (conv.dilation == [1; 2]).then_some(settings)
+}
+
+fn settings_3d(conv: &Conv3d) -> Option<Convolution> {
+    let padding = match conv.padding {
+        PaddingConfig3d::Valid => [0; 3],
+        PaddingConfig3d::Explicit(deep, high, wide) => [deep, high, wide],
+        PaddingConfig3d::Same => return None,
+    };
+    let settings = Convolution { stride: conv.stride, padding, groups: conv.groups, activation: Activation::Identity };
+    (conv.dilation == [1; 3]).then_some(settings)
+}
+
+/// The convolution by kernels, or `None` if they do not cover it.
+fn fused_conv<const D: usize>(
+    settings: Convolution,
+    x: &Tensor<D>,
+    weight: &Tensor<D>,
+    bias: Option<&Tensor<1>>,
+) -> Option<Tensor<D>> {
+    let (of_x, of_weight) = (x.dims(), weight.dims());
+    let shape = ConvShape {
+        batch: of_x[0],
+        inputs: of_x[1],
+        outputs: of_weight[0],
+        size: volume(&of_x),
+        kernel: volume(&of_weight),
+        stride: settings.stride,
+        padding: settings.padding,
+        groups: settings.groups,
+    };
+    let covered = has_kernels(x) && weight.dtype() == DType::F32 && shape.kind().is_some();
+    // A wrong number of channels is left to burn, which has the words for it.
+    if !covered || of_weight[1] * settings.groups != of_x[1] {
+        return None;
+    }
+    let (x, weight) = (x.clone(), weight.clone());
+    Some(match bias {
+        None => two(x, weight, Operation::Conv(settings)),
+        Some(bias) => three(x, weight, bias.clone(), Operation::Conv(settings)),
+    })
+}
+
+/// Depth, height and width; depth is 1 for a picture.
+fn volume(sizes: &[usize]) -> [usize; 3] {
+    let mut volume = [1; 3];
+    let space = sizes.get(2..).unwrap_or_default();
+    let from = 3_usize.saturating_sub(space.len());
+    for (place, &size) in volume[from..].iter_mut().zip(space) {
+        *place = size;
+    }
+    volume
+}
+
+#[cfg(any(feature = "flex", feature = "tch"))]
+mod calls {
+    use burn::backend::Dispatch;
+    use burn::tensor::Tensor;
+
+    use super::graph::Fused as _;
+    use super::operation::Operation;
+
+    pub(super) fn one<const D: usize>(a: Tensor<D>, operation: Operation) -> Tensor<D> {
+        Tensor::from_dispatch(Dispatch::fused_one(a.into_dispatch(), operation))
+    }
+
+    pub(super) fn two<const D: usize, const E: usize>(a: Tensor<D>, b: Tensor<E>, operation: Operation) -> Tensor<D> {
+        Tensor::from_dispatch(Dispatch::fused_two(a.into_dispatch(), b.into_dispatch(), operation))
+    }
+
+    pub(super) fn three<const D: usize, const E: usize>(
+        a: Tensor<D>,
+        b: Tensor<E>,
+        c: Tensor<1>,
+        operation: Operation,
+    ) -> Tensor<D> {
+        let (a, b, c) = (a.into_dispatch(), b.into_dispatch(), c.into_dispatch());
+        Tensor::from_dispatch(Dispatch::fused_three(a, b, c, operation))
+    }
+
+    pub(super) fn norm<const D: usize>(
+        x: Tensor<D>,
+        gamma: Tensor<1>,
+        beta: Tensor<1>,
+        operation: Operation,
+    ) -> (Tensor<D>, [Tensor<1>; 2]) {
+        let (x, gamma, beta) = (x.into_dispatch(), gamma.into_dispatch(), beta.into_dispatch());
+        let (y, mean, variance) = Dispatch::fused_norm(x, gamma, beta, operation);
+        (Tensor::from_dispatch(y), [mean, variance].map(Tensor::from_dispatch))
+    }
+}
+
+/// What stands for the calls in a build without kernels; [`has_kernels`] keeps them from being reached.
+#[cfg(not(any(feature = "flex", feature = "tch")))]
+mod calls {
+    use burn::tensor::Tensor;
+
+    use super::operation::Operation;
+
+    pub(super) fn one<const D: usize>(_: Tensor<D>, operation: Operation) -> Tensor<D> {
+        unreachable!("{operation:?}: no device has kernels in this build")
+    }
+
+    pub(super) fn two<const D: usize, const E: usize>(_: Tensor<D>, _: Tensor<E>, operation: Operation) -> Tensor<D> {
+        unreachable!("{operation:?}: no device has kernels in this build")
+    }
+
+    pub(super) fn three<const D: usize, const E: usize>(
+        _: Tensor<D>,
+        _: Tensor<E>,
+        _: Tensor<1>,
+        operation: Operation,
+    ) -> Tensor<D> {
+        unreachable!("{operation:?}: no device has kernels in this build")
+    }
+
+    pub(super) fn norm<const D: usize>(
+        _: Tensor<D>,
+        _: Tensor<1>,
+        _: Tensor<1>,
+        operation: Operation,
+    ) -> (Tensor<D>, [Tensor<1>; 2]) {
+        unreachable!("{operation:?}: no device has kernels in this build")
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/inside/fast/mod.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! Batch norm with the activation after it, and in inference with the convolution before it.
+//!
+//! Which statistics are used, and when the running ones move, is as in burn's `BatchNorm::forward`: those of the batch on an
+//! autodiff device while the layer trains, the running ones otherwise. In inference nothing between convolution and
+//! activation depends on the data, so scale and shift of the batch norm go into weights and bias of the convolution.
+
+use burn::module::Param;
+use burn::nn::BatchNorm;
+use burn::nn::conv::{Conv2d, Conv3d};
+use burn::tensor::{Device, Tensor};
+
+use super::operation::{Convolution, Operation};
+use super::{Activation, act, calls, conv2d, conv3d, fused_conv, has_kernels, settings_2d, settings_3d};
+
+/// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
+pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
+    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
+    let expected = gamma.dims()[0];
+    let sizes = x.dims();
+    let covered = has_kernels(&x) && has_kernels(&gamma) && sizes.get(1) == Some(&expected) && !sizes.contains(&0);
+    if !covered {
+        return act(norm.forward(x), activation);
+    }
+    let device = x.device();
+    if !(device.is_autodiff() && norm.training.is_enabled()) {
+        let [scale, shift] = fixed(norm, &device);
+        return calls::three(x, scale, shift, Operation::Affine { activation });
+    }
+    let operation = Operation::BatchNorm { epsilon: norm.epsilon, activation };
+    let (y, [mean, variance]) = calls::norm(x, gamma, beta, operation);
+    let moved = |running: Tensor<1>, of_batch: Tensor<1>| {
+        let kept = running.to_device(&device).mul_scalar(1.0 - norm.momentum);
+        kept.add(of_batch.detach().mul_scalar(norm.momentum)).detach()
+    };
+    norm.running_mean.update(moved(norm.running_mean.value_sync(), mean));
+    norm.running_var.update(moved(norm.running_var.value_sync(), variance));
+    y
+}
+
+/// `activation(norm(conv(x)))` over pictures.
+pub(crate) fn conv_norm_2d(conv: &Conv2d, norm: &BatchNorm, x: Tensor<4>, activation: Activation) -> Tensor<4> {
+    let bias = conv.bias.as_ref().map(Param::val);
+    let folded = settings_2d(conv).and_then(|settings| folded(settings, conv.weight.val(), bias, norm, &x, activation));
+    folded.unwrap_or_else(|| bn_act(norm, conv2d(conv, x), activation))
+}
+
+/// `activation(norm(conv(x)))` over volumes.
+pub(crate) fn conv_norm_3d(conv: &Conv3d, norm: &BatchNorm, x: Tensor<5>, activation: Activation) -> Tensor<5> {
+    let bias = conv.bias.as_ref().map(Param::val);
+    let folded = settings_3d(conv).and_then(|settings| folded(settings, conv.weight.val(), bias, norm, &x, activation));
+    folded.unwrap_or_else(|| bn_act(norm, conv3d(conv, x), activation))
+}
+
+/// Convolution and batch norm as one convolution, if nothing is being trained.
+fn folded<const D: usize>(
+    settings: Convolution,
+    weight: Tensor<D>,
+    bias: Option<Tensor<1>>,
+    norm: &BatchNorm,
+    x: &Tensor<D>,
+    activation: Activation,
+) -> Option<Tensor<D>> {
+    if x.device().is_autodiff() || !has_kernels(x) {
+        return None;
+    }
+    let [scale, shift] = fixed(norm, &x.device());
+    let mut sizes = [1; D];
+    sizes[0] = scale.dims()[0];
+    let weight = weight * scale.clone().reshape(sizes);
+    let shift = match bias {
+        Some(bias) => bias * scale + shift,
+        None => shift,
+    };
+    fused_conv(Convolution { activation, ..settings }, x, &weight, Some(&shift))
+}
+
+/// Batch norm by its running statistics as a scale and a shift for each channel.
+fn fixed(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
+    let [mean, variance] = [&norm.running_mean, &norm.running_var].map(|running| running.value().to_device(device));
+    scale_and_shift(norm.gamma.val(), norm.beta.val(), mean, variance, norm.epsilon)
+}
+
+/// `gamma / sqrt(variance + epsilon)` and what brings the mean to `beta`.
+pub(super) fn scale_and_shift(
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    mean: Tensor<1>,
+    variance: Tensor<1>,
+    epsilon: f64,
+) -> [Tensor<1>; 2] {
+    let scale = gamma / (variance + epsilon).sqrt();
+    let shift = beta - mean * scale.clone();
+    [scale, shift]
+}

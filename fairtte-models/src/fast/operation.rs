@@ -1,0 +1,79 @@
+//! The fused operations as data, and what a back end supplies to compute them.
+
+use burn::backend::Backend;
+use burn::backend::tensor::FloatTensor;
+
+use crate::kernels::Activation;
+
+/// A differentiable operation of one to three tensors, without the tensors.
+///
+/// Written once each: the kernels of every back end ([`Kernels`]), and one node of the autodiff graph for all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Operation {
+    /// `x [batch, inputs, space..]`, `weight [outputs, inputs / groups, kernel..]` and perhaps `bias [outputs]`.
+    Conv(Convolution),
+    /// `x [batch, channels, space..]`, `gamma`, `beta [channels]`: batch norm by the statistics of the batch, then an
+    /// activation. Gives mean and biased variance too.
+    BatchNorm { epsilon: f64, activation: Activation },
+    /// `x [batch, channels, space..]`, `scale`, `shift [channels]`: `activation(x * scale + shift)`.
+    Affine { activation: Activation },
+    /// `x`, of any shape.
+    Activate(Activation),
+    /// `x [batch, channels, space..]`, `gate [batch, channels, 1..]`: their product.
+    Gate,
+    /// Two tensors of one shape: `relu(a + b)`.
+    AddRelu,
+    /// `x [.., width]`, `gamma`, `beta [width]`: layer norm over the last axis.
+    LayerNorm { epsilon: f64 },
+    /// `x [.., inputs]`, `weight [inputs, outputs]`, `bias [outputs]`: `x weight + bias`.
+    Linear,
+    /// `qkv [batch, tokens, 3 * heads * width]`, queries, keys and values one after the other, -> `[batch, tokens, heads *
+    /// width]`: scaled dot-product attention (Vaswani et al. 2017, equation 1).
+    Attention { heads: usize },
+    /// `x [batch, channels, height, width]`: maximum over windows.
+    MaxPool(Pooling),
+    /// `x [batch, channels, space..]` -> `[batch, channels, 1..]`: mean over space, which has this size.
+    Average { size: [usize; 3] },
+}
+
+/// Settings of a convolution over pictures (depth 1) or volumes; `activation` is of inference alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Convolution {
+    pub(crate) stride: [usize; 3],
+    pub(crate) padding: [usize; 3],
+    pub(crate) groups: usize,
+    pub(crate) activation: Activation,
+}
+
+/// Settings of a maximum over square windows of a picture; the padding holds minus infinity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pooling {
+    /// Height and width of the picture.
+    pub(crate) size: [usize; 2],
+    pub(crate) kernel: usize,
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
+}
+
+/// What comes out of an operation.
+pub(crate) struct Forward<B: Backend> {
+    pub(crate) output: FloatTensor<B>,
+    /// Mean and variance of [`Operation::BatchNorm`].
+    pub(crate) statistics: Option<[FloatTensor<B>; 2]>,
+    /// What [`Kernels::backward`] needs; empty where no gradient is asked for.
+    pub(crate) saved: Vec<FloatTensor<B>>,
+}
+
+/// The fused operations of a back end on plain tensors.
+pub(crate) trait Kernels: Backend {
+    /// Computes `operation`; `keep` says that a gradient will be asked for.
+    fn forward(operation: Operation, inputs: Vec<FloatTensor<Self>>, keep: bool) -> Forward<Self>;
+
+    /// Gradients with respect to the inputs that are `needed`, in their order, given that of the output.
+    fn backward(
+        operation: Operation,
+        saved: Vec<FloatTensor<Self>>,
+        gradient: FloatTensor<Self>,
+        needed: &[bool],
+    ) -> Vec<Option<FloatTensor<Self>>>;
+}

@@ -1,0 +1,218 @@
+//! Convolutions in which every output channel sees every input channel, over pictures and volumes, and their gradients.
+//!
+//! Each is a matrix product of which one factor, the patches of the input that the kernel covers, is never in memory as a
+//! whole: the loops of [`gemm`](super::gemm) pack the piece that they are about to use from the input itself
+//! ([`patches`]). Output: weights times patches of the input. Gradient of the input: weights, mirrored, times patches of the
+//! output's gradient; at a stride above 1 once for each remainder of the place by the stride, because places of the input
+//! with the same remainder are seen by the same elements of the kernel. Gradient of the weights: gradient of the output times
+//! transposed patches, summed over samples in parts fixed by the shape.
+
+mod patches;
+mod staged;
+mod weights;
+
+use rayon::prelude::*;
+
+pub(super) use patches::Patches;
+pub(super) use weights::weight_gradient;
+
+use super::activation::Activation;
+use super::gemm::{self, Division, Operand, PlaneTask, Shifted, Strided};
+use super::shape::ConvShape;
+use patches::positions;
+use staged::{Packed, Sliding, Spread};
+
+/// The output of a convolution, `[batch, outputs, places]`, with a bias for each channel and an activation.
+pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
+    let ConvShape { batch, inputs, outputs, size, kernel, stride, padding, .. } = *shape;
+    let steps = inputs * shape.taps();
+    let taps = positions(kernel).map(|tap| offsets(tap, padding)).collect::<Vec<_>>();
+    let left = Strided { data: w, lane_stride: steps, step_stride: 1 };
+    let sliding = Sliding { source: x, channels: inputs, size, grid: shape.output(), stride, taps: &taps };
+    if sliding.pays(outputs) {
+        return sliding.compute(&left, [batch, outputs], bias, activation, y);
+    }
+    let extent = [batch, outputs, shape.output_plane()];
+    let tasks = gemm::plane_tasks(y, extent, Division::of(extent, steps, false));
+    tasks.into_par_iter().for_each(|mut task| {
+        let right = Patches {
+            source: x,
+            channels: inputs,
+            size,
+            grid: shape.output(),
+            stride,
+            taps: &taps,
+            first_sample: task.samples.start,
+            pixels: task.pixels.clone(),
+        };
+        let left = Shifted { operand: &left, by: task.rows.start };
+        gemm::multiply(steps, &left, &right, task.rows.len(), &mut task.output, false);
+        task.finish(bias, activation);
+    });
+}
+
+/// Where an element of the kernel looks, from the first place of the patch in the input without padding.
+fn offsets(tap: [usize; 3], padding: [usize; 3]) -> [isize; 3] {
+    std::array::from_fn(|axis| tap[axis].cast_signed() - padding[axis].cast_signed())
+}
+
+/// The gradient of the input, `[batch, inputs, size]`.
+pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) {
+    let ConvShape { batch, inputs, outputs, stride, .. } = *shape;
+    let phases = positions(stride).map(|phase| Phase::new(phase, shape)).collect::<Vec<_>>();
+    let extent = [batch, inputs, shape.input_plane()];
+    if let [phase] = &phases[..] {
+        let sliding = phase.sliding(dy, shape);
+        if sliding.pays(inputs) {
+            return sliding.compute(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx);
+        }
+        let tasks = gemm::plane_tasks(dx, extent, Division::of(extent, outputs * shape.taps(), false));
+        return tasks.into_par_iter().for_each(|mut task| phase.multiply(w, dy, shape, &mut task));
+    }
+    let steps = phases.iter().map(|phase| outputs * phase.elements.len()).max().unwrap_or(0);
+    let division = Division::of(extent, steps, true);
+    let slides = |phase: &&Phase| phase.sliding(dy, shape).pays(inputs);
+    let packed: Vec<Option<Packed>> = (phases.iter())
+        .map(|phase| Some(phase).filter(slides))
+        .map(|phase| {
+            phase.map(|phase| phase.sliding(dy, shape).pack(&phase.mirrored(w, shape), inputs, division.row_parts))
+        })
+        .collect();
+    gemm::plane_tasks(dx, extent, division).into_par_iter().for_each(|mut task| {
+        for (phase, packed) in phases.iter().zip(&packed) {
+            match packed {
+                Some(packed) => phase.sliding(dy, shape).spread(packed, &phase.spread(shape), &mut task),
+                None => phase.scatter(w, dy, shape, &mut task),
+            }
+        }
+    });
+}
+
+/// Places of the input with the same remainder by the stride, and the elements of the kernel that see them.
+struct Phase {
+    remainder: [usize; 3],
+    /// Extent of the places along each axis.
+    grid: [usize; 3],
+    /// Numbers of the elements in the kernel.
+    elements: Vec<usize>,
+    /// Where each of them finds its output: offset from the place's index in the grid.
+    taps: Vec<[isize; 3]>,
+}
+
+impl Phase {
+    fn new(remainder: [usize; 3], shape: &ConvShape) -> Self {
+        let ConvShape { size, kernel, stride, padding, .. } = *shape;
+        let grid = std::array::from_fn(|axis| size[axis].saturating_sub(remainder[axis]).div_ceil(stride[axis]));
+        let mut elements = Vec::new();
+        let mut taps = Vec::new();
+        for (element, tap) in positions(kernel).enumerate() {
+            let distance: [isize; 3] =
+                std::array::from_fn(|axis| (remainder[axis] + padding[axis]).cast_signed() - tap[axis].cast_signed());
+            if (0..3).all(|axis| distance[axis] % stride[axis].cast_signed() == 0) {
+                elements.push(element);
+                taps.push(std::array::from_fn(|axis| distance[axis] / stride[axis].cast_signed()));
+            }
+        }
+        Self { remainder, grid, elements, taps }
+    }
+
+    fn sliding<'a>(&'a self, dy: &'a [f32], shape: &ConvShape) -> Sliding<'a> {
+        let (size, channels) = (shape.output(), shape.outputs);
+        Sliding { source: dy, channels, size, grid: self.grid, stride: [1; 3], taps: &self.taps }
+    }
+
+    fn mirrored<'a>(&'a self, w: &'a [f32], shape: &ConvShape) -> Mirrored<'a> {
+        Mirrored { weights: w, inputs: shape.inputs, taps: shape.taps(), elements: &self.elements }
+    }
+
+    fn spread(&self, shape: &ConvShape) -> Spread {
+        Spread { size: shape.size, first: self.remainder, stride: shape.stride }
+    }
+
+    /// Computes the places of this phase as consecutive columns of the task's output.
+    fn multiply(&self, w: &[f32], dy: &[f32], shape: &ConvShape, task: &mut PlaneTask) {
+        let left = self.mirrored(w, shape);
+        let right = Patches {
+            source: dy,
+            channels: shape.outputs,
+            size: shape.output(),
+            grid: self.grid,
+            stride: [1; 3],
+            taps: &self.taps,
+            first_sample: task.samples.start,
+            pixels: task.pixels.clone(),
+        };
+        let steps = shape.outputs * self.elements.len();
+        let left = Shifted { operand: &left, by: task.rows.start };
+        gemm::multiply(steps, &left, &right, task.rows.len(), &mut task.output, false);
+    }
+
+    /// Computes the places of this phase and writes them where they belong, `stride` apart.
+    fn scatter(&self, w: &[f32], dy: &[f32], shape: &ConvShape, task: &mut PlaneTask) {
+        let plane = self.grid.iter().product::<usize>();
+        if plane == 0 {
+            return;
+        }
+        gemm::with_scratch([task.output.rows.len() * plane], |[scratch]| {
+            let rows = scratch.chunks_exact_mut(plane).take(task.output.rows.len()).collect();
+            let output = gemm::Output { segment: plane, n_rows: task.rows.len(), rows };
+            let (rows, samples) = (task.rows.clone(), task.samples.clone());
+            self.multiply(w, dy, shape, &mut PlaneTask { rows, samples, pixels: 0..plane, output });
+            for (target, source) in task.output.rows.iter_mut().zip(scratch.chunks_exact(plane)) {
+                self.scatter_plane(source, shape, target);
+            }
+        });
+    }
+
+    fn scatter_plane(&self, source: &[f32], shape: &ConvShape, target: &mut [f32]) {
+        let ConvShape { size, stride, .. } = *shape;
+        let [_, height, width] = self.grid;
+        for (index, source) in source.chunks_exact(width).enumerate() {
+            let depth = index / height * stride[0] + self.remainder[0];
+            let row = index % height * stride[1] + self.remainder[1];
+            let first = (depth * size[1] + row) * size[2];
+            let target = target[first + self.remainder[2]..first + size[2]].iter_mut().step_by(stride[2]);
+            target.zip(source).for_each(|(target, &source)| *target = source);
+        }
+    }
+}
+
+/// The weights as the left factor of the input's gradient: a lane is an input channel, a step an output channel and one of
+/// the elements of the kernel.
+struct Mirrored<'a> {
+    weights: &'a [f32],
+    inputs: usize,
+    taps: usize,
+    elements: &'a [usize],
+}
+
+impl Operand for Mirrored<'_> {
+    fn pack(&self, steps: std::ops::Range<usize>, lanes: std::ops::Range<usize>, width: usize, panel: &mut [f32]) {
+        if self.taps == 1 {
+            let strided = Strided { data: self.weights, lane_stride: 1, step_stride: self.inputs };
+            return strided.pack(steps, lanes, width, panel);
+        }
+        let count = self.elements.len();
+        let mut step = steps.start;
+        while step < steps.end {
+            let (output, element) = (step / count, step % count);
+            let panel = &mut panel[(step - steps.start) * width..];
+            let first = (output * self.inputs + lanes.start) * self.taps;
+            let weights = &self.weights[first..];
+            if count == self.taps {
+                // All elements: the weights of an output are a matrix of channels and elements.
+                let together = (count - element).min(steps.end - step);
+                gemm::transpose(&weights[element..], self.taps, together, lanes.len(), width, panel);
+                step += together;
+            } else {
+                let weights = weights[self.elements[element]..].iter().step_by(self.taps);
+                panel.iter_mut().zip(weights.take(lanes.len())).for_each(|(panel, &weight)| *panel = weight);
+                step += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../tests/inside/kernels/dense.rs"]
+mod tests;

@@ -1,0 +1,268 @@
+//! The gradient of the weights: the gradient of the output times transposed patches, summed over places and samples.
+//!
+//! A step of this sum is a place of the output. A task goes through its places in bands; it copies what a band sees of some
+//! input channels into a buffer of its core (the *stage*) with the channels innermost, `[depth][height][width][channels]`, with
+//! the zeros of the padding. The columns of one row of the kernel are then consecutive numbers for every step, at a distance
+//! from the first row's that does not depend on the step, so the innermost loops read the stage in place and every number of
+//! the input is transposed about once and not once for each element of the kernel. Only the small left factor is packed.
+//!
+//! The places are divided into parts that are summed apart and added up in their order; parts and bands depend on the shape
+//! only, and so do the bits of the result.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::super::gemm::{self, Block, Output, Panel, SLACK, TileSize};
+use super::super::isa;
+use super::super::shape::ConvShape;
+
+/// Numbers that all partial sums together may take.
+const PARTIAL_SUMS: usize = 1 << 20;
+/// Tasks that a large sum is divided into.
+const TASKS: usize = 16;
+/// Places of a band, about.
+const BAND: usize = 320;
+/// Most input channels of a task, and most columns.
+const MOST_CHANNELS: usize = 64;
+const MOST_COLUMNS: usize = 1024;
+/// Rows of the left factor that are packed at a time.
+const BLOCK_ROWS: usize = 168;
+
+/// The gradient of the weights, `[outputs, inputs, kernel]`.
+pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32]) {
+    let sum = WeightSum::new(x, dy, shape);
+    let ConvShape { inputs, outputs, .. } = *shape;
+    let (taps, block) = (shape.taps(), sum.block_channels);
+    let bands = sum.bands();
+    let blocks = inputs.div_ceil(block);
+    let parts = TASKS.div_ceil(blocks).min(PARTIAL_SUMS / dw.len()).min(bands.len()).max(1);
+    let mut pieces: Vec<Vec<&mut [f32]>> = (0..blocks).map(|_| Vec::with_capacity(outputs)).collect();
+    for row in dw.chunks_exact_mut(inputs * taps) {
+        pieces.iter_mut().zip(row.chunks_mut(block * taps)).for_each(|(pieces, piece)| pieces.push(piece));
+    }
+    let channels = |index: usize| index * block..((index + 1) * block).min(inputs);
+    if parts == 1 {
+        pieces.into_par_iter().enumerate().for_each(|(index, pieces)| {
+            gemm::with_scratch([outputs * taps * block], |[sums]| {
+                sum.run(&bands, channels(index), sums);
+                arrange(sums, taps, pieces);
+            });
+        });
+        return;
+    }
+    let mut sums = vec![0.0; parts * dw_length(shape)];
+    let mut work = Vec::with_capacity(parts * blocks);
+    let mut rest = &mut sums[..];
+    for (index, part) in (0..blocks).flat_map(|index| (0..parts).map(move |part| (index, part))) {
+        let (piece, behind) = std::mem::take(&mut rest).split_at_mut(outputs * taps * channels(index).len());
+        rest = behind;
+        work.push((index, gemm::part(bands.len(), parts, part), piece));
+    }
+    work.into_par_iter().for_each(|(index, range, sums)| sum.run(&bands[range], channels(index), sums));
+    let per_block = sums.chunks_mut(parts * outputs * taps * block);
+    pieces.into_par_iter().zip(per_block.collect::<Vec<_>>()).for_each(|(pieces, sums)| {
+        let (total, others) = sums.split_at_mut(sums.len() / parts);
+        for other in others.chunks_exact(total.len()) {
+            total.iter_mut().zip(other).for_each(|(total, other)| *total += other);
+        }
+        arrange(total, taps, pieces);
+    });
+}
+
+fn dw_length(shape: &ConvShape) -> usize {
+    shape.lengths()[1]
+}
+
+/// Writes rows of `[taps][channels]` as `[channels][taps]`.
+fn arrange(sums: &[f32], taps: usize, rows: Vec<&mut [f32]>) {
+    for (index, row) in rows.into_iter().enumerate() {
+        let channels = row.len() / taps;
+        let sums = &sums[index * row.len()..][..row.len()];
+        if taps == 1 {
+            row.copy_from_slice(sums);
+        } else {
+            for (tap, sums) in sums.chunks_exact(channels).enumerate() {
+                row[tap..].iter_mut().step_by(taps).zip(sums).for_each(|(row, &sum)| *row = sum);
+            }
+        }
+    }
+}
+
+/// Places of the output that are summed in one block: rows of one slice, or slices of one sample, or samples.
+#[derive(Clone, Debug)]
+struct Band {
+    samples: Range<usize>,
+    depths: Range<usize>,
+    heights: Range<usize>,
+}
+
+struct WeightSum<'a> {
+    x: &'a [f32],
+    dy: &'a [f32],
+    shape: ConvShape,
+    output: [usize; 3],
+    block_channels: usize,
+}
+
+impl<'a> WeightSum<'a> {
+    fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
+        let inputs = shape.inputs;
+        let most = (MOST_COLUMNS / shape.taps()).clamp(32, 256).max(MOST_CHANNELS.min(inputs)).min(inputs);
+        let block_channels = inputs.div_ceil(inputs.div_ceil(most)).next_multiple_of(16).min(inputs);
+        Self { x, dy, shape: *shape, output: shape.output(), block_channels }
+    }
+
+    fn bands(&self) -> Vec<Band> {
+        let [depth, height, width] = self.output;
+        let batch = self.shape.batch;
+        // Largest boxes of about the wanted number of places.
+        let [samples, depths, heights] = if width * height * depth <= BAND {
+            [(BAND / (width * height * depth)).min(batch), depth, height]
+        } else if width * height <= BAND {
+            [1, BAND / (width * height), height]
+        } else {
+            let cuts = height.div_ceil((BAND / width).max(1));
+            [1, 1, height.div_ceil(cuts)]
+        };
+        let cut =
+            |extent: usize, step: usize| (0..extent).step_by(step).map(move |from| from..(from + step).min(extent));
+        let mut bands = Vec::new();
+        for samples in cut(batch, samples) {
+            for depths in cut(depth, depths) {
+                for heights in cut(height, heights) {
+                    bands.push(Band { samples: samples.clone(), depths: depths.clone(), heights });
+                }
+            }
+        }
+        bands
+    }
+
+    /// Depth, height and width of what a band sees of a sample.
+    fn seen(&self, band: &Band) -> [usize; 3] {
+        let ConvShape { kernel, stride, .. } = self.shape;
+        let places = [band.depths.len(), band.heights.len(), self.output[2]];
+        std::array::from_fn(|axis| (places[axis] - 1) * stride[axis] + kernel[axis])
+    }
+
+    /// The sum over `bands` for some input channels, as `[outputs][taps][channels]`.
+    fn run(&self, bands: &[Band], channels: Range<usize>, sums: &mut [f32]) {
+        let outputs = self.shape.outputs;
+        let columns = self.shape.taps() * channels.len();
+        let rows = sums.chunks_exact_mut(columns).take(outputs).collect();
+        let mut output = Output { segment: columns, n_rows: outputs, rows };
+        let places = |band: &Band| band.samples.len() * band.depths.len() * band.heights.len() * self.output[2];
+        let stage = |band: &Band| band.samples.len() * self.seen(band).iter().product::<usize>() * channels.len();
+        let most = |of: &dyn Fn(&Band) -> usize| bands.iter().map(of).max().unwrap_or(0);
+        let lengths = [most(&stage) + SLACK, most(&places) * BLOCK_ROWS.min(outputs) + SLACK];
+        gemm::with_scratch(lengths, |[staged, left]| {
+            for (index, band) in bands.iter().enumerate() {
+                self.fill(band, channels.clone(), staged);
+                let panels = self.panels(band, channels.len());
+                let offsets = self.offsets(band, channels.len());
+                let row_blocks = outputs.div_ceil(BLOCK_ROWS);
+                for rows in (0..row_blocks).map(|index| gemm::part(outputs, row_blocks, index)) {
+                    let row_panels = self.pack(band, rows.clone(), left);
+                    isa::run(Block {
+                        left,
+                        rows,
+                        row_panels,
+                        right: staged,
+                        offsets: &offsets,
+                        panels: &panels,
+                        output: &mut output,
+                        add: index > 0,
+                    });
+                }
+            }
+        });
+    }
+
+    /// The columns: the rows of the kernel one after the other.
+    fn panels(&self, band: &Band, channels: usize) -> Vec<Panel> {
+        let tile = TileSize::in_use().columns;
+        let kernel = self.shape.kernel;
+        let [_, height, width] = self.seen(band);
+        let row = kernel[2] * channels;
+        let mut panels = Vec::new();
+        for (index, (depth, line)) in
+            (0..kernel[0]).flat_map(|depth| (0..kernel[1]).map(move |line| (depth, line))).enumerate()
+        {
+            let first = (depth * height + line) * width * channels;
+            panels.extend((0..row).step_by(tile).map(|at| Panel {
+                first: first + at,
+                segment: 0,
+                column: index * row + at,
+                count: (row - at).min(tile),
+            }));
+        }
+        panels
+    }
+
+    /// Where the first column of each place is in the stage.
+    fn offsets(&self, band: &Band, channels: usize) -> Vec<usize> {
+        let stride = self.shape.stride;
+        let [depth, height, width] = self.seen(band);
+        let mut offsets = Vec::new();
+        for sample in 0..band.samples.len() {
+            for d in 0..band.depths.len() {
+                for h in 0..band.heights.len() {
+                    let line = (sample * depth + d * stride[0]) * height + h * stride[1];
+                    offsets.extend((0..self.output[2]).map(|w| (line * width + w * stride[2]) * channels));
+                }
+            }
+        }
+        offsets
+    }
+
+    /// Copies what the band sees, channels innermost.
+    fn fill(&self, band: &Band, channels: Range<usize>, staged: &mut [f32]) {
+        let ConvShape { inputs, size, stride, padding, .. } = self.shape;
+        let [depth, height, width] = self.seen(band);
+        let count = channels.len();
+        let plane = size.iter().product::<usize>();
+        let inside = |index: usize, axis: usize| index.checked_sub(padding[axis]).filter(|&index| index < size[axis]);
+        let before = padding[2].min(width);
+        let within = size[2].min(width - before);
+        let mut first = 0;
+        for sample in band.samples.clone() {
+            let base = (sample * inputs + channels.start) * plane;
+            for d in 0..depth {
+                let d = inside(band.depths.start * stride[0] + d, 0);
+                for h in 0..height {
+                    let h = inside(band.heights.start * stride[1] + h, 1);
+                    let line = &mut staged[first..];
+                    first += width * count;
+                    let (Some(d), Some(h)) = (d, h) else {
+                        line[..width * count].fill(0.0);
+                        continue;
+                    };
+                    line[..before * count].fill(0.0);
+                    let source = &self.x[base + (d * size[1] + h) * size[2]..];
+                    gemm::transpose(source, plane, within, count, count, &mut line[before * count..]);
+                    line[(before + within) * count..width * count].fill(0.0);
+                }
+            }
+        }
+    }
+
+    /// Packs rows of the output's gradient; the number of panels.
+    fn pack(&self, band: &Band, rows: Range<usize>, left: &mut [f32]) -> usize {
+        let outputs = self.shape.outputs;
+        let [depth, height, width] = self.output;
+        let plane = depth * height * width;
+        let pixel = (band.depths.start * height + band.heights.start) * width;
+        let count = band.depths.len() * band.heights.len() * width;
+        let steps = count * band.samples.len();
+        let row_panels = rows.len().div_ceil(TileSize::in_use().rows);
+        for panel in (0..row_panels).map(|index| gemm::part(rows.len(), row_panels, index)) {
+            let target = &mut left[panel.start * steps..];
+            for (index, sample) in band.samples.clone().enumerate() {
+                let source = &self.dy[(sample * outputs + rows.start + panel.start) * plane + pixel..];
+                let target = &mut target[index * count * panel.len()..];
+                gemm::transpose(source, plane, count, panel.len(), panel.len(), target);
+            }
+        }
+        row_panels
+    }
+}

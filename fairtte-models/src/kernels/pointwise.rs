@@ -1,0 +1,59 @@
+//! Convolutions by a kernel of one element at stride 1: a matrix product for each sample, with the planes of the input as
+//! rows of the right factor.
+//!
+//! They are the dense convolution of a volume seen as one long row, where a patch is a single number and the patches of a
+//! panel are one piece of each plane. Samples are joined where planes are small, so that 7 x 7 places do not leave most of a
+//! vector empty. Planes of a single place (squeeze and excitation) are the product of a linear layer.
+
+use super::activation::{self, Activation};
+use super::dense;
+use super::gemm::{self, Matrix, Options};
+use super::shape::ConvShape;
+
+/// The output, `[batch, outputs, places]`, with a bias for each channel and an activation.
+pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
+    let ConvShape { batch, inputs, outputs, .. } = *shape;
+    if shape.input_plane() > 1 {
+        return dense::forward(x, w, bias, activation, &flat(shape), y);
+    }
+    let options = Options { bias, parallel: true, add: false };
+    let weights = Matrix::new(w, inputs).transposed();
+    gemm::product(y, outputs, [batch, outputs, inputs], Matrix::new(x, inputs), weights, options);
+    activation::in_place(activation, y);
+}
+
+/// The gradient of the input.
+pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) {
+    let ConvShape { batch, inputs, outputs, .. } = *shape;
+    if shape.input_plane() > 1 {
+        return dense::input_gradient(w, dy, &flat(shape), dx);
+    }
+    let options = Options { parallel: true, ..Options::default() };
+    gemm::product(dx, inputs, [batch, inputs, outputs], Matrix::new(dy, outputs), Matrix::new(w, inputs), options);
+}
+
+/// The gradient of the weights.
+pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32]) {
+    let ConvShape { batch, inputs, outputs, .. } = *shape;
+    if shape.input_plane() > LONG {
+        return dense::weight_gradient(x, dy, shape, dw);
+    }
+    if shape.input_plane() > 1 {
+        return dense::weight_gradient(x, dy, &flat(shape), dw);
+    }
+    let options = Options { parallel: true, ..Options::default() };
+    let gradient = Matrix::new(dy, outputs).transposed();
+    gemm::product(dw, inputs, [outputs, inputs, batch], gradient, Matrix::new(x, inputs), options);
+}
+
+/// Places above which a plane is not one row of a band of the weights' gradient.
+const LONG: usize = 400;
+
+/// The same convolution with all places in one row.
+fn flat(shape: &ConvShape) -> ConvShape {
+    ConvShape { size: [1, 1, shape.input_plane()], ..*shape }
+}
+
+#[cfg(test)]
+#[path = "../../tests/inside/kernels/pointwise.rs"]
+mod tests;

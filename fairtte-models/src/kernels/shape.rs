@@ -1,0 +1,85 @@
+//! What a convolution is, in numbers.
+
+/// Sizes of a convolution over volumes `[batch, inputs, depth, height, width]`; a picture is a volume of depth 1, with kernel
+/// 1, stride 1 and padding 0 along it. No dilation; padding is the same on both sides and adds zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConvShape {
+    /// Samples.
+    pub batch: usize,
+    /// Input channels.
+    pub inputs: usize,
+    /// Output channels.
+    pub outputs: usize,
+    /// Depth, height and width of the input.
+    pub size: [usize; 3],
+    /// Depth, height and width of the kernel.
+    pub kernel: [usize; 3],
+    /// Steps between two places of the kernel.
+    pub stride: [usize; 3],
+    /// Zeros added at each end.
+    pub padding: [usize; 3],
+    /// Groups of channels that do not see one another.
+    pub groups: usize,
+}
+
+/// The kernels among which a convolution finds its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConvKind {
+    /// 1 x 1 (x 1) at stride 1: a matrix product for each sample.
+    Pointwise,
+    /// A square kernel of side 3 or 5 over pictures, one for each channel.
+    Depthwise,
+    /// Any other kernel that sees all input channels.
+    Dense,
+}
+
+impl ConvShape {
+    /// The kernels that compute this convolution; `None` where there are none: groups other than depthwise, a kernel that does
+    /// not fit into the padded input, or an extent of 0.
+    pub fn kind(&self) -> Option<ConvKind> {
+        let Self { batch, inputs, outputs, size, kernel, stride, padding, groups } = *self;
+        let extents = [batch, inputs, outputs, groups].into_iter().chain(size).chain(kernel).chain(stride);
+        let fits = (0..3).all(|axis| kernel[axis] <= size[axis] + 2 * padding[axis]);
+        if extents.into_iter().any(|extent| extent == 0) || !fits {
+            return None;
+        }
+        if groups > 1 {
+            let flat = size[0] == 1 && kernel[0] == 1 && stride[0] == 1 && padding[0] == 0;
+            let square = kernel[1] == kernel[2] && stride[1] == stride[2] && padding[1] == padding[2];
+            let known = matches!(kernel[1], 3 | 5) && padding[1] < kernel[1];
+            let depthwise = groups == inputs && groups == outputs && flat && square && known;
+            return depthwise.then_some(ConvKind::Depthwise);
+        }
+        let point = kernel == [1; 3] && stride == [1; 3] && padding == [0; 3];
+        Some(if point { ConvKind::Pointwise } else { ConvKind::Dense })
+    }
+
+    /// Depth, height and width of the output.
+    pub fn output(&self) -> [usize; 3] {
+        std::array::from_fn(|axis| {
+            (self.size[axis] + 2 * self.padding[axis] - self.kernel[axis]) / self.stride[axis] + 1
+        })
+    }
+
+    /// Elements of one channel of the input.
+    pub fn input_plane(&self) -> usize {
+        self.size.iter().product()
+    }
+
+    /// Elements of one channel of the output.
+    pub fn output_plane(&self) -> usize {
+        self.output().iter().product()
+    }
+
+    /// Elements of the kernel of one pair of channels.
+    pub fn taps(&self) -> usize {
+        self.kernel.iter().product()
+    }
+
+    /// Elements of the whole input, of all weights `[outputs, inputs / groups, kernel..]`, and of the whole output.
+    pub fn lengths(&self) -> [usize; 3] {
+        let input = self.batch * self.inputs * self.input_plane();
+        let weights = self.outputs * (self.inputs / self.groups) * self.taps();
+        [input, weights, self.batch * self.outputs * self.output_plane()]
+    }
+}

@@ -1,0 +1,81 @@
+//! What the kernels do not cover is computed by burn's own operations, to the bit.
+
+use burn::nn::conv::{Conv2dConfig, Conv3dConfig};
+use burn::nn::{BatchNormConfig, PaddingConfig2d, PaddingConfig3d};
+use burn::tensor::DType;
+
+use super::super::{self as fast, Activation, has_kernels};
+use super::{by_burn, device, plain_device, tensor, values};
+
+#[test]
+fn dilation_groups_and_uneven_padding_go_to_burn() {
+    let device = device();
+    let plain = Conv2dConfig::new([4, 6], [3, 3]);
+    let x = tensor([2, 4, 9, 8], 1, &device);
+    for (what, config) in [
+        ("dilation", plain.clone().with_dilation([2, 2])),
+        ("groups", plain.clone().with_groups(2)),
+        ("uneven padding", plain.clone().with_padding(PaddingConfig2d::Explicit(0, 1, 2, 1))),
+        ("padding to the same size", plain.with_padding(PaddingConfig2d::Same)),
+    ] {
+        let conv = config.init(&device);
+        let (found, expected) = (fast::conv2d(&conv, x.clone()), conv.forward(x.clone()));
+        assert_eq!(values(found.inner()), values(expected.inner()), "{what}");
+    }
+    let volume = tensor([2, 4, 5, 6, 7], 2, &device);
+    for (what, config) in [
+        ("dilation", Conv3dConfig::new([4, 6], [3; 3]).with_dilation([2; 3])),
+        ("groups", Conv3dConfig::new([4, 4], [3; 3]).with_groups(4)),
+        ("padding to the same size", Conv3dConfig::new([4, 6], [3; 3]).with_padding(PaddingConfig3d::Same)),
+    ] {
+        let config = if what == "dilation" { config.with_padding(PaddingConfig3d::Explicit(2, 2, 2)) } else { config };
+        let conv = config.init(&device);
+        let (found, expected) = (fast::conv3d(&conv, volume.clone()), conv.forward(volume.clone()));
+        assert_eq!(values(found.inner()), values(expected.inner()), "{what}");
+    }
+}
+
+#[test]
+fn other_types_than_single_precision_go_to_burn() {
+    let device = device();
+    for dtype in [DType::F64, DType::F16] {
+        let x = tensor([2, 3, 6, 5], 3, &device).cast(dtype);
+        assert!(!has_kernels(&x));
+        let found = fast::act(x.clone(), Activation::Silu);
+        assert_eq!(found.dtype(), dtype);
+        let expected = by_burn(|| fast::act(x.clone(), Activation::Silu));
+        assert_eq!(found.into_data(), expected.into_data());
+        assert_eq!(fast::average(x.clone()).dtype(), dtype);
+        assert_eq!(fast::add_relu(x.clone(), x.clone()).dtype(), dtype);
+        assert_eq!(fast::max_pool(x, [3, 3], [2, 2], [1, 1]).dims(), [2, 3, 3, 3]);
+    }
+}
+
+#[test]
+fn a_wrong_number_of_channels_is_told_in_the_words_of_burn() {
+    let device = plain_device();
+    let norm = BatchNormConfig::new(4).init(&device);
+    let conv = Conv2dConfig::new([4, 6], [3, 3]).init(&device);
+    let x = tensor([2, 3, 6, 5], 4, &device);
+    for (what, of_fast, of_burn) in [
+        (
+            "batch norm",
+            panicking(|| drop(fast::bn_act(&norm, x.clone(), Activation::Relu))),
+            panicking(|| drop(norm.forward(x.clone()))),
+        ),
+        (
+            "convolution",
+            panicking(|| drop(fast::conv2d(&conv, x.clone()))),
+            panicking(|| drop(conv.forward(x.clone()))),
+        ),
+    ] {
+        assert!(of_burn.is_some(), "{what}");
+        assert_eq!(of_fast, of_burn, "{what}");
+    }
+}
+
+fn panicking(call: impl FnOnce()) -> Option<String> {
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).err()?;
+    let text = payload.downcast_ref::<String>().cloned();
+    text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()))
+}

@@ -1,0 +1,251 @@
+//! Dense convolutions and their gradients against plain loops in double precision.
+
+use super::*;
+
+/// Numbers between -1 and 1 that repeat after a long while.
+#[expect(clippy::cast_possible_truncation, reason = "any number will do")]
+fn numbers(count: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
+    let step = |state: &mut u32| {
+        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (f64::from(*state >> 8) / f64::from(1 << 23) - 1.0) as f32
+    };
+    (0..count).map(|_| step(&mut state)).collect()
+}
+
+/// Calls `visit` with the index into input, weights and output of every product that the convolution sums.
+fn every_product(shape: &ConvShape, mut visit: impl FnMut(usize, usize, usize)) {
+    let ConvShape { batch, inputs, outputs, size, kernel, stride, padding, .. } = *shape;
+    let output = shape.output();
+    let inside = |place: usize, tap: usize, axis: usize| {
+        let padded = place * stride[axis] + tap;
+        (padded >= padding[axis] && padded < size[axis] + padding[axis]).then(|| padded - padding[axis])
+    };
+    for (sample, to) in (0..batch).flat_map(|sample| (0..outputs).map(move |to| (sample, to))) {
+        for [od, oh, ow] in positions(output) {
+            let at = (((sample * outputs + to) * output[0] + od) * output[1] + oh) * output[2] + ow;
+            for (from, [kd, kh, kw]) in (0..inputs).flat_map(|from| positions(kernel).map(move |tap| (from, tap))) {
+                let (Some(d), Some(h), Some(w)) = (inside(od, kd, 0), inside(oh, kh, 1), inside(ow, kw, 2)) else {
+                    continue;
+                };
+                let x = (((sample * inputs + from) * size[0] + d) * size[1] + h) * size[2] + w;
+                let weight = (((to * inputs + from) * kernel[0] + kd) * kernel[1] + kh) * kernel[2] + kw;
+                visit(x, weight, at);
+            }
+        }
+    }
+}
+
+/// A sum and the sum of the magnitudes of its terms.
+type Sum = [f64; 2];
+
+/// Output, gradient of the input and gradient of the weights.
+fn plain(shape: &ConvShape, x: &[f32], w: &[f32], dy: &[f32]) -> [Vec<Sum>; 3] {
+    let [mut y, mut dx, mut dw] = [dy.len(), x.len(), w.len()].map(|length| vec![[0.0, 0.0]; length]);
+    let add = |sum: &mut Sum, a: f32, b: f32| {
+        let term = f64::from(a) * f64::from(b);
+        *sum = [sum[0] + term, sum[1] + term.abs()];
+    };
+    every_product(shape, |from, weight, to| {
+        add(&mut y[to], x[from], w[weight]);
+        add(&mut dx[from], dy[to], w[weight]);
+        add(&mut dw[weight], dy[to], x[from]);
+    });
+    [y, dx, dw]
+}
+
+fn compare(what: &str, shape: &ConvShape, found: &[f32], expected: &[Sum]) {
+    for (index, (&found, &[sum, size])) in found.iter().zip(expected).enumerate() {
+        let error = (f64::from(found) - sum).abs();
+        assert!(error <= 1e-6 * size + 1e-30, "{what} of {shape:?} at {index}: {found} instead of {sum}");
+    }
+}
+
+/// A convolution over pictures.
+fn picture(
+    batch: usize,
+    channels: [usize; 2],
+    size: [usize; 2],
+    kernel: [usize; 2],
+    stride: usize,
+    pad: usize,
+) -> ConvShape {
+    ConvShape {
+        batch,
+        inputs: channels[0],
+        outputs: channels[1],
+        size: [1, size[0], size[1]],
+        kernel: [1, kernel[0], kernel[1]],
+        stride: [1, stride, stride],
+        padding: [0, pad, pad],
+        groups: 1,
+    }
+}
+
+fn volume(
+    batch: usize,
+    channels: [usize; 2],
+    size: [usize; 3],
+    kernel: [usize; 3],
+    stride: [usize; 3],
+    padding: [usize; 3],
+) -> ConvShape {
+    ConvShape { batch, inputs: channels[0], outputs: channels[1], size, kernel, stride, padding, groups: 1 }
+}
+
+fn shapes() -> Vec<ConvShape> {
+    vec![
+        picture(1, [1, 1], [1, 1], [1, 1], 2, 0),
+        picture(1, [1, 1], [1, 1], [3, 3], 1, 1),
+        picture(2, [3, 5], [17, 19], [7, 7], 2, 3),
+        picture(3, [4, 15], [7, 7], [3, 3], 1, 1),
+        picture(2, [17, 16], [14, 14], [3, 3], 2, 1),
+        picture(1, [5, 33], [9, 70], [3, 3], 1, 1),
+        picture(2, [6, 7], [8, 5], [1, 1], 2, 0),
+        picture(2, [3, 20], [32, 32], [16, 16], 16, 0),
+        picture(1, [2, 3], [5, 6], [2, 4], 3, 2),
+        picture(1, [40, 30], [12, 11], [3, 3], 1, 0),
+        picture(1, [2, 2], [4, 4], [3, 3], 1, 4),
+        picture(1, [2, 2], [3, 30], [1, 1], 5, 0),
+        volume(2, [1, 6], [6, 9, 10], [3, 7, 7], [1, 2, 2], [1, 3, 3]),
+        volume(1, [5, 4], [5, 6, 7], [3, 3, 3], [1; 3], [1; 3]),
+        volume(2, [4, 9], [6, 4, 4], [3, 3, 3], [2; 3], [1; 3]),
+        volume(2, [3, 8], [7, 5, 6], [1; 3], [2; 3], [0; 3]),
+        volume(1, [3, 3], [9, 2, 3], [3, 1, 1], [2, 1, 1], [1, 0, 0]),
+        volume(1, [30, 20], [3, 2, 2], [3, 3, 3], [1; 3], [1; 3]),
+    ]
+}
+
+/// Output and gradients by the kernels.
+fn compute(shape: &ConvShape, x: &[f32], w: &[f32], dy: &[f32]) -> [Vec<f32>; 3] {
+    let [mut y, mut dx, mut dw] = [dy.len(), x.len(), w.len()].map(|length| vec![f32::NAN; length]);
+    forward(x, w, None, Activation::Identity, shape, &mut y);
+    input_gradient(w, dy, shape, &mut dx);
+    weight_gradient(x, dy, shape, &mut dw);
+    [y, dx, dw]
+}
+
+fn random(shape: &ConvShape) -> [Vec<f32>; 3] {
+    let [x, w, y] = shape.lengths();
+    [numbers(x, 1), numbers(w, 2), numbers(y, 3)]
+}
+
+#[test]
+fn output_and_gradients_are_the_sums_of_all_products() {
+    for shape in shapes() {
+        let [x, w, dy] = random(&shape);
+        let found = compute(&shape, &x, &w, &dy);
+        let expected = plain(&shape, &x, &w, &dy);
+        for ((what, found), expected) in
+            ["output", "gradient of the input", "gradient of the weights"].iter().zip(&found).zip(&expected)
+        {
+            compare(what, &shape, found, expected);
+        }
+    }
+}
+
+#[test]
+fn many_steps_and_channels_are_summed_in_full() {
+    // More steps than a block holds, more rows and columns than a task; every result known in advance.
+    let shape = picture(2, [150, 200], [30, 30], [3, 3], 1, 1);
+    let [x, w, y] = shape.lengths();
+    let [found, dx, dw] = compute(&shape, &vec![1.0; x], &vec![0.5; w], &vec![0.25; y]);
+    let neighbours = |place: usize| if place == 0 || place == 29 { 2.0 } else { 3.0 };
+    for (index, (y, dx)) in found.iter().zip(&dx[..150 * 900]).enumerate() {
+        let seen = neighbours(index / 30 % 30) * neighbours(index % 30);
+        assert!((y - 75.0 * seen).abs() < 1e-3, "output at {index}: {y}");
+        assert!((dx - 25.0 * seen).abs() < 1e-3, "gradient of the input at {index}: {dx}");
+    }
+    for (index, dw) in dw.iter().enumerate() {
+        let seen = |tap: usize| if tap == 1 { 30.0 } else { 29.0 };
+        let expected = 0.5 * seen(index / 3 % 3) * seen(index % 3);
+        assert!((dw - expected).abs() < 1e-2, "gradient of the weights at {index}: {dw} instead of {expected}");
+    }
+}
+
+#[test]
+fn finite_differences_agree_with_the_gradients() {
+    let shape = volume(1, [2, 3], [3, 4, 5], [3, 3, 3], [1, 2, 2], [1; 3]);
+    let [mut x, mut w, dy] = random(&shape);
+    let [_, dx, dw] = compute(&shape, &x, &w, &dy);
+    // The loss, sum(dy * y), is linear in each element, so a step of any size will do.
+    let loss = |x: &[f32], w: &[f32]| {
+        let mut sum = 0.0;
+        every_product(&shape, |from, weight, to| sum += f64::from(x[from]) * f64::from(w[weight]) * f64::from(dy[to]));
+        sum
+    };
+    let before = loss(&x, &w);
+    for at in [0, 7, 59, 119] {
+        x[at] += 1.0;
+        assert!((loss(&x, &w) - before - f64::from(dx[at])).abs() < 1e-4, "input {at}");
+        x[at] -= 1.0;
+    }
+    let before = loss(&x, &w);
+    for at in [0, 26, 80, 161] {
+        w[at] += 1.0;
+        assert!((loss(&x, &w) - before - f64::from(dw[at])).abs() < 1e-4, "weight {at}");
+        w[at] -= 1.0;
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let mut shapes = shapes();
+    shapes.extend([
+        picture(5, [20, 40], [28, 28], [3, 3], 1, 1),
+        picture(1, [3, 64], [56, 56], [7, 7], 2, 3),
+        picture(16, [40, 70], [7, 7], [3, 3], 2, 1),
+    ]);
+    for shape in shapes {
+        let [x, w, dy] = random(&shape);
+        let results = [1, 2, 4].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            let results = pool.install(|| compute(&shape, &x, &w, &dy));
+            results.map(|values| values.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+        });
+        assert!(results[0] == results[1] && results[0] == results[2], "{shape:?}");
+    }
+}
+
+#[test]
+fn bias_and_activation_follow_the_sums() {
+    for shape in shapes() {
+        let [x, w, _] = random(&shape);
+        let bias = numbers(shape.outputs, 4);
+        let length = shape.lengths()[2];
+        let [mut plain, mut finished] = [vec![0.0; length], vec![0.0; length]];
+        forward(&x, &w, None, Activation::Identity, &shape, &mut plain);
+        forward(&x, &w, Some(&bias), Activation::Relu, &shape, &mut finished);
+        for (index, (plain, finished)) in plain.iter().zip(&finished).enumerate() {
+            let expected = (plain + bias[index / shape.output_plane() % shape.outputs]).max(0.0);
+            assert!((finished - expected).abs() <= 1e-6, "{shape:?} at {index}: {finished} instead of {expected}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_a_number_reaches_what_sees_it_and_nothing_else() {
+    for shape in shapes() {
+        let [mut x, w, dy] = random(&shape);
+        let at = x.len() / 2;
+        x[at] = f32::NAN;
+        let [y, _, dw] = compute(&shape, &x, &w, &dy);
+        let [mut in_output, mut in_gradient] = [vec![false; y.len()], vec![false; w.len()]];
+        every_product(&shape, |from, weight, to| {
+            in_output[to] |= from == at;
+            in_gradient[weight] |= from == at;
+        });
+        assert!(y.iter().zip(&in_output).all(|(y, &expected)| y.is_nan() == expected), "output of {shape:?}");
+        assert!(dw.iter().zip(&in_gradient).all(|(dw, &expected)| dw.is_nan() == expected), "gradient of {shape:?}");
+    }
+}
+
+#[test]
+fn huge_and_zero_values_are_ordinary_ones() {
+    let shape = picture(1, [2, 3], [6, 6], [3, 3], 1, 1);
+    let [x, w, y] = shape.lengths();
+    let [found, dx, dw] = compute(&shape, &vec![0.0; x], &numbers(w, 1), &vec![0.0; y]);
+    assert!(found.iter().chain(&dx).chain(&dw).all(|&value| value == 0.0));
+    let [found, ..] = compute(&shape, &vec![1e37; x], &vec![0.5; w], &vec![0.0; y]);
+    assert!((found[7] - 9e37).abs() < 1e32, "{}", found[7]);
+}

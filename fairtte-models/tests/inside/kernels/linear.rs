@@ -1,0 +1,130 @@
+use super::*;
+use crate::kernels::activation::Activation;
+
+/// Numbers between -1 and 1 that repeat after a long while.
+fn numbers(count: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Rows, inputs and outputs.
+const SIZES: [[usize; 3]; 8] =
+    [[1, 1, 1], [16, 64, 16], [1, 300, 5], [7, 3, 1], [197, 48, 33], [300, 17, 130], [0, 4, 3], [65, 1, 70]];
+
+fn close(found: &[f32], expected: &[f64], size: usize, what: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {
+        let error = (f64::from(found) - expected).abs();
+        assert!(error <= 1e-7 * (size as f64 + 4.0), "{what} at {at}: {found} instead of {expected}");
+    }
+}
+
+fn in_pools<R: PartialEq + std::fmt::Debug + Send>(work: impl Fn() -> R + Sync) {
+    let [one, two, four] = [1, 2, 4].map(|threads| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of threads").install(&work)
+    });
+    assert_eq!(one, two);
+    assert_eq!(one, four);
+}
+
+#[test]
+fn rows_are_weighted_sums_and_the_bias() {
+    for [rows, inputs, outputs] in SIZES {
+        let (x, weight, bias) = (numbers(rows * inputs, 1), numbers(inputs * outputs, 2), numbers(outputs, 3));
+        for with_bias in [false, true] {
+            let mut expected = vec![0.0; rows * outputs];
+            for row in 0..rows {
+                for output in 0..outputs {
+                    let mut sum = if with_bias { f64::from(bias[output]) } else { 0.0 };
+                    for input in 0..inputs {
+                        sum += f64::from(x[row * inputs + input]) * f64::from(weight[input * outputs + output]);
+                    }
+                    expected[row * outputs + output] = sum;
+                }
+            }
+            let mut y = vec![f32::NAN; rows * outputs];
+            let sizes = [rows, inputs, outputs];
+            forward(&x, &weight, sizes, with_bias.then_some(&bias[..]), Activation::Identity, &mut y);
+            close(&y, &expected, inputs, &format!("{sizes:?}"));
+            forward(&x, &weight, sizes, with_bias.then_some(&bias[..]), Activation::Relu, &mut y);
+            let expected: Vec<f64> = expected.iter().map(|y| y.max(0.0)).collect();
+            close(&y, &expected, inputs, &format!("relu of {sizes:?}"));
+        }
+    }
+}
+
+#[test]
+fn gradients_are_the_sums_of_the_chain_rule() {
+    for sizes @ [rows, inputs, outputs] in SIZES {
+        let (x, weight, dy) = (numbers(rows * inputs, 1), numbers(inputs * outputs, 2), numbers(rows * outputs, 3));
+        let [mut dx, mut d_weight, mut d_bias] =
+            [vec![0.0; rows * inputs], vec![0.0; inputs * outputs], vec![0.0; outputs]];
+        for row in 0..rows {
+            for output in 0..outputs {
+                let dy = f64::from(dy[row * outputs + output]);
+                d_bias[output] += dy;
+                for input in 0..inputs {
+                    dx[row * inputs + input] += dy * f64::from(weight[input * outputs + output]);
+                    d_weight[input * outputs + output] += dy * f64::from(x[row * inputs + input]);
+                }
+            }
+        }
+        let mut found = [dx.len(), d_weight.len(), d_bias.len()].map(|length| vec![f32::NAN; length]);
+        let [of_x, of_weight, of_bias] = &mut found;
+        gradients(&x, &weight, &dy, sizes, Some(of_x), Some(of_weight), Some(of_bias));
+        close(of_x, &dx, outputs, "dx");
+        close(of_weight, &d_weight, rows, "d_weight");
+        close(of_bias, &d_bias, rows, "d_bias");
+        let mut alone = vec![f32::NAN; d_weight.len()];
+        gradients(&x, &weight, &dy, sizes, None, Some(&mut alone), None);
+        assert_eq!(&alone, of_weight);
+    }
+}
+
+#[test]
+fn bits_do_not_depend_on_the_number_of_threads() {
+    let sizes @ [rows, inputs, outputs] = [530, 70, 150];
+    let (x, weight, dy) = (numbers(rows * inputs, 1), numbers(inputs * outputs, 2), numbers(rows * outputs, 3));
+    let bias = numbers(outputs, 4);
+    in_pools(|| {
+        let [mut y, mut dx, mut d_weight, mut d_bias] =
+            [rows * outputs, rows * inputs, inputs * outputs, outputs].map(|length| vec![0.0; length]);
+        forward(&x, &weight, sizes, Some(&bias), Activation::Gelu, &mut y);
+        gradients(&x, &weight, &dy, sizes, Some(&mut dx), Some(&mut d_weight), Some(&mut d_bias));
+        [y, dx, d_weight, d_bias].map(|values| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
+    });
+}
+
+#[test]
+fn long_columns_are_summed_to_their_last_digits() {
+    let rows = 100_000;
+    let values: Vec<f32> = numbers(2 * rows, 1).iter().map(|x| x + 1.0).collect();
+    let mut sums = [0.0; 2];
+    column_sums(&values, &mut sums);
+    for (column, sum) in sums.into_iter().enumerate() {
+        let expected: f64 = values.iter().skip(column).step_by(2).map(|&x| f64::from(x)).sum();
+        assert!((f64::from(sum) / expected - 1.0).abs() < 3e-7, "{sum} instead of {expected}");
+    }
+}
+
+#[test]
+fn no_number_stays_in_its_row_or_column() {
+    let sizes @ [rows, inputs, outputs] = [20, 9, 37];
+    let (mut x, weight, mut dy) = (numbers(rows * inputs, 1), numbers(inputs * outputs, 2), numbers(rows * outputs, 3));
+    x[3 * inputs + 2] = f32::NAN;
+    let mut y = vec![0.0; rows * outputs];
+    forward(&x, &weight, sizes, None, Activation::Relu, &mut y);
+    for (at, y) in y.iter().enumerate() {
+        assert_eq!(y.is_nan(), at / outputs == 3, "output {at}");
+    }
+    dy[5 * outputs + 8] = f32::INFINITY;
+    let mut d_bias = vec![0.0; outputs];
+    gradients(&x, &weight, &dy, sizes, None, None, Some(&mut d_bias));
+    for (at, value) in d_bias.iter().enumerate() {
+        assert_eq!(*value == f32::INFINITY, at == 8, "bias {at}");
+    }
+}
