@@ -21,6 +21,11 @@
 //! showed: noise 0.05, 0.06, 0.11; flip 0.05, 0.06, 0.16; blur 0.05, 0.06, 0.12. The flip hurts IBS too, and most of all, of
 //! which the paper says nothing; in one seed of three it left C^td and AUC^td as they were. With epochs chosen by ranking or
 //! likelihood the figure's directions for noise and blur did not show at this size.
+//!
+//! Three seeds are few: when the layers came to be computed by other operations, which differ in rounding alone, the same seeds
+//! gave 0.06, 0.06, 0.04 under noise, so that IBS was not hurt most. Stated fourth: the same three over seeds 21 to 28, of which
+//! 24 to 28 were new. All showed: noise 0.07, 0.07, 0.09 (the new five alone 0.07, 0.07, 0.12); flip 0.07, 0.08, 0.15; blur 0.03,
+//! 0.04, 0.08.
 #![expect(clippy::print_stdout, reason = "the numbers behind a direction are worth seeing")]
 
 use std::path::Path;
@@ -30,7 +35,7 @@ use fairtte_tests::SmallRun;
 
 const METRICS: [&str; 3] = ["c_td_antolini_strict", "auc_td", "ibs"];
 const SHIFTS: [&str; 3] = ["time-noise={ fraction = [-0.5, 0.5] }", "censoring-flip=0.9", "blur=16"];
-const SEEDS: [u64; 3] = [21, 22, 23];
+const SEEDS: [u64; 8] = [21, 22, 23, 24, 25, 26, 27, 28];
 
 /// By how much of its size each metric of `shifted` is worse.
 fn harm(plain: &EvaluationReport, shifted: &EvaluationReport) -> [f64; 3] {

@@ -13,6 +13,7 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, AutodiffBackend as _, Backend, backend_extension};
 
+use super::Activation;
 use super::operation::{Forward, Kernels, Operation};
 
 /// The operations by their number of tensors, which is all that burn has to know of them.
@@ -109,6 +110,8 @@ fn record<B: Kernels, C: CheckpointStrategy, const N: usize>(
     // The guards keep the inputs' nodes alive until the new node is registered, so they come before the primitives.
     let nodes = inputs.each_ref().map(|input| input.node());
     let inputs = inputs.into_iter().map(|input| input.into_primitive()).collect();
+    let of_inference = matches!(operation, Operation::Conv(settings) if settings.activation != Activation::Identity);
+    assert!(!of_inference, "an activation within a convolution has no gradient here");
     match Node(operation).prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
             let Forward { output, statistics, saved } = B::forward(operation, inputs, true);

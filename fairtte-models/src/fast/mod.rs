@@ -2,8 +2,8 @@
 //! everywhere else.
 //!
 //! burn's modules hold the parameters, so records, imports and parameter names are those of burn. Kernels exist for `flex`
-//! (feature `flex`: [`kernels`](crate::kernels)) and for `LibTorch` (feature `tch`: the operations of `ATen`), in single precision.
-//! Any other device or type, and what the kernels do not cover (dilation, groups that are not depthwise, asymmetric padding),
+//! (feature `flex`: [`kernels`](crate::kernels)) and for `LibTorch` on the CPU (feature `tch`: the operations of `ATen`), in single
+//! precision. Any other device or type, and what the kernels do not cover (dilation, groups that are not depthwise, asymmetric padding),
 //! falls back in the same call, and everything does where the environment variable `FAIRTTE_KERNELS` is `off`. This folder is
 //! the only one of the library that names a back end.
 
@@ -96,12 +96,12 @@ pub(crate) fn act<const D: usize>(x: Tensor<D>, activation: Activation) -> Tenso
 
 /// `x [batch, channels, height, width]` times one number per sample and channel, `gate [batch, channels, 1, 1]`.
 pub(crate) fn gate(x: Tensor<4>, gate: Tensor<4>) -> Tensor<4> {
-    if has_kernels(&x) { two(x, gate, Operation::Gate) } else { x * gate }
+    if has_kernels(&x) && has_kernels(&gate) { two(x, gate, Operation::Gate) } else { x * gate }
 }
 
 /// `relu(a + b)` of two tensors of one shape: the end of a residual block.
 pub(crate) fn add_relu<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
-    if has_kernels(&a) { two(a, b, Operation::AddRelu) } else { relu(a + b) }
+    if has_kernels(&a) && has_kernels(&b) { two(a, b, Operation::AddRelu) } else { relu(a + b) }
 }
 
 /// Maximum over windows of a picture, `[batch, channels, height, width]`; ties go to the first, as in burn.
@@ -118,7 +118,7 @@ pub(crate) fn max_pool(x: Tensor<4>, kernel: [usize; 2], stride: [usize; 2], pad
 
 /// Mean over all axes but the first two, `[batch, channels, space..]` -> `[batch, channels, 1..]`.
 pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    if has_kernels(&x) {
+    if D > 2 && has_kernels(&x) {
         let size = volume(&x.dims());
         return one(x, Operation::Average { size });
     }
@@ -129,7 +129,7 @@ pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 pub(crate) fn layer_norm<const D: usize>(norm: &LayerNorm, epsilon: f64, x: Tensor<D>) -> Tensor<D> {
     let gamma = norm.gamma.val();
     match &norm.beta {
-        Some(beta) if has_kernels(&x) && x.dims()[D - 1] == gamma.dims()[0] => {
+        Some(beta) if has_kernels(&x) && has_kernels(&gamma) && x.dims()[D - 1] == gamma.dims()[0] => {
             three(x, gamma, beta.val(), Operation::LayerNorm { epsilon })
         }
         _ => norm.forward(x),
@@ -140,7 +140,7 @@ pub(crate) fn layer_norm<const D: usize>(norm: &LayerNorm, epsilon: f64, x: Tens
 pub(crate) fn linear(linear: &Linear, x: Tensor<3>) -> Tensor<3> {
     let weight = linear.weight.val();
     match &linear.bias {
-        Some(bias) if has_kernels(&x) && x.dims()[2] == weight.dims()[0] => {
+        Some(bias) if has_kernels(&x) && has_kernels(&weight) && x.dims()[2] == weight.dims()[0] => {
             three(x, weight, bias.val(), Operation::Linear)
         }
         _ => linear.forward(x),
@@ -184,7 +184,8 @@ fn device_has_kernels(device: &Device) -> bool {
             #[cfg(feature = "flex")]
             DispatchDevice::Flex(_) => true,
             #[cfg(feature = "tch")]
-            DispatchDevice::LibTorch(_) => true,
+            // On a GPU its attention is another function, and nothing of it was tried.
+            DispatchDevice::LibTorch(device) => *device == burn_tch::LibTorchDevice::Cpu,
             DispatchDevice::Autodiff(device) => known(device),
             #[allow(unreachable_patterns, reason = "which other devices there are is up to the features of burn")]
             _ => false,
@@ -239,7 +240,7 @@ fn fused_conv<const D: usize>(
         padding: settings.padding,
         groups: settings.groups,
     };
-    let covered = has_kernels(x) && weight.dtype() == DType::F32 && shape.kind().is_some();
+    let covered = has_kernels(x) && has_kernels(weight) && bias.is_none_or(has_kernels) && shape.kind().is_some();
     // A wrong number of channels is left to burn, which has the words for it.
     if !covered || of_weight[1] * settings.groups != of_x[1] {
         return None;

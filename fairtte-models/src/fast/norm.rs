@@ -60,7 +60,8 @@ fn folded<const D: usize>(
     x: &Tensor<D>,
     activation: Activation,
 ) -> Option<Tensor<D>> {
-    if x.device().is_autodiff() || !has_kernels(x) {
+    let trained = [x.device(), weight.device(), norm.gamma.val().device()].iter().any(Device::is_autodiff);
+    if trained || !has_kernels(x) {
         return None;
     }
     let [scale, shift] = fixed(norm, &x.device());

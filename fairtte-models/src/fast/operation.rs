@@ -1,6 +1,8 @@
 //! The fused operations as data, and what a back end supplies to compute them.
 
+#[cfg(any(feature = "flex", feature = "tch"))]
 use burn::backend::Backend;
+#[cfg(any(feature = "flex", feature = "tch"))]
 use burn::backend::tensor::FloatTensor;
 
 use crate::kernels::Activation;
@@ -56,6 +58,7 @@ pub(crate) struct Pooling {
 }
 
 /// What comes out of an operation.
+#[cfg(any(feature = "flex", feature = "tch"))]
 pub(crate) struct Forward<B: Backend> {
     pub(crate) output: FloatTensor<B>,
     /// Mean and variance of [`Operation::BatchNorm`].
@@ -65,6 +68,7 @@ pub(crate) struct Forward<B: Backend> {
 }
 
 /// The fused operations of a back end on plain tensors.
+#[cfg(any(feature = "flex", feature = "tch"))]
 pub(crate) trait Kernels: Backend {
     /// Computes `operation`; `keep` says that a gradient will be asked for.
     fn forward(operation: Operation, inputs: Vec<FloatTensor<Self>>, keep: bool) -> Forward<Self>;

@@ -62,8 +62,11 @@ impl Kernels for LibTorch {
                 );
                 let mut sizes = of(0).size();
                 sizes[2] /= 3;
-                let output = TchTensor::new(y.transpose(1, 2).reshape(&sizes[..]));
-                (output, [y, log_sums].map(TchTensor::new).into())
+                // The output is a view of `y`, which is kept.
+                let y = TchTensor::new(y);
+                let output = y.tensor.transpose(1, 2).reshape(&sizes[..]);
+                let output = TchTensor::from_existing(output, y.storage.clone());
+                (output, vec![y, TchTensor::new(log_sums)])
             }
             Operation::MaxPool(Pooling { kernel, stride, padding, .. }) => {
                 let [kernel, stride, padding] = [kernel, stride, padding].map(|side| [integer(side); 2]);
@@ -116,7 +119,10 @@ impl Kernels for LibTorch {
                 let gradient = TchTensor::new(of(0).threshold_backward(dy, 0));
                 return vec![Some(gradient.clone()), Some(gradient)];
             }
-            Operation::LayerNorm { .. } => shim::layer_norm_gradients(dy, [of(0), of(1), of(2), of(3), of(4)]),
+            Operation::LayerNorm { .. } => {
+                // ATen takes this gradient as dense and does not look.
+                shim::layer_norm_gradients(&dy.contiguous(), [of(0), of(1), of(2), of(3), of(4)])
+            }
             Operation::Linear => {
                 let (dy, x) = (rows(dy), rows(of(0)));
                 let dx = needed[0].then(|| dy.matmul(&of(1).tr()).view(&of(0).size()[..]));
@@ -204,7 +210,8 @@ fn rows(x: &Tensor) -> Tensor {
 /// Queries, keys and values of `[batch, tokens, 3 * heads * width]`, each `[batch, heads, tokens, width]`, as views.
 fn parts(qkv: &Tensor, heads: usize) -> [Tensor; 3] {
     let sizes = qkv.size();
-    let split = qkv.view([sizes[0], sizes[1], 3, integer(heads), -1]).permute([2, 0, 3, 1, 4]);
+    let heads = integer(heads);
+    let split = qkv.reshape([sizes[0], sizes[1], 3, heads, sizes[2] / 3 / heads]).permute([2, 0, 3, 1, 4]);
     [0, 1, 2].map(|part| split.select(0, part))
 }
 

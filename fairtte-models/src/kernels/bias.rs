@@ -13,6 +13,9 @@ const LANES: usize = 16;
 /// If `dy` is not a multiple of `channels * plane` long, or `d_bias` not `channels`.
 pub fn gradient(dy: &[f32], channels: usize, plane: usize, d_bias: &mut [f32]) {
     assert_eq!(d_bias.len(), channels, "one bias for each channel");
+    if dy.is_empty() {
+        return d_bias.fill(0.0);
+    }
     assert_eq!(dy.len() % (channels * plane), 0, "whole samples of {channels} channels of {plane} values");
     d_bias.par_iter_mut().enumerate().for_each(|(channel, d_bias)| {
         let planes = dy.chunks_exact(plane).skip(channel).step_by(channels);

@@ -94,8 +94,10 @@ impl Kernel for Pull<'_> {
     fn run_on<S: Vectors>(self, simd: S) {
         let planes = self.gradient.chunks_exact_mut(self.plane).zip(self.x.chunks_exact(self.plane));
         for ((gradient, x), (&gate, d_gate)) in planes.zip(self.gate.iter().zip(self.d_gate)) {
-            let blocks = gradient.chunks_mut(BLOCK).zip(x.chunks(BLOCK));
-            let sum: f64 = blocks.map(|(gradient, x)| pull_block(simd, x, gate, gradient)).sum();
+            let mut sum = 0.0;
+            for (gradient, x) in gradient.chunks_mut(BLOCK).zip(x.chunks(BLOCK)) {
+                sum += pull_block(simd, x, gate, gradient);
+            }
             #[expect(clippy::cast_possible_truncation, reason = "the result is single precision")]
             let sum = sum as f32;
             *d_gate = sum;

@@ -120,8 +120,13 @@ impl Kernel for Forward<'_> {
             for (x, mean) in x.chunks_exact(width).zip(&mut *mean) {
                 *mean = narrowed(sum(simd, x) / width as f64);
             }
-            for (x, (&mean, inverse_deviation)) in x.chunks_exact(width).zip(mean.iter().zip(&mut *inverse_deviation)) {
-                let variance = squares(simd, x, mean) / width as f64;
+            let statistics = mean.iter_mut().zip(&mut *inverse_deviation);
+            for (x, (mean, inverse_deviation)) in x.chunks_exact(width).zip(statistics) {
+                let [distances, squares] = moments(simd, x, *mean);
+                // What single precision lost of a mean far above the deviation is found among the small distances.
+                let lost = distances / width as f64;
+                *mean = narrowed(f64::from(*mean) + lost);
+                let variance = (squares / width as f64 - lost * lost).max(0.0);
                 *inverse_deviation = narrowed((variance + epsilon).sqrt().recip());
             }
             let statistics = mean.iter().zip(inverse_deviation);
@@ -162,32 +167,37 @@ fn sum<S: Vectors>(simd: S, row: &[f32]) -> f64 {
     total
 }
 
-/// Sum of the squares of a row's distances from `mean`.
+/// Sums of a row's distances from `mean` and of their squares.
 #[inline(always)]
-fn squares<S: Vectors>(simd: S, row: &[f32], mean: f32) -> f64 {
+fn moments<S: Vectors>(simd: S, row: &[f32], mean: f32) -> [f64; 2] {
     let means = simd.splat_f32s(mean);
-    let mut total = 0.0;
+    let [mut distances, mut squares] = [0.0; 2];
     for piece in row.chunks(PARTIAL) {
         let (vectors, rest) = S::as_simd_f32s(piece);
         let (quads, single) = vectors.as_chunks::<4>();
-        let mut sums = [simd.splat_f32s(0.0); 4];
+        let mut of_distances = [simd.splat_f32s(0.0); 4];
+        let mut of_squares = of_distances;
         for quad in quads {
-            for (sum, &x) in sums.iter_mut().zip(quad) {
+            for (&x, (sum, of_squares)) in quad.iter().zip(of_distances.iter_mut().zip(&mut of_squares)) {
                 let distance = simd.sub_f32s(x, means);
-                *sum = simd.multiply_add(distance, distance, *sum);
+                *sum = simd.add_f32s(*sum, distance);
+                *of_squares = simd.multiply_add(distance, distance, *of_squares);
             }
         }
         for &x in single {
             let distance = simd.sub_f32s(x, means);
-            sums[0] = simd.multiply_add(distance, distance, sums[0]);
+            of_distances[0] = simd.add_f32s(of_distances[0], distance);
+            of_squares[0] = simd.multiply_add(distance, distance, of_squares[0]);
         }
-        total += joined(simd, sums);
+        distances += joined(simd, of_distances);
+        squares += joined(simd, of_squares);
         for &x in rest {
             let distance = x - mean;
-            total += f64::from(distance * distance);
+            distances += f64::from(distance);
+            squares += f64::from(distance * distance);
         }
     }
-    total
+    [distances, squares]
 }
 
 #[inline(always)]

@@ -153,6 +153,10 @@ impl Phase {
         if plane == 0 {
             return;
         }
+        if self.elements.is_empty() {
+            // The stride is wider than the kernel: no output saw these places.
+            return task.output.rows.iter_mut().for_each(|target| self.clear_plane(shape, target));
+        }
         gemm::with_scratch([task.output.rows.len() * plane], |[scratch]| {
             let rows = scratch.chunks_exact_mut(plane).take(task.output.rows.len()).collect();
             let output = gemm::Output { segment: plane, n_rows: task.rows.len(), rows };
@@ -164,14 +168,24 @@ impl Phase {
         });
     }
 
-    fn scatter_plane(&self, source: &[f32], shape: &ConvShape, target: &mut [f32]) {
+    fn clear_plane(&self, shape: &ConvShape, target: &mut [f32]) {
+        for index in 0..self.grid[0] * self.grid[1] {
+            target[self.row(shape, index)].iter_mut().step_by(shape.stride[2]).for_each(|target| *target = 0.0);
+        }
+    }
+
+    /// From the first place of this phase in a row of the input to the end of the row.
+    fn row(&self, shape: &ConvShape, index: usize) -> std::ops::Range<usize> {
         let ConvShape { size, stride, .. } = *shape;
-        let [_, height, width] = self.grid;
-        for (index, source) in source.chunks_exact(width).enumerate() {
-            let depth = index / height * stride[0] + self.remainder[0];
-            let row = index % height * stride[1] + self.remainder[1];
-            let first = (depth * size[1] + row) * size[2];
-            let target = target[first + self.remainder[2]..first + size[2]].iter_mut().step_by(stride[2]);
+        let depth = index / self.grid[1] * stride[0] + self.remainder[0];
+        let row = index % self.grid[1] * stride[1] + self.remainder[1];
+        let first = (depth * size[1] + row) * size[2];
+        first + self.remainder[2]..first + size[2]
+    }
+
+    fn scatter_plane(&self, source: &[f32], shape: &ConvShape, target: &mut [f32]) {
+        for (index, source) in source.chunks_exact(self.grid[2]).enumerate() {
+            let target = target[self.row(shape, index)].iter_mut().step_by(shape.stride[2]);
             target.zip(source).for_each(|(target, &source)| *target = source);
         }
     }

@@ -182,3 +182,14 @@ fn large_numbers_are_normed() {
     forward(&x, width, &gamma, &beta, EPSILON, &mut y, None);
     close(&y, &expected, 1e-6, "y");
 }
+
+#[test]
+fn a_constant_row_gives_beta_whatever_its_value() {
+    for width in [7, 64, 768] {
+        for value in [300.7_f32, 4097.3, 10_000.1, -1e6] {
+            let (gamma, beta, mut y) = (vec![1.0; width], vec![0.25; width], vec![f32::NAN; width]);
+            forward(&vec![value; width], width, &gamma, &beta, 1e-6, &mut y, None);
+            assert!(y.iter().all(|&y| (y - 0.25).abs() < 1e-6), "{width} times {value}: {}", y[0]);
+        }
+    }
+}
