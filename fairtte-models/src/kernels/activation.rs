@@ -2,7 +2,7 @@
 //!
 //! ReLU, `SiLU` x p(x) with the logistic function p, GELU x P(x) with the normal distribution function P (the exact form, `PyTorch`'s
 //! default; Hendrycks and Gimpel, 2016, arXiv:1606.08415) and the logistic function itself. Gradients start from the argument,
-//! so a layer keeps nothing but its input. [`Curve`] lets other kernels apply one to numbers that they hold in registers.
+//! so a layer keeps nothing but its input. `Curve` lets other kernels apply one to numbers that they hold in registers.
 //!
 //! Special values are those of `PyTorch`: NaN stays NaN, ReLU passes no gradient at 0 and one at NaN, `SiLU` of minus infinity
 //! is NaN (its formula is infinity times 0), and large finite arguments give the limits.

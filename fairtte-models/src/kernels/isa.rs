@@ -1,6 +1,6 @@
 //! Which instruction set the kernels use, chosen when the program runs.
 //!
-//! The same source is compiled once for each set; [`vectorized!`] and [`run`] pick one. A silent fall to the baseline costs
+//! The same source is compiled once for each set; `vectorized!` and `run` pick one. A silent fall to the baseline costs
 //! a factor of about six (measured on an EfficientNet-B0 step with AVX-512), so a test holds the choice against the CPU and
 //! `examples/kernels.rs` prints it.
 

@@ -1,7 +1,7 @@
 //! The linear layer `y = x w + b` on rows, and its gradients.
 //!
 //! The weight is `[inputs, outputs]`, as burn keeps it. Forward and both gradients are one matrix product each: `dx = dy w^T`,
-//! `d_weight = x^T dy`; [`gemm`](super::gemm) takes the transposes as strides. `d_bias` is the sum of the rows of `dy`, taken
+//! `d_weight = x^T dy`; the product takes the transposes as strides. `d_bias` is the sum of the rows of `dy`, taken
 //! over blocks of rows that the shape fixes, in single precision within a block and in double precision over the blocks.
 //! The activation is a second pass, over rows that are partly in the cache.
 
