@@ -42,7 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = match std::env::args().nth(1).as_deref() {
         None | Some("flex") => Device::flex(),
         #[cfg(feature = "tch")]
-        Some("tch") => Device::libtorch(),
+        Some("tch") => {
+            fairtte_models::keep_free_memory();
+            Device::libtorch()
+        }
         Some(other) => return Err(format!("device {other:?} is not in this build").into()),
     };
     fairtte_models::check_environment()?;

@@ -2,13 +2,16 @@
 
     cargo build --release -p fairtte-models --example step_time
     python step_time.py TARGET/release/examples/step_time [--threads N] [--rounds N] [--only WORD ..] [--device tch]
-                        [--columns channels-last compile] [--summary-only] [--without-kernels] [--patience S]
+                        [--columns channels-last compile memory-kept] [--summary-only] [--without-kernels] [--patience S]
                         [--lock FILE]
 
 Needs torch, torchvision and timm; `--device tch` an example built with `--features tch`; torch.compile a C++ compiler (a
 column that fails says so, and the reason stands below the table). All sides run as processes with the same number of threads
 and answer one request at a time; a request goes to one after the other, so that all meet the same weather, and a first round
 that is not counted warms up (and compiles). Medians of the rounds are printed; the ratio of the summary is to PyTorch eager.
+
+Our program asks its allocators to keep free memory for the next step; on `tch` that is LibTorch's, which is glibc's malloc. Python
+does not ask, and pays for fresh pages in every step; the column memory-kept is PyTorch eager with the same setting.
 
 A busy machine favours us: the threads of PyTorch wait for each other in every operation, so that one without a core stops all
 of them, where the work of ours is taken up by another. So what share of the processors other processes took is measured with
@@ -49,7 +52,9 @@ CASES = {
     "vit-base/16 8 x 3 x 224 x 224": ("vit-base/16", [8, 3, 224, 224], {"flex": (1.5, 1.2), "tch": (1.1, 1.0)}),
 }
 MEMORY_TARGETS = {"flex": 0.6, "tch": 1.0}
-COLUMNS = ["channels-last", "compile"]
+COLUMNS = ["channels-last", "compile", "memory-kept"]
+# What `keep_free_memory` of the crate asks of glibc's malloc.
+MEMORY_KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1", "MALLOC_TOP_PAD_": str(64 << 20)}
 QUIET = 0.03  # share of the processors that other processes may take
 disturbances = []  # what they took at most, in each kind of round
 PARTS = ["forward", "backward", "update"]
@@ -87,7 +92,7 @@ def wave(shape):
 
 
 class PyTorch:
-    """Answers the requests of examples/step_time.rs; `kind` is eager, channels-last or compile."""
+    """Answers the requests of examples/step_time.rs; `kind` is eager or one of COLUMNS."""
 
     def __init__(self, threads, kind):
         import torch
@@ -276,7 +281,11 @@ def report(case, args):
     earlier = len(disturbances)
     words = " ".join(str(n) for n in shape)
     ours, theirs = f"FairTTE ({args.device})", "PyTorch"
-    python = lambda kind: Worker([sys.executable, __file__, "--worker", kind, "--threads", str(args.threads)], args.threads)
+
+    def python(kind):
+        environment = MEMORY_KEPT if kind == "memory-kept" else {}
+        return Worker([sys.executable, __file__, "--worker", kind, "--threads", str(args.threads)], args.threads, **environment)
+
     workers = {ours: Worker([args.command, args.device], args.threads), theirs: python("eager")}
     if args.without_kernels:
         workers["without kernels"] = Worker([args.command, args.device], args.threads, FAIRTTE_KERNELS="off")

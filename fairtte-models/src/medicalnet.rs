@@ -159,14 +159,15 @@ impl Block {
 
 /// Shortcut A: every `stride`-th voxel, filled up with zeros to `n_channels`; the input itself where nothing changes.
 fn thinned(mut x: Tensor<5>, stride: usize, n_channels: usize) -> Tensor<5> {
-    if stride > 1 {
-        let step = isize::try_from(stride).unwrap_or(isize::MAX);
-        x = x.slice(s![.., .., ..;step, ..;step, ..;step]);
-    }
     let [batch, present, depth, height, width] = x.dims();
-    if present == n_channels {
+    if present < n_channels {
+        let zeros = Tensor::zeros([batch, n_channels - present, depth, height, width], &x.device());
+        x = Tensor::cat(vec![x, zeros], 1);
+    }
+    if stride == 1 {
         return x;
     }
-    let zeros = Tensor::zeros([batch, n_channels - present, depth, height, width], &x.device());
-    Tensor::cat(vec![x, zeros], 1)
+    // Last, since burn-tch takes the gradient of a slice with steps only if it is contiguous, and that of `cat` is not.
+    let step = isize::try_from(stride).unwrap_or(isize::MAX);
+    x.slice(s![.., .., ..;step, ..;step, ..;step])
 }

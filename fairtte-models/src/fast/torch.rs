@@ -12,6 +12,21 @@ use super::operation::{Convolution, Forward, Kernels, Operation, Pooling};
 use super::shim;
 use crate::kernels::Activation;
 
+/// Asks the allocator that LibTorch uses to keep free memory for the next step of training; for programs, before the first
+/// tensor is made. A library should leave it to them.
+///
+/// glibc's `malloc` gives every large block back to the kernel when it is freed, so that each large tensor of each step is
+/// written into pages that are zeroed first: half of the time of a training step of efficientnet-b0. Variables by which a user
+/// tells `malloc` what to do (`GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and the like) win. Gives whether the allocator keeps
+/// memory because of this call: not where it is another one. The process keeps what it needed at its peak until it ends.
+pub fn keep_free_memory() -> bool {
+    let of_user = |name: std::ffi::OsString| {
+        name.to_str()
+            .is_some_and(|name| name == "GLIBC_TUNABLES" || (name.starts_with("MALLOC_") && name.ends_with('_')))
+    };
+    !std::env::vars_os().any(|(name, _)| of_user(name)) && shim::keep_free_memory()
+}
+
 impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {
         // A tensor that is both given out and kept must be one `TchTensor` cloned: burn changes a tensor in place whose
@@ -21,18 +36,17 @@ impl Kernels for LibTorch {
         let (output, extra) = match operation {
             Operation::Conv(settings) => (TchTensor::new(conv(settings, of(0), of(1), inputs.get(2))), vec![]),
             Operation::BatchNorm { epsilon, activation } => {
-                let none = None::<&Tensor>;
-                let (y, mean, inverse_deviation) =
-                    of(0).native_batch_norm(Some(of(1)), Some(of(2)), none, none, true, 0.1, epsilon);
-                // The variance of a single value comes out as a little less than 0 otherwise.
-                let variance = (inverse_deviation.pow_tensor_scalar(-2.0) - epsilon).clamp_min(0.0);
-                let [y, mean, inverse_deviation] = [y, mean, inverse_deviation].map(TchTensor::new);
+                let [y, mean, inverse_deviation, variance] = batch_norm(of(0), of(1), of(2), epsilon);
+                let [mean, inverse_deviation] = [mean, inverse_deviation].map(TchTensor::new);
                 statistics = Some([mean.clone(), TchTensor::new(variance)]);
-                (activated(activation, &y), vec![mean, inverse_deviation, y])
+                let (output, kept) = activated_and_kept(activation, y);
+                (output, vec![mean, inverse_deviation, kept])
             }
             Operation::Affine { activation } => {
-                let y = TchTensor::new(of(0) * per_channel(of(1), of(0)) + per_channel(of(2), of(0)));
-                (activated(activation, &y), vec![y])
+                let mut y = of(0) * per_channel(of(1), of(0));
+                let _ = y.g_add_(&per_channel(of(2), of(0)));
+                let (output, kept) = activated_and_kept(activation, y);
+                (output, vec![kept])
             }
             Operation::Activate(activation) => (activated(activation, &inputs[0]), vec![]),
             Operation::Gate => (TchTensor::new(of(0) * of(1)), vec![]),
@@ -50,23 +64,14 @@ impl Kernels for LibTorch {
                 (TchTensor::new(y.view(&sizes[..])), vec![])
             }
             Operation::Attention { heads } => {
-                let [q, k, v] = parts(of(0), heads);
-                let (y, log_sums) = Tensor::internal_scaled_dot_product_flash_attention_for_cpu(
-                    &q,
-                    &k,
-                    &v,
-                    0.0,
-                    false,
-                    None::<&Tensor>,
-                    None,
-                );
+                let (y, kept) = attention(of(0), heads);
                 let mut sizes = of(0).size();
                 sizes[2] /= 3;
                 // The output is a view of `y`, which is kept.
                 let y = TchTensor::new(y);
                 let output = y.tensor.transpose(1, 2).reshape(&sizes[..]);
                 let output = TchTensor::from_existing(output, y.storage.clone());
-                (output, vec![y, TchTensor::new(log_sums)])
+                (output, vec![y, TchTensor::new(kept)])
             }
             Operation::MaxPool(Pooling { kernel, stride, padding, .. }) => {
                 let [kernel, stride, padding] = [kernel, stride, padding].map(|side| [integer(side); 2]);
@@ -87,26 +92,30 @@ impl Kernels for LibTorch {
 
     fn backward(
         operation: Operation,
-        saved: Vec<TchTensor>,
+        mut saved: Vec<TchTensor>,
         gradient: TchTensor,
         needed: &[bool],
     ) -> Vec<Option<TchTensor>> {
-        let of = |n: usize| &saved[n].tensor;
-        let dy = &gradient.tensor;
+        let dy = match operation {
+            // What the activation needs is dropped before room is made for the gradients of the norm.
+            Operation::BatchNorm { activation, .. } | Operation::Affine { activation } => {
+                let kept = saved.pop().expect("what the activation needs is the last of the saved tensors");
+                activated_gradient(activation, &kept.tensor, &gradient.tensor)
+            }
+            _ => gradient.tensor.shallow_clone(),
+        };
+        drop(gradient);
+        let (of, dy) = (|n: usize| &saved[n].tensor, &dy);
         let found = match operation {
             Operation::Conv(settings) => {
                 let (stride, padding) = spatial(settings, of(0));
                 let groups = settings.groups.try_into().unwrap_or(i64::MAX);
                 shim::convolution_gradients(dy, of(0), of(1), &stride, &padding, groups, needed)
             }
-            Operation::BatchNorm { epsilon, activation } => {
-                let dy = activated_gradient(activation, of(5), dy);
-                shim::batch_norm_gradients(&dy, of(0), of(1), of(3), of(4), epsilon)
-            }
-            Operation::Affine { activation } => {
-                let dy = activated_gradient(activation, of(3), dy);
+            Operation::BatchNorm { epsilon, .. } => shim::batch_norm_gradients(dy, of(0), of(1), of(3), of(4), epsilon),
+            Operation::Affine { .. } => {
                 let others: Vec<i64> = (0..of(0).dim()).filter(|&axis| axis != 1).map(integer).collect();
-                let d_scale = (&dy * of(0)).sum_dim_intlist(&others[..], false, Kind::Float);
+                let d_scale = (dy * of(0)).sum_dim_intlist(&others[..], false, Kind::Float);
                 let d_shift = dy.sum_dim_intlist(&others[..], false, Kind::Float);
                 vec![Some(dy * per_channel(of(1), of(0))), Some(d_scale), Some(d_shift)]
             }
@@ -131,20 +140,8 @@ impl Kernels for LibTorch {
             }
             Operation::Attention { heads } => {
                 let [q, k, v] = parts(of(0), heads);
-                let [y, log_sums] = [of(1), of(2)];
-                let dy = dy.reshape(y.transpose(1, 2).size()).transpose(1, 2);
-                let (dq, dk, dv) = Tensor::internal_scaled_dot_product_flash_attention_for_cpu_backward(
-                    &dy,
-                    &q,
-                    &k,
-                    &v,
-                    y,
-                    log_sums,
-                    0.0,
-                    false,
-                    None::<&Tensor>,
-                    None,
-                );
+                let dy = dy.reshape(of(1).transpose(1, 2).size()).transpose(1, 2);
+                let [dq, dk, dv] = attention_gradients(&dy, [&q, &k, &v], of(1), of(2));
                 let parts = [dq, dk, dv].map(|part| part.transpose(1, 2)); // [batch, tokens, heads, width]
                 vec![Some(Tensor::stack(&parts, 2).view(&of(0).size()[..]))]
             }
@@ -165,19 +162,46 @@ impl Kernels for LibTorch {
     }
 }
 
+/// Output, mean, inverse deviation and biased variance.
+fn batch_norm(x: &Tensor, gamma: &Tensor, beta: &Tensor, epsilon: f64) -> [Tensor; 4] {
+    // With a momentum of 1 the running statistics become those of the batch. From the inverse deviation the variance would
+    // have no digits left where it is small beside epsilon.
+    let [running_mean, unbiased] = [gamma.zeros_like(), gamma.zeros_like()];
+    let running = (Some(&running_mean), Some(&unbiased));
+    let (y, mean, inverse_deviation) =
+        x.native_batch_norm(Some(gamma), Some(beta), running.0, running.1, true, 1.0, epsilon);
+    let n = x.numel() / gamma.numel().max(1);
+    let variance = if n > 1 { unbiased * ((n - 1) as f64 / n as f64) } else { unbiased.zeros_like() };
+    [y, mean, inverse_deviation, variance]
+}
+
 fn conv(settings: Convolution, x: &Tensor, weight: &Tensor, bias: Option<&TchTensor>) -> Tensor {
     let (stride, padding) = spatial(settings, x);
     let (ones, zeros) = (vec![1; stride.len()], vec![0; stride.len()]);
     let groups = settings.groups.try_into().unwrap_or(i64::MAX);
     let bias = bias.map(|bias| &bias.tensor);
-    let mut y = x.convolution(weight, bias, stride, padding, ones, false, zeros, groups);
-    match settings.activation {
+    let y = x.convolution(weight, bias, stride, padding, ones, false, zeros, groups);
+    activated_in_place(settings.activation, y)
+}
+
+fn activated_in_place(activation: Activation, mut y: Tensor) -> Tensor {
+    match activation {
         Activation::Identity => y,
         Activation::Relu => y.relu_(),
         Activation::Silu => y.silu_(),
         Activation::Gelu => y.gelu_("none"),
         Activation::Sigmoid => y.sigmoid_(),
     }
+}
+
+/// `activation(y)`, and what its gradient is taken from: for `relu` the output itself does as well as `y`.
+fn activated_and_kept(activation: Activation, y: Tensor) -> (TchTensor, TchTensor) {
+    if matches!(activation, Activation::Identity | Activation::Relu) {
+        let output = TchTensor::new(activated_in_place(activation, y));
+        return (output.clone(), output);
+    }
+    let y = TchTensor::new(y);
+    (activated(activation, &y), y)
 }
 
 /// A new tensor, but for the identity: `x` itself.
@@ -213,6 +237,46 @@ fn parts(qkv: &Tensor, heads: usize) -> [Tensor; 3] {
     let heads = integer(heads);
     let split = qkv.reshape([sizes[0], sizes[1], 3, heads, sizes[2] / 3 / heads]).permute([2, 0, 3, 1, 4]);
     [0, 1, 2].map(|part| split.select(0, part))
+}
+
+/// Logarithms of the sums of the exponential scores beyond which attention is computed score by score.
+const LARGE_LOG_SUM: f64 = 1000.0;
+
+/// Attention `[batch, heads, tokens, width]`, and what its gradients need: the logarithms of the sums, `[batch, heads,
+/// tokens]`, or the weights, `[batch, heads, tokens, tokens]`.
+///
+/// ATen's fused attention gives zeros for a row of scores that are not numbers, and in single precision the logarithm of
+/// the sum of large ones has too few digits to find the weights again; then the weights are computed and kept.
+fn attention(qkv: &Tensor, heads: usize) -> (Tensor, Tensor) {
+    let [q, k, v] = parts(qkv, heads);
+    let (y, log_sums) =
+        Tensor::internal_scaled_dot_product_flash_attention_for_cpu(&q, &k, &v, 0.0, false, None::<&Tensor>, None);
+    let small = || log_sums.abs().max().double_value(&[]) <= LARGE_LOG_SUM;
+    if qkv.numel() == 0 || qkv.sum(Kind::Float).double_value(&[]).is_finite() && small() {
+        return (y, log_sums);
+    }
+    let weights = (&q * scale_of_scores(&q)).matmul(&k.transpose(2, 3)).softmax(3, Kind::Float);
+    // Laid out as that of the fused attention.
+    let y = weights.matmul(&v).transpose(1, 2).contiguous().transpose(1, 2);
+    (y, weights)
+}
+
+fn attention_gradients(dy: &Tensor, [q, k, v]: [&Tensor; 3], y: &Tensor, kept: &Tensor) -> [Tensor; 3] {
+    let none = None::<&Tensor>;
+    if kept.dim() == 3 {
+        let (dq, dk, dv) = Tensor::internal_scaled_dot_product_flash_attention_for_cpu_backward(
+            dy, q, k, v, y, kept, 0.0, false, none, None,
+        );
+        return [dq, dk, dv];
+    }
+    let d_weights = dy.matmul(&v.transpose(2, 3));
+    let d_scores = Tensor::internal_softmax_backward_data(&d_weights, kept, 3, Kind::Float) * scale_of_scores(q);
+    [d_scores.matmul(k), d_scores.transpose(2, 3).matmul(q), kept.transpose(2, 3).matmul(dy)]
+}
+
+/// 1 / sqrt(width), by which scores are multiplied.
+fn scale_of_scores(q: &Tensor) -> f64 {
+    (q.size()[3] as f64).powf(-0.5)
 }
 
 /// A vector over the channels in the rank of `x`.

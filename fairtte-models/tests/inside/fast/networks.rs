@@ -5,6 +5,7 @@ use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use fairtte_metrics::seeds::stream;
 
+use super::super::has_kernels;
 use super::{assert_close, by_burn, device, difference, plain_device, tensor, values};
 use crate::miniature::{KINDS, miniature};
 use crate::{Backbone, BackboneKind, Noise, Pixels, initialise};
@@ -22,12 +23,15 @@ pub(super) fn pixels(kind: BackboneKind, salt: u32, scale: f32, device: &Device)
 
 /// Losses of some steps of `AdamW`, and all parameters after them, value by value. The pixels are taken times `scale`.
 fn train(kind: BackboneKind, n_steps: u32, scale: f32) -> (Vec<f32>, Vec<f32>) {
-    let device = device();
-    let mut net = initialise(miniature(kind, 3, &device), stream(1, "weights", &[]));
+    train_on(&device(), kind, n_steps, scale)
+}
+
+fn train_on(device: &Device, kind: BackboneKind, n_steps: u32, scale: f32) -> (Vec<f32>, Vec<f32>) {
+    let mut net = initialise(miniature(kind, 3, device), stream(1, "weights", &[]));
     let mut optimiser: ModuleOptimizer = AdamWConfig::new().init();
     let mut losses = Vec::new();
     for step in 0..n_steps {
-        let features = features(&net, pixels(kind, 1 + step % 3, scale, &device));
+        let features = features(&net, pixels(kind, 1 + step % 3, scale, device));
         let loss = (features - 0.5).powi_scalar(2).mean();
         losses.extend(values(loss.clone().inner()));
         let gradients = GradientsParams::from_grads(loss.backward(), &net);
@@ -99,5 +103,26 @@ fn evaluation_is_that_of_burns_operations() {
         let device = plain_device();
         let run = || values(features(&net, pixels(kind, 9, 1.0, &device)));
         assert_close(kind.name(), &run(), &by_burn(run), 2e-5);
+    }
+}
+
+/// `ndarray` has no kernels: the same calls reach burn's operations, and train what `flex` trains with kernels.
+#[test]
+fn a_device_without_kernels_trains_and_evaluates_the_same_networks() {
+    #[expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")]
+    let plain = Device::ndarray();
+    let other = plain.clone().autodiff();
+    assert!(!has_kernels(&tensor([2, 3], 1, &plain)) && !has_kernels(&tensor([2, 3], 1, &other)));
+    assert!(has_kernels(&tensor([2, 3], 1, &device())));
+    for kind in KINDS {
+        let (losses, _) = train_on(&other, kind, 5, 1.0);
+        let (expected, _) = train(kind, 5, 1.0);
+        assert_close(&format!("losses of {}", kind.name()), &losses, &expected, 1e-4);
+        let evaluated = |plain: &Device, device: &Device| {
+            let net = initialise(miniature(kind, 3, device), stream(1, "weights", &[])).valid();
+            values(features(&net, pixels(kind, 9, 1.0, plain)))
+        };
+        let (found, expected) = (evaluated(&plain, &other), evaluated(&plain_device(), &device()));
+        assert_close(&format!("features of {}", kind.name()), &found, &expected, 2e-5);
     }
 }
