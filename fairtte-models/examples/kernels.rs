@@ -88,25 +88,10 @@ fn pointwise() -> [(&'static str, f64); 2] {
     let x = wave(4 * channels * plane);
     let (mut y, mut gradient) = (vec![0.0; x.len()], wave(x.len()));
     let (ones, zeros) = (vec![1.0; channels], vec![0.0; channels]);
-    let (mut d_gamma, mut d_beta) = (vec![0.0; channels], vec![0.0; channels]);
-    let silu = Activation::Silu;
+    let layer = batch_norm::Layer { plane, gamma: &ones, beta: &zeros, activation: Activation::Silu };
     let norm = median(|| {
-        let found = batch_norm::forward(&x, channels, plane, &ones, &zeros, 1e-5, silu, &mut y);
-        let (mean, deviation) = (&found.mean, &found.inverse_deviation);
-        let (d_gamma, d_beta) = (&mut d_gamma, &mut d_beta);
-        batch_norm::gradients(
-            &x,
-            channels,
-            plane,
-            &ones,
-            &zeros,
-            mean,
-            deviation,
-            silu,
-            &mut gradient,
-            d_gamma,
-            d_beta,
-        );
+        let found = batch_norm::forward(&x, &layer, 1e-5, &mut y);
+        batch_norm::gradients(&x, &layer, found.normalisation(), &mut gradient);
     });
     let mut gradient = wave(x.len());
     let gelu = median(|| {

@@ -6,13 +6,10 @@
 //!
 //! These layers are bound by memory, so one task takes all samples of a channel and its second pass finds them in the cache;
 //! the activation costs no pass of its own, and only x, mean and deviation are kept for the gradients. A channel with many
-//! numbers is divided among threads as well. The difference x - mean is taken first, which keeps the digits of a channel with
-//! a mean far above its deviation. Planes too small for vectors are in `batch_norm_features.rs`.
+//! numbers is divided among threads as well. The difference x - mean is taken first, and what rounding takes from the mean is
+//! carried beside it, which keeps the digits of a channel with a mean far above its deviation. Planes too small for vectors are
+//! in `batch_norm_features.rs`.
 
-#![expect(
-    clippy::too_many_arguments,
-    reason = "arrays and parameters of one layer; a struct would only be taken apart"
-)]
 #![expect(clippy::cast_possible_truncation, reason = "parameters of a channel are computed in double precision")]
 
 use rayon::prelude::*;
@@ -24,7 +21,54 @@ use super::isa;
 use super::moments::{LARGE, Moments, PIECE, Segment, moments};
 use super::planes::{by_channels, units_per_task};
 
-/// What a layer in training mode measured, per channel.
+/// A layer over `[batch, channels, plane]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Layer<'a> {
+    /// Numbers of one channel of one sample.
+    pub plane: usize,
+    /// What each channel is multiplied by.
+    pub gamma: &'a [f32],
+    /// What is then added to each channel.
+    pub beta: &'a [f32],
+    /// What follows.
+    pub activation: Activation,
+}
+
+impl Layer<'_> {
+    pub(super) fn channels(&self) -> usize {
+        self.gamma.len()
+    }
+
+    /// Numbers of one sample.
+    pub(super) fn sample(&self) -> usize {
+        self.channels() * self.plane
+    }
+
+    fn check(&self, x: &[f32], output: &[f32]) {
+        let Self { plane, gamma, beta, .. } = self;
+        let channels = gamma.len();
+        assert_eq!(beta.len(), channels, "one beta for each gamma");
+        assert_eq!(x.len(), output.len(), "lengths of input and output");
+        assert_eq!(x.len() % (channels * plane).max(1), 0, "whole samples of {channels} channels of {plane}");
+    }
+
+    /// As its gradients need it.
+    fn normalised_by(&self, normalisation: Normalisation) -> Vec<Channel> {
+        let Normalisation { mean, inverse_deviation, offset } = normalisation;
+        let lengths = [mean.len(), inverse_deviation.len(), offset.len()];
+        assert_eq!(lengths, [self.channels(); 3], "one number for each channel");
+        let channel = |index: usize| Channel {
+            mean: mean[index],
+            inverse_deviation: inverse_deviation[index],
+            offset: offset[index],
+            gamma: self.gamma[index],
+            beta: self.beta[index],
+        };
+        (0..self.channels()).map(channel).collect()
+    }
+}
+
+/// What a layer in training mode measured, per channel; of no numbers, zeros.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Means.
@@ -33,16 +77,49 @@ pub struct Statistics {
     pub variance: Vec<f32>,
     /// 1 / sqrt(variance + epsilon).
     pub inverse_deviation: Vec<f32>,
+    /// What rounding added to the mean, in deviations.
+    pub offset: Vec<f32>,
 }
 
 impl Statistics {
     pub(super) fn from_moments(moments: &[Moments], epsilon: f64) -> Self {
+        let offset = |channel: &Moments| (rounded(channel.mean) - channel.mean) * inverse_deviation(channel, epsilon);
         Self {
             mean: moments.iter().map(|channel| channel.mean as f32).collect(),
             variance: moments.iter().map(|channel| channel.variance() as f32).collect(),
             inverse_deviation: moments.iter().map(|channel| inverse_deviation(channel, epsilon) as f32).collect(),
+            offset: moments.iter().map(|channel| offset(channel) as f32).collect(),
         }
     }
+
+    /// What [`gradients`] needs.
+    pub fn normalisation(&self) -> Normalisation<'_> {
+        Normalisation { mean: &self.mean, inverse_deviation: &self.inverse_deviation, offset: &self.offset }
+    }
+}
+
+/// How each channel was normalised: `h = (x - mean) inverse_deviation + offset`.
+#[derive(Clone, Copy, Debug)]
+pub struct Normalisation<'a> {
+    /// See [`Statistics::mean`].
+    pub mean: &'a [f32],
+    /// See [`Statistics::inverse_deviation`].
+    pub inverse_deviation: &'a [f32],
+    /// See [`Statistics::offset`].
+    pub offset: &'a [f32],
+}
+
+/// Gradients of the parameters of a layer, per channel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParameterGradients {
+    /// Of [`Layer::gamma`].
+    pub gamma: Vec<f32>,
+    /// Of [`Layer::beta`].
+    pub beta: Vec<f32>,
+}
+
+fn rounded(value: f64) -> f64 {
+    f64::from(value as f32)
 }
 
 pub(super) fn inverse_deviation(moments: &Moments, epsilon: f64) -> f64 {
@@ -60,10 +137,9 @@ pub(super) struct Affine {
 impl Affine {
     pub(super) fn normalising(moments: &Moments, gamma: f32, beta: f32, epsilon: f64) -> Self {
         let scale = f64::from(gamma) * inverse_deviation(moments, epsilon);
-        let mean = moments.mean as f32;
         // What rounding took from the mean goes into the shift.
-        let shift = f64::from(beta) - (moments.mean - f64::from(mean)) * scale;
-        Self { mean, scale: scale as f32, shift: shift as f32 }
+        let shift = f64::from(beta) + (rounded(moments.mean) - moments.mean) * scale;
+        Self { mean: moments.mean as f32, scale: scale as f32, shift: shift as f32 }
     }
 }
 
@@ -72,6 +148,7 @@ impl Affine {
 pub(super) struct Channel {
     pub(super) mean: f32,
     pub(super) inverse_deviation: f32,
+    pub(super) offset: f32,
     pub(super) gamma: f32,
     pub(super) beta: f32,
 }
@@ -97,141 +174,71 @@ impl Backward {
 ///
 /// # Panics
 /// If the lengths do not fit together.
-pub fn forward(
-    x: &[f32],
-    channels: usize,
-    plane: usize,
-    gamma: &[f32],
-    beta: &[f32],
-    epsilon: f64,
-    activation: Activation,
-    y: &mut [f32],
-) -> Statistics {
-    check(x, channels, plane, &[gamma, beta], y);
-    if plane < features::LIMIT {
-        return with_curve!(activation, curve => features::forward(x, channels, plane, gamma, beta, epsilon, curve, y));
+pub fn forward(x: &[f32], layer: &Layer, epsilon: f64, y: &mut [f32]) -> Statistics {
+    layer.check(x, y);
+    if x.is_empty() {
+        return Statistics::from_moments(&vec![Moments::of_nothing(); layer.channels()], epsilon);
     }
-    with_curve!(activation, curve => forward_planes(x, channels, plane, gamma, beta, epsilon, curve, y))
+    with_curve!(layer.activation, curve => if layer.plane < features::LIMIT {
+        features::forward(x, layer, epsilon, curve, y)
+    } else {
+        forward_planes(x, layer, epsilon, curve, y)
+    })
 }
 
 /// Gradients of [`forward`]: `gradient` holds that of `y` on entry and that of `x` on exit.
 ///
 /// # Panics
 /// If the lengths do not fit together.
-pub fn gradients(
-    x: &[f32],
-    channels: usize,
-    plane: usize,
-    gamma: &[f32],
-    beta: &[f32],
-    mean: &[f32],
-    inverse_deviation: &[f32],
-    activation: Activation,
-    gradient: &mut [f32],
-    d_gamma: &mut [f32],
-    d_beta: &mut [f32],
-) {
-    check(x, channels, plane, &[gamma, beta, mean, inverse_deviation, d_gamma, d_beta], gradient);
-    let layer = layer(gamma, beta, mean, inverse_deviation);
-    pull(x, plane, &layer, false, activation, gradient, d_gamma, d_beta);
+pub fn gradients(x: &[f32], layer: &Layer, normalisation: Normalisation, gradient: &mut [f32]) -> ParameterGradients {
+    pull(x, layer, normalisation, false, gradient)
 }
 
-/// `y = activation(x scale + shift)`, scale and shift per channel: the layer in evaluation mode.
+/// `y = activation(x gamma + beta)`: the layer in evaluation mode, with its statistics in both factors.
 ///
 /// # Panics
 /// If the lengths do not fit together.
-pub fn apply(
-    x: &[f32],
-    channels: usize,
-    plane: usize,
-    scale: &[f32],
-    shift: &[f32],
-    activation: Activation,
-    y: &mut [f32],
-) {
-    check(x, channels, plane, &[scale, shift], y);
-    let tasks = Tasks::new(x.len(), channels, plane);
+pub fn apply(x: &[f32], layer: &Layer, y: &mut [f32]) {
+    layer.check(x, y);
+    let tasks = Tasks::new(x.len(), layer);
     y.par_chunks_mut(tasks.size).zip(x.par_chunks(tasks.size)).enumerate().for_each(|(task, (y, x))| {
         y.copy_from_slice(x);
-        tasks.apply(task, scale, shift, activation, y);
+        tasks.apply(task, y);
     });
 }
 
-/// [`apply`] that overwrites its input.
+/// Gradients of [`apply`], as those of [`gradients`].
 ///
 /// # Panics
 /// If the lengths do not fit together.
-pub fn apply_in_place(
-    values: &mut [f32],
-    channels: usize,
-    plane: usize,
-    scale: &[f32],
-    shift: &[f32],
-    activation: Activation,
-) {
-    check(values, channels, plane, &[scale, shift], values);
-    let tasks = Tasks::new(values.len(), channels, plane);
-    values.par_chunks_mut(tasks.size).enumerate().for_each(|(task, values)| {
-        tasks.apply(task, scale, shift, activation, values);
-    });
-}
-
-/// Gradients of the layer with frozen statistics: mean and deviation are constants.
-///
-/// # Panics
-/// If the lengths do not fit together.
-pub fn apply_gradients(
-    x: &[f32],
-    channels: usize,
-    plane: usize,
-    gamma: &[f32],
-    beta: &[f32],
-    mean: &[f32],
-    inverse_deviation: &[f32],
-    activation: Activation,
-    gradient: &mut [f32],
-    d_gamma: &mut [f32],
-    d_beta: &mut [f32],
-) {
-    check(x, channels, plane, &[gamma, beta, mean, inverse_deviation, d_gamma, d_beta], gradient);
-    let layer = layer(gamma, beta, mean, inverse_deviation);
-    pull(x, plane, &layer, true, activation, gradient, d_gamma, d_beta);
-}
-
-fn check(x: &[f32], channels: usize, plane: usize, parameters: &[&[f32]], output: &[f32]) {
-    assert_eq!(x.len(), output.len(), "lengths of input and output");
-    assert_eq!(x.len() % (channels * plane).max(1), 0, "whole samples of {channels} channels of {plane}");
-    assert!(parameters.iter().all(|values| values.len() == channels), "one parameter for each of {channels} channels");
-}
-
-fn layer(gamma: &[f32], beta: &[f32], mean: &[f32], inverse_deviation: &[f32]) -> Vec<Channel> {
-    let parameters = gamma.iter().zip(beta).zip(mean.iter().zip(inverse_deviation));
-    let channel = |((&gamma, &beta), (&mean, &inverse_deviation))| Channel { mean, inverse_deviation, gamma, beta };
-    parameters.map(channel).collect()
+pub fn apply_gradients(x: &[f32], layer: &Layer, gradient: &mut [f32]) -> ParameterGradients {
+    // The statistics are constants, a mean of 0 and a deviation of 1.
+    let [zeros, ones] = [0.0, 1.0].map(|value| vec![value; layer.channels()]);
+    let normalisation = Normalisation { mean: &zeros, inverse_deviation: &ones, offset: &zeros };
+    pull(x, layer, normalisation, true, gradient)
 }
 
 /// How [`apply`] is divided: into runs of planes, or of samples where planes are small.
 #[derive(Clone, Copy)]
-struct Tasks {
-    channels: usize,
-    plane: usize,
+struct Tasks<'a> {
+    layer: Layer<'a>,
     size: usize,
 }
 
-impl Tasks {
-    fn new(length: usize, channels: usize, plane: usize) -> Self {
-        let unit = if plane < features::LIMIT { channels * plane } else { plane }.max(1);
-        Self { channels, plane, size: unit * units_per_task(length / unit, unit, PIECE) }
+impl<'a> Tasks<'a> {
+    fn new(length: usize, layer: &Layer<'a>) -> Self {
+        let unit = if layer.plane < features::LIMIT { layer.sample() } else { layer.plane }.max(1);
+        Self { layer: *layer, size: unit * units_per_task(length / unit, unit, PIECE) }
     }
 
-    fn apply(self, task: usize, scale: &[f32], shift: &[f32], activation: Activation, values: &mut [f32]) {
-        let Self { channels, plane, size } = self;
+    fn apply(self, task: usize, values: &mut [f32]) {
+        let Layer { plane, gamma, beta, activation } = self.layer;
         if plane < features::LIMIT {
-            return with_curve!(activation, curve => features::apply(plane, scale, shift, curve, values));
+            return with_curve!(activation, curve => features::apply(&self.layer, curve, values));
         }
         for (index, values) in values.chunks_exact_mut(plane).enumerate() {
-            let channel = (task * size / plane + index) % channels;
-            let (scale, shift) = (scale[channel], shift[channel]);
+            let channel = (task * self.size / plane + index) % gamma.len();
+            let (scale, shift) = (gamma[channel], beta[channel]);
             with_curve!(activation, curve => isa::run(Apply { scale, shift, curve, values }));
         }
     }
@@ -259,17 +266,9 @@ fn segments<'a>(
 /// Numbers in the channels that one task takes.
 const TASK: usize = 1 << 15;
 
-fn forward_planes<C: Curve>(
-    x: &[f32],
-    channels: usize,
-    plane: usize,
-    gamma: &[f32],
-    beta: &[f32],
-    epsilon: f64,
-    curve: C,
-    y: &mut [f32],
-) -> Statistics {
-    let group = units_per_task(channels, x.len() / channels.max(1), TASK);
+fn forward_planes<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C, y: &mut [f32]) -> Statistics {
+    let (channels, plane) = (layer.channels(), layer.plane);
+    let group = units_per_task(channels, x.len() / channels, TASK);
     let mut measured = vec![Moments::default(); channels];
     let tasks = by_channels(y, channels, plane, group).into_par_iter().zip(measured.par_chunks_mut(group));
     tasks.enumerate().for_each(|(task, (mut parts, measured))| {
@@ -277,7 +276,7 @@ fn forward_planes<C: Curve>(
             let channel = task * group + index;
             let mut segments = segments(x, channels, plane, channel, index, &mut parts);
             *measured = moments(&segments, epsilon);
-            let affine = Affine::normalising(measured, gamma[channel], beta[channel], epsilon);
+            let affine = Affine::normalising(measured, layer.gamma[channel], layer.beta[channel], epsilon);
             divided(&mut segments, |segments| isa::run(Normalise { segments, affine, curve }));
         }
     });
@@ -287,22 +286,22 @@ fn forward_planes<C: Curve>(
 /// Gradients of the layer, with statistics of the batch or frozen ones.
 fn pull(
     x: &[f32],
-    plane: usize,
-    layer: &[Channel],
+    layer: &Layer,
+    normalisation: Normalisation,
     frozen: bool,
-    activation: Activation,
     gradient: &mut [f32],
-    d_gamma: &mut [f32],
-    d_beta: &mut [f32],
-) {
-    let sums = if plane < features::LIMIT {
-        with_curve!(activation, curve => features::gradients(x, plane, layer, frozen, curve, gradient))
+) -> ParameterGradients {
+    layer.check(x, gradient);
+    let (plane, channels) = (layer.plane, layer.normalised_by(normalisation));
+    let sums = with_curve!(layer.activation, curve => if x.is_empty() {
+        vec![[0.0; 2]; channels.len()]
+    } else if plane < features::LIMIT {
+        features::gradients(x, plane, &channels, frozen, curve, gradient)
     } else {
-        with_curve!(activation, curve => pull_planes(x, plane, layer, frozen, curve, gradient))
-    };
-    for ((d_gamma, d_beta), [constant, slope]) in d_gamma.iter_mut().zip(d_beta).zip(sums) {
-        (*d_beta, *d_gamma) = (constant as f32, slope as f32);
-    }
+        pull_planes(x, plane, &channels, frozen, curve, gradient)
+    });
+    let [beta, gamma] = [0, 1].map(|which| sums.iter().map(|sums| sums[which] as f32).collect());
+    ParameterGradients { gamma, beta }
 }
 
 /// Sums of q and of q h of each channel; `gradient` becomes that of x.
@@ -315,7 +314,7 @@ fn pull_planes<C: Curve>(
     gradient: &mut [f32],
 ) -> Vec<[f64; 2]> {
     let channels = layer.len();
-    let count = x.len() / channels.max(1);
+    let count = x.len() / channels;
     let group = units_per_task(channels, count, TASK);
     let mut sums = vec![[0.0; 2]; channels];
     let tasks = by_channels(gradient, channels, plane, group).into_par_iter().zip(sums.par_chunks_mut(group));

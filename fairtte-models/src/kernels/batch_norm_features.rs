@@ -4,15 +4,11 @@
 //! samples are sums of rows. The columns of a channel are put together at the end.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
-#![expect(
-    clippy::too_many_arguments,
-    reason = "arrays and parameters of one layer; a struct would only be taken apart"
-)]
 
 use rayon::prelude::*;
 
 use super::activation::Curve;
-use super::batch_norm::{Affine, Backward, Channel, Statistics};
+use super::batch_norm::{Affine, Backward, Channel, Layer, Statistics};
 use super::isa::{self, Kernel, Vectors};
 use super::lanes::{load_rest, store_rest};
 use super::moments::{Moments, in_double_precision};
@@ -41,26 +37,21 @@ impl<'a> Columns<'a> {
     }
 }
 
-pub(super) fn forward<C: Curve>(
-    x: &[f32],
-    channels: usize,
-    plane: usize,
-    gamma: &[f32],
-    beta: &[f32],
-    epsilon: f64,
-    curve: C,
-    y: &mut [f32],
-) -> Statistics {
-    let group = COLUMNS.div_ceil(plane.max(1));
+pub(super) fn forward<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C, y: &mut [f32]) -> Statistics {
+    let (channels, plane) = (layer.channels(), layer.plane);
+    let group = COLUMNS.div_ceil(plane);
     let mut measured = vec![Moments::default(); channels];
     let tasks = by_channels(y, channels, plane, group).into_par_iter().zip(measured.par_chunks_mut(group));
     tasks.enumerate().for_each(|(task, (mut rows, measured))| {
         let first = task * group;
-        let columns = Columns { x, length: channels * plane, first: first * plane, width: measured.len() * plane };
+        let columns = Columns { x, length: layer.sample(), first: first * plane, width: measured.len() * plane };
         measure(columns, plane, epsilon, measured);
-        let channel =
-            |index: usize| Affine::normalising(&measured[index], gamma[first + index], beta[first + index], epsilon);
-        let affine: Vec<Affine> = (0..measured.len()).flat_map(|index| vec![channel(index); plane]).collect();
+        let parameters = layer.gamma[first..].iter().zip(&layer.beta[first..]);
+        let affine: Vec<Affine> = (measured.iter().zip(parameters))
+            .flat_map(|(measured, (&gamma, &beta))| {
+                std::iter::repeat_n(Affine::normalising(measured, gamma, beta, epsilon), plane)
+            })
+            .collect();
         let [mean, scale, shift] = [|a: &Affine| a.mean, |a: &Affine| a.scale, |a: &Affine| a.shift]
             .map(|part| affine.iter().map(part).collect::<Vec<f32>>());
         for (x, y) in columns.rows().zip(&mut rows) {
@@ -162,8 +153,8 @@ impl<C: Curve> Kernel for Row<'_, C> {
 }
 
 /// values = activation(values scale + shift) over whole samples, scale and shift per channel.
-pub(super) fn apply<C: Curve>(plane: usize, scale: &[f32], shift: &[f32], curve: C, values: &mut [f32]) {
-    let [scale, shift] = [scale, shift].map(|values| per_column(values, plane));
+pub(super) fn apply<C: Curve>(layer: &Layer, curve: C, values: &mut [f32]) {
+    let [scale, shift] = [layer.gamma, layer.beta].map(|values| per_column(values, layer.plane));
     for values in values.chunks_exact_mut(scale.len().max(1)) {
         isa::run(Apply { scale: &scale, shift: &shift, curve, values });
     }
@@ -208,8 +199,8 @@ pub(super) fn gradients<C: Curve>(
     gradient: &mut [f32],
 ) -> Vec<[f64; 2]> {
     let channels = layer.len();
-    let group = COLUMNS.div_ceil(plane.max(1));
-    let count = (x.len() / channels.max(1)) as f64;
+    let group = COLUMNS.div_ceil(plane);
+    let count = (x.len() / channels) as f64;
     let mut sums = vec![[0.0; 2]; channels];
     let tasks = by_channels(gradient, channels, plane, group).into_par_iter().zip(sums.par_chunks_mut(group));
     tasks.zip(layer.par_chunks(group)).enumerate().for_each(|(task, ((mut rows, sums), layer))| {
@@ -219,6 +210,7 @@ pub(super) fn gradients<C: Curve>(
         let parameters = Parameters {
             mean: column(|channel| channel.mean),
             inverse_deviation: column(|channel| channel.inverse_deviation),
+            offset: column(|channel| channel.offset),
             gamma: column(|channel| channel.gamma),
             beta: column(|channel| channel.beta),
         };
@@ -242,6 +234,7 @@ pub(super) fn gradients<C: Curve>(
 struct Parameters {
     mean: Vec<f32>,
     inverse_deviation: Vec<f32>,
+    offset: Vec<f32>,
     gamma: Vec<f32>,
     beta: Vec<f32>,
 }
@@ -277,25 +270,23 @@ impl<C: Curve> Kernel for PullRow<'_, C> {
 
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
-        let Parameters { mean, inverse_deviation, gamma, beta } = self.parameters;
-        let ((x, x_rest), (mean, mean_rest)) = (S::as_simd_f32s(self.x), S::as_simd_f32s(mean));
-        let (inverse, inverse_rest) = S::as_simd_f32s(inverse_deviation);
-        let ((gamma, gamma_rest), (beta, beta_rest)) = (S::as_simd_f32s(gamma), S::as_simd_f32s(beta));
+        let Parameters { mean, inverse_deviation, offset, gamma, beta } = self.parameters;
+        let (x, x_rest) = S::as_simd_f32s(self.x);
+        let parameters = [mean, inverse_deviation, offset, gamma, beta].map(|column| S::as_simd_f32s(column));
         let (q, q_rest) = S::as_mut_simd_f32s(self.q);
         let (constants, constants_rest) = S::as_mut_simd_f32s(self.constants);
         let (slopes, slopes_rest) = S::as_mut_simd_f32s(self.slopes);
         for place in 0..x.len() {
-            let parameters = [mean[place], inverse[place], gamma[place], beta[place]];
+            let of_column = parameters.map(|(column, _)| column[place]);
             let sums = [constants[place], slopes[place]];
-            [q[place], constants[place], slopes[place]] = pull(simd, self.curve, x[place], parameters, q[place], sums);
+            [q[place], constants[place], slopes[place]] = pull(simd, self.curve, x[place], of_column, q[place], sums);
         }
         if !q_rest.is_empty() {
-            let (x, mean, inverse) =
-                (load_rest(simd, x_rest), load_rest(simd, mean_rest), load_rest(simd, inverse_rest));
-            let (gamma, beta) = (load_rest(simd, gamma_rest), load_rest(simd, beta_rest));
-            let (constant, slope) = (load_rest(simd, constants_rest), load_rest(simd, slopes_rest));
+            let x = load_rest(simd, x_rest);
+            let of_column = parameters.map(|(_, rest)| load_rest(simd, rest));
+            let sums = [load_rest(simd, constants_rest), load_rest(simd, slopes_rest)];
             let q = load_rest(simd, q_rest);
-            let [q, constant, slope] = pull(simd, self.curve, x, [mean, inverse, gamma, beta], q, [constant, slope]);
+            let [q, constant, slope] = pull(simd, self.curve, x, of_column, q, sums);
             store_rest(simd, q_rest, q);
             store_rest(simd, constants_rest, constant);
             store_rest(simd, slopes_rest, slope);
@@ -309,11 +300,11 @@ fn pull<S: Vectors, C: Curve>(
     simd: S,
     curve: C,
     x: S::f32s,
-    [mean, inverse_deviation, gamma, beta]: [S::f32s; 4],
+    [mean, inverse_deviation, offset, gamma, beta]: [S::f32s; 5],
     gradient: S::f32s,
     [constant, slope]: [S::f32s; 2],
 ) -> [S::f32s; 3] {
-    let h = simd.mul_f32s(simd.sub_f32s(x, mean), inverse_deviation);
+    let h = simd.multiply_add(simd.sub_f32s(x, mean), inverse_deviation, offset);
     let q = curve.pull(simd, simd.multiply_add(h, gamma, beta), gradient);
     [q, simd.add_f32s(constant, q), simd.multiply_add(q, h, slope)]
 }
@@ -333,13 +324,13 @@ impl Kernel for Finish<'_> {
 
     #[inline(always)]
     fn run_on<S: Vectors>(self, _: S) {
-        let Parameters { mean, inverse_deviation, .. } = self.parameters;
-        let normalised = self.x.iter().zip(mean.iter().zip(inverse_deviation));
+        let Parameters { mean, inverse_deviation, offset, .. } = self.parameters;
+        let normalised = self.x.iter().zip(mean).zip(inverse_deviation.iter().zip(offset));
         let backward = self.factor.iter().zip(self.slope.iter().zip(self.constant));
-        for (q, ((&x, (&mean, &inverse)), (&factor, (&slope, &constant)))) in
+        for (q, (((&x, &mean), (&inverse, &offset)), (&factor, (&slope, &constant)))) in
             self.q.iter_mut().zip(normalised.zip(backward))
         {
-            *q = *q * factor + ((x - mean) * inverse * slope + constant);
+            *q = *q * factor + (((x - mean) * inverse + offset) * slope + constant);
         }
     }
 }

@@ -67,6 +67,7 @@ impl<C: Curve> Kernel for Apply<'_, C> {
 struct Parameters<S: Vectors> {
     mean: S::f32s,
     inverse_deviation: S::f32s,
+    offset: S::f32s,
     gamma: S::f32s,
     beta: S::f32s,
 }
@@ -77,15 +78,21 @@ impl<S: Vectors> Parameters<S> {
         Self {
             mean: simd.splat_f32s(channel.mean),
             inverse_deviation: simd.splat_f32s(channel.inverse_deviation),
+            offset: simd.splat_f32s(channel.offset),
             gamma: simd.splat_f32s(channel.gamma),
             beta: simd.splat_f32s(channel.beta),
         }
     }
 
+    #[inline(always)]
+    fn normalised(&self, simd: S, x: S::f32s) -> S::f32s {
+        simd.multiply_add(simd.sub_f32s(x, self.mean), self.inverse_deviation, self.offset)
+    }
+
     /// h and q.
     #[inline(always)]
     fn pull<C: Curve>(&self, simd: S, curve: C, x: S::f32s, gradient: S::f32s) -> (S::f32s, S::f32s) {
-        let h = simd.mul_f32s(simd.sub_f32s(x, self.mean), self.inverse_deviation);
+        let h = self.normalised(simd, x);
         (h, curve.pull(simd, simd.multiply_add(h, self.gamma, self.beta), gradient))
     }
 }
@@ -215,8 +222,7 @@ fn finish_pull<S: Vectors, C: Curve>(
     value: S::f32s,
 ) -> (S::f32s, S::f32s) {
     if C::COSTLY {
-        let h = simd.mul_f32s(simd.sub_f32s(x, parameters.mean), parameters.inverse_deviation);
-        return (h, value);
+        return (parameters.normalised(simd, x), value);
     }
     parameters.pull(simd, curve, x, value)
 }

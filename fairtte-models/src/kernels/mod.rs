@@ -21,6 +21,9 @@ pub mod linear;
 pub mod pooling;
 pub mod residual;
 
+#[cfg(test)]
+#[path = "../../tests/inside/kernels/arrays.rs"]
+mod arrays;
 mod batch_norm_features;
 mod batch_norm_planes;
 mod dense;

@@ -34,6 +34,11 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
+    /// Mean and variance 0.
+    pub(crate) fn of_nothing() -> Self {
+        Self { count: 1.0, mean: 0.0, squares: 0.0 }
+    }
+
     /// Moments of both sets together.
     #[inline(always)]
     pub(crate) fn merge(self, other: Self) -> Self {

@@ -19,4 +19,4 @@ pub(crate) fn units_per_task(count: usize, size: usize, wanted: usize) -> usize 
 
 #[cfg(test)]
 #[path = "../../tests/inside/kernels/planes.rs"]
-pub(crate) mod tests;
+mod tests;

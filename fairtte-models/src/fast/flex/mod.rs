@@ -26,11 +26,8 @@ impl Kernels for Flex {
             }
             (Operation::Affine { activation }, [x, scale, shift]) => {
                 let saved = kept(&[x, scale, shift]);
-                let (channels, plane) = planes(x);
-                let [scale, shift] = [values(scale), values(shift)];
-                let output = made(x.shape(), |y| {
-                    kernels::batch_norm::apply(values(x), channels, plane, scale, shift, activation, y);
-                });
+                let layer = norm::layer([x, scale, shift], activation);
+                let output = made(x.shape(), |y| kernels::batch_norm::apply(values(x), &layer, y));
                 plain(output, saved)
             }
             (Operation::Activate(activation), [x]) => {
@@ -68,8 +65,9 @@ impl Kernels for Flex {
     ) -> Vec<Option<FlexTensor>> {
         match (operation, saved.as_slice()) {
             (Operation::Conv(settings), [x, weight]) => conv::conv_gradients(settings, x, weight, &gradient, needed),
-            (Operation::BatchNorm { activation, .. }, [x, gamma, beta, mean, inverse_deviation]) => {
-                norm::batch_norm_gradients([x, gamma, beta, mean, inverse_deviation], activation, gradient)
+            (Operation::BatchNorm { activation, .. }, [x, gamma, beta, mean, inverse_deviation, offset]) => {
+                let normalisation = [mean, inverse_deviation, offset];
+                norm::batch_norm_gradients([x, gamma, beta], normalisation, activation, gradient)
             }
             (Operation::Affine { activation }, [x, scale, shift]) => {
                 norm::affine_gradients([x, scale, shift], activation, gradient)

@@ -5,6 +5,7 @@ use burn_flex::FlexTensor;
 
 use super::super::operation::Forward;
 use super::{overwritten, planes, tensor, values, vector};
+use crate::kernels::batch_norm::{Layer, Normalisation, ParameterGradients};
 use crate::kernels::{self, Activation};
 
 pub(super) fn batch_norm(
@@ -13,76 +14,50 @@ pub(super) fn batch_norm(
     activation: Activation,
     keep: bool,
 ) -> Forward<Flex> {
-    let (channels, plane) = planes(x);
     let mut y = vec![0.0; x.shape().num_elements()];
-    let (of_gamma, of_beta) = (values(gamma), values(beta));
-    let found =
-        kernels::batch_norm::forward(values(x), channels, plane, of_gamma, of_beta, epsilon, activation, &mut y);
+    let found = kernels::batch_norm::forward(values(x), &layer([x, gamma, beta], activation), epsilon, &mut y);
     let mean = vector(found.mean);
     let saved = if keep {
-        vec![x.clone(), gamma.clone(), beta.clone(), mean.clone(), vector(found.inverse_deviation)]
+        let normalisation = [mean.clone(), vector(found.inverse_deviation), vector(found.offset)];
+        [x, gamma, beta].map(Clone::clone).into_iter().chain(normalisation).collect()
     } else {
         vec![]
     };
     Forward { output: tensor(y, x.shape()), statistics: Some([mean, vector(found.variance)]), saved }
 }
 
-/// Gradients of batch norm by the statistics of the batch; `saved` are input, gamma, beta, mean and inverse deviation.
+/// The layer over tensors of the shape of `x`.
+pub(super) fn layer<'a>([x, gamma, beta]: [&'a FlexTensor; 3], activation: Activation) -> Layer<'a> {
+    Layer { plane: planes(x).1, gamma: values(gamma), beta: values(beta), activation }
+}
+
+/// Gradients of batch norm by the statistics of the batch.
 pub(super) fn batch_norm_gradients(
-    [x, gamma, beta, mean, inverse_deviation]: [&FlexTensor; 5],
+    layer @ [x, ..]: [&FlexTensor; 3],
+    [mean, inverse_deviation, offset]: [&FlexTensor; 3],
     activation: Activation,
     gradient: FlexTensor,
 ) -> Vec<Option<FlexTensor>> {
-    let (channels, plane) = planes(x);
-    let [mut d_gamma, mut d_beta] = [vec![0.0; channels], vec![0.0; channels]];
-    let [x, gamma, beta, mean, inverse_deviation] = [x, gamma, beta, mean, inverse_deviation].map(values);
+    let [mean, inverse_deviation, offset] = [mean, inverse_deviation, offset].map(values);
+    let normalisation = Normalisation { mean, inverse_deviation, offset };
+    let mut of_parameters = ParameterGradients::default();
     let dx = overwritten(gradient, |dx| {
-        let parameters = (&mut d_gamma, &mut d_beta);
-        kernels::batch_norm::gradients(
-            x,
-            channels,
-            plane,
-            gamma,
-            beta,
-            mean,
-            inverse_deviation,
-            activation,
-            dx,
-            parameters.0,
-            parameters.1,
-        );
+        of_parameters = kernels::batch_norm::gradients(values(x), &self::layer(layer, activation), normalisation, dx);
     });
-    vec![Some(dx), Some(vector(d_gamma)), Some(vector(d_beta))]
+    vec![Some(dx), Some(vector(of_parameters.gamma)), Some(vector(of_parameters.beta))]
 }
 
 /// Gradients of `activation(x * scale + shift)`.
 pub(super) fn affine_gradients(
-    [x, scale, shift]: [&FlexTensor; 3],
+    layer @ [x, ..]: [&FlexTensor; 3],
     activation: Activation,
     gradient: FlexTensor,
 ) -> Vec<Option<FlexTensor>> {
-    // It is a batch norm of mean 0 and deviation 1.
-    let channels = planes(x).0;
-    let [mean, inverse_deviation] = [0.0, 1.0].map(|value| vec![value; channels]);
-    let (channels, plane) = planes(x);
-    let [mut d_scale, mut d_shift] = [vec![0.0; channels], vec![0.0; channels]];
-    let [x, scale, shift] = [x, scale, shift].map(values);
+    let mut of_parameters = ParameterGradients::default();
     let dx = overwritten(gradient, |dx| {
-        kernels::batch_norm::apply_gradients(
-            x,
-            channels,
-            plane,
-            scale,
-            shift,
-            &mean,
-            &inverse_deviation,
-            activation,
-            dx,
-            &mut d_scale,
-            &mut d_shift,
-        );
+        of_parameters = kernels::batch_norm::apply_gradients(values(x), &self::layer(layer, activation), dx);
     });
-    vec![Some(dx), Some(vector(d_scale)), Some(vector(d_shift))]
+    vec![Some(dx), Some(vector(of_parameters.gamma)), Some(vector(of_parameters.beta))]
 }
 
 /// Layer norm over the last axis.

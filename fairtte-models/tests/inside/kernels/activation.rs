@@ -1,7 +1,7 @@
 #![expect(clippy::float_cmp, reason = "these results are exact")]
 
-use super::super::planes::tests::{on_any_number_of_threads, random};
 use super::*;
+use crate::kernels::arrays::{on_any_number_of_threads, random};
 
 const ALL: [Activation; 5] =
     [Activation::Identity, Activation::Relu, Activation::Silu, Activation::Gelu, Activation::Sigmoid];

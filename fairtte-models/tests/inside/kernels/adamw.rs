@@ -1,16 +1,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "expected values are worked out in double precision")]
 
 use super::*;
-
-/// Numbers between -1 and 1 that repeat after a long while.
-fn numbers(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
+use crate::kernels::arrays::random;
 
 const SETTINGS: Settings =
     Settings { learning_rate: 1e-3, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8, weight_decay: 0.01 };
@@ -47,8 +38,8 @@ fn several_steps_are_those_of_the_paper() {
     for count in [0, 1, 7, 100, 2 * PIECE + 3] {
         for weight_decay in [0.0, 0.01] {
             let settings = Settings { weight_decay, ..SETTINGS };
-            let start = numbers(count, 1);
-            let gradients: Vec<_> = (0..5).map(|step| numbers(count, 10 + step)).collect();
+            let start = random(1, count);
+            let gradients: Vec<_> = (0..5).map(|step| random(10 + step, count)).collect();
             let found = run(&start, &gradients, &settings);
             for index in 0..count {
                 let gradients: Vec<f64> = gradients.iter().map(|gradient| f64::from(gradient[index])).collect();
@@ -65,8 +56,8 @@ fn several_steps_are_those_of_the_paper() {
 #[test]
 fn each_operation_is_rounded_by_itself_as_in_burn() {
     let n = 1000;
-    let (mut parameter, gradient) = (numbers(n, 1), numbers(n, 2));
-    let (mut first, mut second) = (numbers(n, 3), numbers(n, 4).iter().map(|x| x.abs()).collect::<Vec<_>>());
+    let (mut parameter, gradient) = (random(1, n), random(2, n));
+    let (mut first, mut second) = (random(3, n), random(4, n).iter().map(|x| x.abs()).collect::<Vec<_>>());
     let (start, first_start, second_start) = (parameter.clone(), first.clone(), second.clone());
     let mut shared = [gradient.clone(), first.clone(), second.clone()];
     let [becomes_parameter, of_first, of_second] = &mut shared;
@@ -101,9 +92,9 @@ fn a_gradient_of_zero_moves_nothing_but_by_decay() {
 
 #[test]
 fn a_gradient_that_is_no_number_spoils_its_parameter_only() {
-    let mut gradient = numbers(40, 5);
+    let mut gradient = random(5, 40);
     gradient[17] = f32::NAN;
-    let [parameter, first, second] = run(&numbers(40, 6), &[gradient], &SETTINGS);
+    let [parameter, first, second] = run(&random(6, 40), &[gradient], &SETTINGS);
     for values in [parameter, first, second] {
         for (index, value) in values.iter().enumerate() {
             assert_eq!(value.is_nan(), index == 17, "at {index}");

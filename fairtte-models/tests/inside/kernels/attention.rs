@@ -1,14 +1,5 @@
 use super::*;
-
-/// Numbers between -1 and 1 that repeat after a long while.
-fn numbers(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
+use crate::kernels::arrays::{assert_close, on_any_number_of_threads, random, wide};
 
 /// Batch, tokens, heads and width of a head.
 const SHAPES: [[usize; 4]; 9] = [
@@ -91,21 +82,8 @@ fn plain_gradient(qkv: &[f64], d_output: &[f64], [batch, tokens, heads, width]: 
     d_qkv
 }
 
-fn wide(values: &[f32]) -> Vec<f64> {
-    values.iter().map(|&value| f64::from(value)).collect()
-}
-
 fn lengths([batch, tokens, heads, width]: [usize; 4]) -> [usize; 3] {
     [3 * batch * tokens * heads * width, batch * tokens * heads * width, batch * heads * tokens]
-}
-
-#[track_caller]
-fn close(found: &[f32], expected: &[f64], tolerance: f64, what: &str) {
-    assert_eq!(found.len(), expected.len());
-    for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {
-        let error = (f64::from(found) - expected).abs();
-        assert!(error <= tolerance * (1.0 + expected.abs()), "{what} at {at}: {found} instead of {expected}");
-    }
 }
 
 /// Output, logarithms and the gradient of `qkv`.
@@ -121,14 +99,14 @@ fn run(qkv: &[f32], d_output: &[f32], shape: [usize; 4]) -> [Vec<f32>; 3] {
 fn outputs_and_gradients_are_those_of_the_formula_in_double_precision() {
     for shape in SHAPES {
         let [inputs, outputs, _] = lengths(shape);
-        let qkv: Vec<f32> = numbers(inputs, 1).iter().map(|x| 2.0 * x).collect();
-        let d_output = numbers(outputs, 2);
+        let qkv: Vec<f32> = random(1, inputs).iter().map(|x| 2.0 * x).collect();
+        let d_output = random(2, outputs);
         let [output, log_sums, d_qkv] = run(&qkv, &d_output, shape);
         let [expected, of_sums] = plain(&wide(&qkv), shape);
-        close(&output, &expected, 2e-6, &format!("output of {shape:?}"));
-        close(&log_sums, &of_sums, 2e-6, &format!("logarithms of {shape:?}"));
+        assert_close(&output, &expected, 2e-6, &format!("output of {shape:?}"));
+        assert_close(&log_sums, &of_sums, 2e-6, &format!("logarithms of {shape:?}"));
         let expected = plain_gradient(&wide(&qkv), &wide(&d_output), shape);
-        close(&d_qkv, &expected, 5e-6, &format!("gradient of {shape:?}"));
+        assert_close(&d_qkv, &expected, 5e-6, &format!("gradient of {shape:?}"));
         let mut alone = vec![f32::NAN; outputs];
         forward(&qkv, shape, &mut alone, None);
         assert_eq!(alone, output);
@@ -139,7 +117,7 @@ fn outputs_and_gradients_are_those_of_the_formula_in_double_precision() {
 fn gradients_are_slopes() {
     let shape = [2, 5, 2, 3];
     let [inputs, outputs, _] = lengths(shape);
-    let (qkv, d_output) = (numbers(inputs, 1), numbers(outputs, 2));
+    let (qkv, d_output) = (random(1, inputs), random(2, outputs));
     let [_, _, found] = run(&qkv, &d_output, shape);
     let step = 1e-5;
     for at in 0..inputs {
@@ -157,14 +135,8 @@ fn gradients_are_slopes() {
 fn bits_do_not_depend_on_the_number_of_threads() {
     for shape in [[3, 40, 3, 16], [1, 260, 1, 9]] {
         let [inputs, outputs, _] = lengths(shape);
-        let (qkv, d_output) = (numbers(inputs, 1), numbers(outputs, 2));
-        let [one, two, four] = [1, 2, 4].map(|threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of threads");
-            pool.install(|| run(&qkv, &d_output, shape))
-                .map(|values| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
-        });
-        assert_eq!(one, two);
-        assert_eq!(one, four);
+        let (qkv, d_output) = (random(1, inputs), random(2, outputs));
+        on_any_number_of_threads(|| run(&qkv, &d_output, shape));
     }
 }
 
@@ -172,12 +144,12 @@ fn bits_do_not_depend_on_the_number_of_threads() {
 fn large_scores_pick_the_greatest() {
     let shape @ [_, tokens, _, width] = [1, 20, 1, 4];
     let [inputs, outputs, _] = lengths(shape);
-    let mut qkv = numbers(inputs, 1);
+    let mut qkv = random(1, inputs);
     for (token, row) in qkv.chunks_mut(3 * width).enumerate() {
         row[..width].fill(1e10);
         row[width..2 * width].fill(if token == 13 { 1e10 } else { -1e10 });
     }
-    let [output, log_sums, d_qkv] = run(&qkv, &numbers(outputs, 2), shape);
+    let [output, log_sums, d_qkv] = run(&qkv, &random(2, outputs), shape);
     let value = qkv[13 * 3 * width + 2 * width..][..width].to_vec();
     for row in output.chunks(width) {
         assert_eq!(row, value);
@@ -196,13 +168,13 @@ fn what_is_no_number_spoils_what_a_softmax_spoils() {
     let place = |sample: usize, token: usize, part: usize, head: usize| {
         (((sample * tokens + token) * 3 + part) * heads + head) * width
     };
-    let d_output = numbers(outputs, 2);
+    let d_output = random(2, outputs);
     let row = |output: &[f32], sample: usize, token: usize, head: usize| {
         output[((sample * tokens + token) * heads + head) * width..][..width].to_vec()
     };
     // A query spoils its own row, a key every row of its head, a value its own column of its head.
     for part in 0..3 {
-        let mut qkv = numbers(inputs, 1);
+        let mut qkv = random(1, inputs);
         qkv[place(1, 4, part, 1) + 2] = f32::NAN;
         let [output, log_sums, d_qkv] = run(&qkv, &d_output, shape);
         for (sample, token, head) in (0..2).flat_map(|s| (0..tokens).flat_map(move |t| [(s, t, 0), (s, t, 1)])) {
@@ -219,7 +191,7 @@ fn what_is_no_number_spoils_what_a_softmax_spoils() {
         assert_eq!([spoilt(0, 0), spoilt(0, 1), spoilt(1, 0), spoilt(1, 1)], [false, false, false, true]);
     }
     // Every score of the query minus infinity: no probabilities.
-    let mut qkv = numbers(inputs, 1);
+    let mut qkv = random(1, inputs);
     for token in 0..tokens {
         qkv[place(0, token, 1, 0)..][..width].fill(1.0);
     }
@@ -230,7 +202,7 @@ fn what_is_no_number_spoils_what_a_softmax_spoils() {
         assert!(token == 7 || row(&output, 0, token, 0).iter().all(|x| x.is_finite()));
     }
     // One score minus infinity: that key counts for nothing.
-    let mut qkv = numbers(inputs, 1);
+    let mut qkv = random(1, inputs);
     for token in 0..tokens {
         qkv[place(0, token, 0, 0)..][..width].fill(1.0);
     }

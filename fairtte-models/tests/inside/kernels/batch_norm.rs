@@ -1,7 +1,7 @@
 #![expect(clippy::float_cmp, reason = "these results are exact")]
 
-use super::super::planes::tests::{assert_near, on_any_number_of_threads, random};
 use super::*;
+use crate::kernels::arrays::{assert_near, on_any_number_of_threads, random};
 
 const EPSILON: f64 = 1e-5;
 const ALL: [Activation; 5] =
@@ -51,7 +51,7 @@ fn slope(curve: Activation, x: f64) -> f64 {
     (activation(curve, x + step) - activation(curve, x - step)) / (2.0 * step)
 }
 
-struct Layer {
+struct Sample {
     x: Vec<f32>,
     dy: Vec<f32>,
     gamma: Vec<f32>,
@@ -59,7 +59,7 @@ struct Layer {
     shape: [usize; 3],
 }
 
-impl Layer {
+impl Sample {
     fn new(shape: [usize; 3]) -> Self {
         let [batch, channels, plane] = shape;
         let length = batch * channels * plane;
@@ -70,6 +70,10 @@ impl Layer {
         });
         let gamma = random(3, channels).iter().map(|gamma| 1.0 + gamma / 2.0).collect();
         Self { x: x.collect(), dy: random(2, length), gamma, beta: random(4, channels), shape }
+    }
+
+    fn layer(&self, activation: Activation) -> Layer<'_> {
+        Layer { plane: self.shape[2], gamma: &self.gamma, beta: &self.beta, activation }
     }
 
     fn places(&self, channel: usize) -> impl Iterator<Item = usize> + Clone + use<> {
@@ -87,23 +91,23 @@ impl Layer {
 }
 
 /// y, dx, `d_gamma` and `d_beta` in double precision, with the statistics given.
-fn expected(layer: &Layer, curve: Activation, statistics: &[(f64, f64)], frozen: bool) -> [Vec<f64>; 4] {
-    let channels = layer.shape[1];
-    let mut results = [vec![0.0; layer.x.len()], vec![0.0; layer.x.len()], vec![0.0; channels], vec![0.0; channels]];
+fn expected(sample: &Sample, curve: Activation, statistics: &[(f64, f64)], frozen: bool) -> [Vec<f64>; 4] {
+    let channels = sample.shape[1];
+    let mut results = [vec![0.0; sample.x.len()], vec![0.0; sample.x.len()], vec![0.0; channels], vec![0.0; channels]];
     for channel in 0..channels {
         let (mean, deviation) = (statistics[channel].0, (statistics[channel].1 + EPSILON).sqrt());
-        let (gamma, beta) = (f64::from(layer.gamma[channel]), f64::from(layer.beta[channel]));
-        let h = |place: usize| (f64::from(layer.x[place]) - mean) / deviation;
+        let (gamma, beta) = (f64::from(sample.gamma[channel]), f64::from(sample.beta[channel]));
+        let h = |place: usize| (f64::from(sample.x[place]) - mean) / deviation;
         let mut count = 0.0;
-        for place in layer.places(channel) {
-            let q = f64::from(layer.dy[place]) * slope(curve, h(place) * gamma + beta);
+        for place in sample.places(channel) {
+            let q = f64::from(sample.dy[place]) * slope(curve, h(place) * gamma + beta);
             results[0][place] = activation(curve, h(place) * gamma + beta);
             results[1][place] = q;
             results[2][channel] += q * h(place);
             results[3][channel] += q;
             count += 1.0;
         }
-        for place in layer.places(channel) {
+        for place in sample.places(channel) {
             let means = if frozen { 0.0 } else { results[3][channel] + h(place) * results[2][channel] };
             results[1][place] = gamma / deviation * (results[1][place] - means / count);
         }
@@ -124,33 +128,20 @@ fn assert_all_near(what: &str, shape: [usize; 3], results: &[Vec<f32>], expected
 #[test]
 fn results_and_gradients_are_those_of_the_formulas_on_any_number_of_threads() {
     for shape in SHAPES {
-        let layer = Layer::new(shape);
-        let [_, channels, plane] = shape;
-        let statistics: Vec<(f64, f64)> = (0..channels).map(|channel| layer.statistics(channel)).collect();
-        let curves = if layer.x.len() > 100_000 { &ALL[1..3] } else { &ALL[..] };
+        let sample = Sample::new(shape);
+        let [_, channels, _] = shape;
+        let statistics: Vec<(f64, f64)> = (0..channels).map(|channel| sample.statistics(channel)).collect();
+        let curves = if sample.x.len() > 100_000 { &ALL[1..3] } else { &ALL[..] };
         for &curve in curves {
             let results = on_any_number_of_threads(|| {
-                let (mut y, mut dx) = (vec![f32::NAN; layer.x.len()], layer.dy.clone());
-                let (mut d_gamma, mut d_beta) = (vec![f32::NAN; channels], vec![f32::NAN; channels]);
-                let Layer { x, gamma, beta, .. } = &layer;
-                let measured = forward(x, channels, plane, gamma, beta, EPSILON, curve, &mut y);
-                let Statistics { mean, variance, inverse_deviation } = measured;
-                gradients(
-                    x,
-                    channels,
-                    plane,
-                    gamma,
-                    beta,
-                    &mean,
-                    &inverse_deviation,
-                    curve,
-                    &mut dx,
-                    &mut d_gamma,
-                    &mut d_beta,
-                );
-                vec![y, dx, d_gamma, d_beta, mean, variance]
+                let (mut y, mut dx) = (vec![f32::NAN; sample.x.len()], sample.dy.clone());
+                let layer = sample.layer(curve);
+                let measured = forward(&sample.x, &layer, EPSILON, &mut y);
+                let of_parameters = gradients(&sample.x, &layer, measured.normalisation(), &mut dx);
+                let Statistics { mean, variance, .. } = measured;
+                [y, dx, of_parameters.gamma, of_parameters.beta, mean, variance]
             });
-            let expected = expected(&layer, curve, &statistics, false);
+            let expected = expected(&sample, curve, &statistics, false);
             assert_all_near(&format!("{curve:?}"), shape, &results, &expected, 1e-5);
             let means: Vec<f64> = statistics.iter().map(|statistic| statistic.0).collect();
             let variances: Vec<f64> = statistics.iter().map(|statistic| statistic.1).collect();
@@ -161,42 +152,20 @@ fn results_and_gradients_are_those_of_the_formulas_on_any_number_of_threads() {
 }
 
 #[test]
-fn frozen_statistics_are_constants() {
+fn a_scale_and_a_shift_are_constants_of_the_gradients() {
     for shape in SHAPES {
-        let layer = Layer::new(shape);
-        let [_, channels, plane] = shape;
-        let mean: Vec<f32> = random(5, channels).iter().map(|mean| 2.0 + mean).collect();
-        let variance: Vec<f32> = random(6, channels).iter().map(|variance| 1.0 + variance / 2.0).collect();
-        let statistics: Vec<(f64, f64)> =
-            mean.iter().zip(&variance).map(|(&mean, &variance)| (f64::from(mean), f64::from(variance))).collect();
-        let inverse: Vec<f32> =
-            statistics.iter().map(|(_, variance)| (1.0 / (variance + EPSILON).sqrt()) as f32).collect();
-        let scale: Vec<f32> = inverse.iter().zip(&layer.gamma).map(|(inverse, gamma)| inverse * gamma).collect();
-        let shift: Vec<f32> = (0..channels).map(|c| layer.beta[c] - mean[c] * scale[c]).collect();
+        let sample = Sample::new(shape);
+        // As if every channel had been normalised already.
+        let statistics = vec![(0.0, 1.0 - EPSILON); shape[1]];
         for curve in [Activation::Identity, Activation::Relu, Activation::Silu] {
             let results = on_any_number_of_threads(|| {
-                let (mut y, mut in_place, mut dx) = (vec![f32::NAN; layer.x.len()], layer.x.clone(), layer.dy.clone());
-                let (mut d_gamma, mut d_beta) = (vec![f32::NAN; channels], vec![f32::NAN; channels]);
-                let Layer { x, gamma, beta, .. } = &layer;
-                apply(x, channels, plane, &scale, &shift, curve, &mut y);
-                apply_in_place(&mut in_place, channels, plane, &scale, &shift, curve);
-                assert_eq!(y, in_place);
-                apply_gradients(
-                    x,
-                    channels,
-                    plane,
-                    gamma,
-                    beta,
-                    &mean,
-                    &inverse,
-                    curve,
-                    &mut dx,
-                    &mut d_gamma,
-                    &mut d_beta,
-                );
-                vec![y, dx, d_gamma, d_beta]
+                let (mut y, mut dx) = (vec![f32::NAN; sample.x.len()], sample.dy.clone());
+                let layer = sample.layer(curve);
+                apply(&sample.x, &layer, &mut y);
+                let of_parameters = apply_gradients(&sample.x, &layer, &mut dx);
+                [y, dx, of_parameters.gamma, of_parameters.beta]
             });
-            let mut expected = expected(&layer, curve, &statistics, true);
+            let mut expected = expected(&sample, curve, &statistics, true);
             if curve == Activation::Relu {
                 // A number that rounding takes across the corner is as good on either side.
                 for (result, expected) in results[1].iter().zip(&mut expected[1]) {
@@ -212,14 +181,15 @@ fn frozen_statistics_are_constants() {
 
 /// The largest error of y and of the variance, relative, for one channel that is made by `value`.
 fn errors(plane: usize, epsilon: f64, value: impl Fn(f32) -> f32) -> (f64, f64) {
-    let mut layer = Layer::new([4, 1, plane]);
-    for (x, noise) in layer.x.iter_mut().zip(random(9, 4 * plane)) {
+    let mut sample = Sample::new([4, 1, plane]);
+    for (x, noise) in sample.x.iter_mut().zip(random(9, 4 * plane)) {
         *x = value(noise);
     }
-    let (mean, variance) = layer.statistics(0);
-    let mut y = vec![0.0; layer.x.len()];
-    let measured = forward(&layer.x, 1, plane, &[1.0], &[0.0], epsilon, Activation::Identity, &mut y);
-    let exact = layer.x.iter().map(|&x| (f64::from(x) - mean) / (variance + epsilon).sqrt());
+    let (mean, variance) = sample.statistics(0);
+    let mut y = vec![0.0; sample.x.len()];
+    (sample.gamma, sample.beta) = (vec![1.0], vec![0.0]);
+    let measured = forward(&sample.x, &sample.layer(Activation::Identity), epsilon, &mut y);
+    let exact = sample.x.iter().map(|&x| (f64::from(x) - mean) / (variance + epsilon).sqrt());
     let error = exact.zip(&y).map(|(exact, &y)| (exact - f64::from(y)).abs()).fold(0.0, f64::max);
     (error, (f64::from(measured.variance[0]) / variance - 1.0).abs())
 }
@@ -241,33 +211,19 @@ fn a_mean_far_above_the_deviation_and_extreme_numbers_cost_no_digits() {
 #[test]
 fn gradients_of_large_numbers_are_finite_and_right() {
     for plane in [1, 300] {
-        let mut layer = Layer::new([4, 1, plane]);
-        layer.x.iter_mut().for_each(|x| *x *= 1e25);
-        let statistics = [layer.statistics(0)];
-        let mut y = vec![0.0; layer.x.len()];
-        let measured = forward(&layer.x, 1, plane, &[1.0], &[0.5], EPSILON, Activation::Silu, &mut y);
-        (layer.gamma, layer.beta) = (vec![1.0], vec![0.5]);
-        let (mut dx, mut d_gamma, mut d_beta) = (layer.dy.clone(), [0.0], [0.0]);
-        let Statistics { mean, inverse_deviation, .. } = measured;
+        let mut sample = Sample::new([4, 1, plane]);
+        sample.x.iter_mut().for_each(|x| *x *= 1e25);
+        let statistics = [sample.statistics(0)];
+        (sample.gamma, sample.beta) = (vec![1.0], vec![0.5]);
+        let (mut y, mut dx) = (vec![0.0; sample.x.len()], sample.dy.clone());
         let curve = Activation::Silu;
-        gradients(
-            &layer.x,
-            1,
-            plane,
-            &[1.0],
-            &[0.5],
-            &mean,
-            &inverse_deviation,
-            curve,
-            &mut dx,
-            &mut d_gamma,
-            &mut d_beta,
-        );
-        let expected = expected(&layer, curve, &statistics, false);
+        let measured = forward(&sample.x, &sample.layer(curve), EPSILON, &mut y);
+        let of_parameters = gradients(&sample.x, &sample.layer(curve), measured.normalisation(), &mut dx);
+        let expected = expected(&sample, curve, &statistics, false);
         let scaled: Vec<f32> = dx.iter().map(|dx| dx * 1e25).collect();
         let expected_scaled: Vec<f64> = expected[1].iter().map(|dx| dx * 1e25).collect();
         assert_near("dx", &scaled, &expected_scaled, 1e-5);
-        assert_near("d_gamma", &d_gamma, &expected[2], 1e-5);
+        assert_near("d_gamma", &of_parameters.gamma, &expected[2], 1e-5);
     }
 }
 
@@ -277,29 +233,52 @@ fn a_constant_channel_gives_beta_and_nan_stays_in_its_channel() {
         let mut x = vec![3.0; 2 * 3 * plane];
         x[plane] = f32::NAN;
         let mut y = vec![0.0; x.len()];
-        let measured = forward(&x, 3, plane, &[2.0; 3], &[0.25; 3], EPSILON, Activation::Relu, &mut y);
+        let layer = Layer { plane, gamma: &[2.0; 3], beta: &[0.25; 3], activation: Activation::Relu };
+        let measured = forward(&x, &layer, EPSILON, &mut y);
         assert_eq!(measured.variance[0], 0.0);
         for (place, y) in y.iter().enumerate() {
             let channel = place / plane % 3;
             assert!(if channel == 1 { y.is_nan() } else { *y == 0.25 }, "plane {plane}, place {place}: {y}");
         }
-        let (mut dx, mut d_gamma, mut d_beta) = (vec![1.0; x.len()], [0.0; 3], [0.0; 3]);
-        let Statistics { mean, inverse_deviation, .. } = measured;
-        let curve = Activation::Relu;
-        gradients(
-            &x,
-            3,
-            plane,
-            &[2.0; 3],
-            &[0.25; 3],
-            &mean,
-            &inverse_deviation,
-            curve,
-            &mut dx,
-            &mut d_gamma,
-            &mut d_beta,
-        );
+        let mut dx = vec![1.0; x.len()];
+        let of_parameters = gradients(&x, &layer, measured.normalisation(), &mut dx);
         assert!(dx[..plane].iter().all(|dx| dx.abs() < 1e-3) && dx[plane..2 * plane].iter().all(|dx| dx.is_nan()));
-        assert_eq!([d_gamma[0], d_beta[0]], [0.0, 2.0 * plane as f32]);
+        assert_eq!([of_parameters.gamma[0], of_parameters.beta[0]], [0.0, 2.0 * plane as f32]);
+    }
+}
+
+#[test]
+fn gradients_keep_their_digits_at_a_mean_far_above_the_deviation() {
+    for plane in [1, 9, 300, 20_000] {
+        for curve in [Activation::Identity, Activation::Silu] {
+            let mut sample = Sample::new([40, 2, plane]);
+            for (x, noise) in sample.x.iter_mut().zip(random(9, 80 * plane)) {
+                *x = 1e4 + 0.017 * noise;
+            }
+            // All of one sign, so that an offset common to all h shows in the sums of q h.
+            sample.dy.iter_mut().for_each(|dy| *dy = 1.0 + *dy / 4.0);
+            let statistics = [sample.statistics(0), sample.statistics(1)];
+            let (mut y, mut dx) = (vec![0.0; sample.x.len()], sample.dy.clone());
+            let measured = forward(&sample.x, &sample.layer(curve), EPSILON, &mut y);
+            let of_parameters = gradients(&sample.x, &sample.layer(curve), measured.normalisation(), &mut dx);
+            let results = [y, dx, of_parameters.gamma, of_parameters.beta];
+            let expected = expected(&sample, curve, &statistics, false);
+            assert_all_near("a large mean", sample.shape, &results, &expected, 1e-5);
+        }
+    }
+}
+
+#[test]
+fn nothing_gives_nothing() {
+    for (channels, plane) in [(3, 0), (3, 1), (3, 49), (0, 5), (0, 0)] {
+        let (gamma, beta) = (vec![1.0; channels], vec![0.5; channels]);
+        let layer = Layer { plane, gamma: &gamma, beta: &beta, activation: Activation::Silu };
+        let measured = forward(&[], &layer, EPSILON, &mut []);
+        let zeros = vec![0.0; channels];
+        assert_eq!([&measured.mean, &measured.variance, &measured.offset], [&zeros; 3]);
+        let expected = ParameterGradients { gamma: zeros.clone(), beta: zeros };
+        assert_eq!(gradients(&[], &layer, measured.normalisation(), &mut []), expected);
+        apply(&[], &layer, &mut []);
+        assert_eq!(apply_gradients(&[], &layer, &mut []), expected);
     }
 }

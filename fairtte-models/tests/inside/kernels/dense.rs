@@ -1,17 +1,7 @@
 //! Dense convolutions and their gradients against plain loops in double precision.
 
 use super::*;
-
-/// Numbers between -1 and 1 that repeat after a long while.
-#[expect(clippy::cast_possible_truncation, reason = "any number will do")]
-fn numbers(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let step = |state: &mut u32| {
-        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (f64::from(*state >> 8) / f64::from(1 << 23) - 1.0) as f32
-    };
-    (0..count).map(|_| step(&mut state)).collect()
-}
+use crate::kernels::arrays::{on_any_number_of_threads, random};
 
 /// Calls `visit` with the index into input, weights and output of every product that the convolution sums.
 fn every_product(shape: &ConvShape, mut visit: impl FnMut(usize, usize, usize)) {
@@ -125,15 +115,15 @@ fn compute(shape: &ConvShape, x: &[f32], w: &[f32], dy: &[f32]) -> [Vec<f32>; 3]
     [y, dx, dw]
 }
 
-fn random(shape: &ConvShape) -> [Vec<f32>; 3] {
+fn arrays(shape: &ConvShape) -> [Vec<f32>; 3] {
     let [x, w, y] = shape.lengths();
-    [numbers(x, 1), numbers(w, 2), numbers(y, 3)]
+    [random(1, x), random(2, w), random(3, y)]
 }
 
 #[test]
 fn output_and_gradients_are_the_sums_of_all_products() {
     for shape in shapes() {
-        let [x, w, dy] = random(&shape);
+        let [x, w, dy] = arrays(&shape);
         let found = compute(&shape, &x, &w, &dy);
         let expected = plain(&shape, &x, &w, &dy);
         for ((what, found), expected) in
@@ -166,7 +156,7 @@ fn many_steps_and_channels_are_summed_in_full() {
 #[test]
 fn finite_differences_agree_with_the_gradients() {
     let shape = volume(1, [2, 3], [3, 4, 5], [3, 3, 3], [1, 2, 2], [1; 3]);
-    let [mut x, mut w, dy] = random(&shape);
+    let [mut x, mut w, dy] = arrays(&shape);
     let [_, dx, dw] = compute(&shape, &x, &w, &dy);
     // The loss, sum(dy * y), is linear in each element, so a step of any size will do.
     let loss = |x: &[f32], w: &[f32]| {
@@ -197,21 +187,16 @@ fn the_number_of_threads_changes_no_bit() {
         picture(16, [40, 70], [7, 7], [3, 3], 2, 1),
     ]);
     for shape in shapes {
-        let [x, w, dy] = random(&shape);
-        let results = [1, 2, 4].map(|threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-            let results = pool.install(|| compute(&shape, &x, &w, &dy));
-            results.map(|values| values.into_iter().map(f32::to_bits).collect::<Vec<_>>())
-        });
-        assert!(results[0] == results[1] && results[0] == results[2], "{shape:?}");
+        let [x, w, dy] = arrays(&shape);
+        on_any_number_of_threads(|| compute(&shape, &x, &w, &dy));
     }
 }
 
 #[test]
 fn bias_and_activation_follow_the_sums() {
     for shape in shapes() {
-        let [x, w, _] = random(&shape);
-        let bias = numbers(shape.outputs, 4);
+        let [x, w, _] = arrays(&shape);
+        let bias = random(4, shape.outputs);
         let length = shape.lengths()[2];
         let [mut plain, mut finished] = [vec![0.0; length], vec![0.0; length]];
         forward(&x, &w, None, Activation::Identity, &shape, &mut plain);
@@ -226,7 +211,7 @@ fn bias_and_activation_follow_the_sums() {
 #[test]
 fn what_is_not_a_number_reaches_what_sees_it_and_nothing_else() {
     for shape in shapes() {
-        let [mut x, w, dy] = random(&shape);
+        let [mut x, w, dy] = arrays(&shape);
         let at = x.len() / 2;
         x[at] = f32::NAN;
         let [y, _, dw] = compute(&shape, &x, &w, &dy);
@@ -244,7 +229,7 @@ fn what_is_not_a_number_reaches_what_sees_it_and_nothing_else() {
 fn huge_and_zero_values_are_ordinary_ones() {
     let shape = picture(1, [2, 3], [6, 6], [3, 3], 1, 1);
     let [x, w, y] = shape.lengths();
-    let [found, dx, dw] = compute(&shape, &vec![0.0; x], &numbers(w, 1), &vec![0.0; y]);
+    let [found, dx, dw] = compute(&shape, &vec![0.0; x], &random(1, w), &vec![0.0; y]);
     assert!(found.iter().chain(&dx).chain(&dw).all(|&value| value == 0.0));
     let [found, ..] = compute(&shape, &vec![1e37; x], &vec![0.5; w], &vec![0.0; y]);
     assert!((found[7] - 9e37).abs() < 1e32, "{}", found[7]);

@@ -1,7 +1,7 @@
 #![expect(clippy::float_cmp, reason = "these results are exact")]
 
-use super::super::planes::tests::{assert_near, on_any_number_of_threads, random};
 use super::*;
+use crate::kernels::arrays::{assert_near, on_any_number_of_threads, random};
 
 #[test]
 fn planes_are_scaled_and_gradients_are_sums_on_any_number_of_threads() {

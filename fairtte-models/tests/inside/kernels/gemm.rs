@@ -3,17 +3,7 @@
 #![expect(clippy::many_single_char_names, reason = "the names that products of matrices have everywhere")]
 
 use super::*;
-
-/// Numbers between -1 and 1 that repeat after a long while.
-#[expect(clippy::cast_possible_truncation, reason = "any number will do")]
-fn numbers(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let step = |state: &mut u32| {
-        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (f64::from(*state >> 8) / f64::from(1 << 23) - 1.0) as f32
-    };
-    (0..count).map(|_| step(&mut state)).collect()
-}
+use crate::kernels::arrays::{on_any_number_of_threads, random};
 
 /// The product element by element, with the sum of the magnitudes of the terms beside it.
 fn plain(sizes: [usize; 3], a: Matrix, b: Matrix) -> Vec<[f64; 2]> {
@@ -33,7 +23,7 @@ fn plain(sizes: [usize; 3], a: Matrix, b: Matrix) -> Vec<[f64; 2]> {
 
 fn check(sizes: [usize; 3], a: Matrix, b: Matrix, row_stride: usize, options: Options) {
     let [m, n, _] = sizes;
-    let before = numbers((m - 1) * row_stride + n, 3);
+    let before = random(3, (m - 1) * row_stride + n);
     let mut c = before.clone();
     product(&mut c, row_stride, sizes, a, b, options);
     for (index, [sum, size]) in plain(sizes, a, b).into_iter().enumerate() {
@@ -69,7 +59,7 @@ const SIZES: [[usize; 3]; 12] = [
 fn a_product_is_the_sum_of_the_products_for_every_layout() {
     for sizes in SIZES {
         let [m, n, k] = sizes;
-        let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+        let (a, b) = (random(1, m * k), random(2, k * n));
         for left in [Matrix::new(&a, k), Matrix::new(&a, m).transposed()] {
             for right in [Matrix::new(&b, n), Matrix::new(&b, k).transposed()] {
                 for parallel in [false, true] {
@@ -84,7 +74,7 @@ fn a_product_is_the_sum_of_the_products_for_every_layout() {
 fn strides_addition_and_bias_are_respected() {
     for sizes in SIZES {
         let [m, n, k] = sizes;
-        let (a, b, bias) = (numbers(2 * m * (k + 3), 4), numbers(3 * k * (n + 2), 5), numbers(n, 6));
+        let (a, b, bias) = (random(4, 2 * m * (k + 3)), random(5, 3 * k * (n + 2)), random(6, n));
         let left = Matrix { data: &a, row_stride: 2 * (k + 3), column_stride: 2 };
         let right = Matrix { data: &b, row_stride: 3 * (n + 2), column_stride: 3 };
         let options = Options { add: true, bias: Some(&bias), parallel: true };
@@ -107,22 +97,20 @@ fn a_sum_of_no_terms_is_zero_or_what_was_there() {
 fn the_number_of_threads_changes_no_bit() {
     for sizes in [[64, 200, 700], [197, 768, 64], [3, 5000, 20], [500, 3, 900]] {
         let [m, n, k] = sizes;
-        let (a, b) = (numbers(m * k, 7), numbers(k * n, 8));
-        let results = [1, 2, 4].map(|threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        let (a, b) = (random(7, m * k), random(8, k * n));
+        on_any_number_of_threads(|| {
             let mut c = vec![0.0; m * n];
             let options = Options { parallel: true, ..Options::default() };
-            pool.install(|| product(&mut c, n, sizes, Matrix::new(&a, k), Matrix::new(&b, k).transposed(), options));
-            c.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            product(&mut c, n, sizes, Matrix::new(&a, k), Matrix::new(&b, k).transposed(), options);
+            [c]
         });
-        assert!(results[0] == results[1] && results[0] == results[2], "{sizes:?}");
     }
 }
 
 #[test]
 fn what_is_not_a_number_stays_in_its_row_and_column() {
     let (m, n, k) = (20, 40, 30);
-    let (mut a, b) = (numbers(m * k, 9), numbers(k * n, 10));
+    let (mut a, b) = (random(9, m * k), random(10, k * n));
     a[4 * k + 29] = f32::NAN;
     a[11 * k] = f32::INFINITY;
     let mut c = vec![0.0; m * n];

@@ -1,16 +1,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "expected values are worked out in double precision")]
 
 use super::*;
-
-/// Numbers between -1 and 1 that repeat after a long while.
-fn numbers(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
+use crate::kernels::arrays::{assert_close, on_any_number_of_threads, random, wide};
 
 const EPSILON: f64 = 1e-6;
 /// Rows and width.
@@ -30,19 +21,6 @@ fn plain(x: &[f64], width: usize, gamma: &[f64], beta: &[f64]) -> [Vec<f64>; 3] 
     [y, means, inverses]
 }
 
-fn wide(values: &[f32]) -> Vec<f64> {
-    values.iter().map(|&value| f64::from(value)).collect()
-}
-
-#[track_caller]
-fn close(found: &[f32], expected: &[f64], tolerance: f64, what: &str) {
-    assert_eq!(found.len(), expected.len());
-    for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {
-        let error = (f64::from(found) - expected).abs();
-        assert!(error <= tolerance * (1.0 + expected.abs()), "{what} at {at}: {found} instead of {expected}");
-    }
-}
-
 /// What the kernels give for an input and the gradient of the output: `y`, `dx`, `d_gamma` and `d_beta`.
 fn run(x: &[f32], width: usize, gamma: &[f32], beta: &[f32], dy: &[f32]) -> [Vec<f32>; 4] {
     let rows = x.len() / width;
@@ -58,14 +36,14 @@ fn run(x: &[f32], width: usize, gamma: &[f32], beta: &[f32], dy: &[f32]) -> [Vec
 #[test]
 fn rows_are_normed_scaled_and_shifted() {
     for [rows, width] in SIZES {
-        let (x, gamma, beta) = (numbers(rows * width, 1), numbers(width, 2), numbers(width, 3));
+        let (x, gamma, beta) = (random(1, rows * width), random(2, width), random(3, width));
         let [expected, means, inverses] = plain(&wide(&x), width, &wide(&gamma), &wide(&beta));
         let mut y = vec![f32::NAN; rows * width];
         let [mut mean, mut inverse] = [vec![f32::NAN; rows], vec![f32::NAN; rows]];
         forward(&x, width, &gamma, &beta, EPSILON, &mut y, Some([&mut mean, &mut inverse]));
-        close(&mean, &means, 2e-7, "mean");
-        close(&inverse, &inverses, 2e-6, "inverse deviation");
-        close(&y, &expected, 2e-6, &format!("{rows} rows of {width}"));
+        assert_close(&mean, &means, 2e-7, "mean");
+        assert_close(&inverse, &inverses, 2e-6, "inverse deviation");
+        assert_close(&y, &expected, 2e-6, &format!("{rows} rows of {width}"));
         let mut alone = vec![f32::NAN; rows * width];
         forward(&x, width, &gamma, &beta, EPSILON, &mut alone, None);
         assert_eq!(alone, y);
@@ -75,12 +53,12 @@ fn rows_are_normed_scaled_and_shifted() {
 #[test]
 fn a_large_mean_costs_no_digits() {
     let width = 770;
-    let x: Vec<f32> = numbers(2 * width, 1).iter().map(|x| (x * 64.0).round() + 1e6).collect();
+    let x: Vec<f32> = random(1, 2 * width).iter().map(|x| (x * 64.0).round() + 1e6).collect();
     let (gamma, beta) = (vec![1.0; width], vec![0.0; width]);
     let mut y = vec![0.0; x.len()];
     forward(&x, width, &gamma, &beta, EPSILON, &mut y, None);
     let [expected, ..] = plain(&wide(&x), width, &wide(&gamma), &wide(&beta));
-    close(&y, &expected, 2e-3, "y"); // the mean itself is rounded to 1/16 of a unit
+    assert_close(&y, &expected, 2e-3, "y"); // the mean itself is rounded to 1/16 of a unit
 }
 
 /// The slope of `sum(dy y)` along one input, from the formula in double precision.
@@ -98,8 +76,8 @@ fn slope(inputs: &[Vec<f64>; 3], width: usize, dy: &[f32], which: usize, at: usi
 #[test]
 fn gradients_are_slopes() {
     for [rows, width] in [[3, 2], [5, 7], [2, 16], [4, 35], [70, 6]] {
-        let (x, gamma, beta) = (numbers(rows * width, 1), numbers(width, 2), numbers(width, 3));
-        let dy = numbers(rows * width, 4);
+        let (x, gamma, beta) = (random(1, rows * width), random(2, width), random(3, width));
+        let dy = random(4, rows * width);
         let [_, dx, d_gamma, d_beta] = run(&x, width, &gamma, &beta, &dy);
         let inputs = [wide(&x), wide(&gamma), wide(&beta)];
         for (which, (found, tolerance)) in [(dx, 1e-4), (d_gamma, 1e-5), (d_beta, 1e-5)].into_iter().enumerate() {
@@ -107,7 +85,7 @@ fn gradients_are_slopes() {
             let large = expected.iter().fold(1.0_f64, |large, x| large.max(x.abs()));
             let scaled: Vec<f32> = found.iter().map(|x| x / large as f32).collect();
             let expected: Vec<f64> = expected.iter().map(|x| x / large).collect();
-            close(&scaled, &expected, tolerance, &format!("input {which} of {rows} rows of {width}"));
+            assert_close(&scaled, &expected, tolerance, &format!("input {which} of {rows} rows of {width}"));
         }
     }
 }
@@ -115,8 +93,8 @@ fn gradients_are_slopes() {
 #[test]
 fn gradients_are_those_of_the_formula_in_double_precision() {
     for [rows, width] in SIZES {
-        let (x, gamma, dy) = (numbers(rows * width, 1), numbers(width, 2), numbers(rows * width, 4));
-        let [_, dx, d_gamma, d_beta] = run(&x, width, &gamma, &numbers(width, 3), &dy);
+        let (x, gamma, dy) = (random(1, rows * width), random(2, width), random(4, rows * width));
+        let [_, dx, d_gamma, d_beta] = run(&x, width, &gamma, &random(3, width), &dy);
         let [normed, _, inverses] = plain(&wide(&x), width, &vec![1.0; width], &vec![0.0; width]);
         let [mut of_gamma, mut of_beta] = [vec![0.0; width], vec![0.0; width]];
         for (row, &inverse) in inverses.iter().enumerate() {
@@ -128,41 +106,35 @@ fn gradients_are_those_of_the_formula_in_double_precision() {
             let expected: Vec<f64> =
                 (0..width).map(|at| (g[at] - mean_of_g - n[at] * mean_of_product) * inverse).collect();
             // A row of one or two numbers has a deviation that may be small, and differences that cancel.
-            close(&dx[range], &expected, 1e-6 * inverse.max(5.0), &format!("dx of {rows} rows of {width}"));
+            assert_close(&dx[range], &expected, 1e-6 * inverse.max(5.0), &format!("dx of {rows} rows of {width}"));
             for at in 0..width {
                 of_gamma[at] += dy[at] * n[at];
                 of_beta[at] += dy[at];
             }
         }
-        close(&d_gamma, &of_gamma, 1e-5, "d_gamma");
-        close(&d_beta, &of_beta, 1e-5, "d_beta");
+        assert_close(&d_gamma, &of_gamma, 1e-5, "d_gamma");
+        assert_close(&d_beta, &of_beta, 1e-5, "d_beta");
     }
 }
 
 #[test]
 fn bits_do_not_depend_on_the_number_of_threads() {
     for [rows, width] in [[1000, 70], [3, 5000]] {
-        let (x, gamma, beta) = (numbers(rows * width, 1), numbers(width, 2), numbers(width, 3));
-        let dy = numbers(rows * width, 4);
-        let [one, two, four] = [1, 2, 4].map(|threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of threads");
-            pool.install(|| run(&x, width, &gamma, &beta, &dy))
-                .map(|values| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
-        });
-        assert_eq!(one, two);
-        assert_eq!(one, four);
+        let (x, gamma, beta) = (random(1, rows * width), random(2, width), random(3, width));
+        let dy = random(4, rows * width);
+        on_any_number_of_threads(|| run(&x, width, &gamma, &beta, &dy));
     }
 }
 
 #[test]
 fn a_constant_row_gives_the_shift_and_no_number_stays_in_its_row() {
     let width = 21;
-    let mut x = numbers(4 * width, 1);
+    let mut x = random(1, 4 * width);
     x[width..2 * width].fill(3.5);
     x[2 * width + 20] = f32::NAN;
     x[3 * width] = f32::INFINITY;
-    let (gamma, beta) = (numbers(width, 2), numbers(width, 3));
-    let [y, dx, d_gamma, d_beta] = run(&x, width, &gamma, &beta, &numbers(4 * width, 4));
+    let (gamma, beta) = (random(2, width), random(3, width));
+    let [y, dx, d_gamma, d_beta] = run(&x, width, &gamma, &beta, &random(4, 4 * width));
     assert_eq!(y[width..2 * width], beta);
     for (at, (y, dx)) in y.iter().zip(&dx).enumerate() {
         assert_eq!(y.is_nan(), at >= 2 * width, "y at {at}");
@@ -175,12 +147,12 @@ fn a_constant_row_gives_the_shift_and_no_number_stays_in_its_row() {
 #[test]
 fn large_numbers_are_normed() {
     let width = 50;
-    let x: Vec<f32> = numbers(width, 1).iter().map(|x| x * 1e17).collect();
+    let x: Vec<f32> = random(1, width).iter().map(|x| x * 1e17).collect();
     let (gamma, beta) = (vec![1.0; width], vec![0.0; width]);
     let [expected, ..] = plain(&wide(&x), width, &wide(&gamma), &wide(&beta));
     let mut y = vec![0.0; width];
     forward(&x, width, &gamma, &beta, EPSILON, &mut y, None);
-    close(&y, &expected, 1e-6, "y");
+    assert_close(&y, &expected, 1e-6, "y");
 }
 
 #[test]

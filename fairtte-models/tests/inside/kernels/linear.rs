@@ -1,15 +1,6 @@
 use super::*;
 use crate::kernels::activation::Activation;
-
-/// Numbers between -1 and 1 that repeat after a long while.
-fn numbers(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
+use crate::kernels::arrays::{on_any_number_of_threads, random};
 
 /// Rows, inputs and outputs.
 const SIZES: [[usize; 3]; 8] =
@@ -23,18 +14,10 @@ fn close(found: &[f32], expected: &[f64], size: usize, what: &str) {
     }
 }
 
-fn in_pools<R: PartialEq + std::fmt::Debug + Send>(work: impl Fn() -> R + Sync) {
-    let [one, two, four] = [1, 2, 4].map(|threads| {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of threads").install(&work)
-    });
-    assert_eq!(one, two);
-    assert_eq!(one, four);
-}
-
 #[test]
 fn rows_are_weighted_sums_and_the_bias() {
     for [rows, inputs, outputs] in SIZES {
-        let (x, weight, bias) = (numbers(rows * inputs, 1), numbers(inputs * outputs, 2), numbers(outputs, 3));
+        let (x, weight, bias) = (random(1, rows * inputs), random(2, inputs * outputs), random(3, outputs));
         for with_bias in [false, true] {
             let mut expected = vec![0.0; rows * outputs];
             for row in 0..rows {
@@ -60,7 +43,7 @@ fn rows_are_weighted_sums_and_the_bias() {
 #[test]
 fn gradients_are_the_sums_of_the_chain_rule() {
     for sizes @ [rows, inputs, outputs] in SIZES {
-        let (x, weight, dy) = (numbers(rows * inputs, 1), numbers(inputs * outputs, 2), numbers(rows * outputs, 3));
+        let (x, weight, dy) = (random(1, rows * inputs), random(2, inputs * outputs), random(3, rows * outputs));
         let [mut dx, mut d_weight, mut d_bias] =
             [vec![0.0; rows * inputs], vec![0.0; inputs * outputs], vec![0.0; outputs]];
         for row in 0..rows {
@@ -88,21 +71,21 @@ fn gradients_are_the_sums_of_the_chain_rule() {
 #[test]
 fn bits_do_not_depend_on_the_number_of_threads() {
     let sizes @ [rows, inputs, outputs] = [530, 70, 150];
-    let (x, weight, dy) = (numbers(rows * inputs, 1), numbers(inputs * outputs, 2), numbers(rows * outputs, 3));
-    let bias = numbers(outputs, 4);
-    in_pools(|| {
+    let (x, weight, dy) = (random(1, rows * inputs), random(2, inputs * outputs), random(3, rows * outputs));
+    let bias = random(4, outputs);
+    on_any_number_of_threads(|| {
         let [mut y, mut dx, mut d_weight, mut d_bias] =
             [rows * outputs, rows * inputs, inputs * outputs, outputs].map(|length| vec![0.0; length]);
         forward(&x, &weight, sizes, Some(&bias), Activation::Gelu, &mut y);
         gradients(&x, &weight, &dy, sizes, Some(&mut dx), Some(&mut d_weight), Some(&mut d_bias));
-        [y, dx, d_weight, d_bias].map(|values| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
+        [y, dx, d_weight, d_bias]
     });
 }
 
 #[test]
 fn long_columns_are_summed_to_their_last_digits() {
     let rows = 100_000;
-    let values: Vec<f32> = numbers(2 * rows, 1).iter().map(|x| x + 1.0).collect();
+    let values: Vec<f32> = random(1, 2 * rows).iter().map(|x| x + 1.0).collect();
     let mut sums = [0.0; 2];
     column_sums(&values, &mut sums);
     for (column, sum) in sums.into_iter().enumerate() {
@@ -114,7 +97,7 @@ fn long_columns_are_summed_to_their_last_digits() {
 #[test]
 fn no_number_stays_in_its_row_or_column() {
     let sizes @ [rows, inputs, outputs] = [20, 9, 37];
-    let (mut x, weight, mut dy) = (numbers(rows * inputs, 1), numbers(inputs * outputs, 2), numbers(rows * outputs, 3));
+    let (mut x, weight, mut dy) = (random(1, rows * inputs), random(2, inputs * outputs), random(3, rows * outputs));
     x[3 * inputs + 2] = f32::NAN;
     let mut y = vec![0.0; rows * outputs];
     forward(&x, &weight, sizes, None, Activation::Relu, &mut y);

@@ -1,16 +1,7 @@
 //! Convolutions by one element against plain loops in double precision.
 
 use super::*;
-
-#[expect(clippy::cast_possible_truncation, reason = "any number will do")]
-fn numbers(count: usize, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let step = |state: &mut u32| {
-        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (f64::from(*state >> 8) / f64::from(1 << 23) - 1.0) as f32
-    };
-    (0..count).map(|_| step(&mut state)).collect()
-}
+use crate::kernels::arrays::{on_any_number_of_threads, random};
 
 fn shape(batch: usize, inputs: usize, outputs: usize, size: [usize; 3]) -> ConvShape {
     ConvShape { batch, inputs, outputs, size, kernel: [1; 3], stride: [1; 3], padding: [0; 3], groups: 1 }
@@ -42,9 +33,9 @@ fn compute(shape: &ConvShape, x: &[f32], w: &[f32], dy: &[f32]) -> [Vec<f32>; 3]
     [y, dx, dw]
 }
 
-fn random(shape: &ConvShape) -> [Vec<f32>; 3] {
+fn arrays(shape: &ConvShape) -> [Vec<f32>; 3] {
     let [x, w, y] = shape.lengths();
-    [numbers(x, 1), numbers(w, 2), numbers(y, 3)]
+    [random(1, x), random(2, w), random(3, y)]
 }
 
 fn close(what: &str, shape: &ConvShape, found: f32, terms: impl Iterator<Item = (f32, f32)>) {
@@ -62,7 +53,7 @@ fn output_and_gradients_are_products_of_matrices() {
     for shape in shapes() {
         let ConvShape { batch, inputs, outputs, .. } = shape;
         let plane = shape.input_plane();
-        let [x, w, dy] = random(&shape);
+        let [x, w, dy] = arrays(&shape);
         let [y, dx, dw] = compute(&shape, &x, &w, &dy);
         let from = |sample: usize, channel: usize, pixel: usize| (sample * inputs + channel) * plane + pixel;
         let to = |sample: usize, channel: usize, pixel: usize| (sample * outputs + channel) * plane + pixel;
@@ -89,21 +80,16 @@ fn output_and_gradients_are_products_of_matrices() {
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     for shape in shapes() {
-        let [x, w, dy] = random(&shape);
-        let results = [1, 2, 4].map(|threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-            let results = pool.install(|| compute(&shape, &x, &w, &dy));
-            results.map(|values| values.into_iter().map(f32::to_bits).collect::<Vec<_>>())
-        });
-        assert!(results[0] == results[1] && results[0] == results[2], "{shape:?}");
+        let [x, w, dy] = arrays(&shape);
+        on_any_number_of_threads(|| compute(&shape, &x, &w, &dy));
     }
 }
 
 #[test]
 fn bias_and_activation_follow_the_sums() {
     for shape in shapes() {
-        let [x, w, _] = random(&shape);
-        let bias = numbers(shape.outputs, 4);
+        let [x, w, _] = arrays(&shape);
+        let bias = random(4, shape.outputs);
         let length = shape.lengths()[2];
         let [mut plain, mut finished] = [vec![0.0; length], vec![0.0; length]];
         forward(&x, &w, None, Activation::Identity, &shape, &mut plain);
@@ -118,7 +104,7 @@ fn bias_and_activation_follow_the_sums() {
 #[test]
 fn what_is_not_a_number_stays_at_its_place() {
     for shape in shapes() {
-        let [mut x, w, dy] = random(&shape);
+        let [mut x, w, dy] = arrays(&shape);
         let plane = shape.input_plane();
         x[plane / 2] = f32::NAN;
         let [y, dx, dw] = compute(&shape, &x, &w, &dy);

@@ -1,7 +1,7 @@
 #![expect(clippy::float_cmp, reason = "these results are exact")]
 
-use super::super::planes::tests::{assert_near, on_any_number_of_threads, random};
 use super::*;
+use crate::kernels::arrays::{assert_near, on_any_number_of_threads, random};
 
 /// The window read row by row, as `PyTorch` documents it.
 fn expected(x: &[f32], [height, width]: [usize; 2], kernel: usize, stride: usize, padding: usize) -> Vec<(f32, u32)> {

@@ -1,7 +1,7 @@
 #![expect(clippy::float_cmp, reason = "these results are exact")]
 
-use super::super::planes::tests::{on_any_number_of_threads, random};
 use super::*;
+use crate::kernels::arrays::{on_any_number_of_threads, random};
 
 #[test]
 fn sums_pass_where_they_are_positive_on_any_number_of_threads() {
