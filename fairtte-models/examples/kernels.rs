@@ -112,11 +112,12 @@ fn tokens() -> [(&'static str, f64); 3] {
         linear::gradients(&x, &weight, &dy, sizes, Some(&mut dx), Some(&mut d_weight), None);
     });
     let shape = [2, 197, heads, width / heads];
-    let (qkv, mut mixed, mut log_sums) = (wave(rows * 3 * width), vec![0.0; rows * width], vec![0.0; rows * heads]);
+    let (qkv, mut mixed) = (wave(rows * 3 * width), vec![0.0; rows * width]);
+    let mut of_scores = vec![attention::Row::default(); rows * heads];
     let mut d_qkv = vec![0.0; qkv.len()];
     let attended = median(|| {
-        attention::forward(&qkv, shape, &mut mixed, Some(&mut log_sums));
-        attention::gradients(&qkv, &mixed, &log_sums, &x, shape, &mut d_qkv);
+        attention::forward(&qkv, shape, &mut mixed, Some(&mut of_scores));
+        attention::gradients(&qkv, &mixed, &of_scores, &x, shape, &mut d_qkv);
     });
     let (ones, zeros) = (vec![1.0; width], vec![0.0; width]);
     let (mut normed, mut gradient) = (vec![0.0; x.len()], wave(x.len()));

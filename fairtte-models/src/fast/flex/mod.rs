@@ -76,8 +76,8 @@ impl Kernels for Flex {
                 norm::layer_norm_gradients([x, gamma, mean, inverse_deviation], gradient)
             }
             (Operation::Linear, [x, weight]) => tokens::linear_gradients(x, weight, &gradient, needed),
-            (Operation::Attention { heads }, [qkv, output, log_sums]) => {
-                tokens::attention_gradient([qkv, output, log_sums], heads, &gradient)
+            (Operation::Attention { heads }, [qkv, output, rows]) => {
+                tokens::attention_gradient([qkv, output, rows], heads, &gradient)
             }
             (Operation::Activate(activation), [x]) => vec![Some(overwritten(gradient, |gradient| {
                 kernels::activation::gradient(activation, values(x), gradient);

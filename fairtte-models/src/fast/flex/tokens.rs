@@ -6,6 +6,7 @@ use burn_flex::FlexTensor;
 
 use super::super::operation::Forward;
 use super::{made, tensor, values, vector};
+use crate::kernels::attention::Row;
 use crate::kernels::{self, Activation};
 
 /// Rows of `x`, inputs and outputs.
@@ -54,23 +55,23 @@ fn shape_of_heads(qkv: &FlexTensor, heads: usize) -> [usize; 4] {
 pub(super) fn attention(qkv: &FlexTensor, heads: usize, keep: bool) -> Forward<Flex> {
     let shape = shape_of_heads(qkv, heads);
     let [batch, tokens, heads, width] = shape;
-    let mut log_sums = keep.then(|| vec![0.0; batch * heads * tokens]);
+    let mut rows = keep.then(|| vec![Row::default(); batch * heads * tokens]);
     let output = made(Shape::from([batch, tokens, heads * width]), |output| {
-        kernels::attention::forward(values(qkv), shape, output, log_sums.as_deref_mut());
+        kernels::attention::forward(values(qkv), shape, output, rows.as_deref_mut());
     });
-    let saved = log_sums.map_or_else(Vec::new, |log_sums| vec![qkv.clone(), output.clone(), vector(log_sums)]);
+    let saved = rows.map_or_else(Vec::new, |rows| vec![qkv.clone(), output.clone(), vector(rows.into_flattened())]);
     Forward { output, statistics: None, saved }
 }
 
 pub(super) fn attention_gradient(
-    [qkv, output, log_sums]: [&FlexTensor; 3],
+    [qkv, output, rows]: [&FlexTensor; 3],
     heads: usize,
     gradient: &FlexTensor,
 ) -> Vec<Option<FlexTensor>> {
     let gradient = gradient.to_contiguous();
     let shape = shape_of_heads(qkv, heads);
     vec![Some(made(qkv.shape(), |d_qkv| {
-        let [qkv, output, log_sums] = [qkv, output, log_sums].map(values);
-        kernels::attention::gradients(qkv, output, log_sums, values(&gradient), shape, d_qkv);
+        let (rows, _) = values(rows).as_chunks();
+        kernels::attention::gradients(values(qkv), values(output), rows, values(&gradient), shape, d_qkv);
     }))]
 }

@@ -2,8 +2,8 @@
 //!
 //! Queries, keys and values are read where a linear layer wrote them, `[batch, tokens, 3, heads, width]`. One task computes
 //! one head: it copies the head's rows into buffers of its thread, which stay in the cache, and works through blocks of
-//! queries, so nothing of size `tokens^2` is ever in memory. Between the passes only the logarithm of each query's sum of
-//! exponentials is kept; the backward pass computes the probabilities `P = exp(q k^T / sqrt(width) - log_sum)` again and,
+//! queries, so nothing of size `tokens^2` is ever in memory. Between the passes only each query's greatest score and sum of
+//! exponentials are kept; the backward pass computes the probabilities `P = exp(q k^T / sqrt(width) - greatest) / sum` again and,
 //! with `D = sum(dy y)` of each query and `dS = P (dy v^T - D)`, gives `dv = P^T dy`, `dk = dS^T q / sqrt(width)` and
 //! `dq = dS k / sqrt(width)`. The scheme is that of Dao et al. (2022, arXiv:2205.14135) with whole rows of scores instead of
 //! blocks of keys, as a row of a few hundred tokens is short.
@@ -21,71 +21,66 @@ mod products;
 mod rows;
 mod softmax;
 
+pub use softmax::Row;
+
 /// Numbers of a block of scores at most: 192 KiB, of which the backward pass holds two in the cache of a core.
 const BLOCK: usize = 48 << 10;
 
 /// Attention over `qkv`, `[batch, tokens, 3, heads, width]`, with `shape` = `[batch, tokens, heads, width]`, which is also that
-/// of `output`. `log_sums`, `[batch, heads, tokens]`, takes what [`gradients`] needs.
+/// of `output`. `rows`, `[batch, heads, tokens]`, takes what [`gradients`] needs.
 ///
 /// Costs `4 batch heads tokens^2 width` operations and as many exponentials as there are scores.
 ///
 /// # Panics
 /// If a length does not fit the shape.
-pub fn forward(qkv: &[f32], shape: [usize; 4], output: &mut [f32], log_sums: Option<&mut [f32]>) {
+pub fn forward(qkv: &[f32], shape: [usize; 4], output: &mut [f32], rows: Option<&mut [Row]>) {
     let sizes = Sizes::new(shape);
     let [batch, tokens, heads, width] = shape;
     let row = heads * width;
-    let n_sums = batch * heads * tokens;
+    let n_rows = batch * heads * tokens;
     assert_eq!([qkv.len(), output.len()], [3 * batch * tokens * row, batch * tokens * row], "lengths for {shape:?}");
     let mut unwanted = Vec::new();
-    let log_sums = log_sums.unwrap_or_else(|| {
-        unwanted.resize(n_sums, 0.0);
+    let rows = rows.unwrap_or_else(|| {
+        unwanted.resize(n_rows, Row::default());
         &mut unwanted
     });
-    assert_eq!(log_sums.len(), n_sums, "length of the logarithms for {shape:?}");
+    assert_eq!(rows.len(), n_rows, "number of rows of scores for {shape:?}");
     if output.is_empty() {
         return;
     }
-    let samples = output.par_chunks_mut(tokens * row).zip(log_sums.par_chunks_mut(heads * tokens));
-    samples.zip(qkv.par_chunks(3 * tokens * row)).for_each(|((output, log_sums), qkv)| {
-        let outputs = by_head(output, heads, width, tokens).into_par_iter().zip(log_sums.par_chunks_mut(tokens));
-        outputs.enumerate().for_each(|(head, (mut output, log_sums))| {
-            sizes.head(qkv, head).forward(&mut output, log_sums);
+    let samples = output.par_chunks_mut(tokens * row).zip(rows.par_chunks_mut(heads * tokens));
+    samples.zip(qkv.par_chunks(3 * tokens * row)).for_each(|((output, rows), qkv)| {
+        let outputs = by_head(output, heads, width, tokens).into_par_iter().zip(rows.par_chunks_mut(tokens));
+        outputs.enumerate().for_each(|(head, (mut output, rows))| {
+            sizes.head(qkv, head).forward(&mut output, rows);
         });
     });
 }
 
-/// The gradient `d_qkv`, overwritten, with respect to `qkv`, given that with respect to the output; `output` and `log_sums`
+/// The gradient `d_qkv`, overwritten, with respect to `qkv`, given that with respect to the output; `output` and `rows`
 /// are those of [`forward`]. Costs two and a half times as much.
 ///
 /// # Panics
 /// If a length does not fit the shape.
-pub fn gradients(
-    qkv: &[f32],
-    output: &[f32],
-    log_sums: &[f32],
-    d_output: &[f32],
-    shape: [usize; 4],
-    d_qkv: &mut [f32],
-) {
+pub fn gradients(qkv: &[f32], output: &[f32], rows: &[Row], d_output: &[f32], shape: [usize; 4], d_qkv: &mut [f32]) {
     let sizes = Sizes::new(shape);
     let [batch, tokens, heads, width] = shape;
     let row = heads * width;
     let n = batch * tokens * row;
     assert_eq!([qkv.len(), d_qkv.len()], [3 * n; 2], "lengths of qkv and its gradient for {shape:?}");
     assert_eq!([output.len(), d_output.len()], [n; 2], "lengths of the output and its gradient for {shape:?}");
-    assert_eq!(log_sums.len(), batch * heads * tokens, "length of the logarithms for {shape:?}");
+    assert_eq!(rows.len(), batch * heads * tokens, "number of rows of scores for {shape:?}");
     if n == 0 {
         return;
     }
-    let saved = output.par_chunks(tokens * row).zip(log_sums.par_chunks(heads * tokens));
+    let saved = output.par_chunks(tokens * row).zip(rows.par_chunks(heads * tokens));
     let given = d_output.par_chunks(tokens * row).zip(qkv.par_chunks(3 * tokens * row));
     let samples = d_qkv.par_chunks_mut(3 * tokens * row).zip(saved).zip(given);
-    samples.for_each(|((d_qkv, (output, log_sums)), (d_output, qkv))| {
+    samples.for_each(|((d_qkv, (output, rows)), (d_output, qkv))| {
         let heads_of_sample = by_head(d_qkv, heads, width, 3 * tokens);
         heads_of_sample.into_par_iter().enumerate().for_each(|(head, mut d_qkv)| {
-            let log_sums = &log_sums[head * tokens..(head + 1) * tokens];
-            sizes.head(qkv, head).gradients(output, log_sums, d_output, &mut d_qkv);
+            let rows = &rows[head * tokens..(head + 1) * tokens];
+            sizes.head(qkv, head).gradients(output, rows, d_output, &mut d_qkv);
         });
     });
 }
@@ -156,7 +151,7 @@ impl<'a> Head<'a> {
         Place { data: &data[self.index * width..], stride: heads * width, width }
     }
 
-    fn forward(&self, output: &mut [&mut [f32]], log_sums: &mut [f32]) {
+    fn forward(&self, output: &mut [&mut [f32]], of_rows: &mut [Row]) {
         let Sizes { tokens, columns, token_columns, block, scale, width, .. } = *self.sizes;
         let lengths =
             [width * token_columns, tokens * columns, block * columns, block * token_columns, block * columns];
@@ -178,10 +173,8 @@ impl<'a> Head<'a> {
                     columns: token_columns,
                     add: false,
                 });
-                let log_sums = &mut log_sums[range.clone()];
-                let mut inverses = [0.0; BLOCK / COLUMNS];
-                let inverses = &mut inverses[..n];
-                isa::run(softmax::Exponentials { scores, stride: token_columns, tokens, inverses, log_sums });
+                let of_rows = &mut of_rows[range.clone()];
+                isa::run(softmax::Exponentials { scores, stride: token_columns, tokens, rows: of_rows });
                 isa::run(Product {
                     left: Factor::along(scores, token_columns),
                     right: Factor::along(values, columns),
@@ -193,7 +186,7 @@ impl<'a> Head<'a> {
                     add: false,
                 });
                 let rows = output[range].iter_mut().zip(mixed.chunks_exact(columns));
-                for ((output, mixed), &inverse) in rows.zip(&*inverses) {
+                for ((output, mixed), &[_, inverse]) in rows.zip(&*of_rows) {
                     for (output, &mixed) in output.iter_mut().zip(mixed) {
                         *output = mixed * inverse;
                     }
@@ -203,7 +196,7 @@ impl<'a> Head<'a> {
     }
 
     /// `d_qkv` has the rows of this head, three for each token.
-    fn gradients(&self, output: &'a [f32], log_sums: &[f32], d_output: &'a [f32], d_qkv: &mut [&mut [f32]]) {
+    fn gradients(&self, output: &'a [f32], of_rows: &[Row], d_output: &'a [f32], d_qkv: &mut [&mut [f32]]) {
         let Sizes { tokens, columns, token_columns, token_rows, block, scale, width, .. } = *self.sizes;
         let (of_tokens, of_block) = (token_rows * columns, block * columns);
         let across = width * token_columns;
@@ -240,8 +233,8 @@ impl<'a> Head<'a> {
                             add: false,
                         });
                     }
-                    let log_sums = &log_sums[range.clone()];
-                    isa::run(softmax::Pull { weights, d_scores, stride: token_columns, tokens, log_sums, sums });
+                    let of_rows = &of_rows[range.clone()];
+                    isa::run(softmax::Pull { weights, d_scores, stride: token_columns, tokens, rows: of_rows, sums });
                     for (left, right, output) in
                         [(&*weights, &*given, &mut *d_values), (&*d_scores, &*queries, &mut *d_keys)]
                     {

@@ -3,14 +3,17 @@
 use crate::kernels::elementary::exp_of_nonpositive;
 use crate::kernels::isa::{Kernel, Vectors};
 
-/// Turns each row of scores into `exp(score - greatest)`, without the division by the sum, whose inverse goes to `inverses`
-/// and whose logarithm, plus the greatest score, to `log_sums`. The padding of a row becomes zero, unless the row has NaN.
+/// What turns a row of scores into probabilities: the greatest score, and the inverse of the sum of the exponentials of the
+/// distances from it. Their logarithm in one number would lose the digits behind a great score.
+pub type Row = [f32; 2];
+
+/// Turns each row of scores into `exp(score - greatest)`, without the division by the sum. The padding of a row becomes
+/// zero, unless the row has NaN.
 pub(super) struct Exponentials<'a> {
     pub scores: &'a mut [f32],
     pub stride: usize,
     pub tokens: usize,
-    pub inverses: &'a mut [f32],
-    pub log_sums: &'a mut [f32],
+    pub rows: &'a mut [Row],
 }
 
 impl Kernel for Exponentials<'_> {
@@ -19,9 +22,8 @@ impl Kernel for Exponentials<'_> {
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
-        let Self { scores, stride, tokens, inverses, log_sums } = self;
-        let rows = scores.chunks_exact_mut(stride).zip(inverses.iter_mut().zip(log_sums));
-        for (row, (inverse, log_sum)) in rows {
+        let Self { scores, stride, tokens, rows } = self;
+        for (row, found) in scores.chunks_exact_mut(stride).zip(rows) {
             row[tokens..].fill(f32::NEG_INFINITY);
             let (row, _) = S::as_mut_simd_f32s(row);
             let mut greatest = simd.splat_f32s(f32::NEG_INFINITY);
@@ -35,9 +37,7 @@ impl Kernel for Exponentials<'_> {
                 *x = exp_of_nonpositive(simd, simd.sub_f32s(*x, offset));
                 sum = simd.add_f32s(sum, *x);
             }
-            let sum = simd.reduce_sum_f32s(sum);
-            *inverse = sum.recip();
-            *log_sum = greatest + sum.ln();
+            *found = [greatest, simd.reduce_sum_f32s(sum).recip()];
         }
     }
 }
@@ -49,7 +49,7 @@ pub(super) struct Pull<'a> {
     pub d_scores: &'a mut [f32],
     pub stride: usize,
     pub tokens: usize,
-    pub log_sums: &'a [f32],
+    pub rows: &'a [Row],
     /// Of the output times its gradient, for each row.
     pub sums: &'a [f32],
 }
@@ -60,15 +60,15 @@ impl Kernel for Pull<'_> {
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
     #[inline(always)]
     fn run_on<S: Vectors>(self, simd: S) {
-        let Self { weights, d_scores, stride, tokens, log_sums, sums } = self;
-        let rows = weights.chunks_exact_mut(stride).zip(d_scores.chunks_exact_mut(stride));
-        for ((weights, d_scores), (&log_sum, &sum)) in rows.zip(log_sums.iter().zip(sums)) {
+        let Self { weights, d_scores, stride, tokens, rows, sums } = self;
+        let of_rows = weights.chunks_exact_mut(stride).zip(d_scores.chunks_exact_mut(stride));
+        for ((weights, d_scores), (&[greatest, inverse], &sum)) in of_rows.zip(rows.iter().zip(sums)) {
             weights[tokens..].fill(f32::NEG_INFINITY);
             let (weights, _) = S::as_mut_simd_f32s(weights);
             let (d_scores, _) = S::as_mut_simd_f32s(d_scores);
-            let (offset, sum) = (simd.splat_f32s(log_sum), simd.splat_f32s(sum));
+            let [greatest, inverse, sum] = [greatest, inverse, sum].map(|value| simd.splat_f32s(value));
             for (weight, d_score) in weights.iter_mut().zip(d_scores) {
-                *weight = exp_of_nonpositive(simd, simd.sub_f32s(*weight, offset));
+                *weight = simd.mul_f32s(exp_of_nonpositive(simd, simd.sub_f32s(*weight, greatest)), inverse);
                 *d_score = simd.mul_f32s(*weight, simd.sub_f32s(*d_score, sum));
             }
         }

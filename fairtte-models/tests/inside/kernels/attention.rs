@@ -1,5 +1,5 @@
 use super::*;
-use crate::kernels::arrays::{assert_close, on_any_number_of_threads, random, wide};
+use crate::kernels::arrays::{assert_close, assert_near, on_any_number_of_threads, random, wide};
 
 /// Batch, tokens, heads and width of a head.
 const SHAPES: [[usize; 4]; 9] = [
@@ -59,7 +59,8 @@ fn plain_gradient(qkv: &[f64], d_output: &[f64], [batch, tokens, heads, width]: 
                         |i: usize| qkv[place(sample, query, 0, head, i)] * qkv[place(sample, key, 1, head, i)];
                     scale * (0..width).map(product).sum::<f64>()
                 };
-                let exponentials: Vec<f64> = (0..tokens).map(|key| score(key).exp()).collect();
+                let greatest = (0..tokens).map(score).fold(f64::NEG_INFINITY, f64::max);
+                let exponentials: Vec<f64> = (0..tokens).map(|key| (score(key) - greatest).exp()).collect();
                 let sum: f64 = exponentials.iter().sum();
                 let weights: Vec<f64> = exponentials.iter().map(|value| value / sum).collect();
                 let d_weights: Vec<f64> = (0..tokens)
@@ -86,13 +87,14 @@ fn lengths([batch, tokens, heads, width]: [usize; 4]) -> [usize; 3] {
     [3 * batch * tokens * heads * width, batch * tokens * heads * width, batch * heads * tokens]
 }
 
-/// Output, logarithms and the gradient of `qkv`.
+/// Output, greatest score and inverse sum of each row, and the gradient of `qkv`.
 fn run(qkv: &[f32], d_output: &[f32], shape: [usize; 4]) -> [Vec<f32>; 3] {
-    let [inputs, outputs, n_sums] = lengths(shape);
-    let [mut output, mut log_sums, mut d_qkv] = [outputs, n_sums, inputs].map(|length| vec![f32::NAN; length]);
-    forward(qkv, shape, &mut output, Some(&mut log_sums));
-    gradients(qkv, &output, &log_sums, d_output, shape, &mut d_qkv);
-    [output, log_sums, d_qkv]
+    let [inputs, outputs, n_rows] = lengths(shape);
+    let [mut output, mut d_qkv] = [outputs, inputs].map(|length| vec![f32::NAN; length]);
+    let mut rows = vec![[f32::NAN; 2]; n_rows];
+    forward(qkv, shape, &mut output, Some(&mut rows));
+    gradients(qkv, &output, &rows, d_output, shape, &mut d_qkv);
+    [output, rows.into_flattened(), d_qkv]
 }
 
 #[test]
@@ -101,7 +103,9 @@ fn outputs_and_gradients_are_those_of_the_formula_in_double_precision() {
         let [inputs, outputs, _] = lengths(shape);
         let qkv: Vec<f32> = random(1, inputs).iter().map(|x| 2.0 * x).collect();
         let d_output = random(2, outputs);
-        let [output, log_sums, d_qkv] = run(&qkv, &d_output, shape);
+        let [output, rows, d_qkv] = run(&qkv, &d_output, shape);
+        let log_sum = |row: &[f32; 2]| f64::from(row[0]) - f64::from(row[1]).ln();
+        let log_sums: Vec<f32> = rows.as_chunks::<2>().0.iter().map(|row| log_sum(row) as f32).collect();
         let [expected, of_sums] = plain(&wide(&qkv), shape);
         assert_close(&output, &expected, 2e-6, &format!("output of {shape:?}"));
         assert_close(&log_sums, &of_sums, 2e-6, &format!("logarithms of {shape:?}"));
@@ -149,16 +153,34 @@ fn large_scores_pick_the_greatest() {
         row[..width].fill(1e10);
         row[width..2 * width].fill(if token == 13 { 1e10 } else { -1e10 });
     }
-    let [output, log_sums, d_qkv] = run(&qkv, &random(2, outputs), shape);
+    let [output, rows, d_qkv] = run(&qkv, &random(2, outputs), shape);
     let value = qkv[13 * 3 * width + 2 * width..][..width].to_vec();
     for row in output.chunks(width) {
         assert_eq!(row, value);
     }
-    assert!(log_sums.iter().all(|&sum| (sum - 2e20).abs() < 1e14), "{log_sums:?}");
+    assert!(rows.chunks(2).all(|row| (row[0] - 2e20).abs() < 1e14 && (row[1] - 1.0).abs() < 1e-6), "{rows:?}");
     assert!(d_qkv.iter().all(|x| x.is_finite()));
     for token in (0..tokens).filter(|&token| token != 13) {
         assert!(d_qkv[token * 3 * width + 2 * width..][..width].iter().all(|&x| x == 0.0));
     }
+}
+
+#[test]
+fn great_scores_keep_the_digits_of_their_differences() {
+    let shape @ [_, _, heads, width] = [2, 40, 2, 4];
+    let [inputs, outputs, _] = lengths(shape);
+    let mut qkv = random(1, inputs);
+    for (token, row) in qkv.chunks_mut(3 * heads * width).enumerate() {
+        for (head, [query, key]) in (0..heads).map(|head| (head, [head, heads + head].map(|at| at * width))) {
+            // Scores of 100000 and eighths, which single precision holds.
+            row[query..query + width].copy_from_slice(&[1000.0, (token % 4) as f32, head as f32, 0.0]);
+            row[key..key + width].copy_from_slice(&[200.0, (token % 16) as f32 / 4.0, (token % 3) as f32, 1.0]);
+        }
+    }
+    let d_output = random(2, outputs);
+    let [output, _, d_qkv] = run(&qkv, &d_output, shape);
+    assert_close(&output, &plain(&wide(&qkv), shape)[0], 2e-6, "output");
+    assert_near("gradient", &d_qkv, &plain_gradient(&wide(&qkv), &wide(&d_output), shape), 3e-6);
 }
 
 #[test]
@@ -176,14 +198,14 @@ fn what_is_no_number_spoils_what_a_softmax_spoils() {
     for part in 0..3 {
         let mut qkv = random(1, inputs);
         qkv[place(1, 4, part, 1) + 2] = f32::NAN;
-        let [output, log_sums, d_qkv] = run(&qkv, &d_output, shape);
+        let [output, rows, d_qkv] = run(&qkv, &d_output, shape);
         for (sample, token, head) in (0..2).flat_map(|s| (0..tokens).flat_map(move |t| [(s, t, 0), (s, t, 1)])) {
             let spoilt = (sample, head) == (1, 1) && (part > 0 || token == 4);
             for (index, value) in row(&output, sample, token, head).into_iter().enumerate() {
                 assert_eq!(value.is_nan(), spoilt && (part < 2 || index == 2), "part {part}, {sample} {token} {head}");
             }
-            let log_sum = log_sums[(sample * heads + head) * tokens + token];
-            assert_eq!(log_sum.is_nan(), spoilt && part < 2);
+            let inverse_sum = rows[2 * ((sample * heads + head) * tokens + token) + 1];
+            assert_eq!(inverse_sum.is_nan(), spoilt && part < 2);
         }
         let spoilt = |sample: usize, head: usize| {
             (0..tokens).any(|t| (0..3).any(|p| d_qkv[place(sample, t, p, head)..][..width].iter().any(|x| x.is_nan())))
