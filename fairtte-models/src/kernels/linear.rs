@@ -58,12 +58,43 @@ pub fn gradients(
     }
     if let Some(d_weight) = d_weight {
         assert_eq!(d_weight.len(), weight.len(), "length of the weight's gradient");
-        let x = Matrix::new(x, inputs).transposed();
-        product(d_weight, outputs, [inputs, outputs, rows], x, gradient, options);
+        weight_gradient(x, dy, [inputs, outputs], d_weight);
     }
     if let Some(d_bias) = d_bias {
         assert_eq!(d_bias.len(), outputs, "length of the bias's gradient");
         column_sums(dy, d_bias);
+    }
+}
+
+/// Rows whose products are added in single precision.
+const LONG: usize = 1 << 14;
+
+/// `d_weight = x^T dy`, in double precision over pieces of many rows.
+fn weight_gradient(x: &[f32], dy: &[f32], [inputs, outputs]: [usize; 2], d_weight: &mut [f32]) {
+    let over = |x: &[f32], dy: &[f32], d_weight: &mut [f32]| {
+        let sizes = [inputs, outputs, dy.len() / outputs];
+        let (x, dy) = (Matrix::new(x, inputs).transposed(), Matrix::new(dy, outputs));
+        product(d_weight, outputs, sizes, x, dy, Options { parallel: true, ..Options::default() });
+    };
+    if d_weight.is_empty() {
+        return;
+    }
+    if dy.len() <= LONG * outputs {
+        return over(x, dy, d_weight);
+    }
+    let mut totals = vec![0.0; d_weight.len()];
+    for (x, dy) in x.chunks(LONG * inputs).zip(dy.chunks(LONG * outputs)) {
+        over(x, dy, d_weight);
+        totals.iter_mut().zip(&*d_weight).for_each(|(total, &part)| *total += f64::from(part));
+    }
+    narrow(&totals, d_weight);
+}
+
+fn narrow(totals: &[f64], sums: &mut [f32]) {
+    for (sum, &total) in sums.iter_mut().zip(totals) {
+        #[expect(clippy::cast_possible_truncation, reason = "results are in single precision")]
+        let narrowed = total as f32;
+        *sum = narrowed;
     }
 }
 
@@ -119,11 +150,7 @@ pub(super) fn add_blocks(of_blocks: &[f32], sums: &mut [f32]) {
     let width = sums.len();
     let mut totals = vec![0.0; width];
     vectorized!(add_widened(of_blocks, &mut totals));
-    for (sum, total) in sums.iter_mut().zip(totals) {
-        #[expect(clippy::cast_possible_truncation, reason = "results are in single precision")]
-        let narrowed = total as f32;
-        *sum = narrowed;
-    }
+    narrow(&totals, sums);
 }
 
 #[inline(always)]

@@ -282,3 +282,24 @@ fn nothing_gives_nothing() {
         assert_eq!(apply_gradients(&[], &layer, &mut []), expected);
     }
 }
+
+#[test]
+fn millions_of_numbers_are_summed_to_their_last_digits() {
+    for [batch, plane] in [[2_500_003, 1], [50_001, 50], [2, 1_250_001]] {
+        let count = batch * plane;
+        let x: Vec<f32> = random(1, count).iter().map(|x| x + 3.0).collect();
+        let layer = Layer { plane, gamma: &[1.0], beta: &[0.0], activation: Activation::Identity };
+        let (mut y, mut dx) = (vec![0.0; count], x.iter().map(|x| 0.3 + x / 10.0).collect::<Vec<f32>>());
+        let exact = |value: &dyn Fn(f64) -> f64| x.iter().map(|&x| value(f64::from(x))).sum::<f64>();
+        let mean = exact(&|x| x) / count as f64;
+        let variance = exact(&|x| (x - mean).powi(2)) / count as f64;
+        let q: f64 = dx.iter().map(|&q| f64::from(q)).sum();
+        let q_h: f64 = dx.iter().zip(&x).map(|(&q, &x)| f64::from(q) * (f64::from(x) - mean)).sum();
+        let measured = forward(&x, &layer, EPSILON, &mut y);
+        let of_parameters = gradients(&x, &layer, measured.normalisation(), &mut dx);
+        assert!((f64::from(measured.mean[0]) / mean - 1.0).abs() < 1e-7, "mean of {batch} x {plane}");
+        assert!((f64::from(of_parameters.beta[0]) / q - 1.0).abs() < 1e-6, "d_beta of {batch} x {plane}");
+        let q_h = q_h / (variance + EPSILON).sqrt();
+        assert!((f64::from(of_parameters.gamma[0]) / q_h - 1.0).abs() < 1e-6, "d_gamma of {batch} x {plane}");
+    }
+}

@@ -111,3 +111,16 @@ fn no_number_stays_in_its_row_or_column() {
         assert_eq!(*value == f32::INFINITY, at == 8, "bias {at}");
     }
 }
+
+#[test]
+fn millions_of_rows_are_summed_to_their_last_digits() {
+    let sizes @ [rows, inputs, outputs] = [2_500_003, 2, 3];
+    // Numbers of one sign: an error that each addition makes to the same side is seen.
+    let (x, dy) = (vec![0.7; rows * inputs], vec![0.3; rows * outputs]);
+    let (mut d_weight, mut d_bias) = (vec![f32::NAN; inputs * outputs], vec![f32::NAN; outputs]);
+    gradients(&x, &[0.0; 6], &dy, sizes, None, Some(&mut d_weight), Some(&mut d_bias));
+    let of_weight = rows as f64 * f64::from(0.7_f32) * f64::from(0.3_f32);
+    assert!(d_weight.iter().all(|&x| (f64::from(x) / of_weight - 1.0).abs() < 1e-5), "{d_weight:?}, not {of_weight}");
+    let of_bias = rows as f64 * f64::from(0.3_f32);
+    assert!(d_bias.iter().all(|&x| (f64::from(x) / of_bias - 1.0).abs() < 3e-6), "{d_bias:?}, not {of_bias}");
+}
