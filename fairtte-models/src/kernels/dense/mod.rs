@@ -8,8 +8,11 @@
 //! transposed patches, summed over samples in parts fixed by the shape.
 
 mod patches;
+mod stage;
 mod staged;
 mod weights;
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -18,9 +21,10 @@ pub(super) use weights::weight_gradient;
 
 use super::activation::Activation;
 use super::gemm::{self, Division, Operand, PlaneTask, Shifted, Strided};
+use super::isa::vectorized;
 use super::shape::ConvShape;
 use patches::positions;
-use staged::{Packed, Sliding, Spread};
+use staged::{Sliding, Spread};
 
 /// The output of a convolution, `[batch, outputs, places]`, with a bias for each channel and an activation.
 pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
@@ -67,25 +71,50 @@ pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) 
             return sliding.compute(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx);
         }
         let tasks = gemm::plane_tasks(dx, extent, Division::of(extent, outputs * shape.taps(), false));
-        return tasks.into_par_iter().for_each(|mut task| phase.multiply(w, dy, shape, &mut task));
+        return tasks.into_par_iter().for_each(|mut task| phase.multiply(w, None, dy, shape, &mut task));
     }
     let steps = phases.iter().map(|phase| outputs * phase.elements.len()).max().unwrap_or(0);
-    let division = Division::of(extent, steps, true);
-    let slides = |phase: &&Phase| phase.sliding(dy, shape).pays(inputs);
-    let packed: Vec<Option<Packed>> = (phases.iter())
-        .map(|phase| Some(phase).filter(slides))
-        .map(|phase| {
-            phase.map(|phase| phase.sliding(dy, shape).pack(&phase.mirrored(w, shape), inputs, division.row_parts))
-        })
-        .collect();
-    gemm::plane_tasks(dx, extent, division).into_par_iter().for_each(|mut task| {
-        for (phase, packed) in phases.iter().zip(&packed) {
-            match packed {
-                Some(packed) => phase.sliding(dy, shape).spread(packed, &phase.spread(shape), &mut task),
-                None => phase.scatter(w, dy, shape, &mut task),
-            }
+    let mut division = Division::of(extent, steps, true);
+    let groups = batch.div_ceil(division.samples);
+    let enough = rayon::current_num_threads().div_ceil(groups).min(inputs.div_ceil(LEAST_ROWS));
+    division.row_parts = division.row_parts.max(enough);
+    // Weights that are packed once, for all tasks: as panels, or with the channels of the input innermost.
+    let slides: Vec<bool> = phases.iter().map(|phase| phase.sliding(dy, shape).pays(inputs)).collect();
+    let turn = slides.contains(&false) && shape.taps() > 1;
+    let length = |(phase, &slides): (&Phase, &bool)| if slides { inputs * outputs * phase.elements.len() } else { 0 };
+    let lengths = [phases.iter().zip(&slides).map(length).sum(), if turn { w.len() } else { 0 }];
+    gemm::with_scratch(lengths, |[mut panels, turned]| {
+        let turned = turn.then(|| turn_weights(w, shape, turned));
+        let mut ways = Vec::with_capacity(phases.len());
+        for of_phase @ (phase, &slides) in phases.iter().zip(&slides) {
+            let (piece, rest) = panels.split_at_mut(length(of_phase));
+            panels = rest;
+            let left = phase.mirrored(w, shape);
+            let packed = slides
+                .then_some(piece)
+                .map(|piece| phase.sliding(dy, shape).pack(&left, inputs, division.row_parts, piece));
+            ways.push((phase, packed));
         }
+        gemm::plane_tasks(dx, extent, division).into_par_iter().for_each(|mut task| {
+            for (phase, packed) in &ways {
+                match packed {
+                    Some(packed) => phase.sliding(dy, shape).spread(packed, &phase.spread(shape), &mut task),
+                    None => phase.scatter(w, turned, dy, shape, &mut task),
+                }
+            }
+        });
     });
+}
+
+/// Fewest channels of the input that make a task.
+const LEAST_ROWS: usize = 32;
+
+/// The weights as `[outputs][taps][inputs]`.
+fn turn_weights<'t>(w: &[f32], shape: &ConvShape, turned: &'t mut [f32]) -> &'t [f32] {
+    let (taps, inputs) = (shape.taps(), shape.inputs);
+    let of_outputs = turned.par_chunks_mut(taps * inputs).zip(w.par_chunks(taps * inputs));
+    of_outputs.for_each(|(turned, w)| gemm::transpose(w, taps, taps, inputs, inputs, turned));
+    turned
 }
 
 /// Places of the input with the same remainder by the stride, and the elements of the kernel that see them.
@@ -122,7 +151,7 @@ impl Phase {
     }
 
     fn mirrored<'a>(&'a self, w: &'a [f32], shape: &ConvShape) -> Mirrored<'a> {
-        Mirrored { weights: w, inputs: shape.inputs, taps: shape.taps(), elements: &self.elements }
+        Mirrored { weights: w, turned: None, inputs: shape.inputs, taps: shape.taps(), elements: &self.elements }
     }
 
     fn spread(&self, shape: &ConvShape) -> Spread {
@@ -130,8 +159,8 @@ impl Phase {
     }
 
     /// Computes the places of this phase as consecutive columns of the task's output.
-    fn multiply(&self, w: &[f32], dy: &[f32], shape: &ConvShape, task: &mut PlaneTask) {
-        let left = self.mirrored(w, shape);
+    fn multiply(&self, w: &[f32], turned: Option<&[f32]>, dy: &[f32], shape: &ConvShape, task: &mut PlaneTask) {
+        let left = Mirrored { turned, ..self.mirrored(w, shape) };
         let right = Patches {
             source: dy,
             channels: shape.outputs,
@@ -148,7 +177,7 @@ impl Phase {
     }
 
     /// Computes the places of this phase and writes them where they belong, `stride` apart.
-    fn scatter(&self, w: &[f32], dy: &[f32], shape: &ConvShape, task: &mut PlaneTask) {
+    fn scatter(&self, w: &[f32], turned: Option<&[f32]>, dy: &[f32], shape: &ConvShape, task: &mut PlaneTask) {
         let plane = self.grid.iter().product::<usize>();
         if plane == 0 {
             return;
@@ -161,7 +190,7 @@ impl Phase {
             let rows = scratch.chunks_exact_mut(plane).take(task.output.rows.len()).collect();
             let output = gemm::Output { segment: plane, n_rows: task.rows.len(), rows };
             let (rows, samples) = (task.rows.clone(), task.samples.clone());
-            self.multiply(w, dy, shape, &mut PlaneTask { rows, samples, pixels: 0..plane, output });
+            self.multiply(w, turned, dy, shape, &mut PlaneTask { rows, samples, pixels: 0..plane, output });
             for (target, source) in task.output.rows.iter_mut().zip(scratch.chunks_exact(plane)) {
                 self.scatter_plane(source, shape, target);
             }
@@ -175,7 +204,7 @@ impl Phase {
     }
 
     /// From the first place of this phase in a row of the input to the end of the row.
-    fn row(&self, shape: &ConvShape, index: usize) -> std::ops::Range<usize> {
+    fn row(&self, shape: &ConvShape, index: usize) -> Range<usize> {
         let ConvShape { size, stride, .. } = *shape;
         let depth = index / self.grid[1] * stride[0] + self.remainder[0];
         let row = index % self.grid[1] * stride[1] + self.remainder[1];
@@ -195,18 +224,23 @@ impl Phase {
 /// the elements of the kernel.
 struct Mirrored<'a> {
     weights: &'a [f32],
+    /// The same as `[outputs][taps][inputs]`, if at hand.
+    turned: Option<&'a [f32]>,
     inputs: usize,
     taps: usize,
     elements: &'a [usize],
 }
 
 impl Operand for Mirrored<'_> {
-    fn pack(&self, steps: std::ops::Range<usize>, lanes: std::ops::Range<usize>, width: usize, panel: &mut [f32]) {
+    fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
         if self.taps == 1 {
             let strided = Strided { data: self.weights, lane_stride: 1, step_stride: self.inputs };
             return strided.pack(steps, lanes, width, panel);
         }
         let count = self.elements.len();
+        if let Some(turned) = self.turned {
+            return vectorized!(self.copy(turned, steps, lanes, width, panel));
+        }
         let mut step = steps.start;
         while step < steps.end {
             let (output, element) = (step / count, step % count);
@@ -223,6 +257,19 @@ impl Operand for Mirrored<'_> {
                 panel.iter_mut().zip(weights.take(lanes.len())).for_each(|(panel, &weight)| *panel = weight);
                 step += 1;
             }
+        }
+    }
+}
+
+impl Mirrored<'_> {
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+    #[inline(always)]
+    fn copy(&self, turned: &[f32], steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
+        let count = self.elements.len();
+        for (index, step) in steps.enumerate() {
+            let row = step / count * self.taps + self.elements[step % count];
+            gemm::copy_run(turned, row * self.inputs + lanes.start, panel, index * width, lanes.len());
+            panel[index * width + lanes.len()..(index + 1) * width].fill(0.0);
         }
     }
 }

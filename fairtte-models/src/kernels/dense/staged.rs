@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use super::super::activation::Activation;
 use super::super::gemm::{self, Block, Division, Operand, Output, Panel, PlaneTask, SLACK, TileSize};
 use super::super::isa::{self, vectorized};
+use super::stage::{Layout, Stage};
 
 /// Numbers of the left factor that are worth packing once for all tasks.
 const MOST_WEIGHTS: usize = 5 << 19;
@@ -40,42 +41,6 @@ pub(super) struct Spread {
     pub size: [usize; 3],
     pub first: [usize; 3],
     pub stride: [usize; 3],
-}
-
-/// How the stage of a task is laid out: `[channel][remainder][depth][height][pitch]`.
-struct Layout {
-    /// Of every element of the kernel: its remainder and its distance in depth, height and width.
-    remainders: Vec<[usize; 3]>,
-    shifts: Vec<[usize; 3]>,
-    /// The remainders that occur.
-    used: Vec<[usize; 3]>,
-    /// Quotient by the stride of the first tap along each axis.
-    low: [isize; 3],
-    /// How much further the stage reaches than the places do.
-    extra: [usize; 3],
-}
-
-impl Layout {
-    fn new(taps: &[[isize; 3]], stride: [usize; 3]) -> Self {
-        let by_axis = |tap: &[isize; 3], map: fn(isize, isize) -> isize| -> [isize; 3] {
-            std::array::from_fn(|axis| map(tap[axis], stride[axis].cast_signed()))
-        };
-        let quotients: Vec<[isize; 3]> = taps.iter().map(|tap| by_axis(tap, isize::div_euclid)).collect();
-        let remainders = taps.iter().map(|tap| by_axis(tap, isize::rem_euclid).map(isize::unsigned_abs));
-        let remainders: Vec<[usize; 3]> = remainders.collect();
-        let extreme = |axis: usize, largest: bool| {
-            let along = quotients.iter().map(|quotient| quotient[axis]);
-            if largest { along.max() } else { along.min() }.unwrap_or(0)
-        };
-        let low = std::array::from_fn(|axis| extreme(axis, false));
-        let extra = std::array::from_fn(|axis| (extreme(axis, true) - extreme(axis, false)).unsigned_abs());
-        let shift = |quotient: &[isize; 3]| std::array::from_fn(|axis| (quotient[axis] - low[axis]).unsigned_abs());
-        let shifts = quotients.iter().map(shift).collect();
-        let mut used = remainders.clone();
-        used.sort_unstable();
-        used.dedup();
-        Self { remainders, shifts, used, low, extra }
-    }
 }
 
 impl Sliding<'_> {
@@ -118,16 +83,18 @@ impl Sliding<'_> {
         let pixels = if band_depth > 1 || band_height == height { band_depth * height } else { band_height } * width;
         let pieces = (depth * height * width).div_ceil(pixels) * batch;
         let row_parts = (2 * rayon::current_num_threads()).div_ceil(pieces).min(rows.div_ceil(16));
-        let weights = self.pack_weights(left, rows, row_parts);
         let steps = self.channels * self.taps.len();
         // A band must not end within a slice and begin in another: tasks are cut from each slice where a band is a part of one.
         let slices = if pixels < height * width { depth } else { 1 };
         let extent = [batch, rows, depth * height * width];
         let tasks = plane_bands(y, extent, slices, Division { samples: 1, pixels, row_parts });
-        tasks.into_par_iter().for_each(|mut task| {
-            let weights = &weights[task.rows.start * steps..task.rows.end * steps];
-            self.band_of(&layout, weights, &mut task);
-            task.finish(bias, activation);
+        gemm::with_scratch([rows * steps], |[weights]| {
+            self.pack_weights(left, rows, row_parts, weights);
+            tasks.into_par_iter().for_each(|mut task| {
+                let weights = &weights[task.rows.start * steps..task.rows.end * steps];
+                self.band_of(&layout, weights, &mut task);
+                task.finish(bias, activation);
+            });
         });
     }
 
@@ -144,12 +111,10 @@ impl Sliding<'_> {
     }
 
     /// The left factor as panels: for each part of the rows, for each block of the sum.
-    fn pack_weights(&self, left: &impl Operand, rows: usize, row_parts: usize) -> Vec<f32> {
+    fn pack_weights(&self, left: &impl Operand, rows: usize, row_parts: usize, packed: &mut [f32]) {
         let taps = self.taps.len();
-        let steps = self.channels * taps;
-        let mut packed = vec![0.0; rows * steps + SLACK];
         let mut pieces = Vec::new();
-        let mut rest = &mut packed[..];
+        let mut rest = packed;
         for part in 0..row_parts {
             let range = gemm::part(rows, row_parts, part);
             for channels in self.blocks() {
@@ -161,7 +126,6 @@ impl Sliding<'_> {
         pieces.into_par_iter().for_each(|(rows, steps, piece)| {
             gemm::pack_left(left, steps, rows, piece);
         });
-        packed
     }
 
     /// The places of one task.
@@ -215,10 +179,10 @@ impl Sliding<'_> {
         }
     }
 
-    /// The left factor for [`spread`](Self::spread).
-    pub fn pack(&self, left: &impl Operand, rows: usize, row_parts: usize) -> Packed {
-        let layout = Layout::new(self.taps, self.stride);
-        Packed { layout, weights: self.pack_weights(left, rows, row_parts), steps: self.channels * self.taps.len() }
+    /// The left factor for [`spread`](Self::spread), in `weights`, which has as many numbers as it.
+    pub fn pack<'p>(&self, left: &impl Operand, rows: usize, row_parts: usize, weights: &'p mut [f32]) -> Packed<'p> {
+        self.pack_weights(left, rows, row_parts, weights);
+        Packed { layout: Layout::new(self.taps, self.stride), weights, steps: self.channels * self.taps.len() }
     }
 
     /// Sums a band and hands on, for every row, its slices and the columns that each takes.
@@ -347,41 +311,10 @@ fn every_other(source: &[f32], target: &mut [f32]) {
 }
 
 /// A left factor as panels, for a division of its rows.
-pub(super) struct Packed {
+pub(super) struct Packed<'a> {
     layout: Layout,
-    weights: Vec<f32>,
+    weights: &'a [f32],
     steps: usize,
-}
-
-/// The part of the input that a task sees.
-struct Stage {
-    /// First place of the task in depth, height and width.
-    first: [usize; 3],
-    /// Places of the task in depth and height.
-    out: [usize; 2],
-    /// Depth and height of the stage.
-    extent: [usize; 2],
-    pitch: usize,
-}
-
-impl Stage {
-    fn new(layout: &Layout, [depths, heights]: [Range<usize>; 2], width: usize) -> Self {
-        Self {
-            first: [depths.start, heights.start, 0],
-            out: [depths.len(), heights.len()],
-            extent: [depths.len() + layout.extra[0], heights.len() + layout.extra[1]],
-            pitch: width + layout.extra[2],
-        }
-    }
-
-    fn volume(&self) -> usize {
-        self.extent[0] * self.extent[1] * self.pitch
-    }
-
-    /// Numbers of one channel.
-    fn channel(&self, layout: &Layout) -> usize {
-        layout.used.len() * self.volume()
-    }
 }
 
 /// Tasks of `division`, in which every plane is first cut into `slices` equal slices.

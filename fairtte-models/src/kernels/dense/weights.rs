@@ -29,59 +29,75 @@ const MOST_COLUMNS: usize = 1024;
 /// Rows of the left factor that are packed at a time.
 const BLOCK_ROWS: usize = 168;
 
+/// Fewest output channels of a task, which copies all that they see.
+const LEAST_ROWS: usize = 64;
+
 /// The gradient of the weights, `[outputs, inputs, kernel]`.
 pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32]) {
     let sum = WeightSum::new(x, dy, shape);
-    let ConvShape { inputs, outputs, .. } = *shape;
-    let (taps, block) = (shape.taps(), sum.block_channels);
     let bands = sum.bands();
-    let blocks = inputs.div_ceil(block);
+    let blocks = shape.inputs.div_ceil(sum.block_channels);
     let parts = TASKS.div_ceil(blocks).min(PARTIAL_SUMS / dw.len()).min(bands.len()).max(1);
-    let mut pieces: Vec<Vec<&mut [f32]>> = (0..blocks).map(|_| Vec::with_capacity(outputs)).collect();
-    for row in dw.chunks_exact_mut(inputs * taps) {
-        pieces.iter_mut().zip(row.chunks_mut(block * taps)).for_each(|(pieces, piece)| pieces.push(piece));
-    }
-    let channels = |index: usize| index * block..((index + 1) * block).min(inputs);
+    let groups = TASKS.div_ceil(blocks * parts).min(shape.outputs.div_ceil(LEAST_ROWS));
+    let mut partial = vec![0.0; if parts == 1 { 0 } else { parts * dw.len() }];
+    let units = sum.units(dw, groups);
     if parts == 1 {
-        pieces.into_par_iter().enumerate().for_each(|(index, pieces)| {
-            gemm::with_scratch([outputs * taps * block], |[sums]| {
-                sum.run(&bands, channels(index), sums);
-                arrange(sums, taps, pieces);
+        units.into_par_iter().for_each(|unit| {
+            gemm::with_scratch([unit.length()], |[sums]| {
+                sum.run(&bands, unit.channels.clone(), unit.outputs.clone(), sums);
+                unit.finish(sums);
             });
         });
         return;
     }
-    let mut sums = vec![0.0; parts * dw_length(shape)];
-    let mut work = Vec::with_capacity(parts * blocks);
-    let mut rest = &mut sums[..];
-    for (index, part) in (0..blocks).flat_map(|index| (0..parts).map(move |part| (index, part))) {
-        let (piece, behind) = std::mem::take(&mut rest).split_at_mut(outputs * taps * channels(index).len());
+    let mut work = Vec::with_capacity(parts * units.len());
+    let mut rest = &mut partial[..];
+    for (unit, part) in units.iter().flat_map(|unit| (0..parts).map(move |part| (unit, part))) {
+        let (sums, behind) = std::mem::take(&mut rest).split_at_mut(unit.length());
         rest = behind;
-        work.push((index, gemm::part(bands.len(), parts, part), piece));
+        work.push((unit, gemm::part(bands.len(), parts, part), sums));
     }
-    work.into_par_iter().for_each(|(index, range, sums)| sum.run(&bands[range], channels(index), sums));
-    let per_block = sums.chunks_mut(parts * outputs * taps * block);
-    pieces.into_par_iter().zip(per_block.collect::<Vec<_>>()).for_each(|(pieces, sums)| {
-        let (total, others) = sums.split_at_mut(sums.len() / parts);
+    work.into_par_iter().for_each(|(unit, range, sums)| {
+        sum.run(&bands[range], unit.channels.clone(), unit.outputs.clone(), sums);
+    });
+    let mut rest = &mut partial[..];
+    let mut work = Vec::with_capacity(units.len());
+    for unit in units {
+        let (sums, behind) = std::mem::take(&mut rest).split_at_mut(parts * unit.length());
+        rest = behind;
+        work.push((unit, sums));
+    }
+    work.into_par_iter().for_each(|(unit, sums)| {
+        let (total, others) = sums.split_at_mut(unit.length());
         for other in others.chunks_exact(total.len()) {
             total.iter_mut().zip(other).for_each(|(total, other)| *total += other);
         }
-        arrange(total, taps, pieces);
+        unit.finish(total);
     });
 }
 
-fn dw_length(shape: &ConvShape) -> usize {
-    shape.lengths()[1]
+/// Some input and output channels, and where their weights are.
+struct Unit<'a> {
+    channels: Range<usize>,
+    outputs: Range<usize>,
+    taps: usize,
+    /// For each output channel, `[channels][taps]`.
+    rows: Vec<&'a mut [f32]>,
 }
 
-/// Writes rows of `[taps][channels]` as `[channels][taps]`.
-fn arrange(sums: &[f32], taps: usize, rows: Vec<&mut [f32]>) {
-    for (index, row) in rows.into_iter().enumerate() {
-        let channels = row.len() / taps;
-        let sums = &sums[index * row.len()..][..row.len()];
-        if taps == 1 {
-            row.copy_from_slice(sums);
-        } else {
+impl Unit<'_> {
+    fn length(&self) -> usize {
+        self.outputs.len() * self.taps * self.channels.len()
+    }
+
+    /// Takes the sums, rows of `[taps][channels]`.
+    fn finish(self, sums: &[f32]) {
+        let (taps, channels) = (self.taps, self.channels.len());
+        for (row, sums) in self.rows.into_iter().zip(sums.chunks_exact(taps * channels)) {
+            if taps == 1 {
+                row.copy_from_slice(sums);
+                continue;
+            }
             for (tap, sums) in sums.chunks_exact(channels).enumerate() {
                 row[tap..].iter_mut().step_by(taps).zip(sums).for_each(|(row, &sum)| *row = sum);
             }
@@ -111,6 +127,27 @@ impl<'a> WeightSum<'a> {
         let most = (MOST_COLUMNS / shape.taps()).clamp(32, 256).max(MOST_CHANNELS.min(inputs)).min(inputs);
         let block_channels = inputs.div_ceil(inputs.div_ceil(most)).next_multiple_of(16).min(inputs);
         Self { x, dy, shape: *shape, output: shape.output(), block_channels }
+    }
+
+    /// The weights in blocks of input channels and `groups` groups of output channels.
+    fn units<'c>(&self, dw: &'c mut [f32], groups: usize) -> Vec<Unit<'c>> {
+        let ConvShape { inputs, outputs, .. } = self.shape;
+        let (taps, block) = (self.shape.taps(), self.block_channels);
+        let mut units = Vec::new();
+        for group in (0..groups).map(|index| gemm::part(outputs, groups, index)) {
+            for channels in (0..inputs).step_by(block).map(|first| first..(first + block).min(inputs)) {
+                let rows = Vec::with_capacity(group.len());
+                units.push(Unit { channels, outputs: group.clone(), taps, rows });
+            }
+        }
+        let blocks = inputs.div_ceil(block);
+        for (output, row) in dw.chunks_exact_mut(inputs * taps).enumerate() {
+            let group = units.chunks_exact_mut(blocks).find(|group| group[0].outputs.contains(&output));
+            for (unit, piece) in group.into_iter().flatten().zip(row.chunks_mut(block * taps)) {
+                unit.rows.push(piece);
+            }
+        }
+        units
     }
 
     fn bands(&self) -> Vec<Band> {
@@ -145,24 +182,25 @@ impl<'a> WeightSum<'a> {
         std::array::from_fn(|axis| (places[axis] - 1) * stride[axis] + kernel[axis])
     }
 
-    /// The sum over `bands` for some input channels, as `[outputs][taps][channels]`.
-    fn run(&self, bands: &[Band], channels: Range<usize>, sums: &mut [f32]) {
-        let outputs = self.shape.outputs;
+    /// The sum over `bands` for some input and output channels, as `[outputs][taps][channels]`.
+    fn run(&self, bands: &[Band], channels: Range<usize>, outputs: Range<usize>, sums: &mut [f32]) {
+        let n_rows = outputs.len();
         let columns = self.shape.taps() * channels.len();
-        let rows = sums.chunks_exact_mut(columns).take(outputs).collect();
-        let mut output = Output { segment: columns, n_rows: outputs, rows };
+        let rows = sums.chunks_exact_mut(columns).take(n_rows).collect();
+        let mut output = Output { segment: columns, n_rows, rows };
         let places = |band: &Band| band.samples.len() * band.depths.len() * band.heights.len() * self.output[2];
         let stage = |band: &Band| band.samples.len() * self.seen(band).iter().product::<usize>() * channels.len();
         let most = |of: &dyn Fn(&Band) -> usize| bands.iter().map(of).max().unwrap_or(0);
-        let lengths = [most(&stage) + SLACK, most(&places) * BLOCK_ROWS.min(outputs) + SLACK];
+        let lengths = [most(&stage) + SLACK, most(&places) * BLOCK_ROWS.min(n_rows) + SLACK];
         gemm::with_scratch(lengths, |[staged, left]| {
             for (index, band) in bands.iter().enumerate() {
                 self.fill(band, channels.clone(), staged);
                 let panels = self.panels(band, channels.len());
                 let offsets = self.offsets(band, channels.len());
-                let row_blocks = outputs.div_ceil(BLOCK_ROWS);
-                for rows in (0..row_blocks).map(|index| gemm::part(outputs, row_blocks, index)) {
-                    let row_panels = self.pack(band, rows.clone(), left);
+                let row_blocks = n_rows.div_ceil(BLOCK_ROWS);
+                for rows in (0..row_blocks).map(|index| gemm::part(n_rows, row_blocks, index)) {
+                    let of_block = outputs.start + rows.start..outputs.start + rows.end;
+                    let row_panels = self.pack(band, of_block, left);
                     isa::run(Block {
                         left,
                         rows,
