@@ -64,21 +64,31 @@ fn offsets(tap: [usize; 3], padding: [usize; 3]) -> [isize; 3] {
 pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) {
     let ConvShape { batch, inputs, outputs, stride, .. } = *shape;
     let phases = positions(stride).map(|phase| Phase::new(phase, shape)).collect::<Vec<_>>();
-    let extent = [batch, inputs, shape.input_plane()];
-    if let [phase] = &phases[..] {
-        let sliding = phase.sliding(dy, shape);
-        if sliding.pays(inputs) {
-            return sliding.compute(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx);
-        }
-        let tasks = gemm::plane_tasks(dx, extent, Division::of(extent, outputs * shape.taps(), false));
-        return tasks.into_par_iter().for_each(|mut task| phase.multiply(w, None, dy, shape, &mut task));
+    let [phase] = &phases[..] else {
+        return gradient_by_phases(w, dy, shape, &phases, dx);
+    };
+    let sliding = phase.sliding(dy, shape);
+    if sliding.pays(inputs) {
+        return sliding.compute(&phase.mirrored(w, shape), [batch, inputs], None, Activation::Identity, dx);
     }
+    let extent = [batch, inputs, shape.input_plane()];
+    let tasks = gemm::plane_tasks(dx, extent, Division::of(extent, outputs * shape.taps(), false));
+    tasks.into_par_iter().for_each(|mut task| phase.multiply(w, None, dy, shape, &mut task));
+}
+
+/// Fewest channels of the input that make a task.
+const LEAST_ROWS: usize = 32;
+
+/// The gradient of the input of a convolution with a stride; the weights are packed once, for all tasks, as panels or with the
+/// channels of the input innermost.
+fn gradient_by_phases(w: &[f32], dy: &[f32], shape: &ConvShape, phases: &[Phase], dx: &mut [f32]) {
+    let ConvShape { batch, inputs, outputs, .. } = *shape;
+    let extent = [batch, inputs, shape.input_plane()];
     let steps = phases.iter().map(|phase| outputs * phase.elements.len()).max().unwrap_or(0);
     let mut division = Division::of(extent, steps, true);
     let groups = batch.div_ceil(division.samples);
     let enough = rayon::current_num_threads().div_ceil(groups).min(inputs.div_ceil(LEAST_ROWS));
     division.row_parts = division.row_parts.max(enough);
-    // Weights that are packed once, for all tasks: as panels, or with the channels of the input innermost.
     let slides: Vec<bool> = phases.iter().map(|phase| phase.sliding(dy, shape).pays(inputs)).collect();
     let turn = slides.contains(&false) && shape.taps() > 1;
     let length = |(phase, &slides): (&Phase, &bool)| if slides { inputs * outputs * phase.elements.len() } else { 0 };
@@ -105,9 +115,6 @@ pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) 
         });
     });
 }
-
-/// Fewest channels of the input that make a task.
-const LEAST_ROWS: usize = 32;
 
 /// The weights as `[outputs][taps][inputs]`.
 fn turn_weights<'t>(w: &[f32], shape: &ConvShape, turned: &'t mut [f32]) -> &'t [f32] {

@@ -175,7 +175,7 @@ fn great_and_tiny_deviations_keep_the_digits_that_they_keep_in_pytorch() {
 
 #[test]
 fn millions_of_rows_are_summed_to_their_last_digits() {
-    let (rows, width) = (2_500_003, 2);
+    let (rows, width) = (2_500_003_usize, 2);
     let x: Vec<f32> = (0..rows).flat_map(|row| [row as f32 % 7.0, row as f32 % 7.0 + 3.0]).collect();
     let [_, _, d_gamma, d_beta] = run(&x, width, &[1.0; 2], &[0.0; 2], &vec![0.3; x.len()]);
     let expected = rows as f64 * f64::from(0.3_f32);
