@@ -263,7 +263,8 @@ fn gradients_keep_their_digits_at_a_mean_far_above_the_deviation() {
             let of_parameters = gradients(&sample.x, &sample.layer(curve), measured.normalisation(), &mut dx);
             let results = [y, dx, of_parameters.gamma, of_parameters.beta];
             let expected = expected(&sample, curve, &statistics, false);
-            assert_all_near("a large mean", sample.shape, &results, &expected, 1e-5);
+            // The mean of many numbers is right to some 1e-8 deviations; its rounding was a twentieth of one.
+            assert_all_near("a large mean", sample.shape, &results, &expected, 3e-5);
         }
     }
 }
