@@ -5,7 +5,6 @@ use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use fairtte_metrics::seeds::stream;
 
-use super::super::has_kernels;
 use super::{assert_close, by_burn, device, difference, plain_device, tensor, values};
 use crate::miniature::{KINDS, miniature};
 use crate::{Backbone, BackboneKind, Noise, Pixels, initialise};
@@ -107,13 +106,14 @@ fn evaluation_is_that_of_burns_operations() {
 }
 
 /// `ndarray` has no kernels: the same calls reach burn's operations, and train what `flex` trains with kernels.
+#[cfg(feature = "ndarray")]
 #[test]
 fn a_device_without_kernels_trains_and_evaluates_the_same_networks() {
     #[expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")]
     let plain = Device::ndarray();
+    let has_kernels = |device| super::super::has_kernels(&tensor([2, 3], 1, device));
     let other = plain.clone().autodiff();
-    assert!(!has_kernels(&tensor([2, 3], 1, &plain)) && !has_kernels(&tensor([2, 3], 1, &other)));
-    assert!(has_kernels(&tensor([2, 3], 1, &device())));
+    assert!(!has_kernels(&plain) && !has_kernels(&other) && has_kernels(&device()));
     for kind in KINDS {
         let (losses, _) = train_on(&other, kind, 5, 1.0);
         let (expected, _) = train(kind, 5, 1.0);
