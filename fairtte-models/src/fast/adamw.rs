@@ -97,7 +97,7 @@ mod on_flex {
                 second = Some(overwritten(second_moment, |second_values| {
                     new = Some(overwritten(gradient, |gradient| {
                         let parameter = values(&parameter);
-                        adamw::update(parameter, gradient, first_values, second_values, &settings, time);
+                        adamw::update_shared(parameter, gradient, first_values, second_values, &settings, time);
                     }));
                 }));
             });

@@ -31,12 +31,34 @@ pub struct Settings {
 /// Numbers that one task takes.
 const PIECE: usize = 1 << 14;
 
-/// Moves `parameter` against `gradient`, which becomes the new parameter (others may hold the old one), and renews both
-/// moments. `time` is the number of this step, from 1; before the first the moments are zeros.
+/// Moves `parameter` against `gradient` and renews both moments. `time` is the number of this step, from 1; before the first
+/// the moments are zeros.
 ///
 /// # Panics
 /// If the lengths differ.
 pub fn update(
+    parameter: &mut [f32],
+    gradient: &[f32],
+    first_moment: &mut [f32],
+    second_moment: &mut [f32],
+    settings: &Settings,
+    time: usize,
+) {
+    let lengths = [gradient.len(), first_moment.len(), second_moment.len()];
+    assert_eq!(lengths, [parameter.len(); 3], "lengths of gradient and moments");
+    let factors = Factors::new(settings, time);
+    let moments = first_moment.par_chunks_mut(PIECE).zip(second_moment.par_chunks_mut(PIECE));
+    let pieces = parameter.par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE)).zip(moments);
+    pieces.for_each(|((parameter, gradient), moments)| {
+        vectorized!(update_piece(parameter, gradient, moments, &factors));
+    });
+}
+
+/// As [`update`] of a parameter that others hold too: it stays as it is, and `gradient` becomes the new one.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn update_shared(
     parameter: &[f32],
     gradient: &mut [f32],
     first_moment: &mut [f32],
@@ -50,7 +72,7 @@ pub fn update(
     let moments = first_moment.par_chunks_mut(PIECE).zip(second_moment.par_chunks_mut(PIECE));
     let pieces = gradient.par_chunks_mut(PIECE).zip(parameter.par_chunks(PIECE)).zip(moments);
     pieces.for_each(|((gradient, parameter), moments)| {
-        vectorized!(update_piece(parameter, gradient, moments, &factors));
+        vectorized!(update_shared_piece(parameter, gradient, moments, &factors));
     });
 }
 
@@ -89,7 +111,15 @@ impl Factors {
 type Moments<'a> = (&'a mut [f32], &'a mut [f32]);
 
 #[inline(always)]
-fn update_piece(parameter: &[f32], gradient: &mut [f32], (first, second): Moments, factors: &Factors) {
+fn update_piece(parameter: &mut [f32], gradient: &[f32], (first, second): Moments, factors: &Factors) {
+    let moments = first.iter_mut().zip(second);
+    for ((parameter, &gradient), (first, second)) in parameter.iter_mut().zip(gradient).zip(moments) {
+        *parameter = moved(*parameter, gradient, first, second, factors);
+    }
+}
+
+#[inline(always)]
+fn update_shared_piece(parameter: &[f32], gradient: &mut [f32], (first, second): Moments, factors: &Factors) {
     let moments = first.iter_mut().zip(second);
     for ((&parameter, gradient), (first, second)) in parameter.iter().zip(gradient).zip(moments) {
         *gradient = moved(parameter, *gradient, first, second, factors);

@@ -28,9 +28,7 @@ fn run(start: &[f32], gradients: &[Vec<f32>], settings: &Settings) -> [Vec<f32>;
     let mut parameter = start.to_vec();
     let [mut first, mut second] = [vec![0.0; start.len()], vec![0.0; start.len()]];
     for (step, gradient) in gradients.iter().enumerate() {
-        let mut moved = gradient.clone();
-        update(&parameter, &mut moved, &mut first, &mut second, settings, step + 1);
-        parameter = moved;
+        update(&mut parameter, gradient, &mut first, &mut second, settings, step + 1);
     }
     [parameter, first, second]
 }
@@ -58,10 +56,13 @@ fn several_steps_are_those_of_the_paper() {
 #[test]
 fn each_operation_is_rounded_by_itself_as_in_burn() {
     let n = 1000;
-    let (start, gradient) = (random(1, n), random(2, n));
+    let (mut parameter, gradient) = (random(1, n), random(2, n));
     let (mut first, mut second) = (random(3, n), random(4, n).iter().map(|x| x.abs()).collect::<Vec<_>>());
-    let (mut parameter, first_start, second_start) = (gradient.clone(), first.clone(), second.clone());
-    update(&start, &mut parameter, &mut first, &mut second, &SETTINGS, 3);
+    let (start, first_start, second_start) = (parameter.clone(), first.clone(), second.clone());
+    let mut shared = [gradient.clone(), first.clone(), second.clone()];
+    let [becomes_parameter, of_first, of_second] = &mut shared;
+    update_shared(&parameter, becomes_parameter, of_first, of_second, &SETTINGS, 3);
+    update(&mut parameter, &gradient, &mut first, &mut second, &SETTINGS, 3);
     let scaled = |values: &[f32], factor: f32| values.iter().map(|x| x * factor).collect::<Vec<_>>();
     let add = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
     let m = add(&scaled(&first_start, 0.9), &scaled(&gradient, 1.0 - 0.9));
@@ -76,6 +77,7 @@ fn each_operation_is_rounded_by_itself_as_in_burn() {
     assert_eq!(first, m);
     assert_eq!(second, v);
     assert_eq!(parameter, expected);
+    assert_eq!(shared, [parameter, first, second]);
 }
 
 #[test]
