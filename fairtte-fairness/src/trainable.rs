@@ -51,7 +51,8 @@ impl OptimiserConfig {
 
 /// A module and the optimiser of its parameters.
 pub struct Trainable<M> {
-    module: M,
+    /// Missing only within a step: the optimiser changes in place what nobody else holds.
+    module: Option<M>,
     optimiser: ModuleOptimizer,
     config: OptimiserConfig,
     /// Sum of the gradients of the batches since the last step, if several batches make one.
@@ -78,22 +79,22 @@ pub struct Descent {
 impl<M: Module> Trainable<M> {
     /// Joins a module, on a device with autodiff, and a fresh optimiser.
     pub fn new(module: M, config: &OptimiserConfig) -> Self {
-        Self { module, optimiser: optimiser(config), config: *config, pending: None }
+        Self { module: Some(module), optimiser: optimiser(config), config: *config, pending: None }
     }
 
     /// The module with its present weights.
     pub fn module(&self) -> &M {
-        &self.module
+        self.module.as_ref().expect("a step gives the module back")
     }
 
     /// Gives the module other weights; the optimiser keeps what it remembers of the parameters (by their ids).
     pub fn replace(&mut self, module: M) {
-        self.module = module;
+        self.module = Some(module);
     }
 
     /// Gradients of `loss` (`[1]`) for the parameters of this module.
     pub fn gradients(&self, loss: &Tensor<1>, context: &StepContext<'_>) -> GradientsParams {
-        context.clock.time(Phase::Backward, || GradientsParams::from_grads(loss.backward(), &self.module))
+        context.clock.time(Phase::Backward, || GradientsParams::from_grads(loss.backward(), self.module()))
     }
 
     /// One step along `gradients`, which are those of one batch; gives their norm before clipping. If several batches make
@@ -150,7 +151,7 @@ impl<M: Module> Trainable<M> {
         read: &[Tensor<1>],
         context: &StepContext<'_>,
     ) -> Result<(Vec<f64>, f64), FairnessError> {
-        let sum = squared_norm(&self.module, gradients);
+        let sum = squared_norm(self.module(), gradients);
         let numbers: Vec<Tensor<1>> = read.iter().cloned().chain(sum).collect();
         let n = numbers.len();
         let mut values: Vec<f64> = match n {
@@ -176,10 +177,10 @@ impl<M: Module> Trainable<M> {
             let Some((mut gradients, norm)) = self.accumulated(gradients, norm, context) else { return };
             let largest = self.config.gradient_clip;
             if largest > 0.0 && norm > largest {
-                scale(&self.module, &mut gradients, largest / norm);
+                scale(self.module(), &mut gradients, largest / norm);
             }
             let rate = self.config.learning_rate * context.rate;
-            match apart(&self.module, &mut gradients) {
+            match apart(self.module(), &mut gradients) {
                 Some((taken, other_rate)) => {
                     self.step(rate, taken);
                     self.step(other_rate * context.rate, gradients);
@@ -190,7 +191,9 @@ impl<M: Module> Trainable<M> {
     }
 
     fn step(&mut self, rate: f64, gradients: GradientsParams) {
-        self.module = self.optimiser.step(rate, self.module.clone(), gradients);
+        if let Some(module) = self.module.take() {
+            self.module = Some(self.optimiser.step(rate, module, gradients));
+        }
     }
 
     /// The mean gradient of the batches of this step and its norm, once the last of them is there.
@@ -203,15 +206,15 @@ impl<M: Module> Trainable<M> {
         if context.accumulation.of == 1 {
             return Some((gradients, norm));
         }
-        scale(&self.module, &mut gradients, 1.0 / context.accumulation.of as f64);
+        scale(self.module(), &mut gradients, 1.0 / context.accumulation.of as f64);
         if let Some(pending) = self.pending.take() {
-            add(&self.module, &mut gradients, pending);
+            add(self.module(), &mut gradients, pending);
         }
         if !context.accumulation.last {
             self.pending = Some(gradients);
             return None;
         }
-        let squared = squared_norm(&self.module, &gradients);
+        let squared = squared_norm(self.module(), &gradients);
         let norm = squared.map_or(0.0, |sum| sum.into_data().iter::<f64>().sum::<f64>().sqrt());
         Some((gradients, norm))
     }
@@ -225,8 +228,8 @@ impl<M: Module> Trainable<M> {
         let unusable = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
         let weights = folder.join(format!("{name}.weights.bpk"));
         // A record holds running statistics as of the batch before, unless something asked for the evaluation mode since.
-        drop(self.module.valid());
-        let bytes = self.module.clone().into_record().into_bytes().map_err(|e| unusable(&weights, e.to_string()))?;
+        drop(self.module().valid());
+        let bytes = self.module().clone().into_record().into_bytes().map_err(|e| unusable(&weights, e.to_string()))?;
         write_atomically(&weights, |file| std::io::Write::write_all(file, &bytes))?;
         if what == Saved::Everything {
             let optimiser = folder.join(format!("{name}.optimiser.bpk"));
@@ -244,8 +247,8 @@ impl<M: Module> Trainable<M> {
         let unusable = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
         let weights = folder.join(format!("{name}.weights.bpk"));
         let record = ModuleRecord::from_bytes(read(&weights)?).map_err(|e| unusable(&weights, e.to_string()))?;
-        let loaded = self.module.clone().try_load_record(record).map_err(|e| unusable(&weights, e.to_string()))?;
-        self.module = loaded;
+        let loaded = self.module().clone().try_load_record(record).map_err(|e| unusable(&weights, e.to_string()))?;
+        self.module = Some(loaded);
         self.pending = None;
         if what == Saved::Everything {
             let path = folder.join(format!("{name}.optimiser.bpk"));

@@ -1,8 +1,9 @@
 //! `AdamW` (Loshchilov & Hutter 2019, arXiv 1711.05101) with the update of a parameter in one pass over its values.
 //!
 //! burn's optimiser makes about fifteen tensors of the size of a parameter in every step. On `flex` this one reads parameter,
-//! gradient and moments once and writes the new parameter into the buffer of the gradient (that of the parameter is still
-//! held by the module of before); rounding is burn's, operation by operation. Elsewhere, and for other types than single
+//! gradient and moments once and changes the parameter in place, so that parameters do not wander through the memory that
+//! the layers' tensors come and go in; where a copy of the module still holds the parameter, the new one takes the buffer of
+//! the gradient. Rounding is burn's, operation by operation. Elsewhere, and for other types than single
 //! precision, burn's own is called. States and records are burn's either way.
 
 use burn::optim::{AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, LearningRate, ModuleOptimizer, Optimizer};
@@ -60,7 +61,7 @@ use on_flex::{has_kernel, update};
 #[cfg(feature = "flex")]
 mod on_flex {
     use burn::backend::tensor::FloatTensor;
-    use burn::backend::{Backend, Dispatch, DispatchDevice, Flex, backend_extension};
+    use burn::backend::{Backend, Dispatch, DispatchDevice, Flex, TensorMetadata as _, backend_extension};
     use burn::tensor::Tensor;
     use burn_flex::FlexTensor;
 
@@ -90,15 +91,25 @@ mod on_flex {
             settings: Settings,
             time: usize,
         ) -> (FlexTensor, FlexTensor, FlexTensor) {
-            let parameter = parameter.to_contiguous();
+            let n = parameter.shape().num_elements();
+            let mut parameter = if parameter.is_contiguous() { parameter } else { parameter.to_contiguous() };
+            let alone = parameter.try_storage_mut::<f32>().is_some_and(|values| values.len() == n);
             let mut new = None;
             let mut second = None;
             let first = overwritten(first_moment, |first_values| {
                 second = Some(overwritten(second_moment, |second_values| {
-                    new = Some(overwritten(gradient, |gradient| {
-                        let parameter = values(&parameter);
-                        adamw::update_shared(parameter, gradient, first_values, second_values, &settings, time);
-                    }));
+                    new = Some(if alone {
+                        let gradient = gradient.to_contiguous();
+                        overwritten(parameter, |parameter| {
+                            let gradient = values(&gradient);
+                            adamw::update(parameter, gradient, first_values, second_values, &settings, time);
+                        })
+                    } else {
+                        overwritten(gradient, |gradient| {
+                            let parameter = values(&parameter);
+                            adamw::update_shared(parameter, gradient, first_values, second_values, &settings, time);
+                        })
+                    });
                 }));
             });
             (new.expect("was written"), first, second.expect("was written"))

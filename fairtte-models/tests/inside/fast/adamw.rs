@@ -48,3 +48,25 @@ fn a_record_of_either_goes_on_in_the_other() {
     let (expected, _) = steps(net, again(of_burn()), 3, false);
     assert!(parameters(&found) == parameters(&expected));
 }
+
+/// The update changes a parameter in place, unless a copy of the module holds it too; such a copy stays as it was.
+#[test]
+fn a_module_held_by_nobody_else_gets_the_same_bits() {
+    let net = || initialise(miniature(BackboneKind::VitBase16, 3, &device()), stream(1, "weights", &[]));
+    let gradients = |net: &Backbone| {
+        let loss = features(net, pixels(net.kind(), 1, 1.0, &device())).powi_scalar(2).mean();
+        GradientsParams::from_grads(loss.backward(), net)
+    };
+    let [mut alone, mut shared] = [net(), net()];
+    let [mut of_alone, mut of_shared] = [adamw(1e-8, DECAY), adamw(1e-8, DECAY)];
+    for _ in 0..3 {
+        let of_step = gradients(&alone);
+        alone = of_alone.step(1e-2, alone, of_step);
+        let (copy, before) = (shared.clone(), parameters(&shared));
+        let of_step = gradients(&shared);
+        shared = of_shared.step(1e-2, shared, of_step);
+        assert!(parameters(&alone) == parameters(&shared));
+        assert!(parameters(&copy) == before, "a step that moves a copy");
+        assert!(parameters(&copy) != parameters(&shared), "a step that moves nothing");
+    }
+}
