@@ -26,7 +26,8 @@ pub fn forward(
     activation: Activation,
     y: &mut [f32],
 ) {
-    check(x, weight, y, [rows, inputs, outputs]);
+    assert_eq!(x.len(), rows * inputs, "the input is not {rows} x {inputs}");
+    check(weight, y, [rows, inputs, outputs]);
     let (x, weight) = (Matrix::new(x, inputs), Matrix::new(weight, outputs));
     product(y, outputs, [rows, outputs, inputs], x, weight, Options { bias, parallel: true, ..Options::default() });
     if activation != Activation::Identity {
@@ -35,7 +36,8 @@ pub fn forward(
 }
 
 /// The gradients with respect to those of `x`, `weight` and `bias` that are wanted, given `dy` with respect to
-/// `x weight + bias`; they are overwritten. Each of the first two costs as much as [`forward`].
+/// `x weight + bias`; they are overwritten. Each of the first two costs as much as [`forward`]. That of `weight` alone needs
+/// `x`, which may be empty without it.
 ///
 /// # Panics
 /// If a length does not fit the sizes.
@@ -48,11 +50,14 @@ pub fn gradients(
     d_weight: Option<&mut [f32]>,
     d_bias: Option<&mut [f32]>,
 ) {
-    check(x, weight, dy, [rows, inputs, outputs]);
+    if d_weight.is_some() || !x.is_empty() {
+        assert_eq!(x.len(), rows * inputs, "the input is not {rows} x {inputs}");
+    }
+    check(weight, dy, [rows, inputs, outputs]);
     let options = Options { parallel: true, ..Options::default() };
     let gradient = Matrix::new(dy, outputs);
     if let Some(dx) = dx {
-        assert_eq!(dx.len(), x.len(), "length of the input's gradient");
+        assert_eq!(dx.len(), rows * inputs, "length of the input's gradient");
         let weight = Matrix::new(weight, outputs).transposed();
         product(dx, inputs, [rows, inputs, outputs], gradient, weight, options);
     }
@@ -98,8 +103,7 @@ fn narrow(totals: &[f64], sums: &mut [f32]) {
     }
 }
 
-fn check(x: &[f32], weight: &[f32], y: &[f32], [rows, inputs, outputs]: [usize; 3]) {
-    assert_eq!(x.len(), rows * inputs, "the input is not {rows} x {inputs}");
+fn check(weight: &[f32], y: &[f32], [rows, inputs, outputs]: [usize; 3]) {
     assert_eq!(weight.len(), inputs * outputs, "the weight is not {inputs} x {outputs}");
     assert_eq!(y.len(), rows * outputs, "the output is not {rows} x {outputs}");
 }

@@ -63,6 +63,10 @@ impl Kernels for Flex {
         gradient: FlexTensor,
         needed: &[bool],
     ) -> Vec<Option<FlexTensor>> {
+        if operation == Operation::Linear {
+            let [x, weight] = saved.try_into().unwrap_or_else(|saved| unreachable!("a linear layer with {saved:?}"));
+            return tokens::linear_gradients(x, &weight, &gradient, needed);
+        }
         match (operation, saved.as_slice()) {
             (Operation::Conv(settings), [x, weight]) => conv::conv_gradients(settings, x, weight, &gradient, needed),
             (Operation::BatchNorm { activation, .. }, [x, gamma, beta, mean, inverse_deviation, offset]) => {
@@ -75,7 +79,6 @@ impl Kernels for Flex {
             (Operation::LayerNorm { .. }, [x, gamma, mean, inverse_deviation]) => {
                 norm::layer_norm_gradients([x, gamma, mean, inverse_deviation], gradient)
             }
-            (Operation::Linear, [x, weight]) => tokens::linear_gradients(x, weight, &gradient, needed),
             (Operation::Attention { heads }, [qkv, output, rows]) => {
                 tokens::attention_gradient([qkv, output, rows], heads, &gradient)
             }

@@ -26,24 +26,24 @@ pub(super) fn linear([x, weight, bias]: [&FlexTensor; 3]) -> FlexTensor {
     })
 }
 
+/// Gradients of a linear layer; `x` goes before the gradient of it is made, which is as large.
 pub(super) fn linear_gradients(
-    x: &FlexTensor,
+    x: FlexTensor,
     weight: &FlexTensor,
     gradient: &FlexTensor,
     needed: &[bool],
 ) -> Vec<Option<FlexTensor>> {
     let gradient = gradient.to_contiguous();
-    let sizes = sizes(x, weight);
-    let lengths = [x.shape().num_elements(), weight.shape().num_elements(), sizes[2]];
-    let mut found = [0, 1, 2].map(|n| needed[n].then(|| vec![0.0; lengths[n]]));
-    let [dx, d_weight, d_bias] = found.each_mut().map(Option::as_deref_mut);
-    kernels::linear::gradients(values(x), values(weight), values(&gradient), sizes, dx, d_weight, d_bias);
-    let [dx, d_weight, d_bias] = found;
-    vec![
-        dx.map(|dx| tensor(dx, x.shape())),
-        d_weight.map(|d_weight| tensor(d_weight, weight.shape())),
-        d_bias.map(vector),
-    ]
+    let dy = values(&gradient);
+    let (shape, sizes) = (x.shape(), sizes(&x, weight));
+    let mut d_weight = needed[1].then(|| vec![0.0; weight.shape().num_elements()]);
+    let mut d_bias = needed[2].then(|| vec![0.0; sizes[2]]);
+    let of_parameters = (d_weight.as_deref_mut(), d_bias.as_deref_mut());
+    kernels::linear::gradients(values(&x), values(weight), dy, sizes, None, of_parameters.0, of_parameters.1);
+    drop(x);
+    let dx = needed[0]
+        .then(|| made(shape, |dx| kernels::linear::gradients(&[], values(weight), dy, sizes, Some(dx), None, None)));
+    vec![dx, d_weight.map(|d_weight| tensor(d_weight, weight.shape())), d_bias.map(vector)]
 }
 
 /// Batch, tokens, heads and width of a head.
