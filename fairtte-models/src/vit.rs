@@ -222,12 +222,12 @@ impl Block {
     }
 
     fn forward(&self, x: Tensor<3>, noise: &mut Noise) -> Tensor<3> {
-        let qkv = fast::linear(&self.qkv, fast::layer_norm(&self.first_norm, NORM_EPS, x.clone()));
+        let qkv = fast::normed_linear(&self.first_norm, NORM_EPS, &self.qkv, x.clone());
         let attended = fast::linear(&self.project, fast::attention(qkv, self.n_heads));
         let x = x + noise.drop_samples(attended, self.drop);
-        let normed = fast::layer_norm(&self.second_norm, NORM_EPS, x.clone());
-        let wide = fast::act(fast::linear(&self.widen, normed), Activation::Gelu);
-        x + noise.drop_samples(fast::linear(&self.narrow, wide), self.drop)
+        let dense = [&self.widen, &self.narrow];
+        let found = fast::feed_forward(&self.second_norm, NORM_EPS, dense, Activation::Gelu, x.clone());
+        x + noise.drop_samples(found, self.drop)
     }
 }
 

@@ -11,57 +11,62 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, AutodiffBackend as _, Backend, backend_extension};
+use burn::backend::{
+    Autodiff, AutodiffBackend as _, Backend, BackendTensor, Dispatch, DispatchAutodiffContext, DispatchTensor,
+    DispatchTensorKind, ExtensionType, backend_extension,
+};
 
 use super::Activation;
+use super::chain::{self, Stage};
 use super::operation::{Forward, Kernels, Operation};
 
-/// The operations by their number of tensors, which is all that burn has to know of them.
+/// The fused operations, one or a chain of them, which is all that burn has to know.
 #[backend_extension(Flex: cfg(feature = "flex"), LibTorch: cfg(feature = "tch"), Autodiff)]
 pub(crate) trait Fused: Backend {
-    fn fused_one(a: FloatTensor<Self>, operation: Operation) -> FloatTensor<Self>;
-    fn fused_two(a: FloatTensor<Self>, b: FloatTensor<Self>, operation: Operation) -> FloatTensor<Self>;
-    fn fused_three(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        operation: Operation,
-    ) -> FloatTensor<Self>;
-    /// Output, mean and variance; no gradient flows through the latter two.
-    fn fused_norm(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        operation: Operation,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+    /// Output, and perhaps mean and variance, through which no gradient flows.
+    fn fused(#[extension_type] inputs: Tensors<Self>, stages: Vec<Stage>) -> Tensors<Self>;
+}
+
+/// Tensors of a number that is known at run time.
+pub(crate) struct Tensors<B: Backend>(pub(crate) Vec<FloatTensor<B>>);
+
+impl<B: Backend> ExtensionType<B> for Tensors<B> {
+    type Target = Tensors<Dispatch>;
+
+    fn map_to_dispatch<F>(self, map_kind: F, autodiff: DispatchAutodiffContext) -> Tensors<Dispatch>
+    where
+        F: Fn(BackendTensor<B>) -> DispatchTensorKind,
+    {
+        let wrapped = |tensor| DispatchTensor { kind: map_kind(BackendTensor::Float(tensor)), autodiff };
+        Tensors(self.0.into_iter().map(wrapped).collect())
+    }
+
+    fn map_from_dispatch<F>(target: Tensors<Dispatch>, unwrap_kind: F) -> Self
+    where
+        F: Fn(DispatchTensor) -> BackendTensor<B>,
+    {
+        Self(target.0.into_iter().map(|tensor| unwrap_kind(tensor).float()).collect())
+    }
+
+    fn routing_tensor(target: &Tensors<Dispatch>) -> Option<&DispatchTensor> {
+        target.0.first()
+    }
+
+    fn routing_float_tensor(target: &Tensors<Dispatch>) -> Option<&DispatchTensor> {
+        target.0.first()
+    }
+
+    fn autodiff_context(target: &Tensors<Dispatch>) -> DispatchAutodiffContext {
+        target.0.iter().fold(DispatchAutodiffContext::Disabled, |context, tensor| context.merge(tensor.autodiff))
+    }
 }
 
 macro_rules! plain {
     ($back_end:ty) => {
         impl Fused for $back_end {
-            fn fused_one(a: FloatTensor<Self>, operation: Operation) -> FloatTensor<Self> {
-                Self::forward(operation, vec![a], false).output
-            }
-            fn fused_two(a: FloatTensor<Self>, b: FloatTensor<Self>, operation: Operation) -> FloatTensor<Self> {
-                Self::forward(operation, vec![a, b], false).output
-            }
-            fn fused_three(
-                a: FloatTensor<Self>,
-                b: FloatTensor<Self>,
-                c: FloatTensor<Self>,
-                operation: Operation,
-            ) -> FloatTensor<Self> {
-                Self::forward(operation, vec![a, b, c], false).output
-            }
-            fn fused_norm(
-                a: FloatTensor<Self>,
-                b: FloatTensor<Self>,
-                c: FloatTensor<Self>,
-                operation: Operation,
-            ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-                let Forward { output, statistics, .. } = Self::forward(operation, vec![a, b, c], false);
-                let [mean, variance] = statistics.expect("an operation with statistics");
-                (output, mean, variance)
+            fn fused(inputs: Tensors<Self>, stages: Vec<Stage>) -> Tensors<Self> {
+                let Forward { output, statistics, .. } = chain::forward::<Self>(&stages, inputs.0, false);
+                Tensors(std::iter::once(output).chain(statistics.into_iter().flatten()).collect())
             }
         }
     };
@@ -72,61 +77,53 @@ plain!(burn::backend::Flex);
 plain!(burn::backend::LibTorch);
 
 impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
-    fn fused_one(a: FloatTensor<Self>, operation: Operation) -> FloatTensor<Self> {
-        record::<B, C, 1>([a], operation).0
-    }
-    fn fused_two(a: FloatTensor<Self>, b: FloatTensor<Self>, operation: Operation) -> FloatTensor<Self> {
-        record::<B, C, 2>([a, b], operation).0
-    }
-    fn fused_three(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        operation: Operation,
-    ) -> FloatTensor<Self> {
-        record::<B, C, 3>([a, b, c], operation).0
-    }
-    fn fused_norm(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        operation: Operation,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let (output, statistics) = record::<B, C, 3>([a, b, c], operation);
-        let [mean, variance] = statistics.expect("an operation with statistics");
-        (output, Self::from_inner(mean), Self::from_inner(variance))
+    fn fused(Tensors(inputs): Tensors<Self>, stages: Vec<Stage>) -> Tensors<Self> {
+        // burn has the number of parents in the type of a node.
+        match inputs.len() {
+            1 => record::<B, C, 1>(inputs, stages),
+            2 => record::<B, C, 2>(inputs, stages),
+            3 => record::<B, C, 3>(inputs, stages),
+            4 => record::<B, C, 4>(inputs, stages),
+            5 => record::<B, C, 5>(inputs, stages),
+            7 => record::<B, C, 7>(inputs, stages),
+            n => unreachable!("no chain has {n} tensors"),
+        }
     }
 }
 
 /// A tensor with its place in the graph.
 type Tracked<B, C> = FloatTensor<Autodiff<B, C>>;
 
-/// Computes `operation` and writes its node into the graph if one of the inputs has a gradient.
+/// Computes the stages and writes their node into the graph if one of the inputs has a gradient.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the type of the methods has no public name")]
 fn record<B: Kernels, C: CheckpointStrategy, const N: usize>(
-    inputs: [Tracked<B, C>; N],
-    operation: Operation,
-) -> (Tracked<B, C>, Option<[FloatTensor<B>; 2]>) {
+    inputs: Vec<Tracked<B, C>>,
+    stages: Vec<Stage>,
+) -> Tensors<Autodiff<B, C>> {
+    let inputs: [_; N] = inputs.try_into().unwrap_or_else(|_| unreachable!("the number was asked for"));
     // The guards keep the inputs' nodes alive until the new node is registered, so they come before the primitives.
     let nodes = inputs.each_ref().map(|input| input.node());
     let inputs = inputs.into_iter().map(|input| input.into_primitive()).collect();
-    let of_inference = matches!(operation, Operation::Conv(settings) if settings.activation != Activation::Identity);
-    assert!(!of_inference, "an activation within a convolution has no gradient here");
-    match Node(operation).prepare::<C>(nodes).compute_bound().stateful() {
+    let of_inference =
+        |stage: &Stage| matches!(stage.operation, Operation::Conv(conv) if conv.activation != Activation::Identity);
+    assert!(!stages.iter().any(of_inference), "an activation within a convolution has no gradient here");
+    let (output, statistics) = match Node(stages.clone()).prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
-            let Forward { output, statistics, saved } = B::forward(operation, inputs, true);
+            let Forward { output, statistics, saved } = chain::forward::<B>(&stages, inputs, true);
             (prepared.finish(saved, output), statistics)
         }
         OpsKind::UnTracked(prepared) => {
-            let Forward { output, statistics, .. } = B::forward(operation, inputs, false);
+            let Forward { output, statistics, .. } = chain::forward::<B>(&stages, inputs, false);
             (prepared.finish(output), statistics)
         }
-    }
+    };
+    let statistics = statistics.into_iter().flatten().map(Autodiff::<B, C>::from_inner);
+    Tensors(std::iter::once(output).chain(statistics).collect())
 }
 
 /// The node of every fused operation. Its saved tensors live in its state, so gradient checkpointing does not apply to them.
 #[derive(Clone, Debug)]
-struct Node(Operation);
+struct Node(Vec<Stage>);
 
 impl<B: Kernels, const N: usize> Backward<B, N> for Node {
     type State = Vec<FloatTensor<B>>;
@@ -134,7 +131,7 @@ impl<B: Kernels, const N: usize> Backward<B, N> for Node {
     fn backward(self, ops: Ops<Self::State, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradients.consume::<B>(&ops.node);
         let needed = ops.parents.each_ref().map(Option::is_some);
-        let found = B::backward(self.0, ops.state, gradient, &needed);
+        let found = chain::backward::<B>(&self.0, ops.state, gradient, &needed);
         for (parent, gradient) in ops.parents.into_iter().zip(found) {
             if let (Some(parent), Some(gradient)) = (parent, gradient) {
                 gradients.register::<B>(parent.id, gradient);

@@ -8,6 +8,9 @@
 //! the only one of the library that names a back end.
 
 mod adamw;
+mod calls;
+#[cfg(any(feature = "flex", feature = "tch"))]
+mod chain;
 #[cfg(feature = "flex")]
 mod flex;
 #[cfg(any(feature = "flex", feature = "tch"))]
@@ -30,7 +33,7 @@ use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{DType, Device, Tensor};
 
 pub use self::adamw::adamw;
-use self::calls::{one, three, two};
+use self::calls::{Link, any, one, three, two};
 pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d};
 use self::operation::{Convolution, Operation, Pooling};
 #[cfg(feature = "tch")]
@@ -129,24 +132,54 @@ pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 
 /// `norm.forward(x)`, layer norm over the last axis; `epsilon` is that of `norm`, which does not tell.
 pub(crate) fn layer_norm<const D: usize>(norm: &LayerNorm, epsilon: f64, x: Tensor<D>) -> Tensor<D> {
-    let gamma = norm.gamma.val();
-    match &norm.beta {
-        Some(beta) if has_kernels(&x) && has_kernels(&gamma) && x.dims()[D - 1] == gamma.dims()[0] => {
-            three(x, gamma, beta.val(), Operation::LayerNorm { epsilon })
-        }
-        _ => norm.forward(x),
-    }
+    chained(&x, [norm_link(norm, epsilon, x.dims()[D - 1])]).unwrap_or_else(|| norm.forward(x))
 }
 
 /// `linear.forward(x)` over the last axis.
 pub(crate) fn linear(linear: &Linear, x: Tensor<3>) -> Tensor<3> {
-    let weight = linear.weight.val();
-    match &linear.bias {
-        Some(bias) if has_kernels(&x) && has_kernels(&weight) && x.dims()[2] == weight.dims()[0] => {
-            three(x, weight, bias.val(), Operation::Linear)
-        }
-        _ => linear.forward(x),
-    }
+    chained(&x, [linear_link(linear, x.dims()[2])]).unwrap_or_else(|| linear.forward(x))
+}
+
+/// `linear.forward(norm.forward(x))`; training does not keep the normed tokens, but computes them again.
+pub(crate) fn normed_linear(norm: &LayerNorm, epsilon: f64, linear: &Linear, x: Tensor<3>) -> Tensor<3> {
+    let width = x.dims()[2];
+    let links = [norm_link(norm, epsilon, width), linear_link(linear, width)];
+    chained(&x, links).unwrap_or_else(|| self::linear(linear, layer_norm(norm, epsilon, x)))
+}
+
+/// Layer norm, a wider linear layer, an activation and a linear layer back; training keeps nothing between them, but computes
+/// it again.
+pub(crate) fn feed_forward(
+    norm: &LayerNorm,
+    epsilon: f64,
+    [widen, narrow]: [&Linear; 2],
+    activation: Activation,
+    x: Tensor<3>,
+) -> Tensor<3> {
+    let (width, wide) = (x.dims()[2], widen.weight.val().dims()[1]);
+    let activate = (Operation::Activate(activation), vec![]);
+    let links = [norm_link(norm, epsilon, width), linear_link(widen, width), Some(activate), linear_link(narrow, wide)];
+    chained(&x, links).unwrap_or_else(|| linear(narrow, act(linear(widen, layer_norm(norm, epsilon, x)), activation)))
+}
+
+/// The chain of `links` if kernels cover all of it.
+fn chained<const D: usize, const N: usize>(x: &Tensor<D>, links: [Option<Link>; N]) -> Option<Tensor<D>> {
+    let links: Vec<Link> = links.into_iter().collect::<Option<_>>()?;
+    has_kernels(x).then(|| calls::chain(x.clone(), links))
+}
+
+/// Layer norm of tokens of this width in a chain.
+fn norm_link(norm: &LayerNorm, epsilon: f64, width: usize) -> Option<Link> {
+    let (gamma, beta) = (norm.gamma.val(), norm.beta.as_ref()?.val());
+    let covered = has_kernels(&gamma) && gamma.dims() == [width];
+    covered.then(|| (Operation::LayerNorm { epsilon }, vec![any(gamma), any(beta)]))
+}
+
+/// A linear layer of tokens of this width in a chain.
+fn linear_link(linear: &Linear, width: usize) -> Option<Link> {
+    let (weight, bias) = (linear.weight.val(), linear.bias.as_ref()?.val());
+    let covered = has_kernels(&weight) && weight.dims()[0] == width;
+    covered.then(|| (Operation::Linear, vec![any(weight), any(bias)]))
 }
 
 /// Self-attention of all tokens, `qkv [batch, tokens, 3 * heads * width]` -> `[batch, tokens, heads * width]`.
@@ -263,78 +296,6 @@ fn volume(sizes: &[usize]) -> [usize; 3] {
         *place = size;
     }
     volume
-}
-
-#[cfg(any(feature = "flex", feature = "tch"))]
-mod calls {
-    use burn::backend::Dispatch;
-    use burn::tensor::Tensor;
-
-    use super::graph::Fused as _;
-    use super::operation::Operation;
-
-    pub(super) fn one<const D: usize>(a: Tensor<D>, operation: Operation) -> Tensor<D> {
-        Tensor::from_dispatch(Dispatch::fused_one(a.into_dispatch(), operation))
-    }
-
-    pub(super) fn two<const D: usize, const E: usize>(a: Tensor<D>, b: Tensor<E>, operation: Operation) -> Tensor<D> {
-        Tensor::from_dispatch(Dispatch::fused_two(a.into_dispatch(), b.into_dispatch(), operation))
-    }
-
-    pub(super) fn three<const D: usize, const E: usize>(
-        a: Tensor<D>,
-        b: Tensor<E>,
-        c: Tensor<1>,
-        operation: Operation,
-    ) -> Tensor<D> {
-        let (a, b, c) = (a.into_dispatch(), b.into_dispatch(), c.into_dispatch());
-        Tensor::from_dispatch(Dispatch::fused_three(a, b, c, operation))
-    }
-
-    pub(super) fn norm<const D: usize>(
-        x: Tensor<D>,
-        gamma: Tensor<1>,
-        beta: Tensor<1>,
-        operation: Operation,
-    ) -> (Tensor<D>, [Tensor<1>; 2]) {
-        let (x, gamma, beta) = (x.into_dispatch(), gamma.into_dispatch(), beta.into_dispatch());
-        let (y, mean, variance) = Dispatch::fused_norm(x, gamma, beta, operation);
-        (Tensor::from_dispatch(y), [mean, variance].map(Tensor::from_dispatch))
-    }
-}
-
-/// What stands for the calls in a build without kernels; [`has_kernels`] keeps them from being reached.
-#[cfg(not(any(feature = "flex", feature = "tch")))]
-mod calls {
-    use burn::tensor::Tensor;
-
-    use super::operation::Operation;
-
-    pub(super) fn one<const D: usize>(_: Tensor<D>, operation: Operation) -> Tensor<D> {
-        unreachable!("{operation:?}: no device has kernels in this build")
-    }
-
-    pub(super) fn two<const D: usize, const E: usize>(_: Tensor<D>, _: Tensor<E>, operation: Operation) -> Tensor<D> {
-        unreachable!("{operation:?}: no device has kernels in this build")
-    }
-
-    pub(super) fn three<const D: usize, const E: usize>(
-        _: Tensor<D>,
-        _: Tensor<E>,
-        _: Tensor<1>,
-        operation: Operation,
-    ) -> Tensor<D> {
-        unreachable!("{operation:?}: no device has kernels in this build")
-    }
-
-    pub(super) fn norm<const D: usize>(
-        _: Tensor<D>,
-        _: Tensor<1>,
-        _: Tensor<1>,
-        operation: Operation,
-    ) -> (Tensor<D>, [Tensor<1>; 2]) {
-        unreachable!("{operation:?}: no device has kernels in this build")
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod adamw;
 mod against_burn;
+mod chain;
 mod fall_back;
 mod golden;
 mod gradients;

@@ -1,0 +1,88 @@
+//! Operations one after the other as one node of the graph, which holds the inputs alone.
+//!
+//! For the gradients the stages run once more, now keeping what each of them needs, and then backwards (recomputation; Chen
+//! et al. 2016, arXiv 1604.06174). The same kernels see the same numbers, so outputs and gradients have the same bits as
+//! those of the single operations. A chain of one keeps what its operation keeps, and computes nothing twice.
+
+use burn::backend::tensor::FloatTensor;
+
+use super::operation::{Forward, Kernels, Operation};
+
+/// An operation of a chain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stage {
+    pub(crate) operation: Operation,
+    /// Tensors that it takes beside the output of the stage before it.
+    pub(crate) n_parameters: usize,
+}
+
+/// Computes the stages; `inputs` are that of the first and then the parameters of each. `keep` is as in [`Kernels::forward`].
+pub(super) fn forward<B: Kernels>(stages: &[Stage], inputs: Vec<FloatTensor<B>>, keep: bool) -> Forward<B> {
+    if let [only] = stages {
+        return B::forward(only.operation, inputs, keep);
+    }
+    let saved = if keep { inputs.clone() } else { vec![] };
+    let mut inputs = inputs.into_iter();
+    let (mut x, mut statistics) = (first(&mut inputs), None);
+    for stage in stages {
+        let of_stage = tensors(x, *stage, &mut inputs);
+        let found = B::forward(stage.operation, of_stage, false);
+        (x, statistics) = (found.output, statistics.or(found.statistics));
+    }
+    Forward { output: x, statistics, saved }
+}
+
+/// Gradients with respect to the inputs that are `needed`, given what [`forward`] saved and the gradient of its output.
+pub(super) fn backward<B: Kernels>(
+    stages: &[Stage],
+    saved: Vec<FloatTensor<B>>,
+    gradient: FloatTensor<B>,
+    needed: &[bool],
+) -> Vec<Option<FloatTensor<B>>> {
+    if let [only] = stages {
+        return B::backward(only.operation, saved, gradient, needed);
+    }
+    let mut kept = again::<B>(stages, saved);
+    let (mut gradient, mut of_parameters) = (Some(gradient), vec![]);
+    let mut end = needed.len();
+    for (n, stage) in stages.iter().enumerate().rev() {
+        let parameters = end - stage.n_parameters..end;
+        end = parameters.start;
+        // Whatever comes before a later stage has parameters of its own to pass the gradient on to.
+        let of_stage: Vec<bool> = std::iter::once(n > 0 || needed[0]).chain(needed[parameters].to_vec()).collect();
+        let saved = kept.pop().expect("one entry a stage");
+        let of_output = gradient.take().expect("the gradient of a later stage's input");
+        let mut found = B::backward(stage.operation, saved, of_output, &of_stage).into_iter();
+        gradient = found.next().flatten();
+        of_parameters.push(found);
+    }
+    std::iter::once(gradient).chain(of_parameters.into_iter().rev().flatten()).collect()
+}
+
+/// Runs the stages once more; gives what the gradients of each of them need.
+fn again<B: Kernels>(stages: &[Stage], inputs: Vec<FloatTensor<B>>) -> Vec<Vec<FloatTensor<B>>> {
+    let mut inputs = inputs.into_iter();
+    let mut x = Some(first(&mut inputs));
+    let last = stages.len() - 1;
+    let of_stage = |(n, stage): (usize, &Stage)| {
+        let mut of_stage = tensors(x.take().expect("the output of the stage before"), *stage, &mut inputs);
+        if n == last && matches!(stage.operation, Operation::Linear | Operation::Conv(_)) {
+            // Their gradients need input and weights, and nobody needs the output.
+            of_stage.truncate(2);
+            return of_stage;
+        }
+        let Forward { output, saved, .. } = B::forward(stage.operation, of_stage, true);
+        x = Some(output);
+        saved
+    };
+    stages.iter().enumerate().map(of_stage).collect()
+}
+
+fn first<T>(inputs: &mut impl Iterator<Item = T>) -> T {
+    inputs.next().expect("an operation takes a tensor")
+}
+
+/// What a stage is given: `x` and then its parameters.
+fn tensors<T>(x: T, stage: Stage, inputs: &mut impl Iterator<Item = T>) -> Vec<T> {
+    std::iter::once(x).chain(inputs.take(stage.n_parameters)).collect()
+}

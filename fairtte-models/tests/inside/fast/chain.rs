@@ -1,0 +1,180 @@
+//! A chain has the bits of its operations one by one, holds less, and falls back to them.
+
+use burn::nn::{LayerNorm, LayerNormConfig, Linear, LinearConfig};
+use burn::tensor::{Device, Gradients, Tensor};
+
+use super::super::{self as fast, Activation};
+use super::{by_burn, device, tensor, values};
+
+const EPSILON: f64 = 1e-6;
+const WIDTH: usize = 24;
+const HEADS: usize = 3;
+
+/// The layers of a block of tokens, with numbers of their own each.
+#[derive(Clone)]
+struct Layers {
+    norm: LayerNorm,
+    qkv: Linear,
+    project: Linear,
+    widen: Linear,
+    narrow: Linear,
+}
+
+impl Layers {
+    fn new(device: &Device) -> Self {
+        let mut norm = LayerNormConfig::new(WIDTH).with_epsilon(EPSILON).init(device);
+        norm.gamma = norm.gamma.map(|_| (tensor([WIDTH], 1, device) + 1.5).require_grad());
+        norm.beta = norm.beta.map(|beta| beta.map(|_| tensor([WIDTH], 2, device).require_grad()));
+        let linear = |from, to, salt| {
+            let mut linear = LinearConfig::new(from, to).init(device);
+            linear.weight = linear.weight.map(|_| (tensor([from, to], salt, device) * 0.3).require_grad());
+            linear.bias = linear.bias.map(|bias| bias.map(|_| tensor([to], salt + 1, device).require_grad()));
+            linear
+        };
+        Self {
+            norm,
+            qkv: linear(WIDTH, 3 * WIDTH, 3),
+            project: linear(WIDTH, WIDTH, 5),
+            widen: linear(WIDTH, 4 * WIDTH, 7),
+            narrow: linear(4 * WIDTH, WIDTH, 9),
+        }
+    }
+
+    /// Both chains, in a block of a transformer.
+    fn in_chains(&self, x: Tensor<3>) -> Tensor<3> {
+        let qkv = fast::normed_linear(&self.norm, EPSILON, &self.qkv, x.clone());
+        let x = x + fast::linear(&self.project, fast::attention(qkv, HEADS));
+        let dense = [&self.widen, &self.narrow];
+        fast::feed_forward(&self.norm, EPSILON, dense, Activation::Gelu, x.clone()) + x
+    }
+
+    /// The same by single operations.
+    fn one_by_one(&self, x: Tensor<3>) -> Tensor<3> {
+        let qkv = fast::linear(&self.qkv, fast::layer_norm(&self.norm, EPSILON, x.clone()));
+        let x = x + fast::linear(&self.project, fast::attention(qkv, HEADS));
+        let wide = fast::linear(&self.widen, fast::layer_norm(&self.norm, EPSILON, x.clone()));
+        fast::linear(&self.narrow, fast::act(wide, Activation::Gelu)) + x
+    }
+
+    fn frozen(mut self) -> Self {
+        for linear in [&mut self.qkv, &mut self.narrow] {
+            linear.weight = linear.weight.clone().map(|weight| weight.set_require_grad(false));
+        }
+        self.norm.gamma = self.norm.gamma.map(|gamma| gamma.set_require_grad(false));
+        self
+    }
+
+    /// The gradients of all parameters; empty for those that have none.
+    fn gradients(&self, gradients: &Gradients) -> Vec<Vec<u32>> {
+        let linears = [&self.qkv, &self.project, &self.widen, &self.narrow];
+        let weights = linears.map(|linear| linear.weight.val().grad(gradients).map(bits));
+        let biases = linears.map(|linear| linear.bias.as_ref().and_then(|bias| bias.val().grad(gradients)).map(bits));
+        let beta = self.norm.beta.as_ref().and_then(|beta| beta.val().grad(gradients)).map(bits);
+        let of_norm = [self.norm.gamma.val().grad(gradients).map(bits), beta];
+        weights.into_iter().chain(biases).chain(of_norm).map(Option::unwrap_or_default).collect()
+    }
+}
+
+fn bits<const D: usize>(tensor: Tensor<D>) -> Vec<u32> {
+    values(tensor).into_iter().map(f32::to_bits).collect()
+}
+
+/// Bits of the output, of the gradient of `x` if it has one, and of those of the parameters.
+fn run(layers: &Layers, x: Tensor<3>, compute: impl Fn(&Layers, Tensor<3>) -> Tensor<3>) -> Vec<Vec<u32>> {
+    let output = compute(layers, x.clone());
+    let weights = tensor(output.dims(), 11, &output.device());
+    let gradients = (output.clone() * weights).sum().backward();
+    let mut found = vec![bits(output.inner()), x.grad(&gradients).map(bits).unwrap_or_default()];
+    found.extend(layers.gradients(&gradients));
+    found
+}
+
+#[test]
+fn chains_have_the_bits_of_single_operations() {
+    let device = device();
+    let layers = Layers::new(&device);
+    for tokens in [1, 7, 50] {
+        let x = tensor([2, tokens, WIDTH], 12, &device);
+        for (what, x) in [("plain", x.clone()), ("with a gradient", x.require_grad())] {
+            for (which, layers) in [("all", layers.clone()), ("some", layers.clone().frozen())] {
+                let found = run(&layers, x.clone(), Layers::in_chains);
+                let expected = run(&layers, x.clone(), Layers::one_by_one);
+                assert!(found == expected, "{tokens} tokens, input {what}, {which} parameters trained");
+                assert_eq!(found.iter().filter(|gradient| gradient.is_empty()).count(), {
+                    usize::from(what == "plain") + if which == "some" { 3 } else { 0 }
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn nan_and_infinity_pass_through_a_chain_as_through_its_operations() {
+    let device = device();
+    let layers = Layers::new(&device);
+    for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e38] {
+        let mut numbers = values(tensor([2, 5, WIDTH], 13, &device));
+        numbers[WIDTH + 3] = odd;
+        let x = Tensor::<1>::from_floats(numbers.as_slice(), &device).reshape([2, 5, WIDTH]).require_grad();
+        let found = run(&layers, x.clone(), Layers::in_chains);
+        assert!(found == run(&layers, x, Layers::one_by_one), "{odd}");
+        let of_first_sample = &found[0][..5 * WIDTH];
+        assert!(of_first_sample.iter().any(|&bits| !f32::from_bits(bits).is_finite()) || odd.is_finite(), "{odd}");
+        assert!(found[0][5 * WIDTH..].iter().all(|&bits| f32::from_bits(bits).is_finite()), "{odd} in another sample");
+    }
+}
+
+#[test]
+fn chains_fall_back_to_burns_own_layers() {
+    let device = device();
+    let layers = Layers::new(&device);
+    let x = tensor([2, 6, WIDTH], 14, &device);
+    let (found, expected) = by_burn(|| {
+        let normed = layers.norm.forward(x.clone());
+        let wide = burn::tensor::activation::gelu(layers.widen.forward(normed.clone()));
+        let expected = [layers.qkv.forward(normed), layers.narrow.forward(wide)];
+        let dense = [&layers.widen, &layers.narrow];
+        let found = [
+            fast::normed_linear(&layers.norm, EPSILON, &layers.qkv, x.clone()),
+            fast::feed_forward(&layers.norm, EPSILON, dense, Activation::Gelu, x.clone()),
+        ];
+        (found.map(|tensor| bits(tensor.inner())), expected.map(|tensor| bits(tensor.inner())))
+    });
+    assert!(found == expected);
+}
+
+/// A linear layer without bias is none for the kernels, so the chain is not either.
+#[test]
+fn a_chain_with_a_layer_that_has_no_kernel_is_computed_link_by_link() {
+    let device = device();
+    let mut layers = Layers::new(&device);
+    layers.narrow.bias = None;
+    let x = tensor([2, 6, WIDTH], 15, &device);
+    let dense = [&layers.widen, &layers.narrow];
+    let found = fast::feed_forward(&layers.norm, EPSILON, dense, Activation::Gelu, x.clone());
+    let wide = fast::linear(&layers.widen, fast::layer_norm(&layers.norm, EPSILON, x));
+    let expected = layers.narrow.forward(fast::act(wide, Activation::Gelu));
+    assert_eq!(bits(found.inner()), bits(expected.inner()));
+}
+
+#[cfg(feature = "flex")]
+#[test]
+fn a_chain_holds_its_inputs_alone_and_a_single_operation_what_it_needs() {
+    use burn::backend::Flex;
+    use burn::tensor::TensorData;
+    use burn_flex::FlexTensor;
+
+    use super::super::chain::{Stage, forward};
+    use super::super::operation::Operation;
+
+    let made = |sizes: &[usize]| FlexTensor::from_data(TensorData::ones::<f32, _>(sizes.to_vec()));
+    let norm = Stage { operation: Operation::LayerNorm { epsilon: EPSILON }, n_parameters: 2 };
+    let linear = Stage { operation: Operation::Linear, n_parameters: 2 };
+    let inputs = vec![made(&[2, 3, 4]), made(&[4]), made(&[4]), made(&[4, 5]), made(&[5])];
+    let storage = |tensors: &[FlexTensor]| tensors.iter().map(|tensor| tensor.bytes().as_ptr()).collect::<Vec<_>>();
+    let expected = storage(&inputs);
+    assert_eq!(storage(&forward::<Flex>(&[norm, linear], inputs.clone(), true).saved), expected);
+    assert!(forward::<Flex>(&[norm, linear], inputs.clone(), false).saved.is_empty());
+    let alone = forward::<Flex>(&[norm], inputs[..3].to_vec(), true).saved;
+    assert_eq!(alone.len(), 4, "input, gamma, mean and inverse deviation");
+}
