@@ -112,10 +112,9 @@ pub(crate) fn add_relu<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> 
 /// Maximum over windows of a picture, `[batch, channels, height, width]`; ties go to the first, as in burn.
 pub(crate) fn max_pool(x: Tensor<4>, kernel: [usize; 2], stride: [usize; 2], padding: [usize; 2]) -> Tensor<4> {
     let [_, _, height, width] = x.dims();
-    let square = [kernel, stride, padding].iter().all(|[high, wide]| high == wide);
-    let [size, room] = [[height, width], [height + 2 * padding[0], width + 2 * padding[1]]];
-    if square && kernel[0] <= room[0].min(room[1]) && 2 * padding[0] <= kernel[0] && has_kernels(&x) {
-        let [kernel, stride, padding] = [kernel, stride, padding].map(|[side, _]| side);
+    let size = [height, width];
+    let fits = (0..2).all(|n| kernel[n] <= size[n] + 2 * padding[n] && 2 * padding[n] <= kernel[n]);
+    if fits && has_kernels(&x) {
         return one(x, Operation::MaxPool(Pooling { size, kernel, stride, padding }));
     }
     max_pool2d(x, MaxPoolOptions::new(kernel).with_stride(stride).with_padding(padding))

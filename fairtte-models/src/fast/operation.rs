@@ -47,14 +47,14 @@ pub(crate) struct Convolution {
     pub(crate) activation: Activation,
 }
 
-/// Settings of a maximum over square windows of a picture; the padding holds minus infinity.
+/// Settings of a maximum over windows of a picture, by height and width; the padding holds minus infinity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pooling {
     /// Height and width of the picture.
     pub(crate) size: [usize; 2],
-    pub(crate) kernel: usize,
-    pub(crate) stride: usize,
-    pub(crate) padding: usize,
+    pub(crate) kernel: [usize; 2],
+    pub(crate) stride: [usize; 2],
+    pub(crate) padding: [usize; 2],
 }
 
 /// What comes out of an operation.

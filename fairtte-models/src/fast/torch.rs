@@ -74,7 +74,7 @@ impl Kernels for LibTorch {
                 (output, vec![y, TchTensor::new(kept)])
             }
             Operation::MaxPool(Pooling { kernel, stride, padding, .. }) => {
-                let [kernel, stride, padding] = [kernel, stride, padding].map(|side| [integer(side); 2]);
+                let [kernel, stride, padding] = [kernel, stride, padding].map(|sides| sides.map(integer));
                 let (y, indices) = of(0).max_pool2d_with_indices(kernel, stride, padding, [1, 1], false);
                 (TchTensor::new(y), vec![TchTensor::new(indices)])
             }
@@ -146,7 +146,7 @@ impl Kernels for LibTorch {
                 vec![Some(Tensor::stack(&parts, 2).view(&of(0).size()[..]))]
             }
             Operation::MaxPool(Pooling { kernel, stride, padding, .. }) => {
-                let [kernel, stride, padding] = [kernel, stride, padding].map(|side| [integer(side); 2]);
+                let [kernel, stride, padding] = [kernel, stride, padding].map(|sides| sides.map(integer));
                 let dx = of(0).max_pool2d_with_indices_backward(dy, kernel, stride, padding, [1, 1], false, of(1));
                 vec![Some(dx)]
             }

@@ -5,21 +5,25 @@
 //! registers, as neighbouring rows need the same loads. At stride 1 the gradient of the input is the convolution of the
 //! gradient of the output with the turned kernel, at stride 2 four such convolutions with the even and odd taps. The
 //! gradient of the kernel is summed in registers over the rows of a plane and in double precision over planes. The loops
-//! are in `depthwise_planes.rs`; strides above 2 take plain ones (`depthwise_strided.rs`).
+//! are in `depthwise_planes.rs` and `depthwise_taps.rs`. Small planes have loops of their own (`depthwise_narrow.rs`), and strides above 2 take plain
+//! ones (`depthwise_strided.rs`).
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::activation::{self, Activation};
-use super::depthwise_planes::{Forward, PullInput, PullTaps, Room, flush, lanes_of};
+use super::depthwise_frames::Room;
+use super::depthwise_narrow as narrow;
+use super::depthwise_planes::{Forward, PullInput};
 use super::depthwise_strided as strided;
+use super::depthwise_taps::{PullTaps, flush, lanes_of};
 use super::isa;
 use super::planes::{by_channels, units_per_task};
 use super::shape::{ConvKind, ConvShape};
 
 /// Numbers that one task of the forward pass takes.
-const PIECE: usize = 1 << 14;
+pub(super) const PIECE: usize = 1 << 14;
 /// Numbers that lie together in a sample and go to one task of the gradients.
 const RUN: usize = 1 << 14;
 /// Groups of channels that there are at least, as far as there are channels.
@@ -27,7 +31,7 @@ const GROUPS: usize = 16;
 /// With fewer groups the samples are divided among tasks as well.
 const ENOUGH: usize = 32;
 /// Products of a tap that are summed in single precision, over all lanes.
-const LONG: usize = 1 << 13;
+pub(super) const LONG: usize = 1 << 13;
 
 /// A plane of the input and of the output.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +64,9 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
     let plane = Plane::new(shape);
     assert_eq!(shape.lengths(), [x.len(), w.len(), y.len()], "lengths of input, kernels and output");
     assert!(bias.is_none_or(|bias| bias.len() == shape.outputs), "length of the bias");
+    if narrow::is_narrow(&plane) {
+        return narrow::forward(x, w, bias, activation, shape, &plane, y);
+    }
     let (input, output, taps) = (shape.input_plane(), shape.output_plane(), shape.taps());
     let planes = units_per_task(shape.batch * shape.inputs, input.max(output), PIECE);
     y.par_chunks_mut(planes * output).enumerate().for_each_init(
@@ -102,6 +109,9 @@ pub fn gradients(x: &[f32], w: &[f32], dy: &[f32], shape: &ConvShape, dx: Option
     assert_eq!(shape.lengths(), [x.len(), w.len(), dy.len()], "lengths of input, kernels and gradient");
     assert!(dx.as_ref().is_none_or(|dx| dx.len() == x.len()), "length of the gradient of the input");
     assert!(dw.as_ref().is_none_or(|dw| dw.len() == w.len()), "length of the gradient of the kernels");
+    if narrow::is_narrow(&plane) {
+        return narrow::gradients(x, w, dy, shape, &plane, dx, dw);
+    }
     let layer = Layer { x, w, dy, shape, plane, wants_dw: dw.is_some() };
     let group = units_per_task(shape.inputs.div_ceil(GROUPS), shape.input_plane(), RUN);
     let groups = shape.inputs.div_ceil(group);
@@ -202,16 +212,14 @@ impl Layer<'_> {
         let x = &self.x[place * self.shape.input_plane()..];
         let dy = &self.dy[place * self.shape.output_plane()..];
         let w = &self.w[place % self.shape.inputs * taps..][..channels.len() * taps];
-        let sums = self.wants_dw.then(|| &mut sums[lanes_of(channels.start * taps)..lanes_of(channels.end * taps)]);
+        let places = channels.start * taps..channels.end * taps;
+        let sums = self.wants_dw.then(|| (&mut sums[lanes_of(places.start)..lanes_of(places.end)], &mut dw[places]));
         match (self.plane.side, self.plane.stride) {
             (3, 1) => pull_planes::<3, 1>(x, w, dy, self.plane, room, dx, sums),
             (3, 2) => pull_planes::<3, 2>(x, w, dy, self.plane, room, dx, sums),
             (5, 1) => pull_planes::<5, 1>(x, w, dy, self.plane, room, dx, sums),
             (5, 2) => pull_planes::<5, 2>(x, w, dy, self.plane, room, dx, sums),
-            _ => {
-                let dw = self.wants_dw.then(|| &mut dw[channels.start * taps..channels.end * taps]);
-                strided::gradients(x, w, dy, &self.plane, dx, dw);
-            }
+            _ => strided::gradients(x, w, dy, &self.plane, dx, sums.map(|(_, dw)| dw)),
         }
     }
 }
@@ -224,11 +232,11 @@ fn pull_planes<const K: usize, const STRIDE: usize>(
     plane: Plane,
     room: &mut Room,
     dx: Option<&mut [f32]>,
-    sums: Option<&mut [f32]>,
+    sums: Option<(&mut [f32], &mut [f64])>,
 ) {
     isa::run(PullInput::<K, STRIDE> { w, dy, plane, room, dx });
-    if let Some(sums) = sums {
-        isa::run(PullTaps::<K, STRIDE> { x, plane, room, sums });
+    if let Some((sums, dw)) = sums {
+        isa::run(PullTaps::<K, STRIDE> { x, plane, room, sums, dw });
     }
 }
 

@@ -22,11 +22,12 @@ const BLOCK: usize = 1 << 12;
 ///
 /// # Panics
 /// If the window does not fit into the padded picture or its stride is 0.
-pub fn maximum_size(size: [usize; 2], kernel: usize, stride: usize, padding: usize) -> [usize; 2] {
-    size.map(|extent| (extent + 2 * padding - kernel) / stride + 1)
+pub fn maximum_size(size: [usize; 2], kernel: [usize; 2], stride: [usize; 2], padding: [usize; 2]) -> [usize; 2] {
+    std::array::from_fn(|axis| (size[axis] + 2 * padding[axis] - kernel[axis]) / stride[axis] + 1)
 }
 
-/// Maxima over windows of side `kernel`, `stride` apart, of `planes` pictures of `size`; `padding` at most half of `kernel`.
+/// Maxima over windows of height and width `kernel`, `stride` apart, of `planes` pictures of `size`; `padding` at most half of
+/// `kernel` along each axis.
 /// `indices` receives the place of each maximum in its plane.
 ///
 /// # Panics
@@ -35,15 +36,16 @@ pub fn maximum(
     x: &[f32],
     planes: usize,
     size: [usize; 2],
-    kernel: usize,
-    stride: usize,
-    padding: usize,
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 2],
     y: &mut [f32],
     indices: Option<&mut [u32]>,
 ) {
     let output_size = maximum_size(size, kernel, stride, padding);
     let (input, output) = (size[0] * size[1], output_size[0] * output_size[1]);
-    assert!(2 * padding <= kernel, "padding {padding} of more than half a window of {kernel}");
+    let fits = (0..2).all(|axis| 2 * padding[axis] <= kernel[axis]);
+    assert!(fits, "padding {padding:?} of more than half a window of {kernel:?}");
     assert!(x.len() == planes * input && y.len() == planes * output, "lengths of input and output");
     assert!(indices.as_ref().is_none_or(|indices| indices.len() == y.len()), "length of the indices");
     let window = Window { size, output_size, kernel, stride, padding };
@@ -129,15 +131,15 @@ pub fn average_gradient(dy: &[f32], plane: usize, dx: &mut [f32]) {
 struct Window {
     size: [usize; 2],
     output_size: [usize; 2],
-    kernel: usize,
-    stride: usize,
-    padding: usize,
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 2],
 }
 
 impl Window {
     /// Columns of one remainder.
     fn pitch(&self) -> usize {
-        (self.size[1] + 2 * self.padding).div_ceil(self.stride).max(self.output_size[1]) + self.kernel
+        (self.size[1] + 2 * self.padding[1]).div_ceil(self.stride[1]).max(self.output_size[1]) + self.kernel[1]
     }
 }
 
@@ -149,7 +151,7 @@ struct Room {
 
 impl Room {
     fn new(window: &Window) -> Self {
-        let columns = vec![f32::NEG_INFINITY; window.size[0] * window.stride * window.pitch()];
+        let columns = vec![f32::NEG_INFINITY; window.size[0] * window.stride[1] * window.pitch()];
         Self { sorted: columns, places: vec![0; window.output_size[1]] }
     }
 }
@@ -157,13 +159,15 @@ impl Room {
 #[inline(always)]
 fn maximum_plane(x: &[f32], window: &Window, room: &mut Room, y: &mut [f32], indices: &mut [u32]) {
     let &Window { size: [height, width], output_size: [_, output_width], kernel, stride, padding } = window;
+    // Along the height, and along the width.
+    let ([tall, kernel], [down, stride], [above, padding]) = (kernel, stride, padding);
     let pitch = window.pitch();
     for (row, sorted) in x.chunks_exact(width).zip(room.sorted.chunks_exact_mut(stride * pitch)) {
         sort_columns(row, stride, padding, pitch, sorted);
     }
     for (row, y) in y.chunks_exact_mut(output_width).enumerate() {
-        let top = (row * stride).saturating_sub(padding);
-        let bottom = (row * stride + kernel - padding).min(height);
+        let top = (row * down).saturating_sub(above);
+        let bottom = (row * down + tall - above).min(height);
         y.fill(f32::NEG_INFINITY);
         for (column, place) in room.places.iter_mut().enumerate() {
             *place = index(top * width + (column * stride).saturating_sub(padding));

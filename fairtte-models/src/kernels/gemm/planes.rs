@@ -20,6 +20,9 @@ pub(in crate::kernels) struct PlaneTask<'c> {
 impl PlaneTask<'_> {
     /// Adds the bias of each channel and applies the activation.
     pub fn finish(&mut self, bias: Option<&[f32]>, activation: Activation) {
+        if bias.is_none() && activation == Activation::Identity {
+            return;
+        }
         let rows = self.rows.len();
         for (index, row) in self.output.rows.iter_mut().enumerate() {
             if let Some(bias) = bias {

@@ -23,7 +23,7 @@ fn shape(
     }
 }
 
-const SHAPES: [(usize, usize, [usize; 2], usize, usize, usize); 22] = [
+const SHAPES: [(usize, usize, [usize; 2], usize, usize, usize); 32] = [
     (1, 2, [1, 1], 3, 1, 1),
     (1, 2, [1, 1], 5, 2, 2),
     (2, 3, [7, 7], 3, 1, 1),
@@ -46,6 +46,16 @@ const SHAPES: [(usize, usize, [usize; 2], usize, usize, usize); 22] = [
     (1, 2, [13, 12], 5, 4, 2),
     (2, 2, [112, 112], 3, 1, 1),
     (70, 2, [3, 3], 3, 2, 1),
+    (2, 37, [7, 7], 5, 1, 2),
+    (3, 33, [4, 4], 5, 1, 2),
+    (3, 20, [2, 2], 3, 1, 1),
+    (2, 17, [8, 8], 3, 1, 1),
+    (3, 35, [4, 4], 5, 2, 2),
+    (2, 16, [16, 15], 5, 2, 2),
+    (1, 300, [8, 7], 3, 2, 1),
+    (2, 19, [1, 19], 5, 2, 3),
+    (700, 3, [4, 4], 3, 1, 1),
+    (1, 2, [300, 401], 5, 2, 2),
 ];
 
 /// y, dx and dw by the definition, tap by tap, in double precision.
@@ -130,4 +140,18 @@ fn huge_numbers_and_nan_stay_where_they_belong() {
     gradients(&x, &w, &[1.0; 162], &shape, Some(&mut dx), Some(&mut dw));
     assert!(dx.iter().all(|dx| dx.is_finite()) && dw[..9].iter().all(|dw| dw.is_nan()));
     assert!(dw[9..].iter().all(|dw| *dw == f32::INFINITY));
+}
+
+#[test]
+fn a_kernel_sees_many_places_without_losing_digits() {
+    // Added one after the other in single precision, so many equal numbers are off in the fourth digit.
+    for (batch, size) in [(1, [900, 900]), (20_000, [4, 4])] {
+        let shape = shape(batch, 2, size, 3, 1, 1);
+        let [input, weights, output] = shape.lengths();
+        let mut dw = vec![0.0; weights];
+        gradients(&vec![0.1; input], &vec![1.0; weights], &vec![0.1; output], &shape, None, Some(&mut dw));
+        let expected = f64::from(0.1_f32) * f64::from(0.1_f32) * (output / 2) as f64;
+        let error = (f64::from(dw[4]) / expected - 1.0).abs();
+        assert!(error < 2e-5, "{size:?}: {} instead of {expected}", dw[4]);
+    }
 }

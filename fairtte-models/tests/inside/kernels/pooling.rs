@@ -4,26 +4,31 @@ use super::*;
 use crate::kernels::arrays::{assert_near, on_any_number_of_threads, random};
 
 /// The window read row by row, as `PyTorch` documents it.
-fn expected(x: &[f32], [height, width]: [usize; 2], kernel: usize, stride: usize, padding: usize) -> Vec<(f32, u32)> {
+fn expected(
+    x: &[f32],
+    size: [usize; 2],
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 2],
+) -> Vec<(f32, u32)> {
+    let firsts = |axis: usize| (0..=size[axis] + 2 * padding[axis] - kernel[axis]).step_by(stride[axis]);
     let mut results = Vec::new();
-    for top in (0..=height + 2 * padding - kernel).step_by(stride) {
-        for left in (0..=width + 2 * padding - kernel).step_by(stride) {
-            let mut greatest: Option<(f32, u32)> = None;
-            for row in top..top + kernel {
-                for column in left..left + kernel {
-                    let inside =
-                        (padding..padding + height).contains(&row) && (padding..padding + width).contains(&column);
-                    if !inside {
-                        continue;
-                    }
-                    let place = (row - padding) * width + column - padding;
-                    if greatest.is_none_or(|(value, _)| x[place] > value || x[place].is_nan()) {
-                        greatest = Some((x[place], u32::try_from(place).expect("a small plane")));
-                    }
+    for (top, left) in firsts(0).flat_map(|top| firsts(1).map(move |left| (top, left))) {
+        let mut greatest: Option<(f32, u32)> = None;
+        for row in top..top + kernel[0] {
+            for column in left..left + kernel[1] {
+                let inside = (padding[0]..padding[0] + size[0]).contains(&row)
+                    && (padding[1]..padding[1] + size[1]).contains(&column);
+                if !inside {
+                    continue;
+                }
+                let place = (row - padding[0]) * size[1] + column - padding[1];
+                if greatest.is_none_or(|(value, _)| x[place] > value || x[place].is_nan()) {
+                    greatest = Some((x[place], u32::try_from(place).expect("a small plane")));
                 }
             }
-            results.push(greatest.expect("a window meets the picture"));
         }
+        results.push(greatest.expect("a window meets the picture"));
     }
     results
 }
@@ -31,15 +36,18 @@ fn expected(x: &[f32], [height, width]: [usize; 2], kernel: usize, stride: usize
 #[test]
 fn maxima_places_and_gradients_are_right_on_any_number_of_threads() {
     for (size, kernel, stride, padding) in [
-        ([1, 1], 1, 1, 0),
-        ([1, 1], 3, 2, 1),
-        ([7, 5], 3, 2, 1),
-        ([8, 33], 3, 2, 1),
-        ([112, 112], 3, 2, 1),
-        ([9, 9], 2, 2, 0),
-        ([10, 7], 3, 1, 1),
-        ([11, 13], 5, 3, 2),
-        ([6, 6], 2, 4, 0),
+        ([1, 1], [1; 2], [1; 2], [0; 2]),
+        ([1, 1], [3; 2], [2; 2], [1; 2]),
+        ([7, 5], [3; 2], [2; 2], [1; 2]),
+        ([8, 33], [3; 2], [2; 2], [1; 2]),
+        ([112, 112], [3; 2], [2; 2], [1; 2]),
+        ([9, 9], [2; 2], [2; 2], [0; 2]),
+        ([10, 7], [3; 2], [1; 2], [1; 2]),
+        ([11, 13], [5; 2], [3; 2], [2; 2]),
+        ([6, 6], [2; 2], [4; 2], [0; 2]),
+        ([9, 30], [3, 1], [2, 1], [1, 0]),
+        ([8, 5], [1, 3], [1, 2], [0, 1]),
+        ([10, 33], [2, 5], [3, 2], [1, 2]),
     ] {
         let planes = 5;
         let plane = size[0] * size[1];
