@@ -34,10 +34,7 @@ pub(crate) fn open(name: &str) -> Result<Device, CliError> {
         #[cfg(feature = "ndarray")]
         ("ndarray", 0) => Ok(Device::ndarray()),
         #[cfg(feature = "tch")]
-        ("tch", 0) => {
-            fairtte_models::keep_free_memory();
-            Ok(Device::libtorch())
-        }
+        ("tch", 0) => Ok(Device::libtorch()),
         #[cfg(feature = "tch")]
         ("tch-cuda", index) => Ok(Device::libtorch_cuda(index)),
         #[cfg(feature = "cuda")]

@@ -1,10 +1,13 @@
 //! The `fairtte` binary; everything it does is in the library beside it.
 
-mod allocator;
-
 use std::process::ExitCode;
 
+use fairtte_models::memory::{Allocator, keep_free_memory};
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
 fn main() -> ExitCode {
-    allocator::keep_free_memory();
+    keep_free_memory();
     fairtte_cli::main()
 }

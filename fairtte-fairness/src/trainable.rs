@@ -83,8 +83,11 @@ impl<M: Module> Trainable<M> {
     }
 
     /// The module with its present weights.
+    ///
+    /// # Panics
+    /// If a step before this panicked while the optimiser had the module.
     pub fn module(&self) -> &M {
-        self.module.as_ref().expect("a step gives the module back")
+        self.module.as_ref().expect("the optimiser gives the module back")
     }
 
     /// Gives the module other weights; the optimiser keeps what it remembers of the parameters (by their ids).

@@ -2,7 +2,7 @@
 //!
 //! The first argument is the device: `flex` (default), or `tch` in a build with `--features tch`.
 //! `parity/step_time.py` starts it, asks it and a PyTorch process in turn, and prints the ratios; by hand:
-//! `echo 'network efficientnet-b0 3;step 4 3 64 64' | tr ';' '\n' | cargo run --release -p fairtte-models --example step_time`
+//! `echo 'network efficientnet-b0 3;step 4 3 64 64' | tr ';' '\n' | cargo run --release -p fairtte-models --features allocator --example step_time`
 //!
 //! | request | answer |
 //! |---|---|
@@ -30,22 +30,20 @@ use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_metrics::seeds::stream;
 use fairtte_models::kernels::InstructionSet;
+use fairtte_models::memory::{Allocator, keep_free_memory};
 use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, adamw, initialise};
-use mimalloc::MiMalloc;
 
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 type Answer = Result<Vec<f64>, Box<dyn Error>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    keep_free_memory();
     let device = match std::env::args().nth(1).as_deref() {
         None | Some("flex") => Device::flex(),
         #[cfg(feature = "tch")]
-        Some("tch") => {
-            fairtte_models::keep_free_memory();
-            Device::libtorch()
-        }
+        Some("tch") => Device::libtorch(),
         Some(other) => return Err(format!("device {other:?} is not in this build").into()),
     };
     fairtte_models::check_environment()?;

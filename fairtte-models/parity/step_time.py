@@ -1,6 +1,6 @@
 """Time and memory of training steps and inference here and in PyTorch on the CPU, in turn, as ratios, and where the time goes.
 
-    cargo build --release -p fairtte-models --example step_time
+    cargo build --release -p fairtte-models --features allocator --example step_time
     python step_time.py TARGET/release/examples/step_time [--threads N] [--rounds N] [--only WORD ..] [--device tch]
                         [--columns channels-last compile memory-kept] [--summary-only] [--without-kernels] [--patience S]
                         [--lock FILE]
@@ -53,8 +53,8 @@ CASES = {
 }
 MEMORY_TARGETS = {"flex": 0.6, "tch": 1.0}
 COLUMNS = ["channels-last", "compile", "memory-kept"]
-# What `keep_free_memory` of the crate asks of glibc's malloc.
-MEMORY_KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1", "MALLOC_TOP_PAD_": str(64 << 20)}
+# What `memory::keep_free_memory` of the crate asks of glibc's malloc.
+MEMORY_KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1", "MALLOC_TOP_PAD_": str(64 << 20), "MALLOC_ARENA_MAX": "1"}
 QUIET = 0.03  # share of the processors that other processes may take
 disturbances = []  # what they took at most, in each kind of round
 PARTS = ["forward", "backward", "update"]
@@ -168,8 +168,7 @@ class Worker:
     """A process that answers requests."""
 
     def __init__(self, command, threads, **environment):
-        # The program `fairtte` sets this option of its allocator itself when it starts; an example cannot.
-        threads = {"MIMALLOC_PURGE_DELAY": "-1", "RAYON_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        threads = {"RAYON_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, **threads, **environment})
         self.failure = None

@@ -11,6 +11,8 @@ mod initialise;
 pub mod kernels;
 mod layers;
 mod medicalnet;
+#[cfg(feature = "allocator")]
+pub mod memory;
 mod mlp;
 mod noise;
 mod resnet2d;
@@ -24,8 +26,6 @@ pub use batch::{Batch, Pixels};
 pub use efficientnet::EfficientNetB0;
 pub use encoder::{EncoderConfig, ImageEncoder};
 pub use error::ModelError;
-#[cfg(feature = "tch")]
-pub use fast::keep_free_memory;
 pub use fast::{adamw, check_environment};
 pub use initialise::initialise;
 pub use medicalnet::{MedicalNet, MedicalNetDepth};

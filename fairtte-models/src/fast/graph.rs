@@ -80,12 +80,12 @@ impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
     fn fused(Tensors(inputs): Tensors<Self>, stages: Vec<Stage>) -> Tensors<Self> {
         // burn has the number of parents in the type of a node.
         match inputs.len() {
-            1 => record::<B, C, 1>(inputs, stages),
-            2 => record::<B, C, 2>(inputs, stages),
-            3 => record::<B, C, 3>(inputs, stages),
-            4 => record::<B, C, 4>(inputs, stages),
-            5 => record::<B, C, 5>(inputs, stages),
-            7 => record::<B, C, 7>(inputs, stages),
+            1 => record::<B, C, 1>(inputs, &stages),
+            2 => record::<B, C, 2>(inputs, &stages),
+            3 => record::<B, C, 3>(inputs, &stages),
+            4 => record::<B, C, 4>(inputs, &stages),
+            5 => record::<B, C, 5>(inputs, &stages),
+            7 => record::<B, C, 7>(inputs, &stages),
             n => unreachable!("no chain has {n} tensors"),
         }
     }
@@ -98,7 +98,7 @@ type Tracked<B, C> = FloatTensor<Autodiff<B, C>>;
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the type of the methods has no public name")]
 fn record<B: Kernels, C: CheckpointStrategy, const N: usize>(
     inputs: Vec<Tracked<B, C>>,
-    stages: Vec<Stage>,
+    stages: &[Stage],
 ) -> Tensors<Autodiff<B, C>> {
     let inputs: [_; N] = inputs.try_into().unwrap_or_else(|_| unreachable!("the number was asked for"));
     // The guards keep the inputs' nodes alive until the new node is registered, so they come before the primitives.
@@ -107,13 +107,13 @@ fn record<B: Kernels, C: CheckpointStrategy, const N: usize>(
     let of_inference =
         |stage: &Stage| matches!(stage.operation, Operation::Conv(conv) if conv.activation != Activation::Identity);
     assert!(!stages.iter().any(of_inference), "an activation within a convolution has no gradient here");
-    let (output, statistics) = match Node(stages.clone()).prepare::<C>(nodes).compute_bound().stateful() {
+    let (output, statistics) = match Node(stages.to_vec()).prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
-            let Forward { output, statistics, saved } = chain::forward::<B>(&stages, inputs, true);
+            let Forward { output, statistics, saved } = chain::forward::<B>(stages, inputs, true);
             (prepared.finish(saved, output), statistics)
         }
         OpsKind::UnTracked(prepared) => {
-            let Forward { output, statistics, .. } = chain::forward::<B>(&stages, inputs, false);
+            let Forward { output, statistics, .. } = chain::forward::<B>(stages, inputs, false);
             (prepared.finish(output), statistics)
         }
     };

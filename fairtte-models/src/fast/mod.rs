@@ -36,8 +36,6 @@ pub use self::adamw::adamw;
 use self::calls::{Link, any, one, three, two};
 pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d};
 use self::operation::{Convolution, Operation, Pooling};
-#[cfg(feature = "tch")]
-pub use self::torch::keep_free_memory;
 use crate::ModelError;
 pub(crate) use crate::kernels::Activation;
 use crate::kernels::{ConvShape, InstructionSet, isa};

@@ -1,15 +1,10 @@
-// Three gradients of ATen that the crate tch does not offer, because their masks are C++ arrays of flags, and an option of the
-// allocator that LibTorch takes its memory from.
+// Three gradients of ATen that the crate tch does not offer, because their masks are C++ arrays of flags.
 //
-// Each gradient gives 0 and writes owned tensors (null: not asked for), or gives 1 and copies the reason into `reason`.
+// Each function gives 0 and writes owned tensors (null: not asked for), or gives 1 and copies the reason into `reason`.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/native_layer_norm_backward.h>
-
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 #include <cstdint>
 #include <cstring>
@@ -76,14 +71,4 @@ extern "C" int fairtte_layer_norm_gradients(const Tensor* gradient, const Tensor
         results[1] = owned(dgamma);
         results[2] = owned(dbeta);
     });
-}
-
-// True if glibc's malloc keeps from now on what is free: no block is a mapping of its own, which would go back to the kernel with
-// its pages, and the heap is not cut at its end.
-extern "C" bool fairtte_keep_free_memory() {
-#if defined(__GLIBC__)
-    return mallopt(M_MMAP_MAX, 0) && mallopt(M_TRIM_THRESHOLD, -1) && mallopt(M_TOP_PAD, 64 << 20);
-#else
-    return false;
-#endif
 }

@@ -44,13 +44,6 @@ unsafe extern "C" {
         reason: *mut c_char,
         capacity: usize,
     ) -> i32;
-    fn fairtte_keep_free_memory() -> bool;
-}
-
-/// Asks glibc's `malloc` not to give free memory back; false where there is another allocator or it refuses.
-pub(super) fn keep_free_memory() -> bool {
-    // SAFETY: it takes nothing and sets options of the allocator, which may be done at any time.
-    unsafe { fairtte_keep_free_memory() }
 }
 
 /// Gradients of a convolution with respect to input, weight and bias, those that are `needed`.

@@ -12,21 +12,6 @@ use super::operation::{Convolution, Forward, Kernels, Operation, Pooling};
 use super::shim;
 use crate::kernels::Activation;
 
-/// Asks the allocator that LibTorch uses to keep free memory for the next step of training; for programs, before the first
-/// tensor is made. A library should leave it to them.
-///
-/// glibc's `malloc` gives every large block back to the kernel when it is freed, so that each large tensor of each step is
-/// written into pages that are zeroed first: half of the time of a training step of efficientnet-b0. Variables by which a user
-/// tells `malloc` what to do (`GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and the like) win. Gives whether the allocator keeps
-/// memory because of this call: not where it is another one. The process keeps what it needed at its peak until it ends.
-pub fn keep_free_memory() -> bool {
-    let of_user = |name: std::ffi::OsString| {
-        name.to_str()
-            .is_some_and(|name| name == "GLIBC_TUNABLES" || (name.starts_with("MALLOC_") && name.ends_with('_')))
-    };
-    !std::env::vars_os().any(|(name, _)| of_user(name)) && shim::keep_free_memory()
-}
-
 impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {
         // A tensor that is both given out and kept must be one `TchTensor` cloned: burn changes a tensor in place whose

@@ -45,11 +45,11 @@ struct Frame {
 }
 
 impl Frame {
-    /// For a correlation with a kernel of this side, which moves by `stride` and has results of size `results`.
-    fn new(size: [usize; 2], margin: usize, spacing: usize, [side, stride]: [usize; 2], results: [usize; 2]) -> Self {
+    /// For a correlation with a kernel of so many taps a side, which moves by `stride` and has results of size `results`.
+    fn new(size: [usize; 2], margin: usize, spacing: usize, [taps, stride]: [usize; 2], results: [usize; 2]) -> Self {
         let inside = size.map(|extent| margin + (extent - 1) * spacing + 1);
         let columns = results[1].next_multiple_of(columns_at_once(results[1]));
-        let reach = [results[0], columns].map(|extent| (extent - 1) * stride + side);
+        let reach = [results[0], columns].map(|extent| (extent - 1) * stride + taps);
         Self { size, margin, spacing, pitch: reach[1].max(inside[1]), rows: reach[0].max(inside[0]) }
     }
 
@@ -244,7 +244,7 @@ struct Staged<'a> {
 
 /// Correlation with the kernels, `[tap][channel]`, started from a number for each channel, as `[place][channel]`.
 fn correlate(
-    [side, stride]: [usize; 2],
+    [taps, stride]: [usize; 2],
     source: &Staged,
     kernels: &[f32],
     start: &[f32; LONGEST],
@@ -253,7 +253,7 @@ fn correlate(
 ) {
     macro_rules! choose {
         ($($side:literal $stride:literal)*) => {
-            match (side, stride) {
+            match (taps, stride) {
                 $(($side, $stride) => {
                     if columns_at_once(size[1]) == COLUMNS[0] {
                         isa::run(Correlate::<$side, $stride, { COLUMNS[0] }> { source, kernels, start, size, sums });
@@ -261,7 +261,7 @@ fn correlate(
                         isa::run(Correlate::<$side, $stride, { COLUMNS[1] }> { source, kernels, start, size, sums });
                     }
                 })*
-                _ => unreachable!("a kernel of 3 or 5 at stride 1 or 2, not {side} at {stride}"),
+                _ => unreachable!("a kernel of 3 or 5 at stride 1 or 2, not {taps} at {stride}"),
             }
         };
     }
@@ -321,7 +321,7 @@ fn pull(plane: &Plane, source: &Staged, dy: &[f32], sums: &mut [f32]) {
         (3, 2) => isa::run(Pull::<3, 2> { source, dy, size, sums }),
         (5, 1) => isa::run(Pull::<5, 1> { source, dy, size, sums }),
         (5, 2) => isa::run(Pull::<5, 2> { source, dy, size, sums }),
-        (side, stride) => unreachable!("a kernel of 3 or 5 at stride 1 or 2, not {side} at {stride}"),
+        (taps, stride) => unreachable!("a kernel of 3 or 5 at stride 1 or 2, not {taps} at {stride}"),
     }
 }
 

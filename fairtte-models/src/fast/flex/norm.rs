@@ -27,7 +27,7 @@ pub(super) fn batch_norm(
 }
 
 /// The layer over tensors of the shape of `x`.
-pub(super) fn layer<'a>([x, gamma, beta]: [&'a FlexTensor; 3], activation: Activation) -> Layer<'a> {
+pub(super) fn layer([x, gamma, beta]: [&FlexTensor; 3], activation: Activation) -> Layer<'_> {
     Layer { plane: planes(x).1, gamma: values(gamma), beta: values(beta), activation }
 }
 

@@ -80,7 +80,7 @@ fn bits<const D: usize>(tensor: Tensor<D>) -> Vec<u32> {
 }
 
 /// Bits of the output, of the gradient of `x` if it has one, and of those of the parameters.
-fn run(layers: &Layers, x: Tensor<3>, compute: impl Fn(&Layers, Tensor<3>) -> Tensor<3>) -> Vec<Vec<u32>> {
+fn run(layers: &Layers, x: &Tensor<3>, compute: impl Fn(&Layers, Tensor<3>) -> Tensor<3>) -> Vec<Vec<u32>> {
     let output = compute(layers, x.clone());
     let weights = tensor(output.dims(), 11, &output.device());
     let gradients = (output.clone() * weights).sum().backward();
@@ -97,8 +97,8 @@ fn chains_have_the_bits_of_single_operations() {
         let x = tensor([2, tokens, WIDTH], 12, &device);
         for (what, x) in [("plain", x.clone()), ("with a gradient", x.require_grad())] {
             for (which, layers) in [("all", layers.clone()), ("some", layers.clone().frozen())] {
-                let found = run(&layers, x.clone(), Layers::in_chains);
-                let expected = run(&layers, x.clone(), Layers::one_by_one);
+                let found = run(&layers, &x, Layers::in_chains);
+                let expected = run(&layers, &x, Layers::one_by_one);
                 assert!(found == expected, "{tokens} tokens, input {what}, {which} parameters trained");
                 assert_eq!(found.iter().filter(|gradient| gradient.is_empty()).count(), {
                     usize::from(what == "plain") + if which == "some" { 3 } else { 0 }
@@ -116,8 +116,8 @@ fn nan_and_infinity_pass_through_a_chain_as_through_its_operations() {
         let mut numbers = values(tensor([2, 5, WIDTH], 13, &device));
         numbers[WIDTH + 3] = odd;
         let x = Tensor::<1>::from_floats(numbers.as_slice(), &device).reshape([2, 5, WIDTH]).require_grad();
-        let found = run(&layers, x.clone(), Layers::in_chains);
-        assert!(found == run(&layers, x, Layers::one_by_one), "{odd}");
+        let found = run(&layers, &x, Layers::in_chains);
+        assert!(found == run(&layers, &x, Layers::one_by_one), "{odd}");
         let of_first_sample = &found[0][..5 * WIDTH];
         assert!(of_first_sample.iter().any(|&bits| !f32::from_bits(bits).is_finite()) || odd.is_finite(), "{odd}");
         assert!(found[0][5 * WIDTH..].iter().all(|&bits| f32::from_bits(bits).is_finite()), "{odd} in another sample");

@@ -1,0 +1,57 @@
+//! The allocator keeps what is written into its blocks, whichever side a block is of, and its options are those that are meant.
+
+use super::*;
+
+#[test]
+fn blocks_keep_their_contents_when_they_change_sides() {
+    for align in [4, 64, 4096] {
+        let sizes = [64, LARGE - 1, LARGE, 3 * LARGE, LARGE + 1, LARGE - 1, 100];
+        let layout = |size| Layout::from_size_align(size, align).expect("a size and an alignment");
+        // SAFETY: every layout is that of the block at hand, and no more than its size is read or written.
+        unsafe {
+            let mut block = Allocator.alloc_zeroed(layout(sizes[0]));
+            assert!((0..sizes[0]).all(|place| *block.add(place) == 0));
+            let mut written = 0_usize;
+            for pair in sizes.windows(2) {
+                (written..pair[0]).for_each(|place| *block.add(place) = mark(place));
+                block = Allocator.realloc(block, layout(pair[0]), pair[1]);
+                assert!(!block.is_null() && block.addr() % align == 0, "{pair:?} at {align}");
+                written = pair[0].min(pair[1]);
+                assert!((0..written).all(|place| *block.add(place) == mark(place)), "{pair:?} at {align}");
+            }
+            Allocator.dealloc(block, layout(100));
+        }
+    }
+}
+
+/// A byte that depends on its place, with a period that divides no power of two.
+fn mark(place: usize) -> u8 {
+    u8::try_from(place % 251).expect("less than 256")
+}
+
+#[test]
+fn large_blocks_that_are_asked_for_zeroed_are_zero() {
+    let layout = Layout::from_size_align(2 * LARGE, 4).expect("a size and an alignment");
+    for _ in 0..3 {
+        // SAFETY: the block is read and written within its size and given back with its layout.
+        unsafe {
+            let block = Allocator.alloc_zeroed(layout);
+            let values = std::slice::from_raw_parts_mut(block, layout.size());
+            assert!(values.iter().all(|&value| value == 0));
+            values.fill(1);
+            Allocator.dealloc(block, layout);
+        }
+    }
+}
+
+#[test]
+fn the_options_are_those_of_this_version_of_the_allocators() {
+    keep_free_memory();
+    if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
+        // SAFETY: as in `keep_of_mimalloc`.
+        let delay = unsafe { mi_option_get(PURGE_DELAY) };
+        assert_eq!(delay, -1, "the default of another option is {PURGE_DELAY_BEFORE}, or none");
+    }
+    let of_user = std::env::vars().any(|(name, _)| name == "GLIBC_TUNABLES" || name.starts_with("MALLOC_"));
+    assert!(of_user || keep_of_system() == GLIBC);
+}
