@@ -79,6 +79,12 @@ impl ConvNorm3d {
         fast::conv_norm_3d(&self.conv, &self.norm, x, activation)
     }
 
+    /// `other(self(x))` with the activations of both; training does not keep what goes from one to the other.
+    pub(crate) fn forward_through(&self, other: &Self, x: Tensor<5>, activations: [Activation; 2]) -> Tensor<5> {
+        let [own, others] = activations;
+        fast::two_conv_norms_3d([(&self.conv, &self.norm, own), (&other.conv, &other.norm, others)], x)
+    }
+
     /// Number of input channels.
     pub(crate) fn n_inputs(&self) -> usize {
         self.conv.weight.lazy_shape()[1]

@@ -71,7 +71,8 @@ impl BasicBlock {
     }
 
     fn forward(&self, input: Tensor<5>) -> Tensor<5> {
-        let x = self.second.forward(self.first.forward(input.clone(), Activation::Relu), Activation::Identity);
+        let activations = [Activation::Relu, Activation::Identity];
+        let x = self.first.forward_through(&self.second, input.clone(), activations);
         let shortcut = match &self.shortcut {
             Some(shortcut) => shortcut.forward(input, Activation::Identity),
             None => input,

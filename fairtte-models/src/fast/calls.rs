@@ -25,14 +25,9 @@ pub(super) fn three<const D: usize, const E: usize>(
     chain(a, vec![(operation, vec![any(b), any(c)])])
 }
 
-/// Output, and mean and variance of the batch.
-pub(super) fn norm<const D: usize>(
-    x: Tensor<D>,
-    gamma: Tensor<1>,
-    beta: Tensor<1>,
-    operation: Operation,
-) -> (Tensor<D>, [Tensor<1>; 2]) {
-    let (y, statistics) = routed::run(x, vec![(operation, vec![any(gamma), any(beta)])]);
+/// As [`chain`], with a batch norm in it: output, and mean and variance of the batch.
+pub(super) fn norm<const D: usize>(x: Tensor<D>, links: Vec<Link>) -> (Tensor<D>, [Tensor<1>; 2]) {
+    let (y, statistics) = routed::run(x, links);
     (y, statistics.expect("an operation with statistics"))
 }
 

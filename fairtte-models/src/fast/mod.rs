@@ -33,8 +33,8 @@ use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{DType, Device, Tensor};
 
 pub use self::adamw::adamw;
-use self::calls::{Link, any, one, three, two};
-pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d};
+use self::calls::{Link, any, one, two};
+pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d, two_conv_norms_3d};
 use self::operation::{Convolution, Operation, Pooling};
 use crate::ModelError;
 pub(crate) use crate::kernels::Activation;
@@ -261,6 +261,16 @@ fn fused_conv<const D: usize>(
     weight: &Tensor<D>,
     bias: Option<&Tensor<1>>,
 ) -> Option<Tensor<D>> {
+    chained(x, [conv_link(settings, x, weight, bias)])
+}
+
+/// A convolution of what has the shape of `x`.
+fn conv_link<const D: usize>(
+    settings: Convolution,
+    x: &Tensor<D>,
+    weight: &Tensor<D>,
+    bias: Option<&Tensor<1>>,
+) -> Option<Link> {
     let (of_x, of_weight) = (x.dims(), weight.dims());
     let shape = ConvShape {
         batch: of_x[0],
@@ -272,16 +282,11 @@ fn fused_conv<const D: usize>(
         padding: settings.padding,
         groups: settings.groups,
     };
-    let covered = has_kernels(x) && has_kernels(weight) && bias.is_none_or(has_kernels) && shape.kind().is_some();
+    let covered = has_kernels(weight) && bias.is_none_or(has_kernels) && shape.kind().is_some();
     // A wrong number of channels is left to burn, which has the words for it.
-    if !covered || of_weight[1] * settings.groups != of_x[1] {
-        return None;
-    }
-    let (x, weight) = (x.clone(), weight.clone());
-    Some(match bias {
-        None => two(x, weight, Operation::Conv(settings)),
-        Some(bias) => three(x, weight, bias.clone(), Operation::Conv(settings)),
-    })
+    let covered = covered && of_weight[1] * settings.groups == of_x[1];
+    let parameters = || std::iter::once(any(weight.clone())).chain(bias.cloned().map(any)).collect();
+    covered.then(|| (Operation::Conv(settings), parameters()))
 }
 
 /// Depth, height and width; depth is 1 for a picture.

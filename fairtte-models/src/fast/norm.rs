@@ -9,25 +9,41 @@ use burn::nn::BatchNorm;
 use burn::nn::conv::{Conv2d, Conv3d};
 use burn::tensor::{Device, Tensor};
 
+use super::calls::{self, Link, any};
 use super::operation::{Convolution, Operation};
-use super::{Activation, act, calls, conv2d, conv3d, fused_conv, has_kernels, settings_2d, settings_3d};
+use super::{Activation, act, conv_link, conv2d, conv3d, fused_conv, has_kernels, settings_2d, settings_3d};
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
 pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
-    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
-    let expected = gamma.dims()[0];
-    let sizes = x.dims();
-    let covered = has_kernels(&x) && has_kernels(&gamma) && sizes.get(1) == Some(&expected) && !sizes.contains(&0);
-    if !covered {
+    if !covered(norm, &x) {
         return act(norm.forward(x), activation);
     }
     let device = x.device();
-    if !(device.is_autodiff() && norm.training.is_enabled()) {
+    if !trains(norm, &device) {
         let [scale, shift] = fixed(norm, &device);
         return calls::three(x, scale, shift, Operation::Affine { activation });
     }
+    by_batch(norm, x, activation, None)
+}
+
+/// Whether kernels cover the norm of `x`.
+fn covered<const D: usize>(norm: &BatchNorm, x: &Tensor<D>) -> bool {
+    let gamma = norm.gamma.val();
+    let sizes = x.dims();
+    has_kernels(x) && has_kernels(&gamma) && sizes.get(1) == Some(&gamma.dims()[0]) && !sizes.contains(&0)
+}
+
+/// Whether the statistics are those of the batch.
+fn trains(norm: &BatchNorm, device: &Device) -> bool {
+    device.is_autodiff() && norm.training.is_enabled()
+}
+
+/// Batch norm by the statistics of the batch, its activation, and perhaps what comes `next` in the same node of the graph.
+fn by_batch<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation, next: Option<Link>) -> Tensor<D> {
+    let device = x.device();
     let operation = Operation::BatchNorm { epsilon: norm.epsilon, activation };
-    let (y, [mean, variance]) = calls::norm(x, gamma, beta, operation);
+    let link = (operation, vec![any(norm.gamma.val()), any(norm.beta.val())]);
+    let (y, [mean, variance]) = calls::norm(x, std::iter::once(link).chain(next).collect());
     let moved = |running: Tensor<1>, of_batch: Tensor<1>| {
         let kept = running.to_device(&device).mul_scalar(1.0 - norm.momentum);
         kept.add(of_batch.detach().mul_scalar(norm.momentum)).detach()
@@ -49,6 +65,23 @@ pub(crate) fn conv_norm_3d(conv: &Conv3d, norm: &BatchNorm, x: Tensor<5>, activa
     let bias = conv.bias.as_ref().map(Param::val);
     let folded = settings_3d(conv).and_then(|settings| folded(settings, conv.weight.val(), bias, norm, &x, activation));
     folded.unwrap_or_else(|| bn_act(norm, conv3d(conv, x), activation))
+}
+
+/// `second(first(x))` over volumes, each as in [`conv_norm_3d`]. Training does not keep the input of the second convolution,
+/// the largest tensor of a block beside the first's output, but computes it again from that: one batch norm.
+pub(crate) fn two_conv_norms_3d([first, second]: [(&Conv3d, &BatchNorm, Activation); 2], x: Tensor<5>) -> Tensor<5> {
+    let (conv, norm, activation) = first;
+    if !trains(norm, &x.device()) {
+        return conv_norm_3d(second.0, second.1, conv_norm_3d(conv, norm, x, activation), second.2);
+    }
+    let x = conv3d(conv, x);
+    let (weight, bias) = (second.0.weight.val(), second.0.bias.as_ref().map(Param::val));
+    let next = settings_3d(second.0).and_then(|settings| conv_link(settings, &x, &weight, bias.as_ref()));
+    let x = match next {
+        Some(next) if covered(norm, &x) => by_batch(norm, x, activation, Some(next)),
+        _ => conv3d(second.0, bn_act(norm, x, activation)),
+    };
+    bn_act(second.1, x, second.2)
 }
 
 /// Convolution and batch norm as one convolution, if nothing is being trained.

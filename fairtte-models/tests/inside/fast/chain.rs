@@ -1,6 +1,7 @@
 //! A chain has the bits of its operations one by one, holds less, and falls back to them.
 
-use burn::nn::{LayerNorm, LayerNormConfig, Linear, LinearConfig};
+use burn::nn::conv::{Conv3d, Conv3dConfig};
+use burn::nn::{BatchNorm, BatchNormConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig, PaddingConfig3d};
 use burn::tensor::{Device, Gradients, Tensor};
 
 use super::super::{self as fast, Activation};
@@ -121,6 +122,43 @@ fn nan_and_infinity_pass_through_a_chain_as_through_its_operations() {
         let of_first_sample = &found[0][..5 * WIDTH];
         assert!(of_first_sample.iter().any(|&bits| !f32::from_bits(bits).is_finite()) || odd.is_finite(), "{odd}");
         assert!(found[0][5 * WIDTH..].iter().all(|&bits| f32::from_bits(bits).is_finite()), "{odd} in another sample");
+    }
+}
+
+/// The middle norm is computed twice; its running statistics move once.
+#[test]
+fn two_convolutions_have_the_bits_of_one_after_the_other() {
+    let device = device();
+    let layer = |salt| {
+        let config =
+            Conv3dConfig::new([4, 4], [3; 3]).with_padding(PaddingConfig3d::Explicit(1, 1, 1)).with_bias(false);
+        let mut conv = config.init(&device);
+        conv.weight = conv.weight.map(|_| tensor([4, 4, 3, 3, 3], salt, &device).require_grad());
+        (conv, BatchNormConfig::new(4).init(&device))
+    };
+    for activation in [Activation::Relu, Activation::Silu] {
+        let [first, second] = [layer(20), layer(21)];
+        let [others_first, others_second] = [first.clone(), second.clone()];
+        let x = tensor([2, 4, 5, 7, 6], 22, &device).require_grad();
+        let pair = [(&first.0, &first.1, activation), (&second.0, &second.1, Activation::Identity)];
+        let found = fast::two_conv_norms_3d(pair, x.clone());
+        let middle = fast::conv_norm_3d(&others_first.0, &others_first.1, x.clone(), activation);
+        let expected = fast::conv_norm_3d(&others_second.0, &others_second.1, middle, Activation::Identity);
+        let weights = tensor(found.dims(), 23, &device);
+        let all = |output: Tensor<5>, layers: [&(Conv3d, BatchNorm); 2]| {
+            let gradients = (output.clone() * weights.clone()).sum().backward();
+            let mut all = vec![bits(output.inner()), bits(x.grad(&gradients).expect("of the input"))];
+            for (conv, norm) in layers {
+                all.push(bits(conv.weight.val().grad(&gradients).expect("of the weight")));
+                let [gamma, beta] = [&norm.gamma, &norm.beta].map(|parameter| parameter.val().grad(&gradients));
+                all.extend([gamma, beta].map(|gradient| bits(gradient.expect("of the norm"))));
+                all.extend([&norm.running_mean, &norm.running_var].map(|running| bits(running.value_sync().inner())));
+            }
+            all
+        };
+        let (found, expected) = (all(found, [&first, &second]), all(expected, [&others_first, &others_second]));
+        assert!(found == expected, "{activation:?}");
+        assert!(found[5] != vec![0; 4], "the running mean has moved");
     }
 }
 

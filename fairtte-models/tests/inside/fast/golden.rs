@@ -227,7 +227,8 @@ where
     let x = entry.tensor::<D>("x", device).require_grad();
     let [gamma, beta] = ["gamma", "beta"].map(|name| entry.tensor::<1>(name, device).require_grad());
     let operation = Operation::BatchNorm { epsilon: entry.number("eps"), activation: entry.activation() };
-    let (y, [mean, variance]) = calls::norm(x.clone(), gamma.clone(), beta.clone(), operation);
+    let parameters = [&gamma, &beta].map(|parameter| calls::any(parameter.clone())).into();
+    let (y, [mean, variance]) = calls::norm(x.clone(), vec![(operation, parameters)]);
     let inputs = vec![("d_x", x.into()), ("d_gamma", gamma.into()), ("d_beta", beta.into())];
     let mut found = results(entry, y, inputs);
     found.extend([("mean", values(mean.inner())), ("variance", values(variance.inner()))]);
