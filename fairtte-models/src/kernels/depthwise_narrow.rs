@@ -4,7 +4,7 @@
 //! [`LONGEST`] channels of a sample are transposed to `[place, channel]` and copied into a buffer with zeros around them,
 //! where an element of the kernel is a vector times a vector of weights, and rows of padding are passed over. The gradient of
 //! the input is the convolution of the gradient of the output, its places `stride` apart, with the turned kernel. The gradient
-//! of the kernels is summed in single precision over a few samples and in double precision over those sums.
+//! of the kernels is summed in single precision over a sample or a few and in double precision over those sums.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -13,7 +13,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::activation::{self, Activation};
-use super::depthwise::{LONG, PIECE, Plane};
+use super::depthwise::{PIECE, Plane};
 use super::gemm::transpose;
 use super::isa::{self, Kernel, Vectors};
 use super::lanes::{LONGEST, load, store};
@@ -22,6 +22,9 @@ use super::shape::ConvShape;
 
 /// Largest side of an output that counts as small.
 const NARROW: usize = 8;
+/// Places whose products a lane, which has all places of its channel, adds in single precision; many more would cost digits
+/// that a sum by several lanes keeps.
+const PLACES: usize = 32;
 /// Columns of results computed at once, and in planes of at most two columns.
 const COLUMNS: [usize; 2] = [4, 2];
 
@@ -203,8 +206,7 @@ impl<'a> Layer<'a> {
         let size = [self.plane.height, self.plane.width];
         let Room { dense: [dense_input, dense_output], staged: [staged_input, staged_output], short, long } = room;
         long.fill(0.0);
-        // A lane adds all places of its channel.
-        let samples_per_flush = (LONG / LONGEST / output).max(1);
+        let samples_per_flush = (PLACES / output).max(1);
         for sample in 0..self.shape.batch {
             let place = sample * self.shape.inputs + first;
             transpose(&self.dy[place * output..], output, output, channels, LONGEST, dense_output);
@@ -296,12 +298,17 @@ impl<const K: usize, const STRIDE: usize, const WIDTH: usize> Kernel for Correla
                         let line = &staged[(source * frame.pitch + column * STRIDE) * LONGEST..];
                         let line = &line[..((WIDTH - 1) * STRIDE + K) * LONGEST];
                         let kernels = &self.kernels[tap * K * LONGEST..][..K * LONGEST];
+                        // A row of the kernel adds up on its own: fewer roundings on top of one another.
+                        let mut of_row = [simd.splat_f32s(0.0); WIDTH];
                         for shift in 0..K {
                             let weights = load(simd, kernels, shift * LONGEST + lane);
-                            for (result, sum) in sums.iter_mut().enumerate() {
+                            for (result, sum) in of_row.iter_mut().enumerate() {
                                 let value = load(simd, line, (result * STRIDE + shift) * LONGEST + lane);
                                 *sum = simd.multiply_add(value, weights, *sum);
                             }
+                        }
+                        for (sum, of_row) in sums.iter_mut().zip(of_row) {
+                            *sum = simd.add_f32s(*sum, of_row);
                         }
                     }
                     for (result, &sum) in sums.iter().enumerate().take(width - column) {
