@@ -71,7 +71,7 @@ unsafe impl GlobalAlloc for Allocator {
 
 /// Tells both allocators to keep free memory for the next step of training; to be called when the program starts.
 ///
-/// `LibTorch` allocates with glibc's `malloc`, so its tensors gain as well. What a user has asked of an allocator by its
+/// A back end in C++ allocates with glibc's `malloc` too, so its tensors gain as well. What a user has asked of an allocator by its
 /// environment variables (`MIMALLOC_PURGE_DELAY`; `GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and the like) stays. The process
 /// holds what it needed at its peak until it ends.
 pub fn keep_free_memory() {
@@ -101,8 +101,7 @@ fn keep_of_mimalloc() {
 /// Whether glibc's `malloc` keeps free memory from now on because of this call.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn keep_of_system() -> bool {
-    let of_malloc = |name: &str| name == "GLIBC_TUNABLES" || (name.starts_with("MALLOC_") && name.ends_with('_'));
-    if std::env::vars_os().any(|(name, _)| name.to_str().is_some_and(of_malloc)) {
+    if asked_of_malloc() {
         return false;
     }
     // No block is a mapping of its own, whose pages go back with it; the heap is never cut at its end and grows by 64 MiB at
@@ -110,7 +109,17 @@ fn keep_of_system() -> bool {
     let options =
         [(libc::M_MMAP_MAX, 0), (libc::M_TRIM_THRESHOLD, -1), (libc::M_TOP_PAD, 64 << 20), (libc::M_ARENA_MAX, 1)];
     // SAFETY: takes two numbers by value, and may be called at any time.
-    options.into_iter().all(|(option, value)| unsafe { libc::mallopt(option, value) } == 1)
+    options.map(|(option, value)| unsafe { libc::mallopt(option, value) }) == [1; 4]
+}
+
+/// Whether an environment variable tells glibc's `malloc` what to do.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn asked_of_malloc() -> bool {
+    let named = |name: &str| {
+        let with_end = name.starts_with("MALLOC_") && name.ends_with('_');
+        with_end || ["GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_ARENA_TEST"].contains(&name)
+    };
+    std::env::vars_os().any(|(name, _)| name.to_str().is_some_and(named))
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]

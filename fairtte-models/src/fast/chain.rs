@@ -54,7 +54,8 @@ pub(super) fn backward<B: Kernels>(
         let of_output = gradient.take().expect("the gradient of a later stage's input");
         let mut found = B::backward(stage.operation, saved, of_output, &of_stage).into_iter();
         gradient = found.next().flatten();
-        of_parameters.push(found);
+        // A convolution without bias gives an empty place for it.
+        of_parameters.push(found.take(stage.n_parameters));
     }
     std::iter::once(gradient).chain(of_parameters.into_iter().rev().flatten()).collect()
 }

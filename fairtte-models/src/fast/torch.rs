@@ -25,13 +25,13 @@ impl Kernels for LibTorch {
                 let [mean, inverse_deviation] = [mean, inverse_deviation].map(TchTensor::new);
                 statistics = Some([mean.clone(), TchTensor::new(variance)]);
                 let (output, kept) = activated_and_kept(activation, y);
-                (output, vec![mean, inverse_deviation, kept])
+                (output, [mean, inverse_deviation].into_iter().chain(kept).collect())
             }
             Operation::Affine { activation } => {
                 let mut y = of(0) * per_channel(of(1), of(0));
                 let _ = y.g_add_(&per_channel(of(2), of(0)));
                 let (output, kept) = activated_and_kept(activation, y);
-                (output, vec![kept])
+                (output, kept.into_iter().collect())
             }
             Operation::Activate(activation) => (activated(activation, &inputs[0]), vec![]),
             Operation::Gate => (TchTensor::new(of(0) * of(1)), vec![]),
@@ -83,7 +83,9 @@ impl Kernels for LibTorch {
     ) -> Vec<Option<TchTensor>> {
         let dy = match operation {
             // What the activation needs is dropped before room is made for the gradients of the norm.
-            Operation::BatchNorm { activation, .. } | Operation::Affine { activation } => {
+            Operation::BatchNorm { activation, .. } | Operation::Affine { activation }
+                if activation != Activation::Identity =>
+            {
                 let kept = saved.pop().expect("what the activation needs is the last of the saved tensors");
                 activated_gradient(activation, &kept.tensor, &gradient.tensor)
             }
@@ -179,14 +181,19 @@ fn activated_in_place(activation: Activation, mut y: Tensor) -> Tensor {
     }
 }
 
-/// `activation(y)`, and what its gradient is taken from: for `relu` the output itself does as well as `y`.
-fn activated_and_kept(activation: Activation, y: Tensor) -> (TchTensor, TchTensor) {
-    if matches!(activation, Activation::Identity | Activation::Relu) {
-        let output = TchTensor::new(activated_in_place(activation, y));
-        return (output.clone(), output);
+/// `activation(y)`, and what its gradient is taken from, if anything: for `relu` the output itself does as well as `y`.
+fn activated_and_kept(activation: Activation, y: Tensor) -> (TchTensor, Option<TchTensor>) {
+    match activation {
+        Activation::Identity => (TchTensor::new(y), None),
+        Activation::Relu => {
+            let output = TchTensor::new(activated_in_place(activation, y));
+            (output.clone(), Some(output))
+        }
+        Activation::Silu | Activation::Gelu | Activation::Sigmoid => {
+            let y = TchTensor::new(y);
+            (activated(activation, &y), Some(y))
+        }
     }
-    let y = TchTensor::new(y);
-    (activated(activation, &y), y)
 }
 
 /// A new tensor, but for the identity: `x` itself.

@@ -2,13 +2,12 @@
 //!
 //! A plane of 4 x 4 fills a quarter of a vector, and most of what a kernel of 5 x 5 sees of it is padding. So the planes of
 //! [`LONGEST`] channels of a sample are transposed to `[place, channel]` and copied into a buffer with zeros around them,
-//! where an element of the kernel is a vector times a vector of weights, and rows of padding are passed over. The gradient of
+//! where an element of the kernel is a vector times a vector of weights, and rows of zeros are passed over (zeros beside the
+//! numbers of a row are not: times an infinite weight they give NaN, as zeros of padding do). The gradient of
 //! the input is the convolution of the gradient of the output, its places `stride` apart, with the turned kernel. The gradient
 //! of the kernels is summed in single precision over a sample or a few and in double precision over those sums.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
-
-use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -60,9 +59,9 @@ impl Frame {
         self.rows * self.pitch * LONGEST
     }
 
-    /// Rows that are not all padding.
-    fn inside(&self) -> Range<usize> {
-        self.margin..self.margin + (self.size[0] - 1) * self.spacing + 1
+    /// Whether a row holds numbers of the plane, rather than the zeros around or between its rows.
+    fn has_numbers(&self, row: usize) -> bool {
+        row.checked_sub(self.margin).is_some_and(|row| row % self.spacing == 0 && row / self.spacing < self.size[0])
     }
 
     /// Copies transposed planes to where they belong; the rest of the buffer stays as it is.
@@ -285,14 +284,13 @@ impl<const K: usize, const STRIDE: usize, const WIDTH: usize> Kernel for Correla
     fn run_on<S: Vectors>(self, simd: S) {
         let Staged { staged, frame } = *self.source;
         let [height, width] = self.size;
-        let inside = frame.inside();
         for lane in (0..LONGEST).step_by(S::F32_LANES) {
             for row in 0..height {
                 for column in (0..width).step_by(WIDTH) {
                     let mut sums = [load(simd, self.start, lane); WIDTH];
                     for tap in 0..K {
                         let source = row * STRIDE + tap;
-                        if !inside.contains(&source) {
+                        if !frame.has_numbers(source) {
                             continue;
                         }
                         let line = &staged[(source * frame.pitch + column * STRIDE) * LONGEST..];
@@ -346,12 +344,11 @@ impl<const K: usize, const STRIDE: usize> Kernel for Pull<'_, K, STRIDE> {
     fn run_on<S: Vectors>(self, simd: S) {
         let Staged { staged, frame } = *self.source;
         let [height, width] = self.size;
-        let inside = frame.inside();
         for lane in (0..LONGEST).step_by(S::F32_LANES) {
             for tap in 0..K {
                 let kernels = &mut self.sums[tap * K * LONGEST..][..K * LONGEST];
                 let mut sums: [S::f32s; K] = std::array::from_fn(|shift| load(simd, kernels, shift * LONGEST + lane));
-                for row in (0..height).filter(|row| inside.contains(&(row * STRIDE + tap))) {
+                for row in (0..height).filter(|row| frame.has_numbers(row * STRIDE + tap)) {
                     let line = &staged[(row * STRIDE + tap) * frame.pitch * LONGEST..][..frame.pitch * LONGEST];
                     for column in 0..width {
                         let gradient = load(simd, self.dy, (row * width + column) * LONGEST + lane);

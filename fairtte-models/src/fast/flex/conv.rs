@@ -32,7 +32,8 @@ pub(super) fn conv_gradients(
     gradient: &FlexTensor,
     needed: &[bool],
 ) -> Vec<Option<FlexTensor>> {
-    let gradient = gradient.to_contiguous();
+    let [x, weight, gradient] = [x, weight, gradient].map(FlexTensor::to_contiguous);
+    let [x, weight] = [&x, &weight];
     let shape = conv_shape(settings, x, weight);
     let mut dx = needed[0].then(|| vec![0.0; shape.lengths()[0]]);
     let mut d_weight = needed[1].then(|| vec![0.0; shape.lengths()[1]]);

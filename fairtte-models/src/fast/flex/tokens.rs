@@ -33,8 +33,9 @@ pub(super) fn linear_gradients(
     gradient: &FlexTensor,
     needed: &[bool],
 ) -> Vec<Option<FlexTensor>> {
-    let gradient = gradient.to_contiguous();
-    let dy = values(&gradient);
+    let [weight, gradient] = [weight, gradient].map(FlexTensor::to_contiguous);
+    let (weight, dy) = (&weight, values(&gradient));
+    let x = if x.is_contiguous() { x } else { x.to_contiguous() };
     let (shape, sizes) = (x.shape(), sizes(&x, weight));
     let mut d_weight = needed[1].then(|| vec![0.0; weight.shape().num_elements()]);
     let mut d_bias = needed[2].then(|| vec![0.0; sizes[2]]);

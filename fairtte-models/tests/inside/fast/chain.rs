@@ -216,3 +216,19 @@ fn a_chain_holds_its_inputs_alone_and_a_single_operation_what_it_needs() {
     let alone = forward::<Flex>(&[norm], inputs[..3].to_vec(), true).saved;
     assert_eq!(alone.len(), 4, "input, gamma, mean and inverse deviation");
 }
+
+/// A weight may be a view with its axes exchanged.
+#[test]
+fn a_weight_that_is_a_view_trains_in_a_chain_as_alone() {
+    let device = device();
+    let mut layers = Layers::new(&device);
+    layers.qkv.weight = layers.qkv.weight.map(|_| tensor([3 * WIDTH, WIDTH], 16, &device).transpose().require_grad());
+    let x = tensor([2, 6, WIDTH], 17, &device).require_grad();
+    let gradient = |qkv: Tensor<3>| {
+        let weights = tensor(qkv.dims(), 18, &device);
+        bits(x.grad(&(qkv * weights).sum().backward()).expect("of the input"))
+    };
+    let found = gradient(fast::normed_linear(&layers.norm, EPSILON, &layers.qkv, x.clone()));
+    let normed = fast::layer_norm(&layers.norm, EPSILON, x.clone());
+    assert!(found == gradient(fast::linear(&layers.qkv, normed)));
+}
