@@ -1,14 +1,15 @@
 //! `AdamW` (Loshchilov & Hutter 2019, arXiv 1711.05101) with the update of a parameter in one pass over its values.
 //!
-//! burn's optimiser makes about fifteen tensors of the size of a parameter in every step. On `flex` this one reads parameter,
-//! gradient and moments once and changes the parameter in place, so that parameters do not wander through the memory that
-//! the layers' tensors come and go in; where a copy of the module still holds the parameter, the new one takes the buffer of
-//! the gradient. Rounding is burn's, operation by operation. Elsewhere, and for other types than single
-//! precision, burn's own is called. States and records are burn's either way.
+//! burn's optimiser makes about fifteen tensors of the size of a parameter in every step. On a device with kernels this one
+//! reads parameter, gradient and moments once and changes the parameter in place, so that parameters do not wander through
+//! the memory that the layers' tensors come and go in; a parameter that a copy of the module holds too is copied first.
+//! Rounding is burn's on `flex`, operation by operation. Elsewhere, and for other types than single precision, burn's own is
+//! called. States and records are burn's either way.
 
 use burn::optim::{AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, LearningRate, ModuleOptimizer, Optimizer};
 use burn::tensor::{Device, Tensor};
 
+use super::has_kernels;
 use crate::kernels::adamw::Settings;
 
 /// `AdamW` with decay rates 0.9 and 0.999 for a whole module; weight decay and step size as in burn.
@@ -38,7 +39,8 @@ impl Optimizer for FusedAdamW {
         state: Option<AdamWState<D>>,
     ) -> (Tensor<D>, Option<AdamWState<D>>) {
         let plain = state.as_ref().is_none_or(|state| state.momentum.max_moment_2.is_none());
-        if !plain || !has_kernel(&parameter) || !has_kernel(&gradient) {
+        let tracked = parameter.device().is_autodiff();
+        if !plain || tracked || !has_kernels(&parameter) || !has_kernels(&gradient) {
             return self.burn.step(learning_rate, parameter, gradient, state);
         }
         let (n_steps, moments) = match state {
@@ -55,22 +57,28 @@ impl Optimizer for FusedAdamW {
     }
 }
 
-#[cfg(feature = "flex")]
-use on_flex::{has_kernel, update};
+#[cfg(any(feature = "flex", feature = "tch"))]
+use on_host::update;
 
-#[cfg(feature = "flex")]
-mod on_flex {
+#[cfg(any(feature = "flex", feature = "tch"))]
+mod on_host {
+    #![cfg_attr(
+        feature = "tch",
+        expect(
+            deprecated,
+            reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned"
+        )
+    )]
+
     use burn::backend::tensor::FloatTensor;
-    use burn::backend::{Backend, Dispatch, DispatchDevice, Flex, TensorMetadata as _, backend_extension};
+    use burn::backend::{Backend, Dispatch, backend_extension};
     use burn::tensor::Tensor;
-    use burn_flex::FlexTensor;
 
-    use super::super::flex::{overwritten, values};
-    use super::super::has_kernels;
+    use super::super::host::{Host, overwritten};
     use crate::kernels::adamw::{self, Settings};
 
-    /// The update as an operation of `flex` alone.
-    #[backend_extension(Flex)]
+    /// The update as an operation of the back ends with kernels.
+    #[backend_extension(Flex: cfg(feature = "flex"), LibTorch: cfg(feature = "tch"))]
     pub(crate) trait Update: Backend {
         fn adamw(
             parameter: FloatTensor<Self>,
@@ -82,42 +90,26 @@ mod on_flex {
         ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
     }
 
-    impl Update for Flex {
+    impl<B: Host> Update for B {
         fn adamw(
-            parameter: FlexTensor,
-            gradient: FlexTensor,
-            first_moment: FlexTensor,
-            second_moment: FlexTensor,
+            parameter: FloatTensor<B>,
+            gradient: FloatTensor<B>,
+            first_moment: FloatTensor<B>,
+            second_moment: FloatTensor<B>,
             settings: Settings,
             time: usize,
-        ) -> (FlexTensor, FlexTensor, FlexTensor) {
-            let n = parameter.shape().num_elements();
-            let mut parameter = if parameter.is_contiguous() { parameter } else { parameter.to_contiguous() };
-            let alone = parameter.try_storage_mut::<f32>().is_some_and(|values| values.len() == n);
-            let mut new = None;
-            let mut second = None;
-            let first = overwritten(first_moment, |first_values| {
-                second = Some(overwritten(second_moment, |second_values| {
-                    new = Some(if alone {
-                        let gradient = gradient.to_contiguous();
-                        overwritten(parameter, |parameter| {
-                            let gradient = values(&gradient);
-                            adamw::update(parameter, gradient, first_values, second_values, &settings, time);
-                        })
-                    } else {
-                        overwritten(gradient, |gradient| {
-                            let parameter = values(&parameter);
-                            adamw::update_shared(parameter, gradient, first_values, second_values, &settings, time);
-                        })
-                    });
+        ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+            let gradient = B::contiguous(gradient);
+            let (mut first, mut second) = (None, None);
+            let parameter = overwritten::<B>(parameter, |parameter| {
+                first = Some(overwritten::<B>(first_moment, |first| {
+                    second = Some(overwritten::<B>(second_moment, |second| {
+                        adamw::update(parameter, B::values(&gradient), first, second, &settings, time);
+                    }));
                 }));
             });
-            (new.expect("was written"), first, second.expect("was written"))
+            (parameter, first.expect("was written"), second.expect("was written"))
         }
-    }
-
-    pub(in super::super) fn has_kernel<const D: usize>(tensor: &Tensor<D>) -> bool {
-        matches!(tensor.device().as_dispatch(), DispatchDevice::Flex(_)) && has_kernels(tensor)
     }
 
     /// The parameter and its moments after step `time`, from 1.
@@ -135,12 +127,8 @@ mod on_flex {
     }
 }
 
-#[cfg(not(feature = "flex"))]
-fn has_kernel<const D: usize>(_: &Tensor<D>) -> bool {
-    false
-}
-
-#[cfg(not(feature = "flex"))]
+/// What stands for the update in a build without kernels; [`has_kernels`] keeps it from being reached.
+#[cfg(not(any(feature = "flex", feature = "tch")))]
 fn update<const D: usize>(_: Tensor<D>, _: Tensor<D>, _: [Tensor<D>; 2], _: Settings, _: usize) -> [Tensor<D>; 3] {
     unreachable!("no device has this kernel in this build")
 }

@@ -1,9 +1,9 @@
 //! Layers computed by fused operations where the device of their tensors has kernels for them, and by burn's own operations
 //! everywhere else.
 //!
-//! burn's modules hold the parameters, so records, imports and parameter names are those of burn. Kernels exist for `flex`
-//! (feature `flex`: [`kernels`](crate::kernels)) and for `LibTorch` on the CPU (feature `tch`: the operations of `ATen`), in single
-//! precision. Any other device or type, and what the kernels do not cover (dilation, groups that are not depthwise, asymmetric padding),
+//! burn's modules hold the parameters, so records, imports and parameter names are those of burn. [`kernels`](crate::kernels)
+//! serve `flex` (feature `flex`) and `LibTorch` on the CPU (feature `tch`, but for dense convolutions, which are `ATen`'s), in
+//! single precision. Any other device or type, and what the kernels do not cover (dilation, groups that are not depthwise, asymmetric padding),
 //! falls back in the same call, and everything does where the environment variable `FAIRTTE_KERNELS` is `off`. This folder is
 //! the only one of the library that names a back end.
 
@@ -15,6 +15,8 @@ mod chain;
 mod flex;
 #[cfg(any(feature = "flex", feature = "tch"))]
 mod graph;
+#[cfg(any(feature = "flex", feature = "tch"))]
+mod host;
 mod norm;
 mod operation;
 #[cfg(feature = "tch")]

@@ -1,9 +1,12 @@
-//! The functions of `shim.cpp`.
-#![expect(unsafe_code, reason = "calls into C++; tensors are passed by the pointers that tch holds, results are owned")]
+//! The function of `shim.cpp`, and the numbers of a tensor as a slice.
+#![expect(
+    unsafe_code,
+    reason = "calls into C++, where tensors are passed by the pointers that tch holds and results are owned; slices of C++'s memory"
+)]
 
 use std::ffi::{CStr, c_char, c_void};
 
-use tch::Tensor;
+use tch::{Device, Kind, Tensor};
 
 type Borrowed = *const c_void;
 type Owned = *mut c_void;
@@ -16,124 +19,85 @@ unsafe extern "C" {
         stride: *const i64,
         padding: *const i64,
         dimensions: usize,
-        groups: i64,
         needed: *const bool,
         results: *mut Owned,
         reason: *mut c_char,
         capacity: usize,
     ) -> i32;
-    fn fairtte_batch_norm_gradients(
-        gradient: Borrowed,
-        x: Borrowed,
-        gamma: Borrowed,
-        mean: Borrowed,
-        inverse_deviation: Borrowed,
-        epsilon: f64,
-        results: *mut Owned,
-        reason: *mut c_char,
-        capacity: usize,
-    ) -> i32;
-    fn fairtte_layer_norm_gradients(
-        gradient: Borrowed,
-        x: Borrowed,
-        gamma: Borrowed,
-        beta: Borrowed,
-        mean: Borrowed,
-        inverse_deviation: Borrowed,
-        results: *mut Owned,
-        reason: *mut c_char,
-        capacity: usize,
-    ) -> i32;
 }
 
-/// Gradients of a convolution with respect to input, weight and bias, those that are `needed`.
+/// What a tensor can hold: the kind, and the type of a slice of it, for which any bits are a number.
+pub(super) trait Number {
+    const KIND: Kind;
+}
+
+impl Number for f32 {
+    const KIND: Kind = Kind::Float;
+}
+
+impl Number for u32 {
+    // None of ATen's operations sees these numbers.
+    const KIND: Kind = Kind::Int;
+}
+
+/// The numbers of a contiguous tensor on the CPU.
+///
+/// # Panics
+/// If it is laid out otherwise, or of another kind or device.
+pub(super) fn slice<T: Number>(tensor: &Tensor) -> &[T] {
+    let (place, length) = checked::<T>(tensor);
+    // SAFETY: as `checked` says; the borrow keeps the tensor, and with it the memory, and those who change tensors ask burn
+    // first whether they are alone.
+    unsafe { std::slice::from_raw_parts(place, length) }
+}
+
+/// As [`slice`], to be changed, of a tensor whose memory no other one shares.
+pub(super) fn slice_mut<T: Number>(tensor: &mut Tensor) -> &mut [T] {
+    let (place, length) = checked::<T>(tensor);
+    // SAFETY: as `checked` says; the tensor is the only one of its memory and lent out as a whole.
+    unsafe { std::slice::from_raw_parts_mut(place, length) }
+}
+
+/// Start and length of the numbers of a tensor, which are all there: memory of C++, where a number that nobody wrote is any.
+fn checked<T: Number>(tensor: &Tensor) -> (*mut T, usize) {
+    assert!(tensor.is_contiguous(), "numbers one after the other, found strides {:?}", tensor.stride());
+    assert_eq!((tensor.kind(), tensor.device()), (T::KIND, Device::Cpu), "kind and device of a tensor");
+    let place: *mut T = tensor.data_ptr().cast();
+    // No numbers may lie nowhere, which a slice must not.
+    if place.is_null() { (std::ptr::dangling_mut(), 0) } else { (place, tensor.numel()) }
+}
+
+/// Gradients of a convolution without groups with respect to input, weight and bias, those that are `needed`.
 pub(super) fn convolution_gradients(
-    gradient: &Tensor,
-    x: &Tensor,
-    weight: &Tensor,
+    [gradient, x, weight]: [&Tensor; 3],
     stride: &[i64],
     padding: &[i64],
-    groups: i64,
     needed: &[bool],
 ) -> Vec<Option<Tensor>> {
     assert_eq!(stride.len(), padding.len(), "stride and padding of the same axes");
     let needed = [0, 1, 2].map(|n| needed.get(n).copied().unwrap_or(false));
-    call(|results, reason, capacity| {
-        // SAFETY: the tensors outlive the call; `stride` and `padding` hold as many numbers as is said, `needed` three,
-        // `results` and `reason` are those of `call`.
-        unsafe {
-            fairtte_convolution_gradients(
-                gradient.as_ptr().cast(),
-                x.as_ptr().cast(),
-                weight.as_ptr().cast(),
-                stride.as_ptr(),
-                padding.as_ptr(),
-                stride.len(),
-                groups,
-                needed.as_ptr(),
-                results,
-                reason,
-                capacity,
-            )
-        }
-    })
-}
-
-/// Gradients of batch norm by the statistics of the batch with respect to input, gamma and beta.
-pub(super) fn batch_norm_gradients(
-    gradient: &Tensor,
-    x: &Tensor,
-    gamma: &Tensor,
-    mean: &Tensor,
-    inverse_deviation: &Tensor,
-    epsilon: f64,
-) -> Vec<Option<Tensor>> {
-    call(|results, reason, capacity| {
-        // SAFETY: the tensors outlive the call; `results` and `reason` are those of `call`.
-        unsafe {
-            fairtte_batch_norm_gradients(
-                gradient.as_ptr().cast(),
-                x.as_ptr().cast(),
-                gamma.as_ptr().cast(),
-                mean.as_ptr().cast(),
-                inverse_deviation.as_ptr().cast(),
-                epsilon,
-                results,
-                reason,
-                capacity,
-            )
-        }
-    })
-}
-
-/// Gradients of layer norm with respect to input, gamma and beta; `saved` are those three, mean and inverse deviation.
-pub(super) fn layer_norm_gradients(gradient: &Tensor, saved: [&Tensor; 5]) -> Vec<Option<Tensor>> {
-    let [x, gamma, beta, mean, inverse_deviation] = saved.map(|tensor| tensor.as_ptr().cast());
-    call(|results, reason, capacity| {
-        // SAFETY: the tensors outlive the call; `results` and `reason` are those of `call`.
-        unsafe {
-            fairtte_layer_norm_gradients(
-                gradient.as_ptr().cast(),
-                x,
-                gamma,
-                beta,
-                mean,
-                inverse_deviation,
-                results,
-                reason,
-                capacity,
-            )
-        }
-    })
-}
-
-/// Gives the call room for three results and a reason; panics with the reason, as tch itself does, if ATen threw one.
-fn call(function: impl FnOnce(*mut Owned, *mut c_char, usize) -> i32) -> Vec<Option<Tensor>> {
     let mut results = [std::ptr::null_mut(); 3];
     let mut reason: [c_char; 1024] = [0; 1024];
-    if function(results.as_mut_ptr(), reason.as_mut_ptr(), reason.len()) != 0 {
+    // SAFETY: the tensors outlive the call; `stride` and `padding` hold as many numbers as is said, `needed` and `results`
+    // three, `reason` as many as its capacity.
+    let failed = unsafe {
+        fairtte_convolution_gradients(
+            gradient.as_ptr().cast(),
+            x.as_ptr().cast(),
+            weight.as_ptr().cast(),
+            stride.as_ptr(),
+            padding.as_ptr(),
+            stride.len(),
+            needed.as_ptr(),
+            results.as_mut_ptr(),
+            reason.as_mut_ptr(),
+            reason.len(),
+        )
+    };
+    if failed != 0 {
         // SAFETY: the shim ends the text with a zero within the capacity.
         let reason = unsafe { CStr::from_ptr(reason.as_ptr()) };
+        // As tch itself does.
         panic!("LibTorch: {}", reason.to_string_lossy());
     }
     // SAFETY: each pointer is null or a tensor that the shim made with `new` and gives away.

@@ -54,28 +54,6 @@ pub fn update(
     });
 }
 
-/// As [`update`] of a parameter that others hold too: it stays as it is, and `gradient` becomes the new one.
-///
-/// # Panics
-/// If the lengths differ.
-pub fn update_shared(
-    parameter: &[f32],
-    gradient: &mut [f32],
-    first_moment: &mut [f32],
-    second_moment: &mut [f32],
-    settings: &Settings,
-    time: usize,
-) {
-    let lengths = [gradient.len(), first_moment.len(), second_moment.len()];
-    assert_eq!(lengths, [parameter.len(); 3], "lengths of gradient and moments");
-    let factors = Factors::new(settings, time);
-    let moments = first_moment.par_chunks_mut(PIECE).zip(second_moment.par_chunks_mut(PIECE));
-    let pieces = gradient.par_chunks_mut(PIECE).zip(parameter.par_chunks(PIECE)).zip(moments);
-    pieces.for_each(|((gradient, parameter), moments)| {
-        vectorized!(update_shared_piece(parameter, gradient, moments, &factors));
-    });
-}
-
 /// The numbers that a step multiplies and divides by, each rounded once to single precision as burn does.
 struct Factors {
     keep_first: f32,
@@ -115,14 +93,6 @@ fn update_piece(parameter: &mut [f32], gradient: &[f32], (first, second): Moment
     let moments = first.iter_mut().zip(second);
     for ((parameter, &gradient), (first, second)) in parameter.iter_mut().zip(gradient).zip(moments) {
         *parameter = moved(*parameter, gradient, first, second, factors);
-    }
-}
-
-#[inline(always)]
-fn update_shared_piece(parameter: &[f32], gradient: &mut [f32], (first, second): Moments, factors: &Factors) {
-    let moments = first.iter_mut().zip(second);
-    for ((&parameter, gradient), (first, second)) in parameter.iter().zip(gradient).zip(moments) {
-        *gradient = moved(parameter, *gradient, first, second, factors);
     }
 }
 

@@ -14,56 +14,70 @@ fn of_burn() -> ModuleOptimizer {
     AdamWConfig::new().with_epsilon(1e-8).with_weight_decay(DECAY).init()
 }
 
-/// Steps by one optimiser; the forward and backward passes are the same for both.
-fn steps(mut net: Backbone, mut optimiser: ModuleOptimizer, n_steps: u32, fused: bool) -> (Backbone, ModuleOptimizer) {
-    for step in 0..n_steps {
-        let loss = features(&net, pixels(net.kind(), 1 + step, 1.0, &device())).powi_scalar(2).mean();
-        let gradients = GradientsParams::from_grads(loss.backward(), &net);
-        let before = net.clone();
-        let update = || optimiser.step(1e-2, before.clone(), gradients);
-        net = if fused { update() } else { by_burn(update) };
-        assert!(parameters(&before) != parameters(&net), "a step that moves nothing");
+fn gradients(net: &Backbone, step: u32) -> GradientsParams {
+    let loss = features(net, pixels(net.kind(), step, 1.0, &device())).powi_scalar(2).mean();
+    GradientsParams::from_grads(loss.backward(), net)
+}
+
+/// Steps by the optimiser of burn, and the same gradients to ours on another copy of the network.
+fn steps(net: &mut [Backbone; 2], [ours, of_burn]: [&mut ModuleOptimizer; 2], n_steps: u32) {
+    for step in 1..=n_steps {
+        let [found, expected] = net.clone();
+        let before = parameters(&expected);
+        let [for_ours, for_burn] = [(); 2].map(|()| gradients(&expected, step));
+        *net = [ours.step(1e-2, found, for_ours), by_burn(|| of_burn.step(1e-2, expected, for_burn))];
+        assert!(before != parameters(&net[1]), "a step that moves nothing");
     }
-    (net, optimiser)
+}
+
+/// The bits of burn's own operations on `flex`. `LibTorch` rounds otherwise: there, what single precision allows.
+fn assert_same([found, expected]: &[Backbone; 2]) {
+    let (kind, found, expected) = (found.kind().name(), parameters(found), parameters(expected));
+    if std::env::var("FAIRTTE_TEST_DEVICE").is_err() {
+        assert!(found == expected, "{kind}");
+    }
+    for (found, expected) in found.into_iter().zip(expected) {
+        assert!((found - expected).abs() <= 1e-6 * expected.abs().max(1.0), "{kind}: {found} instead of {expected}");
+    }
 }
 
 #[test]
 fn parameters_have_the_bits_of_burns_optimiser() {
     for kind in [BackboneKind::EfficientNetB0, BackboneKind::VitBase16, BackboneKind::Small3d, BackboneKind::Mlp] {
         let net = initialise(miniature(kind, 3, &device()), stream(1, "weights", &[]));
-        let (found, _) = steps(net.clone(), adamw(1e-8, DECAY), 5, true);
-        let (expected, _) = steps(net, of_burn(), 5, false);
-        assert!(parameters(&found) == parameters(&expected), "{}", kind.name());
+        let mut both = [net.clone(), net];
+        steps(&mut both, [&mut adamw(1e-8, DECAY), &mut of_burn()], 5);
+        assert_same(&both);
     }
 }
 
 #[test]
 fn a_record_of_either_goes_on_in_the_other() {
-    let kind = BackboneKind::Small2d;
-    let net = initialise(miniature(kind, 3, &device()), stream(1, "weights", &[]));
-    let (net, ours) = steps(net, adamw(1e-8, DECAY), 3, true);
-    let record = ours.into_bytes().expect("a record");
-    let again = |optimiser: ModuleOptimizer| optimiser.from_bytes(record.clone()).expect("a record of the same kind");
-    let (found, _) = steps(net.clone(), again(adamw(1e-8, DECAY)), 3, true);
-    let (expected, _) = steps(net, again(of_burn()), 3, false);
-    assert!(parameters(&found) == parameters(&expected));
+    let net = initialise(miniature(BackboneKind::Small2d, 3, &device()), stream(1, "weights", &[]));
+    let mut both = [net.clone(), net];
+    let [mut ours, mut of_burns] = [adamw(1e-8, DECAY), of_burn()];
+    steps(&mut both, [&mut ours, &mut of_burns], 3);
+    let record = |optimiser: ModuleOptimizer| optimiser.into_bytes().expect("a record");
+    let (record_of_ours, record_of_burns) = (record(ours), record(of_burns));
+    let [mut ours, mut of_burns] = [
+        adamw(1e-8, DECAY).from_bytes(record_of_burns).expect("a record of burn's"),
+        of_burn().from_bytes(record_of_ours).expect("a record of ours"),
+    ];
+    steps(&mut both, [&mut ours, &mut of_burns], 3);
+    assert_same(&both);
 }
 
 /// The update changes a parameter in place, unless a copy of the module holds it too; such a copy stays as it was.
 #[test]
 fn a_module_held_by_nobody_else_gets_the_same_bits() {
     let net = || initialise(miniature(BackboneKind::VitBase16, 3, &device()), stream(1, "weights", &[]));
-    let gradients = |net: &Backbone| {
-        let loss = features(net, pixels(net.kind(), 1, 1.0, &device())).powi_scalar(2).mean();
-        GradientsParams::from_grads(loss.backward(), net)
-    };
     let [mut alone, mut shared] = [net(), net()];
     let [mut of_alone, mut of_shared] = [adamw(1e-8, DECAY), adamw(1e-8, DECAY)];
     for _ in 0..3 {
-        let of_step = gradients(&alone);
+        let of_step = gradients(&alone, 1);
         alone = of_alone.step(1e-2, alone, of_step);
         let (copy, before) = (shared.clone(), parameters(&shared));
-        let of_step = gradients(&shared);
+        let of_step = gradients(&shared, 1);
         shared = of_shared.step(1e-2, shared, of_step);
         assert!(parameters(&alone) == parameters(&shared));
         assert!(parameters(&copy) == before, "a step that moves a copy");

@@ -59,9 +59,6 @@ fn each_operation_is_rounded_by_itself_as_in_burn() {
     let (mut parameter, gradient) = (random(1, n), random(2, n));
     let (mut first, mut second) = (random(3, n), random(4, n).iter().map(|x| x.abs()).collect::<Vec<_>>());
     let (start, first_start, second_start) = (parameter.clone(), first.clone(), second.clone());
-    let mut shared = [gradient.clone(), first.clone(), second.clone()];
-    let [becomes_parameter, of_first, of_second] = &mut shared;
-    update_shared(&parameter, becomes_parameter, of_first, of_second, &SETTINGS, 3);
     update(&mut parameter, &gradient, &mut first, &mut second, &SETTINGS, 3);
     let scaled = |values: &[f32], factor: f32| values.iter().map(|x| x * factor).collect::<Vec<_>>();
     let add = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
@@ -77,7 +74,6 @@ fn each_operation_is_rounded_by_itself_as_in_burn() {
     assert_eq!(first, m);
     assert_eq!(second, v);
     assert_eq!(parameter, expected);
-    assert_eq!(shared, [parameter, first, second]);
 }
 
 #[test]

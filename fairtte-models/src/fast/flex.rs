@@ -1,0 +1,55 @@
+//! The fused operations on `flex`: those of [`host`].
+
+use burn::backend::Flex;
+use burn::tensor::{Shape, TensorData};
+use burn_flex::FlexTensor;
+
+use super::host::{self, Host};
+use super::operation::{Forward, Kernels, Operation};
+
+impl Kernels for Flex {
+    fn forward(operation: Operation, inputs: Vec<FlexTensor>, keep: bool) -> Forward<Self> {
+        host::forward(operation, inputs, keep)
+    }
+
+    fn backward(
+        operation: Operation,
+        saved: Vec<FlexTensor>,
+        gradient: FlexTensor,
+        needed: &[bool],
+    ) -> Vec<Option<FlexTensor>> {
+        host::backward::<Self>(operation, saved, gradient, needed)
+    }
+}
+
+impl Host for Flex {
+    fn contiguous(tensor: FlexTensor) -> FlexTensor {
+        if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
+    }
+
+    fn values(tensor: &FlexTensor) -> &[f32] {
+        tensor.as_slice().expect("contiguous single precision, seen to before the kernels are called")
+    }
+
+    fn values_mut(tensor: &mut FlexTensor) -> Option<&mut [f32]> {
+        let n = tensor.layout().num_elements();
+        let whole = tensor.is_contiguous();
+        tensor.try_storage_mut().filter(|values| whole && values.len() == n)
+    }
+
+    // `FlexTensor::zeros` makes bytes, which it then copies to a place where numbers may lie.
+    fn blank(shape: Shape) -> FlexTensor {
+        FlexTensor::from_data(TensorData::new(vec![0.0_f32; shape.num_elements()], shape))
+    }
+
+    // A tensor of `flex` knows its type at run time, so that indices can be kept among the others.
+    fn of_indices(shape: Shape, fill: impl FnOnce(&mut [u32])) -> FlexTensor {
+        let mut indices = vec![0; shape.num_elements()];
+        fill(&mut indices);
+        FlexTensor::from_data(TensorData::new(indices, shape))
+    }
+
+    fn indices(tensor: &FlexTensor) -> &[u32] {
+        tensor.as_slice().expect("contiguous indices, as they were written")
+    }
+}

@@ -1,0 +1,176 @@
+//! The fused operations by [`kernels`](crate::kernels), for back ends whose tensors lie in the memory of this process.
+
+mod conv;
+mod norm;
+mod tokens;
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, TensorMetadata as _};
+use burn::tensor::Shape;
+
+#[cfg(feature = "tch")]
+pub(super) use self::conv::conv_shape;
+use super::operation::{Forward, Operation};
+use crate::kernels;
+
+/// A back end whose tensors can be read and written as slices.
+pub(super) trait Host: Backend {
+    /// The tensor with its numbers one after the other; itself if they are.
+    fn contiguous(tensor: FloatTensor<Self>) -> FloatTensor<Self>;
+
+    /// The numbers of a contiguous tensor of single precision.
+    fn values(tensor: &FloatTensor<Self>) -> &[f32];
+
+    /// The same to be changed; `None` if others hold them too or they are not one after the other.
+    fn values_mut(tensor: &mut FloatTensor<Self>) -> Option<&mut [f32]>;
+
+    /// A new tensor of any numbers, all of which are still to be written.
+    fn blank(shape: Shape) -> FloatTensor<Self>;
+
+    /// A new tensor, which only [`indices`](Self::indices) reads, of what `fill` writes.
+    fn of_indices(shape: Shape, fill: impl FnOnce(&mut [u32])) -> FloatTensor<Self>;
+
+    /// What [`of_indices`](Self::of_indices) was given.
+    fn indices(tensor: &FloatTensor<Self>) -> &[u32];
+}
+
+pub(super) fn forward<B: Host>(operation: Operation, inputs: Vec<FloatTensor<B>>, keep: bool) -> Forward<B> {
+    let inputs: Vec<_> = inputs.into_iter().map(B::contiguous).collect();
+    let kept = |tensors: &[&FloatTensor<B>]| if keep { tensors.iter().map(|&t| t.clone()).collect() } else { vec![] };
+    let plain = |output, saved| Forward { output, statistics: None, saved };
+    match (operation, inputs.as_slice()) {
+        (Operation::Conv(settings), [x, weight, bias @ ..]) => {
+            plain(conv::conv::<B>(settings, x, weight, bias.first()), kept(&[x, weight]))
+        }
+        (Operation::BatchNorm { epsilon, activation }, [x, gamma, beta]) => {
+            norm::batch_norm::<B>([x, gamma, beta], epsilon, activation, keep)
+        }
+        (Operation::Affine { activation }, [x, scale, shift]) => {
+            let layer = norm::layer::<B>([x, scale, shift], activation);
+            let output = made::<B>(x.shape(), |y| kernels::batch_norm::apply(B::values(x), &layer, y));
+            plain(output, kept(&[x, scale, shift]))
+        }
+        (Operation::Activate(activation), [x]) => {
+            let output = made::<B>(x.shape(), |y| kernels::activation::forward(activation, B::values(x), y));
+            plain(output, kept(&[x]))
+        }
+        (Operation::Gate, [x, gate]) => {
+            let plane = plane::<B>(x);
+            let output = made::<B>(x.shape(), |y| kernels::gate::forward(B::values(x), plane, B::values(gate), y));
+            plain(output, kept(&[x, gate]))
+        }
+        (Operation::AddRelu, [a, b]) => {
+            let output = made::<B>(a.shape(), |y| kernels::residual::add_relu(B::values(a), B::values(b), y));
+            let saved = kept(&[&output]);
+            plain(output, saved)
+        }
+        (Operation::LayerNorm { epsilon }, [x, gamma, beta]) => norm::layer_norm::<B>([x, gamma, beta], epsilon, keep),
+        (Operation::Linear, [x, weight, bias]) => plain(tokens::linear::<B>([x, weight, bias]), kept(&[x, weight])),
+        (Operation::Attention { heads }, [qkv]) => tokens::attention::<B>(qkv, heads, keep),
+        (Operation::MaxPool(settings), [x]) => conv::maximum::<B>(settings, x, keep),
+        (Operation::Average { .. }, [x]) => {
+            let mut shape = x.shape().to_vec();
+            shape[2..].fill(1);
+            let plane = plane::<B>(x);
+            plain(made::<B>(Shape::from(shape), |y| kernels::pooling::average(B::values(x), plane, y)), vec![])
+        }
+        (operation, inputs) => unreachable!("{operation:?} of {} tensors", inputs.len()),
+    }
+}
+
+pub(super) fn backward<B: Host>(
+    operation: Operation,
+    saved: Vec<FloatTensor<B>>,
+    gradient: FloatTensor<B>,
+    needed: &[bool],
+) -> Vec<Option<FloatTensor<B>>> {
+    let saved: Vec<_> = saved.into_iter().map(B::contiguous).collect();
+    let gradient = B::contiguous(gradient);
+    match operation {
+        Operation::Conv(settings) => conv::conv_gradients::<B>(settings, exactly(saved), &gradient, needed),
+        Operation::BatchNorm { activation, .. } => {
+            norm::batch_norm_gradients::<B>(exactly(saved), activation, gradient)
+        }
+        Operation::Affine { activation } => norm::affine_gradients::<B>(exactly(saved), activation, gradient),
+        Operation::Activate(activation) => {
+            let [x] = exactly(saved);
+            let change = |gradient: &mut [f32]| kernels::activation::gradient(activation, B::values(&x), gradient);
+            vec![Some(overwritten::<B>(gradient, change))]
+        }
+        Operation::Gate => {
+            let [x, gate] = exactly(saved);
+            let mut dx = None;
+            let d_gate = made::<B>(gate.shape(), |d_gate| {
+                dx = Some(overwritten::<B>(gradient, |gradient| {
+                    kernels::gate::gradients(B::values(&x), plane::<B>(&x), B::values(&gate), gradient, d_gate);
+                }));
+            });
+            vec![dx, Some(d_gate)]
+        }
+        Operation::AddRelu => {
+            let [y] = exactly(saved);
+            let change = |gradient: &mut [f32]| kernels::residual::add_relu_gradient(B::values(&y), gradient);
+            let gradient = overwritten::<B>(gradient, change);
+            vec![Some(gradient.clone()), Some(gradient)]
+        }
+        Operation::LayerNorm { .. } => norm::layer_norm_gradients::<B>(exactly(saved), gradient),
+        Operation::Linear => tokens::linear_gradients::<B>(exactly(saved), &gradient, needed),
+        Operation::Attention { heads } => tokens::attention_gradient::<B>(exactly(saved), heads, &gradient),
+        Operation::MaxPool(settings) => conv::maximum_gradient::<B>(settings.size, exactly(saved), &gradient),
+        Operation::Average { size } => {
+            let mut shape = gradient.shape().to_vec();
+            let space = shape.len() - 2;
+            shape[2..].copy_from_slice(&size[3 - space..]);
+            vec![Some(made::<B>(Shape::from(shape), |dx| {
+                kernels::pooling::average_gradient(B::values(&gradient), size.iter().product(), dx);
+            }))]
+        }
+    }
+}
+
+/// What an operation saved, which is always as many tensors.
+fn exactly<T, const N: usize>(saved: Vec<T>) -> [T; N] {
+    saved.try_into().unwrap_or_else(|saved: Vec<T>| unreachable!("{} saved tensors, expected {N}", saved.len()))
+}
+
+/// Numbers of one channel of one sample.
+fn plane<B: Host>(x: &FloatTensor<B>) -> usize {
+    x.shape().to_vec()[2..].iter().product()
+}
+
+fn vector<B: Host>(values: &[f32]) -> FloatTensor<B> {
+    made::<B>(Shape::from([values.len()]), |place| place.copy_from_slice(values))
+}
+
+/// A new tensor whose values `fill` writes, all of them.
+fn made<B: Host>(shape: Shape, fill: impl FnOnce(&mut [f32])) -> FloatTensor<B> {
+    let mut tensor = B::blank(shape);
+    let values = B::values_mut(&mut tensor).expect("a new tensor");
+    // A kernel that counts on zeros, or leaves out a number, is found out.
+    #[cfg(test)]
+    values.fill(f32::NAN);
+    fill(values);
+    tensor
+}
+
+/// As [`made`] if the tensor is wanted; otherwise `fill` runs with nothing to write.
+fn made_if<B: Host>(wanted: bool, shape: Shape, fill: impl FnOnce(Option<&mut [f32]>)) -> Option<FloatTensor<B>> {
+    if !wanted {
+        fill(None);
+        return None;
+    }
+    Some(made::<B>(shape, |values| fill(Some(values))))
+}
+
+/// The tensor with its values changed in place; a copy of it where it is shared or laid out otherwise.
+pub(super) fn overwritten<B: Host>(tensor: FloatTensor<B>, change: impl FnOnce(&mut [f32])) -> FloatTensor<B> {
+    let mut tensor = B::contiguous(tensor);
+    if let Some(values) = B::values_mut(&mut tensor) {
+        change(values);
+        return tensor;
+    }
+    made::<B>(tensor.shape(), |copy| {
+        copy.copy_from_slice(B::values(&tensor));
+        change(copy);
+    })
+}

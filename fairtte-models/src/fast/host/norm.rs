@@ -1,0 +1,94 @@
+//! Batch norm, its fixed form, and layer norm.
+
+use burn::backend::TensorMetadata as _;
+use burn::backend::tensor::FloatTensor;
+
+use super::super::operation::Forward;
+use super::{Host, made, overwritten, plane, vector};
+use crate::kernels::batch_norm::{Layer, Normalisation, ParameterGradients, Statistics};
+use crate::kernels::{self, Activation};
+
+pub(super) fn batch_norm<B: Host>(
+    [x, gamma, beta]: [&FloatTensor<B>; 3],
+    epsilon: f64,
+    activation: Activation,
+    keep: bool,
+) -> Forward<B> {
+    let layer = layer::<B>([x, gamma, beta], activation);
+    let mut found = Statistics::default();
+    let output = made::<B>(x.shape(), |y| found = kernels::batch_norm::forward(B::values(x), &layer, epsilon, y));
+    let mean = vector::<B>(&found.mean);
+    let saved = if keep {
+        let normalisation = [mean.clone(), vector::<B>(&found.inverse_deviation), vector::<B>(&found.offset)];
+        [x, gamma, beta].map(Clone::clone).into_iter().chain(normalisation).collect()
+    } else {
+        vec![]
+    };
+    Forward { output, statistics: Some([mean, vector::<B>(&found.variance)]), saved }
+}
+
+/// The layer over tensors of the shape of `x`.
+pub(super) fn layer<B: Host>([x, gamma, beta]: [&FloatTensor<B>; 3], activation: Activation) -> Layer<'_> {
+    Layer { plane: plane::<B>(x), gamma: B::values(gamma), beta: B::values(beta), activation }
+}
+
+/// Gradients of batch norm by the statistics of the batch, from what [`batch_norm`] saved.
+pub(super) fn batch_norm_gradients<B: Host>(
+    [x, gamma, beta, mean, inverse_deviation, offset]: [FloatTensor<B>; 6],
+    activation: Activation,
+    gradient: FloatTensor<B>,
+) -> Vec<Option<FloatTensor<B>>> {
+    let [mean, inverse_deviation, offset] = [&mean, &inverse_deviation, &offset].map(B::values);
+    let normalisation = Normalisation { mean, inverse_deviation, offset };
+    let layer = layer::<B>([&x, &gamma, &beta], activation);
+    pulled::<B>(gradient, |dx| kernels::batch_norm::gradients(B::values(&x), &layer, normalisation, dx))
+}
+
+/// Gradients of `activation(x * scale + shift)`.
+pub(super) fn affine_gradients<B: Host>(
+    [x, scale, shift]: [FloatTensor<B>; 3],
+    activation: Activation,
+    gradient: FloatTensor<B>,
+) -> Vec<Option<FloatTensor<B>>> {
+    let layer = layer::<B>([&x, &scale, &shift], activation);
+    pulled::<B>(gradient, |dx| kernels::batch_norm::apply_gradients(B::values(&x), &layer, dx))
+}
+
+/// The gradient of the output turned into that of the input, and those of the parameters, which `pull` gives.
+fn pulled<B: Host>(
+    gradient: FloatTensor<B>,
+    pull: impl FnOnce(&mut [f32]) -> ParameterGradients,
+) -> Vec<Option<FloatTensor<B>>> {
+    let mut of_parameters = ParameterGradients::default();
+    let dx = overwritten::<B>(gradient, |dx| of_parameters = pull(dx));
+    vec![Some(dx), Some(vector::<B>(&of_parameters.gamma)), Some(vector::<B>(&of_parameters.beta))]
+}
+
+/// Layer norm over the last axis.
+pub(super) fn layer_norm<B: Host>([x, gamma, beta]: [&FloatTensor<B>; 3], epsilon: f64, keep: bool) -> Forward<B> {
+    let width = gamma.shape().num_elements();
+    let rows = x.shape().num_elements() / width;
+    let [mut mean, mut inverse_deviation] = [vec![0.0; rows], vec![0.0; rows]];
+    let statistics = keep.then_some([mean.as_mut_slice(), inverse_deviation.as_mut_slice()]);
+    let output = made::<B>(x.shape(), |y| {
+        kernels::layer_norm::forward(B::values(x), width, B::values(gamma), B::values(beta), epsilon, y, statistics);
+    });
+    let saved =
+        if keep { vec![x.clone(), gamma.clone(), vector::<B>(&mean), vector::<B>(&inverse_deviation)] } else { vec![] };
+    Forward { output, statistics: None, saved }
+}
+
+/// Gradients of layer norm from what [`layer_norm`] saved.
+pub(super) fn layer_norm_gradients<B: Host>(
+    [x, gamma, mean, inverse_deviation]: [FloatTensor<B>; 4],
+    gradient: FloatTensor<B>,
+) -> Vec<Option<FloatTensor<B>>> {
+    let width = gamma.shape().num_elements();
+    let [mut d_gamma, mut d_beta] = [vec![0.0; width], vec![0.0; width]];
+    let [x, gamma, mean, inverse_deviation] = [&x, &gamma, &mean, &inverse_deviation].map(B::values);
+    let dx = overwritten::<B>(gradient, |dx| {
+        let (d_gamma, d_beta) = (&mut d_gamma, &mut d_beta);
+        kernels::layer_norm::gradients(x, width, gamma, mean, inverse_deviation, dx, d_gamma, d_beta);
+    });
+    vec![Some(dx), Some(vector::<B>(&d_gamma)), Some(vector::<B>(&d_beta))]
+}
