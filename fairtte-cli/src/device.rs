@@ -34,7 +34,11 @@ pub(crate) fn open(name: &str) -> Result<Device, CliError> {
         #[cfg(feature = "ndarray")]
         ("ndarray", 0) => Ok(Device::ndarray()),
         #[cfg(feature = "tch")]
-        ("tch", 0) => Ok(Device::libtorch()),
+        ("tch", 0) => {
+            // As many as everything else computes with, which the setting `threads` decides.
+            fairtte_models::use_threads(rayon::current_num_threads());
+            Ok(Device::libtorch())
+        }
         #[cfg(feature = "tch")]
         ("tch-cuda", index) => Ok(Device::libtorch_cuda(index)),
         #[cfg(feature = "cuda")]

@@ -16,6 +16,10 @@
 //! The instruction set of the kernels is told on standard error. Memory is allocated as in the program `fairtte`.
 
 #![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![cfg_attr(
+    feature = "tch",
+    expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
+)]
 
 use std::error::Error;
 use std::io::{BufRead as _, Write as _};
@@ -36,9 +40,10 @@ use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, adamw, initialise};
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-type Answer = Result<Vec<f64>, Box<dyn Error>>;
+type Problem = Box<dyn Error + Send + Sync>;
+type Answer = Result<Vec<f64>, Problem>;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Problem> {
     keep_free_memory();
     let device = match std::env::args().nth(1).as_deref() {
         None | Some("flex") => Device::flex(),
@@ -50,7 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     eprintln!("instruction set: {}", InstructionSet::in_use().name());
     let mut worker = Worker { plain: device.clone(), device: device.autodiff(), trained: None, inference: None };
     for line in std::io::stdin().lock().lines() {
-        let answer = worker.answer(&line?)?;
+        let line = line?;
+        // On a thread of the pool, as the training of `fairtte`.
+        let answer = rayon::scope(|_| worker.answer(&line))?;
         println!("{}", answer.iter().map(f64::to_string).collect::<Vec<_>>().join(" "));
         std::io::stdout().flush()?;
     }
@@ -171,7 +178,7 @@ fn wave<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
-fn pixels(shape: &[usize], device: &Device) -> Result<Pixels, Box<dyn Error>> {
+fn pixels(shape: &[usize], device: &Device) -> Result<Pixels, Problem> {
     Ok(match sizes(shape)? {
         Sizes::Picture(shape) => Pixels::Image(wave(shape, device)),
         Sizes::Volume(shape) => Pixels::Volume(wave(shape, device)),
@@ -198,7 +205,7 @@ enum Sizes {
     Volume([usize; 5]),
 }
 
-fn sizes(shape: &[usize]) -> Result<Sizes, Box<dyn Error>> {
+fn sizes(shape: &[usize]) -> Result<Sizes, Problem> {
     match shape.len() {
         4 => Ok(Sizes::Picture(shape.try_into()?)),
         5 => Ok(Sizes::Volume(shape.try_into()?)),
@@ -207,12 +214,12 @@ fn sizes(shape: &[usize]) -> Result<Sizes, Box<dyn Error>> {
 }
 
 /// Waits for the result.
-fn read(tensor: Tensor<1>) -> Result<(), Box<dyn Error>> {
+fn read(tensor: Tensor<1>) -> Result<(), Problem> {
     let value: f32 = tensor.into_scalar();
     if value.is_finite() { Ok(()) } else { Err(format!("the loss is {value}").into()) }
 }
 
-fn numbers(text: &str) -> Result<Vec<usize>, Box<dyn Error>> {
+fn numbers(text: &str) -> Result<Vec<usize>, Problem> {
     Ok(text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?)
 }
 

@@ -26,6 +26,8 @@ pub use batch::{Batch, Pixels};
 pub use efficientnet::EfficientNetB0;
 pub use encoder::{EncoderConfig, ImageEncoder};
 pub use error::ModelError;
+#[cfg(feature = "tch")]
+pub use fast::use_threads;
 pub use fast::{adamw, check_environment};
 pub use initialise::initialise;
 pub use medicalnet::{MedicalNet, MedicalNetDepth};

@@ -64,6 +64,7 @@ fn override_run(run: &mut RunFile, common: &Common) {
 /// # Errors
 /// [`CliError::Config`] if so many threads cannot be had.
 fn use_threads(n: usize) -> Result<(), CliError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build_global();
+    // Training runs on one of them, with the stack of a main thread.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(8 << 20).build_global();
     pool.map_err(|error| CliError::setting("threads", format!("{n} threads cannot be had: {error}"), None))
 }

@@ -38,9 +38,12 @@ impl Optimizer for FusedAdamW {
         gradient: Tensor<D>,
         state: Option<AdamWState<D>>,
     ) -> (Tensor<D>, Option<AdamWState<D>>) {
-        let plain = state.as_ref().is_none_or(|state| state.momentum.max_moment_2.is_none());
-        let tracked = parameter.device().is_autodiff();
-        if !plain || tracked || !has_kernels(&parameter) || !has_kernels(&gradient) {
+        let known = state.as_ref().is_none_or(|AdamWState { momentum }| {
+            let moments = [&momentum.moment_1, &momentum.moment_2];
+            momentum.max_moment_2.is_none() && moments.into_iter().all(has_kernels)
+        });
+        let covered = [&parameter, &gradient].into_iter().all(has_kernels) && !parameter.device().is_autodiff();
+        if !known || !covered {
             return self.burn.step(learning_rate, parameter, gradient, state);
         }
         let (n_steps, moments) = match state {

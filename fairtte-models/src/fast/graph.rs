@@ -1,11 +1,6 @@
 //! Where the fused operations meet burn: routed to the back end of their tensors at run time, and one node of the autodiff
 //! graph for all of them.
 
-#![cfg_attr(
-    feature = "tch",
-    expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
-)]
-
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;

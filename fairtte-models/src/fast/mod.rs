@@ -7,6 +7,11 @@
 //! falls back in the same call, and everything does where the environment variable `FAIRTTE_KERNELS` is `off`. This folder is
 //! the only one of the library that names a back end.
 
+#![cfg_attr(
+    feature = "tch",
+    expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
+)]
+
 mod adamw;
 mod calls;
 #[cfg(any(feature = "flex", feature = "tch"))]
@@ -38,6 +43,8 @@ pub use self::adamw::adamw;
 use self::calls::{Link, any, one, two};
 pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d, two_conv_norms_3d};
 use self::operation::{Convolution, Operation, Pooling};
+#[cfg(feature = "tch")]
+pub use self::torch::use_threads;
 use crate::ModelError;
 pub(crate) use crate::kernels::Activation;
 use crate::kernels::{ConvShape, InstructionSet, isa};
@@ -101,12 +108,15 @@ pub(crate) fn act<const D: usize>(x: Tensor<D>, activation: Activation) -> Tenso
 
 /// `x [batch, channels, height, width]` times one number per sample and channel, `gate [batch, channels, 1, 1]`.
 pub(crate) fn gate(x: Tensor<4>, gate: Tensor<4>) -> Tensor<4> {
-    if has_kernels(&x) && has_kernels(&gate) { two(x, gate, Operation::Gate) } else { x * gate }
+    let ([batch, channels, ..], of_gate) = (x.dims(), gate.dims());
+    let covered = has_kernels(&x) && has_kernels(&gate) && of_gate == [batch, channels, 1, 1];
+    if covered { two(x, gate, Operation::Gate) } else { x * gate }
 }
 
 /// `relu(a + b)` of two tensors of one shape: the end of a residual block.
 pub(crate) fn add_relu<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
-    if has_kernels(&a) && has_kernels(&b) { two(a, b, Operation::AddRelu) } else { relu(a + b) }
+    let covered = has_kernels(&a) && has_kernels(&b) && a.dims() == b.dims();
+    if covered { two(a, b, Operation::AddRelu) } else { relu(a + b) }
 }
 
 /// Maximum over windows of a picture, `[batch, channels, height, width]`; ties go to the first, as in burn.
@@ -170,14 +180,14 @@ fn chained<const D: usize, const N: usize>(x: &Tensor<D>, links: [Option<Link>; 
 /// Layer norm of tokens of this width in a chain.
 fn norm_link(norm: &LayerNorm, epsilon: f64, width: usize) -> Option<Link> {
     let (gamma, beta) = (norm.gamma.val(), norm.beta.as_ref()?.val());
-    let covered = has_kernels(&gamma) && gamma.dims() == [width];
+    let covered = has_kernels(&gamma) && has_kernels(&beta) && gamma.dims() == [width];
     covered.then(|| (Operation::LayerNorm { epsilon }, vec![any(gamma), any(beta)]))
 }
 
 /// A linear layer of tokens of this width in a chain.
 fn linear_link(linear: &Linear, width: usize) -> Option<Link> {
     let (weight, bias) = (linear.weight.val(), linear.bias.as_ref()?.val());
-    let covered = has_kernels(&weight) && weight.dims()[0] == width;
+    let covered = has_kernels(&weight) && has_kernels(&bias) && weight.dims()[0] == width;
     covered.then(|| (Operation::Linear, vec![any(weight), any(bias)]))
 }
 
@@ -218,7 +228,7 @@ fn device_has_kernels(device: &Device) -> bool {
             #[cfg(feature = "flex")]
             DispatchDevice::Flex(_) => true,
             #[cfg(feature = "tch")]
-            // On a GPU its attention is another function, and nothing of it was tried.
+            // The kernels read the memory of this process, not that of a GPU.
             DispatchDevice::LibTorch(device) => *device == burn_tch::LibTorchDevice::Cpu,
             DispatchDevice::Autodiff(device) => known(device),
             #[allow(unreachable_patterns, reason = "which other devices there are is up to the features of burn")]
@@ -273,22 +283,27 @@ fn conv_link<const D: usize>(
     weight: &Tensor<D>,
     bias: Option<&Tensor<1>>,
 ) -> Option<Link> {
+    let covered = has_kernels(weight) && bias.is_none_or(has_kernels) && conv_shape(settings, x, weight).is_some();
+    let parameters = || std::iter::once(any(weight.clone())).chain(bias.cloned().map(any)).collect();
+    covered.then(|| (Operation::Conv(settings), parameters()))
+}
+
+/// A convolution that the kernels know.
+fn conv_shape<const D: usize>(settings: Convolution, x: &Tensor<D>, weight: &Tensor<D>) -> Option<ConvShape> {
     let (of_x, of_weight) = (x.dims(), weight.dims());
+    let Convolution { stride, padding, groups, .. } = settings;
     let shape = ConvShape {
         batch: of_x[0],
         inputs: of_x[1],
         outputs: of_weight[0],
         size: volume(&of_x),
         kernel: volume(&of_weight),
-        stride: settings.stride,
-        padding: settings.padding,
-        groups: settings.groups,
+        stride,
+        padding,
+        groups,
     };
-    let covered = has_kernels(weight) && bias.is_none_or(has_kernels) && shape.kind().is_some();
     // A wrong number of channels is left to burn, which has the words for it.
-    let covered = covered && of_weight[1] * settings.groups == of_x[1];
-    let parameters = || std::iter::once(any(weight.clone())).chain(bias.cloned().map(any)).collect();
-    covered.then(|| (Operation::Conv(settings), parameters()))
+    (shape.kind().is_some() && of_weight[1] * groups == of_x[1]).then_some(shape)
 }
 
 /// Depth, height and width; depth is 1 for a picture.

@@ -11,7 +11,9 @@ use burn::tensor::{Device, Tensor};
 
 use super::calls::{self, Link, any};
 use super::operation::{Convolution, Operation};
-use super::{Activation, act, conv_link, conv2d, conv3d, fused_conv, has_kernels, settings_2d, settings_3d};
+use super::{
+    Activation, act, conv_link, conv_shape, conv2d, conv3d, fused_conv, has_kernels, settings_2d, settings_3d,
+};
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
 pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
@@ -28,9 +30,13 @@ pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation:
 
 /// Whether kernels cover the norm of `x`.
 fn covered<const D: usize>(norm: &BatchNorm, x: &Tensor<D>) -> bool {
-    let gamma = norm.gamma.val();
+    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
     let sizes = x.dims();
-    has_kernels(x) && has_kernels(&gamma) && sizes.get(1) == Some(&gamma.dims()[0]) && !sizes.contains(&0)
+    has_kernels(x)
+        && has_kernels(&gamma)
+        && has_kernels(&beta)
+        && sizes.get(1) == Some(&gamma.dims()[0])
+        && !sizes.contains(&0)
 }
 
 /// Whether the statistics are those of the batch.
@@ -84,7 +90,7 @@ pub(crate) fn two_conv_norms_3d([first, second]: [(&Conv3d, &BatchNorm, Activati
     bn_act(second.1, x, second.2)
 }
 
-/// Convolution and batch norm as one convolution, if nothing is being trained.
+/// Convolution, batch norm and activation where nothing is being trained, if kernels cover them.
 fn folded<const D: usize>(
     settings: Convolution,
     weight: Tensor<D>,
@@ -98,13 +104,19 @@ fn folded<const D: usize>(
         return None;
     }
     let [scale, shift] = fixed(norm, &x.device());
-    let mut sizes = [1; D];
-    sizes[0] = scale.dims()[0];
-    let weight = weight * scale.clone().reshape(sizes);
     let shift = match bias {
-        Some(bias) => bias * scale + shift,
+        Some(bias) => bias * scale.clone() + shift,
         None => shift,
     };
+    // The scale goes into the weights or over the output, whichever are fewer numbers.
+    let [_, weights, outputs] = conv_shape(settings, x, &weight)?.lengths();
+    if outputs < weights {
+        let y = fused_conv(settings, x, &weight, None)?;
+        return Some(calls::three(y, scale, shift, Operation::Affine { activation }));
+    }
+    let mut sizes = [1; D];
+    sizes[0] = scale.dims()[0];
+    let weight = weight * scale.reshape(sizes);
     fused_conv(Convolution { activation, ..settings }, x, &weight, Some(&shift))
 }
 

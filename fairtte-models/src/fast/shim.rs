@@ -5,7 +5,9 @@
 )]
 
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{Ordering, fence};
 
+use burn_tch::TchTensor;
 use tch::{Device, Kind, Tensor};
 
 type Borrowed = *const c_void;
@@ -36,7 +38,7 @@ impl Number for f32 {
 }
 
 impl Number for u32 {
-    // None of ATen's operations sees these numbers.
+    // Such a tensor lives in a node of the graph alone, where no operation of ATen sees the numbers.
     const KIND: Kind = Kind::Int;
 }
 
@@ -44,18 +46,23 @@ impl Number for u32 {
 ///
 /// # Panics
 /// If it is laid out otherwise, or of another kind or device.
-pub(super) fn slice<T: Number>(tensor: &Tensor) -> &[T] {
-    let (place, length) = checked::<T>(tensor);
-    // SAFETY: as `checked` says; the borrow keeps the tensor, and with it the memory, and those who change tensors ask burn
-    // first whether they are alone.
+pub(super) fn slice<T: Number>(tensor: &TchTensor) -> &[T] {
+    let (place, length) = checked::<T>(&tensor.tensor);
+    // SAFETY: as `checked` says; the borrow keeps the tensor, and with it the memory, and whoever changes a tensor looks first
+    // whether burn counts another one of the same memory.
     unsafe { std::slice::from_raw_parts(place, length) }
 }
 
-/// As [`slice`], to be changed, of a tensor whose memory no other one shares.
-pub(super) fn slice_mut<T: Number>(tensor: &mut Tensor) -> &mut [T] {
-    let (place, length) = checked::<T>(tensor);
-    // SAFETY: as `checked` says; the tensor is the only one of its memory and lent out as a whole.
-    unsafe { std::slice::from_raw_parts_mut(place, length) }
+/// As [`slice`], to be changed; `None` if another tensor shares the memory or the numbers are not one after the other.
+pub(super) fn slice_mut<T: Number>(tensor: &mut TchTensor) -> Option<&mut [T]> {
+    if !tensor.can_mut() || !tensor.tensor.is_contiguous() {
+        return None;
+    }
+    // What those wrote or read who held the memory until now comes before what is done with it here.
+    fence(Ordering::Acquire);
+    let (place, length) = checked::<T>(&tensor.tensor);
+    // SAFETY: as `checked` says; by burn's count no other tensor has this memory, and this one is lent out as a whole.
+    Some(unsafe { std::slice::from_raw_parts_mut(place, length) })
 }
 
 /// Start and length of the numbers of a tensor, which are all there: memory of C++, where a number that nobody wrote is any.

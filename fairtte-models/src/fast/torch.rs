@@ -1,8 +1,4 @@
-//! The fused operations on LibTorch: dense convolutions by those of ATen, all others by [`host`], which is faster.
-//!
-//! The receiver of a gradient function of the crate tch is the argument of the forward pass, and the gradient its argument.
-
-#![expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")]
+//! The fused operations on `LibTorch`: dense convolutions by those of `ATen`, all others by [`host`], which is faster.
 
 use std::sync::{Once, mpsc};
 use std::thread;
@@ -19,7 +15,7 @@ use crate::kernels::{Activation, ConvKind};
 
 impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {
-        share_processors();
+        give_way();
         match (operation, inputs.as_slice()) {
             (Operation::Conv(settings), [x, weight, bias @ ..]) if is_dense(settings, x, weight) => {
                 let output = TchTensor::new(conv(settings, [x, weight], bias.first()));
@@ -54,47 +50,55 @@ impl Host for LibTorch {
     }
 
     fn values(tensor: &TchTensor) -> &[f32] {
-        shim::slice(&tensor.tensor)
+        shim::slice(tensor)
     }
 
     fn values_mut(tensor: &mut TchTensor) -> Option<&mut [f32]> {
-        (tensor.can_mut() && tensor.tensor.is_contiguous()).then(|| shim::slice_mut(&mut tensor.tensor))
+        shim::slice_mut(tensor)
     }
 
     fn blank(shape: Shape) -> TchTensor {
-        TchTensor::new(blank(&shape, Kind::Float))
+        blank(&shape, Kind::Float)
     }
 
     fn of_indices(shape: Shape, fill: impl FnOnce(&mut [u32])) -> TchTensor {
         let mut indices = blank(&shape, Kind::Int);
-        fill(shim::slice_mut(&mut indices));
-        TchTensor::new(indices)
+        fill(shim::slice_mut(&mut indices).expect("a new tensor"));
+        indices
     }
 
     fn indices(tensor: &TchTensor) -> &[u32] {
-        shim::slice(&tensor.tensor)
+        shim::slice(tensor)
     }
 }
 
-fn blank(shape: &Shape, kind: Kind) -> Tensor {
-    Tensor::empty(integers(&shape.to_vec()), (kind, Device::Cpu))
+fn blank(shape: &Shape, kind: Kind) -> TchTensor {
+    TchTensor::new(Tensor::empty(integers(&shape.to_vec()), (kind, Device::Cpu)))
 }
 
-/// Gives LibTorch as many threads as the kernels have, and keeps the ones from being in the way of the others.
+/// Lets `LibTorch` compute with `n` threads, in the whole process and from now on; the kernels' are those of rayon.
+pub fn use_threads(n: usize) {
+    give_way();
+    tch::set_num_threads(n.try_into().unwrap_or(i32::MAX));
+}
+
+/// Makes the threads of `LibTorch` leave the processors to those of the kernels when they have nothing to do.
 ///
-/// The threads of GNU's OpenMP, which LibTorch computes with, go on spinning for some milliseconds after an operation, on the
-/// processors that the kernels want: a step of EfficientNet-B0 took 1.7 times as long. They give way soon where OpenMP counts
-/// more threads than processors. It counts by teams, one for each thread that calls it, so a thread that sleeps ever after
-/// has one made for itself. Another OpenMP may not look at the number, and loses nothing by it.
-fn share_processors() {
+/// Those of GNU's OpenMP go on spinning for some milliseconds after an operation: a step of EfficientNet-B0 took 1.7 times as
+/// long. They give up soon where OpenMP counts more threads than processors. It counts by teams, one for each thread that
+/// calls it, so a thread that sleeps ever after has one made for itself, of as many threads as `LibTorch` takes for itself,
+/// which is one for each processor. Another OpenMP may not look at the number, and loses nothing by it.
+fn give_way() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let n_threads = i32::try_from(rayon::current_num_threads()).unwrap_or(i32::MAX);
-        tch::set_num_threads(n_threads);
+        let n_threads = i64::from(tch::get_num_threads());
+        if n_threads < 2 {
+            return;
+        }
         let (made, wait) = mpsc::channel();
         let asleep = thread::Builder::new().name("openmp".to_owned()).spawn(move || {
             // Numbers for every thread of the team.
-            let numbers = Tensor::ones([i64::from(n_threads) << 16], (Kind::Float, Device::Cpu));
+            let numbers = Tensor::ones([n_threads << 16], (Kind::Float, Device::Cpu));
             let _ = made.send(numbers.exp().numel());
             drop(numbers);
             loop {

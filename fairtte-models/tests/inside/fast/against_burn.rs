@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use proptest::prelude::*;
 
 use super::super::{self as fast, Activation};
-use super::{assert_close, by_burn, device, plain_device, tensor, values};
+use super::{assert_close, by_burn, device, difference_of_scale, plain_device, tensor, values};
 
 /// Single precision of two sums in different order, relative to the largest value.
 const BOUND: f32 = 2e-5;
@@ -31,8 +31,14 @@ fn with_gradients<const D: usize, const N: usize>(
 
 fn compare(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) {
     let names = ["output", "first gradient", "second gradient", "third gradient"];
+    let n_outputs = found[0].len();
     for ((found, expected), name) in found.iter().zip(expected).zip(names) {
-        assert_close(&format!("{what}, {name}"), found, expected, BOUND);
+        // A gradient with fewer values than the output has sums of terms in [-1, 1], of root mean square 1/3. Where there is
+        // only one of them it may be near zero, and then its rounding is large beside it, though not beside the terms.
+        let n_terms = n_outputs as f32 / found.len() as f32;
+        let typical = if n_terms > 1.0 { n_terms.sqrt() / 3.0 } else { 0.0 };
+        let difference = difference_of_scale(typical.max(1e-6), found, expected);
+        assert!(difference <= BOUND, "{what}, {name}: {difference:e} apart, expected at most {BOUND:e}");
     }
 }
 
@@ -170,13 +176,18 @@ fn inference_with_a_folded_batch_norm_is_that_of_the_layers() {
         norm.beta = norm.beta.map(|_| tensor([7], 21, &device));
         norm.running_mean.update(tensor([7], 22, &device));
         norm.running_var.update(tensor([7], 23, &device) + 2.0);
-        let x = tensor([3, 5, 9, 11], 24, &device);
-        let run = || values(fast::conv_norm_2d(&conv, &norm, x.clone(), activation));
-        assert_close("folded", &run(), &by_burn(run), BOUND);
+        // Of a small picture the output is fewer numbers than the weights, and takes the scale in their place.
+        for size in [[9, 11], [2, 3]] {
+            let x = tensor([3, 5, size[0], size[1]], 24, &device);
+            let run = || values(fast::conv_norm_2d(&conv, &norm, x.clone(), activation));
+            assert_close("folded", &run(), &by_burn(run), BOUND);
+        }
 
         let conv = Conv3dConfig::new([5, 7], [3; 3]).with_stride([2; 3]).with_bias(false).init(&device);
-        let x = tensor([2, 5, 6, 9, 5], 25, &device);
-        let run = || values(fast::conv_norm_3d(&conv, &norm, x.clone(), activation));
-        assert_close("folded, volume", &run(), &by_burn(run), BOUND);
+        for size in [[6, 9, 5], [15, 17, 13]] {
+            let x = tensor([2, 5, size[0], size[1], size[2]], 25, &device);
+            let run = || values(fast::conv_norm_3d(&conv, &norm, x.clone(), activation));
+            assert_close("folded, volume", &run(), &by_burn(run), BOUND);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What the kernels do not cover is computed by burn's own operations, to the bit.
 
 use burn::nn::conv::{Conv2dConfig, Conv3dConfig};
-use burn::nn::{BatchNormConfig, PaddingConfig2d, PaddingConfig3d};
+use burn::nn::{BatchNormConfig, LayerNormConfig, LinearConfig, PaddingConfig2d, PaddingConfig3d};
 use burn::tensor::DType;
 
 use super::super::{self as fast, Activation, has_kernels};
@@ -49,6 +49,30 @@ fn other_types_than_single_precision_go_to_burn() {
         assert_eq!(fast::add_relu(x.clone(), x.clone()).dtype(), dtype);
         assert_eq!(fast::max_pool(x, [3, 3], [2, 2], [1, 1]).dims(), [2, 3, 3, 3]);
     }
+}
+
+#[test]
+fn shapes_that_are_to_be_repeated_go_to_burn() {
+    let device = device();
+    let (x, one) = (tensor([2, 3, 4, 5], 5, &device), tensor([1, 3, 4, 5], 6, &device));
+    let expected = by_burn(|| fast::add_relu(x.clone(), one.clone()));
+    assert_eq!(values(fast::add_relu(x.clone(), one).inner()), values(expected.inner()));
+    let gate = tensor([1, 3, 1, 1], 7, &device);
+    let expected = x.clone() * gate.clone();
+    assert_eq!(values(fast::gate(x, gate).inner()), values(expected.inner()));
+}
+
+#[test]
+fn parameters_of_another_type_are_none_for_the_kernels() {
+    let device = device();
+    let mut norm = LayerNormConfig::new(4).init(&device);
+    norm.beta = norm.beta.map(|beta| beta.map(|beta| beta.cast(DType::F64)));
+    let linear = LinearConfig::new(4, 5).init(&device);
+    let mut other = linear.clone();
+    other.bias = other.bias.map(|bias| bias.map(|bias| bias.cast(DType::F64)));
+    assert!(fast::norm_link(&norm, 1e-6, 4).is_none());
+    assert!(fast::linear_link(&linear, 4).is_some());
+    assert!(fast::linear_link(&other, 4).is_none());
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod chain;
 mod fall_back;
 mod golden;
 mod gradients;
+#[cfg(any(feature = "flex", feature = "tch"))]
+mod host;
 mod networks;
 
 use std::cell::Cell;
@@ -36,7 +38,6 @@ pub(crate) fn by_burn<T>(compute: impl FnOnce() -> T) -> T {
 fn plain_device() -> Device {
     match std::env::var("FAIRTTE_TEST_DEVICE").as_deref() {
         #[cfg(feature = "tch")]
-        #[expect(deprecated, reason = "deprecated upstream, and part of the design while burn 0.22 is pinned")]
         Ok("tch") => Device::libtorch(),
         Ok(other) => panic!("FAIRTTE_TEST_DEVICE is {other:?}, which is not in this build"),
         Err(_) => Device::flex(),
@@ -70,8 +71,13 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 
 /// Largest difference over the largest magnitude of what was `expected`.
 fn difference(found: &[f32], expected: &[f32]) -> f32 {
+    difference_of_scale(1e-6, found, expected)
+}
+
+/// As [`difference`], of values that would be of this magnitude at least if they did not happen to cancel.
+fn difference_of_scale(least: f32, found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
-    let scale = expected.iter().fold(1e-6_f32, |largest, value| largest.max(value.abs()));
+    let scale = expected.iter().fold(least, |largest, value| largest.max(value.abs()));
     let gap = |(a, b): (&f32, &f32)| if a.is_nan() && b.is_nan() { 0.0 } else { (a - b).abs() };
     found
         .iter()
