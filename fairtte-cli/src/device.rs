@@ -34,11 +34,7 @@ pub(crate) fn open(name: &str) -> Result<Device, CliError> {
         #[cfg(feature = "ndarray")]
         ("ndarray", 0) => Ok(Device::ndarray()),
         #[cfg(feature = "tch")]
-        ("tch", 0) => {
-            // As many as everything else computes with, which the setting `threads` decides.
-            fairtte_models::use_threads(rayon::current_num_threads());
-            Ok(Device::libtorch())
-        }
+        ("tch", 0) => Ok(Device::libtorch()),
         #[cfg(feature = "tch")]
         ("tch-cuda", index) => Ok(Device::libtorch_cuda(index)),
         #[cfg(feature = "cuda")]
@@ -46,6 +42,15 @@ pub(crate) fn open(name: &str) -> Result<Device, CliError> {
         #[cfg(feature = "wgpu")]
         ("wgpu", 0) => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
         _ => Err(absent(name, back_end)),
+    }
+}
+
+/// Lets a back end with threads of its own have as many as the pool, whose number the setting `threads` decided.
+#[cfg_attr(not(feature = "tch"), expect(unused_variables, reason = "no other back end has threads of its own"))]
+pub(crate) fn use_threads(name: &str) {
+    #[cfg(feature = "tch")]
+    if name.starts_with("tch") {
+        fairtte_models::use_threads(rayon::current_num_threads());
     }
 }
 

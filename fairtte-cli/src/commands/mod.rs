@@ -65,6 +65,7 @@ fn override_run(run: &mut RunFile, common: &Common) {
 /// [`CliError::Config`] if so many threads cannot be had.
 fn use_threads(n: usize) -> Result<(), CliError> {
     // Training runs on one of them, with the stack of a main thread.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(8 << 20).build_global();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(8 << 20);
+    let pool = pool.thread_name(|index| format!("fairtte-{index}")).build_global();
     pool.map_err(|error| CliError::setting("threads", format!("{n} threads cannot be had: {error}"), None))
 }

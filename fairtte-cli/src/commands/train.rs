@@ -54,6 +54,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     let started = Instant::now();
     run.check()?;
     let device = device::open(&run.device)?;
+    device::use_threads(&run.device);
     let outputs = Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     if let Some((folder, kept)) = RunFolder::finished(run, origin.is_some())? {

@@ -78,8 +78,10 @@ fn blank(shape: &Shape, kind: Kind) -> TchTensor {
 
 /// Lets `LibTorch` compute with `n` threads, in the whole process and from now on; the kernels' are those of rayon.
 pub fn use_threads(n: usize) {
+    let n = n.try_into().unwrap_or(i32::MAX);
+    tch::set_num_threads(n.max(tch::get_num_threads()));
     give_way();
-    tch::set_num_threads(n.try_into().unwrap_or(i32::MAX));
+    tch::set_num_threads(n);
 }
 
 /// Makes the threads of `LibTorch` leave the processors to those of the kernels when they have nothing to do.

@@ -80,8 +80,16 @@ fn a_wrong_number_of_channels_is_told_in_the_words_of_burn() {
     let device = plain_device();
     let norm = BatchNormConfig::new(4).init(&device);
     let conv = Conv2dConfig::new([4, 6], [3, 3]).init(&device);
+    let wide = Conv2dConfig::new([3, 8], [3, 3]).init(&device);
     let x = tensor([2, 3, 6, 5], 4, &device);
+    // Fewer outputs than weights.
+    let small = tensor([1, 3, 3, 3], 8, &device);
     for (what, of_fast, of_burn) in [
+        (
+            "convolution and batch norm",
+            panicking(|| drop(fast::conv_norm_2d(&wide, &norm, small.clone(), Activation::Relu))),
+            panicking(|| drop(norm.forward(wide.forward(small.clone())))),
+        ),
         (
             "batch norm",
             panicking(|| drop(fast::bn_act(&norm, x.clone(), Activation::Relu))),
