@@ -99,9 +99,12 @@ fn record<B: Kernels, C: CheckpointStrategy, const N: usize>(
     // The guards keep the inputs' nodes alive until the new node is registered, so they come before the primitives.
     let nodes = inputs.each_ref().map(|input| input.node());
     let inputs = inputs.into_iter().map(|input| input.into_primitive()).collect();
-    let of_inference =
-        |stage: &Stage| matches!(stage.operation, Operation::Conv(conv) if conv.activation != Activation::Identity);
-    assert!(!stages.iter().any(of_inference), "an activation within a convolution has no gradient here");
+    let of_inference = |stage: &Stage| match stage.operation {
+        Operation::Conv(settings) => settings.activation != Activation::Identity,
+        Operation::NormedConv { .. } => true,
+        _ => false,
+    };
+    assert!(!stages.iter().any(of_inference), "an operation of inference has no gradient");
     let (output, statistics) = match Node(stages.to_vec()).prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
             let Forward { output, statistics, saved } = chain::forward::<B>(stages, inputs, true);

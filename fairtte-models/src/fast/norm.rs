@@ -2,7 +2,8 @@
 //!
 //! Which statistics are used, and when the running ones move, is as in burn's `BatchNorm::forward`: those of the batch on an
 //! autodiff device while the layer trains, the running ones otherwise. In inference nothing between convolution and
-//! activation depends on the data, so scale and shift of the batch norm go into weights and bias of the convolution.
+//! activation depends on the data, so scale and shift of the batch norm go into weights and bias of the convolution, or over its
+//! output if that is smaller.
 
 use burn::module::Param;
 use burn::nn::BatchNorm;
@@ -11,9 +12,7 @@ use burn::tensor::{Device, Tensor};
 
 use super::calls::{self, Link, any};
 use super::operation::{Convolution, Operation};
-use super::{
-    Activation, act, conv_link, conv_shape, conv2d, conv3d, fused_conv, has_kernels, settings_2d, settings_3d,
-};
+use super::{Activation, act, conv_link, conv_shape, conv2d, conv3d, has_kernels, settings_2d, settings_3d};
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
 pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
@@ -104,31 +103,26 @@ fn folded<const D: usize>(
         return None;
     }
     // Another number of channels is left to burn, which has the words for it.
-    let fits = |of_norm: Tensor<1>| has_kernels(&of_norm) && of_norm.dims() == [weight.dims()[0]];
-    if !fits(norm.gamma.val()) || !fits(norm.beta.val()) || !bias.as_ref().is_none_or(has_kernels) {
+    let fits = |of_norm: &Tensor<1>| has_kernels(of_norm) && of_norm.dims() == [weight.dims()[0]];
+    let [mean, variance] = statistics(norm, &x.device());
+    let of_norm: Vec<_> = [norm.gamma.val(), norm.beta.val(), mean, variance].into_iter().chain(bias).collect();
+    if !has_kernels(&weight) || !of_norm.iter().all(fits) || conv_shape(settings, x, &weight).is_none() {
         return None;
     }
-    let [scale, shift] = fixed(norm, &x.device());
-    let shift = match bias {
-        Some(bias) => bias * scale.clone() + shift,
-        None => shift,
-    };
-    // The scale goes into the weights or over the output, whichever are fewer numbers.
-    let [_, weights, outputs] = conv_shape(settings, x, &weight)?.lengths();
-    if outputs < weights {
-        let y = fused_conv(settings, x, &weight, None)?;
-        return Some(calls::three(y, scale, shift, Operation::Affine { activation }));
-    }
-    let mut sizes = [1; D];
-    sizes[0] = scale.dims()[0];
-    let weight = weight * scale.reshape(sizes);
-    fused_conv(Convolution { activation, ..settings }, x, &weight, Some(&shift))
+    let settings = Convolution { activation, ..settings };
+    let parameters = std::iter::once(any(weight)).chain(of_norm.into_iter().map(any)).collect();
+    Some(calls::chain(x.clone(), vec![(Operation::NormedConv { settings, epsilon: norm.epsilon }, parameters)]))
 }
 
 /// Batch norm by its running statistics as a scale and a shift for each channel.
 fn fixed(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
-    let [mean, variance] = [&norm.running_mean, &norm.running_var].map(|running| running.value().to_device(device));
+    let [mean, variance] = statistics(norm, device);
     scale_and_shift(norm.gamma.val(), norm.beta.val(), mean, variance, norm.epsilon)
+}
+
+/// The running mean and variance.
+fn statistics(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
+    [&norm.running_mean, &norm.running_var].map(|running| running.value().to_device(device))
 }
 
 /// `gamma / sqrt(variance + epsilon)` and what brings the mean to `beta`.

@@ -7,7 +7,7 @@ use burn::backend::tensor::FloatTensor;
 
 use crate::kernels::Activation;
 
-/// A differentiable operation of one to three tensors, without the tensors.
+/// An operation, without its tensors; differentiable unless it says otherwise.
 ///
 /// Written once each: the kernels of every back end ([`Kernels`]), and one node of the autodiff graph for all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,9 @@ pub(crate) enum Operation {
     /// `x [batch, channels, space..]`, `gamma`, `beta [channels]`: batch norm by the statistics of the batch, then an
     /// activation. Gives mean and biased variance too.
     BatchNorm { epsilon: f64, activation: Activation },
+    /// `x` and `weight` as above, `gamma`, `beta`, `mean`, `variance` and perhaps `bias`, all `[outputs]`: convolution, batch
+    /// norm by these statistics, and the activation of the settings. Of inference alone.
+    NormedConv { settings: Convolution, epsilon: f64 },
     /// `x [batch, channels, space..]`, `scale`, `shift [channels]`: `activation(x * scale + shift)`.
     Affine { activation: Activation },
     /// `x`, of any shape.

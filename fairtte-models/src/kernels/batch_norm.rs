@@ -207,6 +207,16 @@ pub fn apply(x: &[f32], layer: &Layer, y: &mut [f32]) {
     });
 }
 
+/// As [`apply`], in place.
+///
+/// # Panics
+/// If the length does not fit.
+pub fn apply_in_place(values: &mut [f32], layer: &Layer) {
+    layer.check(values, values);
+    let tasks = Tasks::new(values.len(), layer);
+    values.par_chunks_mut(tasks.size).enumerate().for_each(|(task, values)| tasks.apply(task, values));
+}
+
 /// Gradients of [`apply`], as those of [`gradients`].
 ///
 /// # Panics

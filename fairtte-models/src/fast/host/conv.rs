@@ -4,9 +4,10 @@ use burn::backend::TensorMetadata as _;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 
-use super::super::operation::{Convolution, Forward, Pooling};
-use super::{Host, made, made_if, vector};
-use crate::kernels::{self, ConvShape};
+use super::super::operation::{Convolution, Forward, Operation, Pooling};
+use super::{Host, made, made_if, overwritten, plane, vector};
+use crate::kernels::batch_norm::Layer;
+use crate::kernels::{self, Activation, ConvShape};
 
 pub(super) fn conv<B: Host>(
     settings: Convolution,
@@ -23,6 +24,49 @@ pub(super) fn conv<B: Host>(
     made::<B>(Shape::from(sizes), |y| {
         kernels::conv::forward(B::values(x), B::values(weight), bias.map(B::values), activation, &shape, y);
     })
+}
+
+/// Convolution, batch norm by statistics that are given, and activation; `of_norm` are gamma, beta, mean, variance and perhaps
+/// the bias of the convolution.
+pub(super) fn normed<B: Host>(
+    settings: Convolution,
+    [x, weight]: [&FloatTensor<B>; 2],
+    of_norm: &[FloatTensor<B>],
+    epsilon: f64,
+) -> FloatTensor<B> {
+    let (scale, shift) = scale_and_shift::<B>(of_norm, epsilon);
+    let [_, n_weights, n_outputs] = conv_shape::<B>(settings, x, weight).lengths();
+    let conv = |settings, inputs| B::forward(Operation::Conv(settings), inputs, false).output;
+    // The scale goes into the weights or over the output, whichever are fewer numbers.
+    if n_outputs < n_weights {
+        let Convolution { activation, .. } = settings;
+        let y = conv(Convolution { activation: Activation::Identity, ..settings }, vec![x.clone(), weight.clone()]);
+        let layer = Layer { plane: plane::<B>(&y), gamma: &scale, beta: &shift, activation };
+        return overwritten::<B>(y, |y| kernels::batch_norm::apply_in_place(y, &layer));
+    }
+    let scaled = made::<B>(weight.shape(), |scaled| {
+        let of_output = n_weights / scale.len();
+        let weights = B::values(weight).chunks_exact(of_output).zip(&scale);
+        for (scaled, (weights, scale)) in scaled.chunks_exact_mut(of_output).zip(weights) {
+            for (scaled, weight) in scaled.iter_mut().zip(weights) {
+                *scaled = weight * scale;
+            }
+        }
+    });
+    conv(settings, vec![x.clone(), scaled, vector::<B>(&shift)])
+}
+
+/// `gamma / sqrt(variance + epsilon)`, and what brings the mean, less the bias, to `beta`.
+#[expect(clippy::cast_possible_truncation, reason = "computed in double precision, used in single")]
+fn scale_and_shift<B: Host>(of_norm: &[FloatTensor<B>], epsilon: f64) -> (Vec<f32>, Vec<f32>) {
+    let of_norm: Vec<&[f32]> = of_norm.iter().map(B::values).collect();
+    let at = |n: usize, channel: usize| of_norm.get(n).map_or(0.0, |values| f64::from(values[channel]));
+    let fixed = |channel| {
+        let scale = at(0, channel) / (at(3, channel) + epsilon).sqrt();
+        let shift = at(1, channel) + (at(4, channel) - at(2, channel)) * scale;
+        (scale as f32, shift as f32)
+    };
+    (0..of_norm[0].len()).map(fixed).unzip()
 }
 
 pub(super) fn conv_gradients<B: Host>(

@@ -4,17 +4,17 @@ mod conv;
 mod norm;
 mod tokens;
 
+use burn::backend::TensorMetadata as _;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, TensorMetadata as _};
 use burn::tensor::Shape;
 
 #[cfg(feature = "tch")]
 pub(super) use self::conv::conv_shape;
-use super::operation::{Forward, Operation};
+use super::operation::{Forward, Kernels, Operation};
 use crate::kernels;
 
 /// A back end whose tensors can be read and written as slices.
-pub(super) trait Host: Backend {
+pub(super) trait Host: Kernels {
     /// The tensor with its numbers one after the other; itself if they are.
     fn contiguous(tensor: FloatTensor<Self>) -> FloatTensor<Self>;
 
@@ -41,6 +41,9 @@ pub(super) fn forward<B: Host>(operation: Operation, inputs: Vec<FloatTensor<B>>
     match (operation, inputs.as_slice()) {
         (Operation::Conv(settings), [x, weight, bias @ ..]) => {
             plain(conv::conv::<B>(settings, x, weight, bias.first()), kept(&[x, weight]))
+        }
+        (Operation::NormedConv { settings, epsilon }, [x, weight, of_norm @ ..]) => {
+            plain(conv::normed::<B>(settings, [x, weight], of_norm, epsilon), vec![])
         }
         (Operation::BatchNorm { epsilon, activation }, [x, gamma, beta]) => {
             norm::batch_norm::<B>([x, gamma, beta], epsilon, activation, keep)
@@ -88,6 +91,7 @@ pub(super) fn backward<B: Host>(
     let gradient = B::contiguous(gradient);
     match operation {
         Operation::Conv(settings) => conv::conv_gradients::<B>(settings, exactly(saved), &gradient, needed),
+        Operation::NormedConv { .. } => unreachable!("an operation of inference has no gradient"),
         Operation::BatchNorm { activation, .. } => {
             norm::batch_norm_gradients::<B>(exactly(saved), activation, gradient)
         }
