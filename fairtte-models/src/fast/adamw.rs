@@ -65,14 +65,6 @@ use on_host::update;
 
 #[cfg(any(feature = "flex", feature = "tch"))]
 mod on_host {
-    #![cfg_attr(
-        feature = "tch",
-        expect(
-            deprecated,
-            reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned"
-        )
-    )]
-
     use burn::backend::tensor::FloatTensor;
     use burn::backend::{Backend, Dispatch, backend_extension};
     use burn::tensor::Tensor;

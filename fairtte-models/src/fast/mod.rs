@@ -42,7 +42,7 @@ use burn::tensor::{DType, Device, Tensor};
 pub use self::adamw::adamw;
 use self::calls::{Link, any, one, two};
 pub(crate) use self::norm::{bn_act, conv_norm_2d, conv_norm_3d, two_conv_norms_3d};
-use self::operation::{Convolution, Operation, Pooling};
+use self::operation::{Convolution, Operation, Pooling, volume};
 #[cfg(feature = "tch")]
 pub use self::torch::use_threads;
 use crate::ModelError;
@@ -291,30 +291,9 @@ fn conv_link<const D: usize>(
 /// A convolution that the kernels know.
 fn conv_shape<const D: usize>(settings: Convolution, x: &Tensor<D>, weight: &Tensor<D>) -> Option<ConvShape> {
     let (of_x, of_weight) = (x.dims(), weight.dims());
-    let Convolution { stride, padding, groups, .. } = settings;
-    let shape = ConvShape {
-        batch: of_x[0],
-        inputs: of_x[1],
-        outputs: of_weight[0],
-        size: volume(&of_x),
-        kernel: volume(&of_weight),
-        stride,
-        padding,
-        groups,
-    };
+    let shape = settings.shape(&of_x, &of_weight);
     // A wrong number of channels is left to burn, which has the words for it.
-    (shape.kind().is_some() && of_weight[1] * groups == of_x[1]).then_some(shape)
-}
-
-/// Depth, height and width; depth is 1 for a picture.
-fn volume(sizes: &[usize]) -> [usize; 3] {
-    let mut volume = [1; 3];
-    let space = sizes.get(2..).unwrap_or_default();
-    let from = 3_usize.saturating_sub(space.len());
-    for (place, &size) in volume[from..].iter_mut().zip(space) {
-        *place = size;
-    }
-    volume
+    (shape.kind().is_some() && of_weight[1] * settings.groups == of_x[1]).then_some(shape)
 }
 
 #[cfg(test)]

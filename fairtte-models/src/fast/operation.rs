@@ -5,7 +5,7 @@ use burn::backend::Backend;
 #[cfg(any(feature = "flex", feature = "tch"))]
 use burn::backend::tensor::FloatTensor;
 
-use crate::kernels::Activation;
+use crate::kernels::{Activation, ConvShape};
 
 /// An operation, without its tensors; differentiable unless it says otherwise.
 ///
@@ -48,6 +48,26 @@ pub(crate) struct Convolution {
     pub(crate) padding: [usize; 3],
     pub(crate) groups: usize,
     pub(crate) activation: Activation,
+}
+
+impl Convolution {
+    /// The shape that the kernels go by, of an input and weights of these sizes.
+    pub(crate) fn shape(&self, of_x: &[usize], of_weight: &[usize]) -> ConvShape {
+        let Self { stride, padding, groups, .. } = *self;
+        let (size, kernel) = (volume(of_x), volume(of_weight));
+        ConvShape { batch: of_x[0], inputs: of_x[1], outputs: of_weight[0], size, kernel, stride, padding, groups }
+    }
+}
+
+/// Depth, height and width of what has these sizes; depth is 1 for a picture.
+pub(crate) fn volume(sizes: &[usize]) -> [usize; 3] {
+    let mut volume = [1; 3];
+    let space = sizes.get(2..).unwrap_or_default();
+    let from = 3_usize.saturating_sub(space.len());
+    for (place, &size) in volume[from..].iter_mut().zip(space) {
+        *place = size;
+    }
+    volume
 }
 
 /// Settings of a maximum over windows of a picture, by height and width; the padding holds minus infinity.

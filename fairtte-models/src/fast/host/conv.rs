@@ -15,7 +15,7 @@ pub(super) fn conv<B: Host>(
     weight: &FloatTensor<B>,
     bias: Option<&FloatTensor<B>>,
 ) -> FloatTensor<B> {
-    let shape = conv_shape::<B>(settings, x, weight);
+    let shape = self::shape::<B>(settings, x, weight);
     let mut sizes = x.shape().to_vec();
     sizes[1] = shape.outputs;
     let space = sizes.len() - 2;
@@ -35,7 +35,7 @@ pub(super) fn normed<B: Host>(
     epsilon: f64,
 ) -> FloatTensor<B> {
     let (scale, shift) = scale_and_shift::<B>(of_norm, epsilon);
-    let [_, n_weights, n_outputs] = conv_shape::<B>(settings, x, weight).lengths();
+    let [_, n_weights, n_outputs] = shape::<B>(settings, x, weight).lengths();
     let conv = |settings, inputs| B::forward(Operation::Conv(settings), inputs, false).output;
     // The scale goes into the weights or over the output, whichever are fewer numbers.
     if n_outputs < n_weights {
@@ -75,7 +75,7 @@ pub(super) fn conv_gradients<B: Host>(
     gradient: &FloatTensor<B>,
     needed: &[bool],
 ) -> Vec<Option<FloatTensor<B>>> {
-    let shape = conv_shape::<B>(settings, &x, &weight);
+    let shape = self::shape::<B>(settings, &x, &weight);
     let (of_x, of_weight) = (x.shape(), weight.shape());
     let [x, weight, dy] = [&x, &weight, gradient].map(B::values);
     let mut d_weight = None;
@@ -129,19 +129,6 @@ pub(super) fn maximum_gradient<B: Host>(
 }
 
 /// The shape that the kernels go by.
-pub(in super::super) fn conv_shape<B: Host>(
-    settings: Convolution,
-    x: &FloatTensor<B>,
-    weight: &FloatTensor<B>,
-) -> ConvShape {
-    let [x, weight] = [x, weight].map(|tensor| tensor.shape().to_vec());
-    let Convolution { stride, padding, groups, .. } = settings;
-    let space = |sizes: &[usize]| {
-        let mut space = [1; 3];
-        let from = 5 - sizes.len();
-        space[from..].copy_from_slice(&sizes[2..]);
-        space
-    };
-    let (size, kernel) = (space(&x), space(&weight));
-    ConvShape { batch: x[0], inputs: x[1], outputs: weight[0], size, kernel, stride, padding, groups }
+fn shape<B: Host>(settings: Convolution, x: &FloatTensor<B>, weight: &FloatTensor<B>) -> ConvShape {
+    settings.shape(&x.shape().to_vec(), &weight.shape().to_vec())
 }

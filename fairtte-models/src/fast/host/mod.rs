@@ -8,8 +8,6 @@ use burn::backend::TensorMetadata as _;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 
-#[cfg(feature = "tch")]
-pub(super) use self::conv::conv_shape;
 use super::operation::{Forward, Kernels, Operation};
 use crate::kernels;
 
