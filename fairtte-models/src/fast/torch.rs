@@ -1,4 +1,5 @@
-//! The fused operations on `LibTorch`: dense convolutions by those of `ATen`, all others by [`host`], which is faster.
+//! The fused operations on `LibTorch`: dense convolutions by those of `ATen`, but for those that our kernels compute with fewer
+//! products; these and all other operations by [`host`], which is faster.
 
 use std::sync::{Once, mpsc};
 use std::thread;
@@ -11,14 +12,16 @@ use tch::{Device, Kind, Tensor};
 use super::host::{self, Host};
 use super::operation::{Convolution, Forward, Kernels, Operation};
 use super::shim;
-use crate::kernels::{Activation, ConvKind};
+use crate::kernels::{Activation, ConvKind, ConvShape, conv};
 
 impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {
         give_way();
         match (operation, inputs.as_slice()) {
-            (Operation::Conv(settings), [x, weight, bias @ ..]) if is_dense(settings, x, weight) => {
-                let output = TchTensor::new(conv(settings, [x, weight], bias.first()));
+            (Operation::Conv(settings), [x, weight, bias @ ..])
+                if is_dense(settings, x, weight) && !conv::has_fewer_products(&shape(settings, x, weight)) =>
+            {
+                let output = TchTensor::new(convolution(settings, [x, weight], bias.first()));
                 let saved = if keep { vec![x.clone(), weight.clone()] } else { vec![] };
                 Forward { output, statistics: None, saved }
             }
@@ -34,10 +37,7 @@ impl Kernels for LibTorch {
     ) -> Vec<Option<TchTensor>> {
         match (operation, saved.as_slice()) {
             (Operation::Conv(settings), [x, weight]) if is_dense(settings, x, weight) => {
-                let (stride, padding) = spatial(settings, &x.tensor);
-                let tensors = [&gradient.tensor, &x.tensor, &weight.tensor];
-                let found = shim::convolution_gradients(tensors, &stride, &padding, needed);
-                found.into_iter().map(|gradient| gradient.map(TchTensor::new)).collect()
+                conv_gradients(settings, [x, weight], &gradient, needed)
             }
             _ => host::backward::<Self>(operation, saved, gradient, needed),
         }
@@ -114,12 +114,15 @@ fn give_way() {
     });
 }
 
-fn is_dense(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> bool {
-    let [of_x, of_weight] = [x, weight].map(|tensor| tensor.shape().to_vec());
-    settings.shape(&of_x, &of_weight).kind() == Some(ConvKind::Dense)
+fn shape(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> ConvShape {
+    settings.shape(&x.shape().to_vec(), &weight.shape().to_vec())
 }
 
-fn conv(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option<&TchTensor>) -> Tensor {
+fn is_dense(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> bool {
+    shape(settings, x, weight).kind() == Some(ConvKind::Dense)
+}
+
+fn convolution(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option<&TchTensor>) -> Tensor {
     let (stride, padding) = spatial(settings, &x.tensor);
     let (ones, zeros) = (vec![1; stride.len()], vec![0; stride.len()]);
     let bias = bias.map(|bias| &bias.tensor);
@@ -131,6 +134,27 @@ fn conv(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option<&TchTe
         Activation::Gelu => y.gelu_("none"),
         Activation::Sigmoid => y.sigmoid_(),
     }
+}
+
+fn conv_gradients(
+    settings: Convolution,
+    [x, weight]: [&TchTensor; 2],
+    gradient: &TchTensor,
+    needed: &[bool],
+) -> Vec<Option<TchTensor>> {
+    let by_kernels = needed[0] && shape(settings, x, weight).transposed().is_some_and(|s| conv::has_fewer_products(&s));
+    let (stride, padding) = spatial(settings, &x.tensor);
+    let tensors = [gradient, x, weight].map(|tensor| &tensor.tensor);
+    let mut of_aten = needed.to_vec();
+    of_aten[0] &= !by_kernels;
+    let found = shim::convolution_gradients(tensors, &stride, &padding, &of_aten);
+    let mut found: Vec<_> = found.into_iter().map(|gradient| gradient.map(TchTensor::new)).collect();
+    if by_kernels {
+        let saved = vec![x.clone(), weight.clone()];
+        let dx = host::backward::<LibTorch>(Operation::Conv(settings), saved, gradient.clone(), &[true, false]);
+        found[0] = dx.into_iter().next().flatten();
+    }
+    found
 }
 
 /// Stride and padding of as many axes as `x` has in space.

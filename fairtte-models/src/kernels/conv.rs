@@ -21,6 +21,12 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
     }
 }
 
+/// Whether [`forward`] has a way with fewer products than the sum that defines the convolution, and takes it. The gradient of
+/// the input has one where [`ConvShape::transposed`] has.
+pub fn has_fewer_products(shape: &ConvShape) -> bool {
+    dense::has_fewer_products(shape)
+}
+
 /// The gradients of the input and of the weights, from `dy`, that of the output.
 ///
 /// # Panics

@@ -61,6 +61,17 @@ impl ConvShape {
         })
     }
 
+    /// The convolution that takes the gradient of the output to that of the input, by the kernel from its end and with the
+    /// channels exchanged; `None` at a stride above 1, and where padding reaches beyond the kernel.
+    pub fn transposed(&self) -> Option<Self> {
+        let Self { inputs, outputs, kernel, stride, padding, .. } = *self;
+        let inside = stride == [1; 3] && (0..3).all(|axis| padding[axis] < kernel[axis]);
+        inside.then(|| {
+            let padding = std::array::from_fn(|axis| kernel[axis] - 1 - padding[axis]);
+            Self { inputs: outputs, outputs: inputs, size: self.output(), padding, ..*self }
+        })
+    }
+
     /// Elements of one channel of the input.
     pub fn input_plane(&self) -> usize {
         self.size.iter().product()

@@ -6,11 +6,15 @@
 //! output's gradient; at a stride above 1 once for each remainder of the place by the stride, because places of the input
 //! with the same remainder are seen by the same elements of the kernel. Gradient of the weights: gradient of the output times
 //! transposed patches, summed over samples in parts fixed by the shape.
+//!
+//! A kernel of 3 x 3 at stride 1 over enough channels and places takes fewer products ([`winograd`]) for output and gradient of
+//! the input.
 
 mod patches;
 mod stage;
 mod staged;
 mod weights;
+mod winograd;
 
 use std::ops::Range;
 
@@ -18,6 +22,7 @@ use rayon::prelude::*;
 
 pub(super) use patches::Patches;
 pub(super) use weights::weight_gradient;
+pub(super) use winograd::pays as has_fewer_products;
 
 use super::activation::Activation;
 use super::gemm::{self, Division, Operand, PlaneTask, Shifted, Strided};
@@ -25,11 +30,16 @@ use super::isa::vectorized;
 use super::shape::ConvShape;
 use patches::positions;
 use staged::{Sliding, Spread};
+use winograd::Winograd;
 
 /// The output of a convolution, `[batch, outputs, places]`, with a bias for each channel and an activation.
 pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
     let ConvShape { batch, inputs, outputs, size, kernel, stride, padding, .. } = *shape;
     let steps = inputs * shape.taps();
+    let winograd = Winograd { shape: *shape, source: x, weights: w, transposed: false };
+    if winograd::pays(shape) && winograd.compute(bias, activation, y) {
+        return;
+    }
     let taps = positions(kernel).map(|tap| offsets(tap, padding)).collect::<Vec<_>>();
     let left = Strided { data: w, lane_stride: steps, step_stride: 1 };
     let sliding = Sliding { source: x, channels: inputs, size, grid: shape.output(), stride, taps: &taps };
@@ -63,6 +73,12 @@ fn offsets(tap: [usize; 3], padding: [usize; 3]) -> [isize; 3] {
 /// The gradient of the input, `[batch, inputs, size]`.
 pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) {
     let ConvShape { batch, inputs, outputs, stride, .. } = *shape;
+    if let Some(shape) = shape.transposed().filter(winograd::pays) {
+        let winograd = Winograd { shape, source: dy, weights: w, transposed: true };
+        if winograd.compute(None, Activation::Identity, dx) {
+            return;
+        }
+    }
     let phases = positions(stride).map(|phase| Phase::new(phase, shape)).collect::<Vec<_>>();
     let [phase] = &phases[..] else {
         return gradient_by_phases(w, dy, shape, &phases, dx);

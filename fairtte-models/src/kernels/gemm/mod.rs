@@ -19,7 +19,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 pub(super) use pack::{Operand, SLACK, Strided, copy_run, transpose};
-pub(super) use planes::{Division, PlaneTask, plane_tasks};
+pub(super) use planes::{Division, PlaneTask, finish, plane_tasks};
 pub(super) use tile::{Block, Panel, TileSize, part};
 
 use super::isa;

@@ -20,18 +20,21 @@ pub(in crate::kernels) struct PlaneTask<'c> {
 impl PlaneTask<'_> {
     /// Adds the bias of each channel and applies the activation.
     pub fn finish(&mut self, bias: Option<&[f32]>, activation: Activation) {
-        if bias.is_none() && activation == Activation::Identity {
-            return;
-        }
         let rows = self.rows.len();
         for (index, row) in self.output.rows.iter_mut().enumerate() {
-            if let Some(bias) = bias {
-                let bias = bias[self.rows.start + index % rows];
-                row.iter_mut().for_each(|value| *value += bias);
-            }
-            activation::in_place(activation, row);
+            finish(row, bias.map(|bias| bias[self.rows.start + index % rows]), activation);
         }
     }
+}
+
+/// Adds the bias of a channel to some of its places and applies the activation.
+pub(in crate::kernels) fn finish(places: &mut [f32], bias: Option<f32>, activation: Activation) {
+    if let Some(bias) = bias {
+        for value in &mut *places {
+            *value += bias;
+        }
+    }
+    activation::in_place(activation, places);
 }
 
 /// How a result is divided into tasks.

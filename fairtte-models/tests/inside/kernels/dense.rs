@@ -106,6 +106,24 @@ fn shapes() -> Vec<ConvShape> {
         volume(1, [3, 3], [9, 2, 3], [3, 1, 1], [2, 1, 1], [1, 0, 0]),
         volume(1, [30, 20], [3, 2, 2], [3, 3, 3], [1; 3], [1; 3]),
     ]
+    .into_iter()
+    .chain(shapes_of_few_products())
+    .collect()
+}
+
+/// Shapes that are computed in tiles of 2 x 2 places.
+fn shapes_of_few_products() -> Vec<ConvShape> {
+    vec![
+        picture(2, [33, 40], [13, 10], [3, 3], 1, 1),
+        picture(1, [40, 32], [19, 20], [3, 3], 1, 0),
+        picture(1, [32, 47], [12, 45], [3, 3], 1, 2),
+        // More tiles than a task has.
+        picture(1, [50, 32], [50, 61], [3, 3], 1, 1),
+        volume(1, [32, 33], [5, 8, 9], [3, 3, 3], [1; 3], [1; 3]),
+        volume(2, [34, 32], [10, 18, 17], [3, 3, 3], [1; 3], [1; 3]),
+        volume(1, [32, 36], [9, 8, 6], [2, 3, 3], [1; 3], [0, 1, 1]),
+        volume(1, [32, 32], [4, 10, 11], [5, 3, 3], [1; 3], [3, 0, 2]),
+    ]
 }
 
 /// Output and gradients by the kernels.
@@ -133,6 +151,29 @@ fn output_and_gradients_are_the_sums_of_all_products() {
         {
             compare(what, &shape, found, expected);
         }
+    }
+}
+
+#[test]
+fn tiles_are_taken_where_they_save_products() {
+    for shape in shapes_of_few_products() {
+        assert!(has_fewer_products(&shape), "{shape:?}");
+        assert!(shape.transposed().is_some_and(|shape| has_fewer_products(&shape)), "gradient of {shape:?}");
+    }
+    let tiled = picture(4, [64, 64], [14, 14], [3, 3], 1, 1);
+    assert!(has_fewer_products(&tiled));
+    let others = [
+        ConvShape { batch: 1, ..tiled },
+        ConvShape { size: [1, 3, 3], batch: 64, ..tiled },
+        ConvShape { inputs: 3, ..tiled },
+        ConvShape { outputs: 8, ..tiled },
+        ConvShape { stride: [1, 2, 2], ..tiled },
+        ConvShape { kernel: [1, 3, 5], ..tiled },
+        ConvShape { padding: [0, 3, 3], ..tiled },
+        ConvShape { groups: 64, ..tiled },
+    ];
+    for shape in others {
+        assert!(!has_fewer_products(&shape), "{shape:?}");
     }
 }
 
@@ -213,9 +254,9 @@ fn bias_and_activation_follow_the_sums() {
 #[test]
 fn what_is_not_a_number_reaches_what_sees_it_and_nothing_else() {
     for shape in shapes() {
-        let [mut x, w, dy] = arrays(&shape);
+        let [mut x, w, mut dy] = arrays(&shape);
         let at = x.len() / 2;
-        x[at] = f32::NAN;
+        let number = std::mem::replace(&mut x[at], f32::NAN);
         let [y, _, dw] = compute(&shape, &x, &w, &dy);
         let [mut in_output, mut in_gradient] = [vec![false; y.len()], vec![false; w.len()]];
         every_product(&shape, |from, weight, to| {
@@ -224,6 +265,14 @@ fn what_is_not_a_number_reaches_what_sees_it_and_nothing_else() {
         });
         assert!(y.iter().zip(&in_output).all(|(y, &expected)| y.is_nan() == expected), "output of {shape:?}");
         assert!(dw.iter().zip(&in_gradient).all(|(dw, &expected)| dw.is_nan() == expected), "gradient of {shape:?}");
+        x[at] = number;
+        let at = dy.len() / 2;
+        dy[at] = f32::INFINITY;
+        let [_, dx, _] = compute(&shape, &x, &w, &dy);
+        let mut in_gradient = vec![false; x.len()];
+        every_product(&shape, |from, _, to| in_gradient[from] |= to == at);
+        let alike = |(dx, &expected): (&f32, &bool)| dx.is_infinite() == expected && !dx.is_nan();
+        assert!(dx.iter().zip(&in_gradient).all(alike), "gradient of the input of {shape:?}");
     }
 }
 

@@ -1,0 +1,281 @@
+//! Convolutions by a kernel of 3 x 3, and of any depth, at stride 1, with 16 products where the plain sum takes 36.
+//!
+//! A tile of 2 x 2 places of the output sees 4 x 4 numbers of the input. Both these and the kernel are brought into a *form*
+//! of 16 numbers in which the convolution is a product number by number; the sum over channels and over the depth of the
+//! kernel is taken in this form, as 16 products of matrices, and the sum brought back ([`forms`]). A task has some slices of
+//! a sample and some rows of tiles in them, few enough that the forms of all its channels stay in the caches.
+//!
+//! The forms mix the numbers that a tile sees, so rounding is that of the largest of them, for places too that see only
+//! small ones. An infinity or a NaN would spread over its tile: a result with such a number is refused, for the caller to take
+//! the plain sum, which puts it where it belongs.
+//!
+//! A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, section 4.1: F(2 x 2, 3 x 3), after
+//! S. Winograd, *Arithmetic Complexity of Computations*, SIAM 1980; written for this project.
+
+mod forms;
+
+use std::ops::Range;
+use std::slice::ChunksExactMut;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use super::super::activation::Activation;
+use super::super::gemm::{self, Block, Output, Panel, SLACK, TileSize};
+use super::super::isa::{self, vectorized};
+use super::super::lanes::LONGEST;
+use super::super::shape::{ConvKind, ConvShape};
+use forms::{FORM, FromForm, Kernels, ToForm};
+
+/// Numbers in the forms of a task's input, about: 2 MiB.
+const TASK_NUMBERS: usize = 1 << 19;
+/// Fewest tiles of a task.
+const LEAST_TILES: usize = 64;
+/// Panels of the left factor of which the sums are brought back together.
+const PANELS: usize = 2;
+
+/// A convolution, or the gradient of the input of one.
+pub(super) struct Winograd<'a> {
+    /// What is computed; of a gradient, [`ConvShape::transposed`].
+    pub shape: ConvShape,
+    /// `[batch, inputs, size]`.
+    pub source: &'a [f32],
+    /// `[outputs, inputs, kernel]`, or, if `transposed`, `[inputs, outputs, kernel]` with each kernel from its end.
+    pub weights: &'a [f32],
+    pub transposed: bool,
+}
+
+/// Tiles of a task and how the forms of its input lie in memory: `[form][channel][depth][row][column]`.
+struct Tiles {
+    /// Slices of the output; the input has those too that the kernel sees besides.
+    depth: usize,
+    rows: usize,
+    columns: usize,
+    /// Distance from a channel to the next.
+    pitch: usize,
+    /// Distance from a number of the form to the next.
+    stride: usize,
+}
+
+/// Some slices of the output of a sample, and some rows of tiles in them.
+struct Task<'c> {
+    sample: usize,
+    depths: Range<usize>,
+    tile_rows: Range<usize>,
+    /// `[outputs][depths]`, each the rows of places in a slice.
+    bands: Vec<&'c mut [f32]>,
+}
+
+/// Whether this way is known for the convolution and expected to be faster than the plain sum.
+pub(in super::super) fn pays(shape: &ConvShape) -> bool {
+    /// Channels below which forms cost more than they save.
+    const FEW: usize = 32;
+    let ConvShape { batch, inputs, outputs, kernel, stride, padding, .. } = *shape;
+    let known = kernel[1..] == [3, 3] && stride == [1; 3] && padding[1..].iter().all(|&zeros| zeros <= 2);
+    if !known || shape.kind() != Some(ConvKind::Dense) || inputs < FEW || outputs < FEW {
+        return false;
+    }
+    let [depth, height, width] = shape.output();
+    let tiles = height.div_ceil(2) * width.div_ceil(2);
+    // The forms of the kernels, computed anew each time, must be used often; tiles over the edge are computed for nothing.
+    batch * depth * tiles >= outputs && 4 * tiles * 20 <= height * width * 27
+}
+
+impl Winograd<'_> {
+    /// Computes the output `[batch, outputs, places]` with a bias for each channel and an activation. `false` if a number was
+    /// not finite before these; the output holds anything then.
+    pub fn compute(&self, bias: Option<&[f32]>, activation: Activation, y: &mut [f32]) -> bool {
+        let ConvShape { inputs, outputs, kernel, .. } = self.shape;
+        let finite = AtomicBool::new(true);
+        let tasks = self.tasks(y);
+        gemm::with_scratch([FORM * outputs * inputs * kernel[0]], |[kernels]| {
+            self.kernels(kernels);
+            tasks.into_par_iter().for_each(|mut task| {
+                if !finite.load(Ordering::Relaxed) {
+                    return;
+                }
+                if !self.task(kernels, &mut task) {
+                    return finite.store(false, Ordering::Relaxed);
+                }
+                let depth = task.depths.len();
+                for (index, band) in task.bands.into_iter().enumerate() {
+                    gemm::finish(band, bias.map(|bias| bias[index / depth]), activation);
+                }
+            });
+        });
+        finite.into_inner()
+    }
+
+    /// Slices and rows of tiles of a task.
+    fn extent(&self) -> [usize; 2] {
+        /// Rows of tiles are divided until this many slices fit: those that the kernel sees besides are brought into the form
+        /// by two tasks.
+        const SLICES: usize = 4;
+        let [depth, height, width] = self.shape.output();
+        let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
+        let most = (TASK_NUMBERS / (FORM * self.shape.inputs)).max(LEAST_TILES);
+        let slices = if self.shape.kernel[0] == 1 { 1 } else { SLICES };
+        let evenly = |whole: usize, most: usize| whole.div_ceil(whole.div_ceil(most.clamp(1, whole)));
+        let rows = evenly(rows, most / slices / columns);
+        [evenly(depth, most / (rows * columns)), rows]
+    }
+
+    fn tasks<'c>(&self, y: &'c mut [f32]) -> Vec<Task<'c>> {
+        let [depth, height, width] = self.shape.output();
+        let [of_depth, of_rows] = self.extent();
+        let ConvShape { batch, outputs, .. } = self.shape;
+        let parts =
+            |whole: usize, step: usize| (0..whole).step_by(step).map(move |from| from..(from + step).min(whole));
+        let mut tasks = Vec::new();
+        for sample in 0..batch {
+            for depths in parts(depth, of_depth) {
+                for tile_rows in parts(height.div_ceil(2), of_rows) {
+                    let bands = Vec::with_capacity(outputs * depths.len());
+                    tasks.push(Task { sample, depths: depths.clone(), tile_rows, bands });
+                }
+            }
+        }
+        let strips = height.div_ceil(2).div_ceil(of_rows);
+        let of_sample = depth.div_ceil(of_depth) * strips;
+        for (index, slice) in y.chunks_exact_mut(height * width).enumerate() {
+            let (sample, d) = (index / (outputs * depth), index % depth);
+            let first = sample * of_sample + d / of_depth * strips;
+            for (task, band) in tasks[first..].iter_mut().zip(slice.chunks_mut(2 * of_rows * width)) {
+                task.bands.push(band);
+            }
+        }
+        tasks
+    }
+
+    /// The outputs, divided into blocks of which the sums are brought back together.
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let outputs = self.shape.outputs;
+        let blocks = outputs.div_ceil(PANELS * TileSize::in_use().rows);
+        (0..blocks).map(move |index| gemm::part(outputs, blocks, index))
+    }
+
+    /// The kernels in their form, `[form][panel of outputs]`, a panel `[depth of the kernel][inputs][outputs]`.
+    fn kernels(&self, kernels: &mut [f32]) {
+        let ConvShape { inputs, outputs, kernel, .. } = self.shape;
+        let steps = inputs * kernel[0];
+        let of_block = |block: Range<usize>| {
+            let panels = row_panels(&block);
+            (0..panels).map(move |index| {
+                let part = gemm::part(block.len(), panels, index);
+                block.start + part.start..block.start + part.end
+            })
+        };
+        let mut panels: Vec<_> =
+            self.blocks().flat_map(of_block).map(|rows| (rows, Vec::with_capacity(FORM))).collect();
+        for mut of_form in kernels.chunks_exact_mut(outputs * steps).take(FORM) {
+            for (rows, places) in &mut panels {
+                let (place, rest) = of_form.split_at_mut(rows.len() * steps);
+                places.push(place);
+                of_form = rest;
+            }
+        }
+        let strides = if self.transposed { [1, outputs] } else { [inputs, 1] }.map(|stride| stride * self.shape.taps());
+        let from = Kernels { weights: self.weights, strides, inputs, depth: kernel[0], mirrored: self.transposed };
+        panels.into_par_iter().for_each(|(rows, mut places)| vectorized!(from.write(rows, &mut places)));
+    }
+
+    /// Computes a task; whether all its numbers are finite.
+    fn task(&self, kernels: &[f32], task: &mut Task) -> bool {
+        let ConvShape { inputs, kernel, .. } = self.shape;
+        let width = self.shape.output()[2];
+        let (depth, rows, columns) = (task.depths.len(), task.tile_rows.len(), width.div_ceil(2));
+        let pitch = ((depth + kernel[0] - 1) * rows * columns).next_multiple_of(LONGEST) + LONGEST;
+        let tiles = Tiles { depth, rows, columns, pitch, stride: apart(inputs * pitch) };
+        let n_columns = (depth * rows * columns).next_multiple_of(TileSize::in_use().columns / 2);
+        let largest = self.blocks().map(|block| block.len()).max().unwrap_or(0);
+        let stride = apart(largest * n_columns);
+        let lengths = [FORM * tiles.stride, forms::lines(&tiles), FORM * stride].map(|length| length + SLACK);
+        gemm::with_scratch(lengths, |[input, lines, sums]| {
+            self.input(task, &tiles, lines, input);
+            let mut finite = true;
+            for block in self.blocks() {
+                let of_forms = sums.chunks_exact_mut(stride).map(|sums| sums.chunks_exact_mut(n_columns));
+                self.sum(block.clone(), kernels, input, &tiles, of_forms);
+                let bands = task.bands[block.start * depth..block.end * depth].chunks_exact_mut(depth);
+                for (row, bands) in bands.enumerate() {
+                    let sums = &sums[row * n_columns..];
+                    finite &= isa::run(FromForm { sums, stride, tiles: &tiles, lines, width, bands });
+                }
+            }
+            finite
+        })
+    }
+
+    /// The sums of some outputs, for each number of the form a matrix `[outputs][tiles]`.
+    fn sum<'s>(
+        &self,
+        block: Range<usize>,
+        kernels: &[f32],
+        input: &[f32],
+        tiles: &Tiles,
+        sums: impl Iterator<Item = ChunksExactMut<'s, f32>>,
+    ) {
+        let ConvShape { inputs, outputs, kernel, .. } = self.shape;
+        let steps = inputs * kernel[0];
+        let slice = tiles.rows * tiles.columns;
+        // An element of the kernel a slice further finds its tiles a slice further.
+        let of_slice = |depth: usize| (0..inputs).map(move |input| input * tiles.pitch + depth * slice);
+        let offsets: Vec<usize> = (0..kernel[0]).flat_map(of_slice).collect();
+        let size = TileSize::in_use();
+        let n_columns = (tiles.depth * slice).next_multiple_of(size.columns / 2);
+        let panel =
+            |column: usize| Panel { first: column, segment: 0, column, count: (n_columns - column).min(size.columns) };
+        let panels: Vec<Panel> = (0..n_columns).step_by(size.columns).map(panel).collect();
+        for (form, sums) in sums.take(FORM).enumerate() {
+            let mut output = Output { segment: n_columns, n_rows: block.len(), rows: sums.take(block.len()).collect() };
+            isa::run(Block {
+                left: &kernels[form * outputs * steps..][block.start * steps..block.end * steps],
+                rows: 0..block.len(),
+                row_panels: row_panels(&block),
+                right: &input[form * tiles.stride..],
+                offsets: &offsets,
+                panels: &panels,
+                output: &mut output,
+                add: false,
+            });
+        }
+    }
+
+    /// The input of a task in its form.
+    fn input(&self, task: &Task, tiles: &Tiles, lines: &mut [f32], input: &mut [f32]) {
+        let ConvShape { inputs, size: [depth, height, width], kernel, padding, .. } = self.shape;
+        let of_slice = tiles.rows * tiles.columns;
+        for channel in 0..inputs {
+            for slice in 0..tiles.depth + kernel[0] - 1 {
+                let target = &mut input[channel * tiles.pitch + slice * of_slice..];
+                let d = (task.depths.start + slice).checked_sub(padding[0]).filter(|&d| d < depth);
+                let Some(d) = d else {
+                    target.chunks_mut(tiles.stride).take(FORM).for_each(|form| form[..of_slice].fill(0.0));
+                    continue;
+                };
+                let from = ((task.sample * inputs + channel) * depth + d) * height * width;
+                isa::run(ToForm {
+                    source: &self.source[from..from + height * width],
+                    size: [height, width],
+                    padding: [padding[1], padding[2]],
+                    first: 2 * task.tile_rows.start,
+                    tiles,
+                    lines,
+                    target,
+                });
+            }
+        }
+    }
+}
+
+/// Panels of a block of outputs.
+fn row_panels(block: &Range<usize>) -> usize {
+    block.len().div_ceil(TileSize::in_use().rows)
+}
+
+/// Distance between the numbers of a form, of which all 16 are touched in turn: not at the same place of a page, where they
+/// would push one another out of the nearest cache (a third of the time of the forms).
+fn apart(length: usize) -> usize {
+    const PAGE: usize = 1024;
+    length.next_multiple_of(PAGE) + 5 * LONGEST
+}
