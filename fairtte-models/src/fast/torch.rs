@@ -12,16 +12,14 @@ use tch::{Device, Kind, Tensor};
 use super::host::{self, Host};
 use super::operation::{Convolution, Forward, Kernels, Operation};
 use super::shim;
-use crate::kernels::{Activation, ConvKind, ConvShape, conv};
+use crate::kernels::{self, Activation, ConvKind};
 
 impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {
         give_way();
         match (operation, inputs.as_slice()) {
-            (Operation::Conv(settings), [x, weight, bias @ ..])
-                if is_dense(settings, x, weight) && !conv::has_fewer_products(&shape(settings, x, weight)) =>
-            {
-                let output = TchTensor::new(convolution(settings, [x, weight], bias.first()));
+            (Operation::Conv(settings), [x, weight, bias @ ..]) if is_atens(settings, x, weight) => {
+                let output = TchTensor::new(conv(settings, [x, weight], bias.first()));
                 let saved = if keep { vec![x.clone(), weight.clone()] } else { vec![] };
                 Forward { output, statistics: None, saved }
             }
@@ -36,8 +34,11 @@ impl Kernels for LibTorch {
         needed: &[bool],
     ) -> Vec<Option<TchTensor>> {
         match (operation, saved.as_slice()) {
-            (Operation::Conv(settings), [x, weight]) if is_dense(settings, x, weight) => {
-                conv_gradients(settings, [x, weight], &gradient, needed)
+            (Operation::Conv(settings), [x, weight]) if is_atens(settings, x, weight) => {
+                let (stride, padding) = spatial(settings, &x.tensor);
+                let tensors = [&gradient.tensor, &x.tensor, &weight.tensor];
+                let found = shim::convolution_gradients(tensors, &stride, &padding, needed);
+                found.into_iter().map(|gradient| gradient.map(TchTensor::new)).collect()
             }
             _ => host::backward::<Self>(operation, saved, gradient, needed),
         }
@@ -114,15 +115,14 @@ fn give_way() {
     });
 }
 
-fn shape(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> ConvShape {
-    settings.shape(&x.shape().to_vec(), &weight.shape().to_vec())
+/// Whether a convolution and its gradients are left to `ATen`.
+fn is_atens(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> bool {
+    let [of_x, of_weight] = [x, weight].map(|tensor| tensor.shape().to_vec());
+    let shape = settings.shape(&of_x, &of_weight);
+    shape.kind() == Some(ConvKind::Dense) && !kernels::conv::has_fewer_products(&shape)
 }
 
-fn is_dense(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> bool {
-    shape(settings, x, weight).kind() == Some(ConvKind::Dense)
-}
-
-fn convolution(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option<&TchTensor>) -> Tensor {
+fn conv(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option<&TchTensor>) -> Tensor {
     let (stride, padding) = spatial(settings, &x.tensor);
     let (ones, zeros) = (vec![1; stride.len()], vec![0; stride.len()]);
     let bias = bias.map(|bias| &bias.tensor);
@@ -134,27 +134,6 @@ fn convolution(settings: Convolution, [x, weight]: [&TchTensor; 2], bias: Option
         Activation::Gelu => y.gelu_("none"),
         Activation::Sigmoid => y.sigmoid_(),
     }
-}
-
-fn conv_gradients(
-    settings: Convolution,
-    [x, weight]: [&TchTensor; 2],
-    gradient: &TchTensor,
-    needed: &[bool],
-) -> Vec<Option<TchTensor>> {
-    let by_kernels = needed[0] && shape(settings, x, weight).transposed().is_some_and(|s| conv::has_fewer_products(&s));
-    let (stride, padding) = spatial(settings, &x.tensor);
-    let tensors = [gradient, x, weight].map(|tensor| &tensor.tensor);
-    let mut of_aten = needed.to_vec();
-    of_aten[0] &= !by_kernels;
-    let found = shim::convolution_gradients(tensors, &stride, &padding, &of_aten);
-    let mut found: Vec<_> = found.into_iter().map(|gradient| gradient.map(TchTensor::new)).collect();
-    if by_kernels {
-        let saved = vec![x.clone(), weight.clone()];
-        let dx = host::backward::<LibTorch>(Operation::Conv(settings), saved, gradient.clone(), &[true, false]);
-        found[0] = dx.into_iter().next().flatten();
-    }
-    found
 }
 
 /// Stride and padding of as many axes as `x` has in space.

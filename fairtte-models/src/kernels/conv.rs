@@ -21,8 +21,8 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
     }
 }
 
-/// Whether [`forward`] has a way with fewer products than the sum that defines the convolution, and takes it. The gradient of
-/// the input has one where [`ConvShape::transposed`] has.
+/// Whether [`forward`] and the gradient of the weights take fewer products than the sums that define them (Winograd's
+/// convolution); the gradient of the input does where this holds for [`ConvShape::transposed`].
 pub fn has_fewer_products(shape: &ConvShape) -> bool {
     dense::has_fewer_products(shape)
 }

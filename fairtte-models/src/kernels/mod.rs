@@ -2,7 +2,8 @@
 //!
 //! All arrays are single precision, row-major and contiguous: `[batch, channels, depth, height, width]`, pictures with depth 1.
 //! A function writes every element of the slices it is given for its results. Results do not depend on the number of threads
-//! (sums are taken in an order fixed by the shapes), but do depend on the [`InstructionSet`] in their last bits. NaN and
+//! (sums are taken in an order fixed by the shapes, and by whether all numbers are finite), but do depend on the
+//! [`InstructionSet`] in their last bits. NaN and
 //! infinity pass through as IEEE arithmetic takes them. A slice that does not have the length its shape asks for is a mistake
 //! of the caller and ends in a panic that says so.
 //!

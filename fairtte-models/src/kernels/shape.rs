@@ -62,11 +62,12 @@ impl ConvShape {
     }
 
     /// The convolution that takes the gradient of the output to that of the input, by the kernel from its end and with the
-    /// channels exchanged; `None` at a stride above 1, and where padding reaches beyond the kernel.
+    /// channels exchanged; `None` without a [`kind`](Self::kind), at a stride above 1, and where a place of the output sees
+    /// nothing but padding.
     pub fn transposed(&self) -> Option<Self> {
         let Self { inputs, outputs, kernel, stride, padding, .. } = *self;
         let inside = stride == [1; 3] && (0..3).all(|axis| padding[axis] < kernel[axis]);
-        inside.then(|| {
+        self.kind().filter(|_| inside).map(|_| {
             let padding = std::array::from_fn(|axis| kernel[axis] - 1 - padding[axis]);
             Self { inputs: outputs, outputs: inputs, size: self.output(), padding, ..*self }
         })

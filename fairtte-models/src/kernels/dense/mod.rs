@@ -7,12 +7,12 @@
 //! with the same remainder are seen by the same elements of the kernel. Gradient of the weights: gradient of the output times
 //! transposed patches, summed over samples in parts fixed by the shape.
 //!
-//! A kernel of 3 x 3 at stride 1 over enough channels and places takes fewer products ([`winograd`]) for output and gradient of
-//! the input.
+//! Kernels of 3 x 3 at stride 1 over enough channels and places take fewer products for all three ([`winograd`]).
 
 mod patches;
 mod stage;
 mod staged;
+mod sums;
 mod weights;
 mod winograd;
 
@@ -21,7 +21,6 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 pub(super) use patches::Patches;
-pub(super) use weights::weight_gradient;
 pub(super) use winograd::pays as has_fewer_products;
 
 use super::activation::Activation;
@@ -30,7 +29,8 @@ use super::isa::vectorized;
 use super::shape::ConvShape;
 use patches::positions;
 use staged::{Sliding, Spread};
-use winograd::Winograd;
+use weights::Staged;
+use winograd::{TileSum, Winograd};
 
 /// The output of a convolution, `[batch, outputs, places]`, with a bias for each channel and an activation.
 pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
@@ -90,6 +90,14 @@ pub fn input_gradient(w: &[f32], dy: &[f32], shape: &ConvShape, dx: &mut [f32]) 
     let extent = [batch, inputs, shape.input_plane()];
     let tasks = gemm::plane_tasks(dx, extent, Division::of(extent, outputs * shape.taps(), false));
     tasks.into_par_iter().for_each(|mut task| phase.multiply(w, None, dy, shape, &mut task));
+}
+
+/// The gradient of the weights, `[outputs, inputs, kernel]`.
+pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32]) {
+    if winograd::pays(shape) && sums::sum_weights(&TileSum::new(x, dy, shape), dw) {
+        return;
+    }
+    sums::sum_weights(&Staged::new(x, dy, shape), dw);
 }
 
 /// Fewest channels of the input that make a task.

@@ -6,21 +6,15 @@
 //! from the first row's that does not depend on the step, so the innermost loops read the stage in place and every number of
 //! the input is transposed about once and not once for each element of the kernel. Only the small left factor is packed.
 //!
-//! The places are divided into parts that are summed apart and added up in their order; parts and bands depend on the shape
-//! only, and so do the bits of the result.
+//! How the places are divided among threads: [`sums`](super::sums).
 
 use std::ops::Range;
-
-use rayon::prelude::*;
 
 use super::super::gemm::{self, Block, Output, Panel, SLACK, TileSize};
 use super::super::isa;
 use super::super::shape::ConvShape;
+use super::sums::{Unit, WeightSum};
 
-/// Numbers that all partial sums together may take.
-const PARTIAL_SUMS: usize = 1 << 20;
-/// Tasks that a large sum is divided into.
-const TASKS: usize = 16;
 /// Places of a band, about.
 const BAND: usize = 320;
 /// Most input channels of a task, and most columns.
@@ -28,82 +22,6 @@ const MOST_CHANNELS: usize = 64;
 const MOST_COLUMNS: usize = 1024;
 /// Rows of the left factor that are packed at a time.
 const BLOCK_ROWS: usize = 168;
-
-/// Fewest output channels of a task, which copies all that they see.
-const LEAST_ROWS: usize = 64;
-
-/// The gradient of the weights, `[outputs, inputs, kernel]`.
-pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32]) {
-    let sum = WeightSum::new(x, dy, shape);
-    let bands = sum.bands();
-    let blocks = shape.inputs.div_ceil(sum.block_channels);
-    let parts = TASKS.div_ceil(blocks).min(PARTIAL_SUMS / dw.len()).min(bands.len()).max(1);
-    let groups = TASKS.div_ceil(blocks * parts).min(shape.outputs.div_ceil(LEAST_ROWS));
-    let mut partial = vec![0.0; if parts == 1 { 0 } else { parts * dw.len() }];
-    let units = sum.units(dw, groups);
-    if parts == 1 {
-        units.into_par_iter().for_each(|unit| {
-            gemm::with_scratch([unit.length()], |[sums]| {
-                sum.run(&bands, unit.channels.clone(), unit.outputs.clone(), sums);
-                unit.finish(sums);
-            });
-        });
-        return;
-    }
-    let mut work = Vec::with_capacity(parts * units.len());
-    let mut rest = &mut partial[..];
-    for (unit, part) in units.iter().flat_map(|unit| (0..parts).map(move |part| (unit, part))) {
-        let (sums, behind) = std::mem::take(&mut rest).split_at_mut(unit.length());
-        rest = behind;
-        work.push((unit, gemm::part(bands.len(), parts, part), sums));
-    }
-    work.into_par_iter().for_each(|(unit, range, sums)| {
-        sum.run(&bands[range], unit.channels.clone(), unit.outputs.clone(), sums);
-    });
-    let mut rest = &mut partial[..];
-    let mut work = Vec::with_capacity(units.len());
-    for unit in units {
-        let (sums, behind) = std::mem::take(&mut rest).split_at_mut(parts * unit.length());
-        rest = behind;
-        work.push((unit, sums));
-    }
-    work.into_par_iter().for_each(|(unit, sums)| {
-        let (total, others) = sums.split_at_mut(unit.length());
-        for other in others.chunks_exact(total.len()) {
-            total.iter_mut().zip(other).for_each(|(total, other)| *total += other);
-        }
-        unit.finish(total);
-    });
-}
-
-/// Some input and output channels, and where their weights are.
-struct Unit<'a> {
-    channels: Range<usize>,
-    outputs: Range<usize>,
-    taps: usize,
-    /// For each output channel, `[channels][taps]`.
-    rows: Vec<&'a mut [f32]>,
-}
-
-impl Unit<'_> {
-    fn length(&self) -> usize {
-        self.outputs.len() * self.taps * self.channels.len()
-    }
-
-    /// Takes the sums, rows of `[taps][channels]`.
-    fn finish(self, sums: &[f32]) {
-        let (taps, channels) = (self.taps, self.channels.len());
-        for (row, sums) in self.rows.into_iter().zip(sums.chunks_exact(taps * channels)) {
-            if taps == 1 {
-                row.copy_from_slice(sums);
-                continue;
-            }
-            for (tap, sums) in sums.chunks_exact(channels).enumerate() {
-                row[tap..].iter_mut().step_by(taps).zip(sums).for_each(|(row, &sum)| *row = sum);
-            }
-        }
-    }
-}
 
 /// Places of the output that are summed in one block: rows of one slice, or slices of one sample, or samples.
 #[derive(Clone, Debug)]
@@ -113,66 +31,22 @@ struct Band {
     heights: Range<usize>,
 }
 
-struct WeightSum<'a> {
+/// The sum for any kernel.
+pub(super) struct Staged<'a> {
     x: &'a [f32],
     dy: &'a [f32],
     shape: ConvShape,
     output: [usize; 3],
     block_channels: usize,
+    bands: Vec<Band>,
 }
 
-impl<'a> WeightSum<'a> {
-    fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
+impl<'a> Staged<'a> {
+    pub fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
         let inputs = shape.inputs;
         let most = (MOST_COLUMNS / shape.taps()).clamp(32, 256).max(MOST_CHANNELS.min(inputs)).min(inputs);
         let block_channels = inputs.div_ceil(inputs.div_ceil(most)).next_multiple_of(16).min(inputs);
-        Self { x, dy, shape: *shape, output: shape.output(), block_channels }
-    }
-
-    /// The weights in blocks of input channels and `groups` groups of output channels.
-    fn units<'c>(&self, dw: &'c mut [f32], groups: usize) -> Vec<Unit<'c>> {
-        let ConvShape { inputs, outputs, .. } = self.shape;
-        let (taps, block) = (self.shape.taps(), self.block_channels);
-        let mut units = Vec::new();
-        for group in (0..groups).map(|index| gemm::part(outputs, groups, index)) {
-            for channels in (0..inputs).step_by(block).map(|first| first..(first + block).min(inputs)) {
-                let rows = Vec::with_capacity(group.len());
-                units.push(Unit { channels, outputs: group.clone(), taps, rows });
-            }
-        }
-        let blocks = inputs.div_ceil(block);
-        for (output, row) in dw.chunks_exact_mut(inputs * taps).enumerate() {
-            let group = units.chunks_exact_mut(blocks).find(|group| group[0].outputs.contains(&output));
-            for (unit, piece) in group.into_iter().flatten().zip(row.chunks_mut(block * taps)) {
-                unit.rows.push(piece);
-            }
-        }
-        units
-    }
-
-    fn bands(&self) -> Vec<Band> {
-        let [depth, height, width] = self.output;
-        let batch = self.shape.batch;
-        // Largest boxes of about the wanted number of places.
-        let [samples, depths, heights] = if width * height * depth <= BAND {
-            [(BAND / (width * height * depth)).min(batch), depth, height]
-        } else if width * height <= BAND {
-            [1, BAND / (width * height), height]
-        } else {
-            let cuts = height.div_ceil((BAND / width).max(1));
-            [1, 1, height.div_ceil(cuts)]
-        };
-        let cut =
-            |extent: usize, step: usize| (0..extent).step_by(step).map(move |from| from..(from + step).min(extent));
-        let mut bands = Vec::new();
-        for samples in cut(batch, samples) {
-            for depths in cut(depth, depths) {
-                for heights in cut(height, heights) {
-                    bands.push(Band { samples: samples.clone(), depths: depths.clone(), heights });
-                }
-            }
-        }
-        bands
+        Self { x, dy, shape: *shape, output: shape.output(), block_channels, bands: bands(shape) }
     }
 
     /// Depth, height and width of what a band sees of a sample.
@@ -180,40 +54,6 @@ impl<'a> WeightSum<'a> {
         let ConvShape { kernel, stride, .. } = self.shape;
         let places = [band.depths.len(), band.heights.len(), self.output[2]];
         std::array::from_fn(|axis| (places[axis] - 1) * stride[axis] + kernel[axis])
-    }
-
-    /// The sum over `bands` for some input and output channels, as `[outputs][taps][channels]`.
-    fn run(&self, bands: &[Band], channels: Range<usize>, outputs: Range<usize>, sums: &mut [f32]) {
-        let n_rows = outputs.len();
-        let columns = self.shape.taps() * channels.len();
-        let rows = sums.chunks_exact_mut(columns).take(n_rows).collect();
-        let mut output = Output { segment: columns, n_rows, rows };
-        let places = |band: &Band| band.samples.len() * band.depths.len() * band.heights.len() * self.output[2];
-        let stage = |band: &Band| band.samples.len() * self.seen(band).iter().product::<usize>() * channels.len();
-        let most = |of: &dyn Fn(&Band) -> usize| bands.iter().map(of).max().unwrap_or(0);
-        let lengths = [most(&stage) + SLACK, most(&places) * BLOCK_ROWS.min(n_rows) + SLACK];
-        gemm::with_scratch(lengths, |[staged, left]| {
-            for (index, band) in bands.iter().enumerate() {
-                self.fill(band, channels.clone(), staged);
-                let panels = self.panels(band, channels.len());
-                let offsets = self.offsets(band, channels.len());
-                let row_blocks = n_rows.div_ceil(BLOCK_ROWS);
-                for rows in (0..row_blocks).map(|index| gemm::part(n_rows, row_blocks, index)) {
-                    let of_block = outputs.start + rows.start..outputs.start + rows.end;
-                    let row_panels = self.pack(band, of_block, left);
-                    isa::run(Block {
-                        left,
-                        rows,
-                        row_panels,
-                        right: staged,
-                        offsets: &offsets,
-                        panels: &panels,
-                        output: &mut output,
-                        add: index > 0,
-                    });
-                }
-            }
-        });
     }
 
     /// The columns: the rows of the kernel one after the other.
@@ -303,4 +143,96 @@ impl<'a> WeightSum<'a> {
         }
         row_panels
     }
+}
+
+impl WeightSum for Staged<'_> {
+    fn shape(&self) -> &ConvShape {
+        &self.shape
+    }
+
+    fn block_channels(&self) -> usize {
+        self.block_channels
+    }
+
+    fn bands(&self) -> usize {
+        self.bands.len()
+    }
+
+    fn numbers(&self, channels: usize) -> usize {
+        self.shape.taps() * channels
+    }
+
+    /// `[outputs][taps][channels]`.
+    fn run(&self, bands: Range<usize>, channels: Range<usize>, outputs: Range<usize>, sums: &mut [f32]) {
+        let bands = &self.bands[bands];
+        let n_rows = outputs.len();
+        let columns = self.shape.taps() * channels.len();
+        let rows = sums.chunks_exact_mut(columns).take(n_rows).collect();
+        let mut output = Output { segment: columns, n_rows, rows };
+        let places = |band: &Band| band.samples.len() * band.depths.len() * band.heights.len() * self.output[2];
+        let stage = |band: &Band| band.samples.len() * self.seen(band).iter().product::<usize>() * channels.len();
+        let most = |of: &dyn Fn(&Band) -> usize| bands.iter().map(of).max().unwrap_or(0);
+        let lengths = [most(&stage) + SLACK, most(&places) * BLOCK_ROWS.min(n_rows) + SLACK];
+        gemm::with_scratch(lengths, |[staged, left]| {
+            for (index, band) in bands.iter().enumerate() {
+                self.fill(band, channels.clone(), staged);
+                let panels = self.panels(band, channels.len());
+                let offsets = self.offsets(band, channels.len());
+                let row_blocks = n_rows.div_ceil(BLOCK_ROWS);
+                for rows in (0..row_blocks).map(|index| gemm::part(n_rows, row_blocks, index)) {
+                    let of_block = outputs.start + rows.start..outputs.start + rows.end;
+                    let row_panels = self.pack(band, of_block, left);
+                    isa::run(Block {
+                        left,
+                        rows,
+                        row_panels,
+                        right: staged,
+                        offsets: &offsets,
+                        panels: &panels,
+                        output: &mut output,
+                        add: index > 0,
+                    });
+                }
+            }
+        });
+    }
+
+    fn finish(&self, unit: Unit, sums: &[f32]) -> bool {
+        let (taps, channels) = (self.shape.taps(), unit.channels.len());
+        for (row, sums) in unit.rows.into_iter().zip(sums.chunks_exact(taps * channels)) {
+            if taps == 1 {
+                row.copy_from_slice(sums);
+                continue;
+            }
+            for (tap, sums) in sums.chunks_exact(channels).enumerate() {
+                row[tap..].iter_mut().step_by(taps).zip(sums).for_each(|(row, &sum)| *row = sum);
+            }
+        }
+        true
+    }
+}
+
+/// The places of a convolution in bands.
+fn bands(shape: &ConvShape) -> Vec<Band> {
+    let [depth, height, width] = shape.output();
+    let batch = shape.batch;
+    // Largest boxes of about the wanted number of places.
+    let [samples, depths, heights] = if width * height * depth <= BAND {
+        [(BAND / (width * height * depth)).min(batch), depth, height]
+    } else if width * height <= BAND {
+        [1, BAND / (width * height), height]
+    } else {
+        let cuts = height.div_ceil((BAND / width).max(1));
+        [1, 1, height.div_ceil(cuts)]
+    };
+    let cut = |extent: usize, step: usize| (0..extent).step_by(step).map(move |from| from..(from + step).min(extent));
+    let mut bands = Vec::new();
+    for samples in cut(batch, samples) {
+        for depths in cut(depth, depths) {
+            for heights in cut(height, heights) {
+                bands.push(Band { samples: samples.clone(), depths: depths.clone(), heights });
+            }
+        }
+    }
+    bands
 }

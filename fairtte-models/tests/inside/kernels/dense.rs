@@ -123,6 +123,7 @@ fn shapes_of_few_products() -> Vec<ConvShape> {
         volume(2, [34, 32], [10, 18, 17], [3, 3, 3], [1; 3], [1; 3]),
         volume(1, [32, 36], [9, 8, 6], [2, 3, 3], [1; 3], [0, 1, 1]),
         volume(1, [32, 32], [4, 10, 11], [5, 3, 3], [1; 3], [3, 0, 2]),
+        volume(1, [64, 32], [7, 31, 19], [3, 3, 3], [1; 3], [1; 3]),
     ]
 }
 
@@ -175,6 +176,49 @@ fn tiles_are_taken_where_they_save_products() {
     for shape in others {
         assert!(!has_fewer_products(&shape), "{shape:?}");
     }
+}
+
+/// What [`compute`] gives where it takes tiles; whether each result can be used.
+fn compute_in_tiles(shape: &ConvShape, x: &[f32], w: &[f32], dy: &[f32]) -> ([Vec<f32>; 3], [bool; 3]) {
+    let [mut y, mut dx, mut dw] = [dy.len(), x.len(), w.len()].map(|length| vec![f32::NAN; length]);
+    let transposed = shape.transposed().expect("a convolution with a gradient in tiles");
+    let forward = Winograd { shape: *shape, source: x, weights: w, transposed: false };
+    let backward = Winograd { shape: transposed, source: dy, weights: w, transposed: true };
+    let used = [
+        forward.compute(None, Activation::Identity, &mut y),
+        backward.compute(None, Activation::Identity, &mut dx),
+        sums::sum_weights(&TileSum::new(x, dy, shape), &mut dw),
+    ];
+    ([y, dx, dw], used)
+}
+
+#[test]
+fn tiles_are_used_unless_a_number_is_not_finite() {
+    for shape in shapes_of_few_products() {
+        let [mut x, mut w, dy] = arrays(&shape);
+        let (found, used) = compute_in_tiles(&shape, &x, &w, &dy);
+        assert_eq!(used, [true; 3], "{shape:?}");
+        assert!(found == compute(&shape, &x, &w, &dy), "{shape:?}");
+        let at = x.len() - 1;
+        let number = std::mem::replace(&mut x[at], f32::NEG_INFINITY);
+        assert_eq!(compute_in_tiles(&shape, &x, &w, &dy).1, [false, true, false], "infinity in {shape:?}");
+        x[at] = number;
+        w[0] = f32::NAN;
+        assert_eq!(compute_in_tiles(&shape, &x, &w, &dy).1, [false, false, true], "NaN as a weight of {shape:?}");
+    }
+}
+
+#[test]
+fn numbers_that_only_tiles_cannot_hold_are_summed_one_by_one() {
+    let shape = picture(1, [32, 32], [16, 16], [3, 3], 1, 1);
+    // Differences of neighbours are beyond single precision, sums of products are not.
+    let x: Vec<f32> = (0..32 * 256).map(|place| if place % 4 < 2 { 3e38 } else { -3e38 }).collect();
+    let [_, w, y] = shape.lengths();
+    let w: Vec<f32> = random(1, w).iter().map(|value| 1e-3 * value).collect();
+    assert!(!compute_in_tiles(&shape, &x, &w, &vec![0.0; y]).1[0]);
+    let [found, ..] = compute(&shape, &x, &w, &vec![0.0; y]);
+    let expected = plain(&shape, &x, &w, &vec![0.0; y]);
+    compare("output", &shape, &found, &expected[0]);
 }
 
 #[test]

@@ -19,17 +19,20 @@ pub(super) struct Kernels<'a> {
     pub strides: [usize; 2],
     pub inputs: usize,
     pub depth: usize,
+    /// Steps of a part.
+    pub steps: usize,
     /// Whether a kernel is read from its last number to its first.
     pub mirrored: bool,
 }
 
 impl Kernels<'_> {
-    /// Writes those of some outputs, at most [`LONGEST`], in their form: to `places[form]`, `[depth][inputs][outputs]`.
+    /// Writes those of some outputs, at most [`LONGEST`], in their form: to places `[form][part]`, each `[steps][outputs]`.
     #[inline(always)]
     pub fn write(self, outputs: Range<usize>, places: &mut [&mut [f32]]) {
         const TAPS: usize = 9;
-        let Self { weights, strides, inputs, depth, mirrored } = self;
+        let Self { weights, strides, inputs, depth, steps, mirrored } = self;
         let count = outputs.len();
+        let parts = (inputs * depth).div_ceil(steps);
         for (slice, input) in (0..depth).flat_map(|slice| (0..inputs).map(move |input| (slice, input))) {
             let mut taps = [[0.0; LONGEST]; TAPS];
             let from = if mirrored { depth - 1 - slice } else { slice };
@@ -39,8 +42,10 @@ impl Kernels<'_> {
                     taps[lane] = if mirrored { kernel[TAPS - 1 - tap] } else { kernel[tap] };
                 }
             }
-            let at = (slice * inputs + input) * count;
-            for (place, form) in places.iter_mut().zip(&of_kernels(&taps)) {
+            let step = slice * inputs + input;
+            let (part, at) = (step / steps, step % steps * count);
+            let of_part = places.iter_mut().skip(part).step_by(parts);
+            for (place, form) in of_part.zip(&of_kernels(&taps)) {
                 place[at..at + count].copy_from_slice(&form[..count]);
             }
         }
@@ -141,7 +146,7 @@ impl Kernel for ToForm<'_> {
 
 /// `B'` times a column.
 #[inline(always)]
-fn differences<S: Vectors>(simd: S, [a, b, c, d]: [S::f32s; 4]) -> [S::f32s; 4] {
+pub(super) fn differences<S: Vectors>(simd: S, [a, b, c, d]: [S::f32s; 4]) -> [S::f32s; 4] {
     [simd.sub_f32s(a, c), simd.add_f32s(b, c), simd.sub_f32s(c, b), simd.sub_f32s(b, d)]
 }
 
