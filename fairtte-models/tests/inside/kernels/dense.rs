@@ -1,7 +1,7 @@
 //! Dense convolutions and their gradients against plain loops in double precision.
 
 use super::*;
-use crate::kernels::arrays::{on_any_number_of_threads, random};
+use crate::kernels::arrays::{assert_near, on_any_number_of_threads, random};
 
 /// Calls `visit` with the index into input, weights and output of every product that the convolution sums.
 fn every_product(shape: &ConvShape, mut visit: impl FnMut(usize, usize, usize)) {
@@ -165,7 +165,9 @@ fn tiles_are_taken_where_they_save_products() {
     assert!(has_fewer_products(&tiled));
     let others = [
         ConvShape { batch: 1, ..tiled },
-        ConvShape { size: [1, 3, 3], batch: 64, ..tiled },
+        ConvShape { size: [1, 8, 8], batch: 64, ..tiled },
+        ConvShape { size: [50, 3, 3], batch: 64, ..tiled },
+        ConvShape { inputs: 2048, outputs: 2048, batch: 64, ..tiled },
         ConvShape { inputs: 3, ..tiled },
         ConvShape { outputs: 8, ..tiled },
         ConvShape { stride: [1, 2, 2], ..tiled },
@@ -205,6 +207,23 @@ fn tiles_are_used_unless_a_number_is_not_finite() {
         x[at] = number;
         w[0] = f32::NAN;
         assert_eq!(compute_in_tiles(&shape, &x, &w, &dy).1, [false, false, true], "NaN as a weight of {shape:?}");
+    }
+}
+
+#[test]
+fn weights_in_tiles_are_those_of_the_plain_sum_for_many_channels() {
+    // Several groups of outputs; several bands for one part, and several parts.
+    for shape in [
+        volume(2, [96, 72], [4, 8, 9], [5, 3, 3], [1; 3], [2, 1, 1]),
+        picture(1, [32, 130], [24, 24], [3, 3], 1, 1),
+        picture(3, [70, 200], [20, 26], [3, 3], 1, 1),
+    ] {
+        let [x, w, dy] = arrays(&shape);
+        let [mut in_tiles, mut plain] = [vec![f32::NAN; w.len()], vec![f32::NAN; w.len()]];
+        assert!(has_fewer_products(&shape) && sums::sum_weights(&TileSum::new(&x, &dy, &shape), &mut in_tiles));
+        sums::sum_weights(&Staged::new(&x, &dy, &shape), &mut plain);
+        let plain: Vec<f64> = plain.into_iter().map(f64::from).collect();
+        assert_near("gradient of the weights", &in_tiles, &plain, 2e-6);
     }
 }
 

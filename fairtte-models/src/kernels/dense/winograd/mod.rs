@@ -31,8 +31,8 @@ pub(super) use weights::TileSum;
 
 /// Numbers in the forms of what the tiles of a task see, about, without the slices that the kernel sees besides: 2 MiB.
 const TASK_NUMBERS: usize = 1 << 19;
-/// Fewest tiles of a task, where there are as many.
-const LEAST_TILES: usize = 64;
+/// Tiles of a task, about, where its forms would be more numbers with as many.
+const FEW_TILES: usize = 64;
 /// Most steps that are summed at a time. Over 768 steps of a layer of resnet18-3d the largest error was 3.4 times that of
 /// PyTorch's plain sum when they were summed at once, and is 0.9 times that in parts.
 const STEPS: usize = 96;
@@ -76,6 +76,8 @@ struct Task<'c> {
 pub(in super::super) fn pays(shape: &ConvShape) -> bool {
     /// Channels below which forms cost more than they save.
     const FEW: usize = 32;
+    /// Tiles of a sample below which they do.
+    const LEAST_TILES: usize = 32;
     /// Numbers in the forms of all kernels, which are in memory together: 64 MiB.
     const MOST: usize = 1 << 24;
     let ConvShape { batch, inputs, outputs, kernel, stride, padding, .. } = *shape;
@@ -85,10 +87,12 @@ pub(in super::super) fn pays(shape: &ConvShape) -> bool {
     }
     let [depth, height, width] = shape.output();
     let tiles = height.div_ceil(2) * width.div_ceil(2);
-    // Every task reads the forms of the kernels, the more outputs the farther from its core, and each must be used often: 256
-    // tiles for 512 outputs were no gain, 384 for 256 were. Tiles over the edge are computed for nothing.
-    let often = batch * depth * tiles >= outputs && 4 * tiles * 20 <= height * width * 27;
-    often && FORM * inputs * outputs * kernel[0] <= MOST
+    // Every task reads the forms of the kernels, the more outputs the farther from its core, and each must be used often: 49
+    // tiles in each of 16 samples for 512 outputs were a gain, 16 in each of 32 were none. Tiles over the edge are computed
+    // for nothing.
+    let often = depth * tiles >= LEAST_TILES && batch * depth * tiles >= outputs;
+    let full = 4 * tiles * 20 <= height * width * 27;
+    often && full && FORM * inputs * outputs * kernel[0] <= MOST
 }
 
 impl Winograd<'_> {
@@ -126,7 +130,7 @@ impl Winograd<'_> {
         let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
         let wanted = 2 * rayon::current_num_threads();
         let share = self.shape.batch * depth * rows * columns / wanted;
-        let most = (TASK_NUMBERS / (FORM * self.shape.inputs)).min(share).max(LEAST_TILES);
+        let most = (TASK_NUMBERS / (FORM * self.shape.inputs)).min(share).max(FEW_TILES);
         let slices = if self.shape.kernel[0] == 1 { 1 } else { SLICES };
         let of_rows = evenly(rows, most / slices / columns);
         let of_depth = evenly(depth, most / (of_rows * columns));

@@ -38,11 +38,11 @@ struct Band {
 
 impl<'a> TileSum<'a> {
     pub fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
-        /// Fewest tiles of a band, which reads and writes all sums.
-        const LEAST: usize = 48;
+        /// Tiles of a band, about, where its forms would be more numbers with as many: a band reads and writes all sums.
+        const FEW: usize = 48;
         let [depth, height, width] = shape.output();
         let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
-        let most = (BAND_NUMBERS / (FORM * (CHANNELS + shape.outputs))).max(LEAST);
+        let most = (BAND_NUMBERS / (FORM * (CHANNELS + shape.outputs))).max(FEW);
         let of_rows = evenly(rows, most / columns);
         let of_depth = evenly(depth, most / (of_rows * columns));
         let mut bands = Vec::new();
@@ -75,7 +75,6 @@ impl<'a> TileSum<'a> {
             };
             for line in 0..2 * rows + 2 {
                 let row = (2 * band.tile_rows.start + line).checked_sub(padding[1]).filter(|&row| row < height);
-                // The copy may write behind its end, where the rest of the line and the next one come later.
                 let line = &mut lines[line * places * CHANNELS..];
                 let Some(row) = row else {
                     line[..places * CHANNELS].fill(0.0);
