@@ -47,7 +47,7 @@ use self::operation::{Convolution, Operation, Pooling, volume};
 pub use self::torch::use_threads;
 use crate::ModelError;
 pub(crate) use crate::kernels::Activation;
-use crate::kernels::{ConvShape, InstructionSet, isa};
+use crate::kernels::{InstructionSet, isa};
 
 /// Name of the environment variable that turns the kernels off with the value `off`.
 const VARIABLE: &str = "FAIRTTE_KERNELS";
@@ -283,17 +283,17 @@ fn conv_link<const D: usize>(
     weight: &Tensor<D>,
     bias: Option<&Tensor<1>>,
 ) -> Option<Link> {
-    let covered = has_kernels(weight) && bias.is_none_or(has_kernels) && conv_shape(settings, x, weight).is_some();
+    let covered = has_kernels(weight) && bias.is_none_or(has_kernels) && knows(settings, x, weight);
     let parameters = || std::iter::once(any(weight.clone())).chain(bias.cloned().map(any)).collect();
     covered.then(|| (Operation::Conv(settings), parameters()))
 }
 
-/// A convolution that the kernels know.
-fn conv_shape<const D: usize>(settings: Convolution, x: &Tensor<D>, weight: &Tensor<D>) -> Option<ConvShape> {
+/// Whether the kernels know a convolution.
+fn knows<const D: usize>(settings: Convolution, x: &Tensor<D>, weight: &Tensor<D>) -> bool {
     let (of_x, of_weight) = (x.dims(), weight.dims());
     let shape = settings.shape(&of_x, &of_weight);
     // A wrong number of channels is left to burn, which has the words for it.
-    (shape.kind().is_some() && of_weight[1] * settings.groups == of_x[1]).then_some(shape)
+    shape.kind().is_some() && of_weight[1] * settings.groups == of_x[1]
 }
 
 #[cfg(test)]

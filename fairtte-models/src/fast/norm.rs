@@ -12,7 +12,7 @@ use burn::tensor::{Device, Tensor};
 
 use super::calls::{self, Link, any};
 use super::operation::{Convolution, Operation};
-use super::{Activation, act, conv_link, conv_shape, conv2d, conv3d, has_kernels, settings_2d, settings_3d};
+use super::{Activation, act, conv_link, conv2d, conv3d, has_kernels, knows, settings_2d, settings_3d};
 
 /// `activation(norm.forward(x))` for `x [batch, channels, space..]`.
 pub(crate) fn bn_act<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation) -> Tensor<D> {
@@ -106,7 +106,7 @@ fn folded<const D: usize>(
     let fits = |of_norm: &Tensor<1>| has_kernels(of_norm) && of_norm.dims() == [weight.dims()[0]];
     let [mean, variance] = statistics(norm, &x.device());
     let of_norm: Vec<_> = [norm.gamma.val(), norm.beta.val(), mean, variance].into_iter().chain(bias).collect();
-    if !has_kernels(&weight) || !of_norm.iter().all(fits) || conv_shape(settings, x, &weight).is_none() {
+    if !has_kernels(&weight) || !of_norm.iter().all(fits) || !knows(settings, x, &weight) {
         return None;
     }
     let settings = Convolution { activation, ..settings };

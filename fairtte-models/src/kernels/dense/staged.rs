@@ -100,14 +100,12 @@ impl Sliding<'_> {
 
     /// Channels of one block of the sum.
     fn block_channels(&self) -> usize {
-        let wanted = (BLOCK_STEPS / self.taps.len()).clamp(1, self.channels);
-        self.channels.div_ceil(self.channels.div_ceil(wanted))
+        gemm::evenly(self.channels, BLOCK_STEPS / self.taps.len())
     }
 
     /// The blocks of the sum, in channels.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + Clone + use<> {
-        let (channels, block) = (self.channels, self.block_channels());
-        (0..channels).step_by(block).map(move |first| first..(first + block).min(channels))
+        gemm::parts(self.channels, self.block_channels())
     }
 
     /// The left factor as panels: for each part of the rows, for each block of the sum.
@@ -157,10 +155,9 @@ impl Sliding<'_> {
         let weights = &weights[task.rows.start * steps..task.rows.end * steps];
         let [band_depth, band_height] = self.band();
         let rows = task.rows.len();
-        let parts = |extent: usize, step: usize| (0..extent).step_by(step).map(move |at| at..(at + step).min(extent));
         for (index, sample) in task.samples.clone().enumerate() {
-            for depths in parts(depth, band_depth) {
-                for heights in parts(height, band_height) {
+            for depths in gemm::parts(depth, band_depth) {
+                for heights in gemm::parts(height, band_height) {
                     let stage = Stage::new(layout, [depths.clone(), heights.clone()], width);
                     self.sum(layout, &stage, weights, [sample, rows], |row, slices, columns| {
                         let target = &mut task.output.rows[index * rows + row];

@@ -49,8 +49,7 @@ pub(super) struct Unit<'a> {
 /// Sums everything into `dw`, `[outputs, inputs, kernel]`; `false` if it cannot be used, and `dw` holds anything then.
 pub(super) fn sum_weights(sum: &impl WeightSum, dw: &mut [f32]) -> bool {
     let ConvShape { inputs, outputs, .. } = *sum.shape();
-    let block = sum.block_channels();
-    let blocks = (0..inputs).step_by(block).map(|first| first..(first + block).min(inputs));
+    let blocks = gemm::parts(inputs, sum.block_channels());
     let length = |unit: &Unit| unit.outputs.len() * sum.numbers(unit.channels.len());
     let whole = outputs * blocks.clone().map(|channels| sum.numbers(channels.len())).sum::<usize>();
     let parts = TASKS.div_ceil(blocks.len()).min(PARTIAL_SUMS / whole).min(sum.bands()).max(1);
@@ -100,7 +99,7 @@ fn units<'c>(sum: &impl WeightSum, dw: &'c mut [f32], groups: usize) -> Vec<Unit
     let (taps, block) = (sum.shape().taps(), sum.block_channels());
     let mut units = Vec::new();
     for group in (0..groups).map(|index| gemm::part(outputs, groups, index)) {
-        for channels in (0..inputs).step_by(block).map(|first| first..(first + block).min(inputs)) {
+        for channels in gemm::parts(inputs, block) {
             units.push(Unit { channels, outputs: group.clone(), rows: Vec::with_capacity(group.len()) });
         }
     }

@@ -45,7 +45,7 @@ impl<'a> Staged<'a> {
     pub fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
         let inputs = shape.inputs;
         let most = (MOST_COLUMNS / shape.taps()).clamp(32, 256).max(MOST_CHANNELS.min(inputs)).min(inputs);
-        let block_channels = inputs.div_ceil(inputs.div_ceil(most)).next_multiple_of(16).min(inputs);
+        let block_channels = gemm::evenly(inputs, most).next_multiple_of(16).min(inputs);
         Self { x, dy, shape: *shape, output: shape.output(), block_channels, bands: bands(shape) }
     }
 
@@ -225,11 +225,10 @@ fn bands(shape: &ConvShape) -> Vec<Band> {
         let cuts = height.div_ceil((BAND / width).max(1));
         [1, 1, height.div_ceil(cuts)]
     };
-    let cut = |extent: usize, step: usize| (0..extent).step_by(step).map(move |from| from..(from + step).min(extent));
     let mut bands = Vec::new();
-    for samples in cut(batch, samples) {
-        for depths in cut(depth, depths) {
-            for heights in cut(height, heights) {
+    for samples in gemm::parts(batch, samples) {
+        for depths in gemm::parts(depth, depths) {
+            for heights in gemm::parts(height, heights) {
                 bands.push(Band { samples: samples.clone(), depths: depths.clone(), heights });
             }
         }

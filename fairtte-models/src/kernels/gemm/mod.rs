@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 pub(super) use pack::{Operand, SLACK, Strided, copy_run, transpose};
 pub(super) use planes::{Division, PlaneTask, finish, plane_tasks};
-pub(super) use tile::{Block, Panel, TileSize, part};
+pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts};
 
 use super::isa;
 

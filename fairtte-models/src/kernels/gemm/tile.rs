@@ -48,6 +48,19 @@ pub(in crate::kernels) fn part(rows: usize, parts: usize, index: usize) -> Range
     rows * index / parts..rows * (index + 1) / parts
 }
 
+/// Ranges of `step`, the last of which may be shorter.
+pub(in crate::kernels) fn parts(
+    whole: usize,
+    step: usize,
+) -> impl ExactSizeIterator<Item = Range<usize>> + Clone + use<> {
+    (0..whole).step_by(step).map(move |from| from..(from + step).min(whole))
+}
+
+/// The step that makes as few [`parts`] as one of `most` does, and these as equal as may be; at least 1.
+pub(in crate::kernels) fn evenly(whole: usize, most: usize) -> usize {
+    whole.div_ceil(whole.div_ceil(most.clamp(1, whole)))
+}
+
 /// Columns of the right factor side by side, at most as many as a tile has, and where their results go.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::kernels) struct Panel {

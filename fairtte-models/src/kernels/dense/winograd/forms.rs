@@ -123,30 +123,51 @@ impl Kernel for ToForm<'_> {
         for row in 0..tiles.rows {
             for at in (0..tiles.columns).step_by(S::F32_LANES) {
                 // The columns of a tile are at places 2t, 2t + 1, 2t + 2 and 2t + 3 of its four lines.
-                let mut columns = [[simd.splat_f32s(0.0); 4]; 4];
-                for (column, place) in columns.iter_mut().zip([0, half, 1, half + 1]) {
-                    let place = 2 * row * 2 * half + at + place;
-                    let a = load(simd, lines, place);
-                    let b = load(simd, lines, place + 2 * half);
-                    let c = load(simd, lines, place + 4 * half);
-                    let d = load(simd, lines, place + 6 * half);
-                    *column = differences(simd, [a, b, c, d]);
-                }
-                let [a, b, c, d] = columns;
-                for i in 0..4 {
-                    let form = differences(simd, [a[i], b[i], c[i], d[i]]);
-                    for (j, value) in form.into_iter().enumerate() {
-                        store(simd, target, (4 * i + j) * tiles.stride + row * tiles.columns + at, value);
-                    }
-                }
+                let from = 2 * row * 2 * half + at;
+                let columns = [from, from + half, from + 1, from + half + 1];
+                let target = &mut target[row * tiles.columns + at..];
+                to_form(simd, lines, columns, 2 * half, target, tiles.stride);
             }
         }
     }
 }
 
+/// `B' x B` of tiles side by side in a vector, whose columns begin at `columns` and have their four rows `line` apart; each number
+/// of the form is written `stride` behind the one before.
+#[inline(always)]
+pub(super) fn to_form<S: Vectors>(
+    simd: S,
+    lines: &[f32],
+    columns: [usize; 4],
+    line: usize,
+    target: &mut [f32],
+    stride: usize,
+) {
+    let mut of_columns = [[simd.splat_f32s(0.0); 4]; 4];
+    for (of_column, from) in of_columns.iter_mut().zip(columns) {
+        let a = load(simd, lines, from);
+        let b = load(simd, lines, from + line);
+        let c = load(simd, lines, from + 2 * line);
+        let d = load(simd, lines, from + 3 * line);
+        *of_column = differences(simd, [a, b, c, d]);
+    }
+    let [a, b, c, d] = of_columns;
+    for i in 0..4 {
+        write_row(simd, i, differences(simd, [a[i], b[i], c[i], d[i]]), target, stride);
+    }
+}
+
+/// Writes row `i` of a form.
+#[inline(always)]
+pub(super) fn write_row<S: Vectors>(simd: S, i: usize, row: [S::f32s; 4], target: &mut [f32], stride: usize) {
+    for (j, value) in row.into_iter().enumerate() {
+        store(simd, target, (4 * i + j) * stride, value);
+    }
+}
+
 /// `B'` times a column.
 #[inline(always)]
-pub(super) fn differences<S: Vectors>(simd: S, [a, b, c, d]: [S::f32s; 4]) -> [S::f32s; 4] {
+fn differences<S: Vectors>(simd: S, [a, b, c, d]: [S::f32s; 4]) -> [S::f32s; 4] {
     [simd.sub_f32s(a, c), simd.add_f32s(b, c), simd.sub_f32s(c, b), simd.sub_f32s(b, d)]
 }
 

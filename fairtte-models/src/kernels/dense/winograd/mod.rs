@@ -62,6 +62,13 @@ struct Tiles {
     stride: usize,
 }
 
+impl Tiles {
+    /// Columns of the products: one for each tile, in whole vectors.
+    fn products(&self) -> usize {
+        (self.depth * self.rows * self.columns).next_multiple_of(TileSize::in_use().columns / 2)
+    }
+}
+
 /// Some slices of the output of a sample, some rows of tiles in them, and some outputs.
 struct Task<'c> {
     sample: usize,
@@ -132,8 +139,8 @@ impl Winograd<'_> {
         let share = self.shape.batch * depth * rows * columns / wanted;
         let most = (TASK_NUMBERS / (FORM * self.shape.inputs)).min(share).max(FEW_TILES);
         let slices = if self.shape.kernel[0] == 1 { 1 } else { SLICES };
-        let of_rows = evenly(rows, most / slices / columns);
-        let of_depth = evenly(depth, most / (of_rows * columns));
+        let of_rows = gemm::evenly(rows, most / slices / columns);
+        let of_depth = gemm::evenly(depth, most / (of_rows * columns));
         let tasks = self.shape.batch * depth.div_ceil(of_depth) * rows.div_ceil(of_rows);
         [of_depth, of_rows, wanted.div_ceil(tasks).min(self.blocks())]
     }
@@ -145,9 +152,9 @@ impl Winograd<'_> {
         let groups: Vec<_> = (0..groups).map(|index| gemm::part(self.blocks(), groups, index)).collect();
         let mut tasks = Vec::new();
         for sample in 0..batch {
-            for depths in parts(depth, of_depth) {
+            for depths in gemm::parts(depth, of_depth) {
                 for blocks in &groups {
-                    for tile_rows in parts(height.div_ceil(2), of_rows) {
+                    for tile_rows in gemm::parts(height.div_ceil(2), of_rows) {
                         let bands = Vec::with_capacity(self.outputs(blocks).len() * depths.len());
                         let (depths, blocks) = (depths.clone(), blocks.clone());
                         tasks.push(Task { sample, depths, tile_rows, blocks, bands });
@@ -175,7 +182,7 @@ impl Winograd<'_> {
 
     /// Steps that are summed before they are added to the others; rounding errors grow with the length of a sum.
     fn steps(&self) -> usize {
-        evenly(self.shape.inputs * self.shape.kernel[0], STEPS)
+        gemm::evenly(self.shape.inputs * self.shape.kernel[0], STEPS)
     }
 
     /// Blocks of outputs, of which the sums are brought back together.
@@ -233,7 +240,7 @@ impl Winograd<'_> {
         // An odd number of vectors, so that channels are not at the same place of a page either.
         let pitch = (((depth + kernel[0] - 1) * rows * columns).next_multiple_of(LONGEST) + LONGEST) | LONGEST;
         let tiles = Tiles { depth, rows, columns, pitch, stride: apart(inputs * pitch) };
-        let n_columns = (depth * rows * columns).next_multiple_of(TileSize::in_use().columns / 2);
+        let n_columns = tiles.products();
         let largest = self.shape.outputs.div_ceil(self.blocks());
         let stride = apart(largest * n_columns);
         let lengths = [FORM * tiles.stride, forms::lines(&tiles), FORM * stride].map(|length| length + SLACK);
@@ -269,14 +276,17 @@ impl Winograd<'_> {
         // An element of the kernel a slice further finds its tiles a slice further.
         let of_slice = |depth: usize| (0..inputs).map(move |input| input * tiles.pitch + depth * slice);
         let offsets: Vec<usize> = (0..kernel[0]).flat_map(of_slice).collect();
-        let size = TileSize::in_use();
-        let n_columns = (tiles.depth * slice).next_multiple_of(size.columns / 2);
-        let panel =
-            |column: usize| Panel { first: column, segment: 0, column, count: (n_columns - column).min(size.columns) };
-        let panels: Vec<Panel> = (0..n_columns).step_by(size.columns).map(panel).collect();
+        let n_columns = tiles.products();
+        let panel = |columns: Range<usize>| Panel {
+            first: columns.start,
+            segment: 0,
+            column: columns.start,
+            count: columns.len(),
+        };
+        let panels: Vec<Panel> = gemm::parts(n_columns, TileSize::in_use().columns).map(panel).collect();
         for (form, sums) in sums.take(FORM).enumerate() {
             let mut output = Output { segment: n_columns, n_rows: block.len(), rows: sums.take(block.len()).collect() };
-            for part in parts(steps, self.steps()) {
+            for part in gemm::parts(steps, self.steps()) {
                 let left = &kernels[form * outputs * steps + part.start * outputs..][..part.len() * outputs];
                 isa::run(Block {
                     left: &left[block.start * part.len()..block.end * part.len()],
@@ -317,16 +327,6 @@ impl Winograd<'_> {
             }
         }
     }
-}
-
-/// Ranges of `step`, the last of which may be shorter.
-fn parts(whole: usize, step: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    (0..whole).step_by(step).map(move |from| from..(from + step).min(whole))
-}
-
-/// At most `most` of each part, at least one, in parts as equal as may be.
-fn evenly(whole: usize, most: usize) -> usize {
-    whole.div_ceil(whole.div_ceil(most.clamp(1, whole)))
 }
 
 /// Panels of a block of outputs.

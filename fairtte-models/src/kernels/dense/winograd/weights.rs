@@ -10,11 +10,11 @@ use std::ops::Range;
 
 use super::super::super::gemm::{self, Block, Output, Panel, SLACK, TileSize};
 use super::super::super::isa::{self, Kernel, Vectors, vectorized};
-use super::super::super::lanes::{LONGEST, load, store};
+use super::super::super::lanes::{LONGEST, load};
 use super::super::super::shape::ConvShape;
 use super::super::sums::{Unit, WeightSum};
-use super::forms::{FORM, differences};
-use super::{apart, evenly, parts};
+use super::apart;
+use super::forms::{FORM, to_form, write_row};
 
 /// Input channels of a unit, side by side in the right factor.
 const CHANNELS: usize = 32;
@@ -43,12 +43,16 @@ impl<'a> TileSum<'a> {
         let [depth, height, width] = shape.output();
         let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
         let most = (BAND_NUMBERS / (FORM * (CHANNELS + shape.outputs))).max(FEW);
-        let of_rows = evenly(rows, most / columns);
-        let of_depth = evenly(depth, most / (of_rows * columns));
+        let of_rows = gemm::evenly(rows, most / columns);
+        let of_depth = gemm::evenly(depth, most / (of_rows * columns));
         let mut bands = Vec::new();
         for sample in 0..shape.batch {
-            for depths in parts(depth, of_depth) {
-                bands.extend(parts(rows, of_rows).map(|tile_rows| Band { sample, depths: depths.clone(), tile_rows }));
+            for depths in gemm::parts(depth, of_depth) {
+                bands.extend(gemm::parts(rows, of_rows).map(|tile_rows| Band {
+                    sample,
+                    depths: depths.clone(),
+                    tile_rows,
+                }));
             }
         }
         Self { x, dy, shape: *shape, bands }
@@ -215,22 +219,8 @@ impl Kernel for InputForm<'_> {
         for (tile, (row, column)) in (0..rows).flat_map(|row| (0..columns).map(move |at| (row, at))).enumerate() {
             for lane in (0..CHANNELS).step_by(S::F32_LANES) {
                 let from = 2 * row * line + 2 * column * CHANNELS + lane;
-                let mut of_columns = [[simd.splat_f32s(0.0); 4]; 4];
-                for (place, of_column) in of_columns.iter_mut().enumerate() {
-                    let from = from + place * CHANNELS;
-                    let a = load(simd, lines, from);
-                    let b = load(simd, lines, from + line);
-                    let c = load(simd, lines, from + 2 * line);
-                    let d = load(simd, lines, from + 3 * line);
-                    *of_column = differences(simd, [a, b, c, d]);
-                }
-                let [a, b, c, d] = of_columns;
-                for i in 0..4 {
-                    let form = differences(simd, [a[i], b[i], c[i], d[i]]);
-                    for (j, value) in form.into_iter().enumerate() {
-                        store(simd, target, (4 * i + j) * stride + tile * CHANNELS + lane, value);
-                    }
-                }
+                let columns = [from, from + CHANNELS, from + 2 * CHANNELS, from + 3 * CHANNELS];
+                to_form(simd, lines, columns, line, &mut target[tile * CHANNELS + lane..], stride);
             }
         }
     }
@@ -261,9 +251,7 @@ impl Kernel for GradientForm<'_> {
                 let right = spread(simd, load(simd, lines, from), load(simd, lines, line + from));
                 for i in 0..4 {
                     let form = spread(simd, left[i], right[i]);
-                    for (j, value) in form.into_iter().enumerate() {
-                        store(simd, target, (4 * i + j) * stride + tile * outputs + lane, value);
-                    }
+                    write_row(simd, i, form, &mut target[tile * outputs + lane..], stride);
                 }
             }
         }
