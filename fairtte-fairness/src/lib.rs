@@ -25,7 +25,7 @@ pub use strategies::{Strategy, StrategyConfig};
 pub use trainable::{Descent, OptimiserConfig, Trainable};
 pub use trainer::{
     Choice, ConstantSchedule, CosineSchedule, EpochReport, Observer, ScheduleConfig, Scoring, SelectionRule, Silent,
-    StepSchedule, TOLERATED_LOSS, TrainedRun, TrainingConfig, TrainingData, fit, use_epoch,
+    StepSchedule, TOLERATED_LOSS, TrainedRun, TrainingConfig, TrainingData, fit, score_validation, use_epoch,
 };
 
 /// A setting in its range, or an error that names key, value and range.

@@ -167,6 +167,11 @@ pub(crate) struct Scores {
 }
 
 impl Scores {
+    /// The scores, with the likelihood as the watched metric.
+    pub(crate) fn unwatched(self) -> Validation {
+        self.validation
+    }
+
     /// The scores with the value of the watched metric. Without a group that has a concordance, the worst group's is that
     /// of all.
     pub(crate) fn watched(self, monitor: Monitor, epoch: usize) -> Result<Validation, FairnessError> {

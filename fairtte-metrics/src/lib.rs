@@ -57,6 +57,9 @@ pub use evaluation::report::{
     AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupCurves, GroupDifference,
     GroupReport, MetricDescription, MetricReport,
 };
+pub use evaluation::sampled_metrics::{
+    SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,
+};
 pub use evaluation::settings::EvaluationSettings;
 pub use evaluation::time_window::TimeWindow;
 pub use fairness::comparison::{Comparison, EquityScaling};
@@ -77,8 +80,9 @@ pub use reading::Reading;
 pub use resampling::bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use resampling::intervals::{Interval, IntervalMethod, Replicated};
 pub use resampling::jackknife::{Jackknife, JackknifeValues};
-pub use resampling::paired::{PairedDifference, paired_difference};
+pub use resampling::paired::{PairedDifference, paired_difference, relative_change};
 pub use resampling::stratify::Stratify;
+pub use resampling::training_draws::draw_trainings;
 pub use risk::Risk;
 pub use scores::brier::{BrierScore, PreparedBrier, brier_score, integrated_brier_score};
 pub use scores::brier_convention::{BrierConvention, brier_score_by, integrated_brier_score_by};

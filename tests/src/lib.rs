@@ -156,6 +156,46 @@ pub fn report(folder: &Path) -> EvaluationReport {
     serde_json::from_str(&text).expect("an evaluation is valid JSON")
 }
 
+/// A run on a made-up table of `n` patients (columns pid, time, event, sex, age, x0 .. x3) with an `mlp`: `x0` raises the
+/// risk, `x1` that of women only. `change` may replace the cells of a row, in the order of the columns.
+///
+/// # Panics
+/// If the folder cannot be written.
+pub fn patients(folder: &Path, n: usize, change: impl Fn(usize, &mut [String; 9])) -> SmallRun {
+    std::fs::create_dir_all(folder).expect("a temporary folder can be written");
+    let spread = |row: usize, step: f64| ((row as f64 + 0.5) * step).fract();
+    let mut text = "pid,time,event,sex,age,x0,x1,x2,x3\n".to_owned();
+    for row in 0..n {
+        let x: [f64; 4] = std::array::from_fn(|k| ((row as f64) * (0.7 + 0.31 * k as f64) + k as f64).sin());
+        let is_woman = row % 5 < 2;
+        let risk = 1.3 * x[0] + if is_woman { 1.3 * x[1] } else { 0.0 };
+        let event_time = -spread(row, 0.618_033_988_75).ln() * (-risk).exp() * 3.0;
+        let censored_at = 0.5 + 9.0 * spread(row, 0.754_877_666_25);
+        let time = event_time.min(censored_at).max(0.01);
+        let mut cells = [
+            format!("p{row:04}"),
+            format!("{time:.4}"),
+            u8::from(event_time <= censored_at).to_string(),
+            if is_woman { "F" } else { "M" }.to_owned(),
+            (40 + (row * 11) % 37).to_string(),
+            format!("{:.6}", x[0]),
+            format!("{:.6}", x[1]),
+            format!("{:.6}", x[2]),
+            format!("{:.6}", x[3]),
+        ];
+        change(row, &mut cells);
+        writeln!(text, "{}", cells.join(",")).expect("text grows");
+    }
+    let table = folder.join("patients.csv");
+    std::fs::write(&table, text).expect("a temporary folder can be written");
+    let data = format!(
+        "[data.tabular]\ntable = '{}'\nname = \"patients\"\nsubject = \"pid\"\ntime-unit = \"years\"\n\
+         features = \"all\"\n",
+        table.display()
+    );
+    SmallRun::with_data(folder, &data).set("model.backbone=mlp")
+}
+
 /// Overall C^td (ties count 0).
 ///
 /// # Panics

@@ -11,7 +11,7 @@ use fairtte_models::weights::{Gray, Layout};
 
 use crate::exit;
 
-pub use select::{Criterion, Select};
+pub use select::{Criterion, Select, ToleratedLossOf};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
 #[derive(Debug, Parser)]

@@ -20,6 +20,9 @@ pub struct Select {
     /// Share of the base's metric that `fairest` may lose, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
     pub tolerated_loss: f64,
+    /// What that is a share of
+    #[arg(long, value_enum, default_value_t = ToleratedLossOf::Metric)]
+    pub tolerated_loss_of: ToleratedLossOf,
     /// Attributes to choose for; all of the runs if not given
     #[arg(long = "attribute", value_name = "NAME")]
     pub attributes: Vec<String>,
@@ -35,6 +38,15 @@ pub struct Select {
     /// Results as JSON on standard output
     #[arg(long)]
     pub json: bool,
+}
+
+/// What the tolerated loss is a share of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ToleratedLossOf {
+    /// The base's metric (the paper)
+    Metric,
+    /// Its part above chance: above 0.5 of `C^td` and `AUC^td`, below the Kaplan-Meier curve's IBS
+    Skill,
 }
 
 /// How weights are chosen.
@@ -55,4 +67,6 @@ Examples:
   the paper's rule over everything that `fairtte compare` trained
     fairtte select runs/compare_grape --output runs/compare_grape
   the best worst group, for one attribute
-    fairtte select runs/compare_grape --rule minimax --attribute age";
+    fairtte select runs/compare_grape --rule minimax --attribute age
+  near chance: 5 % of what the base has above 0.5, so that a coin is never admitted
+    fairtte select runs/compare_grape --tolerated-loss-of skill";

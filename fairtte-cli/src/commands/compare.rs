@@ -9,7 +9,7 @@ use fairtte_fairness::{FairnessError, TOLERATED_LOSS};
 use serde::Deserialize;
 
 use super::evaluate::Shown;
-use super::select::{Asked, check_share, refuse_run_folder, select, write};
+use super::select::{check_share, refuse_run_folder, select, write};
 use super::train::train;
 use super::{print, print_json, use_threads};
 use crate::CliError;
@@ -17,7 +17,7 @@ use crate::args::Run;
 use crate::merged::Merged;
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::selection::{NotTrained, Rule, Runs, Verdict, terminal};
+use crate::selection::{Asked, LossOf, NotTrained, Rule, Runs, Verdict, terminal};
 
 /// Table `[compare]` of a run file.
 #[derive(Clone, Debug, Deserialize)]
@@ -35,6 +35,9 @@ struct CompareConfig {
     /// Relative loss of the base's metric that the smallest gap may cost.
     #[serde(default = "five_percent")]
     tolerated_loss: f64,
+    /// What that is a share of: the base's `metric` (the paper) or its `skill`.
+    #[serde(default)]
+    tolerated_loss_of: LossOf,
     /// Settings by name of the strategy.
     strategy: BTreeMap<String, toml::Table>,
 }
@@ -86,6 +89,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         rule: Rule::Fairest,
         base: &config.base,
         tolerated_loss: config.tolerated_loss,
+        tolerated_loss_of: config.tolerated_loss_of,
         attributes: &config.attributes,
         settings: &template.evaluation,
     };

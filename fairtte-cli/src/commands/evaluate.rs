@@ -10,8 +10,8 @@ use fairtte_data::{
     read_predictions,
 };
 use fairtte_metrics::{
-    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, ModelComparison, SurvivalCurves,
-    compare_models, evaluate,
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, KaplanMeier, Outcomes, SampledMetrics,
+    SurvivalCurves, evaluate, kaplan_meier_curves, sample_metrics,
 };
 use ndarray::Axis;
 
@@ -182,16 +182,17 @@ impl Scored {
         Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
     }
 
-    /// The paired differences from `other`, which has the same rows.
-    pub(crate) fn compared_with(
-        &self,
-        other: &Self,
-        settings: &EvaluationSettings,
-    ) -> Result<ModelComparison, CliError> {
+    /// The metrics with their bootstrap replicates.
+    pub(crate) fn sample(&self, settings: &EvaluationSettings) -> Result<SampledMetrics, CliError> {
         let subjects = self.cohort.subjects(&self.rows);
         let outcomes = self.cohort.outcomes(&self.rows)?;
-        let models = [("first", &self.curves), ("second", &other.curves)];
-        Ok(compare_models(&models, &subjects, &outcomes, &self.censoring, &self.groups, settings)?)
+        Ok(sample_metrics(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
+    }
+
+    /// The same rows, each with the Kaplan-Meier curve of `train` at the times of the curves.
+    pub(crate) fn with_one_curve(self, train: &Outcomes) -> Result<Self, CliError> {
+        let curves = kaplan_meier_curves(&KaplanMeier::fit(train)?, self.curves.grid(), self.rows.len())?;
+        Ok(Self { curves, ..self })
     }
 }
 

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use fairtte_metrics::EvaluationSettings;
-
 use super::evaluate::settings;
 use super::{print, print_json, use_threads};
 use crate::CliError;
-use crate::args::{Criterion, Select};
+use crate::args::{Criterion, Select, ToleratedLossOf};
 use crate::progress::say;
 use crate::run_folder::{RunFolder, write_text};
-use crate::selection::{Rule, Runs, Verdict, choose, markdown, terminal};
+use crate::selection::{Asked, LossOf, Rule, Runs, Verdict, choose, markdown, terminal};
 
 pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
@@ -28,6 +26,10 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
         rule,
         base: &arguments.base,
         tolerated_loss: arguments.tolerated_loss,
+        tolerated_loss_of: match arguments.tolerated_loss_of {
+            ToleratedLossOf::Metric => LossOf::Metric,
+            ToleratedLossOf::Skill => LossOf::Skill,
+        },
         attributes: &arguments.attributes,
         settings: &settings,
     };
@@ -42,20 +44,11 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What is asked of runs.
-pub(super) struct Asked<'a> {
-    pub(super) rule: Rule,
-    pub(super) base: &'a str,
-    pub(super) tolerated_loss: f64,
-    pub(super) attributes: &'a [String],
-    pub(super) settings: &'a EvaluationSettings,
-}
-
 /// Chooses among finished runs.
 pub(super) fn select(runs: Runs, asked: &Asked<'_>) -> Result<Verdict, CliError> {
     let candidates = runs.candidates(asked.settings)?;
     say(format!("choosing among {} sets of weights", candidates.all.len()));
-    choose(&candidates, asked.rule, asked.base, asked.tolerated_loss, asked.attributes, asked.settings)
+    choose(&candidates, asked)
 }
 
 pub(super) fn check_share(key: &str, share: f64) -> Result<(), CliError> {

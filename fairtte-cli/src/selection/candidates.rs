@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{Cohort, Part, Rising, Split, read_cohort, read_predictions};
-use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
+use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups, SampledMetrics};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use super::verdict::Network;
 use crate::CliError;
 use crate::commands::evaluate::Scored;
 use crate::run_file::RunFile;
@@ -20,6 +21,10 @@ pub(crate) struct Candidate {
     pub(crate) run: String,
     /// Name of its strategy.
     pub(crate) strategy: String,
+    /// What it trains.
+    pub(crate) network: Network,
+    /// Seed of the training.
+    pub(crate) seed: u64,
     /// Attributes whose groups the strategy worked on, or its epochs were kept for; empty if it was told of none and needed
     /// none.
     pub(crate) trained_on: Vec<String>,
@@ -27,17 +32,12 @@ pub(crate) struct Candidate {
     pub(crate) kept_by: String,
     /// Epoch of the weights, counted from 1.
     pub(crate) epoch: usize,
+    /// What the weights are: `epoch 6`, `averaged over epochs 9 to 12`, ..
+    pub(crate) weights: String,
     /// Its predictions.
     path: PathBuf,
     /// Its validation part, without intervals.
     pub(crate) validation: EvaluationReport,
-}
-
-impl Candidate {
-    /// A name that no other candidate has.
-    pub(crate) fn name(&self) -> String {
-        format!("{} epoch {}", self.run, self.epoch)
-    }
 }
 
 /// Runs of one cohort and split with all their candidates.
@@ -54,10 +54,38 @@ impl Candidates {
         self.groups.iter().map(Groups::attribute).collect()
     }
 
-    /// The curves of a candidate in the test part, and what they are scored against.
-    pub(crate) fn test(&self, candidate: &Candidate) -> Result<Scored, CliError> {
+    /// Values and replicates of a candidate in the test part.
+    pub(crate) fn test(
+        &self,
+        candidate: &Candidate,
+        settings: &EvaluationSettings,
+    ) -> Result<SampledMetrics, CliError> {
+        self.scored(candidate, Part::Test)?.sample(settings)
+    }
+
+    /// The validation part of a candidate with intervals.
+    pub(crate) fn validation(
+        &self,
+        candidate: &Candidate,
+        settings: &EvaluationSettings,
+    ) -> Result<EvaluationReport, CliError> {
+        self.scored(candidate, Part::Validation)?.evaluate(settings)
+    }
+
+    /// The validation part if everybody is given the Kaplan-Meier curve of the training part, at the times of a candidate.
+    pub(crate) fn without_skill(
+        &self,
+        candidate: &Candidate,
+        settings: &EvaluationSettings,
+    ) -> Result<EvaluationReport, CliError> {
+        let train = self.cohort.outcomes(self.split.rows(Part::Train))?;
+        let quick = EvaluationSettings { replicates: 0, ..settings.clone() };
+        self.scored(candidate, Part::Validation)?.with_one_curve(&train)?.evaluate(&quick)
+    }
+
+    fn scored(&self, candidate: &Candidate, part: Part) -> Result<Scored, CliError> {
         let predictions = read_predictions(&candidate.path, Rising::Refuse)?;
-        Scored::new(predictions, &self.cohort, &self.groups, Some(&self.split), Part::Test)
+        Scored::new(predictions, &self.cohort, &self.groups, Some(&self.split), part)
     }
 }
 
@@ -67,12 +95,14 @@ impl Candidates {
 struct Kept {
     monitor: String,
     epoch: usize,
+    weights: Option<String>,
     rules: BTreeMap<String, KeptEpoch>,
 }
 
 #[derive(Deserialize)]
 struct KeptEpoch {
     epoch: usize,
+    weights: Option<String>,
     file: String,
 }
 
@@ -146,9 +176,9 @@ impl Runs {
             let scored = kept.par_iter().map(|(about, path)| {
                 let predictions = read_predictions(path, Rising::Refuse)?;
                 let scored = Scored::new(predictions, &cohort, &groups, Some(&split), Part::Validation)?;
-                let About { run, strategy, trained_on, kept_by, epoch } = about.clone();
-                let validation = scored.evaluate(&quick)?;
-                Ok(Candidate { run, strategy, trained_on, kept_by, epoch, path: path.clone(), validation })
+                let About { run, strategy, network, seed, trained_on, kept_by, epoch, weights } = about.clone();
+                let (path, validation) = (path.clone(), scored.evaluate(&quick)?);
+                Ok(Candidate { run, strategy, network, seed, trained_on, kept_by, epoch, weights, path, validation })
             });
             all.extend(scored.collect::<Result<Vec<_>, CliError>>()?);
         }
@@ -212,9 +242,26 @@ fn require_same(
 struct About {
     run: String,
     strategy: String,
+    network: Network,
+    seed: u64,
     trained_on: Vec<String>,
     kept_by: String,
     epoch: usize,
+    weights: String,
+}
+
+/// The name of the variant that a setting chooses.
+fn variant(setting: &impl Serialize) -> Result<String, CliError> {
+    match toml::Value::try_from(setting) {
+        Ok(toml::Value::Table(table)) => Ok(table.keys().next().cloned().unwrap_or_default()),
+        _ => Err(CliError::Bug("a setting that chooses a variant is no table".to_owned())),
+    }
+}
+
+fn network_of(run: &RunFile) -> Result<Network, CliError> {
+    let file = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let start = run.pretrained.as_ref().map_or_else(|| "scratch".to_owned(), |config| file(&config.path));
+    Ok(Network { head: variant(&run.head)?, backbone: run.model.backbone.name().to_owned(), start })
 }
 
 /// Every epoch that a rule of the training kept, once, with its predictions. A strategy that averages weights over epochs
@@ -226,9 +273,11 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
     let kept: Kept = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
     let mut rules: BTreeMap<usize, BTreeSet<String>> = BTreeMap::from([(kept.epoch, BTreeSet::from([kept.monitor]))]);
     let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
+    let mut weights = BTreeMap::from([(kept.epoch, kept.weights)]);
     for (rule, chosen) in kept.rules {
         rules.entry(chosen.epoch).or_default().insert(rule);
         files.entry(chosen.epoch).or_insert_with(|| path.join(&chosen.file));
+        weights.entry(chosen.epoch).or_insert(chosen.weights);
     }
     let mut distinct: Vec<(usize, BTreeSet<String>, Vec<u8>)> = Vec::new();
     for (epoch, rules) in rules {
@@ -238,10 +287,7 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
             None => distinct.push((epoch, rules, bytes)),
         }
     }
-    let strategy = match toml::Value::try_from(&run.strategy) {
-        Ok(toml::Value::Table(table)) => table.keys().next().cloned().unwrap_or_default(),
-        _ => return Err(CliError::Bug("a strategy that is no table".to_owned())),
-    };
+    let (strategy, network) = (variant(&run.strategy)?, network_of(run)?);
     let is_bound = run.strategy.needs_groups() || !run.groups.train.is_empty();
     let attributes = || run.training_attributes().into_iter().map(str::to_owned).collect();
     let trained_on: Vec<String> = if is_bound { attributes() } else { Vec::new() };
@@ -250,9 +296,13 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
         let about = About {
             run: below.display().to_string(),
             strategy: strategy.clone(),
+            network: network.clone(),
+            seed: run.training_seed(),
             trained_on: trained_on.clone(),
             kept_by: rules.into_iter().collect::<Vec<_>>().join(", "),
             epoch,
+            // Runs of earlier versions do not say it.
+            weights: weights[&epoch].clone().unwrap_or_else(|| format!("epoch {epoch}")),
         };
         (about, files[&epoch].clone())
     };

@@ -1,324 +1,392 @@
-//! The choice per attribute, metric and strategy, and its worth in the test part beside the base strategy.
+//! The choice per network, attribute, metric and strategy, and its worth in the test part.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairtte_metrics::{
-    Difference, Direction, EvaluationReport, EvaluationSettings, Measured, MetricError, MetricReport, Run, RunTable,
-    SelectionCriterion, WorstGroup, select_run,
+    Comparison, Direction, EvaluationReport, EvaluationSettings, MetricError, MetricReport, SampledMetric,
+    SampledMetrics, SampledValue,
 };
-use serde::Serialize;
 
 use super::candidates::{Candidate, Candidates};
+use super::change::{adjust, change};
+use super::pick::Question;
+use super::ranks::rank_comparisons;
+use super::rows::{Pool, Row, Rows};
+use super::verdict::{
+    Block, Chosen, Contrast, GroupSize, LossOf, Network, OfSeed, OverSeeds, Role, Rule, Scores, Spread, Standing,
+    Verdict,
+};
 use crate::CliError;
+use crate::progress::say;
 
 /// Metrics for which a choice is made: stable name and short name.
-const METRICS: [(&str, &str); 3] = [("c_td_antolini_strict", "C^td"), ("auc_td", "AUC^td"), ("ibs", "IBS")];
+pub(super) const METRICS: [(&str, &str); 3] = [("c_td_antolini_strict", "C^td"), ("auc_td", "AUC^td"), ("ibs", "IBS")];
 
-/// How weights are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Rule {
-    /// The paper's: the smallest gap within the tolerated loss of the base model.
-    Fairest,
-    /// The best overall metric.
-    Overall,
-    /// The best worst group on the Pareto front.
-    Minimax,
-    /// The smallest distance to the best value of every group.
-    Dto,
-}
+/// Events below which a group carries no comparison.
+const FEW_EVENTS: usize = 10;
 
-/// Everything that was chosen.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct Verdict {
+/// What is asked of runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
     pub(crate) rule: Rule,
-    /// Relative loss of the base model's metric that `fairest` tolerates.
+    /// Strategy that the others are compared with.
+    pub(crate) base: &'a str,
     pub(crate) tolerated_loss: f64,
-    pub(crate) base: String,
-    pub(crate) level: f64,
-    pub(crate) replicates: usize,
-    /// Samples and events of the test part.
-    pub(crate) n_test: usize,
-    pub(crate) n_test_events: usize,
-    pub(crate) rows: Vec<Standing>,
-    /// Runs of a comparison that could not be trained.
-    pub(crate) not_trained: Vec<NotTrained>,
+    pub(crate) tolerated_loss_of: LossOf,
+    /// Attributes to choose for; empty = all of the runs.
+    pub(crate) attributes: &'a [String],
+    pub(crate) settings: &'a EvaluationSettings,
 }
 
-/// Runs that a method refused, or that diverged, for one reason.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct NotTrained {
-    pub(crate) runs: Vec<String>,
-    pub(crate) because: String,
-}
-
-/// One strategy under one attribute and metric.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct Standing {
-    pub(crate) attribute: String,
-    /// Stable name of the metric.
-    pub(crate) metric: String,
-    /// Its short name.
-    pub(crate) label: String,
-    pub(crate) higher_is_better: bool,
-    pub(crate) strategy: String,
-    /// Weights to choose from.
-    pub(crate) n_candidates: usize,
-    /// Why nothing was chosen.
-    pub(crate) none_because: Option<String>,
-    pub(crate) chosen: Option<Chosen>,
-}
-
-/// Chosen weights.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct Chosen {
-    pub(crate) run: String,
-    pub(crate) epoch: usize,
-    /// Rules of the training that kept the epoch.
-    pub(crate) kept_by: String,
-    pub(crate) validation: Scores,
-    pub(crate) test: Scores,
-    /// Test metric minus that of the base; absent for the base itself.
-    pub(crate) change: Option<Change>,
-    /// Test gap minus that of the base.
-    pub(crate) gap_change: Option<Change>,
-}
-
-/// Metric over all samples and the largest difference between two groups.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct Scores {
-    pub(crate) value: Option<f64>,
-    pub(crate) gap: Option<f64>,
-}
-
-/// A paired difference, as such and in percent of the base's value (its interval too: the base's value counts as known).
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct Change {
-    pub(crate) difference: Difference,
-    pub(crate) percent: Option<f64>,
-    pub(crate) percent_lower: Option<f64>,
-    pub(crate) percent_upper: Option<f64>,
-}
-
-impl Change {
-    fn new(difference: Difference, base: Option<f64>) -> Self {
-        let of_base = |x: Option<f64>| {
-            let base = base.filter(|base| *base != 0.0)?;
-            Some(100.0 * x? / base.abs())
-        };
-        let (percent, lower, upper) = (of_base(difference.value), of_base(difference.lower), of_base(difference.upper));
-        Self { difference, percent, percent_lower: lower, percent_upper: upper }
-    }
-}
-
-/// Chooses per attribute, metric and strategy. `attributes` may name some of those of the runs; empty = all.
+/// Chooses per network, attribute, metric and strategy.
 ///
 /// # Errors
 /// [`CliError::Config`] for an unknown attribute or base strategy; what the metrics give.
-pub(crate) fn choose(
-    candidates: &Candidates,
-    rule: Rule,
-    base: &str,
-    tolerated_loss: f64,
-    attributes: &[String],
-    settings: &EvaluationSettings,
-) -> Result<Verdict, CliError> {
+pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdict, CliError> {
     let known = candidates.attributes();
-    if let Some(unknown) = attributes.iter().find(|name| !known.contains(&name.as_str())) {
+    if let Some(unknown) = asked.attributes.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(CliError::unknown_attribute("--attribute", unknown, &known));
     }
-    let mut strategies: Vec<&str> = candidates.all.iter().map(|candidate| candidate.strategy.as_str()).collect();
-    strategies.sort_unstable();
-    strategies.dedup();
-    if !strategies.contains(&base) {
-        let message = format!("no finished run has strategy \"{base}\", only {}", strategies.join(", "));
+    let strategies: BTreeSet<&str> = candidates.all.iter().map(|candidate| candidate.strategy.as_str()).collect();
+    if !strategies.contains(asked.base) {
+        let found = strategies.into_iter().collect::<Vec<_>>().join(", ");
+        let message = format!("no finished run has strategy \"{}\", only {found}", asked.base);
         return Err(CliError::setting("--base", message, None));
     }
-    strategies.sort_by_key(|strategy| (*strategy != base, *strategy));
-    let mut chooser = Chooser { candidates, rule, base, tolerated_loss, settings, tests: BTreeMap::new() };
-    let mut rows = Vec::new();
-    for attribute in known.iter().filter(|name| attributes.is_empty() || attributes.iter().any(|a| a == **name)) {
-        for metric in METRICS {
-            rows.extend(chooser.metric(attribute, metric, &strategies)?);
+    let networks: BTreeSet<&Network> = candidates.all.iter().map(|candidate| &candidate.network).collect();
+    let is_asked = |name: &&str| asked.attributes.is_empty() || asked.attributes.iter().any(|a| a == *name);
+    let mut plans = Vec::new();
+    for network in networks {
+        for attribute in known.iter().copied().filter(is_asked) {
+            for metric in METRICS {
+                plans.push(Plan::new(candidates, asked, network, attribute, metric)?);
+            }
         }
     }
-    let any = chooser.tests.values().next();
-    let (n_test, n_test_events) = any.map_or((0, 0), |report| (report.n, report.n_events));
-    let (level, replicates) = (settings.level, settings.replicates);
+    let needed: BTreeSet<usize> = plans.iter().flat_map(|plan| plan.rows.iter().flat_map(Row::needed)).collect();
+    say(format!("evaluating {} of them in the test part", needed.len()));
+    let sample = |k: usize| Ok((k, only_chosen_by(candidates.test(&candidates.all[k], asked.settings)?)));
+    let samples = needed.into_iter().map(sample).collect::<Result<BTreeMap<_, _>, CliError>>()?;
+    let n_seeds = plans.iter().map(|plan| plan.n_seeds).max().unwrap_or(0);
+    let worth =
+        |plan: Plan<'_>| Worth { all: &candidates.all, samples: &samples, level: asked.settings.level, plan }.block();
+    let blocks = plans.into_iter().map(worth).collect::<Result<Vec<_>, _>>()?;
+    let (n_test, n_test_events) = samples.values().next().map_or((0, 0), |sample| (sample.n, sample.n_events));
     Ok(Verdict {
-        rule,
-        tolerated_loss,
-        base: base.to_owned(),
-        level,
-        replicates,
+        rule: asked.rule,
+        tolerated_loss: asked.tolerated_loss,
+        tolerated_loss_of: asked.tolerated_loss_of,
+        base: asked.base.to_owned(),
+        level: asked.settings.level,
+        replicates: asked.settings.replicates,
+        n_seeds,
         n_test,
         n_test_events,
-        rows,
+        ranks: rank_comparisons(&blocks, asked.base, 1.0 - asked.settings.level)?,
+        blocks,
         not_trained: Vec::new(),
     })
 }
 
-struct Chooser<'a> {
-    candidates: &'a Candidates,
-    rule: Rule,
-    base: &'a str,
-    tolerated_loss: f64,
-    settings: &'a EvaluationSettings,
-    /// Test evaluations of chosen candidates, by name.
-    tests: BTreeMap<String, EvaluationReport>,
+/// The metrics that choices are made by; replicates of others would be kept for nothing.
+fn only_chosen_by(mut sample: SampledMetrics) -> SampledMetrics {
+    sample.metrics.retain(|metric| METRICS.iter().any(|(name, _)| *name == metric.name));
+    sample
 }
 
-impl<'a> Chooser<'a> {
-    /// One row per strategy, the base first.
-    fn metric(
-        &mut self,
-        attribute: &str,
-        metric: (&str, &str),
-        strategies: &[&str],
-    ) -> Result<Vec<Standing>, CliError> {
-        let mut rows = Vec::new();
-        let mut base: Option<&'a Candidate> = None;
-        for strategy in strategies {
-            let eligible = self.eligible(strategy, attribute);
-            let criterion = self.criterion(base, strategy, metric.0);
-            let (chosen, none_because) = match criterion {
-                Ok(criterion) => pick(&eligible, attribute, metric.0, criterion)?,
-                Err(reason) => (None, Some(reason)),
-            };
-            if *strategy == self.base {
-                base = chosen;
-            }
-            let chosen = chosen.map(|chosen| self.worth(chosen, base, attribute, metric.0)).transpose()?;
-            rows.push(Standing {
-                attribute: attribute.to_owned(),
-                metric: metric.0.to_owned(),
-                label: metric.1.to_owned(),
-                higher_is_better: metric.0 != "ibs",
-                strategy: (*strategy).to_owned(),
-                n_candidates: eligible.len(),
-                none_because,
-                chosen,
-            });
-        }
-        Ok(rows)
-    }
+/// A block before the test part is looked at.
+struct Plan<'a> {
+    network: &'a Network,
+    attribute: &'a str,
+    metric: (&'static str, &'static str),
+    contrast: Option<Contrast>,
+    no_skill: Option<f64>,
+    warnings: Vec<String>,
+    n_seeds: usize,
+    rows: Vec<Row>,
+}
 
-    /// Candidates of a strategy that needed no groups or worked on this attribute.
-    fn eligible(&self, strategy: &str, attribute: &str) -> Vec<&'a Candidate> {
-        let of_attribute = |candidate: &&Candidate| {
-            candidate.trained_on.is_empty() || candidate.trained_on.iter().any(|a| a == attribute)
+impl<'a> Plan<'a> {
+    fn new(
+        candidates: &'a Candidates,
+        asked: &Asked<'_>,
+        network: &'a Network,
+        attribute: &'a str,
+        metric: (&'static str, &'static str),
+    ) -> Result<Self, CliError> {
+        let all = &candidates.all;
+        let is_in_block = |candidate: &Candidate| {
+            let is_of_attribute =
+                candidate.trained_on.is_empty() || candidate.trained_on.iter().any(|a| a == attribute);
+            candidate.network == *network && is_of_attribute
         };
-        self.candidates.all.iter().filter(|candidate| candidate.strategy == strategy).filter(of_attribute).collect()
-    }
-
-    fn criterion(&self, base: Option<&Candidate>, strategy: &str, metric: &str) -> Result<SelectionCriterion, String> {
-        Ok(match self.rule {
-            Rule::Overall => SelectionCriterion::BestUtility,
-            Rule::Minimax => SelectionCriterion::MinimaxPareto { worst_group: WorstGroup::OfEachRun },
-            Rule::Dto => SelectionCriterion::DistanceToOptimum,
-            Rule::Fairest if strategy == self.base => SelectionCriterion::BestUtility,
-            Rule::Fairest => {
-                let value = base.and_then(|base| base.validation.metric(metric)?.overall.value);
-                let base_utility = value.ok_or_else(|| format!("{} has no value to compare with", self.base))?;
-                SelectionCriterion::BestFairness { base_utility, tolerated_loss: self.tolerated_loss }
-            }
-        })
-    }
-
-    /// The chosen weights in both parts, and in the test part beside the base.
-    fn worth(
-        &mut self,
-        chosen: &Candidate,
-        base: Option<&Candidate>,
-        attribute: &str,
-        metric: &str,
-    ) -> Result<Chosen, CliError> {
-        let test = scores(self.test(chosen)?, attribute, metric);
-        let mut changes = None;
-        if let Some(base) = base.filter(|base| base.name() != chosen.name() && base.strategy != chosen.strategy) {
-            let of_base = scores(self.test(base)?, attribute, metric);
-            let (own, other) = (self.candidates.test(chosen)?, self.candidates.test(base)?);
-            let compared = own.compared_with(&other, self.settings)?;
-            let pair = compared.pairs.into_iter().find(|pair| pair.metric == metric);
-            let pair = pair.ok_or_else(|| CliError::Bug(format!("no comparison in {metric}")))?;
-            let gap = pair.attributes.into_iter().find(|of| of.attribute == attribute).map(|of| of.gap);
-            changes = Some((Change::new(pair.overall, of_base.value), gap.map(|gap| Change::new(gap, of_base.gap))));
+        let base = Pool::new(all, asked.base, is_in_block);
+        let others: BTreeSet<&str> = all.iter().filter(|c| is_in_block(c)).map(|c| c.strategy.as_str()).collect();
+        let others: Vec<Pool> =
+            others.into_iter().filter(|s| *s != asked.base).map(|s| Pool::new(all, s, is_in_block)).collect();
+        let (rule, tolerated_loss) = (asked.rule, asked.tolerated_loss);
+        let mut question = Question { rule, attribute, metric: metric.0, tolerated_loss, no_skill: None };
+        let chosen_base = question.base(all, &base.candidates)?.ok().map(|k| &all[k]);
+        let no_skill =
+            chosen_base.map(|chosen| no_skill(candidates, chosen, metric.0, asked.settings)).transpose()?.flatten();
+        question.no_skill = no_skill.filter(|_| asked.tolerated_loss_of == LossOf::Skill);
+        let EvaluationSettings { replicates, seed, .. } = *asked.settings;
+        let rows = Rows { all, question, base: &base, replicates, seed }.of(&others)?;
+        let mut warnings = Vec::new();
+        if let Some(chosen) = chosen_base {
+            warnings.extend(warn_of_no_skill(
+                &candidates.validation(chosen, asked.settings)?,
+                metric,
+                asked.base,
+                no_skill,
+            ));
+            warnings.extend(warn_of_few_events(&chosen.validation, attribute, metric.0));
         }
-        let (change, gap_change) = changes.map_or((None, None), |(change, gap)| (Some(change), gap));
-        Ok(Chosen {
-            run: chosen.run.clone(),
-            epoch: chosen.epoch,
-            kept_by: chosen.kept_by.clone(),
-            validation: scores(&chosen.validation, attribute, metric),
-            test,
-            change,
-            gap_change,
+        Ok(Self {
+            network,
+            attribute,
+            metric,
+            contrast: chosen_base.and_then(|chosen| contrast(&chosen.validation, attribute, metric.0)),
+            no_skill,
+            warnings,
+            n_seeds: others.iter().chain([&base]).map(Pool::n_seeds).max().unwrap_or(0),
+            rows,
         })
-    }
-
-    fn test(&mut self, candidate: &Candidate) -> Result<&EvaluationReport, CliError> {
-        let name = candidate.name();
-        if !self.tests.contains_key(&name) {
-            let quick = EvaluationSettings { replicates: 0, ..self.settings.clone() };
-            let report = self.candidates.test(candidate)?.evaluate(&quick)?;
-            self.tests.insert(name.clone(), report);
-        }
-        Ok(&self.tests[&name])
     }
 }
 
-/// The candidate that the criterion chooses, or why it chooses none.
-fn pick<'a>(
-    eligible: &[&'a Candidate],
-    attribute: &str,
+/// The value of a model without skill in the validation part.
+fn no_skill(
+    candidates: &Candidates,
+    at_times_of: &Candidate,
     metric: &str,
-    criterion: SelectionCriterion,
-) -> Result<(Option<&'a Candidate>, Option<String>), CliError> {
-    let reports: Option<Vec<&MetricReport>> = eligible.iter().map(|c| c.validation.metric(metric)).collect();
-    let Some(reports) = reports.filter(|reports| !reports.is_empty()) else {
-        return Ok((None, Some(format!("no finished run worked on {attribute}"))));
-    };
-    let of_attribute = |report: &MetricReport| report.attributes.iter().position(|of| of.attribute == attribute);
-    let Some(place) = of_attribute(reports[0]) else {
-        return Err(CliError::Bug(format!("no groups of {attribute} in an evaluation")));
-    };
-    let measured = |value: Option<f64>, reason: &Option<String>| {
-        value.map_or_else(|| Measured::Undefined(reason.clone().unwrap_or_default()), Measured::Value)
-    };
-    let groups = reports[0].attributes[place].groups.iter().map(|group| group.level.clone()).collect();
-    let runs = eligible.iter().zip(&reports).map(|(candidate, report)| {
-        let of_groups = &report.attributes[place];
-        let estimate = |e: &fairtte_metrics::Estimate| measured(e.value, &e.undefined);
-        Run {
-            run: candidate.name(),
-            utility: estimate(&report.overall),
-            group_utilities: of_groups.groups.iter().map(|group| estimate(&group.estimate)).collect(),
-            gap: estimate(&of_groups.gap),
-        }
-    });
-    let direction = if reports[0].higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
-    let selection = match select_run(&RunTable { direction, groups, runs: runs.collect() }, criterion) {
-        Err(error @ MetricError::ZeroOptimum { .. }) => return Ok((None, Some(error.to_string()))),
-        other => other?,
-    };
-    let Some(name) = selection.chosen else {
-        let reason = match selection.excluded.first() {
-            Some(excluded) if selection.runs.is_empty() => excluded.reason.clone(),
-            _ => "none is within the tolerated loss".to_owned(),
-        };
-        return Ok((None, Some(reason)));
-    };
-    Ok((eligible.iter().find(|candidate| candidate.name() == name).copied(), None))
+    settings: &EvaluationSettings,
+) -> Result<Option<f64>, CliError> {
+    if metric != "ibs" {
+        return Ok(Some(0.5));
+    }
+    let report = candidates.without_skill(at_times_of, settings)?;
+    Ok(report.metric(metric).and_then(|report| report.overall.value))
 }
 
-fn scores(report: &EvaluationReport, attribute: &str, metric: &str) -> Scores {
-    let report = report.metric(metric);
-    let gap = |report: &MetricReport| report.attributes.iter().find(|of| of.attribute == attribute)?.gap.value;
-    Scores { value: report.and_then(|report| report.overall.value), gap: report.and_then(gap) }
+/// Near chance, 5 % of a metric admit a model that has learnt nothing, and nothing has a smaller gap than a coin.
+fn warn_of_no_skill(
+    base: &EvaluationReport,
+    (metric, label): (&str, &str),
+    name: &str,
+    no_skill: Option<f64>,
+) -> Option<String> {
+    let report = base.metric(metric)?;
+    let (lower, upper, no_skill) = (report.overall.lower?, report.overall.upper?, no_skill?);
+    let shows_skill = if report.higher_is_better { lower > no_skill } else { upper < no_skill };
+    let what = if report.higher_is_better { "chance" } else { "the Kaplan-Meier curve" };
+    (!shows_skill).then(|| {
+        format!(
+            "{name} is not better than {what} ({no_skill:.3}): its {label} in the validation part is {} [{lower:.3}, \
+             {upper:.3}]. A model that has learnt nothing has a small gap, and the tolerated loss may admit it.",
+            report.overall.value.map_or_else(String::new, |value| format!("{value:.3}"))
+        )
+    })
+}
+
+fn warn_of_few_events(validation: &EvaluationReport, attribute: &str, metric: &str) -> Vec<String> {
+    let groups = validation.metric(metric).and_then(|report| of_attribute(report, attribute)).map(|of| &of.groups);
+    let sizes = groups.into_iter().flatten().map(|group| (&group.level, group.estimate.n, group.estimate.n_events));
+    sizes.filter_map(|(level, n, n_events)| few_events("validation", level, n, n_events)).collect()
+}
+
+fn few_events(part: &str, level: &str, n: usize, n_events: usize) -> Option<String> {
+    (n_events < FEW_EVENTS).then(|| {
+        format!("group \"{level}\" has {n_events} events among {n} samples of the {part} part: too few to compare models in it")
+    })
+}
+
+fn of_attribute<'r>(report: &'r MetricReport, attribute: &str) -> Option<&'r fairtte_metrics::AttributeReport> {
+    report.attributes.iter().find(|of| of.attribute == attribute)
+}
+
+/// Of equal values the first groups.
+fn contrast(validation: &EvaluationReport, attribute: &str, metric: &str) -> Option<Contrast> {
+    let groups = &of_attribute(validation.metric(metric)?, attribute)?.groups;
+    let defined: Vec<(&str, f64)> =
+        groups.iter().filter_map(|group| Some((group.level.as_str(), group.estimate.value?))).collect();
+    let first = defined.iter().copied().reduce(|best, other| if other.1 > best.1 { other } else { best })?;
+    let others = defined.iter().copied().filter(|(level, _)| *level != first.0);
+    let second = others.reduce(|best, other| if other.1 < best.1 { other } else { best })?;
+    Some(Contrast { first: first.0.to_owned(), second: second.0.to_owned() })
+}
+
+/// A block beside the test part.
+struct Worth<'a> {
+    all: &'a [Candidate],
+    samples: &'a BTreeMap<usize, SampledMetrics>,
+    level: f64,
+    plan: Plan<'a>,
+}
+
+/// The values of a row in all draws.
+struct Drawn {
+    metric: SampledValue,
+    difference: Option<SampledValue>,
+}
+
+impl Worth<'_> {
+    fn block(mut self) -> Result<Block, CliError> {
+        let drawn = self.plan.rows.iter().map(|row| self.drawn(row)).collect::<Result<Vec<_>, _>>()?;
+        let control = self.plan.rows.iter().position(|row| row.role == Role::Control).unwrap_or(0);
+        let standing = |(place, row): (usize, &Row)| {
+            let from =
+                |other: usize, is_new: bool| is_new.then(|| drawn[place].as_ref().zip(drawn[other].as_ref())).flatten();
+            // From the control only other strategies; from the base everything but itself.
+            let pairs = [from(control, row.role == Role::Strategy), from(0, row.role != Role::Base)];
+            self.standing(row, pairs)
+        };
+        let mut rows = self.plan.rows.iter().enumerate().map(standing).collect::<Result<Vec<_>, _>>()?;
+        adjust(&mut rows, self.level)?;
+        let groups = self.groups();
+        let few = groups.iter().filter_map(|group| few_events("test", &group.level, group.n, group.n_events));
+        let mut warnings = std::mem::take(&mut self.plan.warnings);
+        warnings.extend(few);
+        let Plan { network, attribute, metric: (metric, label), contrast, no_skill, .. } = self.plan;
+        Ok(Block {
+            attribute: attribute.to_owned(),
+            metric: metric.to_owned(),
+            label: label.to_owned(),
+            higher_is_better: metric != "ibs",
+            network: network.clone(),
+            groups,
+            contrast,
+            no_skill,
+            warnings,
+            rows,
+        })
+    }
+
+    fn metric(&self, candidate: usize) -> Result<&SampledMetric, CliError> {
+        let metric = self.samples.get(&candidate).and_then(|sample| sample.metric(self.plan.metric.0));
+        metric.ok_or_else(|| CliError::Bug(format!("no {} of candidate {candidate}", self.plan.metric.0)))
+    }
+
+    fn groups(&self) -> Vec<GroupSize> {
+        let any = self.plan.rows.iter().flat_map(Row::needed).next();
+        let groups = any.and_then(|k| self.metric(k).ok()?.attribute(self.plan.attribute)).map(|of| &of.groups);
+        let size = |group: &fairtte_metrics::SampledGroup| GroupSize {
+            level: group.level.clone(),
+            n: group.n,
+            n_events: group.n_events,
+        };
+        groups.into_iter().flatten().map(size).collect()
+    }
+
+    /// The signed difference of a candidate.
+    fn difference(&self, candidate: usize) -> Result<Option<SampledValue>, CliError> {
+        let Some(Contrast { first, second }) = &self.plan.contrast else { return Ok(None) };
+        let groups = self.metric(candidate)?.attribute(self.plan.attribute).map(|of| &of.groups);
+        let of = |level: &str| groups.and_then(|groups| groups.iter().find(|group| group.level == level));
+        Ok(of(first).zip(of(second)).map(|(first, second)| first.value.minus(&second.value)))
+    }
+
+    /// What was chosen for a row, and in draw b what is chosen in it.
+    fn drawn(&self, row: &Row) -> Result<Option<Drawn>, CliError> {
+        let Ok(picked) = row.picked else { return Ok(None) };
+        let chosen: BTreeSet<usize> = row.of_draw.iter().flatten().copied().chain([picked]).collect();
+        let mut differences = BTreeMap::new();
+        for k in chosen {
+            differences.insert(k, self.difference(k)?);
+        }
+        let mut metric = SampledValue { value: self.metric(picked)?.overall.value.clone(), replicates: Vec::new() };
+        let value = differences[&picked].as_ref().map(|difference| difference.value.clone());
+        let mut difference = value.map(|value| SampledValue { value, replicates: Vec::new() });
+        for (replicate, chosen) in row.of_draw.iter().enumerate() {
+            let of_metric = chosen.map(|k| self.metric(k)).transpose()?;
+            metric.replicates.push(of_metric.and_then(|metric| metric.overall.replicates[replicate]));
+            if let Some(difference) = &mut difference {
+                let of_chosen = chosen.and_then(|k| differences[&k].as_ref());
+                difference.replicates.push(of_chosen.and_then(|of_chosen| of_chosen.replicates[replicate]));
+            }
+        }
+        Ok(Some(Drawn { metric, difference }))
+    }
+
+    /// `pairs`: the row with the control, and with the base.
+    fn standing(&self, row: &Row, pairs: [Option<(&Drawn, &Drawn)>; 2]) -> Result<Standing, CliError> {
+        let of_metric = |pair: Option<(&Drawn, &Drawn)>| {
+            pair.map(|(own, other)| change(&own.metric, &other.metric, self.level, true))
+        };
+        let of_difference = |pair: Option<(&Drawn, &Drawn)>| {
+            let (own, other) = pair?;
+            Some(change(own.difference.as_ref()?, other.difference.as_ref()?, self.level, false))
+        };
+        let chosen = |k: &usize| {
+            let candidate = &self.all[*k];
+            let without_test = |mut change: super::verdict::Change| {
+                change.p_value = None;
+                change
+            };
+            Ok::<_, CliError>(Chosen {
+                run: candidate.run.clone(),
+                epoch: candidate.epoch,
+                weights: candidate.weights.clone(),
+                kept_by: candidate.kept_by.clone(),
+                validation: self.in_validation(candidate),
+                test: self.in_test(*k)?,
+                change: of_metric(pairs[0]),
+                difference_change: of_difference(pairs[0]),
+                change_from_base: of_metric(pairs[1]).map(without_test),
+                difference_change_from_base: of_difference(pairs[1]).map(without_test),
+            })
+        };
+        let of_seed = |(seed, picked): &(u64, super::pick::Picked)| {
+            let candidate = picked.as_ref().ok().map(|k| &self.all[*k]);
+            Ok(OfSeed {
+                seed: *seed,
+                run: candidate.map(|candidate| candidate.run.clone()),
+                weights: candidate.map(|candidate| candidate.weights.clone()),
+                test: picked.as_ref().map_or_else(|_| Ok(Scores::default()), |k| self.in_test(*k))?,
+            })
+        };
+        let seeds = row.of_seed.iter().map(of_seed).collect::<Result<Vec<_>, CliError>>()?;
+        let spread = |of: fn(&Scores) -> Option<f64>| Spread::of(seeds.iter().map(|seed| of(&seed.test)));
+        Ok(Standing {
+            strategy: row.strategy.clone(),
+            role: row.role,
+            n_candidates: row.n_candidates,
+            none_because: row.picked.as_ref().err().cloned(),
+            chosen: row.picked.as_ref().ok().map(chosen).transpose()?,
+            over_seeds: OverSeeds {
+                value: spread(|scores| scores.value),
+                gap: spread(|scores| scores.gap),
+                difference: spread(|scores| scores.difference),
+            },
+            seeds,
+        })
+    }
+
+    fn in_test(&self, candidate: usize) -> Result<Scores, CliError> {
+        let metric = self.metric(candidate)?;
+        let groups = metric.attribute(self.plan.attribute).map(|of| &of.groups);
+        let values = groups.into_iter().flatten().map(|group| group.value.value.clone());
+        let difference = self.difference(candidate)?.and_then(|difference| difference.value.ok());
+        let value = metric.overall.value.as_ref().ok().copied();
+        Ok(Scores { value, gap: gap(values, metric.higher_is_better), difference })
+    }
+
+    fn in_validation(&self, candidate: &Candidate) -> Scores {
+        let report = candidate.validation.metric(self.plan.metric.0);
+        let of_groups = report.and_then(|report| of_attribute(report, self.plan.attribute));
+        let of = |level: &str| of_groups?.groups.iter().find(|group| group.level == level)?.estimate.value;
+        let contrast = self.plan.contrast.as_ref();
+        Scores {
+            value: report.and_then(|report| report.overall.value),
+            gap: of_groups.and_then(|of_groups| of_groups.gap.value),
+            difference: contrast.and_then(|Contrast { first, second }| Some(of(first)? - of(second)?)),
+        }
+    }
+}
+
+/// Of the groups that have a value.
+fn gap(values: impl Iterator<Item = Result<f64, MetricError>>, higher_is_better: bool) -> Option<f64> {
+    let values: Vec<f64> = values.filter_map(Result::ok).collect();
+    let direction = if higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+    Comparison::Gap.of(&values, 0.0, direction)
 }

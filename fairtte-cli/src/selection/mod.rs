@@ -5,11 +5,23 @@
 //! model's metric; once per metric and attribute. MEDFAIR's three (Zong et al. 2023, 3.3) treat every strategy alike. Every
 //! epoch that a rule of the training kept takes part, so no model is trained again. Nothing of the test part is looked at
 //! before the choice stands.
+//!
+//! Strategies are compared with the base strategy *under their own rule* (the control row): the base of the paper has the
+//! best metric, so a strategy that does nothing would seem to lose utility for fairness.
+//!
+//! `candidates.rs` reads, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs` look at
+//! the test part, `ranks.rs` compares over blocks, `verdict.rs` is the result and `table.rs` shows it.
 
 mod candidates;
+mod change;
 mod choose;
+mod pick;
+mod ranks;
+mod rows;
 mod table;
+mod verdict;
 
 pub(crate) use candidates::Runs;
-pub(crate) use choose::{NotTrained, Rule, Verdict, choose};
+pub(crate) use choose::{Asked, choose};
 pub(crate) use table::{markdown, terminal};
+pub(crate) use verdict::{LossOf, NotTrained, Rule, Verdict};

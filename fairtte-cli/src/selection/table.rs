@@ -1,28 +1,33 @@
-//! The choice as a table: for the terminal, and in Markdown for a document.
+//! The choice as tables: for the terminal, and in Markdown for a document. Every block has two, one for the metric and one
+//! for the difference between groups.
 
 use crate::report::wrap;
 
-use super::choose::{Change, Chosen, Rule, Scores, Standing, Verdict};
+use super::verdict::{Block, Change, Chosen, LossOf, RankComparison, Ranked, Role, Rule, Spread, Standing, Verdict};
 
-/// Columns of the table; the first is the strategy.
+/// Columns of running text on a terminal.
 const WIDTH: usize = 100;
-const HEADER: [&str; 6] = ["strategy", "metric", "change", "gap", "change of gap", "chosen"];
 
-/// One block per attribute and metric.
+/// Head and rows of one table.
+struct Table {
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Running text, then the blocks, then ranks and what could not be trained.
 pub(crate) fn terminal(verdict: &Verdict) -> String {
-    let mut lines: Vec<String> = preamble(verdict).lines().flat_map(|line| wrap(line, WIDTH)).collect();
-    for block in blocks(verdict) {
-        let rows: Vec<[String; 6]> = block.iter().map(|standing| cells(standing)).collect();
-        let width = |column: usize| {
-            rows.iter().map(|row| row[column].chars().count()).chain([HEADER[column].len()]).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..HEADER.len()).map(width).collect();
-        let line = |cells: &[String]| {
-            let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-            format!("  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
-        };
-        lines.extend([String::new(), title(block[0]), line(&HEADER.map(str::to_owned))]);
-        lines.extend(rows.iter().map(|row| line(row)));
+    let mut lines: Vec<String> = preamble(verdict).iter().flat_map(|paragraph| wrap(paragraph, WIDTH)).collect();
+    for block in &verdict.blocks {
+        lines.extend([String::new(), title(block, verdict)]);
+        let warnings = block.warnings.iter().map(|warning| format!("warning: {warning}"));
+        lines.extend(warnings.flat_map(|warning| wrap(&warning, WIDTH)));
+        for table in tables(block, verdict) {
+            lines.extend(plain(&table));
+        }
+    }
+    if !verdict.ranks.is_empty() {
+        lines.extend([String::new(), RANKS.to_owned()]);
+        lines.extend(verdict.ranks.iter().map(ranks).flat_map(|text| wrap(&text, WIDTH)));
     }
     lines.extend(
         verdict.not_trained.iter().map(|run| format!("\nnot trained: {}: {}", run.runs.join(", "), run.because)),
@@ -32,14 +37,20 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
 
 /// The same for a document.
 pub(crate) fn markdown(verdict: &Verdict) -> String {
-    let mut lines = vec![preamble(verdict)];
-    for block in blocks(verdict) {
-        let header = format!("| {} |\n|{}", HEADER.join(" | "), "---|".repeat(HEADER.len()));
-        lines.extend([format!("\n### {}\n", title(block[0])), header]);
-        lines.extend(block.into_iter().map(|standing| {
-            let cells = cells(standing).map(|cell| cell.replace('|', "\\|"));
-            format!("| {} |", cells.join(" | "))
-        }));
+    let mut lines: Vec<String> = preamble(verdict).iter().map(|paragraph| format!("- {paragraph}")).collect();
+    for block in &verdict.blocks {
+        lines.push(format!("\n### {}", title(block, verdict)));
+        lines.extend(block.warnings.iter().map(|warning| format!("\n> **Warning:** {warning}")));
+        for Table { head, rows } in tables(block, verdict) {
+            lines.push(format!("\n| {} |\n|{}", head.join(" | "), "---|".repeat(head.len())));
+            let cell = |cell: &String| cell.replace('|', "\\|");
+            lines
+                .extend(rows.iter().map(|row| format!("| {} |", row.iter().map(cell).collect::<Vec<_>>().join(" | "))));
+        }
+    }
+    if !verdict.ranks.is_empty() {
+        lines.push(format!("\n### Ranks over blocks\n\n{RANKS}\n"));
+        lines.extend(verdict.ranks.iter().map(|comparison| format!("- {}", ranks(comparison))));
     }
     if !verdict.not_trained.is_empty() {
         lines.push("\nNot trained:\n".to_owned());
@@ -48,30 +59,80 @@ pub(crate) fn markdown(verdict: &Verdict) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Rows of one attribute and metric together.
-fn blocks(verdict: &Verdict) -> Vec<Vec<&Standing>> {
-    let mut blocks: Vec<Vec<&Standing>> = Vec::new();
-    for row in &verdict.rows {
-        match blocks.last_mut() {
-            Some(block) if (&block[0].attribute, &block[0].metric) == (&row.attribute, &row.metric) => block.push(row),
-            _ => blocks.push(vec![row]),
-        }
+const RANKS: &str = "Average ranks (1 is best) over blocks of attribute and training seed, each with the model that is \
+                     chosen among the trainings of its seed. All blocks share the test subjects: p says whether trainings \
+                     differ on these subjects, not in the population.";
+
+fn title(block: &Block, verdict: &Verdict) -> String {
+    let better = if block.higher_is_better { "higher" } else { "lower" };
+    let networks = verdict.blocks.iter().any(|other| other.network != block.network);
+    let network = if networks { format!("; {}", block.network) } else { String::new() };
+    format!("{}, {} ({better} is better){network}", block.attribute, block.label)
+}
+
+/// What every column holds.
+fn preamble(verdict: &Verdict) -> Vec<String> {
+    let Verdict { base, n_test, n_test_events, replicates, n_seeds, .. } = verdict;
+    let control = if verdict.rule == Rule::Fairest { format!("{base}, chosen like the others") } else { base.clone() };
+    let level = 100.0 * verdict.level;
+    let mut text = vec![
+        rule_sentence(verdict),
+        format!("Numbers are of the test part: {n_test} samples, {n_test_events} events."),
+        format!(
+            "change: from the row \"{control}\", so that it shows the strategy and not the rule. The metric changes in \
+             percent of that row, a difference between groups in units of the metric."
+        ),
+    ];
+    if verdict.rule == Rule::Fairest {
+        text.push(format!(
+            "from {base}: the same change from the first row, which has the best metric, as in the paper."
+        ));
     }
-    blocks
+    text.push(format!(
+        "A - B: the signed difference of the two groups between which {base} differs most in the validation part; gap: the \
+         largest minus the smallest group."
+    ));
+    if *replicates > 0 {
+        let trainings = match n_seeds {
+            0 | 1 => "There is one training seed: nothing is known about others.".to_owned(),
+            n => format!(
+                "A draw has {} of the {n} training seeds, drawn with replacement, and the choice is made again among those.",
+                n - 1
+            ),
+        };
+        text.push(format!(
+            "In brackets: {level:.0} % percentile intervals of {replicates} bootstrap draws of subjects, the same for all \
+             models. {trainings}"
+        ));
+        text.push(format!(
+            "p: two-sided, of no change. Holm: p adjusted for all changes of both tables of a block; * where it is at most \
+             {:.2}. Only those are called different.",
+            1.0 - verdict.level
+        ));
+        text.extend(too_few_draws(verdict));
+    }
+    text.push(
+        "over seeds: median (smallest to largest) in the test part if the choice is made within each training seed alone."
+            .to_owned(),
+    );
+    text.push("Candidates are the epochs that the selection rules of each training kept, not all epochs.".to_owned());
+    text
 }
 
-fn title(standing: &Standing) -> String {
-    let better = if standing.higher_is_better { "higher" } else { "lower" };
-    format!("{}, {} ({better} is better)", standing.attribute, standing.label)
-}
-
-fn preamble(verdict: &Verdict) -> String {
-    let tolerated = 100.0 * verdict.tolerated_loss;
+fn rule_sentence(verdict: &Verdict) -> String {
     let base = &verdict.base;
-    let rule = match verdict.rule {
+    let tolerated = 100.0 * verdict.tolerated_loss;
+    let of = match verdict.tolerated_loss_of {
+        LossOf::Metric => format!("of the metric of {base}"),
+        LossOf::Skill => {
+            format!("of the skill of {base} (its metric above 0.5, or below the IBS of the Kaplan-Meier curve)")
+        }
+    };
+    match verdict.rule {
         Rule::Fairest => format!(
-            "Chosen in the validation part: of {base} the weights with the best metric, of every other strategy those with \
-             the smallest gap between groups among those that lose at most {tolerated:.0} % of the metric of {base}."
+            "Chosen in the validation part: of {base} the weights with the best metric; of every other strategy, and of \
+             \"{base}, chosen like the others\", those with the smallest gap between groups among those that lose at most \
+             {tolerated:.0} % {of}."
         ),
         Rule::Overall => "Chosen in the validation part: the weights with the best metric over all samples.".to_owned(),
         Rule::Minimax => {
@@ -80,47 +141,174 @@ fn preamble(verdict: &Verdict) -> String {
                 .to_owned()
         }
         Rule::Dto => "Chosen in the validation part: the weights nearest to the best value of every group.".to_owned(),
-    };
-    let Verdict { n_test, n_test_events, replicates, .. } = verdict;
-    let level = 100.0 * verdict.level;
-    let intervals = if *replicates > 0 {
-        format!(
-            " In brackets {level:.0} % intervals of {replicates} bootstrap draws of subjects, the same for both models; an \
-             interval that holds 0 shows no difference."
-        )
-    } else {
-        String::new()
-    };
-    format!(
-        "{rule}\nNumbers are of the test part: {n_test} samples, {n_test_events} events. Changes are relative to {base}, in \
-         percent of its value.{intervals}"
-    )
+    }
 }
 
-fn cells(standing: &Standing) -> [String; 6] {
-    let Some(chosen) = &standing.chosen else {
-        let why = standing.none_because.clone().unwrap_or_default();
-        return [standing.strategy.clone(), "-".into(), "-".into(), "-".into(), "-".into(), format!("none: {why}")];
+/// No p value is below 1 / (draws + 1), and Holm multiplies the smallest by the number of changes.
+fn too_few_draws(verdict: &Verdict) -> Option<String> {
+    let n_changes = |block: &Block| {
+        let chosen = block.rows.iter().filter_map(|row| row.chosen.as_ref());
+        chosen
+            .flat_map(|chosen| [&chosen.change, &chosen.difference_change])
+            .flatten()
+            .filter(|c| c.p_value.is_some())
+            .count()
     };
-    let Chosen { run, epoch, test, change, gap_change, .. } = chosen;
-    let Scores { value, gap } = test;
-    let number = |x: Option<f64>| x.map_or_else(|| "undefined".to_owned(), |x| format!("{x:.3}"));
-    let place = format!("{run}, epoch {epoch}");
+    let n = verdict.blocks.iter().map(n_changes).max().unwrap_or(0);
+    let smallest = n as f64 / (verdict.replicates + 1) as f64;
+    (smallest > 1.0 - verdict.level).then(|| {
+        format!(
+            "With {} draws and {n} changes no adjusted p can be below {smallest:.3}: no change can be called different. Set \
+             evaluation.replicates to at least {:.0}.",
+            verdict.replicates,
+            n as f64 / (1.0 - verdict.level)
+        )
+    })
+}
+
+/// The metric, and the difference between groups.
+fn tables(block: &Block, verdict: &Verdict) -> [Table; 2] {
+    let has_control = block.rows.iter().any(|row| row.role == Role::Control);
+    let base = has_control.then(|| format!("from {}", verdict.base));
+    let contrast =
+        block.contrast.as_ref().map_or_else(|| "difference".to_owned(), |c| format!("{} - {}", c.first, c.second));
+    let head = |names: &[&str], last: &[&str]| -> Vec<String> {
+        let names = names.iter().map(|name| (*name).to_owned());
+        names.chain(base.clone()).chain(last.iter().map(|name| (*name).to_owned())).collect()
+    };
+    let of_metric = |row: &Standing| {
+        let Some(chosen) = &row.chosen else { return none(row, 5 + usize::from(has_control)) };
+        let from_base = has_control.then(|| points(chosen.change_from_base.as_ref(), true));
+        let mut cells = vec![name(row), number(chosen.test.value)];
+        cells.extend(tested(chosen.change.as_ref(), true));
+        cells.extend(from_base);
+        cells.extend([spread(row.over_seeds.value), place(chosen)]);
+        cells
+    };
+    let of_groups = |row: &Standing| {
+        let Some(chosen) = &row.chosen else { return none(row, 6 + usize::from(has_control)) };
+        let from_base = has_control.then(|| points(chosen.difference_change_from_base.as_ref(), false));
+        let mut cells = vec![name(row), number(chosen.test.gap), signed(chosen.test.difference)];
+        cells.extend(tested(chosen.difference_change.as_ref(), false));
+        cells.extend(from_base);
+        cells.push(spread(row.over_seeds.gap));
+        cells
+    };
+    let metric = head(&["strategy", &block.label, "change", "p", "Holm"], &["over seeds", "chosen"]);
+    let groups = head(&["strategy", "gap", &contrast, "change", "p", "Holm"], &["gap over seeds"]);
     [
-        standing.strategy.clone(),
-        number(*value),
-        percent(change.as_ref()),
-        number(*gap),
-        percent(gap_change.as_ref()),
-        place,
+        Table { head: metric, rows: block.rows.iter().map(of_metric).collect() },
+        Table { head: groups, rows: block.rows.iter().map(of_groups).collect() },
     ]
 }
 
-fn percent(change: Option<&Change>) -> String {
+fn name(row: &Standing) -> String {
+    match row.role {
+        Role::Control => format!("{}, chosen like the others", row.strategy),
+        Role::Base | Role::Strategy => row.strategy.clone(),
+    }
+}
+
+/// A row without a choice; `n_before` cells stand before the reason.
+fn none(row: &Standing, n_before: usize) -> Vec<String> {
+    let why = row.none_because.clone().unwrap_or_default();
+    let dashes = std::iter::repeat_n("-".to_owned(), n_before);
+    std::iter::once(name(row)).chain(dashes).chain([format!("none: {why}")]).collect()
+}
+
+fn place(chosen: &Chosen) -> String {
+    format!("{}, {}", chosen.run, chosen.weights)
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn signed(value: Option<f64>) -> String {
+    value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:+.3}"))
+}
+
+fn spread(spread: Option<Spread>) -> String {
+    match spread {
+        None => "undefined".to_owned(),
+        Some(Spread { n: 1, median, .. }) => format!("{median:.3} (1 seed)"),
+        Some(Spread { median, smallest, largest, .. }) => format!("{median:.3} ({smallest:.3} to {largest:.3})"),
+    }
+}
+
+/// Change with interval, p value, adjusted p value.
+fn tested(change: Option<&Change>, in_percent: bool) -> [String; 3] {
+    let dash = || "-".to_owned();
+    let Some(change) = change else { return [dash(), dash(), dash()] };
+    let interval = if in_percent {
+        change.percent_lower.zip(change.percent_upper).map(|(lower, upper)| format!(" [{lower:+.1}, {upper:+.1}]"))
+    } else {
+        change.lower.zip(change.upper).map(|(lower, upper)| format!(" [{lower:+.3}, {upper:+.3}]"))
+    };
+    let text = points(Some(change), in_percent) + &interval.unwrap_or_default();
+    let p = |p: Option<f64>| p.map_or_else(dash, |p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") });
+    let mark = if change.different { " *" } else { "" };
+    [text, p(change.p_value), p(change.p_holm) + mark]
+}
+
+fn points(change: Option<&Change>, in_percent: bool) -> String {
     let Some(change) = change else { return "-".to_owned() };
-    let Some(value) = change.percent else { return "undefined".to_owned() };
-    match change.percent_lower.zip(change.percent_upper) {
-        Some((lower, upper)) => format!("{value:+.1} % [{lower:+.1}, {upper:+.1}]"),
-        None => format!("{value:+.1} %"),
+    let value = if in_percent { change.percent } else { change.value };
+    match value {
+        None => "undefined".to_owned(),
+        Some(percent) if in_percent => format!("{percent:+.1} %"),
+        Some(value) => format!("{value:+.3}"),
+    }
+}
+
+fn plain(table: &Table) -> Vec<String> {
+    let Table { head, rows } = table;
+    let all = || std::iter::once(head).chain(rows);
+    let n_columns = all().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| all().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n_columns).map(width).collect();
+    let line = |cells: &Vec<String>| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("  {}", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    std::iter::once(String::new()).chain(all().map(line)).collect()
+}
+
+fn ranks(comparison: &RankComparison) -> String {
+    let of = match comparison.of {
+        Ranked::Gap => format!("gap in {}", comparison.label),
+        Ranked::Metric => comparison.label.clone(),
+    };
+    let mut by_rank: Vec<(&String, f64)> =
+        comparison.methods.iter().zip(comparison.average_ranks.iter().copied()).collect();
+    by_rank.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let listed: Vec<String> = by_rank.iter().map(|(method, rank)| format!("{method} {rank:.1}")).collect();
+    let test = match (comparison.friedman_chi_square, comparison.friedman_p) {
+        (Some(chi_square), Some(p)) => format!(" Friedman: chi-square {chi_square:.1}, p = {p:.3}."),
+        _ => String::new(),
+    };
+    let left_out = match (&comparison.left_out[..], comparison.n_incomplete) {
+        ([], 0) => String::new(),
+        ([], n) => format!("; {n} blocks without a choice for every method are left out"),
+        (methods, n) => format!("; left out: {} (no choice in most blocks), {n} incomplete blocks", methods.join(", ")),
+    };
+    let pairs = differing_pairs(comparison);
+    let n = comparison.n_blocks;
+    format!("{of}: {}. {n} blocks{left_out}.{test} {}{pairs}.", listed.join(", "), comparison.note)
+}
+
+/// The pairs that Nemenyi's test tells apart at 0.05.
+fn differing_pairs(comparison: &RankComparison) -> String {
+    let Some(p) = &comparison.nemenyi_p else { return String::new() };
+    let methods = &comparison.methods;
+    let pairs = (0..methods.len()).flat_map(|i| (i + 1..methods.len()).map(move |j| (i, j)));
+    let differing: Vec<String> = pairs
+        .filter(|(i, j)| p[*i][*j] <= 0.05)
+        .map(|(i, j)| format!("{} and {} (p = {:.3})", methods[i], methods[j], p[i][j]))
+        .collect();
+    match &differing[..] {
+        [] => "; Nemenyi's test tells no pair apart".to_owned(),
+        pairs => format!("; Nemenyi's test tells apart {}", pairs.join(", ")),
     }
 }

@@ -281,6 +281,10 @@ impl Strategy for ControlledAttribute {
         Ok(())
     }
 
+    fn describe_weights(&self, epoch: usize) -> String {
+        format!("by group, the best of epochs 1 to {epoch}")
+    }
+
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         let curves = mixture(&self.weights, |model| self.models[model].chosen.survival(batch, rule))?;
         Ok(curves.expect("at least one group has a network"))

@@ -138,6 +138,12 @@ pub trait Strategy {
         Ok(())
     }
 
+    /// What the weights are that predict after [`finish`](Self::finish), if those of `epoch` (counted from 1) were loaded
+    /// before it: a name for people, without a capital.
+    fn describe_weights(&self, epoch: usize) -> String {
+        format!("epoch {epoch}")
+    }
+
     /// Whether [`predict`](Self::predict) reads `batch.groups`.
     fn needs_group_to_predict(&self) -> bool {
         false

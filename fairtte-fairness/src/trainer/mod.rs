@@ -22,6 +22,7 @@ use fairtte_data::{Cohort, Loader, write_atomically};
 use fairtte_metrics::GroupId;
 use fairtte_models::Batch;
 use fairtte_survival::{CutPoints, SurvivalHead};
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use self::progress::{Took, Totals};
@@ -193,6 +194,16 @@ pub fn use_epoch(
 ) -> Result<(), FairnessError> {
     Checkpoints::new(&folder.join(FOLDER)).load_epoch(strategy, epoch)?;
     strategy.finish(&Validator::new(data)?.parts())
+}
+
+/// Metrics of the validation part by its curves, `[n_validation, n_times]`: rows in the order of `data.validation`, times
+/// those of the predictions. After [`use_epoch`] the curves need not be those that were scored at the end of the epoch:
+/// weights may have been averaged and curves recalibrated since.
+///
+/// # Errors
+/// [`FairnessError::Survival`] if the part has no event, [`FairnessError::Metric`] if the curves are none.
+pub fn score_validation(data: &TrainingData<'_>, survival: &Array2<f64>) -> Result<Validation, FairnessError> {
+    Ok(Validator::new(data)?.score_curves(survival)?.unwatched())
 }
 
 /// One training in progress.

@@ -48,6 +48,12 @@ impl SelectionRule {
             Self::SmallestGap(metric) => format!("gap-{}", metric.name()),
         }
     }
+
+    /// The metric that it looks at.
+    pub fn metric(self) -> Monitor {
+        let (Self::Best(metric) | Self::SmallestGap(metric)) = self;
+        metric
+    }
 }
 
 /// The epoch that a rule chooses.
@@ -73,7 +79,7 @@ pub(crate) fn choices(epochs: &[&Validation]) -> Result<BTreeMap<SelectionRule, 
             SelectionRule::Best(metric) => best(metric, epochs),
             SelectionRule::SmallestGap(metric) => tolerated(metric, epochs)?.smallest,
         };
-        let (SelectionRule::Best(metric) | SelectionRule::SmallestGap(metric)) = rule;
+        let metric = rule.metric();
         if let Some(index) = index
             && let Some(value) = epochs[index].value(metric)
         {
@@ -122,7 +128,8 @@ fn tolerated(metric: Monitor, epochs: &[&Validation]) -> Result<Tolerated, Metri
     };
     let runs = epochs.iter().enumerate().map(run).collect();
     let table = RunTable { direction: metric.direction(), groups: Vec::new(), runs };
-    let criterion = SelectionCriterion::BestFairness { base_utility: best, tolerated_loss: TOLERATED_LOSS };
+    let criterion =
+        SelectionCriterion::BestFairness { base_utility: best, tolerated_loss: TOLERATED_LOSS, no_skill: None };
     let selection = select_run(&table, criterion)?;
     let index = |run: &str| run.parse::<usize>().expect("runs are named by their index");
     let eligible =

@@ -3,10 +3,10 @@
 use fairtte_data::Sampling;
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, SubjectId};
 use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, Targets};
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
 use super::TrainingData;
-use crate::monitor::{Monitor, Truth, Validation, event_blocks, validate};
+use crate::monitor::{Monitor, Scores, Truth, Validation, event_blocks, validate};
 use crate::predict::{CurveRule, EvaluationPart, Parts, predict};
 use crate::strategies::Strategy;
 use crate::{FairnessError, check};
@@ -109,6 +109,14 @@ impl<'a> Validator<'a> {
         strategy.before_validation(&self.parts())?;
         let TrainingData { loader, validation, head, device, scoring, .. } = *self.data;
         let survival = predict(strategy, loader, validation, &CurveRule { head, grid: &scoring.grid }, device)?;
+        let scores = self.score_curves(&survival)?.watched(monitor, epoch)?;
+        strategy.after_validation(&scores)?;
+        Ok(scores)
+    }
+
+    /// Metrics of curves of the validation part, `[n_validation, n_times]` at the times of the predictions.
+    pub(super) fn score_curves(&self, survival: &Array2<f64>) -> Result<Scores, FairnessError> {
+        let scoring = self.data.scoring;
         let truth = Truth {
             subjects: &self.subjects,
             outcomes: &self.outcomes,
@@ -119,9 +127,7 @@ impl<'a> Validator<'a> {
             settings: &scoring.settings,
         };
         let at_cuts = survival.select(Axis(1), &scoring.cuts);
-        let scores = validate((&survival, scoring.grid.times()), &at_cuts, &truth)?.watched(monitor, epoch)?;
-        strategy.after_validation(&scores)?;
-        Ok(scores)
+        Ok(validate((survival, scoring.grid.times()), &at_cuts, &truth)?)
     }
 
     /// Batches of an epoch.

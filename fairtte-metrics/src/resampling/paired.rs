@@ -9,6 +9,9 @@
 //! It assumes that the spread of d does not depend on its size, as the basic interval does; near the edges it need not
 //! agree with a percentile or `BCa` interval that just excludes 0. B limits it: no p value is below 1 / (B + 1).
 //! No other package offers this number; it is checked by counting, and against the t test on normal data.
+//!
+//! [`relative_change`] is first / second - 1 with the interval of the ratios of the replicates, so that the second number
+//! is as uncertain as the first: an interval of the difference divided by the second value would take that as known.
 
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +68,48 @@ pub fn paired_difference(
     Ok(PairedDifference { value, interval, p_value: p_value(value, &replicates) })
 }
 
+/// The relative change first / second - 1 of two numbers from the same draws, with the interval of the replicates' ratios.
+///
+/// ```
+/// use fairtte_metrics::{IntervalMethod, Replicated, relative_change};
+///
+/// let first = [Some(0.75), Some(0.5), None];
+/// let second = [Some(0.5), Some(0.5), Some(0.5)];
+/// let (first, second) = (Replicated::new(0.625, &first), Replicated::new(0.5, &second));
+/// let (change, interval) = relative_change(&first, &second, 0.95, IntervalMethod::Percentile)?;
+/// assert_eq!((change, interval.n_undefined), (0.25, 1));
+/// // The ratios are 1.5 and 1.
+/// assert!((interval.lower - 0.0125).abs() < 1e-12 && (interval.upper - 0.4875).abs() < 1e-12);
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+///
+/// A replicate whose second number is not above 0 has no ratio and counts as undefined. `BCa` needs jackknife values of
+/// the ratio, which these arguments do not hold: it is refused.
+///
+/// # Errors
+/// [`MetricError::NotAligned`] for different numbers of replicates; [`MetricError::NotFinite`] if a value or the ratio is
+/// not a finite number, as it is not for a second value of 0; those of [`Replicated::interval`].
+pub fn relative_change(
+    first: &Replicated<'_>,
+    second: &Replicated<'_>,
+    level: f64,
+    method: IntervalMethod,
+) -> Result<(f64, Interval), MetricError> {
+    if first.replicates.len() != second.replicates.len() {
+        let (first, second) = (first.replicates.len(), second.replicates.len());
+        return Err(MetricError::NotAligned { what: "bootstrap replicates", first, second });
+    }
+    let ratio = finite("first value", first.value)? / finite("second value", second.value)?;
+    let value = finite("relative change", ratio - 1.0)?;
+    let pairs = first.replicates.iter().zip(second.replicates);
+    let of_replicate = |(first, second): (&Option<f64>, &Option<f64>)| {
+        let second = (*second).filter(|second| *second > 0.0)?;
+        Some((*first)? / second - 1.0)
+    };
+    let replicates: Vec<Option<f64>> = pairs.map(of_replicate).collect();
+    Ok((value, Replicated::new(value, &replicates).interval(level, method)?))
+}
+
 /// The share of replicates, and the sample itself, at least as far from the value as the value is from 0.
 fn p_value(value: f64, replicates: &[Option<f64>]) -> f64 {
     let defined = || replicates.iter().flatten();
@@ -98,6 +143,21 @@ mod tests {
             assert_eq!((found.value, found.interval.lower, found.interval.upper), (0.0, 0.0, 0.0));
             assert_eq!((found.p_value, found.interval.n_undefined), (1.0, 1));
         }
+    }
+
+    #[test]
+    fn a_relative_change_is_as_uncertain_as_both_numbers() {
+        let (first, second) = ([Some(0.25), Some(0.75)], [Some(0.5), Some(0.25)]);
+        let found = |second: &[Option<f64>], value| {
+            let (first, second) = (Replicated::new(0.5, &first), Replicated::new(value, second));
+            relative_change(&first, &second, 0.5, IntervalMethod::Percentile)
+        };
+        // Ratios 1/2 and 3: the quartiles of -0.5 and 2 are 0.125 and 1.375.
+        let (value, interval) = found(&second, 0.25).unwrap();
+        assert_eq!((value, interval.lower, interval.upper), (1.0, 0.125, 1.375));
+        assert_eq!(found(&[Some(0.0), Some(0.25)], 0.25).unwrap().1.n_undefined, 1);
+        assert!(matches!(found(&second, 0.0), Err(MetricError::NotFinite { .. })));
+        assert!(matches!(found(&second[..1], 0.25), Err(MetricError::NotAligned { .. })));
     }
 
     #[test]

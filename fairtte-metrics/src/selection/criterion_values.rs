@@ -30,8 +30,7 @@ pub(crate) fn by_utility(runs: &[&Run]) -> Vec<RunValue> {
     runs.iter().map(|run| eligible(run, defined(&run.utility))).collect()
 }
 
-pub(crate) fn by_gap(direction: Direction, runs: &[&Run], base_utility: f64, tolerated_loss: f64) -> Vec<RunValue> {
-    let limit = utility_limit(direction, base_utility, tolerated_loss);
+pub(crate) fn by_gap(direction: Direction, runs: &[&Run], base_utility: f64, limit: f64) -> Vec<RunValue> {
     let slack = LIMIT_ROUNDING * base_utility.abs();
     let value = |run: &&Run| {
         let utility = defined(&run.utility);
@@ -45,8 +44,18 @@ pub(crate) fn by_gap(direction: Direction, runs: &[&Run], base_utility: f64, tol
     runs.iter().map(value).collect()
 }
 
-pub(crate) fn utility_limit(direction: Direction, base_utility: f64, tolerated_loss: f64) -> f64 {
-    let loss = tolerated_loss * base_utility.abs();
+/// The worst utility that is tolerated.
+pub(crate) fn utility_limit(
+    direction: Direction,
+    base_utility: f64,
+    tolerated_loss: f64,
+    no_skill: Option<f64>,
+) -> f64 {
+    let skill = |no_skill| match direction {
+        Direction::HigherIsBetter => f64::max(base_utility - no_skill, 0.0),
+        Direction::LowerIsBetter => f64::max(no_skill - base_utility, 0.0),
+    };
+    let loss = tolerated_loss * no_skill.map_or(base_utility.abs(), skill);
     match direction {
         Direction::HigherIsBetter => base_utility - loss,
         Direction::LowerIsBetter => base_utility + loss,

@@ -39,13 +39,21 @@ pub enum WorstGroup {
 pub enum SelectionCriterion {
     /// The best overall utility. Value of a run: its utility.
     BestUtility,
-    /// The smallest gap among the runs whose overall utility is worse than `base_utility` by at most
-    /// `tolerated_loss * |base_utility|`; a run exactly on the limit is tolerated. Value of a run: its gap.
+    /// The smallest gap among the runs whose overall utility is worse than `base_utility` by at most `tolerated_loss` of
+    /// `|base_utility|` or, if `no_skill` is given, of the skill (how much better than `no_skill` the base is; 0 if it is
+    /// worse). A run exactly on the limit is tolerated. Value of a run: its gap.
+    ///
+    /// 5 % of a C of 0.52 admits 0.494, a model that has learnt nothing and whose gap is that of a coin; 5 % of its skill
+    /// admits 0.519.
     BestFairness {
         /// Overall utility of the base model, which was trained without regard to fairness.
         base_utility: f64,
         /// Tolerated relative loss, 0 to 1; 0.05 in the paper.
         tolerated_loss: f64,
+        /// Utility of a model without skill: 0.5 for a C or an AUC, that of the Kaplan-Meier curve for a Brier score.
+        /// `None` (the paper): the loss is relative to the utility itself.
+        #[serde(default)]
+        no_skill: Option<f64>,
     },
     /// The best utility of the worst group among the runs on the Pareto front: no other run is at least as good in every
     /// group and better in one. Value of a run: the utility of its worst group.
@@ -126,7 +134,7 @@ pub struct Selection {
 /// };
 /// let runs = vec![run("a", 0.80, 0.10), run("b", 0.77, 0.04), run("c", 0.70, 0.01)];
 /// let table = RunTable { direction: Direction::HigherIsBetter, groups: vec![], runs };
-/// let fair = SelectionCriterion::BestFairness { base_utility: 0.8, tolerated_loss: 0.05 };
+/// let fair = SelectionCriterion::BestFairness { base_utility: 0.8, tolerated_loss: 0.05, no_skill: None };
 /// // At most 5 % below 0.8 is 0.76, so "c" may not be chosen.
 /// assert_eq!(select_run(&table, fair)?.chosen.as_deref(), Some("b"));
 /// assert_eq!(select_run(&table, SelectionCriterion::BestUtility)?.chosen.as_deref(), Some("a"));
@@ -136,7 +144,7 @@ pub struct Selection {
 /// # Errors
 /// [`MetricError::NoRuns`], [`MetricError::RepeatedRun`], [`MetricError::RunGroupsMismatch`],
 /// [`MetricError::InvalidRunValue`] if a utility is not finite or a gap is not finite and >= 0,
-/// [`MetricError::InvalidSetting`] if the base utility is not finite, the tolerated loss is not in \[0, 1\], or a
+/// [`MetricError::InvalidSetting`] if the base utility or that without skill is not finite, the tolerated loss is not in \[0, 1\], or a
 /// criterion over groups is asked of a table without groups, [`MetricError::ZeroOptimum`] if a distance has nothing to
 /// be relative to.
 pub fn select_run(table: &RunTable, criterion: SelectionCriterion) -> Result<Selection, MetricError> {
@@ -151,8 +159,9 @@ pub fn select_run(table: &RunTable, criterion: SelectionCriterion) -> Result<Sel
     }
     let mut runs = match criterion {
         SelectionCriterion::BestUtility => by_utility(&taking_part),
-        SelectionCriterion::BestFairness { base_utility, tolerated_loss } => {
-            by_gap(table.direction, &taking_part, base_utility, tolerated_loss)
+        SelectionCriterion::BestFairness { base_utility, tolerated_loss, no_skill } => {
+            let limit = utility_limit(table.direction, base_utility, tolerated_loss, no_skill);
+            by_gap(table.direction, &taking_part, base_utility, limit)
         }
         SelectionCriterion::MinimaxPareto { worst_group } => by_worst_group(table.direction, &taking_part, worst_group),
         SelectionCriterion::DistanceToOptimum => by_distance(table, &taking_part)?,
@@ -199,11 +208,14 @@ fn check_criterion(table: &RunTable, criterion: SelectionCriterion) -> Result<()
     };
     match criterion {
         SelectionCriterion::BestUtility => Ok(()),
-        SelectionCriterion::BestFairness { base_utility, tolerated_loss } => {
+        SelectionCriterion::BestFairness { base_utility, tolerated_loss, no_skill } => {
             if !(0.0..=1.0).contains(&tolerated_loss) {
                 return refuse("tolerated loss of utility", tolerated_loss, "a number from 0 to 1");
             }
-            if !utility_limit(table.direction, base_utility, tolerated_loss).is_finite() {
+            if let Some(no_skill) = no_skill.filter(|no_skill| !no_skill.is_finite()) {
+                return refuse("utility without skill", no_skill, "a finite number");
+            }
+            if !utility_limit(table.direction, base_utility, tolerated_loss, no_skill).is_finite() {
                 return refuse("base utility", base_utility, "a finite number");
             }
             Ok(())
@@ -253,7 +265,7 @@ mod tests {
     const PARETO: SelectionCriterion = SelectionCriterion::MinimaxPareto { worst_group: WorstGroup::OfEachRun };
 
     fn fair(base_utility: f64) -> SelectionCriterion {
-        SelectionCriterion::BestFairness { base_utility, tolerated_loss: 0.05 }
+        SelectionCriterion::BestFairness { base_utility, tolerated_loss: 0.05, no_skill: None }
     }
 
     #[test]
@@ -272,6 +284,26 @@ mod tests {
         // The optimum is (0.9375, 0.8125); "near" misses it by 1/15 and 3/26.
         let distance = values(&table, DistanceToOptimum)[3];
         assert!((distance - (1.0_f64 / 225.0 + 9.0 / 676.0).sqrt()).abs() < 1e-15, "{distance}");
+    }
+
+    #[test]
+    fn five_percent_of_the_skill_is_less_than_five_percent_of_the_value() {
+        let loss = |base_utility, no_skill| SelectionCriterion::BestFairness {
+            base_utility,
+            tolerated_loss: 0.05,
+            no_skill: Some(no_skill),
+        };
+        let none = [0.5, 0.5];
+        // 5 % below 0.52 is 0.494; 5 % of the 0.02 above chance leaves 0.519.
+        let near_chance = higher(&[("a", 0.52, none, 0.1), ("coin", 0.5, none, 0.0), ("b", 0.5195, none, 0.05)]);
+        assert_eq!(chosen(&near_chance, fair(0.52)).as_deref(), Some("coin"));
+        assert_eq!(chosen(&near_chance, loss(0.52, 0.5)).as_deref(), Some("b"));
+        // Lower is better: 0.02 below 0.2 leaves 0.181.
+        let rows = [("a", 0.18, none, 0.1), ("b", 0.1812, none, 0.0), ("c", 0.1809, none, 0.05)];
+        let scores = table(Direction::LowerIsBetter, &rows);
+        assert_eq!(chosen(&scores, loss(0.18, 0.2)).as_deref(), Some("c"));
+        // A base without skill has nothing to lose.
+        assert_eq!(chosen(&higher(&[("a", 0.48, none, 0.0)]), loss(0.49, 0.5)), None);
     }
 
     #[test]
@@ -367,8 +399,11 @@ mod tests {
         let mut short = good.clone();
         short.groups.pop();
         assert!(matches!(refused(&short, BestUtility), MetricError::RunGroupsMismatch { found: 2, expected: 1, .. }));
-        let loss = SelectionCriterion::BestFairness { base_utility: 0.7, tolerated_loss: 1.5 };
+        let loss = SelectionCriterion::BestFairness { base_utility: 0.7, tolerated_loss: 1.5, no_skill: None };
         assert!(matches!(refused(&good, loss), MetricError::InvalidSetting { .. }));
+        let no_skill = Some(f64::NAN);
+        let loss = SelectionCriterion::BestFairness { base_utility: 0.7, tolerated_loss: 0.05, no_skill };
+        assert!(matches!(refused(&good, loss), MetricError::InvalidSetting { setting: "utility without skill", .. }));
         assert!(matches!(refused(&good, fair(f64::NAN)), MetricError::InvalidSetting { .. }));
         let zero = higher(&[("a", 0.7, [0.0, 0.5], 0.0)]);
         assert_eq!(refused(&zero, DistanceToOptimum), MetricError::ZeroOptimum { group: "F".to_owned(), best: 0.0 });

@@ -144,7 +144,11 @@ fn runs(input: &mut Input<'_>) {
     let table = RunTable { direction: input.pick(&DIRECTIONS), groups, runs };
     for criterion in [
         SelectionCriterion::BestUtility,
-        SelectionCriterion::BestFairness { base_utility: input.any_number(), tolerated_loss: input.share() },
+        SelectionCriterion::BestFairness {
+            base_utility: input.any_number(),
+            tolerated_loss: input.share(),
+            no_skill: input.flag().then(|| input.any_number()),
+        },
         SelectionCriterion::MinimaxPareto { worst_group: WorstGroup::OfEachRun },
         SelectionCriterion::MinimaxPareto { worst_group: WorstGroup::OfAllRuns },
         SelectionCriterion::DistanceToOptimum,

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use fairtte_data::{Part, write_predictions};
 use fairtte_fairness::{
-    Choice, CurveRule, FairnessError, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, predict, use_epoch,
+    Choice, CurveRule, FairnessError, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, Validation, predict,
+    score_validation, use_epoch,
 };
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 use serde::Serialize;
 
 use crate::CliError;
@@ -22,19 +23,36 @@ struct SelectionRecord {
     monitor: &'static str,
     /// That epoch, counted from 1.
     epoch: usize,
+    /// What the weights of `predictions.parquet` are.
+    weights: String,
     /// Share of the best value that the rules of the smallest gap may lose.
     tolerated_loss: f64,
     /// By name of the rule.
     rules: BTreeMap<String, ChosenEpoch>,
 }
 
-/// What one rule chose.
+/// What one rule chose: the epoch by the validation at its end, and the values of the curves in the file, which some
+/// strategies make from averaged weights, from the best epoch of each group or from recalibrated curves.
 #[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
 struct ChosenEpoch {
-    #[serde(flatten)]
-    choice: Choice,
-    /// File of its predictions.
+    /// Epoch, counted from 1.
+    epoch: usize,
+    /// What the weights are, for example `averaged over epochs 9 to 12`.
+    weights: String,
+    /// The rule's metric in the validation part; absent where it is undefined.
+    value: Option<f64>,
+    /// Its gap between the groups.
+    gap: Option<f64>,
+    /// File of the predictions.
     file: String,
+}
+
+/// Predictions of one epoch, written.
+struct Written {
+    file: String,
+    weights: String,
+    validation: Validation,
 }
 
 /// Predicts validation and test by the weights of every epoch that a rule chose. `strategy` comes with those of the best
@@ -47,25 +65,48 @@ pub(super) fn predict_all(
     trained: &TrainedRun,
     monitor: &'static str,
 ) -> Result<(), CliError> {
-    write_curves(&folder.predictions(), prepared, &curves(prepared, strategy, data)?, data)?;
-    let chosen: BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
-    for epoch in chosen.into_iter().filter(|epoch| *epoch != trained.best_epoch) {
-        use_epoch(strategy, data, folder.path(), epoch)?;
-        write_curves(&folder.predictions_of(epoch), prepared, &curves(prepared, strategy, data)?, data)?;
-    }
-    let file = |choice: &Choice| {
-        let is_main = choice.epoch == trained.best_epoch;
-        let path = if is_main { folder.predictions() } else { folder.predictions_of(choice.epoch) };
-        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    let write = |strategy: &dyn Strategy, path: &Path, epoch: usize| -> Result<Written, CliError> {
+        let survival = curves(prepared, strategy, data)?;
+        write_curves(path, prepared, &survival, data)?;
+        Ok(Written {
+            file: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            weights: strategy.describe_weights(epoch),
+            validation: score_validation(data, &of_validation(prepared, data, &survival)?)?,
+        })
     };
-    let rules = trained.choices.iter().map(|(rule, choice)| {
-        let chosen = ChosenEpoch { choice: choice.clone(), file: file(choice) };
-        (rule.name(), chosen)
+    let best = trained.best_epoch;
+    let mut written = BTreeMap::from([(best, write(strategy, &folder.predictions(), best)?)]);
+    let chosen: BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
+    for epoch in chosen.into_iter().filter(|epoch| *epoch != best) {
+        use_epoch(strategy, data, folder.path(), epoch)?;
+        written.insert(epoch, write(strategy, &folder.predictions_of(epoch), epoch)?);
+    }
+    let rules = trained.choices.iter().map(|(rule, Choice { epoch, .. })| {
+        let Written { file, weights, validation } = &written[epoch];
+        let (value, gap) = (validation.value(rule.metric()), validation.gap(rule.metric()));
+        let (file, weights) = (file.clone(), weights.clone());
+        (rule.name(), ChosenEpoch { epoch: *epoch, weights, value, gap, file })
     });
+    let weights = written[&best].weights.clone();
     let record =
-        SelectionRecord { monitor, epoch: trained.best_epoch, tolerated_loss: TOLERATED_LOSS, rules: rules.collect() };
+        SelectionRecord { monitor, epoch: best, weights, tolerated_loss: TOLERATED_LOSS, rules: rules.collect() };
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&folder.selection(), &format!("{text}\n"))
+}
+
+/// The curves of the validation part in the order of its rows.
+fn of_validation(
+    prepared: &Prepared,
+    data: &TrainingData<'_>,
+    survival: &Array2<f64>,
+) -> Result<Array2<f64>, CliError> {
+    let rows = predicted_rows(prepared);
+    let place = |row: &usize| {
+        let missing = || CliError::Bug(format!("no prediction of row {row} of the validation part"));
+        rows.binary_search(row).map_err(|_| missing())
+    };
+    let places = data.validation.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+    Ok(survival.select(Axis(0), &places))
 }
 
 /// Rows of validation and test, in the order of the cohort.

@@ -270,6 +270,10 @@ impl Strategy for Recalibration {
         Ok(())
     }
 
+    fn describe_weights(&self, epoch: usize) -> String {
+        format!("epoch {epoch}, recalibrated by group")
+    }
+
     fn needs_group_to_predict(&self) -> bool {
         true
     }

@@ -218,6 +218,15 @@ impl Strategy for Swad {
         self.learner.fit_baseline(&parts.train)
     }
 
+    fn describe_weights(&self, epoch: usize) -> String {
+        let Some((first, last)) = self.valley.segments() else { return format!("epoch {epoch}") };
+        let unit = if self.config.interval == 0 { "epoch" } else { "evaluation" };
+        match first == last {
+            true => format!("averaged over {unit} {first}"),
+            false => format!("averaged over {unit}s {first} to {last}"),
+        }
+    }
+
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
     }

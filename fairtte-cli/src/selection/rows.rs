@@ -1,0 +1,131 @@
+//! The rows of a block and what is chosen in each: from all trainings, within each training seed, and in every bootstrap
+//! draw of trainings. Nothing here reads the test part.
+
+use std::collections::{BTreeSet, HashMap};
+
+use fairtte_metrics::draw_trainings;
+
+use super::candidates::Candidate;
+use super::pick::{Picked, Question};
+use super::verdict::{Role, Rule};
+use crate::CliError;
+
+/// The candidates of one strategy in a block.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    pub(super) strategy: String,
+    /// Their places.
+    pub(super) candidates: Vec<usize>,
+    /// Their training seeds, ascending.
+    seeds: Vec<u64>,
+}
+
+/// One row with everything that was chosen for it.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) role: Role,
+    pub(super) strategy: String,
+    pub(super) n_candidates: usize,
+    pub(super) picked: Picked,
+    /// By training seed.
+    pub(super) of_seed: Vec<(u64, Picked)>,
+    /// By bootstrap draw.
+    pub(super) of_draw: Vec<Option<usize>>,
+}
+
+impl Row {
+    /// All candidates that were chosen for something.
+    pub(super) fn needed(&self) -> impl Iterator<Item = usize> {
+        let of_seed = self.of_seed.iter().filter_map(|(_, picked)| picked.as_ref().ok());
+        self.picked.as_ref().ok().into_iter().chain(of_seed).chain(self.of_draw.iter().flatten()).copied()
+    }
+}
+
+impl Pool {
+    /// The candidates of a strategy; `is_in_block` says which belong to the network and attribute.
+    pub(super) fn new(all: &[Candidate], strategy: &str, is_in_block: impl Fn(&Candidate) -> bool) -> Self {
+        let candidates: Vec<usize> =
+            (0..all.len()).filter(|k| all[*k].strategy == strategy && is_in_block(&all[*k])).collect();
+        let seeds: BTreeSet<u64> = candidates.iter().map(|k| all[*k].seed).collect();
+        Self { strategy: strategy.to_owned(), candidates, seeds: seeds.into_iter().collect() }
+    }
+
+    pub(super) fn n_seeds(&self) -> usize {
+        self.seeds.len()
+    }
+
+    fn of_seeds(&self, all: &[Candidate], seeds: &[u64]) -> Vec<usize> {
+        self.candidates.iter().copied().filter(|k| seeds.contains(&all[*k].seed)).collect()
+    }
+
+    /// The candidates of the trainings at these places of the list of seeds.
+    fn drawn(&self, all: &[Candidate], places: &[usize]) -> Vec<usize> {
+        let seeds: Vec<u64> = places.iter().map(|place| self.seeds[*place]).collect();
+        self.of_seeds(all, &seeds)
+    }
+}
+
+/// What the rows of a block are made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a> {
+    pub(super) all: &'a [Candidate],
+    pub(super) question: Question<'a>,
+    pub(super) base: &'a Pool,
+    pub(super) replicates: usize,
+    pub(super) seed: u64,
+}
+
+impl Rows<'_> {
+    /// The base row, with `fairest` the control row, and one for every other pool.
+    pub(super) fn of(&self, others: &[Pool]) -> Result<Vec<Row>, CliError> {
+        let mut rows = vec![self.row(Role::Base, self.base)?];
+        if self.question.rule == Rule::Fairest {
+            rows.push(self.row(Role::Control, self.base)?);
+        }
+        for pool in others {
+            rows.push(self.row(Role::Strategy, pool)?);
+        }
+        Ok(rows)
+    }
+
+    fn row(&self, role: Role, pool: &Pool) -> Result<Row, CliError> {
+        let of_seed = |seed: &u64| {
+            let (own, base) = (pool.of_seeds(self.all, &[*seed]), self.base.of_seeds(self.all, &[*seed]));
+            Ok((*seed, self.pick(role, &own, &base)?))
+        };
+        Ok(Row {
+            role,
+            strategy: pool.strategy.clone(),
+            n_candidates: pool.candidates.len(),
+            picked: self.pick(role, &pool.candidates, &self.base.candidates)?,
+            of_seed: pool.seeds.iter().map(of_seed).collect::<Result<_, CliError>>()?,
+            of_draw: self.draws(role, pool)?,
+        })
+    }
+
+    fn pick(&self, role: Role, own: &[usize], base: &[usize]) -> Result<Picked, CliError> {
+        let base = self.question.base(self.all, base)?;
+        match role {
+            Role::Base => Ok(base),
+            Role::Control | Role::Strategy => self.question.like_the_others(self.all, own, &base),
+        }
+    }
+
+    /// The choice in every draw of trainings; few sets of them differ, and each is chosen from once.
+    fn draws(&self, role: Role, pool: &Pool) -> Result<Vec<Option<usize>>, CliError> {
+        let mut known: HashMap<[Vec<usize>; 2], Option<usize>> = HashMap::new();
+        let mut chosen = Vec::with_capacity(self.replicates);
+        for replicate in 0..self.replicates {
+            let places = [pool, self.base].map(|pool| draw_trainings(pool.seeds.len(), replicate, self.seed));
+            if let Some(known) = known.get(&places) {
+                chosen.push(*known);
+                continue;
+            }
+            let picked =
+                self.pick(role, &pool.drawn(self.all, &places[0]), &self.base.drawn(self.all, &places[1]))?.ok();
+            known.insert(places, picked);
+            chosen.push(picked);
+        }
+        Ok(chosen)
+    }
+}

@@ -1,0 +1,279 @@
+//! What a choice says: the content of `choice.json`, from which the tables are made.
+
+use serde::{Deserialize, Serialize};
+
+/// How weights are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Rule {
+    /// The paper's: the smallest gap within the tolerated loss of the base model.
+    Fairest,
+    /// The best overall metric.
+    Overall,
+    /// The best worst group on the Pareto front.
+    Minimax,
+    /// The smallest distance to the best value of every group.
+    Dto,
+}
+
+/// What the tolerated loss is a share of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LossOf {
+    /// The metric of the base model, as in the paper.
+    #[default]
+    Metric,
+    /// The part of it that a model without skill does not have: above 0.5 of C^td and AUC^td, below the IBS of the
+    /// Kaplan-Meier curve.
+    Skill,
+}
+
+/// Everything that was chosen.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Verdict {
+    pub(crate) rule: Rule,
+    /// Relative loss of the base model's metric that `fairest` tolerates.
+    pub(crate) tolerated_loss: f64,
+    pub(crate) tolerated_loss_of: LossOf,
+    pub(crate) base: String,
+    /// Level of the intervals; a change whose adjusted p value is at most 1 minus this is called different.
+    pub(crate) level: f64,
+    pub(crate) replicates: usize,
+    /// The most training seeds of a strategy.
+    pub(crate) n_seeds: usize,
+    /// Samples and events of the test part.
+    pub(crate) n_test: usize,
+    pub(crate) n_test_events: usize,
+    pub(crate) blocks: Vec<Block>,
+    /// Rank tests over blocks, where there are several.
+    pub(crate) ranks: Vec<RankComparison>,
+    /// Runs of a comparison that could not be trained.
+    pub(crate) not_trained: Vec<NotTrained>,
+}
+
+/// Runs that a method refused, or that diverged, for one reason.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct NotTrained {
+    pub(crate) runs: Vec<String>,
+    pub(crate) because: String,
+}
+
+/// What kind of network is trained: strategies are compared within one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Network {
+    pub(crate) head: String,
+    pub(crate) backbone: String,
+    /// `scratch`, or the name of the file with pre-trained weights.
+    pub(crate) start: String,
+}
+
+impl std::fmt::Display for Network {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { head, backbone, start } = self;
+        write!(out, "{head}, {backbone}, {start}")
+    }
+}
+
+/// All strategies under one network, attribute and metric: one family of tests.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Block {
+    pub(crate) attribute: String,
+    /// Stable name of the metric.
+    pub(crate) metric: String,
+    /// Its short name.
+    pub(crate) label: String,
+    pub(crate) higher_is_better: bool,
+    #[serde(flatten)]
+    pub(crate) network: Network,
+    /// Groups of the test part.
+    pub(crate) groups: Vec<GroupSize>,
+    /// The groups whose signed difference is compared.
+    pub(crate) contrast: Option<Contrast>,
+    /// Value of a model without skill in the validation part.
+    pub(crate) no_skill: Option<f64>,
+    /// What a reader must know before the numbers.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) rows: Vec<Standing>,
+}
+
+/// A group of the test part.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct GroupSize {
+    pub(crate) level: String,
+    pub(crate) n: usize,
+    pub(crate) n_events: usize,
+}
+
+/// The groups with the largest and the smallest metric of the base model in the validation part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Contrast {
+    pub(crate) first: String,
+    /// Its value is subtracted.
+    pub(crate) second: String,
+}
+
+/// What a row stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Role {
+    /// The base strategy under its own rule: with `fairest` the best metric.
+    Base,
+    /// The base strategy under the rule of all others: what they are compared with.
+    Control,
+    /// Any other strategy.
+    Strategy,
+}
+
+/// One strategy in a block.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Standing {
+    pub(crate) strategy: String,
+    pub(crate) role: Role,
+    /// Weights to choose from.
+    pub(crate) n_candidates: usize,
+    /// Why nothing was chosen.
+    pub(crate) none_because: Option<String>,
+    pub(crate) chosen: Option<Chosen>,
+    /// The choice within each training seed alone.
+    pub(crate) seeds: Vec<OfSeed>,
+    /// Test values over those seeds.
+    pub(crate) over_seeds: OverSeeds,
+}
+
+/// Chosen weights.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Chosen {
+    pub(crate) run: String,
+    pub(crate) epoch: usize,
+    /// What the weights are: `epoch 6`, `averaged over epochs 9 to 12`, ..
+    pub(crate) weights: String,
+    /// Rules of the training that kept them.
+    pub(crate) kept_by: String,
+    pub(crate) validation: Scores,
+    pub(crate) test: Scores,
+    /// Change of the metric from the control row.
+    pub(crate) change: Option<Change>,
+    /// Change of the signed difference from that of the control row.
+    pub(crate) difference_change: Option<Change>,
+    /// The same two from the base row, without a test.
+    pub(crate) change_from_base: Option<Change>,
+    pub(crate) difference_change_from_base: Option<Change>,
+}
+
+/// A metric over all samples and between groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Scores {
+    pub(crate) value: Option<f64>,
+    /// Largest minus smallest group.
+    pub(crate) gap: Option<f64>,
+    /// The signed difference of the two groups of the contrast.
+    pub(crate) difference: Option<f64>,
+}
+
+/// A paired difference of two chosen models in units of the metric, with its bootstrap interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Change {
+    pub(crate) value: Option<f64>,
+    pub(crate) lower: Option<f64>,
+    pub(crate) upper: Option<f64>,
+    /// Of a metric: the ratio of the two values minus 1, in percent, with the interval of the ratio.
+    pub(crate) percent: Option<f64>,
+    pub(crate) percent_lower: Option<f64>,
+    pub(crate) percent_upper: Option<f64>,
+    /// Two-sided p value of no difference.
+    pub(crate) p_value: Option<f64>,
+    /// The same, adjusted (Holm) within the block.
+    pub(crate) p_holm: Option<f64>,
+    /// Whether the adjusted p value is at most 1 minus the level.
+    pub(crate) different: bool,
+    /// Draws in which one of the two is undefined or nothing is chosen.
+    pub(crate) undefined_replicates: usize,
+    /// Why there is no value or no interval.
+    pub(crate) undefined: Option<String>,
+}
+
+/// What is chosen among the weights of one training seed.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct OfSeed {
+    pub(crate) seed: u64,
+    /// Absent if nothing is within the tolerated loss of the base model of this seed.
+    pub(crate) run: Option<String>,
+    pub(crate) weights: Option<String>,
+    /// In the test part.
+    pub(crate) test: Scores,
+}
+
+/// Test values over training seeds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct OverSeeds {
+    pub(crate) value: Option<Spread>,
+    pub(crate) gap: Option<Spread>,
+    pub(crate) difference: Option<Spread>,
+}
+
+/// Median and range.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Spread {
+    pub(crate) n: usize,
+    pub(crate) median: f64,
+    pub(crate) smallest: f64,
+    pub(crate) largest: f64,
+}
+
+impl Spread {
+    /// Of the values that there are; `None` without any.
+    pub(crate) fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
+        let mut values: Vec<f64> = values.flatten().collect();
+        values.sort_by(f64::total_cmp);
+        let (smallest, largest) = (*values.first()?, *values.last()?);
+        let n = values.len();
+        Some(Self { n, median: f64::midpoint(values[(n - 1) / 2], values[n / 2]), smallest, largest })
+    }
+}
+
+/// What a rank test compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Ranked {
+    /// Gaps; smaller is better.
+    Gap,
+    /// The metric over all samples.
+    Metric,
+}
+
+/// Ranks of the strategies over blocks, with Friedman's test and Nemenyi's.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct RankComparison {
+    pub(crate) metric: String,
+    pub(crate) label: String,
+    pub(crate) of: Ranked,
+    /// Blocks with a value of every method: attribute x network x training seed.
+    pub(crate) n_blocks: usize,
+    /// Blocks left out because one of the methods has no value.
+    pub(crate) n_incomplete: usize,
+    /// Methods left out because they have a value in less than half of the blocks.
+    pub(crate) left_out: Vec<String>,
+    pub(crate) methods: Vec<String>,
+    /// Average rank of every method; 1 is best.
+    pub(crate) average_ranks: Vec<f64>,
+    pub(crate) friedman_chi_square: Option<f64>,
+    pub(crate) friedman_p: Option<f64>,
+    /// p values of all pairs (Nemenyi), where Friedman's test rejects.
+    pub(crate) nemenyi_p: Option<Vec<Vec<f64>>>,
+    /// How far it can be read.
+    pub(crate) note: String,
+}

@@ -1,0 +1,147 @@
+//! The test part is looked at after everything is chosen: with its outcomes and inputs replaced by noise, nothing that comes
+//! before the choice may change. For every strategy with every head, through the program.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+#![expect(clippy::print_stdout, reason = "how many trainings were compared is worth seeing")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fairtte_data::{Rising, read_predictions};
+use fairtte_tests::{patients, succeed};
+use serde_json::Value;
+
+const N: usize = 160;
+
+fn is_test(row: usize) -> bool {
+    row % 4 == 3
+}
+
+/// A split made by hand: it does not look at outcomes.
+fn write_split(folder: &Path) -> String {
+    let mut rows = "subject_id,part\n".to_owned();
+    for row in 0..N {
+        let part = if is_test(row) { "test" } else { ["train", "validation", "train"][row % 4] };
+        writeln!(rows, "p{row:04},{part}").unwrap();
+    }
+    let path = folder.join("split.csv");
+    std::fs::write(&path, rows).unwrap();
+    path.display().to_string()
+}
+
+fn names(what: &str) -> Vec<String> {
+    let listed: Value = serde_json::from_str(&succeed(["list", what, "--json"]).stdout).unwrap();
+    listed[what].as_object().unwrap().keys().cloned().collect()
+}
+
+/// All strategies with `head` in `folder`; the choice.
+fn compare(folder: &Path, head: &str, strategies: &[String], is_poisoned: bool) -> Value {
+    let noise = |row: usize, k: usize| ((row * 7919 + k * 104_729) as f64 * 0.377).sin();
+    let run = patients(folder, N, |row, cells| {
+        if !(is_poisoned && is_test(row)) {
+            return;
+        }
+        cells[1] = format!("{:.4}", 4.0 + 3.5 * noise(row, 1));
+        cells[2] = u8::from(noise(row, 2) > 0.0).to_string();
+        for (k, cell) in cells[4..].iter_mut().enumerate() {
+            *cell = format!("{:.6}", 50.0 * noise(row, 3 + k));
+        }
+    });
+    let mut table = "\n[compare]\nattributes = [\"sex\"]\nseeds = [1]\n".to_owned();
+    for strategy in strategies {
+        // The default of this method needs larger batches and, with the Cox heads, many events in them.
+        let settings = if strategy == "dro-chi-square" { "alpha = 0.6\n" } else { "" };
+        writeln!(table, "[compare.strategy.{strategy}]\n{settings}").unwrap();
+    }
+    let file = folder.join("run.toml");
+    std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + &table).unwrap();
+    let run = run
+        .set(&format!("head={head}"))
+        .set(&format!("split.file='{}'", write_split(folder)))
+        .set("training.epochs=2")
+        .set("optimiser.learning-rate=0.01")
+        .set("evaluation.replicates=0");
+    let outcome = succeed([run.arguments("compare"), vec!["--json".to_owned()]].concat());
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+/// The log of a training without what a clock says.
+fn log(run: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(run.join("steps.jsonl")).unwrap();
+    let epoch = |line: &str| {
+        let mut epoch: Value = serde_json::from_str(line).unwrap();
+        epoch.as_object_mut().unwrap().retain(|key, _| key != "ended" && !key.ends_with("seconds"));
+        epoch
+    };
+    text.lines().map(epoch).collect()
+}
+
+/// Curves of the validation part by file and sample, to the last bit.
+fn validation_curves(run: &Path) -> BTreeMap<(String, String), Vec<u64>> {
+    let split = std::fs::read_to_string(run.join("split.csv")).unwrap();
+    let is_validated = |sample: &str| split.lines().any(|line| line == format!("{sample},validation"));
+    let mut curves = BTreeMap::new();
+    for entry in std::fs::read_dir(run).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if !name.starts_with("predictions") {
+            continue;
+        }
+        let table = read_predictions(&path, Rising::Refuse).unwrap();
+        for (sample, curve) in table.samples.iter().zip(table.survival.rows()) {
+            let sample = sample.to_string();
+            if is_validated(&sample) {
+                curves.insert((name.clone(), sample), curve.iter().map(|s| s.to_bits()).collect());
+            }
+        }
+    }
+    curves
+}
+
+#[test]
+fn noise_in_the_test_part_changes_nothing_before_the_choice() {
+    let (heads, strategies) = (names("heads"), names("strategies"));
+    let mut n_compared = 0;
+    for head in &heads {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [clean, poisoned] =
+            [(0, false), (1, true)].map(|(k, is_poisoned)| compare(folders[k].path(), head, &strategies, is_poisoned));
+        let [a, b] = [&folders[0], &folders[1]].map(|folder| folder.path().join("run").join("sex"));
+        for strategy in &strategies {
+            let name = format!("{strategy}-seed1");
+            let what = format!("{strategy} with {head}");
+            let runs = [a.join(&name), b.join(&name)];
+            assert_eq!(runs[0].join("done").exists(), runs[1].join("done").exists(), "{what}");
+            if !runs[0].join("done").exists() {
+                println!("{what}: not trained");
+                continue;
+            }
+            let text = |run: &Path, name: &str| std::fs::read_to_string(run.join(name)).unwrap();
+            let [clean, poisoned] = [&runs[0], &runs[1]].map(|run| (log(run), text(run, "selection.json")));
+            assert_eq!(clean.0, poisoned.0, "{what}: the log");
+            assert_eq!(clean.1, poisoned.1, "{what}: what the rules chose");
+            let [clean, poisoned] = [&runs[0], &runs[1]].map(|run| validation_curves(run));
+            assert!(clean.len() >= N / 4 && clean == poisoned, "{what}: the curves of the validation part");
+            // The control: the noise is there.
+            assert_ne!(text(&runs[0], "evaluation.json"), text(&runs[1], "evaluation.json"), "{what}");
+            n_compared += 1;
+        }
+        let blocks = |verdict: &Value| verdict["blocks"].as_array().unwrap().clone();
+        for (clean, poisoned) in blocks(&clean).iter().zip(blocks(&poisoned)) {
+            assert_eq!(clean["contrast"], poisoned["contrast"], "{head}");
+            for (clean, poisoned) in clean["rows"].as_array().unwrap().iter().zip(poisoned["rows"].as_array().unwrap())
+            {
+                for key in ["run", "weights", "kept-by", "validation"] {
+                    assert_eq!(clean["chosen"][key], poisoned["chosen"][key], "{head}: {key} of {}", clean["strategy"]);
+                }
+                let of_seeds = |row: &Value| -> Vec<(Value, Value)> {
+                    let seeds = row["seeds"].as_array().unwrap().iter();
+                    seeds.map(|seed| (seed["run"].clone(), seed["weights"].clone())).collect()
+                };
+                assert_eq!(of_seeds(clean), of_seeds(poisoned), "{head}: {}", clean["strategy"]);
+            }
+        }
+    }
+    println!("{n_compared} trainings compared, {} heads and {} strategies", heads.len(), strategies.len());
+    assert!(n_compared >= heads.len() * strategies.len() - 8, "only {n_compared} were trained");
+}
