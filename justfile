@@ -76,3 +76,7 @@ epoch-time python="python3" *options="":
 tabular-quality data work python="python3":
     cargo build --release -p fairtte-cli
     {{python}} fairtte-cli/benches/tabular_quality.py ${CARGO_TARGET_DIR:-target}/release/fairtte {{data}} {{work}}
+
+# Simulated coverage of the intervals of a gap and of a signed difference, in docs/src/comparing.md (ten minutes on 2 cores).
+gap-coverage samples="1000":
+    cargo run --release -p fairtte-metrics --example gap_coverage -- {{samples}}

@@ -26,7 +26,8 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
         }
     }
     if !verdict.ranks.is_empty() {
-        lines.extend([String::new(), RANKS.to_owned()]);
+        lines.push(String::new());
+        lines.extend(wrap(RANKS, WIDTH));
         lines.extend(verdict.ranks.iter().map(ranks).flat_map(|text| wrap(&text, WIDTH)));
     }
     lines.extend(
@@ -177,7 +178,10 @@ fn tables(block: &Block, verdict: &Verdict) -> [Table; 2] {
         names.chain(base.clone()).chain(last.iter().map(|name| (*name).to_owned())).collect()
     };
     let of_metric = |row: &Standing| {
-        let Some(chosen) = &row.chosen else { return none(row, 5 + usize::from(has_control)) };
+        let Some(chosen) = &row.chosen else {
+            let why = format!("none: {}", row.none_because.as_deref().unwrap_or_default());
+            return empty(row, 5 + usize::from(has_control), why);
+        };
         let from_base = has_control.then(|| points(chosen.change_from_base.as_ref(), true));
         let mut cells = vec![name(row), number(chosen.test.value)];
         cells.extend(tested(chosen.change.as_ref(), true));
@@ -186,7 +190,7 @@ fn tables(block: &Block, verdict: &Verdict) -> [Table; 2] {
         cells
     };
     let of_groups = |row: &Standing| {
-        let Some(chosen) = &row.chosen else { return none(row, 6 + usize::from(has_control)) };
+        let Some(chosen) = &row.chosen else { return empty(row, 5 + usize::from(has_control), "-".to_owned()) };
         let from_base = has_control.then(|| points(chosen.difference_change_from_base.as_ref(), false));
         let mut cells = vec![name(row), number(chosen.test.gap), signed(chosen.test.difference)];
         cells.extend(tested(chosen.difference_change.as_ref(), false));
@@ -209,11 +213,10 @@ fn name(row: &Standing) -> String {
     }
 }
 
-/// A row without a choice; `n_before` cells stand before the reason.
-fn none(row: &Standing, n_before: usize) -> Vec<String> {
-    let why = row.none_because.clone().unwrap_or_default();
-    let dashes = std::iter::repeat_n("-".to_owned(), n_before);
-    std::iter::once(name(row)).chain(dashes).chain([format!("none: {why}")]).collect()
+/// A row without a choice; `n_dashes` cells stand between name and last cell.
+fn empty(row: &Standing, n_dashes: usize, last: String) -> Vec<String> {
+    let dashes = std::iter::repeat_n("-".to_owned(), n_dashes);
+    std::iter::once(name(row)).chain(dashes).chain([last]).collect()
 }
 
 fn place(chosen: &Chosen) -> String {
@@ -225,7 +228,13 @@ fn number(value: Option<f64>) -> String {
 }
 
 fn signed(value: Option<f64>) -> String {
-    value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:+.3}"))
+    value.map_or_else(|| "undefined".to_owned(), |value| with_sign(value, 3))
+}
+
+/// With its sign, which 0 has not.
+fn with_sign(value: f64, n_digits: usize) -> String {
+    let text = format!("{value:+.n_digits$}");
+    if text[1..].bytes().all(|digit| matches!(digit, b'0' | b'.')) { text[1..].to_owned() } else { text }
 }
 
 fn spread(spread: Option<Spread>) -> String {
@@ -241,9 +250,15 @@ fn tested(change: Option<&Change>, in_percent: bool) -> [String; 3] {
     let dash = || "-".to_owned();
     let Some(change) = change else { return [dash(), dash(), dash()] };
     let interval = if in_percent {
-        change.percent_lower.zip(change.percent_upper).map(|(lower, upper)| format!(" [{lower:+.1}, {upper:+.1}]"))
+        change
+            .percent_lower
+            .zip(change.percent_upper)
+            .map(|(lower, upper)| format!(" [{}, {}]", with_sign(lower, 1), with_sign(upper, 1)))
     } else {
-        change.lower.zip(change.upper).map(|(lower, upper)| format!(" [{lower:+.3}, {upper:+.3}]"))
+        change
+            .lower
+            .zip(change.upper)
+            .map(|(lower, upper)| format!(" [{}, {}]", with_sign(lower, 3), with_sign(upper, 3)))
     };
     let text = points(Some(change), in_percent) + &interval.unwrap_or_default();
     let p = |p: Option<f64>| p.map_or_else(dash, |p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") });
@@ -256,8 +271,8 @@ fn points(change: Option<&Change>, in_percent: bool) -> String {
     let value = if in_percent { change.percent } else { change.value };
     match value {
         None => "undefined".to_owned(),
-        Some(percent) if in_percent => format!("{percent:+.1} %"),
-        Some(value) => format!("{value:+.3}"),
+        Some(percent) if in_percent => format!("{} %", with_sign(percent, 1)),
+        Some(value) => with_sign(value, 3),
     }
 }
 
