@@ -10,7 +10,7 @@ mod plots;
 mod rows;
 mod table;
 #[cfg(test)]
-mod test_reports;
+pub(crate) mod test_reports;
 #[cfg(test)]
 mod tests;
 mod words;

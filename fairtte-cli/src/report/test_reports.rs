@@ -113,7 +113,7 @@ fn curves(attribute: Option<&str>, level: Option<&str>, n: usize, n_events: usiz
 }
 
 /// Four metrics, of which the second repeats the first; `age` has a level that looks like HTML and one without events.
-pub(super) fn report() -> EvaluationReport {
+pub(crate) fn report() -> EvaluationReport {
     EvaluationReport {
         n: 120,
         n_events: 61,

@@ -308,3 +308,27 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
     };
     Ok(distinct.into_iter().map(about).collect())
 }
+
+#[cfg(test)]
+impl Candidate {
+    /// A candidate without a file, by what a choice looks at: C^td and its gap between the levels of `sex`.
+    pub(super) fn made_up(strategy: &str, seed: u64, c_td: f64, gap: f64) -> Self {
+        let mut validation = crate::report::test_reports::report();
+        let metric = &mut validation.metrics[0];
+        metric.overall.value = Some(c_td);
+        metric.attributes[0].gap.value = Some(gap);
+        let network = |head: &str| Network { head: head.to_owned(), backbone: "mlp".to_owned(), start: String::new() };
+        Self {
+            run: format!("{strategy}-seed{seed}"),
+            strategy: strategy.to_owned(),
+            network: network("pmf"),
+            seed,
+            trained_on: Vec::new(),
+            kept_by: "nll".to_owned(),
+            epoch: 1,
+            weights: "epoch 1".to_owned(),
+            path: PathBuf::new(),
+            validation,
+        }
+    }
+}

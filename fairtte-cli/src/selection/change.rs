@@ -63,3 +63,84 @@ pub(super) fn adjust(rows: &mut [Standing], level: f64) -> Result<(), CliError> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use fairtte_metrics::MetricError;
+
+    use super::super::verdict::{Chosen, OverSeeds, Role, Scores};
+    use super::*;
+
+    fn sampled(value: f64, replicates: &[f64]) -> SampledValue {
+        SampledValue { value: Ok(value), replicates: replicates.iter().copied().map(Some).collect() }
+    }
+
+    #[test]
+    fn a_metric_changes_by_the_ratio_and_a_difference_in_its_own_units() {
+        let (own, other) = (sampled(0.75, &[0.5, 1.0]), sampled(0.5, &[0.5, 0.5]));
+        let found = change(&own, &other, 0.5, true);
+        assert_eq!((found.value, found.percent), (Some(0.25), Some(50.0)));
+        // Differences 0 and 0.5, ratios 1 and 2: the quartiles.
+        assert_eq!((found.lower, found.upper), (Some(0.125), Some(0.375)));
+        assert_eq!((found.percent_lower, found.percent_upper), (Some(25.0), Some(75.0)));
+        // Both differences are 0.25 away from 0.25, as 0 is: p = 3 / 3.
+        assert_eq!(found.p_value, Some(1.0));
+        let of_groups = change(&own, &other, 0.5, false);
+        assert_eq!((of_groups.value, of_groups.percent, of_groups.percent_lower), (Some(0.25), None, None));
+    }
+
+    #[test]
+    fn what_is_undefined_is_counted_and_named() {
+        let own = SampledValue { value: Ok(0.5), replicates: vec![Some(0.5), None] };
+        let found = change(&own, &sampled(0.25, &[0.25, 0.25]), 0.95, false);
+        assert_eq!((found.value, found.undefined_replicates), (Some(0.25), 1));
+        let none = SampledValue { value: Err(MetricError::NoSamples), replicates: vec![None; 2] };
+        let found = change(&own, &none, 0.95, false);
+        assert_eq!((found.value, found.undefined), (None, Some(MetricError::NoSamples.to_string())));
+        let without_draws = change(&sampled(0.5, &[]), &sampled(0.25, &[]), 0.95, true);
+        assert_eq!((without_draws.percent, without_draws.p_value), (Some(100.0), None));
+    }
+
+    fn row(p_values: [Option<f64>; 2]) -> Standing {
+        let [change, difference_change] = p_values.map(|p_value| Some(Change { p_value, ..Change::default() }));
+        let chosen = Chosen {
+            run: String::new(),
+            epoch: 1,
+            weights: String::new(),
+            kept_by: String::new(),
+            validation: Scores::default(),
+            test: Scores::default(),
+            change,
+            difference_change,
+            change_from_base: None,
+            difference_change_from_base: None,
+        };
+        Standing {
+            strategy: String::new(),
+            role: Role::Strategy,
+            n_candidates: 1,
+            none_because: None,
+            chosen: Some(chosen),
+            seeds: Vec::new(),
+            over_seeds: OverSeeds::default(),
+        }
+    }
+
+    // Holm over four p values: 4 x 0.0125, 3 x 0.02, then no smaller than before.
+    #[test]
+    fn both_questions_of_a_block_are_one_family() {
+        let mut rows = [row([Some(0.0125), Some(0.5)]), row([None, None]), row([Some(0.02), Some(0.04)])];
+        adjust(&mut rows, 0.95).unwrap();
+        let of = |row: &Standing| {
+            let chosen = row.chosen.as_ref().unwrap();
+            [&chosen.change, &chosen.difference_change].map(|change| {
+                let change = change.as_ref().unwrap();
+                (change.p_holm, change.different)
+            })
+        };
+        assert_eq!(of(&rows[0]), [(Some(0.05), true), (Some(0.5), false)]);
+        assert_eq!(of(&rows[1]), [(None, false), (None, false)]);
+        assert_eq!(of(&rows[2]), [(Some(0.06), false), (Some(0.08), false)]);
+    }
+}

@@ -109,3 +109,83 @@ fn note(is_defined: bool, rejects: bool, few: bool) -> &'static str {
         (true, true, true) => "fewer than 5 blocks: the test is not meant for so few, although it rejects",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::super::verdict::{Network, OfSeed, OverSeeds, Standing};
+    use super::*;
+
+    /// A block of one seed with gaps by method; the metric is 1 minus the gap.
+    fn block(attribute: &str, gaps: &[(Role, &str, Option<f64>)]) -> Block {
+        let row = |(role, strategy, gap): &(Role, &str, Option<f64>)| Standing {
+            strategy: (*strategy).to_owned(),
+            role: *role,
+            n_candidates: 1,
+            none_because: None,
+            chosen: None,
+            seeds: vec![OfSeed {
+                seed: 1,
+                run: None,
+                weights: None,
+                test: Scores { value: gap.map(|gap| 1.0 - gap), gap: *gap, difference: None },
+            }],
+            over_seeds: OverSeeds::default(),
+        };
+        let network = Network { head: String::new(), backbone: String::new(), start: String::new() };
+        Block {
+            attribute: attribute.to_owned(),
+            metric: "auc_td".to_owned(),
+            label: "AUC^td".to_owned(),
+            higher_is_better: true,
+            network,
+            groups: Vec::new(),
+            contrast: None,
+            no_skill: None,
+            warnings: Vec::new(),
+            rows: gaps.iter().map(row).collect(),
+        }
+    }
+
+    const BASE: (Role, &str, Option<f64>) = (Role::Base, "erm", Some(9.0));
+
+    fn three(gaps: [Option<f64>; 3]) -> Vec<(Role, &'static str, Option<f64>)> {
+        vec![BASE, (Role::Control, "erm", gaps[0]), (Role::Strategy, "a", gaps[1]), (Role::Strategy, "b", gaps[2])]
+    }
+
+    // Ranks 1, 2, 3 in each of 6 blocks: chi^2 = N (k - 1) = 12, p = exp(-6); Nemenyi's q = 2 / sqrt(3 * 4 / 72) = 4.899.
+    #[test]
+    fn the_base_stands_in_its_control_row_and_all_blocks_agree() {
+        let gaps = three([Some(0.1), Some(0.2), Some(0.3)]);
+        let blocks: Vec<Block> = (0..6).map(|k| block(&k.to_string(), &gaps)).collect();
+        let found = rank_comparisons(&blocks, "erm", 0.05).unwrap();
+        assert_eq!(found.len(), 2, "one metric: its gap and itself");
+        for (comparison, of) in found.iter().zip([Ranked::Gap, Ranked::Metric]) {
+            // A small gap is rank 1, and so is the large metric that belongs to it here.
+            assert_eq!((comparison.of, &comparison.average_ranks[..]), (of, &[1.0, 2.0, 3.0][..]));
+            assert_eq!(comparison.methods, ["erm", "a", "b"]);
+            assert!((comparison.friedman_chi_square.unwrap() - 12.0).abs() < 1e-12);
+            assert!((comparison.friedman_p.unwrap() - (-6_f64).exp()).abs() < 1e-12);
+            let p = comparison.nemenyi_p.as_ref().unwrap();
+            // scipy 1.17.1: studentized_range.sf(4.898979485566356, 3, inf) = 0.00155.
+            assert!((p[0][2] - 0.001_55).abs() < 5e-5 && p[0][1] > 0.05, "{p:?}");
+        }
+    }
+
+    #[test]
+    fn incomplete_blocks_and_methods_without_a_choice_are_left_out_by_number_and_name() {
+        let full = three([Some(0.1), Some(0.2), None]);
+        let lacking = three([Some(0.1), None, Some(0.3)]);
+        let blocks: Vec<Block> =
+            [&full, &full, &full, &lacking].iter().enumerate().map(|(k, gaps)| block(&k.to_string(), gaps)).collect();
+        let found = rank_comparisons(&blocks, "erm", 0.05).unwrap();
+        let Some(RankComparison { n_blocks: 3, n_incomplete: 1, left_out, methods, nemenyi_p: None, note, .. }) =
+            found.first()
+        else {
+            panic!("{found:?}")
+        };
+        assert_eq!((&left_out[..], &methods[..]), (&["b".to_owned()][..], &["erm".to_owned(), "a".to_owned()][..]));
+        assert!(note.starts_with("fewer than 5 blocks"), "{note}");
+        assert!(rank_comparisons(&blocks[..1], "erm", 0.05).unwrap().is_empty(), "one block is no comparison");
+    }
+}

@@ -129,3 +129,76 @@ impl Rows<'_> {
         Ok(chosen)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    fn rows(all: &[Candidate], rule: Rule, tolerated_loss: f64) -> Vec<Row> {
+        let pool = |strategy| Pool::new(all, strategy, |_| true);
+        let metric = "c_td_antolini_strict";
+        let question = Question { rule, attribute: "sex", metric, tolerated_loss, no_skill: None };
+        Rows { all, question, base: &pool("erm"), replicates: 60, seed: 4 }.of(&[pool("sam")]).unwrap()
+    }
+
+    fn two_seeds() -> Vec<Candidate> {
+        vec![
+            Candidate::made_up("erm", 1, 0.80, 0.20),
+            Candidate::made_up("erm", 1, 0.78, 0.10),
+            Candidate::made_up("erm", 2, 0.70, 0.05),
+            Candidate::made_up("sam", 1, 0.79, 0.30),
+            Candidate::made_up("sam", 1, 0.60, 0.00),
+            Candidate::made_up("sam", 2, 0.69, 0.01),
+        ]
+    }
+
+    // 5 % below 0.80 is 0.76, and below 0.70 it is 0.665.
+    #[test]
+    fn the_control_is_the_base_under_the_rule_of_the_others() {
+        let found = rows(&two_seeds(), Rule::Fairest, 0.05);
+        let picked: Vec<(Role, Option<usize>)> = found.iter().map(|row| (row.role, row.picked.clone().ok())).collect();
+        assert_eq!(picked, [(Role::Base, Some(0)), (Role::Control, Some(1)), (Role::Strategy, Some(3))]);
+        let of_seeds = |row: &Row| row.of_seed.iter().map(|(_, picked)| picked.clone().ok()).collect::<Vec<_>>();
+        // Within seed 2 the base has 0.70, so 0.69 is tolerated.
+        assert_eq!(of_seeds(&found[0]), [Some(0), Some(2)]);
+        assert_eq!(of_seeds(&found[1]), [Some(1), Some(2)]);
+        assert_eq!(of_seeds(&found[2]), [Some(3), Some(5)]);
+        let needed: BTreeSet<usize> = found.iter().flat_map(Row::needed).collect();
+        assert_eq!(needed, BTreeSet::from([0, 1, 2, 3, 5]));
+    }
+
+    #[test]
+    fn a_draw_chooses_among_its_trainings_and_beside_their_base() {
+        let found = rows(&two_seeds(), Rule::Fairest, 0.05);
+        for row in &found {
+            assert_eq!(row.of_draw.len(), 60);
+            let mut n_of_seed = [0, 0];
+            for (replicate, chosen) in row.of_draw.iter().enumerate() {
+                // With two seeds a draw has one of them.
+                let place = draw_trainings(2, replicate, 4)[0];
+                assert_eq!(*chosen, row.of_seed[place].1.clone().ok());
+                n_of_seed[place] += 1;
+            }
+            assert!(n_of_seed.iter().all(|n| *n > 10), "{n_of_seed:?}");
+        }
+    }
+
+    #[test]
+    fn rules_that_treat_all_alike_need_no_control() {
+        let found = rows(&two_seeds(), Rule::Overall, 0.05);
+        let picked: Vec<(Role, Option<usize>)> = found.iter().map(|row| (row.role, row.picked.clone().ok())).collect();
+        assert_eq!(picked, [(Role::Base, Some(0)), (Role::Strategy, Some(3))]);
+    }
+
+    #[test]
+    fn what_loses_too_much_is_no_choice() {
+        let mut all = two_seeds();
+        all.truncate(3);
+        all.push(Candidate::made_up("sam", 1, 0.759, 0.0));
+        let found = rows(&all, Rule::Fairest, 0.05);
+        assert_eq!(found[2].picked, Err("none is within the tolerated loss".to_owned()));
+        assert!(found[2].of_draw.iter().any(Option::is_some), "within seed 2 the limit is lower");
+        assert_eq!(rows(&all, Rule::Fairest, 0.06)[2].picked, Ok(3));
+    }
+}

@@ -327,3 +327,14 @@ fn differing_pairs(comparison: &RankComparison) -> String {
         pairs => format!("; Nemenyi's test tells apart {}", pairs.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_has_no_sign() {
+        assert_eq!(["+0.012", "-0.012", "0.000", "0.000"], [0.012, -0.012, 0.0004, -0.0004].map(|x| with_sign(x, 3)));
+        assert_eq!(with_sign(-12.34, 1), "-12.3");
+    }
+}

@@ -277,3 +277,17 @@ pub(crate) struct RankComparison {
     /// How far it can be read.
     pub(crate) note: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_two() {
+        let of = |values: &[Option<f64>]| Spread::of(values.iter().copied());
+        let found = of(&[Some(4.0), None, Some(1.0), Some(2.0), Some(8.0)]);
+        assert_eq!(found, Some(Spread { n: 4, median: 3.0, smallest: 1.0, largest: 8.0 }));
+        assert_eq!(of(&[Some(5.0), Some(1.0), Some(2.0)]).map(|spread| spread.median), Some(2.0));
+        assert_eq!(of(&[None]), None);
+    }
+}
