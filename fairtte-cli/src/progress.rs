@@ -116,6 +116,12 @@ impl Observer for Training {
         }
     }
 
+    fn batch_skipped(&mut self, _epoch: usize) {
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+
     fn epoch_done(&mut self, report: &EpochReport) {
         let EpochReport { epoch, train_loss, validation, best, .. } = report;
         let c_td = validation.c_td.map_or_else(|| "undefined".to_owned(), |c| format!("{c:.3}"));

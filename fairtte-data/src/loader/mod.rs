@@ -312,6 +312,11 @@ impl Batches<'_> {
     pub fn order(&self) -> &[usize] {
         &self.order
     }
+
+    /// The rows of every batch that is still to come, in order; makes none of them.
+    pub fn rows(&self) -> impl Iterator<Item = &[usize]> {
+        self.ranges.as_slice().iter().map(|range| &self.order[range.clone()])
+    }
 }
 
 impl Iterator for Batches<'_> {

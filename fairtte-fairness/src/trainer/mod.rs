@@ -3,8 +3,10 @@
 //! Every epoch draws its batches, dropout and sampling from streams that are named by seed, epoch and batch, and ends in
 //! a checkpoint, as does every interval of wall-clock time and every wish to stop: a run that is killed goes on from its last
 //! checkpoint and ends with the same weights. Weights move, and checkpoints stand, between steps of the optimisers only, each
-//! of which is made of one or more batches.
+//! of which is made of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
+//! is no part of its step: no strategy sees it, and a step of such batches alone is not taken (`plan.rs`).
 
+mod plan;
 mod progress;
 mod schedule;
 mod selection;
@@ -25,12 +27,13 @@ use fairtte_survival::{CutPoints, SurvivalHead};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use self::plan::Plan;
 use self::progress::{Took, Totals};
 use self::schedule::Place;
 use self::validation::Validator;
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation};
-use crate::strategies::{Accumulation, Clock, StepContext, Strategy};
+use crate::strategies::{Clock, StepContext, Strategy};
 use crate::{FairnessError, check};
 
 pub(crate) use self::progress::Partial;
@@ -256,20 +259,27 @@ impl Training<'_> {
         let device = device.clone().autodiff();
         let sampling = self.strategy.sampling();
         let mut batches = loader.batches(train, self.config.batch_size, &sampling, seed, epoch as u64)?;
+        let plan = self.plan(batches.rows())?;
         let began = Instant::now();
         let before = totals.seconds;
         let mut skipped = n_done;
-        for step in n_done..self.n_batches {
-            let started = Instant::now();
-            let Some(host) = batches.nth(std::mem::take(&mut skipped)) else { break };
-            let batch = Batch::from_host(host, &device)?;
-            let is_last = self.step(epoch, step, &batch, started.elapsed(), totals)?;
-            if !is_last {
+        for step in n_done..plan.n() {
+            if plan.has_loss(step) {
+                let started = Instant::now();
+                let Some(host) = batches.nth(std::mem::take(&mut skipped)) else { break };
+                let batch = Batch::from_host(host, &device)?;
+                self.step((epoch, step), &plan, &batch, started.elapsed(), totals)?;
+            } else {
+                skipped += 1;
+                totals.skip();
+                self.observer.batch_skipped(epoch);
+            }
+            if !plan.ends_step(step) {
                 continue;
             }
             let n_steps = step / self.config.accumulate + 1;
             let is_due = self.strategy.validation_interval().is_some_and(|every| n_steps.is_multiple_of(every.max(1)));
-            if is_due && step + 1 < self.n_batches {
+            if is_due && step + 1 < plan.n() {
                 self.validate(epoch, totals)?;
                 if self.strategy.wants_to_stop() {
                     break;
@@ -281,30 +291,38 @@ impl Training<'_> {
         Ok(())
     }
 
-    /// One batch; says whether it was the last of its step of the optimisers.
+    /// Which of the batches of these rows have a sample with a loss term.
+    fn plan<'r>(&self, batches: impl Iterator<Item = &'r [usize]>) -> Result<Plan, FairnessError> {
+        let TrainingData { head, cut_points, cohort, .. } = *self.data;
+        let has_loss = |rows: &[usize]| {
+            let samples = || rows.iter().map(|row| &cohort.samples[*row]);
+            let (time, event): (Vec<f64>, Vec<bool>) = samples().map(|sample| (sample.time, sample.event)).unzip();
+            Ok(head.counted(&cut_points.targets("training", &time, &event)?).contains(&true))
+        };
+        let has_loss = batches.map(has_loss).collect::<Result<_, FairnessError>>()?;
+        Ok(Plan::new(has_loss, self.config.accumulate))
+    }
+
+    /// One batch, which has a loss.
     fn step(
         &mut self,
-        epoch: usize,
-        step: usize,
+        (epoch, step): (usize, usize),
+        plan: &Plan,
         batch: &Batch,
         data: Duration,
         totals: &mut Totals,
-    ) -> Result<bool, FairnessError> {
+    ) -> Result<(), FairnessError> {
         let TrainingConfig { accumulate, epochs, schedule, .. } = *self.config;
         let TrainingData { head, cut_points, seed, .. } = *self.data;
-        let (group, n) = (step / accumulate, self.n_batches);
-        let of = accumulate.min(n - group * accumulate);
-        let last = step + 1 == group * accumulate + of;
-        let rate = schedule.factor(Place { epoch, step: group, n_steps: n.div_ceil(accumulate), epochs });
-        let (clock, accumulation) = (Clock::default(), Accumulation { of, last });
+        let place = Place { epoch, step: step / accumulate, n_steps: plan.n().div_ceil(accumulate), epochs };
+        let (rate, accumulation, clock) = (schedule.factor(place), plan.accumulation(step), Clock::default());
         let context = StepContext { head, cut_points, seed, epoch, step, rate, accumulation, clock: &clock };
         let started = Instant::now();
         let report = self.strategy.step(batch, &context).map_err(|error| error.in_batch(&batch.sample_ids))?;
         let took = Took { data, step: started.elapsed(), clock: &clock };
         self.observer.step_done(epoch, &report);
-        let has_loss = head.counted(&context.targets(batch)?).contains(&true);
-        totals.add(report, has_loss, rate, &took);
-        Ok(last)
+        totals.add(report, rate, &took);
+        Ok(())
     }
 
     fn validate(&mut self, epoch: usize, totals: &mut Totals) -> Result<Validation, FairnessError> {

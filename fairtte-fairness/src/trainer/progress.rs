@@ -17,12 +17,13 @@ pub struct EpochReport {
     pub n_steps: usize,
     /// Mean task loss over the batches that have one, before any weighting; 0 if none has.
     pub train_loss: f64,
-    /// Batches without a sample that has a loss term: batches without an event, with the Cox heads.
+    /// Batches without a sample that has a loss term: batches without an event, with the Cox heads. They move no weight and
+    /// enter no mean.
     #[serde(default)]
     pub batches_without_loss: usize,
-    /// Mean of what the optimiser descended.
+    /// Mean of what the optimiser descended, over the batches that have a loss.
     pub objective: f64,
-    /// Mean gradient norm before clipping.
+    /// Mean gradient norm before clipping, over the same.
     pub gradient_norm: f64,
     /// Factor of the step sizes at the last step, from the schedule.
     #[serde(default = "one")]
@@ -70,6 +71,10 @@ pub trait Observer {
     }
     /// A batch of epoch `epoch` (counted from 0) is done.
     fn step_done(&mut self, epoch: usize, report: &StepReport);
+    /// A batch of epoch `epoch` was passed over: no sample in it has a loss term.
+    fn batch_skipped(&mut self, epoch: usize) {
+        let _ = epoch;
+    }
     /// An epoch is done and its checkpoint stands.
     fn epoch_done(&mut self, report: &EpochReport);
 }
@@ -123,11 +128,16 @@ pub(crate) struct Took<'a> {
 }
 
 impl Totals {
-    /// Adds a batch; `has_loss` if a sample of it has a loss term.
-    pub(crate) fn add(&mut self, step: StepReport, has_loss: bool, rate: f64, took: &Took<'_>) {
+    /// Counts a batch without a sample that has a loss term.
+    pub(crate) fn skip(&mut self) {
         self.n_steps += 1;
-        self.n_without_loss += usize::from(!has_loss);
-        self.task_loss += if has_loss { step.task_loss } else { 0.0 };
+        self.n_without_loss += 1;
+    }
+
+    /// Adds a batch.
+    pub(crate) fn add(&mut self, step: StepReport, rate: f64, took: &Took<'_>) {
+        self.n_steps += 1;
+        self.task_loss += step.task_loss;
         self.objective += step.objective;
         self.gradient_norm += step.gradient_norm;
         self.absent_groups += step.absent_groups;
@@ -141,14 +151,14 @@ impl Totals {
     }
 
     pub(crate) fn report(self, epoch: usize, validation: Validation, best: bool) -> EpochReport {
-        let n_steps = self.n_steps as f64;
+        let n_with_loss = (self.n_steps - self.n_without_loss).max(1) as f64;
         EpochReport {
             epoch: epoch + 1,
             n_steps: self.n_steps,
-            train_loss: self.task_loss / (self.n_steps - self.n_without_loss).max(1) as f64,
+            train_loss: self.task_loss / n_with_loss,
             batches_without_loss: self.n_without_loss,
-            objective: self.objective / n_steps,
-            gradient_norm: self.gradient_norm / n_steps,
+            objective: self.objective / n_with_loss,
+            gradient_norm: self.gradient_norm / n_with_loss,
             rate: self.rate,
             validation,
             best,
