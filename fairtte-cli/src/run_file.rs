@@ -7,6 +7,7 @@ use fairtte_data::{
     AttributeConfig, Augmentation, AugmentationConfig, DataConfig, ImageConfig, IntensityConfig, ShiftConfig,
     SplitConfig,
 };
+use fairtte_fairness::strategies::ExpectedBatch;
 use fairtte_fairness::{Monitor, OptimiserConfig, PretrainedConfig, StrategyConfig, TrainingConfig};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_models::EncoderConfig;
@@ -235,7 +236,7 @@ impl RunFile {
         let head = self.head.build()?;
         head.check_hidden(self.model.hidden)?;
         self.strategy.validate()?;
-        self.strategy.check_batch_size(self.training.batch_size, head.as_ref())?;
+        self.strategy.check_batches(&ExpectedBatch::of_any_data(self.training.batch_size, head.as_ref()))?;
         self.evaluation.validate()?;
         CutPoints::check(self.time.intervals)?;
         PredictionGrid::check(self.time.points_per_interval)?;

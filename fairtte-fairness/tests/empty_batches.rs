@@ -167,3 +167,18 @@ fn heads_that_give_censored_samples_a_loss_pass_over_no_batch() {
     let (seen, _) = first_batches(&config("erm"), "nnet-survival", 1, folder.path());
     assert!(seen.iter().all(|(has_loss, _)| *has_loss));
 }
+
+#[test]
+fn a_training_refuses_an_alpha_that_its_events_do_not_allow() {
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let mut look = Look { checkpoint: folder.path().to_owned(), n: 0, stop: &stop, seen: Vec::new() };
+    let alpha = |alpha: f64| -> StrategyConfig {
+        serde_json::from_value(serde_json::json!({ "dro-chi-square": { "alpha": alpha } })).unwrap()
+    };
+    let error = train(&alpha(0.9), "cox", 1, folder.path(), &mut look).to_string();
+    // 1.0247 is below 2, the half of a batch, and above the events in it.
+    assert!(error.starts_with("strategy.dro-chi-square.alpha is 0.9") && error.contains("(here 1.0247)"), "{error}");
+    assert!(error.contains("events expected in half of training.batch-size 4, as head cox is split"), "{error}");
+    assert!(look.seen.is_empty(), "a batch was made");
+}

@@ -11,23 +11,23 @@
 //!
 //! eta is exact (sorting and a closed form between two losses; the source searches it in [min - 1000, max]) and has no
 //! gradient, so that the value is a weighted mean of the losses. If C^2 is not below the number of losses, the value is their
-//! maximum: alpha is refused where C^2 >= the batch size. It may still happen in a smaller last batch, and with heads of
-//! which only some samples count; the report says over how many losses weight was spread.
+//! maximum: alpha is refused where C^2 >= the number of losses that a batch is expected to have, which with the Cox heads is the
+//! batch size times the event rate of the training part. It may still happen in a smaller last batch or one with few events; the
+//! report says over how many losses weight was spread.
 //! Survival: losses must not depend on each other. With heads whose losses do (`deephit`, the Cox heads) the batch is split
 //! into two halves with the same share of events, samples are ranked (risk sets formed, controls drawn) against the other
-//! half only, and the values of both halves are added; gradients flow through both. There C^2 must be below half the batch.
+//! half only, and the values of both halves are added; gradients flow through both. There C^2 must be below half of that number.
 //! The halves change with every step. Only samples that count enter: with the Cox heads the events.
 //! Where we differ from the released code: its ranking term ignores whether the first of a pair had an event.
 //! Golden values: our worked cases `golden/chi_square_dro.json`.
 
 use fairtte_metrics::seeds::stream;
-use fairtte_survival::SurvivalHead;
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 
-use super::StepContext;
 use super::groups::{on_host, weighted_sum};
 use super::objective::{Objective, Terms, Value};
+use super::{ExpectedBatch, StepContext};
 use crate::{FairnessError, check};
 
 /// Settings of chi-square DRO.
@@ -54,26 +54,33 @@ impl DroChiSquareConfig {
         check("strategy.dro-chi-square.alpha", self.alpha, in_range, "a number > 0 and <= 1")
     }
 
-    /// Refuses an alpha for which the value would be the largest loss of the batch (of a half, if the head's losses
-    /// depend on the batch) whatever the others are.
+    /// Refuses an alpha for which the value would be the largest of the losses that a batch is expected to have (that a half
+    /// of it is, if the head's losses depend on the batch), whatever the others are.
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] naming alpha and the batch size.
-    pub fn check_batch_size(&self, batch_size: usize, head: &dyn SurvivalHead) -> Result<(), FairnessError> {
-        let split = head.depends_on_batch();
-        let n = if split { batch_size / 2 } else { batch_size };
+    /// [`FairnessError::Setting`] naming alpha, the batch size and, where some samples have no loss, the expected number.
+    pub fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        let ExpectedBatch { size, head, share_with_loss } = *expected;
+        let rounded = |x: f64| (x * 1e4).round() / 1e4;
         let squared_radius = self.squared_radius();
-        let part = if split {
-            format!("half of training.batch-size {batch_size}, as head {} is split", head.name())
+        let (n, part) = if head.depends_on_batch() {
+            (size / 2, format!("half of training.batch-size {size}, as head {} is split", head.name()))
         } else {
-            format!("training.batch-size {batch_size}")
+            (size, format!("training.batch-size {size}"))
         };
-        let rounded = (squared_radius * 1e4).round() / 1e4;
+        let n_losses = n as f64 * share_with_loss;
+        let number = if share_with_loss < 1.0 {
+            let (n_losses, share) = (rounded(n_losses), rounded(100.0 * share_with_loss));
+            format!("the {n_losses} events expected in {part} ({share} % of the training samples have one)")
+        } else {
+            part
+        };
         let expected = format!(
-            "an alpha with 2 (1/alpha - 1)^2 + 1 (here {rounded}) below {part}: \
-             from there on only the largest loss of a batch would count"
+            "an alpha with 2 (1/alpha - 1)^2 + 1 (here {}) below {number}: \
+             from there on only the largest loss of a batch would count",
+            rounded(squared_radius)
         );
-        let in_range = squared_radius < n as f64 || squared_radius <= 1.0;
+        let in_range = squared_radius < n_losses || squared_radius <= 1.0;
         check("strategy.dro-chi-square.alpha", self.alpha, in_range, &expected)
     }
 
@@ -134,8 +141,8 @@ impl Objective for DroChiSquare {
         "dro-chi-square"
     }
 
-    fn check_batch_size(&self, batch_size: usize, head: &dyn SurvivalHead) -> Result<(), FairnessError> {
-        self.config.check_batch_size(batch_size, head)
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        self.config.check_batches(expected)
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {

@@ -12,6 +12,7 @@ mod domain_independent;
 mod dro_chi_square;
 mod end;
 mod erm;
+mod expected_batch;
 mod fair_representation;
 mod febs;
 mod group_dro;
@@ -41,7 +42,6 @@ use std::path::Path;
 
 use fairtte_data::Sampling;
 use fairtte_models::Batch;
-use fairtte_survival::SurvivalHead;
 use ndarray::Array2;
 
 use crate::FairnessError;
@@ -56,6 +56,7 @@ pub use domain_independent::{DomainIndependent, DomainIndependentConfig, DomainI
 pub use dro_chi_square::{DroChiSquare, DroChiSquareConfig};
 pub use end::{Disentangling, End, EndConfig};
 pub use erm::Erm;
+pub use expected_batch::ExpectedBatch;
 pub use fair_representation::{Estimator, FairRepresentation, FairRepresentationConfig, Kernels, Representation};
 pub use febs::{Febs, FebsConfig};
 pub use group_dro::{AbsentGroup, GroupDro, GroupDroConfig};
@@ -85,11 +86,11 @@ pub trait Strategy {
         Sampling::Shuffled
     }
 
-    /// Refuses a number of samples per step, or a head, with which the method cannot work; asked before training.
+    /// Refuses batches, or a head, with which the method cannot work; asked before training.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and what was expected.
-    fn check_batch_size(&self, _batch_size: usize, _head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+    fn check_batches(&self, _expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
         Ok(())
     }
 

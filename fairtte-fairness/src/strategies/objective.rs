@@ -6,10 +6,10 @@ use burn::tensor::Tensor;
 use fairtte_data::{Sampling, write_atomically};
 use fairtte_metrics::GroupId;
 use fairtte_models::Batch;
-use fairtte_survival::{SurvivalHead, Targets};
+use fairtte_survival::Targets;
 use ndarray::Array2;
 
-use super::{Saved, StepContext, StepReport, Strategy};
+use super::{ExpectedBatch, Saved, StepContext, StepReport, Strategy};
 use crate::network::Forward;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Descent;
@@ -71,11 +71,11 @@ pub trait Objective {
         Sampling::Shuffled
     }
 
-    /// Refuses a number of samples per step, or a head, with which the method cannot work; asked before training.
+    /// Refuses batches, or a head, with which the method cannot work; asked before training.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and what was expected.
-    fn check_batch_size(&self, _batch_size: usize, _head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+    fn check_batches(&self, _expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
         Ok(())
     }
 
@@ -122,8 +122,8 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
         self.objective.sampling()
     }
 
-    fn check_batch_size(&self, batch_size: usize, head: &dyn SurvivalHead) -> Result<(), FairnessError> {
-        self.objective.check_batch_size(batch_size, head)
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+        self.objective.check_batches(expected)
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {

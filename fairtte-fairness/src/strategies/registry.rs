@@ -1,11 +1,11 @@
 //! Which strategies there are: one variant, one line in the catalogue and one arm each.
 
-use fairtte_survival::{NoSettings, SurvivalHead};
+use fairtte_survival::NoSettings;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Cells, Cfair, CfairConfig, ControlledAttribute, ControlledAttributeConfig, DomainIndependent,
-    DomainIndependentConfig, DroChiSquare, DroChiSquareConfig, End, EndConfig, Erm, FairRepresentation,
+    DomainIndependentConfig, DroChiSquare, DroChiSquareConfig, End, EndConfig, Erm, ExpectedBatch, FairRepresentation,
     FairRepresentationConfig, Febs, FebsConfig, GroupDro, GroupDroConfig, Laftr, LaftrConfig, Lnl, LnlConfig,
     ObjectiveStrategy, Odr, OdrConfig, RebalancingMode, Recalibration, RecalibrationConfig, Sam, SamConfig, Strategy,
     SubgroupRebalancing, SubgroupRebalancingConfig, Swad, SwadConfig, SwadCriterion, TrainingCells,
@@ -126,13 +126,13 @@ impl StrategyConfig {
         }
     }
 
-    /// Refuses a number of samples per step, or a head, with which the method cannot work.
+    /// Refuses batches, or a head, with which the method cannot work; a training asks again when it knows its outcomes.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and what was expected.
-    pub fn check_batch_size(&self, batch_size: usize, head: &dyn SurvivalHead) -> Result<(), FairnessError> {
+    pub fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
         match self {
-            Self::DroChiSquare(config) => config.check_batch_size(batch_size, head),
+            Self::DroChiSquare(config) => config.check_batches(expected),
             _ => Ok(()),
         }
     }

@@ -162,8 +162,8 @@ pub fn fit(
     stop: &AtomicBool,
 ) -> Result<TrainedRun, FairnessError> {
     config.validate()?;
-    strategy.check_batch_size(config.batch_size, data.head)?;
     let validator = Validator::new(data)?;
+    strategy.check_batches(&validator.expected_batch(config.batch_size)?)?;
     let checkpoints = Checkpoints::new(&folder.join(FOLDER));
     let progress = checkpoints.restore(strategy)?;
     let n_batches = validator.n_batches(config.batch_size, &strategy.sampling())?;

@@ -8,7 +8,7 @@ use ndarray::{Array2, Axis};
 use super::TrainingData;
 use crate::monitor::{Monitor, Scores, Truth, Validation, event_blocks, validate};
 use crate::predict::{CurveRule, EvaluationPart, Parts, predict};
-use crate::strategies::Strategy;
+use crate::strategies::{ExpectedBatch, Strategy};
 use crate::{FairnessError, check};
 
 /// How validation curves are scored: on the times of the predictions, with the settings of the evaluation, so that the
@@ -89,6 +89,13 @@ impl<'a> Validator<'a> {
             blocks: event_blocks(cut_points.n(), &intervals, head.needs_baseline()),
             groups,
         })
+    }
+
+    /// What a batch of the training part is expected to hold.
+    pub(super) fn expected_batch(&self, size: usize) -> Result<ExpectedBatch<'a>, FairnessError> {
+        let TrainingData { head, cut_points, .. } = *self.data;
+        let train = cut_points.targets("training", self.train.time(), self.train.event())?;
+        Ok(ExpectedBatch::of_training(size, head, &train))
     }
 
     /// What a strategy may look at.

@@ -1,6 +1,6 @@
 use burn::tensor::Tensor;
 use fairtte_metrics::Outcomes;
-use fairtte_survival::{Cox, CutPoints, DeepHit, DeepHitConfig, NnetSurvival, Pmf, Ranking};
+use fairtte_survival::{Cox, CutPoints, DeepHit, DeepHitConfig, NnetSurvival, Pmf, Ranking, SurvivalHead};
 
 use super::*;
 use crate::strategies::{Accumulation, Clock};
@@ -194,7 +194,9 @@ fn halves_share_samples_and_events_and_change_with_the_step() {
 
 #[test]
 fn an_alpha_of_which_only_the_maximum_would_be_left_is_refused_with_both_numbers() {
-    let check = |alpha, n, head: &dyn SurvivalHead| DroChiSquareConfig { alpha }.check_batch_size(n, head);
+    let check = |alpha, n, head: &dyn SurvivalHead| {
+        DroChiSquareConfig { alpha }.check_batches(&ExpectedBatch::of_any_data(n, head))
+    };
     let deephit = DeepHit::new(&DeepHitConfig::default()).unwrap();
     let message = check(0.2, 33, &NnetSurvival).unwrap_err().to_string();
     let expected = "strategy.dro-chi-square.alpha is 0.2, expected an alpha with 2 (1/alpha - 1)^2 + 1 (here 33) \
@@ -208,6 +210,24 @@ fn an_alpha_of_which_only_the_maximum_would_be_left_is_refused_with_both_numbers
         assert!(check(0.5, 8, head).is_ok());
     }
     assert!(check(1.0, 2, &deephit).is_ok(), "the plain mean");
+}
+
+// C^2 = 3. Of 20 samples 6 have their event: 10 in a half, and 3 of them with a loss; of 21 no more; of 22 it is 3.3.
+#[test]
+fn with_the_cox_heads_the_check_counts_the_events_of_a_half() {
+    let (cuts, event) = (whole_cuts(3), (0..20).map(|i| i < 6).collect::<Vec<_>>());
+    let train = cuts.targets("test", &[1.0; 20], &event).unwrap();
+    let config = DroChiSquareConfig { alpha: 0.5 };
+    let check = |n, head: &dyn SurvivalHead| config.check_batches(&ExpectedBatch::of_training(n, head, &train));
+    let message = check(21, &Cox::default()).unwrap_err().to_string();
+    let expected = "strategy.dro-chi-square.alpha is 0.5, expected an alpha with 2 (1/alpha - 1)^2 + 1 (here 3) below the 3 \
+                    events expected in half of training.batch-size 21, as head cox is split (30 % of the training samples \
+                    have one): from there on only the largest loss of a batch would count";
+    assert_eq!(message, expected);
+    assert!(check(22, &Cox::default()).is_ok());
+    let deephit = DeepHit::new(&DeepHitConfig::default()).unwrap();
+    assert!(check(8, &deephit).is_ok(), "every sample has a loss there");
+    assert!(check(4, &NnetSurvival).is_ok());
 }
 
 #[test]
