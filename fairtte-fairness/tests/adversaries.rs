@@ -132,7 +132,7 @@ fn accuracies(seed: u64) -> Vec<(&'static str, f64)> {
     study.train(&mut cfair, EPOCHS);
     found.push(("cfair", survival(cfair.network())));
 
-    let config = LnlConfig { lambda: 1.0, mu: 1.0, predictor_learning_rate: 1e-2 };
+    let config = LnlConfig { lambda: 1.0, mu: 1.0, predictor_learning_rate: 1e-2, ..LnlConfig::default() };
     let mut lnl = Lnl::new(&config, &study.spec, &study.cells).unwrap();
     study.train(&mut lnl, EPOCHS);
     found.push(("lnl", survival(lnl.network())));

@@ -1,7 +1,9 @@
 //! The training part as strategies count it.
 
+use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 
+use super::subgroup_rebalancing::sampling_weights;
 use crate::FairnessError;
 
 /// Group and outcome of every training sample, which sampling, weights and strata are computed from.
@@ -29,6 +31,16 @@ impl TrainingCells {
             counts[group.index()] += 1;
         }
         counts
+    }
+
+    /// What `balanced-sampler` asks for: every group is drawn equally often, with replacement, as by `subgroup-rebalancing`; a
+    /// sample without a group keeps its share. Otherwise every sample comes once.
+    pub(crate) fn sampling(&self, balanced: bool) -> Sampling {
+        if !balanced {
+            return Sampling::Shuffled;
+        }
+        let of_sample: Vec<Option<usize>> = self.groups.iter().map(|group| group.map(GroupId::index)).collect();
+        Sampling::Weighted(sampling_weights(&of_sample))
     }
 
     /// # Errors

@@ -12,6 +12,7 @@
 //! | `scaling` | `reversal` | `reversal`, `both` | lambda scales what reaches the encoder, or the adversaries' steps too (source) |
 //! | `weights` | `batch` | `batch`, `training` | a sample counts 1/n of its cell in the batch, or 1/P(group given stratum) in training |
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class |
+//! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
 //! Survival: the class becomes the stratum; without one a sample keeps its share 1/n of the task loss and reaches no
 //! adversary. Balancing the task over strata shifts the predicted event rate, so `cfair` trades calibration for balance;
@@ -25,6 +26,7 @@ use std::path::Path;
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, relu};
 use burn::tensor::{Device, Tensor};
+use fairtte_data::Sampling;
 use fairtte_models::{Batch, ImageEncoder};
 use fairtte_survival::IntervalTargets;
 use ndarray::Array2;
@@ -110,6 +112,8 @@ pub struct CfairConfig {
     pub weights: CfairWeights,
     /// What takes the place of the class.
     pub stratum: StratumConfig,
+    /// Draw every group equally often.
+    pub balanced_sampler: bool,
 }
 
 impl Default for CfairConfig {
@@ -120,6 +124,7 @@ impl Default for CfairConfig {
             scaling: CfairScaling::default(),
             weights: CfairWeights::default(),
             stratum: StratumConfig::default(),
+            balanced_sampler: false,
         }
     }
 }
@@ -177,6 +182,7 @@ pub struct Cfair {
     strata: Strata,
     weights: Weights,
     n_levels: usize,
+    sampling: Sampling,
 }
 
 impl Cfair {
@@ -199,7 +205,8 @@ impl Cfair {
             }
         };
         let learner = Learner::with_network(spec, |device| CfairNetwork::drawn(spec, n_levels, n_strata, device))?;
-        Ok(Self { config: *config, learner, strata, weights, n_levels })
+        let sampling = cells.sampling(config.balanced_sampler);
+        Ok(Self { config: *config, learner, strata, weights, n_levels, sampling })
     }
 
     /// Encoder and head with their present weights.
@@ -227,6 +234,10 @@ const NETWORK: &str = "network";
 impl Strategy for Cfair {
     fn name(&self) -> &'static str {
         "cfair"
+    }
+
+    fn sampling(&self) -> Sampling {
+        self.sampling.clone()
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {

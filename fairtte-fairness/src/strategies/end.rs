@@ -13,6 +13,7 @@
 //! | `beta` | 0.1 | >= 0 | weight of the entangling term; MEDFAIR searches 0.01 to 5 |
 //! | `disentangling` | `group-sum` | `group-sum`, `pair-sum` | absolute value of the sum over a group, or sum of absolute values |
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class |
+//! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
 //! Survival: the class becomes the stratum; a sample censored before the horizon has none and enters the disentangling
 //! term only. Where we differ from the released code (and MEDFAIR): there the entangling term keeps a pair only if the later
@@ -23,6 +24,7 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
+use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
@@ -59,11 +61,19 @@ pub struct EndConfig {
     pub disentangling: Disentangling,
     /// What takes the place of the class.
     pub stratum: StratumConfig,
+    /// Draw every group equally often.
+    pub balanced_sampler: bool,
 }
 
 impl Default for EndConfig {
     fn default() -> Self {
-        Self { alpha: 0.1, beta: 0.1, disentangling: Disentangling::GroupSum, stratum: StratumConfig::default() }
+        Self {
+            alpha: 0.1,
+            beta: 0.1,
+            disentangling: Disentangling::GroupSum,
+            stratum: StratumConfig::default(),
+            balanced_sampler: false,
+        }
     }
 }
 
@@ -86,6 +96,7 @@ pub struct End {
     config: EndConfig,
     strata: Strata,
     n_groups: usize,
+    sampling: Sampling,
 }
 
 impl End {
@@ -98,13 +109,18 @@ impl End {
         config.validate()?;
         n_trained_groups(cells, "end")?;
         let strata = Strata::fit(&config.stratum, cells, "end")?;
-        Ok(Self { config: *config, strata, n_groups: cells.levels.len() })
+        let (n_groups, sampling) = (cells.levels.len(), cells.sampling(config.balanced_sampler));
+        Ok(Self { config: *config, strata, n_groups, sampling })
     }
 }
 
 impl Objective for End {
     fn name(&self) -> &'static str {
         "end"
+    }
+
+    fn sampling(&self) -> Sampling {
+        self.sampling.clone()
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {

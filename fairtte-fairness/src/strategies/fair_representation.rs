@@ -14,6 +14,7 @@
 //! | `estimator` | `biased` | `biased`, `unbiased` | means with or without the diagonals; without, the term can be negative |
 //! | `conditional` | false | | pairs of groups within a stratum, so that groups may differ in risk |
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | the strata of `conditional` |
+//! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
 //! A pair with a group of fewer than 2 samples in the batch is skipped and counted in the report; the mean is over the
 //! others, so that lambda means the same for any number of groups; without any the step trains the task. At 64 dimensions
@@ -25,6 +26,7 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
+use fairtte_data::Sampling;
 use serde::{Deserialize, Serialize};
 
 use super::adversary::n_trained_groups;
@@ -95,6 +97,8 @@ pub struct FairRepresentationConfig {
     pub conditional: bool,
     /// The strata, if they are.
     pub stratum: StratumConfig,
+    /// Draw every group equally often.
+    pub balanced_sampler: bool,
 }
 
 impl Default for FairRepresentationConfig {
@@ -107,6 +111,7 @@ impl Default for FairRepresentationConfig {
             estimator: Estimator::Biased,
             conditional: false,
             stratum: StratumConfig::default(),
+            balanced_sampler: false,
         }
     }
 }
@@ -141,6 +146,7 @@ pub struct FairRepresentation {
     n_groups: usize,
     /// Pairs of groups that occur in training, in all strata.
     n_pairs: usize,
+    sampling: Sampling,
 }
 
 impl FairRepresentation {
@@ -155,7 +161,8 @@ impl FairRepresentation {
         let fit = || Strata::fit(&config.stratum, cells, "fair-representation");
         let strata = if config.conditional { Some(fit()?) } else { None };
         let n_pairs = strata.map_or(1, |strata| strata.n()) * n_trained * (n_trained - 1) / 2;
-        Ok(Self { config: *config, strata, n_groups: cells.levels.len(), n_pairs })
+        let (n_groups, sampling) = (cells.levels.len(), cells.sampling(config.balanced_sampler));
+        Ok(Self { config: *config, strata, n_groups, n_pairs, sampling })
     }
 
     /// Stratum and group of every sample, `[batch]`.
@@ -173,6 +180,10 @@ impl FairRepresentation {
 impl Objective for FairRepresentation {
     fn name(&self) -> &'static str {
         "fair-representation"
+    }
+
+    fn sampling(&self) -> Sampling {
+        self.sampling.clone()
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {

@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use super::TrainingCells;
 use super::groups::{GroupMeans, on_host, weighted_sum};
 use super::objective::{Objective, Terms, Value};
-use super::subgroup_rebalancing::{SubgroupRebalancing, SubgroupRebalancingConfig};
 use crate::{FairnessError, check};
 
 /// What happens to the weight of a group without a sample in the batch.
@@ -96,18 +95,13 @@ impl GroupDro {
         let counts = cells.counts();
         let n_present = counts.iter().filter(|n| **n > 0).count() as f64;
         let of_count = |n: &usize, present: f64, empty: f64| if *n > 0 { present } else { empty };
-        let sampling = if balanced_sampler {
-            SubgroupRebalancing::new(&SubgroupRebalancingConfig::default(), cells)?.sampling()
-        } else {
-            Sampling::Shuffled
-        };
         Ok(Self {
             eta,
             absent,
             adjustments: counts.iter().map(|n| of_count(n, adjustment / (*n as f64).sqrt(), 0.0)).collect(),
             log_weights: counts.iter().map(|n| of_count(n, -n_present.ln(), f64::NEG_INFINITY)).collect(),
             levels: cells.levels.clone(),
-            sampling,
+            sampling: cells.sampling(balanced_sampler),
         })
     }
 

@@ -15,6 +15,7 @@
 //! | `aud-steps` | 1 | >= 1 | steps of the adversary per batch |
 //! | `adversary-learning-rate` | 1e-3 | > 0 | its step size (Adam); without weight decay |
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class; not read for `dp` |
+//! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
 //! Survival: the class becomes the stratum, appended to what the adversary reads (as J - 1 indicators). Without one a sample
 //! trains the task alone. A cell missing from the batch adds nothing; without two groups in the batch only the task trains.
@@ -27,6 +28,7 @@ use std::path::Path;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
+use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use fairtte_models::Batch;
 use fairtte_survival::Targets;
@@ -92,12 +94,14 @@ pub struct LaftrConfig {
     pub adversary_learning_rate: f64,
     /// What takes the place of the class.
     pub stratum: StratumConfig,
+    /// Draw every group equally often.
+    pub balanced_sampler: bool,
 }
 
 impl Default for LaftrConfig {
     fn default() -> Self {
         let (mode, stratum) = (LaftrMode::default(), StratumConfig::default());
-        Self { mode, gamma: 1.0, aud_steps: 1, adversary_learning_rate: 1e-3, stratum }
+        Self { mode, gamma: 1.0, aud_steps: 1, adversary_learning_rate: 1e-3, stratum, balanced_sampler: false }
     }
 }
 
@@ -107,7 +111,7 @@ impl LaftrConfig {
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
-        let Self { mode, gamma, aud_steps, adversary_learning_rate: rate, stratum } = *self;
+        let Self { mode, gamma, aud_steps, adversary_learning_rate: rate, stratum, .. } = *self;
         check("strategy.laftr.gamma", gamma, gamma >= 0.0 && gamma.is_finite(), "a finite number >= 0")?;
         check("strategy.laftr.aud-steps", aud_steps, aud_steps >= 1, "at least 1")?;
         let positive = rate > 0.0 && rate.is_finite();
@@ -133,6 +137,7 @@ pub struct Laftr {
     /// Levels of the attribute, and those with a training sample.
     n_levels: usize,
     n_groups: usize,
+    sampling: Sampling,
 }
 
 impl Laftr {
@@ -158,7 +163,8 @@ impl Laftr {
         let learner = Learner::new(spec, NETWORK)?;
         let adversary = Adversary::drawn(&of_adversary, spec.weights(ADVERSARY), &spec.device.clone().autodiff());
         let adversary = Trainable::new(adversary, &adversary_optimiser(spec, config.adversary_learning_rate));
-        Ok(Self { config: *config, learner, adversary, strata, n_levels, n_groups })
+        let sampling = cells.sampling(config.balanced_sampler);
+        Ok(Self { config: *config, learner, adversary, strata, n_levels, n_groups, sampling })
     }
 
     /// Encoder and head with their present weights.
@@ -193,6 +199,10 @@ const ADVERSARY: &str = "adversary";
 impl Strategy for Laftr {
     fn name(&self) -> &'static str {
         "laftr"
+    }
+
+    fn sampling(&self) -> Sampling {
+        self.sampling.clone()
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {

@@ -10,6 +10,7 @@
 //! | `lambda` | 0.01 | >= 0, search [0.001, 3] | weight of the predictor's negative entropy |
 //! | `mu` | 0.1 | >= 0 | scale of the reversed gradient |
 //! | `predictor-learning-rate` | 1e-3 | > 0 | step size of the predictor (Adam); without weight decay |
+//! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
 //! Survival: no class is read, so nothing changes. Samples without the attribute train the task; a batch without two groups
 //! trains it alone. The encoder takes two steps per batch with one `AdamW`, as in the source's code: its moments see both
@@ -23,6 +24,7 @@ use std::path::Path;
 
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
+use fairtte_data::Sampling;
 use fairtte_models::Batch;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -50,11 +52,13 @@ pub struct LnlConfig {
     pub mu: f64,
     /// Step size of the predictor, above 0.
     pub predictor_learning_rate: f64,
+    /// Draw every group equally often.
+    pub balanced_sampler: bool,
 }
 
 impl Default for LnlConfig {
     fn default() -> Self {
-        Self { lambda: 0.01, mu: 0.1, predictor_learning_rate: 1e-3 }
+        Self { lambda: 0.01, mu: 0.1, predictor_learning_rate: 1e-3, balanced_sampler: false }
     }
 }
 
@@ -64,7 +68,7 @@ impl LnlConfig {
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
-        let Self { lambda, mu, predictor_learning_rate: rate } = *self;
+        let Self { lambda, mu, predictor_learning_rate: rate, .. } = *self;
         for (key, weight) in [("strategy.lnl.lambda", lambda), ("strategy.lnl.mu", mu)] {
             check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
         }
@@ -80,6 +84,7 @@ pub struct Lnl {
     learner: Learner,
     predictor: Trainable<Adversary>,
     n_levels: usize,
+    sampling: Sampling,
     /// Sum of the encoder's gradients of phase 2 since its last step, if several batches make one.
     pending: Option<GradientsParams>,
 }
@@ -103,7 +108,8 @@ impl Lnl {
         let learner = Learner::new(spec, NETWORK)?;
         let predictor = Adversary::drawn(&of_predictor, spec.weights(PREDICTOR), &spec.device.clone().autodiff());
         let predictor = Trainable::new(predictor, &adversary_optimiser(spec, config.predictor_learning_rate));
-        Ok(Self { config: *config, learner, predictor, n_levels, pending: None })
+        let sampling = cells.sampling(config.balanced_sampler);
+        Ok(Self { config: *config, learner, predictor, n_levels, sampling, pending: None })
     }
 
     /// Encoder and head with their present weights.
@@ -152,6 +158,10 @@ const PREDICTOR: &str = "predictor";
 impl Strategy for Lnl {
     fn name(&self) -> &'static str {
         "lnl"
+    }
+
+    fn sampling(&self) -> Sampling {
+        self.sampling.clone()
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {

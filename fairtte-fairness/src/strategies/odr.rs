@@ -14,6 +14,7 @@
 //! | `schedule-epochs` | 20 | > 0 | `t_s`, in epochs; t is the number of samples seen by that of the training part |
 //! | `code` | 64 | 2 to 65536 | length of each code |
 //! | `classifier-learning-rate` | 1e-3 | > 0 | step size of the group classifier (Adam); without weight decay |
+//! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
 //! Survival: no class is read. Samples without the attribute enter the task and the distances to the priors, which read no
 //! group; a batch without two groups has no entropy term and no `L_s`. The classifier (Linear 64, `ReLU`, Linear) learns from
@@ -27,7 +28,7 @@ use burn::module::Module;
 use burn::nn::{Initializer, Linear, LinearConfig};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use fairtte_data::write_atomically;
+use fairtte_data::{Sampling, write_atomically};
 use fairtte_models::{Batch, ImageEncoder, Noise, initialise};
 use fairtte_survival::Classifier;
 use ndarray::Array2;
@@ -64,6 +65,8 @@ pub struct OdrConfig {
     pub code: usize,
     /// Step size of the group classifier, above 0.
     pub classifier_learning_rate: f64,
+    /// Draw every group equally often.
+    pub balanced_sampler: bool,
 }
 
 impl Default for OdrConfig {
@@ -76,6 +79,7 @@ impl Default for OdrConfig {
             schedule_epochs: 20.0,
             code: 64,
             classifier_learning_rate: 1e-3,
+            balanced_sampler: false,
         }
     }
 }
@@ -183,6 +187,7 @@ pub struct Odr {
     group_classifier: Trainable<Adversary>,
     n_levels: usize,
     n_training: usize,
+    sampling: Sampling,
     state: State,
 }
 
@@ -214,7 +219,8 @@ impl Odr {
         let classifier = Adversary::drawn(&of_classifier, spec.weights(GROUP_CLASSIFIER), &device);
         let group_classifier = Trainable::new(classifier, &adversary_optimiser(spec, config.classifier_learning_rate));
         let n_training = cells.groups.len();
-        Ok(Self { config: *config, learner, group_classifier, n_levels, n_training, state: State::default() })
+        let (sampling, state) = (cells.sampling(config.balanced_sampler), State::default());
+        Ok(Self { config: *config, learner, group_classifier, n_levels, n_training, sampling, state })
     }
 
     /// Encoder, codes and head with their present weights.
@@ -253,6 +259,10 @@ struct Drawn {
 impl Strategy for Odr {
     fn name(&self) -> &'static str {
         "odr"
+    }
+
+    fn sampling(&self) -> Sampling {
+        self.sampling.clone()
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {

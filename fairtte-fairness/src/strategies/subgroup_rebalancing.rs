@@ -144,7 +144,7 @@ fn cells_of(by: Cells, groups: &[Option<GroupId>], event: &[bool]) -> Vec<Option
 }
 
 /// Sampling weight of every sample, summing to 1.
-fn sampling_weights(cells: &[Option<usize>]) -> Vec<f64> {
+pub(super) fn sampling_weights(cells: &[Option<usize>]) -> Vec<f64> {
     let mut counts = BTreeMap::new();
     for cell in cells.iter().flatten() {
         *counts.entry(*cell).or_insert(0_usize) += 1;
