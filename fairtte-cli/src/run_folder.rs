@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fairtte_data::{DataError, Part, write_atomically};
 use fairtte_fairness::{
-    EpochReport, PretrainedConfig, TrainingConfig, can_go_on, copy_checkpoint, has_checkpoint, is_unfinished,
+    EpochReport, PretrainedConfig, TrainingConfig, Warning, can_go_on, copy_checkpoint, has_checkpoint, is_unfinished,
 };
 use fairtte_metrics::EvaluationSettings;
 use toml::{Table, Value};
@@ -92,6 +92,11 @@ impl RunFolder {
     /// [`predictions`](Self::predictions).
     pub(crate) fn predictions_of(&self, epoch: usize) -> PathBuf {
         self.path.join(format!("{OF_EPOCH}{epoch:05}{PARQUET}"))
+    }
+
+    /// What training warned of.
+    fn warnings_file(&self) -> PathBuf {
+        self.path.join("warnings.json")
     }
 
     pub(crate) fn selection(&self) -> PathBuf {
@@ -241,6 +246,7 @@ impl RunFolder {
             remove_file(&self.report(part))?;
         }
         remove_file(&self.selection())?;
+        remove_file(&self.warnings_file())?;
         let failed =
             |error: std::io::Error| CliError::RunFolder { path: self.path.clone(), problem: error.to_string() };
         for entry in std::fs::read_dir(&self.path).map_err(failed)? {
@@ -284,6 +290,23 @@ impl RunFolder {
         };
         let difference = differences.into_iter().map(|(_, words)| words).collect::<Vec<_>>().join("; ");
         Err(CliError::OtherRun { folder: self.path.clone(), difference, help })
+    }
+
+    /// Keeps what training warned of; a list without entries says that it warned of nothing.
+    pub(crate) fn write_warnings(&self, warnings: &[Warning]) -> Result<(), CliError> {
+        let text = serde_json::to_string_pretty(warnings).map_err(|error| CliError::Bug(error.to_string()))?;
+        write_text(&self.warnings_file(), &format!("{text}\n"))
+    }
+
+    /// What training warned of; nothing if there is no `warnings.json`.
+    pub(crate) fn warnings(&self) -> Result<Vec<Warning>, CliError> {
+        let path = self.warnings_file();
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let damaged = |problem: String| CliError::RunFolder { path: path.clone(), problem };
+        let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
     }
 
     /// The reports of all epochs; none if there is no `steps.jsonl`.

@@ -21,7 +21,7 @@ pub use monitor::{GroupValidation, Monitor, Validation};
 pub use network::{Forward, NetworkSpec, SurvivalNetwork};
 pub use predict::{CurveRule, EvaluationPart, Parts, fit_baseline, predict, survival};
 pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
-pub use strategies::{Strategy, StrategyConfig};
+pub use strategies::{EQUAL_PREDICTIONS, Strategy, StrategyConfig, Warning, Watched};
 pub use trainable::{Descent, OptimiserConfig, Trainable};
 pub use trainer::{
     Choice, ConstantSchedule, CosineSchedule, EpochReport, Observer, ScheduleConfig, Scoring, SelectionRule, Silent,

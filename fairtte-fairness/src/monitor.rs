@@ -89,6 +89,9 @@ pub struct Validation {
     pub ibs: Option<f64>,
     /// The value of the watched metric.
     pub monitored: f64,
+    /// Largest difference between the curves of two samples at one time; absent with fewer than two.
+    #[serde(default)]
+    pub spread: Option<f64>,
     /// The same for every group that has a sample in the part.
     #[serde(default)]
     pub groups: Vec<GroupValidation>,
@@ -213,7 +216,8 @@ pub(crate) fn validate(
     let [c_td, auc_td, ibs] = METRICS.map(|(_, name)| report.metric(name).and_then(|metric| metric.overall.value));
     let reason = |name| report.metric(name).and_then(|metric| metric.overall.undefined.clone());
     let undefined = METRICS.into_iter().filter_map(|(metric, name)| Some((metric, reason(name)?))).collect();
-    Ok(Scores { validation: Validation { nll, c_td, auc_td, ibs, monitored: nll, groups }, undefined })
+    let spread = curves.spread();
+    Ok(Scores { validation: Validation { nll, c_td, auc_td, ibs, monitored: nll, spread, groups }, undefined })
 }
 
 /// What an evaluation calls the metrics.

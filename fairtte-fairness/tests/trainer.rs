@@ -203,6 +203,7 @@ fn a_training_stopped_anywhere_ends_its_step_and_goes_on_to_the_same_bits() {
             assert_eq!(study.curves(resumed.as_ref(), Part::Test), expected, "{name} after {n}");
             for (one, other) in again.epochs.iter().zip(&trained.epochs) {
                 assert_eq!((one.train_loss, one.n_steps, &one.validation), (other.train_loss, 10, &other.validation));
+                assert_eq!(one.watched, other.watched, "{name} after {n}");
             }
         }
     }

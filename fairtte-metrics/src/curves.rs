@@ -109,6 +109,27 @@ impl SurvivalCurves {
         self.survival.mean_axis(Axis(0)).map(|mean| mean.to_vec())
     }
 
+    /// Largest difference between the curves of two samples at one time of the grid, in [0, 1]; `None` with fewer than two
+    /// samples. Below [`SURVIVAL_TOLERANCE`] all curves are equal up to rounding.
+    ///
+    /// ```
+    /// use fairtte_metrics::SurvivalCurves;
+    /// use ndarray::array;
+    ///
+    /// let curves = SurvivalCurves::new(vec![0.0, 1.0], array![[1.0, 0.75], [1.0, 0.25], [1.0, 0.5]])?;
+    /// assert_eq!(curves.spread(), Some(0.5));
+    /// assert_eq!(curves.select(&[0]).spread(), None);
+    /// assert_eq!(curves.select(&[0, 0]).spread(), Some(0.0));
+    /// # Ok::<(), fairtte_metrics::MetricError>(())
+    /// ```
+    pub fn spread(&self) -> Option<f64> {
+        let of_column = |column: ndarray::ArrayView1<'_, f64>| {
+            let ends = column.iter().fold((1.0_f64, 0.0_f64), |(low, high), s| (low.min(*s), high.max(*s)));
+            ends.1 - ends.0
+        };
+        (self.n() > 1).then(|| self.survival.columns().into_iter().map(of_column).fold(0.0, f64::max))
+    }
+
     pub(crate) fn read(&self, row: usize, position: Position, reading: Reading) -> f64 {
         let here = self.survival[[row, position.column]];
         if position.fraction <= 0.0 {

@@ -9,9 +9,10 @@ use fairtte_data::{
     Cohort, Exclusions, Part, PredictionTable, Rising, ShiftRecord, Split, match_predictions, read_cohort,
     read_predictions,
 };
+use fairtte_fairness::{EQUAL_PREDICTIONS, Warning};
 use fairtte_metrics::{
-    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, KaplanMeier, Outcomes, SampledMetrics,
-    SurvivalCurves, evaluate, kaplan_meier_curves, sample_metrics,
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, KaplanMeier, Outcomes,
+    SURVIVAL_TOLERANCE, SampledMetrics, SurvivalCurves, evaluate, kaplan_meier_curves, sample_metrics,
 };
 use ndarray::Axis;
 
@@ -129,6 +130,7 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
             reasons: step.reasons.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
         })
         .collect();
+    let warnings = scored.with_warning(folder.warnings()?, &format!("{} part", outputs.part.name()));
     let page = Page {
         title: &run.name,
         subtitle: &format!("{} part of {}", outputs.part.name(), cohort.name),
@@ -139,6 +141,7 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
         epochs: &epochs,
         monitor: run.training.monitor.name(),
         flow: &flow,
+        warnings: &warnings,
         notes: &[],
     };
     let about = About { part: Some(outputs.part), run: Some(run), input: None };
@@ -180,6 +183,20 @@ impl Scored {
         let subjects = self.cohort.subjects(&self.rows);
         let outcomes = self.cohort.outcomes(&self.rows)?;
         Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
+    }
+
+    /// `warnings` with one more if the curves of all samples are equal; what is scored is called `sample`.
+    fn with_warning(&self, mut warnings: Vec<Warning>, sample: &str) -> Vec<Warning> {
+        if self.curves.spread().is_none_or(|spread| spread > SURVIVAL_TOLERANCE) {
+            return warnings;
+        }
+        let text = format!(
+            "All {} curves of the {sample} are equal: the model tells nobody apart. C^td, AUC^td and the gaps between groups \
+             in them are those of a coin and say nothing of fairness.",
+            self.curves.n()
+        );
+        warnings.push(Warning { name: EQUAL_PREDICTIONS.to_owned(), text });
+        warnings
     }
 
     /// The metrics with their bootstrap replicates.

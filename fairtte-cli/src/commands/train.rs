@@ -129,6 +129,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         trained.epochs.len(),
         trained.best_epoch
     ));
+    folder.write_warnings(&trained.warnings)?;
     // Step 9: curves of everything that was not trained on, by the weights of every epoch that a rule chose.
     predict_all(&folder, &prepared, strategy.as_mut(), &data, &trained, run.training.monitor.name())?;
     // Step 10: from the saved files.

@@ -17,6 +17,7 @@ mod words;
 
 pub(crate) use format::wrap;
 
+use fairtte_fairness::Warning;
 use fairtte_metrics::EvaluationReport;
 
 /// Everything that the HTML page shows.
@@ -40,6 +41,8 @@ pub struct Page<'a> {
     pub monitor: &'a str,
     /// From the rows read to the samples evaluated, one step after another; may be empty.
     pub flow: &'a [FlowRow],
+    /// What must be known before any number is read, one paragraph each.
+    pub warnings: &'a [Warning],
     /// Remarks for the reader, one paragraph each.
     pub notes: &'a [String],
 }

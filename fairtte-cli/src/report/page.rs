@@ -55,6 +55,7 @@ struct Context<'a> {
     monitor: &'a str,
     kept_epoch: Option<usize>,
     flow: Vec<Step<'a>>,
+    warnings: Vec<&'a str>,
     notes: &'a [String],
 }
 
@@ -154,6 +155,7 @@ impl<'a> Context<'a> {
             monitor: page.monitor,
             kept_epoch: page.epochs.iter().find(|epoch| epoch.best).map(|epoch| epoch.epoch),
             flow: page.flow.iter().enumerate().map(step).collect(),
+            warnings: page.warnings.iter().map(|warning| warning.text.as_str()).collect(),
             notes: page.notes,
         })
     }

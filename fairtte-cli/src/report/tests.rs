@@ -1,6 +1,7 @@
 //! The table and the page as a whole, on reports with known numbers.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use fairtte_fairness::Warning;
 use fairtte_metrics::EvaluationReport;
 
 use super::test_reports::{ODD_LEVEL, difference, estimate, report};
@@ -17,6 +18,7 @@ fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'
         epochs,
         monitor: "validation NLL",
         flow,
+        warnings: &[],
         notes: &[],
     }
 }
@@ -180,6 +182,21 @@ fn what_comes_from_data_is_escaped_in_html_and_svg() {
     assert!(html.contains("Run &lt;7&gt; &amp; more"));
     assert!(html.contains("\n&lt;b&gt;old &amp; &quot;frail"), "the level inside a plot");
     assert!(html.contains("time (&lt;days&gt;)"));
+}
+
+#[test]
+fn a_warning_stands_above_all_numbers_and_nowhere_without_one() {
+    let report = report();
+    let plain = render_page(&page(&report, &[], &[])).unwrap();
+    assert!(!plain.contains("class=\"warnings\""));
+    let warning = |text: &str| Warning { name: "part".to_owned(), text: text.to_owned() };
+    let one = [warning("odr: C^td says nothing <here>.")];
+    let html = render_page(&Page { warnings: &one, ..page(&report, &[], &[]) }).unwrap();
+    let box_at = html.find("<b>Warning</b>\n<p>odr: C<sup>td</sup> says nothing &lt;here&gt;.</p>").expect("a box");
+    assert!(box_at < html.find("<nav").unwrap(), "below the numbers");
+    let two = [warning("first"), warning("second")];
+    let html = render_page(&Page { warnings: &two, ..page(&report, &[], &[]) }).unwrap();
+    assert!(html.contains("<b>Warnings</b>\n<p>first</p>\n<p>second</p>"), "{html}");
 }
 
 #[test]

@@ -7,12 +7,13 @@ use burn::module::Module;
 use burn::nn::{Initializer, Linear, LinearConfig};
 use burn::tensor::activation::{leaky_relu, log_softmax, relu};
 use burn::tensor::{Device, Tensor};
+use fairtte_metrics::GroupId;
 use fairtte_models::initialise;
 use rand_chacha::ChaCha8Rng;
 
-use super::TrainingCells;
 use super::batch_cells::BatchCells;
 use super::numbers::constant;
+use super::{Idle, TrainingCells, Warns, Watch};
 use crate::{FairnessError, LearnerSpec, OptimiserConfig};
 
 /// What stands between the two layers.
@@ -96,6 +97,27 @@ pub(crate) fn negative_entropy(logits: Tensor<2>, cells: &BatchCells) -> Tensor<
     let log = log_softmax(logits, 1);
     let of_sample = (log.clone().exp() * log).sum_dim(1).flatten(0, 1); // [batch]
     mean_over_cells(of_sample, cells)
+}
+
+/// How far a cross-entropy lies between that of the best guess that reads nothing (0) and certainty (1); negative if it is worse
+/// than the guess.
+pub(crate) fn advantage(cross_entropy: f64, of_guess: f64) -> f64 {
+    1.0 - cross_entropy / of_guess
+}
+
+/// Mean over the samples of a batch that have a group of -log of its `shares`: the cross-entropy of guessing by them.
+pub(crate) fn guess(groups: &[Option<GroupId>], shares: &[f64]) -> f64 {
+    let known: Vec<f64> = groups.iter().flatten().map(|group| -shares[group.index()].ln()).collect();
+    known.iter().sum::<f64>() / known.len().max(1) as f64
+}
+
+/// An advantage below which an adversary, on the mean over an epoch, does no better than guessing.
+pub(crate) const NO_ADVANTAGE: f64 = 0.02;
+
+/// The watch over an adversary whose advantage is the term `term`.
+pub(crate) fn idle_adversary(term: &str, means: &'static str, change: &'static str) -> Watch {
+    let (terms, idle) = (vec![term.to_owned()], Idle::Below(NO_ADVANTAGE));
+    Watch { name: "idle-adversary", terms, idle, warns: Warns::Throughout, means, change }
 }
 
 /// Every sample in a cell weighs 1/n. (Not a division of the sum by n: burn 0.22.1 rounds the divisor's inverse to `f32` on

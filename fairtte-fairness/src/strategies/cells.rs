@@ -43,6 +43,15 @@ impl TrainingCells {
         Sampling::Weighted(sampling_weights(&of_sample))
     }
 
+    /// Share of each group among the samples that have one, as they are drawn.
+    pub(crate) fn shares(&self, balanced: bool) -> Vec<f64> {
+        let counts = self.counts();
+        let weights: Vec<f64> =
+            counts.iter().map(|n| if balanced { f64::from(u8::from(*n > 0)) } else { *n as f64 }).collect();
+        let total: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| weight / total).collect()
+    }
+
     /// # Errors
     /// [`FairnessError::NoGroups`] if no sample has a group.
     pub(crate) fn require_groups(&self, strategy: &'static str) -> Result<(), FairnessError> {

@@ -32,12 +32,12 @@ use fairtte_survival::IntervalTargets;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::adversary::{Activation, Adversary, AdversarySpec, n_trained_groups};
+use super::adversary::{Activation, Adversary, AdversarySpec, advantage, idle_adversary, n_trained_groups};
 use super::batch_cells::{BatchCells, indices, own_column};
 use super::numbers::constant;
 use super::pass::{Pass, survival_of, task_alone};
 use super::reversal::reverse_gradient;
-use super::{Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, TrainingCells};
+use super::{Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, TrainingCells, Watch};
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts, fit_baseline};
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
@@ -181,7 +181,9 @@ pub struct Cfair {
     learner: Learner<CfairNetwork>,
     strata: Strata,
     weights: Weights,
+    /// Levels of the attribute, and those with a training sample.
     n_levels: usize,
+    n_groups: usize,
     sampling: Sampling,
 }
 
@@ -193,7 +195,7 @@ impl Cfair {
     /// without two groups in training, those of [`Strata::fit`].
     pub fn new(config: &CfairConfig, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        n_trained_groups(cells, "cfair")?;
+        let n_groups = n_trained_groups(cells, "cfair")?;
         let strata = Strata::fit(&config.stratum, cells, "cfair")?;
         let (n_levels, n_strata) = (cells.levels.len(), strata.n());
         let weights = match config.weights {
@@ -206,7 +208,7 @@ impl Cfair {
         };
         let learner = Learner::with_network(spec, |device| CfairNetwork::drawn(spec, n_levels, n_strata, device))?;
         let sampling = cells.sampling(config.balanced_sampler);
-        Ok(Self { config: *config, learner, strata, weights, n_levels, sampling })
+        Ok(Self { config: *config, learner, strata, weights, n_levels, n_groups, sampling })
     }
 
     /// Encoder and head with their present weights.
@@ -230,6 +232,7 @@ impl Cfair {
 }
 
 const NETWORK: &str = "network";
+const ADVANTAGE: &str = "adversary advantage";
 
 impl Strategy for Cfair {
     fn name(&self) -> &'static str {
@@ -257,8 +260,19 @@ impl Strategy for Cfair {
         let loss = task + term;
         let descent = self.learner.descend_reading(&loss, &[plain, objective, adversaries], context)?;
         let [task_loss, objective, adversaries] = descent.also[..] else { unreachable!("three numbers were read") };
-        let terms = vec![("adversary loss".to_owned(), adversaries)];
+        // Groups weigh the same within a stratum: the best guess that reads nothing gives each 1/G.
+        let advantage = advantage(adversaries, (self.n_groups as f64).ln());
+        let terms = vec![("adversary loss".to_owned(), adversaries), (ADVANTAGE.to_owned(), advantage)];
         Ok(StepReport { task_loss, objective, gradient_norm: descent.norm, absent_groups, terms })
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let means =
+            "the adversaries never did better than guessing the group, so the representation learnt nothing from them";
+        let change = "raise training.epochs or optimiser.learning-rate, by which they learn too, or set \
+                      strategy.cfair.balanced-sampler if a group is rare; where the inputs do not show the group, there is \
+                      nothing to remove";
+        vec![idle_adversary(ADVANTAGE, means, change)]
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {

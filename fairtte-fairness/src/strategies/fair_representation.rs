@@ -33,7 +33,7 @@ use super::adversary::n_trained_groups;
 use super::groups::{GroupMeans, on_host};
 use super::numbers::constant;
 use super::objective::{Objective, Terms, Value};
-use super::{Strata, StratumConfig, TrainingCells};
+use super::{Idle, Strata, StratumConfig, TrainingCells, Warns, Watch};
 use crate::{FairnessError, check};
 
 /// gamma of `DomainBed`.
@@ -42,6 +42,11 @@ const DOMAINBED: [f64; 7] = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3];
 const MULTIPLIERS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 /// Samples that a group needs for a pair.
 const SMALLEST_GROUP: usize = 2;
+
+/// Name of the term in the log.
+const DISCREPANCY: &str = "mmd2";
+/// A mean discrepancy below this is rounding.
+const SMALLEST_DISCREPANCY: f64 = 1e-6;
 
 /// Which z is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,6 +191,19 @@ impl Objective for FairRepresentation {
         self.sampling.clone()
     }
 
+    fn watches(&self) -> Vec<Watch> {
+        vec![Watch {
+            name: "no-discrepancy",
+            terms: vec![DISCREPANCY.to_owned()],
+            idle: Idle::Near { center: 0.0, by: SMALLEST_DISCREPANCY },
+            warns: Warns::InTheEnd,
+            means: "the discrepancy between the groups is 0: either all representations are the same, or no batch had two \
+                    groups to compare",
+            change: "lower strategy.fair-representation.lambda in the first case; in the second (\"pairs skipped\" in \
+                     steps.jsonl) set strategy.fair-representation.balanced-sampler or raise training.batch-size",
+        }]
+    }
+
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
         let FairRepresentationConfig { lambda, kernels, gamma, estimator, .. } = self.config;
         let contrast = Contrast::new(&self.cells(terms), estimator, SMALLEST_GROUP);
@@ -193,7 +211,7 @@ impl Objective for FairRepresentation {
         let everyone = vec![true; terms.groups.len()];
         let absent_groups = GroupMeans::new(terms.groups, &everyone, self.n_groups).n_absent();
         if contrast.n_used == 0 {
-            let terms_of_step = vec![skipped, ("mmd2".to_owned(), 0.0)];
+            let terms_of_step = vec![skipped, (DISCREPANCY.to_owned(), 0.0)];
             return Ok(Value { objective: terms.mean(), absent_groups, terms: terms_of_step, unread: Vec::new() });
         }
         let z = match self.config.representation {
@@ -203,7 +221,7 @@ impl Objective for FairRepresentation {
         let distances = squared_distances(z.clone());
         let mmd = contrast.of(kernel_values(&distances, &kernels.gammas(gamma, &distances)));
         let objective = terms.mean() + mmd.clone() * lambda;
-        Ok(Value { objective, absent_groups, terms: vec![skipped], unread: vec![("mmd2".to_owned(), mmd)] })
+        Ok(Value { objective, absent_groups, terms: vec![skipped], unread: vec![(DISCREPANCY.to_owned(), mmd)] })
     }
 }
 

@@ -18,9 +18,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::TrainingCells;
-use super::groups::{GroupMeans, on_host, weighted_sum};
+use super::groups::{GroupMeans, on_host, unmoved_weights, weight_term, weighted_sum};
 use super::objective::{Objective, Terms, Value};
+use super::{TrainingCells, Watch};
 use crate::{FairnessError, check};
 
 /// What is added to the mean loss of a group.
@@ -116,9 +116,16 @@ impl Objective for Febs {
         Ok(Value {
             objective: weighted_sum(&terms.losses, coefficients),
             absent_groups: present.n_absent(),
-            terms: named.filter_map(|(level, weight)| Some((format!("weight of {level}"), weight?))).collect(),
+            terms: named.filter_map(|(level, weight)| Some((weight_term(level), weight?))).collect(),
             unread: Vec::new(),
         })
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let means = "no weight of a group ever differed from equal weights by 5 % on the mean over an epoch, so the losses of the \
+                     groups had no effect";
+        let change = "raise strategy.febs.gamma, unless the groups are fitted alike";
+        vec![unmoved_weights(self.levels.iter(), 1.0, means, change)]
     }
 
     /// For every group whether it was met, and its mean loss.

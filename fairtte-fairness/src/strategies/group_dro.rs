@@ -20,9 +20,9 @@ use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
-use super::TrainingCells;
-use super::groups::{GroupMeans, on_host, weighted_sum};
+use super::groups::{GroupMeans, on_host, unmoved_weights, weight_term, weighted_sum};
 use super::objective::{Objective, Terms, Value};
+use super::{TrainingCells, Watch};
 use crate::{FairnessError, check};
 
 /// What happens to the weight of a group without a sample in the batch.
@@ -169,13 +169,23 @@ impl Objective for GroupDro {
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
         let losses = on_host(&terms.losses);
         let (coefficients, absent_groups) = self.coefficients(&losses, terms.counted, terms.groups);
-        let names = self.levels.iter().map(|level| format!("weight of {level}"));
+        let names = self.levels.iter().map(|level| weight_term(level));
         Ok(Value {
             objective: weighted_sum(&terms.losses, coefficients),
             absent_groups,
             terms: names.zip(self.weights()).collect(),
             unread: Vec::new(),
         })
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        // A group without a training sample has weight 0.
+        let trained = self.levels.iter().zip(&self.log_weights).filter(|(_, w)| w.is_finite()).map(|(level, _)| level);
+        let equal = 1.0 / trained.clone().count() as f64;
+        let means =
+            "no weight of a group ever differed from equal weights by 5 %, so the losses of the groups had no effect";
+        let change = "raise strategy.group-dro.eta: eta x steps x difference of the groups' losses must be of order 1";
+        vec![unmoved_weights(trained, equal, means, change)]
     }
 
     fn state(&self) -> Vec<f64> {

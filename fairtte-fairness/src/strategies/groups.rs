@@ -4,6 +4,7 @@ use burn::tensor::Tensor;
 use fairtte_metrics::GroupId;
 
 use super::numbers::constant;
+use super::{Idle, Warns, Watch};
 
 /// The groups of a batch: which samples of each have a loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,26 @@ impl GroupMeans {
         };
         self.members.iter().map(mean).collect()
     }
+}
+
+/// Name of the weight of a group in the log.
+pub(crate) fn weight_term(level: &str) -> String {
+    format!("weight of {level}")
+}
+
+/// By how much of its size the weight of a group must differ from equal weights for the weights to have moved.
+const MOVED: f64 = 0.05;
+
+/// The watch over weights of groups that are `equal` as long as the losses of the groups do not move them.
+pub(crate) fn unmoved_weights<'a>(
+    levels: impl Iterator<Item = &'a String>,
+    equal: f64,
+    means: &'static str,
+    change: &'static str,
+) -> Watch {
+    let (terms, idle) =
+        (levels.map(|level| weight_term(level)).collect(), Idle::Near { center: equal, by: MOVED * equal });
+    Watch { name: "unmoved-weights", terms, idle, warns: Warns::Throughout, means, change }
 }
 
 /// Losses of a batch in host memory, `[batch]`.

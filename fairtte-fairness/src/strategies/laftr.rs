@@ -35,12 +35,12 @@ use fairtte_survival::Targets;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::adversary::{Activation, Adversary, AdversarySpec, adversary_optimiser, n_trained_groups};
+use super::adversary::{Activation, Adversary, AdversarySpec, adversary_optimiser, idle_adversary, n_trained_groups};
 use super::batch_cells::BatchCells;
 use super::numbers::constant;
 use super::pass::{Pass, task_alone};
 use super::{
-    Accumulation, Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, StratumKind, TrainingCells,
+    Accumulation, Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, StratumKind, TrainingCells, Watch,
 };
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
@@ -195,6 +195,7 @@ impl Laftr {
 
 const NETWORK: &str = "network";
 const ADVERSARY: &str = "adversary";
+const ADVANTAGE: &str = "adversary advantage";
 
 impl Strategy for Laftr {
     fn name(&self) -> &'static str {
@@ -229,8 +230,18 @@ impl Strategy for Laftr {
             self.adversary.descend(&for_adversary(gain, self.config.gamma), step)?;
         }
         let (objective, gradient_norm) = (descent.loss, descent.norm);
-        let terms = vec![("adversary gain".to_owned(), descent.also[1])];
+        let advantage = advantage_of_gain(descent.also[1], &cells, self.n_groups);
+        let terms = vec![("adversary gain".to_owned(), descent.also[1]), (ADVANTAGE.to_owned(), advantage)];
         Ok(StepReport { task_loss: descent.also[0], objective, gradient_norm, absent_groups, terms })
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let means =
+            "the adversary never did better than guessing the group, so the representation learnt nothing from it";
+        let change = "raise strategy.laftr.aud-steps or strategy.laftr.adversary-learning-rate, or set \
+                      strategy.laftr.balanced-sampler if a group is rare; where the inputs do not show the group, there is \
+                      nothing to remove";
+        vec![idle_adversary(ADVANTAGE, means, change)]
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
@@ -278,6 +289,14 @@ fn adversary_gain(errors: Tensor<1>, cells: &BatchCells, n_groups: usize) -> Ten
     let coefficients = cells.coefficients(|y, g| 2.0 / (n_groups * cells.n(y, g)) as f64);
     let coefficients = constant(coefficients, errors.dims(), &errors);
     (errors * coefficients).sum().neg() + cells.n_strata() as f64
+}
+
+/// How far the adversary's mean error over the cells of the batch lies between that of guessing, 1 - 1/G (0), and none (1).
+fn advantage_of_gain(gain: f64, cells: &BatchCells, n_groups: usize) -> f64 {
+    let n_present = cells.counts().iter().flatten().filter(|n| **n > 0).count() as f64;
+    let (n_strata, n_groups) = (cells.n_strata() as f64, n_groups as f64);
+    let mean_error = (n_strata - gain) * n_groups / (2.0 * n_present);
+    1.0 - mean_error / (1.0 - 1.0 / n_groups)
 }
 
 /// `L_adv` of the adversary's logits `[batch, n_groups]`, `[1]`.

@@ -30,12 +30,13 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::adversary::{
-    Activation, Adversary, AdversarySpec, adversary_optimiser, cross_entropy, n_trained_groups, negative_entropy,
+    Activation, Adversary, AdversarySpec, advantage, adversary_optimiser, cross_entropy, guess, idle_adversary,
+    n_trained_groups, negative_entropy,
 };
 use super::batch_cells::BatchCells;
 use super::pass::{Pass, task_alone};
 use super::reversal::reverse_gradient;
-use super::{Accumulation, Phase, Saved, StepContext, StepReport, Strategy, TrainingCells};
+use super::{Accumulation, Phase, Saved, StepContext, StepReport, Strategy, TrainingCells, Watch};
 use crate::gradients::{add, scale};
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
@@ -85,6 +86,8 @@ pub struct Lnl {
     predictor: Trainable<Adversary>,
     n_levels: usize,
     sampling: Sampling,
+    /// Share of every group among what is drawn.
+    shares: Vec<f64>,
     /// Sum of the encoder's gradients of phase 2 since its last step, if several batches make one.
     pending: Option<GradientsParams>,
 }
@@ -108,8 +111,8 @@ impl Lnl {
         let learner = Learner::new(spec, NETWORK)?;
         let predictor = Adversary::drawn(&of_predictor, spec.weights(PREDICTOR), &spec.device.clone().autodiff());
         let predictor = Trainable::new(predictor, &adversary_optimiser(spec, config.predictor_learning_rate));
-        let sampling = cells.sampling(config.balanced_sampler);
-        Ok(Self { config: *config, learner, predictor, n_levels, sampling, pending: None })
+        let (sampling, shares) = (cells.sampling(config.balanced_sampler), cells.shares(config.balanced_sampler));
+        Ok(Self { config: *config, learner, predictor, n_levels, sampling, shares, pending: None })
     }
 
     /// Encoder and head with their present weights.
@@ -154,6 +157,7 @@ impl Lnl {
 
 const NETWORK: &str = "network";
 const PREDICTOR: &str = "predictor";
+const ADVANTAGE: &str = "predictor advantage";
 
 impl Strategy for Lnl {
     fn name(&self) -> &'static str {
@@ -182,9 +186,18 @@ impl Strategy for Lnl {
         let terms = vec![
             ("predictor negative entropy".to_owned(), descent.also[1]),
             ("predictor cross-entropy".to_owned(), descent.also[2]),
+            (ADVANTAGE.to_owned(), advantage(descent.also[2], guess(&batch.groups, &self.shares))),
         ];
         let (task_loss, objective, gradient_norm) = (descent.also[0], descent.loss, descent.norm);
         Ok(StepReport { task_loss, objective, gradient_norm, absent_groups, terms })
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let means =
+            "the predictor never did better than guessing the group, so the representation learnt nothing from it";
+        let change = "raise strategy.lnl.predictor-learning-rate, or set strategy.lnl.balanced-sampler if a group is rare; \
+                      where the inputs do not show the group, there is nothing to remove";
+        vec![idle_adversary(ADVANTAGE, means, change)]
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {

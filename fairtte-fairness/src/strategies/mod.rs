@@ -33,6 +33,7 @@ mod step;
 mod strata;
 mod subgroup_rebalancing;
 mod swad;
+mod watch;
 #[cfg(test)]
 #[path = "../../tests/inside/worked_cases.rs"]
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
@@ -74,6 +75,8 @@ pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
 pub use strata::{SMALLEST_CELL, Strata, StratumConfig, StratumKind};
 pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, SubgroupRebalancingConfig};
 pub use swad::{Swad, SwadConfig, SwadCriterion};
+pub use watch::{EQUAL_PREDICTIONS, Idle, Warning, Warns, Watch, Watched};
+pub(crate) use watch::{predictions_differ, warnings};
 
 /// How one batch changes the model, and how the model predicts.
 pub trait Strategy {
@@ -122,6 +125,11 @@ pub trait Strategy {
 
     /// Numbers of the method's state for the log, asked at the end of every epoch, after its validation.
     fn log_terms(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
+    /// Parts of the method that may do nothing without any error, with the numbers of the log that show it.
+    fn watches(&self) -> Vec<Watch> {
         Vec::new()
     }
 

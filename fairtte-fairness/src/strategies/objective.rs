@@ -9,7 +9,7 @@ use fairtte_models::Batch;
 use fairtte_survival::Targets;
 use ndarray::Array2;
 
-use super::{ExpectedBatch, Saved, StepContext, StepReport, Strategy};
+use super::{ExpectedBatch, Saved, StepContext, StepReport, Strategy, Watch};
 use crate::network::Forward;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Descent;
@@ -85,6 +85,11 @@ pub trait Objective {
     /// [`FairnessError::NotFinite`] if a number that the method computes on the host is not finite.
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError>;
 
+    /// Parts of the method that may do nothing without any error, with the terms that show it.
+    fn watches(&self) -> Vec<Watch> {
+        Vec::new()
+    }
+
     /// State that a resumed run needs (numbers only).
     fn state(&self) -> Vec<f64> {
         Vec::new()
@@ -142,6 +147,10 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
         let Descent { loss: objective, norm: gradient_norm, also } = descent;
         terms.extend(names.into_iter().zip(also[1..].iter().copied()));
         Ok(StepReport { task_loss: also[0], objective, gradient_norm, absent_groups, terms })
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        self.objective.watches()
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {

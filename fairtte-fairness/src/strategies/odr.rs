@@ -35,12 +35,13 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::adversary::{
-    Activation, Adversary, AdversarySpec, adversary_optimiser, cross_entropy, n_trained_groups, negative_entropy,
+    Activation, Adversary, AdversarySpec, advantage, adversary_optimiser, cross_entropy, guess, idle_adversary,
+    n_trained_groups, negative_entropy,
 };
 use super::batch_cells::BatchCells;
 use super::numbers::constant;
 use super::pass::{Pass, survival_of};
-use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
+use super::{Idle, Saved, StepContext, StepReport, Strategy, TrainingCells, Warns, Watch};
 use crate::learner::EncoderNetwork;
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
@@ -188,6 +189,8 @@ pub struct Odr {
     n_levels: usize,
     n_training: usize,
     sampling: Sampling,
+    /// Share of every group among what is drawn.
+    shares: Vec<f64>,
     state: State,
 }
 
@@ -201,6 +204,12 @@ struct State {
 const NETWORK: &str = "network";
 const GROUP_CLASSIFIER: &str = "group-classifier";
 const STATE_FILE: &str = "odr.json";
+const TARGET_CODE: &str = "nats in the target code";
+const ADVANTAGE: &str = "classifier advantage";
+
+/// The mean distance of the target code to its prior is at least the information that the code has about which sample it is
+/// of: with less than this there is next to none.
+const FEWEST_NATS: f64 = 1.0;
 
 impl Odr {
     /// Draws the weights of both networks.
@@ -219,8 +228,9 @@ impl Odr {
         let classifier = Adversary::drawn(&of_classifier, spec.weights(GROUP_CLASSIFIER), &device);
         let group_classifier = Trainable::new(classifier, &adversary_optimiser(spec, config.classifier_learning_rate));
         let n_training = cells.groups.len();
-        let (sampling, state) = (cells.sampling(config.balanced_sampler), State::default());
-        Ok(Self { config: *config, learner, group_classifier, n_levels, n_training, sampling, state })
+        let (sampling, shares) = (cells.sampling(config.balanced_sampler), cells.shares(config.balanced_sampler));
+        let (config, state) = (*config, State::default());
+        Ok(Self { config, learner, group_classifier, n_levels, n_training, sampling, shares, state })
     }
 
     /// Encoder, codes and head with their present weights.
@@ -270,7 +280,7 @@ impl Strategy for Odr {
         let weights = self.config.weights(self.state.samples_seen as f64 / self.n_training as f64);
         let [of_target, of_sensitive] = prior_means(self.config.code);
         let kl = [target.kl_to(&of_target), sensitive.kl_to(&of_sensitive)];
-        let (task, distance) = (pass.task(), kl[0].clone().mean() + kl[1].clone().mean());
+        let (task, of_target, of_sensitive) = (pass.task(), kl[0].clone().mean(), kl[1].clone().mean());
         let cells = BatchCells::of_groups(&batch.groups, self.n_levels);
         let (mut entropy, mut of_group) = (task.zeros_like(), task.zeros_like());
         let mut classifier_loss = None;
@@ -282,20 +292,49 @@ impl Strategy for Odr {
         }
         // The learner moves its own parameters only: the classifier's weights are fixed in both terms.
         let loss = objective(task.clone(), entropy.clone(), kl, weights) + of_group.clone();
-        let descent = self.learner.descend_reading(&loss, &[task, entropy, distance, of_group], context)?;
+        let read = [task, entropy, of_group, of_target, of_sensitive];
+        let descent = self.learner.descend_reading(&loss, &read, context)?;
         match classifier_loss {
             Some(loss) => self.group_classifier.descend(&loss, context)?,
             None => self.group_classifier.update(GradientsParams::new(), context)?, // of earlier batches of this step
         };
         self.state.samples_seen += batch.n() as u64;
-        let names = ["entropy term", "distance to the priors", "group cross-entropy"].map(str::to_owned);
+        let [task_loss, entropy, of_group, of_target, of_sensitive] = descent.also[..] else {
+            unreachable!("five numbers were read")
+        };
+        let mut terms = vec![
+            ("entropy term", entropy),
+            ("distance to the priors", of_target + of_sensitive),
+            ("group cross-entropy", of_group),
+            (TARGET_CODE, of_target),
+            ("nats in the sensitive code", of_sensitive),
+        ];
+        if cells.can_compare() {
+            terms.push((ADVANTAGE, advantage(of_group, guess(&batch.groups, &self.shares))));
+        }
         Ok(StepReport {
-            task_loss: descent.also[0],
+            task_loss,
             objective: descent.loss,
             gradient_norm: descent.norm,
             absent_groups: cells.n_absent_groups(),
-            terms: names.into_iter().zip(descent.also[1..].iter().copied()).collect(),
+            terms: terms.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         })
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let empty = Watch {
+            name: "empty-code",
+            terms: vec![TARGET_CODE.to_owned()],
+            idle: Idle::Below(FEWEST_NATS),
+            warns: Warns::InTheEnd,
+            means: "the code that the head reads carries next to nothing about a sample, in nats of its distance to the prior",
+            change: "lower strategy.odr.lambda-orthogonality, which holds the codes at their priors, or strategy.odr.code",
+        };
+        let means =
+            "the classifier never found the group in the code that is made for it, so it cannot keep it from the other";
+        let change = "raise strategy.odr.classifier-learning-rate, or lower strategy.odr.lambda-orthogonality; where the inputs \
+                      do not show the group, there is nothing to remove";
+        vec![empty, idle_adversary(ADVANTAGE, means, change)]
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {

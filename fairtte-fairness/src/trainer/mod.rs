@@ -33,7 +33,7 @@ use self::schedule::Place;
 use self::validation::Validator;
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation};
-use crate::strategies::{Clock, StepContext, Strategy};
+use crate::strategies::{Clock, StepContext, Strategy, Warning, Watch, Watched, predictions_differ, warnings};
 use crate::{FairnessError, check};
 
 pub(crate) use self::progress::Partial;
@@ -143,6 +143,8 @@ pub struct TrainedRun {
     pub stopped_early: bool,
     /// What every selection rule chooses; [`use_epoch`] gives a strategy the weights of one of them.
     pub choices: BTreeMap<SelectionRule, Choice>,
+    /// What did nothing, with what to change.
+    pub warnings: Vec<Warning>,
 }
 
 /// Trains `strategy` in `folder` (`steps.jsonl`, `checkpoint/`), going on from a checkpoint if one is there, and leaves
@@ -243,12 +245,15 @@ impl Training<'_> {
         let before = totals.seconds;
         self.batches(epoch, n_done, &mut totals)?;
         let validation = self.validate(epoch, &mut totals)?;
-        totals.terms.extend(self.strategy.log_terms());
+        let state = self.strategy.log_terms();
+        let mut watched = totals.watched(&self.strategy.watches(), &state);
+        watched.extend(validation.spread.map(|spread| predictions_differ().at(Some(spread))));
+        totals.terms.extend(state);
         totals.seconds = before + began.elapsed().as_secs_f64();
         let monitor = self.config.monitor;
         let best = self.best_epoch().checked_sub(1).map(|index| self.progress.epochs[index].validation.monitored);
         let improved = best.is_none_or(|best| monitor.is_better(validation.monitored, best));
-        self.progress.epochs.push(totals.report(epoch, validation, improved));
+        self.progress.epochs.push(totals.report(epoch, validation, watched, improved));
         self.progress.stopped = self.strategy.wants_to_stop();
         self.save()
     }
@@ -380,7 +385,11 @@ impl Training<'_> {
         self.checkpoints.load_epoch(self.strategy, best_epoch)?;
         self.strategy.finish(&self.validator.parts())?;
         let epochs = self.progress.epochs;
-        Ok(TrainedRun { best_epoch, stopped_early: epochs.len() < self.config.epochs, choices, epochs })
+        let watches: Vec<Watch> = self.strategy.watches().into_iter().chain([predictions_differ()]).collect();
+        let seen: Vec<&[Watched]> = epochs.iter().map(|epoch| &epoch.watched[..]).collect();
+        let warnings = warnings(self.strategy.name(), &watches, &seen, best_epoch);
+        let stopped_early = epochs.len() < self.config.epochs;
+        Ok(TrainedRun { epochs, best_epoch, stopped_early, choices, warnings })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::Validation;
-use crate::strategies::{Clock, Phase, StepReport};
+use crate::strategies::{Clock, Phase, StepReport, Watch, Watched};
 
 /// One line of `steps.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct EpochReport {
     pub absent_groups: usize,
     /// Further terms of the strategy at the last batch, and of its state at the end of the epoch.
     pub terms: BTreeMap<String, f64>,
+    /// Whether the parts of the strategy that may do nothing did something, and whether predictions differ.
+    #[serde(default)]
+    pub watched: Vec<Watched>,
     /// When it ended, in seconds since 1970 UTC.
     #[serde(default)]
     pub ended: f64,
@@ -108,6 +111,9 @@ pub(crate) struct Totals {
     gradient_norm: f64,
     absent_groups: usize,
     pub(crate) terms: Vec<(String, f64)>,
+    /// Sum of every term, and number of batches that have it.
+    #[serde(default)]
+    sums: BTreeMap<String, (f64, usize)>,
     rate: f64,
     pub(crate) seconds: f64,
     data_seconds: f64,
@@ -141,6 +147,10 @@ impl Totals {
         self.objective += step.objective;
         self.gradient_norm += step.gradient_norm;
         self.absent_groups += step.absent_groups;
+        for (name, value) in &step.terms {
+            let (sum, n) = self.sums.entry(name.clone()).or_default();
+            (*sum, *n) = (*sum + value, *n + 1);
+        }
         self.terms = step.terms;
         self.rate = rate;
         let (backward, update) = (took.clock.seconds(Phase::Backward), took.clock.seconds(Phase::Update));
@@ -150,7 +160,15 @@ impl Totals {
         self.update_seconds += update;
     }
 
-    pub(crate) fn report(self, epoch: usize, validation: Validation, best: bool) -> EpochReport {
+    /// What the strategy's watches show, `state` being the numbers of its state; a term of the steps is the mean over the
+    /// batches that have it.
+    pub(crate) fn watched(&self, watches: &[Watch], state: &[(String, f64)]) -> Vec<Watched> {
+        let means = self.sums.iter().map(|(name, (sum, n))| (name.clone(), sum / *n as f64));
+        let values = state.iter().cloned().chain(means).collect();
+        watches.iter().map(|watch| watch.look(&values)).collect()
+    }
+
+    pub(crate) fn report(self, epoch: usize, validation: Validation, watched: Vec<Watched>, best: bool) -> EpochReport {
         let n_with_loss = (self.n_steps - self.n_without_loss).max(1) as f64;
         EpochReport {
             epoch: epoch + 1,
@@ -164,6 +182,7 @@ impl Totals {
             best,
             absent_groups: self.absent_groups,
             terms: self.terms.into_iter().collect(),
+            watched,
             ended: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()),
             seconds: self.seconds,
             data_seconds: self.data_seconds,

@@ -172,6 +172,7 @@ mod tests {
             best: true,
             absent_groups: 0,
             terms: [("weight F".to_owned(), 0.5)].into(),
+            watched: Vec::new(),
             ended: 1_700_000_000.5 + epoch as f64,
             seconds: 0.5,
             data_seconds: 0.0,

@@ -160,6 +160,8 @@ fn publish_outside(
         (_, Some(_)) => "the training part",
         _ => "the training sample",
     };
+    let name = part.map_or_else(|| "evaluated sample".to_owned(), |part| format!("{} part", part.name()));
+    let warnings = scored.with_warning(Vec::new(), &name);
     let page = Page {
         title: "Evaluation of saved predictions",
         subtitle: &scored.cohort.name,
@@ -170,6 +172,7 @@ fn publish_outside(
         epochs: &[],
         monitor: "",
         flow: &[],
+        warnings: &warnings,
         notes: &input.notes,
     };
     publish(target, &page, &About { part, run: None, input: Some(input) }, outputs)

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fairtte_data::{CurveRepairs, Part};
+use fairtte_fairness::Warning;
 use fairtte_metrics::EvaluationReport;
 use serde::Serialize;
 
@@ -86,6 +87,7 @@ struct Record<'a> {
     seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a Input>,
+    warnings: &'a [Warning],
     #[serde(flatten)]
     report: &'a EvaluationReport,
 }
@@ -97,11 +99,13 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
         device: about.run.map(|run| run.device.as_str()),
         seed: about.run.map(|run| run.seed),
         input: about.input,
+        warnings: page.warnings,
         report: page.evaluation,
     };
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&target.evaluation, &text)?;
     write_text(&target.report, &render_page(page)?)?;
+    page.warnings.iter().for_each(|warning| say(format!("warning: {}", warning.text)));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
     if outputs.shown == Shown::Json {
         print(text);

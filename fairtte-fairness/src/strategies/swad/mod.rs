@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 use self::valley::{Counters, Mean, Valley};
 use self::weights::{Statistics, Weights};
 use super::pass::plain_step;
-use super::{Saved, StepContext, StepReport, Strategy};
+use super::{Idle, Saved, StepContext, StepReport, Strategy, Warns, Watch};
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, EvaluationPart, Parts};
 use crate::trainable::read;
@@ -195,6 +195,17 @@ impl Strategy for Swad {
         [("valley found", is_found), ("first segment", first as f64), ("last segment", last as f64), ("iterations", n)]
             .map(|(name, value)| (format!("swad: {name}"), value))
             .to_vec()
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        vec![Watch {
+            name: "no-valley",
+            terms: vec!["swad: valley found".to_owned()],
+            idle: Idle::Below(1.0),
+            warns: Warns::AtLast,
+            means: "training ended before a valley of the validation loss began, so the weights are the mean of the last segment",
+            change: "raise training.epochs, and training.patience above strategy.swad.n-converge + strategy.swad.n-tolerance",
+        }]
     }
 
     fn wants_to_stop(&self) -> bool {

@@ -1,0 +1,88 @@
+//! What must be known before any number is read: said on the terminal, kept in the run folder, on the page and in the JSON.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::path::Path;
+
+use fairtte_tests::{SmallRun, succeed};
+use serde_json::Value;
+
+fn names(path: &Path) -> Vec<String> {
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let list = json.get("warnings").unwrap_or(&json).as_array().unwrap();
+    list.iter().map(|warning| warning["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_strategy_that_did_nothing_says_so_at_the_end_and_in_every_evaluation_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path()).set("strategy.group-dro.eta=1e-9");
+    let outcome = succeed(run.arguments("train"));
+    let said = "warning: group-dro: no weight of a group ever differed from equal weights by 5 %";
+    assert!(
+        outcome.stderr.contains(said) && outcome.stderr.contains("raise strategy.group-dro.eta"),
+        "{}",
+        outcome.stderr
+    );
+    let output = run.output();
+    assert_eq!(names(&output.join("warnings.json")), ["unmoved-weights"]);
+    assert_eq!(names(&output.join("evaluation.json")), ["unmoved-weights"]);
+    let page = std::fs::read_to_string(output.join("report.html")).unwrap();
+    assert!(page.contains("class=\"warnings\"") && page.contains("<p>group-dro: no weight of a group"), "on the page");
+    let steps = std::fs::read_to_string(output.join("steps.jsonl")).unwrap();
+    for line in steps.lines() {
+        let epoch: Value = serde_json::from_str(line).unwrap();
+        let watched = epoch["watched"].as_array().unwrap();
+        let of =
+            |name: &str| watched.iter().find(|watched| watched["name"] == name).unwrap()["idle"].as_bool().unwrap();
+        assert!(of("unmoved-weights") && !of("equal-predictions"), "{line}");
+    }
+    // From the saved files alone, and of the finished run.
+    let elsewhere = folder.path().join("again").display().to_string();
+    let outcome = succeed(["evaluate", &output.display().to_string(), "--output", &elsewhere]);
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    assert_eq!(names(&folder.path().join("again/evaluation.json")), ["unmoved-weights"]);
+    assert!(succeed(run.arguments("train")).stderr.contains(said));
+}
+
+#[test]
+fn a_run_that_did_something_warns_of_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path());
+    let outcome = succeed(run.arguments("train"));
+    assert!(!outcome.stderr.contains("warning:"), "{}", outcome.stderr);
+    assert_eq!(names(&run.output().join("warnings.json")), [] as [String; 0]);
+    assert_eq!(names(&run.output().join("evaluation.json")), [] as [String; 0]);
+    assert!(!std::fs::read_to_string(run.output().join("report.html")).unwrap().contains("class=\"warnings\""));
+}
+
+#[test]
+fn equal_curves_of_any_model_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let cohort =
+        write("cohort.csv", "sample_id,subject_id,time,event,sex_group\na,1,1,1,F\nb,2,2,1,F\nc,3,3,0,M\nd,4,4,1,M\n");
+    let evaluate = |name: &str, curve_of_d: &str| {
+        let text = format!("sample_id,0,1,2,3\na,1,0.8,0.4,0.3\nb,1,0.8,0.4,0.3\nc,1,0.8,0.4,0.3\nd,{curve_of_d}\n");
+        let predictions = write(&format!("{name}.csv"), &text);
+        let output = folder.path().join(name);
+        let arguments = ["evaluate", "--predictions", &predictions, "--cohort", &cohort, "--output"];
+        let arguments = arguments.into_iter().map(str::to_owned).chain([output.display().to_string()]);
+        let stderr = succeed(arguments).stderr;
+        let page = std::fs::read_to_string(output.join("report.html")).unwrap();
+        (stderr, page, names(&output.join("evaluation.json")))
+    };
+    let sentence = "All 4 curves of the evaluated sample are equal: the model tells nobody apart.";
+    let (stderr, page, found) = evaluate("equal", "1,0.8,0.4,0.3");
+    assert!(stderr.contains(&format!("warning: {sentence}")), "{stderr}");
+    assert!(page.contains(sentence));
+    assert_eq!(found, ["equal-predictions"]);
+    // Rounding of a table is no difference.
+    assert_eq!(evaluate("rounded", "1,0.8,0.4,0.3000001").2, ["equal-predictions"]);
+    let (stderr, page, found) = evaluate("different", "1,0.8,0.4,0.2");
+    assert!(!stderr.contains("warning:") && !page.contains("class=\"warnings\""), "{stderr}");
+    assert_eq!(found, [] as [String; 0]);
+}
