@@ -247,7 +247,7 @@ fn the_worse_group_loses_less_where_its_labelling_function_differs() {
         ERM,
         StrategyConfig::GroupDro(GroupDroConfig::default()),
         StrategyConfig::Febs(FebsConfig { gamma: 5.0, ..FebsConfig::default() }),
-        StrategyConfig::DroChiSquare(DroChiSquareConfig { alpha: 0.2 }),
+        StrategyConfig::DroChiSquare(DroChiSquareConfig { alpha: 0.2, ..DroChiSquareConfig::default() }),
     ];
     let plant = Plant { share: 0.15, visible: 0.0, effect: -1.0, ..Plant::default() };
     let by_seed = SEEDS.map(|seed| {

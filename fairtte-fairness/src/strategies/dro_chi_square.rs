@@ -8,6 +8,7 @@
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
 //! | `alpha` | 0.5 | (0, 1] | smallest share of a subpopulation; the source searches 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5 |
+//! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen |
 //!
 //! eta is exact (sorting and a closed form between two losses; the source searches it in [min - 1000, max]) and has no
 //! gradient, so that the value is a weighted mean of the losses. If C^2 is not below the number of losses, the value is their
@@ -18,6 +19,9 @@
 //! into two halves with the same share of events, samples are ranked (risk sets formed, controls drawn) against the other
 //! half only, and the values of both halves are added; gradients flow through both. There C^2 must be below half of that number.
 //! The halves change with every step. Only samples that count enter: with the Cox heads the events.
+//! With these heads a loss depends on when its event happens, by the size of the risk set and the number of pairs: with
+//! `weigh-by = "loss"` the worst subpopulation is that of early events, fitted badly or not. `likelihood` (`weigh_by.rs`) finds it
+//! by the likelihood and descends its weighted mean loss.
 //! Where we differ from the released code: its ranking term ignores whether the first of a pair had an event.
 //! Golden values: our worked cases `golden/chi_square_dro.json`.
 
@@ -25,9 +29,9 @@ use fairtte_metrics::seeds::stream;
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 
-use super::groups::{on_host, weighted_sum};
+use super::groups::weighted_sum;
 use super::objective::{Objective, Terms, Value};
-use super::{ExpectedBatch, StepContext};
+use super::{ExpectedBatch, StepContext, WeighBy};
 use crate::{FairnessError, check};
 
 /// Settings of chi-square DRO.
@@ -36,11 +40,13 @@ use crate::{FairnessError, check};
 pub struct DroChiSquareConfig {
     /// Smallest share of a subpopulation, in (0, 1].
     pub alpha: f64,
+    /// What weights are computed from.
+    pub weigh_by: WeighBy,
 }
 
 impl Default for DroChiSquareConfig {
     fn default() -> Self {
-        Self { alpha: 0.5 }
+        Self { alpha: 0.5, weigh_by: WeighBy::Loss }
     }
 }
 
@@ -152,7 +158,8 @@ impl Objective for DroChiSquare {
             None => terms.losses.clone(),
             Some(half) => context.losses_against_other_half(terms.outputs.clone(), targets, half),
         };
-        let weights = self.weights(&on_host(&losses), terms.counted, half.as_deref(), context)?;
+        let by = self.config.weigh_by.of(&losses, &terms.outputs, (targets, half.as_deref()), context);
+        let weights = self.weights(&by, terms.counted, half.as_deref(), context)?;
         let n_weighted = weights.iter().filter(|weight| **weight > 0.0).count();
         Ok(Value {
             objective: weighted_sum(&losses, weights),

@@ -8,19 +8,22 @@
 //! |---|---|---|---|
 //! | `gamma` | 1 | [0, 100] | strength; 0 is the plain mean |
 //! | `decay` | 0 | [0, 1) | `L_g` = decay * its earlier value + (1 - decay) * that of the batch, from the first batch with the group on; 0.9 suits small batches |
+//! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen |
 //!
 //! *Adaptation.* The source multiplies predicted scores by W inside the Dice loss, where a smaller W means a larger loss for
 //! a group that does worse. A likelihood has no such scores, and W as weight of the loss would favour the group that does
 //! best; its inverse keeps the direction. 1e-8 is added to every `L_g`, and a negative one counts as 0.
 //! A group without a sample that counts is left out of minimum and mean (the released code leaves 0 there, and NaN after
 //! it). Samples without the attribute weigh 1. With the Cox heads `L_g` is the mean over the events of the group.
-//! Golden values: our worked cases `golden/febs.json`.
+//! There and with `deephit` `L_g` depends on when the events of the group happen, by the size of the risk sets and the number of
+//! pairs: with `weigh-by = "loss"` the weight goes to groups with early events, fitted badly or not. `likelihood` (`weigh_by.rs`)
+//! takes that out of the weights. Golden values: our worked cases `golden/febs.json`.
 
 use serde::{Deserialize, Serialize};
 
-use super::groups::{GroupMeans, on_host, unmoved_weights, weight_term, weighted_sum};
+use super::groups::{GroupMeans, unmoved_weights, weight_term, weighted_sum};
 use super::objective::{Objective, Terms, Value};
-use super::{TrainingCells, Watch};
+use super::{TrainingCells, Watch, WeighBy};
 use crate::{FairnessError, check};
 
 /// What is added to the mean loss of a group.
@@ -34,11 +37,13 @@ pub struct FebsConfig {
     pub gamma: f64,
     /// Share of the earlier mean losses in the present ones, in [0, 1).
     pub decay: f64,
+    /// What weights are computed from.
+    pub weigh_by: WeighBy,
 }
 
 impl Default for FebsConfig {
     fn default() -> Self {
-        Self { gamma: 1.0, decay: 0.0 }
+        Self { gamma: 1.0, decay: 0.0, weigh_by: WeighBy::Loss }
     }
 }
 
@@ -48,7 +53,7 @@ impl FebsConfig {
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
-        let Self { gamma, decay } = *self;
+        let Self { gamma, decay, .. } = *self;
         check("strategy.febs.gamma", gamma, (0.0..=100.0).contains(&gamma), "a number in [0, 100]")?;
         check("strategy.febs.decay", decay, (0.0..1.0).contains(&decay), "a number in [0, 1)")
     }
@@ -110,7 +115,7 @@ impl Objective for Febs {
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
         let present = GroupMeans::new(terms.groups, terms.counted, self.levels.len());
-        let losses = on_host(&terms.losses);
+        let losses = terms.weigh_by(self.config.weigh_by);
         let (coefficients, weights) = self.coefficients(&losses, &present, terms.counted);
         let named = self.levels.iter().zip(weights);
         Ok(Value {

@@ -10,19 +10,22 @@
 //! | `adjustment` | 0 | >= 0 | C, generalisation adjustment (section 3.3 of the source searches 0 to 5) |
 //! | `absent` | `unit` | `unit`, `hold` | a group absent from the batch gets factor 1, or keeps its normalised weight |
 //! | `balanced-sampler` | true | | draw every group equally often, as the released code does |
+//! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen |
 //!
 //! With `unit` and positive losses a rare group would lose weight in every batch that misses it, hence the sampler.
 //! Survival: `L_g` is the mean survival loss, censored samples included, except with the Cox heads, where a censored sample
 //! has no loss: a group without an event in the batch counts as absent. Samples without the attribute train the task with
-//! weight 1/n each. Golden values: our worked cases `golden/group_dro.json`.
+//! weight 1/n each. With the Cox heads and `deephit` a group's loss depends on when its events happen, by the size of the risk
+//! sets and the number of pairs: with `weigh-by = "loss"` the weights then go to groups with early events, fitted badly or not.
+//! `likelihood` (`weigh_by.rs`) takes that out of the weights, not out of what is descended. Golden values: our worked cases `golden/group_dro.json`.
 
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use serde::{Deserialize, Serialize};
 
-use super::groups::{GroupMeans, on_host, unmoved_weights, weight_term, weighted_sum};
+use super::groups::{GroupMeans, unmoved_weights, weight_term, weighted_sum};
 use super::objective::{Objective, Terms, Value};
-use super::{TrainingCells, Watch};
+use super::{TrainingCells, Watch, WeighBy};
 use crate::{FairnessError, check};
 
 /// What happens to the weight of a group without a sample in the batch.
@@ -48,11 +51,13 @@ pub struct GroupDroConfig {
     pub absent: AbsentGroup,
     /// Draw every group equally often.
     pub balanced_sampler: bool,
+    /// What weights are computed from.
+    pub weigh_by: WeighBy,
 }
 
 impl Default for GroupDroConfig {
     fn default() -> Self {
-        Self { eta: 0.01, adjustment: 0.0, absent: AbsentGroup::Unit, balanced_sampler: true }
+        Self { eta: 0.01, adjustment: 0.0, absent: AbsentGroup::Unit, balanced_sampler: true, weigh_by: WeighBy::Loss }
     }
 }
 
@@ -80,6 +85,7 @@ pub struct GroupDro {
     log_weights: Vec<f64>,
     levels: Vec<String>,
     sampling: Sampling,
+    weigh_by: WeighBy,
 }
 
 impl GroupDro {
@@ -90,7 +96,7 @@ impl GroupDro {
     /// group.
     pub fn new(config: &GroupDroConfig, cells: &TrainingCells) -> Result<Self, FairnessError> {
         config.validate()?;
-        let GroupDroConfig { eta, adjustment, absent, balanced_sampler } = *config;
+        let GroupDroConfig { eta, adjustment, absent, balanced_sampler, weigh_by } = *config;
         cells.require_groups("group-dro")?;
         let counts = cells.counts();
         let n_present = counts.iter().filter(|n| **n > 0).count() as f64;
@@ -102,6 +108,7 @@ impl GroupDro {
             log_weights: counts.iter().map(|n| of_count(n, -n_present.ln(), f64::NEG_INFINITY)).collect(),
             levels: cells.levels.clone(),
             sampling: cells.sampling(balanced_sampler),
+            weigh_by,
         })
     }
 
@@ -167,7 +174,7 @@ impl Objective for GroupDro {
     }
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
-        let losses = on_host(&terms.losses);
+        let losses = terms.weigh_by(self.weigh_by);
         let (coefficients, absent_groups) = self.coefficients(&losses, terms.counted, terms.groups);
         let names = self.levels.iter().map(|level| weight_term(level));
         Ok(Value {

@@ -34,6 +34,7 @@ mod strata;
 mod subgroup_rebalancing;
 mod swad;
 mod watch;
+mod weigh_by;
 #[cfg(test)]
 #[path = "../../tests/inside/worked_cases.rs"]
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
@@ -77,6 +78,7 @@ pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, Subg
 pub use swad::{Swad, SwadConfig, SwadCriterion};
 pub use watch::{EQUAL_PREDICTIONS, Idle, Warning, Warns, Watch, Watched};
 pub(crate) use watch::{predictions_differ, warnings};
+pub use weigh_by::WeighBy;
 
 /// How one batch changes the model, and how the model predicts.
 pub trait Strategy {

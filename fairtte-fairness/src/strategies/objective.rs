@@ -9,7 +9,7 @@ use fairtte_models::Batch;
 use fairtte_survival::Targets;
 use ndarray::Array2;
 
-use super::{ExpectedBatch, Saved, StepContext, StepReport, Strategy, Watch};
+use super::{ExpectedBatch, Saved, StepContext, StepReport, Strategy, Watch, WeighBy};
 use crate::network::Forward;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Descent;
@@ -40,6 +40,11 @@ impl Terms<'_> {
     /// Number of samples that count, at least 1: what a mean over the batch divides by. Without any, all losses are 0.
     pub fn n_counted(&self) -> usize {
         self.counted.iter().filter(|counted| **counted).count().max(1)
+    }
+
+    /// One number per sample on the host, `[batch]`: its loss, or its misfit by the likelihood.
+    pub(crate) fn weigh_by(&self, by: WeighBy) -> Vec<f64> {
+        by.of(&self.losses, &self.outputs, (self.targets, None), self.context)
     }
 
     /// Mean loss of the samples that count, `[1]`.

@@ -117,6 +117,13 @@ impl StepContext<'_> {
         self.head.losses_against_other_half(outputs, targets, half, &mut controls)
     }
 
+    /// How badly every sample is fitted by the likelihood alone, `[batch]`
+    /// ([`SurvivalHead::misfits`]), with the controls of [`subject_losses`](Self::subject_losses).
+    pub fn misfits(&self, outputs: Tensor<2>, targets: &Targets, half: Option<&[bool]>) -> Tensor<1> {
+        let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
+        self.head.misfits(outputs, targets, half, &mut controls)
+    }
+
     /// A number that must be finite.
     ///
     /// # Errors

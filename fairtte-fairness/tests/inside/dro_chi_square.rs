@@ -3,6 +3,7 @@ use fairtte_metrics::Outcomes;
 use fairtte_survival::{Cox, CutPoints, DeepHit, DeepHitConfig, NnetSurvival, Pmf, Ranking, SurvivalHead};
 
 use super::*;
+use crate::strategies::groups::on_host;
 use crate::strategies::{Accumulation, Clock};
 
 use crate::strategies::worked_cases::{
@@ -10,7 +11,7 @@ use crate::strategies::worked_cases::{
 };
 
 fn dro(alpha: f64) -> DroChiSquare {
-    DroChiSquare::new(&DroChiSquareConfig { alpha }).unwrap()
+    DroChiSquare::new(&DroChiSquareConfig { alpha, ..Default::default() }).unwrap()
 }
 
 /// `n` cut points at 0, 1, .., n - 1.
@@ -195,7 +196,7 @@ fn halves_share_samples_and_events_and_change_with_the_step() {
 #[test]
 fn an_alpha_of_which_only_the_maximum_would_be_left_is_refused_with_both_numbers() {
     let check = |alpha, n, head: &dyn SurvivalHead| {
-        DroChiSquareConfig { alpha }.check_batches(&ExpectedBatch::of_any_data(n, head))
+        DroChiSquareConfig { alpha, ..Default::default() }.check_batches(&ExpectedBatch::of_any_data(n, head))
     };
     let deephit = DeepHit::new(&DeepHitConfig::default()).unwrap();
     let message = check(0.2, 33, &NnetSurvival).unwrap_err().to_string();
@@ -217,7 +218,7 @@ fn an_alpha_of_which_only_the_maximum_would_be_left_is_refused_with_both_numbers
 fn with_the_cox_heads_the_check_counts_the_events_of_a_half() {
     let (cuts, event) = (whole_cuts(3), (0..20).map(|i| i < 6).collect::<Vec<_>>());
     let train = cuts.targets("test", &[1.0; 20], &event).unwrap();
-    let config = DroChiSquareConfig { alpha: 0.5 };
+    let config = DroChiSquareConfig { alpha: 0.5, ..Default::default() };
     let check = |n, head: &dyn SurvivalHead| config.check_batches(&ExpectedBatch::of_training(n, head, &train));
     let message = check(21, &Cox::default()).unwrap_err().to_string();
     let expected = "strategy.dro-chi-square.alpha is 0.5, expected an alpha with 2 (1/alpha - 1)^2 + 1 (here 3) below the 3 \
@@ -234,7 +235,7 @@ fn with_the_cox_heads_the_check_counts_the_events_of_a_half() {
 fn settings_out_of_range_name_their_key() {
     assert!(DroChiSquareConfig::default().validate().is_ok());
     for alpha in [0.0, -0.1, 1.1, f64::NAN, 1e-200] {
-        let message = DroChiSquareConfig { alpha }.validate().unwrap_err().to_string();
+        let message = DroChiSquareConfig { alpha, ..Default::default() }.validate().unwrap_err().to_string();
         assert!(message.starts_with("strategy.dro-chi-square.alpha is"), "{message}");
         assert!(message.ends_with("expected a number > 0 and <= 1"), "{message}");
     }
@@ -278,4 +279,41 @@ fn the_objective_splits_the_batch_only_where_losses_depend_on_it() {
     let (first, second) = (of(&side(false)), of(&side(true)));
     assert!((found - first.0 - second.0).abs() < 1e-13, "{found} {first:?} {second:?}");
     assert!((n_weighted - first.1 - second.1).abs() < 1e-9);
+}
+
+// The worst part is found by the likelihood of each half, and the losses of its members are descended.
+#[test]
+fn by_likelihood_the_weights_change_and_the_losses_stay() {
+    let (cuts, clock) = (whole_cuts(3), Clock::default());
+    let (time, event) = ([0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6], [true, true, false, true, true, true, true, false]);
+    let targets = cuts.targets("test", &time, &event).unwrap();
+    let outputs = tensor((0..8).map(|k| f64::from((k * 5) % 7) / 3.0 - 1.0).collect(), [8, 1]);
+    let head = Cox::default();
+    let context = context(&head, &cuts, &clock, 0);
+    let half = halves(&event, &context);
+    let losses = context.losses_against_other_half(outputs.clone(), &targets, &half);
+    let value = |weigh_by| {
+        let terms = Terms {
+            losses: losses.clone(),
+            counted: &event,
+            outputs: outputs.clone(),
+            representation: outputs.clone(),
+            before_dropout: outputs.clone(),
+            targets: &targets,
+            groups: &[None; 8],
+            context: &context,
+        };
+        let config = DroChiSquareConfig { alpha: 0.6, weigh_by };
+        values(&DroChiSquare::new(&config).unwrap().value(&terms).unwrap().objective)[0]
+    };
+    let by = values(&context.misfits(outputs.clone(), &targets, Some(&half)));
+    let squared_radius = dro(0.6).config.squared_radius();
+    let mut expected = 0.0;
+    for side in [false, true] {
+        let members: Vec<usize> = (0..8).filter(|i| event[*i] && half[*i] == side).collect();
+        let of_members = |numbers: &[f64]| members.iter().map(|i| numbers[*i]).collect::<Vec<_>>();
+        expected += dot(&optimum(&of_members(&by), squared_radius).weights, &of_members(&values(&losses)));
+    }
+    assert!((value(WeighBy::Likelihood) - expected).abs() < 1e-12, "{} {expected}", value(WeighBy::Likelihood));
+    assert!((value(WeighBy::Loss) - expected).abs() > 1e-3);
 }

@@ -40,7 +40,7 @@ fn weights_are_those_of_the_worked_cases() {
 }
 
 fn febs(decay: f64) -> Febs {
-    let config = FebsConfig { gamma: 1.0, decay };
+    let config = FebsConfig { gamma: 1.0, decay, ..FebsConfig::default() };
     Febs { config, levels: ["a", "b", "c"].map(str::to_owned).to_vec(), running: vec![None; 3] }
 }
 

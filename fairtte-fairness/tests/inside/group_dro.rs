@@ -2,6 +2,7 @@ use approx::assert_relative_eq;
 use serde_json::Value as Json;
 
 use super::*;
+use crate::strategies::groups::on_host;
 use crate::strategies::worked_cases::{
     Compared, cases, differences, gradient, name, numbers, tensor, values, whole_numbers,
 };
@@ -15,6 +16,7 @@ fn from_case(inputs: &Json) -> GroupDro {
         log_weights: numbers(&inputs["initial_weights"]).iter().map(|w| w.ln()).collect(),
         levels: counts.iter().map(ToString::to_string).collect(),
         sampling: Sampling::Shuffled,
+        weigh_by: WeighBy::Loss,
     }
 }
 
@@ -93,6 +95,7 @@ fn equal(n_groups: usize, absent: AbsentGroup) -> GroupDro {
         log_weights: vec![-(n_groups as f64).ln(); n_groups],
         levels: (0..n_groups).map(|g| g.to_string()).collect(),
         sampling: Sampling::Shuffled,
+        weigh_by: WeighBy::Loss,
     }
 }
 

@@ -8,6 +8,12 @@
 //! have a negative term). A censored sample has loss 0 and is not counted;
 //! a batch without an event has loss 0. Every term depends on the rest of its batch. Without ties both rules agree.
 //! S(t) = exp(-H0(t) exp(g)), a step at every training event time; H0 is fitted on the training part (`baseline.rs`).
+//! A loss grows with its risk set: where all risks are equal it is the logarithm of the number at risk, so early events have
+//! large losses and late ones small ones, however well they are fitted. Methods that weigh by losses may ask for
+//! `m_i` = `l_i` - `l_i`(equal risks) + log n, n the samples of the batch (`misfits`). `l_i`(equal risks) - `l_i` is what the event gains
+//! over the null model; its mean over events is the information gain of explained randomness (Kent & O'Quigley 1988, Biometrika
+//! 75, 525; O'Quigley, Xu & Stare 2005, Stat. Med. 24, 479), whose limit for large risk sets does not depend on their size. What
+//! stays is that small ones leave less to gain. log n keeps the scale of a loss, and above 0 unless a risk is n times the mean.
 //! A constant added to all outputs changes neither losses nor curves, so the output layer has no bias.
 //!
 //! Where we differ from pycox 0.3.0: tied events are ordered at random there (and 1e-7 is added inside the logarithm).
@@ -68,6 +74,10 @@ impl Cox {
         if sets.n_rows() == 0 {
             return (outputs * 0.0).flatten(0, 1);
         }
+        Self::losses_of(&sets, outputs, targets)
+    }
+
+    fn losses_of(sets: &RiskSets, outputs: Tensor<2>, targets: &Targets) -> Tensor<1> {
         let own = outputs.clone().flatten(0, 1) * event_indicator(targets, &outputs);
         sets.spread(sets.terms(sets.rows(outputs))) - own
     }
@@ -95,6 +105,22 @@ impl SurvivalHead for Cox {
         _stream: &mut ChaCha8Rng,
     ) -> Tensor<1> {
         self.losses(outputs, targets, Comparators::OtherHalf(half))
+    }
+
+    /// `l_i` - `l_i`(equal risks) + log n: with Breslow's rule -log of the risk of the event relative to n times the mean over its
+    /// risk set, whose size then no longer counts.
+    fn misfits(
+        &self,
+        outputs: Tensor<2>,
+        targets: &Targets,
+        half: Option<&[bool]>,
+        _stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        let sets = self.risk_sets(targets, Comparators::of(half));
+        if sets.n_rows() == 0 {
+            return (outputs * 0.0).flatten(0, 1);
+        }
+        sets.misfits(Self::losses_of(&sets, outputs, targets))
     }
 
     fn counted(&self, targets: &Targets) -> Vec<bool> {

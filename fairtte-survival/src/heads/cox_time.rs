@@ -121,18 +121,22 @@ impl CoxTime {
         if sets.n_rows() == 0 {
             return (outputs.slice([0..targets.n(), 0..1]) * 0.0).flatten(0, 1);
         }
+        let losses = Self::likelihoods(&sets, outputs.clone(), targets);
+        if self.shrink > 0.0 {
+            losses + sets.spread(Self::size_of_outputs(sets.rows(outputs), &members)) * self.shrink
+        } else {
+            losses
+        }
+    }
+
+    /// The losses before shrinking.
+    fn likelihoods(sets: &RiskSets, outputs: Tensor<2>, targets: &Targets) -> Tensor<1> {
         let [n, n_times] = outputs.dims();
         let times = targets.event_times();
         let at_own_time =
             indicator(n, n_times, &outputs, |i, k| targets.event[i] && targets.time[i].total_cmp(&times[k]).is_eq());
         let own: Tensor<1> = (outputs.clone() * at_own_time).sum_dim(1).flatten(0, 1);
-        let rows = sets.rows(outputs); // [n_rows, batch]
-        let losses = sets.spread(sets.terms(rows.clone())) - own;
-        if self.shrink > 0.0 {
-            losses + sets.spread(Self::size_of_outputs(rows, &members)) * self.shrink
-        } else {
-            losses
-        }
+        sets.spread(sets.terms(sets.rows(outputs))) - own
     }
 }
 
@@ -173,6 +177,22 @@ impl SurvivalHead for CoxTime {
         stream: &mut ChaCha8Rng,
     ) -> Tensor<1> {
         self.losses(outputs, targets, Comparators::OtherHalf(half), stream)
+    }
+
+    /// `l_i` before shrinking - log(1 + |C|) + log n, n the samples of the batch, as with the head `cox`.
+    fn misfits(
+        &self,
+        outputs: Tensor<2>,
+        targets: &Targets,
+        half: Option<&[bool]>,
+        stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        let (sets, _) = self.risk_sets(targets, Comparators::of(half), stream);
+        if sets.n_rows() == 0 {
+            return (outputs.slice([0..targets.n(), 0..1]) * 0.0).flatten(0, 1);
+        }
+        let likelihoods = Self::likelihoods(&sets, outputs, targets);
+        sets.misfits(likelihoods)
     }
 
     fn counted(&self, targets: &Targets) -> Vec<bool> {

@@ -138,6 +138,17 @@ impl SurvivalHead for DeepHit {
         self.losses(logits, targets, Comparators::OtherHalf(half))
     }
 
+    /// The likelihood, without alpha: the ranking term of an early event is a sum over more pairs.
+    fn misfits(
+        &self,
+        logits: Tensor<2>,
+        targets: &Targets,
+        _half: Option<&[bool]>,
+        _stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        negative_log_likelihood(pad(logits), &targets.intervals)
+    }
+
     fn survival(
         &self,
         logits: ArrayView2<'_, f32>,

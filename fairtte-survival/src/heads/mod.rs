@@ -63,6 +63,21 @@ pub trait SurvivalHead: Debug + Send + Sync {
         self.subject_losses(outputs, targets, stream)
     }
 
+    /// How badly every sample is fitted by the likelihood alone, `[batch]`: what methods may weigh groups or samples by, if the
+    /// loss itself depends on when an event happens (on how many others are compared with it). Compared are the samples of
+    /// the batch or, with `half`, those of the other half. By default it is the loss, which for heads whose samples stand
+    /// alone is a likelihood.
+    fn misfits(
+        &self,
+        outputs: Tensor<2>,
+        targets: &Targets,
+        half: Option<&[bool]>,
+        stream: &mut ChaCha8Rng,
+    ) -> Tensor<1> {
+        let _ = half;
+        self.subject_losses(outputs, targets, stream)
+    }
+
     /// Which samples have a loss term, `[batch]`. The others have loss 0, and means do not count them: a group without any
     /// counts as absent.
     fn counted(&self, targets: &Targets) -> Vec<bool> {
@@ -235,6 +250,11 @@ enum Comparators<'a> {
 }
 
 impl Comparators<'_> {
+    /// With the batch, or with the other half if the halves are given.
+    fn of(half: Option<&'_ [bool]>) -> Comparators<'_> {
+        half.map_or(Comparators::Batch, Comparators::OtherHalf)
+    }
+
     /// Whether j is one of those with whom i is compared.
     fn admit(self, i: usize, j: usize) -> bool {
         match self {

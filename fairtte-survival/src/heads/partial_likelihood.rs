@@ -54,6 +54,32 @@ impl RiskSets {
         log_sum_exp(rows + log_weights)
     }
 
+    /// What every row would give its samples if all outputs were equal to 0, from -log 1 of an event with nobody else at risk
+    /// to the logarithm of the number at risk, `[n]`.
+    pub(super) fn null_terms(&self) -> Vec<f64> {
+        let mut terms = vec![0.0; self.n];
+        for (row, shares) in self.shares.iter().enumerate() {
+            let log_weights = &self.log_weights[row * self.n..(row + 1) * self.n];
+            let term = log_weights.iter().map(|log_weight| log_weight.exp()).sum::<f64>().ln();
+            for (sample, share) in shares {
+                terms[*sample] += share * term;
+            }
+        }
+        terms
+    }
+
+    /// `losses` (`[n]`) of the events without what they owe to the sizes of their risk sets: plus log n, n the samples of the
+    /// batch, minus the loss of an equal risk for all. Samples without a row have 0.
+    pub(super) fn misfits(&self, losses: Tensor<1>) -> Tensor<1> {
+        let mut corrections = vec![0.0; self.n];
+        let null = self.null_terms();
+        for (sample, _) in self.shares.iter().flatten() {
+            corrections[*sample] = (self.n as f64).ln() - null[*sample];
+        }
+        let corrections = constant(corrections, [self.n], &losses);
+        losses + corrections
+    }
+
     /// Sums values of rows, `[n_rows]`, into their samples: `[n]`.
     pub(super) fn spread(&self, values: Tensor<1>) -> Tensor<1> {
         let mut shares = vec![0.0; self.n * self.n_rows()];
