@@ -96,6 +96,8 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     };
     let cells = cells(&prepared, &groups, &cut_points)?;
     let mut strategy = run.strategy.build(&spec, &cells)?;
+    let n_steps = train.len().div_ceil(run.training.batch_size * run.training.accumulate);
+    run.strategy.training_notes(&run.training, n_steps).iter().for_each(|note| say(format!("warning: {note}")));
     if strategy.needs_group_to_predict() {
         let rows = predicted_rows(&prepared);
         let n_without = rows.iter().filter(|row| groups[**row].is_none()).count();

@@ -10,7 +10,7 @@ use super::{
     ObjectiveStrategy, Odr, OdrConfig, RebalancingMode, Recalibration, RecalibrationConfig, Sam, SamConfig, Strategy,
     SubgroupRebalancing, SubgroupRebalancingConfig, Swad, SwadConfig, SwadCriterion, TrainingCells,
 };
-use crate::{FairnessError, Learner, LearnerSpec};
+use crate::{FairnessError, Learner, LearnerSpec, TrainingConfig};
 
 /// The registry of strategies; in run files `[strategy.erm]`, `[strategy.group-dro]`, ..
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,6 +134,15 @@ impl StrategyConfig {
         match self {
             Self::DroChiSquare(config) => config.check_batches(expected),
             _ => Ok(()),
+        }
+    }
+
+    /// What of `training` is too short for the method to work as it says, a sentence each; `n_steps` are the steps of the
+    /// optimisers in an epoch.
+    pub fn training_notes(&self, training: &TrainingConfig, n_steps: usize) -> Vec<String> {
+        match self {
+            Self::Swad(config) => config.training_notes(training, n_steps),
+            _ => Vec::new(),
         }
     }
 

@@ -274,3 +274,20 @@ fn curves_come_from_the_averaged_weights() {
     loaded.load(folder.path(), Saved::Weights).unwrap();
     assert_eq!(world.curves(&loaded, &world.test, &rule), world.curves(&recording, &world.test, &rule));
 }
+
+// Ns + Ne evaluations: 3 + 6 = 9 at one per epoch; 9 at three per epoch (100 steps, every 40) are 3 epochs.
+#[test]
+fn a_training_too_short_for_a_valley_is_said_with_both_numbers() {
+    let config = SwadConfig { n_converge: 3, n_tolerance: 6, ..SwadConfig::default() };
+    let training = |epochs, patience| TrainingConfig { epochs, patience, ..TrainingConfig::default() };
+    assert!(config.training_notes(&training(9, 9), 100).is_empty());
+    let notes = config.training_notes(&training(30, 8), 100);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains("training.patience = 8 gives 8 evaluations"), "{notes:?}");
+    assert!(notes[0].contains("n-converge + n-tolerance = 9") && notes[0].contains("= 9 or more"), "{notes:?}");
+    assert_eq!(config.training_notes(&training(8, 8), 100).len(), 2);
+    let often = SwadConfig { interval: 40, ..config };
+    assert!(often.training_notes(&training(3, 3), 100).is_empty());
+    let notes = often.training_notes(&training(3, 2), 100);
+    assert!(notes.len() == 1 && notes[0].contains("= 2 gives 6 evaluations") && notes[0].contains("= 3 or more"));
+}

@@ -49,7 +49,7 @@ use super::{Idle, Saved, StepContext, StepReport, Strategy, Warns, Watch};
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, EvaluationPart, Parts};
 use crate::trainable::read;
-use crate::{EncoderNetwork as _, FairnessError, Learner, SurvivalNetwork, check};
+use crate::{EncoderNetwork as _, FairnessError, Learner, SurvivalNetwork, TrainingConfig, check};
 
 /// The validation loss that is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +94,29 @@ impl SwadConfig {
         check("strategy.swad.n-tolerance", self.n_tolerance, self.n_tolerance >= 1, "at least 1")?;
         let in_range = self.tolerance_ratio >= 0.0 && self.tolerance_ratio.is_finite();
         check("strategy.swad.tolerance-ratio", self.tolerance_ratio, in_range, "a finite number >= 0")
+    }
+
+    /// Whether `epochs` and `patience` leave room for the Ns + Ne evaluations in which a valley is found and ended; a sentence
+    /// for each that does not. `n_steps` are the steps of the optimisers in an epoch.
+    pub fn training_notes(&self, training: &TrainingConfig, n_steps: usize) -> Vec<String> {
+        let Self { n_converge, n_tolerance, interval, .. } = *self;
+        let per_epoch = if interval == 0 { 1 } else { n_steps.div_ceil(interval).max(1) };
+        let needed = n_converge.saturating_add(n_tolerance);
+        let epochs = needed.div_ceil(per_epoch);
+        let note = |key: &str, value: usize| {
+            let given = value.saturating_mul(per_epoch);
+            (given < needed).then(|| {
+                format!(
+                    "strategy swad: {key} = {value} gives {given} evaluations, fewer than n-converge + n-tolerance = {needed}: \
+                     training may end before the valley does, and then the mean is of what was reached; {key} = {epochs} or \
+                     more leaves room"
+                )
+            })
+        };
+        [note("training.epochs", training.epochs), note("training.patience", training.patience)]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 
