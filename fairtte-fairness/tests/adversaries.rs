@@ -122,7 +122,7 @@ fn accuracies(seed: u64) -> Vec<(&'static str, f64)> {
     found.push(("erm", survival(learner.network())));
 
     for (name, mode) in [("laftr dp", LaftrMode::Dp), ("laftr eqodd", LaftrMode::Eqodd)] {
-        let config = LaftrConfig { mode, aud_steps: 10, ..LaftrConfig::default() };
+        let config = LaftrConfig { mode, gamma: 1.0, aud_steps: 10, ..LaftrConfig::default() };
         let mut laftr = Laftr::new(&config, &study.spec, &study.cells).unwrap();
         study.train(&mut laftr, EPOCHS);
         found.push((name, survival(laftr.network())));
@@ -166,9 +166,9 @@ fn a_fresh_probe_finds_the_group_less_often_than_after_plain_training() {
 /// Each strategy in a form whose task is that of `erm`.
 fn four() -> [StrategyConfig; 4] {
     [
-        StrategyConfig::Laftr(LaftrConfig { mode: LaftrMode::Dp, ..LaftrConfig::default() }),
+        StrategyConfig::Laftr(LaftrConfig { mode: LaftrMode::Dp, gamma: 1.0, aud_steps: 1, ..LaftrConfig::default() }),
         StrategyConfig::Cfair(CfairConfig { mode: CfairMode::CfairEo, ..CfairConfig::default() }),
-        StrategyConfig::Lnl(LnlConfig::default()),
+        StrategyConfig::Lnl(LnlConfig { predictor_learning_rate: 1e-3, ..LnlConfig::default() }),
         StrategyConfig::Odr(OdrConfig::default()),
     ]
 }
@@ -258,10 +258,10 @@ fn an_adversary_that_nobody_resists_finds_the_group() {
         study.train(config.build(&study.spec, &study.cells).unwrap().as_mut(), 20).terms[term].1
     };
     // Adam's steps hardly depend on the scale of gradients, so a weight of 1e-4 still trains the adversary.
-    let laftr = LaftrConfig { mode: LaftrMode::Dp, gamma: 1e-4, ..LaftrConfig::default() };
+    let laftr = LaftrConfig { mode: LaftrMode::Dp, gamma: 1e-4, aud_steps: 1, ..LaftrConfig::default() };
     let gain = last(&StrategyConfig::Laftr(laftr), 0);
     let cfair = last(&StrategyConfig::Cfair(CfairConfig { lambda: 0.0, ..CfairConfig::default() }), 0);
-    let lnl = last(&StrategyConfig::Lnl(LnlConfig { lambda: 0.0, mu: 0.0, ..LnlConfig::default() }), 1);
+    let lnl = last(&StrategyConfig::Lnl(LnlConfig { lambda: 0.0, mu: 0.0, predictor_learning_rate: 1e-3 }), 1);
     let odr = OdrConfig { lambda_entropy: 0.0, lambda_orthogonality: 0.0, ..OdrConfig::default() };
     let odr = last(&StrategyConfig::Odr(odr), 2);
     println!("gain {gain:.3}; cross-entropies {cfair:.3} {lnl:.3} {odr:.3}");

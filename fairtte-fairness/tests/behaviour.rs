@@ -21,9 +21,13 @@
 //! Two did not hold. `end` at 1 and 1 lowered the probe in all seeds, but by 0.02 (its MMD^2 was a quarter of that under `erm`).
 //! On seeds 101 and 102 the entangling term alone (alpha 0, beta 5) brought the probe from 0.92 to 0.80, and alpha 5 beside it
 //! back to 0.89: the disentangling term spreads the directions of a group apart and thereby keeps what tells the groups apart.
-//! `swad` was worse than the best epoch in all seeds, by 0.08: its default ratio lets the mean run on until the loss is 30 %
+//! `swad` was worse than the best epoch in all seeds, by 0.08: the source's ratio lets the mean run on until the loss is 30 %
 //! above the valley, far into the overfitting. On seeds 101 and 102 a ratio of 0.05 was as good as the best epoch at step size
 //! 5e-3, and better by 0.03 to 0.05 at 2e-2, where single epochs scatter; 0.3 was worse by 0.07 there too.
+//!
+//! What `group-dro` (eta 0.01) gains here, equal weights gain too: with eta at 0 in its place, which leaves its balanced
+//! sampler, the losses are the same. In 300 steps eta times the differences of the losses hardly moves a weight. What moved
+//! weights add to that is measured in docs/src/results/defaults.md.
 //!
 //! Stated before the run on seeds 11 to 15: `end` (0 and 5) lowers the probe in four of five seeds and by 0.05 on average;
 //! `end` (1 and 1) has at most half of the MMD^2 of `erm` in four of five. `swad` (ratio 0.05; 600 samples, 20 epochs, step size
@@ -245,24 +249,32 @@ fn rebalancing_equalises_the_shares_of_the_cells() {
 fn the_worse_group_loses_less_where_its_labelling_function_differs() {
     let methods = [
         ERM,
-        StrategyConfig::GroupDro(GroupDroConfig::default()),
+        StrategyConfig::GroupDro(GroupDroConfig { eta: 0.01, ..GroupDroConfig::default() }),
+        StrategyConfig::GroupDro(GroupDroConfig { eta: 1e-12, ..GroupDroConfig::default() }),
         StrategyConfig::Febs(FebsConfig { gamma: 5.0, ..FebsConfig::default() }),
         StrategyConfig::DroChiSquare(DroChiSquareConfig { alpha: 0.2, ..DroChiSquareConfig::default() }),
     ];
     let plant = Plant { share: 0.15, visible: 0.0, effect: -1.0, ..Plant::default() };
     let by_seed = SEEDS.map(|seed| {
         let trial = Trial::new(600, plant, seed);
-        let found = [0, 1, 2, 3].map(|k: usize| trial.loss_by_group(trial.trained(&methods[k]).as_ref()));
-        println!("seed {seed}: losses of both groups under erm, group-dro, febs, dro-chi-square {found:.3?}");
+        let found = [0, 1, 2, 3, 4].map(|k: usize| trial.loss_by_group(trial.trained(&methods[k]).as_ref()));
+        println!(
+            "seed {seed}: losses of both groups under erm, group-dro, equal weights, febs, dro-chi-square {found:.3?}"
+        );
         found
     });
     let worst =
         |method: usize| by_seed.map(|found| (found[0][0].max(found[0][1]), found[method][0].max(found[method][1])));
     let first = |method: usize| by_seed.map(|found| (found[0][0], found[method][0]));
-    println!("group 0 (erm, it): dro {:.3?}, febs {:.3?}, chi2 {:.3?}", first(1), first(2), first(3));
+    println!("group 0 (erm, it): dro {:.3?}, febs {:.3?}, chi2 {:.3?}", first(1), first(3), first(4));
     assert_lower("group-dro", &worst(1), 5, 0.05);
-    assert_lower("febs", &worst(2), 4, 0.02);
-    assert_lower("dro-chi-square", &worst(3), 4, 0.01);
+    // Its weights hardly move: what it gains is what its balanced sampler gains.
+    assert_lower("equal weights", &worst(2), 5, 0.05);
+    for ((_, moved), (_, equal)) in worst(1).into_iter().zip(worst(2)) {
+        assert!((moved - equal).abs() < 0.05, "{moved} with eta 0.01, {equal} with eta 0");
+    }
+    assert_lower("febs", &worst(3), 4, 0.02);
+    assert_lower("dro-chi-square", &worst(4), 4, 0.01);
 }
 
 #[test]
@@ -280,7 +292,9 @@ fn sharpness_aware_steps_overfit_less() {
 
 #[test]
 fn averaged_weights_beat_the_best_epoch_where_steps_are_large() {
-    let swad = StrategyConfig::Swad(SwadConfig { tolerance_ratio: 0.05, ..SwadConfig::default() });
+    let (n_converge, n_tolerance, tolerance_ratio) = (3, 6, 0.05);
+    let swad = SwadConfig { n_converge, n_tolerance, tolerance_ratio, ..SwadConfig::default() };
+    let swad = StrategyConfig::Swad(swad);
     let by_seed = FRESH.map(|seed| {
         let mut trial = Trial::new(600, Plant::default(), seed);
         trial.study.spec.optimiser.learning_rate = 2e-2;

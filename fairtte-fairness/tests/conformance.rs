@@ -242,7 +242,13 @@ fn strategies() -> Vec<StrategyConfig> {
         StrategyConfig::DomainIndependent(DomainIndependentConfig::default()),
         StrategyConfig::ControlledAttribute(ControlledAttributeConfig { min_events: 4, ..Default::default() }),
         StrategyConfig::Sam(SamConfig::default()),
-        StrategyConfig::Swad(SwadConfig { n_converge: 2, interval: 3, ..SwadConfig::default() }),
+        StrategyConfig::Swad(SwadConfig {
+            n_converge: 2,
+            n_tolerance: 6,
+            tolerance_ratio: 0.3,
+            interval: 3,
+            ..SwadConfig::default()
+        }),
         StrategyConfig::Recalibration(RecalibrationConfig::default()),
     ]
 }

@@ -49,7 +49,8 @@ impl World {
         let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
         let train = split.rows(Part::Train);
         let fitted = FittedAttributes::fit(&run.attribute, &cohort, train)?;
-        let groups = fitted.all().iter().find(|groups| groups.attribute() == attribute).ok_or("no such attribute")?.clone();
+        let groups =
+            fitted.all().iter().find(|groups| groups.attribute() == attribute).ok_or("no such attribute")?.clone();
         let (inputs, channels) = match store {
             Some(store) => {
                 let intensity = run.intensity.fit(&store, &cohort, train)?;

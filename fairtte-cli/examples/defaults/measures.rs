@@ -183,7 +183,10 @@ fn probed(world: &World, loader: &Loader<'_>, kept: Kept<'_>) -> Outcome<Option<
         let intervals = world.cut_points.targets("part", outcomes.time(), outcomes.event())?.intervals;
         Ok(Side {
             values: Array2::from_shape_vec((rows.len(), values.len() / rows.len()), values)?,
-            groups: rows.iter().map(|row| world.groups.membership()[*row].map(fairtte_metrics::GroupId::index)).collect(),
+            groups: rows
+                .iter()
+                .map(|row| world.groups.membership()[*row].map(fairtte_metrics::GroupId::index))
+                .collect(),
             strata: strata.of(&intervals),
         })
     };

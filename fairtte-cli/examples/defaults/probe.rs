@@ -146,9 +146,8 @@ fn above(own: &[f64], other: &mut [f64]) -> f64 {
 }
 
 fn mmd2(values: &Array2<f64>, groups: &[Option<usize>], n_groups: usize) -> f64 {
-    let members = |g: usize| -> Vec<usize> {
-        (0..groups.len()).filter(|i| groups[*i] == Some(g)).take(N_DISTANCE).collect()
-    };
+    let members =
+        |g: usize| -> Vec<usize> { (0..groups.len()).filter(|i| groups[*i] == Some(g)).take(N_DISTANCE).collect() };
     let by_group: Vec<Vec<usize>> = (0..n_groups).map(members).filter(|rows| rows.len() >= SMALLEST).collect();
     let squares: Array1<f64> = values.rows().into_iter().map(|row| row.dot(&row)).collect();
     let distances = |a: &[usize], b: &[usize]| {
@@ -162,7 +161,8 @@ fn mmd2(values: &Array2<f64>, groups: &[Option<usize>], n_groups: usize) -> f64 
             let mut all: Vec<f64> = ab.iter().copied().collect();
             all.sort_by(f64::total_cmp);
             let median = all[all.len() / 2].max(1e-12);
-            let kernel = |d: &f64| [0.25, 0.5, 1.0, 2.0, 4.0].iter().map(|c| (-d / (2.0 * c * median)).exp()).sum::<f64>();
+            let kernel =
+                |d: &f64| [0.25, 0.5, 1.0, 2.0, 4.0].iter().map(|c| (-d / (2.0 * c * median)).exp()).sum::<f64>();
             let mean = |d: &Array2<f64>| d.iter().map(kernel).sum::<f64>() / d.len() as f64;
             of_pairs.push(mean(&aa) + mean(&bb) - 2.0 * mean(&ab));
         }

@@ -8,7 +8,7 @@
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
 //! | `mode` | `cfair` | `cfair`, `cfair-eo` | task loss: every stratum weighs the same, or plain mean |
-//! | `lambda` | 0.1 | >= 0, search [0.01, 5] | weight of the adversaries; the source uses 10 |
+//! | `lambda` | 0.1 | >= 0, search [0.01, 5] | weight of the adversaries; source 10, MEDFAIR 0.1 |
 //! | `scaling` | `reversal` | `reversal`, `both` | lambda scales what reaches the encoder, or the adversaries' steps too (source) |
 //! | `weights` | `batch` | `batch`, `training` | a sample counts 1/n of its cell in the batch, or 1/P(group given stratum) in training |
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class |

@@ -7,7 +7,7 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `alpha` | 0.5 | (0, 1] | smallest share of a subpopulation; the source searches 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5 |
+//! | `alpha` | 0.8 | (0, 1] | smallest share of a subpopulation; the source searches 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5 |
 //! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen |
 //!
 //! eta is exact (sorting and a closed form between two losses; the source searches it in [min - 1000, max]) and has no
@@ -46,7 +46,7 @@ pub struct DroChiSquareConfig {
 
 impl Default for DroChiSquareConfig {
     fn default() -> Self {
-        Self { alpha: 0.5, weigh_by: WeighBy::Loss }
+        Self { alpha: 0.8, weigh_by: WeighBy::Loss }
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | setting | default | values | meaning |
 //! |---|---|---|---|
-//! | `lambda` | 1 | >= 0 | weight of the term; the paper searches 1e-5 to 1e2 |
+//! | `lambda` | 0.1 | >= 0 | weight of the term; `DomainBed` 1, the paper searches 1e-5 to 1e2 |
 //! | `representation` | `after-dropout` | `after-dropout`, `before-dropout` | z: what the head receives, or the same without the encoder's dropout, whose noise inflates distances |
 //! | `kernels` | `domainbed` | `domainbed`, `median-scaled`, `single` | gamma = 1e-3, 1e-2, .., 1e3; 1 / (2 c M) with c = 1/4, 1/2, 1, 2, 4 and M the median squared distance of the batch, held constant; `gamma` |
 //! | `gamma` | 1 | > 0 | the one kernel of `kernels = "single"` |
@@ -109,7 +109,7 @@ pub struct FairRepresentationConfig {
 impl Default for FairRepresentationConfig {
     fn default() -> Self {
         Self {
-            lambda: 1.0,
+            lambda: 0.1,
             representation: Representation::AfterDropout,
             kernels: Kernels::DomainBed,
             gamma: 1.0,

@@ -6,7 +6,7 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `gamma` | 1 | [0, 100] | strength; 0 is the plain mean |
+//! | `gamma` | 1 | [0, 100] | strength; 0 is the plain mean; source 1 |
 //! | `decay` | 0 | [0, 1) | `L_g` = decay * its earlier value + (1 - decay) * that of the batch, from the first batch with the group on; 0.9 suits small batches |
 //! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen |
 //!

@@ -6,7 +6,7 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `eta` | 0.01 | > 0 | step size of the group weights; the paper searches 1e-3 to 1e-1 |
+//! | `eta` | 0.1 | > 0 | step size of the group weights; source 0.01, the paper searches 1e-3 to 1e-1 |
 //! | `adjustment` | 0 | >= 0 | C, generalisation adjustment (section 3.3 of the source searches 0 to 5) |
 //! | `absent` | `unit` | `unit`, `hold` | a group absent from the batch gets factor 1, or keeps its normalised weight |
 //! | `balanced-sampler` | true | | draw every group equally often, as the released code does |
@@ -57,7 +57,7 @@ pub struct GroupDroConfig {
 
 impl Default for GroupDroConfig {
     fn default() -> Self {
-        Self { eta: 0.01, adjustment: 0.0, absent: AbsentGroup::Unit, balanced_sampler: true, weigh_by: WeighBy::Loss }
+        Self { eta: 0.1, adjustment: 0.0, absent: AbsentGroup::Unit, balanced_sampler: true, weigh_by: WeighBy::Loss }
     }
 }
 

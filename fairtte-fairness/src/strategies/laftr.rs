@@ -11,9 +11,9 @@
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
 //! | `mode` | `eqodd` | `dp`, `eqodd`, `eqopp0`, `eqopp1` | parity over all samples, within strata, within one of two strata |
-//! | `gamma` | 1 | >= 0, search [0.01, 5] | weight of the adversary |
-//! | `aud-steps` | 1 | >= 1 | steps of the adversary per batch |
-//! | `adversary-learning-rate` | 1e-3 | > 0 | its step size (Adam); without weight decay |
+//! | `gamma` | 0.3 | >= 0, search [0.01, 5] | weight of the adversary; source 1 |
+//! | `aud-steps` | 5 | >= 1 | steps of the adversary per batch; source 1 |
+//! | `adversary-learning-rate` | 1e-3 | > 0 | its step size (Adam), source 1e-3; without weight decay |
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class; not read for `dp` |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
@@ -101,7 +101,7 @@ pub struct LaftrConfig {
 impl Default for LaftrConfig {
     fn default() -> Self {
         let (mode, stratum) = (LaftrMode::default(), StratumConfig::default());
-        Self { mode, gamma: 1.0, aud_steps: 1, adversary_learning_rate: 1e-3, stratum, balanced_sampler: false }
+        Self { mode, gamma: 0.3, aud_steps: 5, adversary_learning_rate: 1e-3, stratum, balanced_sampler: false }
     }
 }
 

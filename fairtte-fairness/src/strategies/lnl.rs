@@ -7,9 +7,9 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `lambda` | 0.01 | >= 0, search [0.001, 3] | weight of the predictor's negative entropy |
-//! | `mu` | 0.1 | >= 0 | scale of the reversed gradient |
-//! | `predictor-learning-rate` | 1e-3 | > 0 | step size of the predictor (Adam); without weight decay |
+//! | `lambda` | 0.01 | >= 0, search [0.001, 3] | weight of the predictor's negative entropy; source 0.01 |
+//! | `mu` | 0.1 | >= 0 | scale of the reversed gradient; source 0.1 |
+//! | `predictor-learning-rate` | 1e-2 | > 0 | step size of the predictor (Adam), 1e-3 before; without weight decay |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
 //! Survival: no class is read, so nothing changes. Samples without the attribute train the task; a batch without two groups
@@ -59,7 +59,7 @@ pub struct LnlConfig {
 
 impl Default for LnlConfig {
     fn default() -> Self {
-        Self { lambda: 0.01, mu: 0.1, predictor_learning_rate: 1e-3, balanced_sampler: false }
+        Self { lambda: 0.01, mu: 0.1, predictor_learning_rate: 1e-2, balanced_sampler: false }
     }
 }
 

@@ -9,7 +9,8 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `lambda-entropy`, `lambda-orthogonality` | 0.1 | >= 0, search [0.01, 5] | weights of the two terms |
+//! | `lambda-entropy` | 0.1 | >= 0, search [0.01, 5] | weight of the entropy on the target code; 0.1 in the specification |
+//! | `lambda-orthogonality` | 0.001 | >= 0 | weight of the distances, which are sums over the code; 0.1 in the specification, at which every prediction is the same |
 //! | `gamma-entropy`, `gamma-orthogonality` | 1 | > 0, search [0.5, 1.5] | their factors per `schedule-epochs` |
 //! | `schedule-epochs` | 20 | > 0 | `t_s`, in epochs; t is the number of samples seen by that of the training part |
 //! | `code` | 64 | 2 to 65536 | length of each code |
@@ -74,7 +75,7 @@ impl Default for OdrConfig {
     fn default() -> Self {
         Self {
             lambda_entropy: 0.1,
-            lambda_orthogonality: 0.1,
+            lambda_orthogonality: 0.001,
             gamma_entropy: 1.0,
             gamma_orthogonality: 1.0,
             schedule_epochs: 20.0,

@@ -8,7 +8,7 @@
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
 //! | `adaptive` | false | | ASAM |
-//! | `rho` | 0.05, adaptive 0.5 | > 0 | radius; the source searches 0.01 to 0.5, MEDFAIR 0.01 to 5 |
+//! | `rho` | 0.05, adaptive 0.5 | > 0 | radius; source 0.05 and 0.5, searched 0.01 to 0.5, MEDFAIR 0.01 to 5 |
 //! | `eta` | 0.01 | >= 0 | added to the sizes of the weights; adaptive only |
 //!
 //! The second pass computes on a copy of the network, so the weights are never moved there and back, and running statistics

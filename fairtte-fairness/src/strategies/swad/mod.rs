@@ -6,9 +6,9 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `n-converge` | 3 | >= 1 | Ns: evaluations in the window that finds the start |
-//! | `n-tolerance` | 6 | >= 1 | Ne: evaluations above the threshold that end the valley |
-//! | `tolerance-ratio` | 0.3 | >= 0 | r: threshold = mean + r abs(mean) of the window |
+//! | `n-converge` | 2 | >= 1 | Ns: evaluations in the window that finds the start; source 3 |
+//! | `n-tolerance` | 3 | >= 1 | Ne: evaluations above the threshold that end the valley; source 6 |
+//! | `tolerance-ratio` | 0.05 | >= 0 | r: threshold = mean + r abs(mean) of the window; source 0.3 |
 //! | `interval` | 0 | | steps between evaluations within an epoch (the last ends with the epoch); 0 = once per epoch |
 //! | `criterion` | `nll` | `nll`, `worst-group-nll` | the validation loss that is watched |
 //!
@@ -80,7 +80,7 @@ pub struct SwadConfig {
 
 impl Default for SwadConfig {
     fn default() -> Self {
-        Self { n_converge: 3, n_tolerance: 6, tolerance_ratio: 0.3, interval: 0, criterion: SwadCriterion::Nll }
+        Self { n_converge: 2, n_tolerance: 3, tolerance_ratio: 0.05, interval: 0, criterion: SwadCriterion::Nll }
     }
 }
 
