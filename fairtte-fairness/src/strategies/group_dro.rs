@@ -12,6 +12,9 @@
 //! | `balanced-sampler` | true | | draw every group equally often, as the released code does |
 //! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen |
 //!
+//! After t steps a weight has moved by exp(eta t times the difference of the losses): eta must be such that this exponent is of
+//! order 1, or the method is equal weights, which `subgroup-rebalancing` gives as well. 300 steps at a difference of 0.3 need
+//! an eta above 0.01, and the gain once seen there was that of equal weights. The log has the weights.
 //! With `unit` and positive losses a rare group would lose weight in every batch that misses it, hence the sampler.
 //! Survival: `L_g` is the mean survival loss, censored samples included, except with the Cox heads, where a censored sample
 //! has no loss: a group without an event in the batch counts as absent. Samples without the attribute train the task with

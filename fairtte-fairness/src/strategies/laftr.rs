@@ -13,7 +13,7 @@
 //! | `mode` | `eqodd` | `dp`, `eqodd`, `eqopp0`, `eqopp1` | parity over all samples, within strata, within one of two strata |
 //! | `gamma` | 0.3 | >= 0, search [0.01, 5] | weight of the adversary; source 1 |
 //! | `aud-steps` | 5 | >= 1 | steps of the adversary per batch; source 1 |
-//! | `adversary-learning-rate` | 1e-3 | > 0 | its step size (Adam), source 1e-3; without weight decay |
+//! | `adversary-learning-rate` | 1e-3 | > 0 | its step size (Adam); source 1e-3; without weight decay |
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class; not read for `dp` |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!

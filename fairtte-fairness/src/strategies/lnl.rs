@@ -9,7 +9,7 @@
 //! |---|---|---|---|
 //! | `lambda` | 0.01 | >= 0, search [0.001, 3] | weight of the predictor's negative entropy; source 0.01 |
 //! | `mu` | 0.1 | >= 0 | scale of the reversed gradient; source 0.1 |
-//! | `predictor-learning-rate` | 1e-2 | > 0 | step size of the predictor (Adam), 1e-3 before; without weight decay |
+//! | `predictor-learning-rate` | 1e-2 | > 0 | step size of the predictor (Adam); without weight decay |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
 //! Survival: no class is read, so nothing changes. Samples without the attribute train the task; a batch without two groups

@@ -9,11 +9,11 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `lambda-entropy` | 0.1 | >= 0, search [0.01, 5] | weight of the entropy on the target code; 0.1 in the specification |
-//! | `lambda-orthogonality` | 0.001 | >= 0 | weight of the distances, which are sums over the code; 0.1 in the specification, at which every prediction is the same |
+//! | `lambda-entropy` | 0.1 | >= 0, search [0.01, 5] | weight of the entropy on the target code |
+//! | `lambda-orthogonality` | 0.001 | >= 0 | weight of the distances, which are sums over the code; at 0.1, with a code of 64, every prediction is the same |
 //! | `gamma-entropy`, `gamma-orthogonality` | 1 | > 0, search [0.5, 1.5] | their factors per `schedule-epochs` |
 //! | `schedule-epochs` | 20 | > 0 | `t_s`, in epochs; t is the number of samples seen by that of the training part |
-//! | `code` | 64 | 2 to 65536 | length of each code |
+//! | `code` | 32 | 2 to 65536 | length of each code; a short one hides more and costs more |
 //! | `classifier-learning-rate` | 1e-3 | > 0 | step size of the group classifier (Adam); without weight decay |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
@@ -79,7 +79,7 @@ impl Default for OdrConfig {
             gamma_entropy: 1.0,
             gamma_orthogonality: 1.0,
             schedule_epochs: 20.0,
-            code: 64,
+            code: 32,
             classifier_learning_rate: 1e-3,
             balanced_sampler: false,
         }

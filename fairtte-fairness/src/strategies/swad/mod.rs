@@ -23,7 +23,8 @@
 //!
 //! Two traps: the loop may end before a valley is found, by its epochs or by `training.patience`; then the mean of the last
 //! segment is used, and the log says so (term `swad: valley found` is 0). And the monitor chooses no epoch here: it only
-//! serves patience, which should be larger than Ns + Ne.
+//! serves patience. [`SwadConfig::training_notes`] says where epochs or patience leave fewer evaluations than Ns + Ne; the
+//! defaults need 5, which is the default patience, those of the source 9.
 //! Survival: the loss is the likelihood of the validation curves on the time grid. MEDFAIR watches 1 - worst-group AUC, so it
 //! needs the attribute; `worst-group-nll` is the counterpart. Golden values: our worked cases `golden/swad.json`.
 
