@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const N_RANDOM: usize = 200;
 /// Groups of the test part with fewer samples are left out.
 const SMALLEST: usize = 20;
-/// Samples of a group that enter the distance between groups.
+/// Samples of a group that enter the distance between groups: its first ones, so the order of a table must say nothing.
 const N_DISTANCE: usize = 300;
 
 /// One part: representations, groups and strata of its samples.
@@ -89,21 +89,21 @@ fn scores(train: &Array2<f64>, groups: &[Option<usize>], test: &Array2<f64>, n_g
 }
 
 /// Lower factor of a positive definite matrix.
-fn cholesky(mut a: Array2<f64>) -> Array2<f64> {
-    let n = a.nrows();
+fn cholesky(mut matrix: Array2<f64>) -> Array2<f64> {
+    let n = matrix.nrows();
     for j in 0..n {
         for k in 0..j {
-            let factor = a[[j, k]];
+            let factor = matrix[[j, k]];
             for i in j..n {
-                a[[i, j]] -= a[[i, k]] * factor;
+                matrix[[i, j]] -= matrix[[i, k]] * factor;
             }
         }
-        let root = a[[j, j]].max(1e-12).sqrt();
+        let root = matrix[[j, j]].max(1e-12).sqrt();
         for i in j..n {
-            a[[i, j]] /= root;
+            matrix[[i, j]] /= root;
         }
     }
-    a
+    matrix
 }
 
 fn solve(lower: &Array2<f64>, mut b: Array1<f64>) -> Array1<f64> {
@@ -149,23 +149,30 @@ fn mmd2(values: &Array2<f64>, groups: &[Option<usize>], n_groups: usize) -> f64 
     let members =
         |g: usize| -> Vec<usize> { (0..groups.len()).filter(|i| groups[*i] == Some(g)).take(N_DISTANCE).collect() };
     let by_group: Vec<Vec<usize>> = (0..n_groups).map(members).filter(|rows| rows.len() >= SMALLEST).collect();
-    let squares: Array1<f64> = values.rows().into_iter().map(|row| row.dot(&row)).collect();
-    let distances = |a: &[usize], b: &[usize]| {
-        let product = values.select(Axis(0), a).dot(&values.select(Axis(0), b).t());
-        Array2::from_shape_fn(product.dim(), |(i, j)| (squares[a[i]] + squares[b[j]] - 2.0 * product[[i, j]]).max(0.0))
-    };
     let mut of_pairs = Vec::new();
-    for (i, a) in by_group.iter().enumerate() {
-        for b in &by_group[i + 1..] {
-            let [aa, bb, ab] = [distances(a, a), distances(b, b), distances(a, b)];
-            let mut all: Vec<f64> = ab.iter().copied().collect();
+    for (at, one) in by_group.iter().enumerate() {
+        for other in &by_group[at + 1..] {
+            let within = [one, other].map(|rows| distances(values, rows, rows));
+            let between = distances(values, one, other);
+            let mut all: Vec<f64> = between.iter().copied().collect();
             all.sort_by(f64::total_cmp);
             let median = all[all.len() / 2].max(1e-12);
-            let kernel =
-                |d: &f64| [0.25, 0.5, 1.0, 2.0, 4.0].iter().map(|c| (-d / (2.0 * c * median)).exp()).sum::<f64>();
-            let mean = |d: &Array2<f64>| d.iter().map(kernel).sum::<f64>() / d.len() as f64;
-            of_pairs.push(mean(&aa) + mean(&bb) - 2.0 * mean(&ab));
+            let mean = |of: &Array2<f64>| of.iter().map(|d| kernels(*d / median)).sum::<f64>() / of.len() as f64;
+            of_pairs.push(mean(&within[0]) + mean(&within[1]) - 2.0 * mean(&between));
         }
     }
     of_pairs.iter().sum::<f64>() / of_pairs.len().max(1) as f64
+}
+
+/// Five Gaussian kernels around a squared distance of 1.
+fn kernels(squared: f64) -> f64 {
+    [0.25, 0.5, 1.0, 2.0, 4.0].iter().map(|width| (-squared / (2.0 * width)).exp()).sum()
+}
+
+/// Squared distances between some rows and others.
+fn distances(values: &Array2<f64>, some: &[usize], others: &[usize]) -> Array2<f64> {
+    let square = |row: usize| values.row(row).dot(&values.row(row));
+    let product = values.select(Axis(0), some).dot(&values.select(Axis(0), others).t());
+    let between = |(i, j): (usize, usize)| (square(some[i]) + square(others[j]) - 2.0 * product[[i, j]]).max(0.0);
+    Array2::from_shape_fn(product.dim(), between)
 }
