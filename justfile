@@ -40,6 +40,11 @@ bench-data folder python="python3":
 ingest table cache side="224" channels="3":
     cargo run --release -p fairtte-data --example ingest -- {{table}} {{cache}} {{side}} {{channels}}
 
+# Mutation test of folders below a crate's src: just mutants fairtte-metrics "rank scores" (see CONTRIBUTING.md).
+# `python` has tree-sitter and tree-sitter-rust; options: --sample 100 --seed 1, --only rank/uno.rs:57, --with fairtte-tests
+mutants crate folders python="python3" *options="":
+    {{python}} tests/mutants/mutants.py {{crate}} {{folders}} {{options}}
+
 # The user guide (needs mdbook).
 book:
     mdbook build docs
