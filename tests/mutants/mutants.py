@@ -1,9 +1,11 @@
 """Mutation test of a folder: changes its code in many small ways and says which changes no test notices.
 
-    python mutants.py CRATE FOLDER .. [--with CRATE ..] [--only TEXT ..] [--sample N] [--seed N] [--work DIR] [--list]
+    python mutants.py CRATE FOLDER .. [--with CRATE ..] [--tests BINARY ..] [--longest SECONDS] [--only TEXT ..]
+                      [--sample N] [--seed N] [--resume FILE] [--work DIR] [--list]
 
 For instance `mutants.py fairtte-metrics rank scores` changes `fairtte-metrics/src/rank` and `src/scores` and runs the unit
-and integration tests of fairtte-metrics (not its documentation tests; `--with` adds the tests of further crates). `--only`
+and integration tests of fairtte-metrics (not its documentation tests; `--with` adds the tests of further crates, `--tests` keeps those
+of some test binaries, such as `fairtte_metrics` and `golden`, `--longest` leaves out tests that take longer). `--only`
 keeps the mutants whose lines contain one of the texts, `--sample` that many per folder, drawn with `--seed`.
 Needs Python 3.11 with tree-sitter and tree-sitter-rust. CONTRIBUTING.md says how to read what it prints.
 
@@ -16,6 +18,7 @@ than 20 s and ten times as long as before, the mutant counts as caught by time. 
 
 import argparse
 import collections
+import hashlib
 import json
 import math
 import os
@@ -28,7 +31,8 @@ import sys
 import time
 from pathlib import Path
 
-from sites import Source
+sys.dont_write_bytecode = True
+from sites import Source  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = {"PROPTEST_MAX_SHRINK_ITERS": "0", "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "true", "PROPTEST_RNG_SEED": "1",
@@ -36,7 +40,7 @@ QUIET = {"PROPTEST_MAX_SHRINK_ITERS": "0", "PROPTEST_DISABLE_FAILURE_PERSISTENCE
 MEMORY = 12 << 30
 
 
-def copy_tree(tree, rendered):
+def copy_tree(tree, rendered, crates):
     """The files of the checkout but those that are written with switches; what is the same keeps its time."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
     names = {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
@@ -44,7 +48,20 @@ def copy_tree(tree, rendered):
         old.unlink()
     for name in names - rendered:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        write(tree / name, (ROOT / name).read_bytes())
+        content = (ROOT / name).read_text() if name.endswith("Cargo.toml") else (ROOT / name).read_bytes()
+        if isinstance(content, str):
+            content = (without_tests(content) if name.split("/")[0] not in ["Cargo.toml", *crates] else content).encode()
+        write(tree / name, content)
+
+
+def without_tests(manifest):
+    """A crate whose tests are not wanted: `cargo test --workspace` builds it for the others only.
+
+    With `-p` alone cargo would choose other features of the dependencies and compile most of them again.
+    """
+    manifest = manifest.replace("[package]\n", "[package]\nautotests = false\nautoexamples = false\nautobenches = false\n")
+    manifest += "" if "[lib]\n" in manifest else "\n[lib]\n"
+    return re.sub(r"^(\[lib\]|\[\[bin\]\]|\[\[example\]\])\n", r"\1\ntest = false\n", manifest, flags=re.M)
 
 
 def write(path, content):
@@ -76,9 +93,9 @@ def write_mutants(tree, crate, sources, active):
     write(tree / crate / "src/lib.rs", library.encode())
 
 
-def cargo(tree, *arguments):
-    crate = arguments[2]
-    command = ["cargo", *arguments, "--message-format=json", "--config", f"profile.dev.package.{crate}.opt-level=1"]
+def build_tests(tree, crate):
+    command = ["cargo", "test", "--workspace", "--no-run", "--message-format=json", "--tests",
+               "--config", f"profile.dev.package.{crate}.opt-level=1"]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return done.returncode, messages, done.stderr
@@ -126,32 +143,29 @@ def innermost(marks, begin, end):
     return {first[2]}
 
 
-def compile_all(tree, crate, sources):
-    """Takes mutants out until the crate compiles; returns those left, and those taken out."""
+def compile_all(tree, crate, sources, work):
+    """Takes mutants out until the crate compiles; returns those left, those taken out, and the test binaries."""
     by_number = {mutant.number: mutant for source in sources for mutant in source.mutants}
-    active, unviable = set(by_number), set()
+    hashes = {source.name: hashlib.sha256(source.content).hexdigest() for source in sources}
+    memory = work / "unviable.json"
+    known = json.loads(memory.read_text()) if memory.exists() else {}
+    unviable = {n for n, mutant in by_number.items() if known.get(mutant.key) == hashes[mutant.file]}
+    active = set(by_number) - unviable
     for attempt in range(60):
         write_mutants(tree, crate, sources, active)
-        code, messages, errors = cargo(tree, "check", "-p", crate, "--lib")
+        code, messages, errors = build_tests(tree, crate)
         if code == 0:
-            return active, unviable
+            known |= {by_number[n].key: hashes[by_number[n].file] for n in unviable}
+            memory.write_text(json.dumps(known))
+            built = [m for m in messages if m.get("executable") and m["profile"]["test"]]
+            return active, unviable, [(m["executable"], str(Path(m["manifest_path"]).parent)) for m in built]
         numbers, others = blamed(tree, messages)
-        print(f"  check {attempt + 1}: {len(numbers)} mutants do not compile", flush=True)
+        print(f"  build {attempt + 1}: {len(numbers)} mutants do not compile", flush=True)
         if not numbers & active:
             sys.exit("the compiler blames no mutant:\n" + "\n".join(others)[:4000] + errors[-2000:])
         active -= numbers
         unviable |= numbers
     sys.exit("no build after 60 attempts")
-
-
-def test_binaries(tree, crates):
-    packages = [word for crate in crates for word in ("-p", crate)]
-    code, messages, errors = cargo(tree, "test", *packages, "--lib", "--bins", "--tests", "--no-run")
-    if code != 0:
-        rendered = [m["message"]["rendered"] for m in messages if m.get("reason") == "compiler-message" and m["message"]["level"] == "error"]
-        sys.exit("the tests do not compile:\n" + "".join(rendered)[:6000] + errors[-2000:])
-    built = [m for m in messages if m.get("reason") == "compiler-artifact" and m.get("executable") and m["profile"]["test"]]
-    return [(m["executable"], str(Path(m["manifest_path"]).parent)) for m in built]
 
 
 def limit():
@@ -176,17 +190,18 @@ def run(binary, names, environment, seconds):
     return code, time.monotonic() - begin
 
 
-def trace_tests(binaries, work):
-    """(binary, test) -> (seconds, switches reached); tests that fail unchanged are named and left out."""
+def trace_tests(binaries, work, longest):
+    """(binary, test) -> (seconds, switches reached); tests that fail unchanged or take too long are named and left out."""
     traced, path = {}, work / "trace"
     for binary in binaries:
         listed = subprocess.run([binary[0], "--list", "--format", "terse"], cwd=binary[1], capture_output=True, text=True, check=True)
         names = [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
         for name in names:
             path.unlink(missing_ok=True)
-            code, seconds = run(binary, [name], {"FAIRTTE_MUTANT_TRACE": str(path)}, 600)
+            code, seconds = run(binary, [name], {"FAIRTTE_MUTANT_TRACE": str(path)}, longest)
             if code != 0:
-                print(f"  left out, it fails or is ignored unchanged: {name} of {Path(binary[0]).name}")
+                why = f"takes more than {longest} s" if code is None else "fails unchanged"
+                print(f"  left out, it {why}: {name} of {Path(binary[0]).name}", flush=True)
                 continue
             reached = {int(line) for line in path.read_text().split()} if path.exists() else set()
             if reached:
@@ -253,9 +268,12 @@ def arguments():
     parser.add_argument("crate")
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--with", dest="further", nargs="*", default=[], metavar="CRATE")
+    parser.add_argument("--tests", nargs="*", default=[], metavar="BINARY")
+    parser.add_argument("--longest", type=float, default=600, metavar="SECONDS")
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT")
     parser.add_argument("--sample", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="results that count as done")
     parser.add_argument("--list", action="store_true", help="only list the mutants")
     parser.add_argument("--work", type=Path, default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "mutants")
     return parser.parse_args()
@@ -285,21 +303,31 @@ def main():
     tree = options.work / "tree"
     tree.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    copy_tree(tree, {source.name for source in sources} | {f"{options.crate}/src/lib.rs"})
-    active, unviable = compile_all(tree, options.crate, sources)
-    binaries = test_binaries(tree, [options.crate, *options.further])
+    crates = [options.crate, *("tests" if crate == "fairtte-tests" else crate for crate in options.further)]
+    copy_tree(tree, {source.name for source in sources} | {f"{options.crate}/src/lib.rs"}, crates)
+    active, unviable, binaries = compile_all(tree, options.crate, sources, options.work)
+    binaries = [binary for binary in binaries if Path(binary[1]).name in crates]
+    if options.tests:
+        binaries = [b for b in binaries if Path(b[0]).name.rsplit("-", 1)[0] in options.tests]
     print(f"built {len(active)} mutants in {time.monotonic() - begin:.0f} s", flush=True)
     begin = time.monotonic()
-    traced = trace_tests(binaries, options.work)
+    traced = trace_tests(binaries, options.work, options.longest)
     print(f"traced {len(traced)} tests in {time.monotonic() - begin:.0f} s", flush=True)
     draw = random.Random(options.seed)
     picked = []
     for of_folder in chosen:
         viable = [mutant for mutant in of_folder if mutant.number in active]
         picked += viable if options.sample is None or options.sample >= len(viable) else draw.sample(viable, options.sample)
+    draw.shuffle(picked)  # what is done when the run is stopped is then a fair sample
     begin, kills, results = time.monotonic(), collections.Counter(), {}
+    lines = [json.loads(line) for line in options.resume.read_text().splitlines()] if options.resume else []
+    done = {line["mutant"]: line for line in lines if line["end"] != "unviable"}
     with (options.work / f"{options.crate}-{'-'.join(options.folders)}.jsonl".replace("/", "-")).open("w") as log:
         for mutant in picked:
+            if mutant.key in done:
+                results[mutant.number] = done[mutant.key]["end"]
+                print(json.dumps(done[mutant.key]), file=log)
+                continue
             tests = {test: seconds for test, (seconds, reached) in traced.items() if mutant.number in reached}
             started = time.monotonic()
             end, why = judge(mutant.number, tests, kills)

@@ -215,4 +215,12 @@ mod tests {
         assert_eq!(Comparison::RatioToOverall.of(&[0.0, 0.5], 0.0, UP), None);
         assert_eq!(Comparison::GapToOverall.of(&[0.1, 0.5], f64::NAN, UP), None);
     }
+
+    #[test]
+    fn distances_and_ratios_to_the_overall_value_and_scalings_read_it() {
+        let reads = [Comparison::GapToOverall, Comparison::RatioToOverall].into_iter();
+        let scaled = [EquityScaling::FairTte, EquityScaling::FairSeg, EquityScaling::FairSegDeviation];
+        assert!(reads.chain(scaled.map(Comparison::EquityScaling)).all(Comparison::needs_overall));
+        assert!(![Comparison::Gap, Comparison::Ratio, Comparison::Worst].into_iter().any(Comparison::needs_overall));
+    }
 }

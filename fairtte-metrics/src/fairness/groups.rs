@@ -170,6 +170,8 @@ mod tests {
         let wide = levels(1025);
         let found = Groups::intersection(&[&wide, &wide]);
         assert!(matches!(found, Err(MetricError::InvalidSetting { value, .. }) if value == "1050625"));
+        let largest = levels(1024);
+        assert_eq!(Groups::intersection(&[&largest, &largest]).unwrap().levels().len(), 1_048_576);
     }
 
     #[test]
@@ -177,5 +179,11 @@ mod tests {
         let found = Groups::new("sex", vec!["F".to_owned()], vec![Some(GroupId(0)), Some(GroupId(1))]);
         let expected = MetricError::UnknownGroup { attribute: "sex".to_owned(), row: 1, n_levels: 1 };
         assert_eq!(found, Err(expected));
+    }
+
+    #[test]
+    fn the_size_of_a_level_is_its_number_of_samples() {
+        let site = groups("site", &["a", "b", "c"], &[Some(2), Some(0), None, Some(2), Some(2)]);
+        assert_eq!(site.sizes(), [1, 0, 3]);
     }
 }

@@ -354,6 +354,9 @@ mod tests {
         assert_eq!(scaled, EquityScaled { value: 0.2, n_groups: 1, n_undefined: 1 });
         let none = per_group(&[Err(MetricError::NoSamples)]).equity_scaling(0.5, Direction::HigherIsBetter);
         assert_eq!(none, Err(MetricError::NoDefinedGroup { attribute: "race".to_owned(), n_levels: 1 }));
+        let no_gap = per_group(&[Err(MetricError::NoSamples)]).gap();
+        let expected = MetricError::TooFewGroups { attribute: "race".to_owned(), n_defined: 0, n_levels: 1 };
+        assert_eq!(no_gap, Err(expected));
     }
 
     #[test]

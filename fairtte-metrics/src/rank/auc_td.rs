@@ -351,4 +351,35 @@ mod tests {
         assert!(matches!(mean(&[2.0, 3.0], &[0.5]), Err(MetricError::LengthMismatch { found: 1, expected: 2, .. })));
         assert!(matches!(mean(&[2.0, f64::NAN], &[0.5, 0.5]), Err(MetricError::InvalidGrid { index: 1, .. })));
     }
+
+    #[test]
+    fn the_earliest_event_without_a_weight_spoils_the_times_from_it_on() {
+        // G = 0 from 3 on. By falling S the event at 5 stands before the one at 4.
+        let outcomes = Outcomes::new(vec![1.0, 4.0, 5.0, 6.0], vec![true, true, true, false]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.3], [0.9], [0.95]]).unwrap();
+        let train = Outcomes::new(vec![1.0, 3.0], vec![true, false]).unwrap();
+        let censoring = CensoringCurve::fit(&train, CensoringTies::default()).unwrap();
+        let prepared = AucTd::prepare(&outcomes, &curves, &censoring, Reading::Step, &[2.0, 4.5, 5.5]).unwrap();
+        let zero = |time| Err(MetricError::ZeroCensoringSurvival { time });
+        assert_eq!(prepared.weighted(&[1; 4]).unwrap().values, [Ok(1.0), zero(4.0), zero(4.0)]);
+        // Without that event the case at 1 is below both controls at 4.5.
+        assert_eq!(prepared.weighted(&[1, 0, 1, 1]).unwrap().values, [Ok(1.0), Ok(1.0), zero(5.0)]);
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_together_are_refused() {
+        let outcomes = Outcomes::new(vec![1.0, 2.0], vec![true, false]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.3]]).unwrap();
+        let censoring = CensoringCurve::fit(&outcomes, CensoringTies::default()).unwrap();
+        let prepare = |curves: &SurvivalCurves, reading, times: &[f64]| {
+            AucTd::prepare(&outcomes, curves, &censoring, reading, times)
+        };
+        let short = prepare(&curves.select(&[0]), Reading::Step, &[1.0]).unwrap_err();
+        assert!(matches!(short, MetricError::LengthMismatch { .. }), "{short:?}");
+        let factor = prepare(&curves, Reading::Refined { factor: 0 }, &[1.0]).unwrap_err();
+        assert!(matches!(factor, MetricError::InvalidSetting { .. }), "{factor:?}");
+        assert_eq!(prepare(&curves, Reading::Step, &[]).unwrap_err(), MetricError::EmptyGrid);
+        let weights = prepare(&curves, Reading::Step, &[1.0]).unwrap().weighted(&[1]);
+        assert_eq!(weights, Err(MetricError::LengthMismatch { what: "weights", found: 1, expected: 2 }));
+    }
 }

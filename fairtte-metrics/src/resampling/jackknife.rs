@@ -303,4 +303,14 @@ mod tests {
         let short = JackknifeValues::new(some(&[0.25]));
         assert!(matches!(first.minus(&short), Err(MetricError::NotAligned { first: 3, second: 1, .. })));
     }
+
+    #[test]
+    fn a_stratum_of_two_units_says_something_about_spread_and_one_of_one_does_not() {
+        let n_blocks = |strata: [u32; 5]| {
+            let bootstrap = Bootstrap::stratified(&subjects(5), Resample::Subject, &strata, 1, 0).unwrap();
+            Jackknife::new(&bootstrap, 5).n_blocks()
+        };
+        assert_eq!(n_blocks([0, 0, 1, 1, 1]), 5);
+        assert_eq!(n_blocks([0, 1, 1, 1, 1]), 4);
+    }
 }

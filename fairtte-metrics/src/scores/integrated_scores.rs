@@ -216,4 +216,12 @@ mod tests {
         let outcomes = Outcomes::new(vec![3.0, 1.0, 3.0, 0.0], vec![true, false, false, true]).unwrap();
         assert_eq!(unique_times(&outcomes), [0.0, 1.0, 3.0]);
     }
+
+    #[test]
+    fn a_censoring_curve_with_other_ties_is_refused() {
+        let (outcomes, curves, _) = case();
+        let censoring = BrierConvention::RiskRegression.censoring_curve(&outcomes).unwrap();
+        let found = IntegratedScoreRule::ISBS.score(&outcomes, &curves, &censoring, Reading::Step, &[2.0]);
+        assert!(matches!(found, Err(MetricError::InvalidSetting { .. })), "{found:?}");
+    }
 }

@@ -130,6 +130,7 @@ mod tests {
         assert_abs_diff_eq!(curve().density(&GRID, 10.0), 0.06, epsilon = 1e-15);
         // As close to a grid point as rounding allows.
         assert_abs_diff_eq!(curve().density(&GRID, 3.0_f64.next_up()), 0.1, epsilon = 1e-15);
+        assert_abs_diff_eq!(curve().density(&GRID, 1.0_f64.next_up()), 0.2, epsilon = 1e-15);
     }
 
     #[test]

@@ -70,4 +70,12 @@ mod tests {
         let curves = SurvivalCurves::new(vec![f64::from_bits(1)], array![[1.0], [0.5]]).unwrap();
         assert_eq!(survival_evaluator_curves(&curves, &[3.0]).unwrap().survival(), array![[1.0], [0.0]]);
     }
+
+    #[test]
+    fn a_curve_is_read_from_one_before_its_grid_and_down_to_zero_beyond_it() {
+        let curves = SurvivalCurves::new(vec![2.0, 4.0], array![[0.75, 0.5]]).unwrap();
+        // Half way from 1 to 0.75, half way from 0.75 to 0.5, then 1 - t / 8.
+        let read = survival_evaluator_curves(&curves, &[1.0, 3.0, 6.0, 9.0]).unwrap();
+        assert_eq!(read.survival(), array![[0.875, 0.625, 0.25, 0.0]]);
+    }
 }

@@ -422,4 +422,28 @@ mod tests {
         assert!(table_json.contains(r#"{"undefined":"no events"}"#), "{table_json}");
         assert_eq!(serde_json::from_str::<RunTable>(&table_json).unwrap(), table);
     }
+
+    #[test]
+    fn rounding_keeps_no_run_on_the_limit_out_whatever_sign_size_and_direction() {
+        // 5 % more or less in decimal digits, of which binary numbers make a loss just above 5 %.
+        let on = |direction, base: f64, utility: f64| {
+            chosen(&table(direction, &[("on", utility, [0.5; 2], 0.0)]), fair(base)).is_some()
+        };
+        let (up, down) = (Direction::HigherIsBetter, Direction::LowerIsBetter);
+        let limits = [
+            (up, 3000.3, 2850.285),
+            (up, -0.013, -0.01365),
+            (up, -21002.1, -22052.205),
+            (down, 0.013, 0.01365),
+            (down, 21002.1, 22052.205),
+            (down, -0.021, -0.01995),
+        ];
+        for (direction, base, utility) in limits {
+            let limit = base - 0.05 * base.abs() * if direction == up { 1.0 } else { -1.0 };
+            assert_ne!(limit, utility, "the case shows nothing if it is not rounded");
+            assert!(on(direction, base, utility), "{direction:?} {base} {utility}");
+            let beyond = if direction == up { utility - 1e-9 * base.abs() } else { utility + 1e-9 * base.abs() };
+            assert!(!on(direction, base, beyond), "{direction:?} {base} {beyond}");
+        }
+    }
 }

@@ -87,10 +87,11 @@ impl Case {
         vec![attribute("sex", 2, &|row| row.sex), attribute("site", 3, &|row| row.site)]
     }
 
-    fn check(&self) -> Result<(), TestCaseError> {
-        let (outcomes, curves, censoring, groups) = (self.outcomes(), self.curves(), censoring(), self.groups());
-        let auc = AucTd::prepare(&outcomes, &curves, &censoring, self.reading, &TIMES).unwrap();
-        let brier = PreparedBrier::new(&outcomes, &curves, &censoring, self.reading, &TIMES);
+    /// The first block of replicates; and whether every sample has a Brier weight.
+    fn fast(&self, censoring: &CensoringCurve) -> (ReplicateValues, bool) {
+        let (outcomes, curves, groups) = (self.outcomes(), self.curves(), self.groups());
+        let auc = AucTd::prepare(&outcomes, &curves, censoring, self.reading, &TIMES).unwrap();
+        let brier = PreparedBrier::new(&outcomes, &curves, censoring, self.reading, &TIMES);
         let plan = BinPlan::new(&outcomes, &curves, self.reading).unwrap();
         let every_row_a_unit: Vec<u32> = (0..).take(self.rows.len()).collect();
         let sorted = Sorted {
@@ -104,17 +105,27 @@ impl Case {
             out.copy_from_slice(&self.weights);
             Ok(())
         });
-        let fast = fast.unwrap().values;
+        (fast.unwrap(), brier.is_ok())
+    }
+
+    fn check(&self) -> Result<(), TestCaseError> {
+        self.check_with(&censoring())
+    }
+
+    fn check_with(&self, censoring: &CensoringCurve) -> Result<(), TestCaseError> {
+        let (outcomes, curves, groups) = (self.outcomes(), self.curves(), self.groups());
+        let (fast, has_brier) = self.fast(censoring);
+        let fast = fast.values;
         let all: Vec<usize> = (0..self.rows.len()).collect();
         let mut slices = vec![all];
         slices.extend(groups.iter().flat_map(|groups| groups.ids().map(|id| groups.rows(id))));
         for lane in [0, 1, LANES - 1] {
             for (slice, rows) in slices.iter().enumerate() {
                 let weights: Vec<u32> = rows.iter().map(|&row| u32::from(self.weights[row * LANES + lane])).collect();
-                let slow = slow(&outcomes.select(rows), &curves.select(rows), &censoring, self.reading, &weights);
+                let slow = slow(&outcomes.select(rows), &curves.select(rows), censoring, self.reading, &weights);
                 for (metric, (fast, slow)) in fast[lane][slice].iter().zip(slow).enumerate() {
                     // A sample without a Brier weight anywhere leaves the whole fast path without Brier scores.
-                    if metric == 3 && brier.is_err() {
+                    if metric == 3 && !has_brier {
                         continue;
                     }
                     prop_assert_eq!(fast.is_some(), slow.is_some(), "metric {} of slice {}", metric, slice);
@@ -134,6 +145,12 @@ impl Case {
 /// Fitted on a sample that ends before the last times do: some events have no weight.
 fn censoring() -> CensoringCurve {
     let train = Outcomes::new(vec![0.5, 1.0, 3.0, 5.0], vec![false, true, false, true]).unwrap();
+    CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap()
+}
+
+/// As [`censoring`], but it ends before the last evaluation times: whoever has an event from 3 on spoils them.
+fn early_censoring() -> CensoringCurve {
+    let train = Outcomes::new(vec![0.5, 1.0, 3.0], vec![false, true, false]).unwrap();
     CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap()
 }
 
@@ -178,6 +195,31 @@ proptest! {
     fn weights_that_overflow_16_bits_in_a_sum_are_still_exact(case in cases(40..60, 60_000)) {
         case.check()?;
     }
+}
+
+proptest! {
+    #![proptest_config(config(500))]
+
+    #[test]
+    fn an_event_without_a_weight_spoils_only_the_replicates_and_groups_it_is_in(case in cases(1..60, 2)) {
+        case.check_with(&early_censoring())?;
+    }
+}
+
+#[test]
+fn a_replicate_with_an_auc_at_fewer_times_than_the_sample_is_counted_by_slice() {
+    // Cases at 0.25 and 1, a control: without the first one there is no case at 0.5; without both there is no AUC.
+    let row = |time, event| Row { time, event, survival: [0.9, 0.5, 0.1], sex: Some(1), site: None };
+    let mut weights = vec![1; 3 * LANES];
+    for lane in 3..7 {
+        weights[lane] = 0;
+    }
+    (weights[9], weights[LANES + 9]) = (0, 0);
+    let rows = vec![row(0.25, true), row(1.0, true), row(6.0, false)];
+    let found = Case { rows, reading: Reading::Step, weights }.fast(&censoring()).0;
+    // All samples, both levels of sex, three sites.
+    assert_eq!(found.n_partial_auc, [4, 0, 4, 0, 0, 0]);
+    assert_eq!(found.values[9][0][AUC], None);
 }
 
 #[test]
