@@ -253,6 +253,35 @@ mod tests {
         assert!(matches!(value, Err(MetricError::InvalidSetting { .. })));
     }
 
+    #[test]
+    fn a_weighted_value_has_the_counts_of_its_pairs() {
+        // Three events at 1 and a survivor: a pair each, and three pairs among themselves.
+        let outcomes = Outcomes::new(vec![1.0, 1.0, 1.0, 2.0], vec![true, true, true, false]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.6], [0.7], [0.6]]).unwrap();
+        let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
+        let value = |tau| {
+            let reading = ReadingTd::NextGridPoint;
+            concordance_td_ipcw(&outcomes, &curves, reading, &censoring, tau, TiedPairs::Predictions)
+        };
+        let found = value(None).unwrap();
+        assert_eq!((found.n_comparable, found.n_concordant, found.n_discordant), (3, 1, 1));
+        assert_eq!((found.n_tied_predictions, found.n_tied_events), (1, 3));
+        assert_eq!((found.numerator, found.denominator), (1.5, 3.0));
+        assert!(value(Some(1.0)).is_err());
+    }
+
+    #[test]
+    fn an_event_that_is_compared_with_nobody_needs_no_weight() {
+        // G = 0 from 3 on: the event at 5 would have none.
+        let outcomes = Outcomes::new(vec![1.0, 5.0], vec![true, true]).unwrap();
+        let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.6]]).unwrap();
+        let train = Outcomes::new(vec![1.0, 3.0], vec![true, false]).unwrap();
+        let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap();
+        let reading = ReadingTd::NextGridPoint;
+        let found = concordance_td_ipcw(&outcomes, &curves, reading, &censoring, None, TiedPairs::All).unwrap();
+        assert_eq!((found.value, found.n_tied_events), (1.0, 0));
+    }
+
     /// Numerator and denominator from all ordered pairs.
     fn by_double_loop(
         outcomes: &Outcomes,

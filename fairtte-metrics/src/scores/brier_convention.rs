@@ -295,4 +295,19 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn every_package_integrates_by_its_own_rule() {
+        // pycox: scipy's simpson; riskRegression: left steps from 0; scikit-survival, SurvivalEVAL, mlr3proba: trapezoids.
+        assert_eq!(BrierConvention::Pycox.integration_rule(), IntegrationRule::Simpson);
+        assert_eq!(BrierConvention::RiskRegression.integration_rule(), IntegrationRule::LeftStepsFromZero);
+        for convention in [
+            BrierConvention::ScikitSurvival,
+            BrierConvention::SurvivalEval,
+            BrierConvention::SurvivalEvalUnweighted,
+            BrierConvention::Mlr3proba,
+        ] {
+            assert_eq!(convention.integration_rule(), IntegrationRule::Trapezoid, "{convention:?}");
+        }
+    }
 }
