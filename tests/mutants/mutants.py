@@ -1,19 +1,22 @@
 """Mutation test of a folder: changes its code in many small ways and says which changes no test notices.
 
-    python mutants.py CRATE FOLDER .. [--with CRATE ..] [--tests BINARY ..] [--longest SECONDS] [--only TEXT ..]
+    python mutants.py CRATE FOLDER .. [--with CRATE ..] [--lib] [--tests BINARY ..] [--longest SECONDS] [--only TEXT ..]
                       [--sample N] [--seed N] [--resume FILE] [--work DIR] [--list]
 
 For instance `mutants.py fairtte-metrics rank scores` changes `fairtte-metrics/src/rank` and `src/scores` and runs the unit
-and integration tests of fairtte-metrics (not its documentation tests; `--with` adds the tests of further crates, `--tests` keeps those
-of some test binaries, such as `fairtte_metrics` and `golden`, `--longest` leaves out tests that take longer). `--only`
-keeps the mutants whose lines contain one of the texts, `--sample` that many per folder, drawn with `--seed`.
-Needs Python 3.11 with tree-sitter and tree-sitter-rust. CONTRIBUTING.md says how to read what it prints.
+and integration tests of fairtte-metrics, not its documentation tests. `--with` adds the tests of further crates, `--lib`
+keeps the unit tests only, `--tests` those of some test binaries, such as `fairtte_metrics` and `golden`, and `--longest`
+leaves out tests that take longer. `--only` keeps the mutants whose lines contain one of the texts, `--sample` that many
+per folder, drawn with `--seed`. Needs Python 3.11 with tree-sitter and tree-sitter-rust. CONTRIBUTING.md says how to read
+what it prints.
 
-All mutants of a folder are compiled at once, each behind a switch (sites.py), in a copy of the tracked and new files (with
-the crate at `opt-level = 1`, which halves the build) below `--work` (default: `mutants` in the target folder); the checkout is not touched. A mutant that does not compile is taken out
-and counted as unviable. Then every test runs once alone and notes which switches it reaches, and how long it takes; a
-mutant is given the tests that reach it, the quickest and most successful first, until one fails. Where a test runs longer
-than 20 s and ten times as long as before, the mutant counts as caught by time. Results stay in `--work` as JSON lines.
+All mutants of a folder are compiled at once, each behind a switch (sites.py), in a copy of the tracked and new files below
+`--work` (default: `mutants` in the target folder), with the crate at `opt-level = 1`, which halves the build; the checkout
+is not touched. A mutant that does not compile is taken out and counted as unviable. Then every test runs once alone and
+notes which switches it reaches, and how long it takes; a mutant is given the tests that reach it, the quickest and most
+successful first, until one fails. Where a test runs longer than 20 s and ten times as long as before, the mutant counts as
+caught by time. Results stay in `--work` as JSON lines, in random order: a run that was stopped has done a fair sample, and
+`--resume` goes on.
 """
 
 import argparse
@@ -40,7 +43,7 @@ QUIET = {"PROPTEST_MAX_SHRINK_ITERS": "0", "PROPTEST_DISABLE_FAILURE_PERSISTENCE
 MEMORY = 12 << 30
 
 
-def copy_tree(tree, rendered, crates):
+def copy_tree(tree, rendered, crates, only_units):
     """The files of the checkout but those that are written with switches; what is the same keeps its time."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
     names = {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
@@ -50,8 +53,14 @@ def copy_tree(tree, rendered, crates):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         content = (ROOT / name).read_text() if name.endswith("Cargo.toml") else (ROOT / name).read_bytes()
         if isinstance(content, str):
-            content = (without_tests(content) if name.split("/")[0] not in ["Cargo.toml", *crates] else content).encode()
+            is_tested = name.split("/")[0] in ["Cargo.toml", *crates]
+            content = content if is_tested else without_tests(content)
+            content = (without_integration_tests(content) if is_tested and only_units else content).encode()
         write(tree / name, content)
+
+
+def without_integration_tests(manifest):
+    return manifest.replace("[package]\n", "[package]\nautotests = false\nautoexamples = false\nautobenches = false\n")
 
 
 def without_tests(manifest):
@@ -59,7 +68,7 @@ def without_tests(manifest):
 
     With `-p` alone cargo would choose other features of the dependencies and compile most of them again.
     """
-    manifest = manifest.replace("[package]\n", "[package]\nautotests = false\nautoexamples = false\nautobenches = false\n")
+    manifest = without_integration_tests(manifest)
     manifest += "" if "[lib]\n" in manifest else "\n[lib]\n"
     return re.sub(r"^(\[lib\]|\[\[bin\]\]|\[\[example\]\])\n", r"\1\ntest = false\n", manifest, flags=re.M)
 
@@ -268,6 +277,7 @@ def arguments():
     parser.add_argument("crate")
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--with", dest="further", nargs="*", default=[], metavar="CRATE")
+    parser.add_argument("--lib", action="store_true", help="only the unit tests, which build sooner")
     parser.add_argument("--tests", nargs="*", default=[], metavar="BINARY")
     parser.add_argument("--longest", type=float, default=600, metavar="SECONDS")
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT")
@@ -304,7 +314,7 @@ def main():
     tree.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     crates = [options.crate, *("tests" if crate == "fairtte-tests" else crate for crate in options.further)]
-    copy_tree(tree, {source.name for source in sources} | {f"{options.crate}/src/lib.rs"}, crates)
+    copy_tree(tree, {source.name for source in sources} | {f"{options.crate}/src/lib.rs"}, crates, options.lib)
     active, unviable, binaries = compile_all(tree, options.crate, sources, options.work)
     binaries = [binary for binary in binaries if Path(binary[1]).name in crates]
     if options.tests:
