@@ -1,12 +1,11 @@
 """Mutation test of a folder: changes its code in many small ways and says which changes no test notices.
 
-    python mutants.py CRATE FOLDER .. [--with CRATE ..] [--lib] [--tests BINARY ..] [--longest SECONDS] [--only TEXT ..]
+    python mutants.py CRATE FOLDER .. [--with CRATE ..] [--lib] [--tests NAME ..] [--longest SECONDS] [--only TEXT ..]
                       [--sample N] [--seed N] [--resume FILE] [--work DIR] [--list]
 
 For instance `mutants.py fairtte-metrics rank scores` changes `fairtte-metrics/src/rank` and `src/scores` and runs the unit
 and integration tests of fairtte-metrics, not its documentation tests. `--with` adds the tests of further crates, `--lib`
-keeps the unit tests only, `--tests` those of some test binaries, such as `fairtte_metrics` and `golden`, and `--longest`
-leaves out tests that take longer. `--only` keeps the mutants whose lines contain one of the texts, `--sample` that many
+keeps the unit tests only, `--tests` these and those of `tests/NAME.rs`, and `--longest` leaves out tests that take longer. `--only` keeps the mutants whose lines contain one of the texts, `--sample` that many
 per folder, drawn with `--seed`. Needs Python 3.11 with tree-sitter and tree-sitter-rust. CONTRIBUTING.md says how to read
 what it prints.
 
@@ -43,7 +42,7 @@ QUIET = {"PROPTEST_MAX_SHRINK_ITERS": "0", "PROPTEST_DISABLE_FAILURE_PERSISTENCE
 MEMORY = 12 << 30
 
 
-def copy_tree(tree, rendered, crates, only_units):
+def copy_tree(tree, rendered, crates, options):
     """The files of the checkout but those that are written with switches; what is the same keeps its time."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
     names = {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
@@ -55,8 +54,15 @@ def copy_tree(tree, rendered, crates, only_units):
         if isinstance(content, str):
             is_tested = name.split("/")[0] in ["Cargo.toml", *crates]
             content = content if is_tested else without_tests(content)
-            content = (without_integration_tests(content) if is_tested and only_units else content).encode()
+            content = (with_tests(content, options) if is_tested and name != "Cargo.toml" else content).encode()
         write(tree / name, content)
+
+
+def with_tests(manifest, options):
+    """The crate whose tests run: all, or those that were asked for."""
+    if options.lib or options.tests:
+        manifest = without_integration_tests(manifest)
+    return manifest + "".join(f'\n[[test]]\nname = "{name}"\npath = "tests/{name}.rs"\n' for name in options.tests)
 
 
 def without_integration_tests(manifest):
@@ -118,7 +124,8 @@ def blamed(tree, messages):
         if message.get("reason") != "compiler-message" or inner.get("level") != "error" or not inner.get("spans"):
             continue
         found = set()
-        for span in sorted(inner["spans"], key=lambda span: not span["is_primary"]):
+        spans = sorted(inner["spans"], key=lambda span: not span["is_primary"])
+        for span in [place for span in spans for place in with_callers(span)]:
             path = tree / span["file_name"]
             if path not in marks:
                 marks[path] = marks_of(path.read_bytes()) if path.is_file() else []
@@ -129,6 +136,13 @@ def blamed(tree, messages):
         if not found:
             others.append(inner.get("rendered", ""))
     return numbers, others
+
+
+def with_callers(span):
+    """A place in a macro and where that is called."""
+    while span:
+        yield span
+        span = (span.get("expansion") or {}).get("span")
 
 
 def marks_of(content):
@@ -164,8 +178,6 @@ def compile_all(tree, crate, sources, work):
         write_mutants(tree, crate, sources, active)
         code, messages, errors = build_tests(tree, crate)
         if code == 0:
-            known |= {by_number[n].key: hashes[by_number[n].file] for n in unviable}
-            memory.write_text(json.dumps(known))
             built = [m for m in messages if m.get("executable") and m["profile"]["test"]]
             return active, unviable, [(m["executable"], str(Path(m["manifest_path"]).parent)) for m in built]
         numbers, others = blamed(tree, messages)
@@ -174,6 +186,8 @@ def compile_all(tree, crate, sources, work):
             sys.exit("the compiler blames no mutant:\n" + "\n".join(others)[:4000] + errors[-2000:])
         active -= numbers
         unviable |= numbers
+        known |= {by_number[n].key: hashes[by_number[n].file] for n in numbers}
+        memory.write_text(json.dumps(known))
     sys.exit("no build after 60 attempts")
 
 
@@ -277,8 +291,8 @@ def arguments():
     parser.add_argument("crate")
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--with", dest="further", nargs="*", default=[], metavar="CRATE")
-    parser.add_argument("--lib", action="store_true", help="only the unit tests, which build sooner")
-    parser.add_argument("--tests", nargs="*", default=[], metavar="BINARY")
+    parser.add_argument("--lib", action="store_true", help="only the unit tests, which are built sooner")
+    parser.add_argument("--tests", nargs="*", default=[], metavar="NAME")
     parser.add_argument("--longest", type=float, default=600, metavar="SECONDS")
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT")
     parser.add_argument("--sample", type=int)
@@ -314,11 +328,9 @@ def main():
     tree.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     crates = [options.crate, *("tests" if crate == "fairtte-tests" else crate for crate in options.further)]
-    copy_tree(tree, {source.name for source in sources} | {f"{options.crate}/src/lib.rs"}, crates, options.lib)
+    copy_tree(tree, {source.name for source in sources} | {f"{options.crate}/src/lib.rs"}, crates, options)
     active, unviable, binaries = compile_all(tree, options.crate, sources, options.work)
     binaries = [binary for binary in binaries if Path(binary[1]).name in crates]
-    if options.tests:
-        binaries = [b for b in binaries if Path(b[0]).name.rsplit("-", 1)[0] in options.tests]
     print(f"built {len(active)} mutants in {time.monotonic() - begin:.0f} s", flush=True)
     begin = time.monotonic()
     traced = trace_tests(binaries, options.work, options.longest)
