@@ -313,6 +313,23 @@ def chosen_mutants(found, options):
     return chosen
 
 
+def run_mutants(picked, done, traced, results, log):
+    kills = collections.Counter()
+    for mutant in picked:
+        if mutant.key in done:
+            results[mutant.number] = done[mutant.key]["end"]
+            print(json.dumps(done[mutant.key]), file=log)
+            continue
+        tests = {test: seconds for test, (seconds, reached) in traced.items() if mutant.number in reached}
+        started = time.monotonic()
+        end, why = judge(mutant.number, tests, kills)
+        results[mutant.number] = end
+        line = {"mutant": mutant.key, "genre": mutant.genre, "end": end, "by": why, "s": round(time.monotonic() - started, 2)}
+        print(json.dumps(line), file=log, flush=True)
+        if end == "missed":
+            print(f"MISSED {mutant.key}  ({why})", flush=True)
+
+
 def main():
     options = arguments()
     found = sources_of(options.crate, options.folders)
@@ -341,29 +358,20 @@ def main():
         viable = [mutant for mutant in of_folder if mutant.number in active]
         picked += viable if options.sample is None or options.sample >= len(viable) else draw.sample(viable, options.sample)
     draw.shuffle(picked)  # what is done when the run is stopped is then a fair sample
-    begin, kills, results = time.monotonic(), collections.Counter(), {}
+    begin, results = time.monotonic(), {}
     lines = [json.loads(line) for line in options.resume.read_text().splitlines()] if options.resume else []
     done = {line["mutant"]: line for line in lines if line["end"] != "unviable"}
     with (options.work / f"{options.crate}-{'-'.join(options.folders)}.jsonl".replace("/", "-")).open("w") as log:
-        for mutant in picked:
-            if mutant.key in done:
-                results[mutant.number] = done[mutant.key]["end"]
-                print(json.dumps(done[mutant.key]), file=log)
-                continue
-            tests = {test: seconds for test, (seconds, reached) in traced.items() if mutant.number in reached}
-            started = time.monotonic()
-            end, why = judge(mutant.number, tests, kills)
-            results[mutant.number] = end
-            seconds = round(time.monotonic() - started, 2)
-            print(json.dumps({"mutant": mutant.key, "genre": mutant.genre, "end": end, "by": why, "s": seconds}), file=log, flush=True)
-            if end == "missed":
-                print(f"MISSED {mutant.key}  ({why})", flush=True)
+        try:
+            run_mutants(picked, done, traced, results, log)
+        except KeyboardInterrupt:
+            print("stopped: what follows is a random sample", flush=True)
         for mutant in mutants:
             if mutant.number in unviable:
                 print(json.dumps({"mutant": mutant.key, "genre": mutant.genre, "end": "unviable"}), file=log)
     seconds = time.monotonic() - begin
-    table(found, results, unviable, options.sample is not None)
-    print(f"\n{len(picked)} mutants in {seconds:.0f} s, {seconds / max(len(picked), 1):.2f} s each")
+    table(found, results, unviable, len(results) < len(active) and not options.only)
+    print(f"\n{len(results)} mutants in {seconds:.0f} s, {seconds / max(len(results), 1):.2f} s each")
 
 
 if __name__ == "__main__":

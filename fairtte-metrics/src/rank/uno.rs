@@ -232,4 +232,15 @@ mod tests {
         assert!(matches!(uno(f64::NAN), Err(MetricError::InvalidSetting { .. })));
         assert_eq!(uno(f64::INFINITY).unwrap().value, 1.0);
     }
+
+    #[test]
+    fn pairs_of_all_events_are_counted() {
+        // The event at 1 has a higher, a lower and two equal risks after it, the one at 2 one of each.
+        let rows = outcomes(&[(1.0, true), (2.0, true), (3.0, false), (4.0, false), (5.0, false)]);
+        let censoring = CensoringCurve::fit(&rows, CensoringTies::EventsFirst).unwrap();
+        let risk = Risk::new(vec![2.0, 2.0, 2.0, 3.0, 1.0]).unwrap();
+        let found = uno_concordance(&rows, &risk, &censoring, None, UnoConvention::default()).unwrap();
+        assert_eq!((found.n_concordant, found.n_discordant, found.n_tied_predictions), (2, 2, 3));
+        assert_eq!((found.n_comparable, found.value), (7, 0.5));
+    }
 }
