@@ -430,7 +430,7 @@ mod tests {
             chosen(&table(direction, &[("on", utility, [0.5; 2], 0.0)]), fair(base)).is_some()
         };
         let (up, down) = (Direction::HigherIsBetter, Direction::LowerIsBetter);
-        let limits = [
+        let limits: [(Direction, f64, f64); 6] = [
             (up, 3000.3, 2850.285),
             (up, -0.013, -0.01365),
             (up, -21002.1, -22052.205),
