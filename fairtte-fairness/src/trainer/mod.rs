@@ -404,3 +404,7 @@ fn write_logs(folder: &Path, epochs: &[EpochReport]) -> Result<(), FairnessError
     })?;
     tensorboard::write_events(folder, epochs)
 }
+
+#[cfg(test)]
+#[path = "../../tests/inside/trainer_settings.rs"]
+mod tests;

@@ -193,3 +193,50 @@ impl Totals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+
+    use super::*;
+
+    fn step(task_loss: f64, objective: f64, gradient_norm: f64, absent_groups: usize, weight: f64) -> StepReport {
+        let terms = vec![("weight".to_owned(), weight)];
+        StepReport { task_loss, objective, gradient_norm, absent_groups, terms }
+    }
+
+    #[test]
+    fn an_epoch_reports_the_sums_and_means_of_its_batches_and_the_terms_of_the_last() {
+        let clock = Clock::default();
+        clock.time(Phase::Backward, || std::thread::sleep(Duration::from_millis(4)));
+        clock.time(Phase::Update, || std::thread::sleep(Duration::from_millis(2)));
+        let took = Took { data: Duration::from_millis(250), step: Duration::from_secs(5), clock: &clock };
+        let mut totals = Totals::default();
+        totals.add(step(1.0, 2.0, 4.0, 1, 0.25), true, 1.0, &took);
+        // No sample of it has a loss term, so its loss says nothing.
+        totals.add(step(9.0, 3.0, 1.0, 2, 0.5), false, 0.75, &took);
+        totals.add(step(2.0, 7.0, 1.0, 4, 0.75), true, 0.5, &took);
+        let report = totals.report(4, Validation::default(), true);
+        assert_eq!((report.epoch, report.n_steps, report.batches_without_loss, report.absent_groups), (5, 3, 1, 7));
+        // (1 + 2) / 2, (2 + 3 + 7) / 3, (4 + 1 + 1) / 3.
+        assert_eq!((report.train_loss, report.objective, report.gradient_norm, report.rate), (1.5, 4.0, 2.0, 0.5));
+        assert_eq!(report.terms, BTreeMap::from([("weight".to_owned(), 0.75)]));
+        let (backward, update) = (clock.seconds(Phase::Backward), clock.seconds(Phase::Update));
+        assert_relative_eq!(report.data_seconds, 0.75, max_relative = 1e-12);
+        assert_relative_eq!(report.backward_seconds, 3.0 * backward, max_relative = 1e-12);
+        assert_relative_eq!(report.update_seconds, 3.0 * update, max_relative = 1e-12);
+        assert_relative_eq!(report.forward_seconds, 15.0 - 3.0 * (backward + update), max_relative = 1e-12);
+    }
+
+    #[test]
+    fn an_epoch_without_any_loss_reports_zero_and_an_older_line_a_rate_of_one() {
+        let took = Took { data: Duration::ZERO, step: Duration::ZERO, clock: &Clock::default() };
+        let mut totals = Totals::default();
+        totals.add(step(9.0, 0.0, 0.0, 0, 0.0), false, 1.0, &took);
+        let report = totals.report(0, Validation::default(), false);
+        assert_eq!((report.train_loss, report.batches_without_loss, report.forward_seconds), (0.0, 1, 0.0));
+        let mut line = serde_json::to_value(EpochReport { rate: 0.5, ..report }).unwrap();
+        line.as_object_mut().unwrap().remove("rate");
+        assert_eq!(serde_json::from_value::<EpochReport>(line).unwrap().rate.to_bits(), 1.0_f64.to_bits());
+    }
+}

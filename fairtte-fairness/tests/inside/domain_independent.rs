@@ -250,3 +250,15 @@ fn a_sample_without_the_attribute_is_refused_if_the_settings_say_so() {
     let error = StrategyConfig::DomainIndependent(useless).validate().unwrap_err().to_string();
     assert!(error.contains("expected average, unless inference = \"own-group\""), "{error}");
 }
+
+#[test]
+fn a_level_without_training_samples_has_no_weight() {
+    let world = World::new(&HeadConfig::default());
+    let mut cells = world.cells();
+    cells.levels.push("nobody".to_owned());
+    let strategy = DomainIndependent::new(&DomainIndependentConfig::default(), &world.spec(), &cells).unwrap();
+    assert_eq!(strategy.equal, [0.5, 0.5, 0.0]);
+    let of = |level| cells.groups.iter().flatten().filter(|group| **group == GroupId(level)).count() as f64;
+    let (a, b) = (of(0), of(1));
+    assert_eq!(strategy.shares, [a / (a + b), b / (a + b), 0.0]);
+}

@@ -140,3 +140,18 @@ fn three_groups_with_one_of_a_single_sample_worked_by_hand() {
         assert_relative_eq!(*found, mass[g] / total / n, max_relative = 1e-12);
     }
 }
+
+#[test]
+fn settings_out_of_range_name_their_key() {
+    let default = GroupDroConfig::default();
+    assert!(default.validate().is_ok());
+    let message = |config: GroupDroConfig| config.validate().unwrap_err().to_string();
+    for eta in [0.0, -0.5, f64::INFINITY] {
+        let found = message(GroupDroConfig { eta, ..default });
+        assert_eq!(found, format!("strategy.group-dro.eta is {eta}, expected a finite number > 0"));
+    }
+    for adjustment in [-0.5, f64::INFINITY] {
+        let found = message(GroupDroConfig { adjustment, ..default });
+        assert_eq!(found, format!("strategy.group-dro.adjustment is {adjustment}, expected a finite number >= 0"));
+    }
+}

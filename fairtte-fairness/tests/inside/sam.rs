@@ -145,6 +145,10 @@ fn the_default_radius_is_that_of_the_form_and_a_setting_without_effect_is_refuse
     assert_eq!(message(SamConfig { rho: 0.0, ..SamConfig::default() }), expected);
     let expected = "strategy.sam.eta is 0.5, expected no value without adaptive = true";
     assert_eq!(message(SamConfig { eta: 0.5, ..SamConfig::default() }), expected);
+    for eta in [-0.5, f64::INFINITY] {
+        let expected = format!("strategy.sam.eta is {eta}, expected a finite number >= 0");
+        assert_eq!(message(SamConfig { eta, ..adaptive }), expected);
+    }
 }
 
 /// A network after one step: plain, or with SAM of radius `rho`.

@@ -1,0 +1,51 @@
+//! Tests of the settings of `src/trainer`: their ranges, and when they end a training.
+
+use super::*;
+
+#[test]
+fn settings_out_of_range_name_their_key_and_those_at_its_ends_are_taken() {
+    let default = TrainingConfig::default();
+    let least = TrainingConfig { epochs: 1, batch_size: 2, accumulate: 1, patience: 1, ..default };
+    for checkpoint_minutes in [0.0, 1e6] {
+        assert!(TrainingConfig { checkpoint_minutes, ..least }.validate().is_ok());
+    }
+    let message = |config: TrainingConfig| config.validate().unwrap_err().to_string();
+    let found = message(TrainingConfig { epochs: 0, ..default });
+    assert_eq!(found, "training.epochs is 0, expected at least 1");
+    let found = message(TrainingConfig { batch_size: 1, ..default });
+    assert_eq!(found, "training.batch-size is 1, expected at least 2 (batch norm needs two)");
+    let found = message(TrainingConfig { accumulate: 0, ..default });
+    assert_eq!(found, "training.accumulate is 0, expected at least 1");
+    let found = message(TrainingConfig { patience: 0, ..default });
+    assert_eq!(found, "training.patience is 0, expected at least 1");
+    for checkpoint_minutes in [-1.0, 2e6, f64::NAN] {
+        let found = message(TrainingConfig { checkpoint_minutes, ..default });
+        let expected = "expected a number from 0 to 1e6 (0 = off)";
+        assert_eq!(found, format!("training.checkpoint-minutes is {checkpoint_minutes}, {expected}"));
+    }
+}
+
+/// Epochs of which `best` says whether each was the best so far.
+fn epochs(best: &[bool]) -> Vec<EpochReport> {
+    let report = |(epoch, best): (usize, &bool)| Totals::default().report(epoch, Validation::default(), *best);
+    best.iter().enumerate().map(report).collect()
+}
+
+#[test]
+fn a_training_ends_with_its_epochs_or_when_patience_runs_out_after_the_best() {
+    let over = |epochs_in_all: usize, best: &[bool]| {
+        TrainingConfig { epochs: epochs_in_all, patience: 3, ..TrainingConfig::default() }.is_over(&epochs(best))
+    };
+    assert!(!over(10, &[]));
+    assert!(!over(10, &[true, false, false]));
+    assert!(over(10, &[true, false, false, false]));
+    // The patience counts from the last of the best.
+    assert!(!over(10, &[true, false, true, false, false]));
+    assert!(over(10, &[true, false, true, false, false, false]));
+    // No epoch was ever the best: nothing was measured.
+    assert!(!over(10, &[false, false]));
+    assert!(over(10, &[false, false, false]));
+    assert!(!over(2, &[true]));
+    assert!(over(2, &[true, true]));
+    assert_eq!([best_epoch(&[]), best_epoch(&epochs(&[true, false, true, false]))], [0, 3]);
+}
