@@ -212,28 +212,27 @@ mod tests {
         clock.time(Phase::Update, || std::thread::sleep(Duration::from_millis(2)));
         let took = Took { data: Duration::from_millis(250), step: Duration::from_secs(5), clock: &clock };
         let mut totals = Totals::default();
-        totals.add(step(1.0, 2.0, 4.0, 1, 0.25), true, 1.0, &took);
-        // No sample of it has a loss term, so its loss says nothing.
-        totals.add(step(9.0, 3.0, 1.0, 2, 0.5), false, 0.75, &took);
-        totals.add(step(2.0, 7.0, 1.0, 4, 0.75), true, 0.5, &took);
-        let report = totals.report(4, Validation::default(), true);
-        assert_eq!((report.epoch, report.n_steps, report.batches_without_loss, report.absent_groups), (5, 3, 1, 7));
-        // (1 + 2) / 2, (2 + 3 + 7) / 3, (4 + 1 + 1) / 3.
-        assert_eq!((report.train_loss, report.objective, report.gradient_norm, report.rate), (1.5, 4.0, 2.0, 0.5));
+        totals.add(step(1.0, 2.0, 4.0, 1, 0.25), 1.0, &took);
+        // A batch without a loss term takes no step.
+        totals.skip();
+        totals.add(step(2.0, 7.0, 1.0, 4, 0.75), 0.5, &took);
+        let report = totals.report(4, Validation::default(), Vec::new(), true);
+        assert_eq!((report.epoch, report.n_steps, report.batches_without_loss, report.absent_groups), (5, 3, 1, 5));
+        // (1 + 2) / 2, (2 + 7) / 2, (4 + 1) / 2.
+        assert_eq!((report.train_loss, report.objective, report.gradient_norm, report.rate), (1.5, 4.5, 2.5, 0.5));
         assert_eq!(report.terms, BTreeMap::from([("weight".to_owned(), 0.75)]));
         let (backward, update) = (clock.seconds(Phase::Backward), clock.seconds(Phase::Update));
-        assert_relative_eq!(report.data_seconds, 0.75, max_relative = 1e-12);
-        assert_relative_eq!(report.backward_seconds, 3.0 * backward, max_relative = 1e-12);
-        assert_relative_eq!(report.update_seconds, 3.0 * update, max_relative = 1e-12);
-        assert_relative_eq!(report.forward_seconds, 15.0 - 3.0 * (backward + update), max_relative = 1e-12);
+        assert_relative_eq!(report.data_seconds, 0.5, max_relative = 1e-12);
+        assert_relative_eq!(report.backward_seconds, 2.0 * backward, max_relative = 1e-12);
+        assert_relative_eq!(report.update_seconds, 2.0 * update, max_relative = 1e-12);
+        assert_relative_eq!(report.forward_seconds, 10.0 - 2.0 * (backward + update), max_relative = 1e-12);
     }
 
     #[test]
     fn an_epoch_without_any_loss_reports_zero_and_an_older_line_a_rate_of_one() {
-        let took = Took { data: Duration::ZERO, step: Duration::ZERO, clock: &Clock::default() };
         let mut totals = Totals::default();
-        totals.add(step(9.0, 0.0, 0.0, 0, 0.0), false, 1.0, &took);
-        let report = totals.report(0, Validation::default(), false);
+        totals.skip();
+        let report = totals.report(0, Validation::default(), Vec::new(), false);
         assert_eq!((report.train_loss, report.batches_without_loss, report.forward_seconds), (0.0, 1, 0.0));
         let mut line = serde_json::to_value(EpochReport { rate: 0.5, ..report }).unwrap();
         line.as_object_mut().unwrap().remove("rate");

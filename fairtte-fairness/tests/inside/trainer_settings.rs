@@ -27,7 +27,8 @@ fn settings_out_of_range_name_their_key_and_those_at_its_ends_are_taken() {
 
 /// Epochs of which `best` says whether each was the best so far.
 fn epochs(best: &[bool]) -> Vec<EpochReport> {
-    let report = |(epoch, best): (usize, &bool)| Totals::default().report(epoch, Validation::default(), *best);
+    let report =
+        |(epoch, best): (usize, &bool)| Totals::default().report(epoch, Validation::default(), Vec::new(), *best);
     best.iter().enumerate().map(report).collect()
 }
 
