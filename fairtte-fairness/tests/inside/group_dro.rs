@@ -155,3 +155,20 @@ fn settings_out_of_range_name_their_key() {
         assert_eq!(found, format!("strategy.group-dro.adjustment is {adjustment}, expected a finite number >= 0"));
     }
 }
+
+#[test]
+fn a_loss_that_is_no_finite_number_moves_no_weight() {
+    let log_weights = vec![0.25_f64.ln(), 0.75_f64.ln()];
+    for loss in [f64::INFINITY, f64::NAN] {
+        let mut strategy = GroupDro {
+            eta: 1.0,
+            absent: AbsentGroup::Unit,
+            adjustments: vec![0.0; 2],
+            log_weights: log_weights.clone(),
+            levels: vec!["a".to_owned(), "b".to_owned()],
+            sampling: Sampling::Shuffled,
+        };
+        strategy.update(&[Some(loss), Some(1.0)]);
+        assert_eq!(strategy.log_weights, log_weights);
+    }
+}

@@ -132,3 +132,22 @@ fn a_training_step_is_the_worked_one() {
     println!("LAFTR, training step: {} numbers of 1 case compared", compared.n);
     assert_eq!(compared.n, 25);
 }
+
+#[test]
+fn two_groups_with_training_samples_are_needed() {
+    let n_trained = |groups: [Option<u32>; 3]| {
+        let cells = TrainingCells {
+            attribute: "sex".to_owned(),
+            levels: ["F", "M", "other"].map(str::to_owned).to_vec(),
+            groups: groups.map(|group| group.map(GroupId)).to_vec(),
+            event: vec![true; 3],
+            interval: vec![0; 3],
+            n_cut_points: 2,
+        };
+        n_trained_groups(&cells, "laftr")
+    };
+    assert!(matches!(n_trained([None; 3]), Err(FairnessError::NoGroups { .. })));
+    let only = n_trained([Some(1), None, Some(1)]);
+    assert!(matches!(only, Err(FairnessError::OneGroup { ref group, .. }) if group == "M"), "{only:?}");
+    assert_eq!(n_trained([Some(0), Some(2), Some(0)]).unwrap(), 2);
+}

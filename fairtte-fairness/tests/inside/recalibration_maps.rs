@@ -193,3 +193,11 @@ fn a_shift_that_does_not_suit_its_interval_is_stretched_evenly_within_it() {
         assert!((found - s * s).abs() < 1e-12, "{found} is not {}", s * s);
     }
 }
+
+#[test]
+fn a_hazard_of_zero_or_one_has_no_say_in_a_shift() {
+    // One row with hazard 1/2 and no event, ridge 1: b = -1 / (1 + exp(-b)), by bisection in Python 3.11.
+    let found = shift(&[0.0, 0.5, 1.0, 1.0], &[true, false, false, true], 1.0);
+    assert!((found + 0.401_058_137_541_547).abs() < 1e-12, "{found}");
+    assert!(shift(&[0.0, 1.0], &[true, false], 1.0).abs() <= 0.0);
+}

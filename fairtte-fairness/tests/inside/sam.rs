@@ -149,6 +149,8 @@ fn the_default_radius_is_that_of_the_form_and_a_setting_without_effect_is_refuse
         let expected = format!("strategy.sam.eta is {eta}, expected a finite number >= 0");
         assert_eq!(message(SamConfig { eta, ..adaptive }), expected);
     }
+    let learner = Learner::new(&World::new(&HeadConfig::default()).spec(), "network").unwrap();
+    assert!(Sam::new(&SamConfig { rho: 0.0, ..SamConfig::default() }, learner).is_err());
 }
 
 /// A network after one step: plain, or with SAM of radius `rho`.
