@@ -40,7 +40,7 @@ fn every_head_of_the_catalogue_says_what_it_needs_and_what_its_loss_rests_on() {
         assert_eq!((head.name(), n_outputs, others, baseline, one, scale.is_some()), expected);
         assert_eq!(head.baseline_fit(&outcomes()).is_some(), baseline, "{name}");
         // Without a baseline a constant output means something, and training starts there.
-        let start = head.starting_outputs(&[0.1, 0.2, 0.3, 0.4]).map(|outputs| outputs.len());
+        let start = head.starting_outputs(&[0.1, 0.2, 0.3, 0.4]).as_deref().map(<[f64]>::len);
         assert_eq!(start, (!baseline).then_some(n_outputs), "{name}");
         assert!(head.check_hidden(1).is_ok(), "{name}");
         let linear = head.check_hidden(0);
@@ -62,10 +62,10 @@ fn the_hazards_of_a_cox_time_curve_are_added_up_once_each() {
     // Relative risks 1, 2 and 1, then 1, 1 and 4: hazards 1/3, 1, 1 and 1/3, 1/2, 4.
     let x = array![[0.0, 2.0_f32.ln(), 0.0], [0.0, 0.0, 4.0_f32.ln()]];
     let survival = head.survival(x.view(), &PredictionGrid::at_cut_points(&cuts()), Some(&baseline)).unwrap();
-    let cumulative = [0.0, 1.0 / 3.0, 4.0 / 3.0, 7.0 / 3.0, 0.0, 1.0 / 3.0, 5.0 / 6.0, 29.0 / 6.0];
+    let cumulative: [f64; 8] = [0.0, 1.0 / 3.0, 4.0 / 3.0, 7.0 / 3.0, 0.0, 1.0 / 3.0, 5.0 / 6.0, 29.0 / 6.0];
     assert_eq!(survival.dim(), (2, 4));
     for (found, cumulative) in survival.iter().zip(cumulative) {
-        assert_abs_diff_eq!(*found, (-cumulative as f64).exp(), epsilon = 1e-7);
+        assert_abs_diff_eq!(*found, (-cumulative).exp(), epsilon = 1e-7);
     }
 }
 

@@ -407,4 +407,5 @@ fn write_logs(folder: &Path, epochs: &[EpochReport]) -> Result<(), FairnessError
 
 #[cfg(test)]
 #[path = "../../tests/inside/trainer_settings.rs"]
+#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
 mod tests;

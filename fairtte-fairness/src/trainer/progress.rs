@@ -196,6 +196,7 @@ impl Totals {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use approx::assert_relative_eq;
 
     use super::*;

@@ -211,9 +211,7 @@ fn a_replicate_with_an_auc_at_fewer_times_than_the_sample_is_counted_by_slice() 
     // Cases at 0.25 and 1, a control: without the first one there is no case at 0.5; without both there is no AUC.
     let row = |time, event| Row { time, event, survival: [0.9, 0.5, 0.1], sex: Some(1), site: None };
     let mut weights = vec![1; 3 * LANES];
-    for lane in 3..7 {
-        weights[lane] = 0;
-    }
+    weights[3..7].fill(0);
     (weights[9], weights[LANES + 9]) = (0, 0);
     let rows = vec![row(0.25, true), row(1.0, true), row(6.0, false)];
     let found = Case { rows, reading: Reading::Step, weights }.fast(&censoring()).0;
