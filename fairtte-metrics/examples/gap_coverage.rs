@@ -116,8 +116,10 @@ fn extremes(values: &[f64]) -> (usize, usize) {
     ((0..values.len()).max_by(by).unwrap(), (0..values.len()).min_by(by).unwrap())
 }
 
-/// Whether the interval holds the truth, whether it excludes 0, its width.
-fn interval(second: &SampledValue, first: &SampledValue, truth: f64) -> (bool, bool, f64) {
+/// Whether an interval holds the truth, whether it excludes 0, its width.
+type Held = (bool, bool, f64);
+
+fn interval(second: &SampledValue, first: &SampledValue, truth: f64) -> Held {
     let (a, b) = (second.value.clone().unwrap(), first.value.clone().unwrap());
     let (a, b) = (Replicated::new(a, &second.replicates), Replicated::new(b, &first.replicates));
     let found = paired_difference(&a, &b, 0.95, IntervalMethod::Percentile).unwrap().interval;
@@ -146,15 +148,16 @@ fn main() {
             let change = true_difference(1) - true_difference(0);
             (of_gap, interval(&difference(&second), &difference(&first), change))
         };
-        let found: Vec<_> = (0..n_samples).into_par_iter().map(one).collect();
-        let summary = |of: fn(&((bool, bool, f64), (bool, bool, f64))) -> (bool, bool, f64)| {
+        let found: Vec<(Held, Held)> = (0..n_samples).into_par_iter().map(one).collect();
+        let (of_gap, of_difference): (Vec<Held>, Vec<Held>) = found.into_iter().unzip();
+        let summary = |found: &[Held]| {
             let share = |n: usize| 100.0 * n as f64 / found.len() as f64;
-            let covered = share(found.iter().filter(|f| of(f).0).count());
-            let excluded = share(found.iter().filter(|f| of(f).1).count());
-            let width = found.iter().map(|f| of(f).2).sum::<f64>() / found.len() as f64;
+            let covered = share(found.iter().filter(|held| held.0).count());
+            let excluded = share(found.iter().filter(|held| held.1).count());
+            let width = found.iter().map(|held| held.2).sum::<f64>() / found.len() as f64;
             format!("{covered:.1} % | {excluded:.1} % | {width:.3}")
         };
         let change = gap_of(&true_c[1]) - gap_of(&true_c[0]);
-        println!("| {} | {change:+.3} | {} | {} |", case.what, summary(|f| f.0), summary(|f| f.1));
+        println!("| {} | {change:+.3} | {} | {} |", case.what, summary(&of_gap), summary(&of_difference));
     }
 }

@@ -38,29 +38,25 @@ impl World {
         run.check()?;
         let adapter = run.data.adapter(run.seed, &run.cache());
         let (mut cohort, _) = build_cohort(adapter.read()?, &run.attribute)?;
-        let store = match &run.data {
-            DataConfig::Tabular(_) => None,
-            _ => {
-                let (store, undecodable) = ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|_, _| ())?;
-                cohort = cohort.without(&undecodable);
-                Some(store)
-            }
+        let store = if matches!(run.data, DataConfig::Tabular(_)) {
+            None
+        } else {
+            let (store, undecodable) = ImageStore::open_or_build(&cohort, &run.image, &run.cache(), &|_, _| ())?;
+            cohort = cohort.without(&undecodable);
+            Some(store)
         };
         let (split, _) = make_split(&cohort, &run.split, &run.attribute, run.seed)?;
         let train = split.rows(Part::Train);
         let fitted = FittedAttributes::fit(&run.attribute, &cohort, train)?;
         let groups =
             fitted.all().iter().find(|groups| groups.attribute() == attribute).ok_or("no such attribute")?.clone();
-        let (inputs, channels) = match store {
-            Some(store) => {
-                let intensity = run.intensity.fit(&store, &cohort, train)?;
-                (Inputs::Images(Box::new(store), intensity), run.image.channels)
-            }
-            None => {
-                let matrix = features(run, &cohort, train)?;
-                let n = matrix.n_features();
-                (Inputs::Features(matrix), n)
-            }
+        let (inputs, channels) = if let Some(store) = store {
+            let intensity = run.intensity.fit(&store, &cohort, train)?;
+            (Inputs::Images(Box::new(store), intensity), run.image.channels)
+        } else {
+            let matrix = features(run, &cohort, train)?;
+            let n = matrix.n_features();
+            (Inputs::Features(matrix), n)
         };
         let outcomes = cohort.outcomes(train)?;
         let cut_points = CutPoints::fit(&outcomes, run.time.intervals, run.time.grid)?;
@@ -84,7 +80,7 @@ impl World {
             n_cut_points: cut_points.n(),
         };
         let scoring = Scoring::new(grid, &cut_points, &run.evaluation, &outcomes)?;
-        Ok(Self { groups, cut_points, scoring, head, cells, spec, inputs, cohort, split })
+        Ok(Self { cohort, split, groups, cut_points, scoring, head, cells, spec, inputs })
     }
 
     pub fn loader(&self) -> Outcome<Loader<'_>> {

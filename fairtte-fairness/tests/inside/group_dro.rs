@@ -167,6 +167,7 @@ fn a_loss_that_is_no_finite_number_moves_no_weight() {
             log_weights: log_weights.clone(),
             levels: vec!["a".to_owned(), "b".to_owned()],
             sampling: Sampling::Shuffled,
+            weigh_by: WeighBy::Loss,
         };
         strategy.update(&[Some(loss), Some(1.0)]);
         assert_eq!(strategy.log_weights, log_weights);

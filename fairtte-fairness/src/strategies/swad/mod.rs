@@ -256,9 +256,10 @@ impl Strategy for Swad {
     fn describe_weights(&self, epoch: usize) -> String {
         let Some((first, last)) = self.valley.segments() else { return format!("epoch {epoch}") };
         let unit = if self.config.interval == 0 { "epoch" } else { "evaluation" };
-        match first == last {
-            true => format!("averaged over {unit} {first}"),
-            false => format!("averaged over {unit}s {first} to {last}"),
+        if first == last {
+            format!("averaged over {unit} {first}")
+        } else {
+            format!("averaged over {unit}s {first} to {last}")
         }
     }
 
