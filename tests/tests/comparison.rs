@@ -255,10 +255,10 @@ fn a_base_without_skill_is_said_and_five_percent_of_no_skill_is_nothing() {
     let run = with_comparison(patients(folder.path(), 160, noise), "[compare]\n[compare.strategy.sam]\n");
     let text = succeed(run.arguments("compare")).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        text.contains("warning: erm is not better than chance (0.500): its C^td in the validation part is"),
+        text.contains("warning: erm is not shown to be better than chance (0.500): its C^td in the validation part is"),
         "{text}"
     );
-    assert!(text.contains("warning: erm is not better than the Kaplan-Meier curve"), "{text}");
+    assert!(text.contains("warning: erm is not shown to be better than the Kaplan-Meier curve"), "{text}");
     let runs = run.output().display().to_string();
     let select = |of: &str| -> Value {
         let set = ["--set", "replicates=20", "--tolerated-loss", "0.5", "--tolerated-loss-of", of, "--json"];

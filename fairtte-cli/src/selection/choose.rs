@@ -182,7 +182,7 @@ fn warn_of_no_skill(
     let what = if report.higher_is_better { "chance" } else { "the Kaplan-Meier curve" };
     (!shows_skill).then(|| {
         format!(
-            "{name} is not better than {what} ({no_skill:.3}): its {label} in the validation part is {} [{lower:.3}, \
+            "{name} is not shown to be better than {what} ({no_skill:.3}): its {label} in the validation part is {} [{lower:.3}, \
              {upper:.3}]. A model that has learnt nothing has a small gap, and the tolerated loss may admit it.",
             report.overall.value.map_or_else(String::new, |value| format!("{value:.3}"))
         )

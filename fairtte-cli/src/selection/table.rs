@@ -95,7 +95,9 @@ fn preamble(verdict: &Verdict) -> Vec<String> {
     ));
     if *replicates > 0 {
         let trainings = match n_seeds {
-            0 | 1 => "There is one training seed: nothing is known about others.".to_owned(),
+            0 | 1 => "There is one training seed: intervals and p values compare two trained models and say nothing of other \
+                      seeds, so nothing is called different. Set compare.seeds to several."
+                .to_owned(),
             n => format!(
                 "A draw has {} of the {n} training seeds, drawn with replacement, and the choice is made again among those.",
                 n - 1
@@ -261,9 +263,19 @@ fn tested(change: Option<&Change>, in_percent: bool) -> [String; 3] {
             .map(|(lower, upper)| format!(" [{}, {}]", with_sign(lower, 3), with_sign(upper, 3)))
     };
     let text = points(Some(change), in_percent) + &interval.unwrap_or_default();
-    let p = |p: Option<f64>| p.map_or_else(dash, |p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") });
+    let p = |p: Option<f64>| p.map_or_else(dash, p_value);
     let mark = if change.different { " *" } else { "" };
     [text, p(change.p_value), p(change.p_holm) + mark]
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+/// `p = 0.020`, `p < 0.001`.
+fn p_is(p: f64) -> String {
+    let text = p_value(p);
+    if text.starts_with('<') { format!("p {text}") } else { format!("p = {text}") }
 }
 
 fn points(change: Option<&Change>, in_percent: bool) -> String {
@@ -300,13 +312,16 @@ fn ranks(comparison: &RankComparison) -> String {
     by_rank.sort_by(|a, b| a.1.total_cmp(&b.1));
     let listed: Vec<String> = by_rank.iter().map(|(method, rank)| format!("{method} {rank:.1}")).collect();
     let test = match (comparison.friedman_chi_square, comparison.friedman_p) {
-        (Some(chi_square), Some(p)) => format!(" Friedman: chi-square {chi_square:.1}, p = {p:.3}."),
+        (Some(chi_square), Some(p)) => format!(" Friedman: chi-square {chi_square:.1}, {}.", p_is(p)),
         _ => String::new(),
     };
     let left_out = match (&comparison.left_out[..], comparison.n_incomplete) {
         ([], 0) => String::new(),
-        ([], n) => format!("; {n} blocks without a choice for every method are left out"),
-        (methods, n) => format!("; left out: {} (no choice in most blocks), {n} incomplete blocks", methods.join(", ")),
+        ([], n) => format!("; left out: {n} without a choice for every method"),
+        (methods, n) => format!(
+            "; left out: {} (no choice in most blocks), and {n} without a choice for every other method",
+            methods.join(", ")
+        ),
     };
     let pairs = differing_pairs(comparison);
     let n = comparison.n_blocks;
@@ -320,7 +335,7 @@ fn differing_pairs(comparison: &RankComparison) -> String {
     let pairs = (0..methods.len()).flat_map(|i| (i + 1..methods.len()).map(move |j| (i, j)));
     let differing: Vec<String> = pairs
         .filter(|(i, j)| p[*i][*j] <= 0.05)
-        .map(|(i, j)| format!("{} and {} (p = {:.3})", methods[i], methods[j], p[i][j]))
+        .map(|(i, j)| format!("{} and {} ({})", methods[i], methods[j], p_is(p[i][j])))
         .collect();
     match &differing[..] {
         [] => "; Nemenyi's test tells no pair apart".to_owned(),
@@ -336,5 +351,6 @@ mod tests {
     fn zero_has_no_sign() {
         assert_eq!(["+0.012", "-0.012", "0.000", "0.000"], [0.012, -0.012, 0.0004, -0.0004].map(|x| with_sign(x, 3)));
         assert_eq!(with_sign(-12.34, 1), "-12.3");
+        assert_eq!([p_is(0.0204), p_is(0.000_999)], ["p = 0.020", "p < 0.001"]);
     }
 }
