@@ -181,19 +181,20 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
     println!("{} kept files, {n_compared} changes worked out again", kept.len());
 }
 
-/// `febs` with `gamma = 0` is the training of `erm`: every group weighs the same.
+/// `febs` with `gamma = 0` is the training of `erm`: every group weighs the same. Compared with the base of the paper, which
+/// is chosen by another rule, it is shown as different in 12 of these 20.
 #[test]
 fn a_strategy_that_does_nothing_is_not_shown_as_different() {
     let mut n_shown = 0;
     for seed in 1..=20 {
         let folder = tempfile::tempdir().unwrap();
-        let run = patients(folder.path(), 200, |_, _| {})
+        let run = patients(folder.path(), 1200, |_, _| {})
             .set(&format!("seed={seed}"))
             .set("training.epochs=4")
             .set("training.patience=4")
             .set("optimiser.learning-rate=0.01")
             .set("evaluation.replicates=200");
-        let table = "[compare]\nseeds = [1, 2, 3]\nattributes = [\"sex\"]\n[compare.strategy.febs]\ngamma = 0\n";
+        let table = "[compare]\nattributes = [\"sex\"]\n[compare.strategy.febs]\ngamma = 0\n";
         let outcome = succeed([with_comparison(run, table).arguments("compare"), vec!["--json".to_owned()]].concat());
         let verdict: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let mut is_shown = false;
