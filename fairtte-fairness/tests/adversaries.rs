@@ -404,48 +404,6 @@ fn a_frozen_start_from_a_file_stays_under_every_adversary() {
 }
 
 #[test]
-fn settings_out_of_range_name_their_key() {
-    let wrong = [
-        (
-            "strategy.laftr.gamma is -1, expected a finite number >= 0",
-            StrategyConfig::Laftr(LaftrConfig { gamma: -1.0, ..LaftrConfig::default() }),
-        ),
-        (
-            "strategy.laftr.aud-steps is 0, expected at least 1",
-            StrategyConfig::Laftr(LaftrConfig { aud_steps: 0, ..LaftrConfig::default() }),
-        ),
-        (
-            "strategy.laftr.mode is eqopp1, expected dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity \
-             is within one of two strata",
-            StrategyConfig::Laftr(LaftrConfig {
-                mode: LaftrMode::Eqopp1,
-                stratum: StratumConfig { kind: StratumKind::EventXBin, bins: 2 },
-                ..LaftrConfig::default()
-            }),
-        ),
-        (
-            "strategy.cfair.lambda is inf, expected a finite number >= 0",
-            StrategyConfig::Cfair(CfairConfig { lambda: f64::INFINITY, ..CfairConfig::default() }),
-        ),
-        (
-            "strategy.lnl.predictor-learning-rate is 0, expected a finite number > 0",
-            StrategyConfig::Lnl(LnlConfig { predictor_learning_rate: 0.0, ..LnlConfig::default() }),
-        ),
-        (
-            "strategy.odr.code is 1, expected a whole number from 2 to 65536",
-            StrategyConfig::Odr(OdrConfig { code: 1, ..OdrConfig::default() }),
-        ),
-        (
-            "strategy.odr.gamma-entropy is 0, expected a finite number > 0",
-            StrategyConfig::Odr(OdrConfig { gamma_entropy: 0.0, ..OdrConfig::default() }),
-        ),
-    ];
-    for (expected, config) in wrong {
-        assert_eq!(config.validate().unwrap_err().to_string(), expected);
-    }
-}
-
-#[test]
 fn one_group_alone_cannot_be_told_from_another() {
     let mut table = Table::new(240, 13);
     table.groups.fill(Some(GroupId(0)));

@@ -5,8 +5,9 @@
 
 For instance `mutants.py fairtte-metrics rank scores` changes `fairtte-metrics/src/rank` and `src/scores` and runs the unit
 and integration tests of fairtte-metrics, not its documentation tests. `--with` adds the tests of further crates, `--lib`
-keeps the unit tests only, `--tests` these and those of `tests/NAME.rs`, and `--longest` leaves out tests that take longer. `--only` keeps the mutants whose lines contain one of the texts, `--sample` that many
-per folder, drawn with `--seed`. Needs Python 3.11 with tree-sitter and tree-sitter-rust. CONTRIBUTING.md says how to read
+keeps the unit tests only, `--tests` these and those of `tests/NAME.rs`, and `--longest` leaves out tests that take longer.
+`--only` keeps the mutants whose lines contain one of the texts, `--sample` that many per folder, drawn with `--seed`. With
+`--with fairtte-tests` the program is built with the switches too: the end-to-end tests run it. Needs Python 3.11 with tree-sitter and tree-sitter-rust. CONTRIBUTING.md says how to read
 what it prints.
 
 All mutants of a folder are compiled at once, each behind a switch (sites.py), in a copy of the tracked and new files below
@@ -54,15 +55,17 @@ def copy_tree(tree, rendered, crates, options):
         if isinstance(content, str):
             is_tested = name.split("/")[0] in ["Cargo.toml", *crates]
             content = content if is_tested else without_tests(content)
-            content = (with_tests(content, options) if is_tested and name != "Cargo.toml" else content).encode()
+            if is_tested and name != "Cargo.toml":
+                content = with_tests(content, options, [test for test in options.tests if (ROOT / name).parent.joinpath(f"tests/{test}.rs").is_file()])
+            content = content.encode()
         write(tree / name, content)
 
 
-def with_tests(manifest, options):
-    """The crate whose tests run: all, or those that were asked for."""
+def with_tests(manifest, options, tests):
+    """The crate whose tests run: all, or `tests` of those that were asked for."""
     if options.lib or options.tests:
         manifest = without_integration_tests(manifest)
-    return manifest + "".join(f'\n[[test]]\nname = "{name}"\npath = "tests/{name}.rs"\n' for name in options.tests)
+    return manifest + "".join(f'\n[[test]]\nname = "{name}"\npath = "tests/{name}.rs"\n' for name in tests)
 
 
 def without_integration_tests(manifest):
@@ -108,11 +111,15 @@ def write_mutants(tree, crate, sources, active):
     write(tree / crate / "src/lib.rs", library.encode())
 
 
-def build_tests(tree, crate):
-    command = ["cargo", "test", "--workspace", "--no-run", "--message-format=json", "--tests",
-               "--config", f"profile.dev.package.{crate}.opt-level=1"]
-    done = subprocess.run(command, cwd=tree, capture_output=True, text=True)
-    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+def build_tests(tree, crate, crates):
+    """Exit code, the compiler's messages and its errors; end-to-end tests call the program, which is built first."""
+    builds = [["build", "--bins"]] if "tests" in crates else []
+    for command in [*builds, ["test", "--no-run", "--tests"]]:
+        options = ["--workspace", "--message-format=json", "--config", f"profile.dev.package.{crate}.opt-level=1"]
+        done = subprocess.run(["cargo", *command, *options], cwd=tree, capture_output=True, text=True)
+        messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode != 0:
+            break
     return done.returncode, messages, done.stderr
 
 
@@ -166,7 +173,7 @@ def innermost(marks, begin, end):
     return {first[2]}
 
 
-def compile_all(tree, crate, sources, work):
+def compile_all(tree, crate, crates, sources, work):
     """Takes mutants out until the crate compiles; returns those left, those taken out, and the test binaries."""
     by_number = {mutant.number: mutant for source in sources for mutant in source.mutants}
     hashes = {source.name: hashlib.sha256(source.content).hexdigest() for source in sources}
@@ -176,7 +183,7 @@ def compile_all(tree, crate, sources, work):
     active = set(by_number) - unviable
     for attempt in range(60):
         write_mutants(tree, crate, sources, active)
-        code, messages, errors = build_tests(tree, crate)
+        code, messages, errors = build_tests(tree, crate, crates)
         if code == 0:
             built = [m for m in messages if m.get("executable") and m["profile"]["test"]]
             return active, unviable, [(m["executable"], str(Path(m["manifest_path"]).parent)) for m in built]
@@ -346,7 +353,7 @@ def main():
     begin = time.monotonic()
     crates = [options.crate, *("tests" if crate == "fairtte-tests" else crate for crate in options.further)]
     copy_tree(tree, {source.name for source in sources} | {f"{options.crate}/src/lib.rs"}, crates, options)
-    active, unviable, binaries = compile_all(tree, options.crate, sources, options.work)
+    active, unviable, binaries = compile_all(tree, options.crate, crates, sources, options.work)
     binaries = [binary for binary in binaries if Path(binary[1]).name in crates]
     print(f"built {len(active)} mutants in {time.monotonic() - begin:.0f} s", flush=True)
     begin = time.monotonic()

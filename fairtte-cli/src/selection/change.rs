@@ -13,7 +13,7 @@ use super::verdict::{Change, Role, Standing};
 use crate::CliError;
 
 /// Training seeds that a strategy needs before a change is called different.
-pub(super) const FEWEST_SEEDS: usize = 2;
+const FEWEST_SEEDS: usize = 2;
 
 /// The change of a metric (`relative`: in percent too) or of a signed difference, `first` minus `second`. The intervals are
 /// percentile intervals: draws of trainings have no jackknife, which `BCa` would need.

@@ -1,6 +1,7 @@
 //! The choice per network, attribute, metric and strategy, and its worth in the test part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use fairtte_metrics::{
     Comparison, Direction, EvaluationReport, EvaluationSettings, MetricError, MetricReport, SampledMetric,
@@ -56,10 +57,11 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
     let networks: BTreeSet<&Network> = candidates.all.iter().map(|candidate| &candidate.network).collect();
     let is_asked = |name: &&str| asked.attributes.is_empty() || asked.attributes.iter().any(|a| a == *name);
     let mut plans = Vec::new();
+    let mut bases = BTreeMap::new();
     for network in networks {
         for attribute in known.iter().copied().filter(is_asked) {
             for metric in METRICS {
-                plans.push(Plan::new(candidates, asked, network, attribute, metric)?);
+                plans.push(Plan::new(candidates, asked, network, attribute, metric, &mut bases)?);
             }
         }
     }
@@ -107,12 +109,14 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// `bases`: the validation parts, with intervals, of the base models of the blocks so far.
     fn new(
         candidates: &'a Candidates,
         asked: &Asked<'_>,
         network: &'a Network,
         attribute: &'a str,
         metric: (&'static str, &'static str),
+        bases: &mut BTreeMap<usize, EvaluationReport>,
     ) -> Result<Self, CliError> {
         let all = &candidates.all;
         let is_in_block = |candidate: &Candidate| {
@@ -126,27 +130,26 @@ impl<'a> Plan<'a> {
             others.into_iter().filter(|s| *s != asked.base).map(|s| Pool::new(all, s, is_in_block)).collect();
         let (rule, tolerated_loss) = (asked.rule, asked.tolerated_loss);
         let mut question = Question { rule, attribute, metric: metric.0, tolerated_loss, no_skill: None };
-        let chosen_base = question.base(all, &base.candidates)?.ok().map(|k| &all[k]);
+        let chosen_base = question.base(all, &base.candidates)?.ok();
         let no_skill =
-            chosen_base.map(|chosen| no_skill(candidates, chosen, metric.0, asked.settings)).transpose()?.flatten();
+            chosen_base.map(|k| no_skill(candidates, &all[k], metric.0, asked.settings)).transpose()?.flatten();
         question.no_skill = no_skill.filter(|_| asked.tolerated_loss_of == LossOf::Skill);
         let EvaluationSettings { replicates, seed, .. } = *asked.settings;
         let rows = Rows { all, question, base: &base, replicates, seed }.of(&others)?;
         let mut warnings = Vec::new();
-        if let Some(chosen) = chosen_base {
-            warnings.extend(warn_of_no_skill(
-                &candidates.validation(chosen, asked.settings)?,
-                metric,
-                asked.base,
-                no_skill,
-            ));
-            warnings.extend(warn_of_few_events(&chosen.validation, attribute, metric.0));
+        if let Some(k) = chosen_base {
+            let with_intervals = match bases.entry(k) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(candidates.validation(&all[k], asked.settings)?),
+            };
+            warnings.extend(warn_of_no_skill(with_intervals, metric, asked.base, no_skill));
+            warnings.extend(warn_of_few_events(&all[k].validation, attribute, metric.0));
         }
         Ok(Self {
             network,
             attribute,
             metric,
-            contrast: chosen_base.and_then(|chosen| contrast(&chosen.validation, attribute, metric.0)),
+            contrast: chosen_base.and_then(|k| contrast(&all[k].validation, attribute, metric.0)),
             no_skill,
             warnings,
             n_seeds: others.iter().chain([&base]).map(Pool::n_seeds).max().unwrap_or(0),

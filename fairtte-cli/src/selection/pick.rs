@@ -1,7 +1,7 @@
 //! Which of some candidates a rule chooses, from their validation parts alone.
 
 use fairtte_metrics::{
-    Direction, Estimate, Measured, MetricError, MetricReport, Run, RunTable, SelectionCriterion, WorstGroup, select_run,
+    Estimate, Measured, MetricError, MetricReport, Run, RunTable, SelectionCriterion, WorstGroup, select_run,
 };
 
 use super::candidates::Candidate;
@@ -74,7 +74,7 @@ impl Question<'_> {
                 gap: estimate(&of_groups.gap),
             }
         });
-        let direction = if reports[0].higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
+        let direction = reports[0].direction();
         let selection = match select_run(&RunTable { direction, groups, runs: runs.collect() }, criterion) {
             Err(error @ MetricError::ZeroOptimum { .. }) => return Ok(Err(error.to_string())),
             other => other?,

@@ -163,6 +163,9 @@ mod tests {
         for (found, half) in found.iter().zip(halves) {
             assert!((found - (0.2 + 0.8 * half / 2.0)).abs() < 1e-15);
         }
+        // Another number of epochs gives other factors from the first one on; a step does not look that far.
+        assert!(cosine.needs_last_epoch() && !ScheduleConfig::default().needs_last_epoch());
+        assert!(!ScheduleConfig::Step(StepSchedule::default()).needs_last_epoch());
         let warm = ScheduleConfig::Cosine(CosineSchedule { warm_up: 2, floor: 0.0 });
         let found = factors(warm, 2, 2);
         assert_eq!(found[..3], [0.5, 1.0, 1.0]);
@@ -186,6 +189,15 @@ mod tests {
         assert_eq!(message(every), "training.schedule.step.every is 0, expected at least 1");
         let factor = ScheduleConfig::Step(StepSchedule { factor: 1.5, ..StepSchedule::default() });
         assert_eq!(message(factor), "training.schedule.step.factor is 1.5, expected a number in (0, 1]");
+        for factor in [0.0, f64::NAN] {
+            let step = ScheduleConfig::Step(StepSchedule { factor, ..StepSchedule::default() });
+            let expected = format!("training.schedule.step.factor is {factor}, expected a number in (0, 1]");
+            assert_eq!(message(step), expected);
+        }
+        for (every, factor) in [(1, 1.0), (7, 1e-9)] {
+            assert_eq!(message(ScheduleConfig::Step(StepSchedule { every, factor, warm_up: 0 })), "accepted");
+        }
+        assert_eq!(message(ScheduleConfig::Cosine(CosineSchedule { floor: 0.0, warm_up: 0 })), "accepted");
         let floor = ScheduleConfig::Cosine(CosineSchedule { floor: 1.0, warm_up: 0 });
         assert_eq!(message(floor), "training.schedule.cosine.floor is 1, expected a number in [0, 1)");
     }

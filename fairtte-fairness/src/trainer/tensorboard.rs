@@ -204,6 +204,38 @@ mod tests {
     }
 
     #[test]
+    fn an_epoch_is_shown_by_name_with_what_its_validation_has() {
+        let mut report = report(1);
+        report.validation.groups[0].ibs = Some(0.125);
+        let expected = [
+            ("train/loss", 2.0),
+            ("train/objective", 2.5),
+            ("train/gradient-norm", 0.25),
+            ("train/rate", 1.0),
+            ("train/absent-groups", 0.0),
+            ("seconds/epoch", 0.5),
+            ("seconds/data", 0.0),
+            ("seconds/forward", 0.25),
+            ("seconds/backward", 0.125),
+            ("seconds/update", 0.0),
+            ("seconds/validation", 0.125),
+            ("terms/weight F", 0.5),
+            ("validation/nll", 1.25),
+            ("gap/nll", 0.0),
+            ("validation/c-td", 0.625),
+            ("gap/c-td", 0.25),
+            ("validation-nll/F", 1.5),
+            ("validation-c-td/F", 0.5),
+            ("validation-ibs/F", 0.125),
+            ("validation-nll/M", 1.5),
+            ("validation-c-td/M", 0.75),
+        ];
+        assert_eq!(scalars(&report), expected.map(|(name, value)| (name.to_owned(), value)));
+        // The first record is of the beginning of the first epoch.
+        assert!(events(&[report]).starts_with(&version(1_700_000_001.0)));
+    }
+
+    #[test]
     fn numbers_are_written_as_protocol_buffers_write_them() {
         let mut message = Vec::new();
         for value in [0, 1, 127, 128, 300, u64::MAX] {

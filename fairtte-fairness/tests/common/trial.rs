@@ -49,13 +49,22 @@ impl Trial {
         folder: &Path,
         stop: &AtomicBool,
     ) -> Result<TrainedRun, FairnessError> {
+        self.with_data(|data| fit(strategy, data, &self.training(), folder, &mut Silent, stop))
+    }
+
+    /// Batches of 40, all epochs.
+    pub fn training(&self) -> TrainingConfig {
+        let epochs = self.epochs;
+        TrainingConfig { epochs, batch_size: 40, patience: epochs, ..TrainingConfig::default() }
+    }
+
+    pub fn with_data<T>(&self, work: impl FnOnce(&TrainingData<'_>) -> T) -> T {
         let Study { cut_points, spec, cells, .. } = &self.study;
-        let loader = self.loader();
         let outcomes = self.cohort.outcomes(&self.train).unwrap();
         let grid = PredictionGrid::at_cut_points(cut_points);
-        let data = TrainingData {
+        work(&TrainingData {
             cohort: &self.cohort,
-            loader: &loader,
+            loader: &self.loader(),
             train: &self.train,
             validation: &self.validation,
             groups: &self.table.groups,
@@ -65,9 +74,6 @@ impl Trial {
             scoring: &Scoring::new(grid, cut_points, &EvaluationSettings::default(), &outcomes).unwrap(),
             seed: spec.seed,
             device: &spec.device,
-        };
-        let epochs = self.epochs;
-        let config = TrainingConfig { epochs, batch_size: 40, patience: epochs, ..TrainingConfig::default() };
-        fit(strategy, &data, &config, folder, &mut Silent, stop)
+        })
     }
 }

@@ -1,0 +1,242 @@
+//! What a training calls of a strategy and tells an observer, and when: validations within an epoch, a strategy that wants
+//! to stop, a training that is resumed, and the logs of all of it.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+mod common;
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{Plant, Trial};
+use fairtte_data::Sampling;
+use fairtte_fairness::strategies::{Saved, StepContext, StepReport};
+use fairtte_fairness::{
+    CurveRule, EpochReport, FairnessError, Observer, Parts, Strategy, StrategyConfig, TrainedRun, TrainingConfig,
+    Validation, fit, is_unfinished, predict, score_validation, use_epoch,
+};
+use fairtte_models::Batch;
+use fairtte_survival::{NnetSurvival, PredictionGrid};
+use ndarray::Array2;
+
+type Events = Rc<RefCell<Vec<String>>>;
+
+/// `erm` that writes down what is called, validates every `interval` steps, and wants to stop after `last` validations.
+struct Recorded {
+    inner: Box<dyn Strategy>,
+    events: Events,
+    interval: Option<usize>,
+    n_validations: usize,
+    last: usize,
+}
+
+impl Strategy for Recorded {
+    fn name(&self) -> &'static str {
+        "recorded"
+    }
+    fn sampling(&self) -> Sampling {
+        self.inner.sampling()
+    }
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        self.events.borrow_mut().push(format!("batch {}", context.step + 1));
+        self.inner.step(batch, context)
+    }
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.inner.before_validation(parts)
+    }
+    fn validation_interval(&self) -> Option<usize> {
+        self.interval
+    }
+    fn after_validation(&mut self, validation: &Validation) -> Result<(), FairnessError> {
+        assert!(validation.nll.is_finite());
+        self.events.borrow_mut().push("validated".to_owned());
+        self.n_validations += 1;
+        Ok(())
+    }
+    fn wants_to_stop(&self) -> bool {
+        self.n_validations >= self.last
+    }
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        self.inner.predict(batch, rule)
+    }
+    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.inner.save(folder, what)
+    }
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        self.inner.load(folder, what)
+    }
+}
+
+/// Writes down what it is told, and stops the training after a number of batches.
+struct Told<'a> {
+    events: Events,
+    stop: &'a AtomicBool,
+    stop_after: usize,
+    n: usize,
+}
+
+impl Observer for Told<'_> {
+    fn started(&mut self, first: usize, epochs: usize, n_steps: usize) {
+        self.events.borrow_mut().push(format!("started at {first} of {epochs} with {n_steps}"));
+    }
+    fn goes_on_after(&mut self, n_done: usize) {
+        self.events.borrow_mut().push(format!("resumed after {n_done}"));
+    }
+    fn step_done(&mut self, epoch: usize, _report: &StepReport) {
+        self.n += 1;
+        if self.n == self.stop_after {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.events.borrow_mut().push(format!("told of epoch {epoch}"));
+    }
+    fn epoch_done(&mut self, report: &EpochReport) {
+        self.events.borrow_mut().push(format!("epoch {} done", report.epoch));
+    }
+}
+
+/// 400 samples in ten batches of 40.
+struct Setting {
+    trial: Trial,
+    training: TrainingConfig,
+    interval: Option<usize>,
+    last: usize,
+    stop_after: usize,
+}
+
+impl Setting {
+    fn new(epochs: usize) -> Self {
+        let mut trial = Trial::new(400, Plant::default(), 6);
+        trial.epochs = epochs;
+        let training = trial.training();
+        Self { trial, training, interval: None, last: usize::MAX, stop_after: usize::MAX }
+    }
+
+    fn erm(&self) -> Box<dyn Strategy> {
+        StrategyConfig::default().build(&self.trial.study.spec, &self.trial.study.cells).unwrap()
+    }
+
+    fn run(&self, folder: &Path) -> (Vec<String>, Result<TrainedRun, FairnessError>) {
+        let events = Events::default();
+        let (interval, last) = (self.interval, self.last);
+        let mut strategy = Recorded { inner: self.erm(), events: events.clone(), interval, n_validations: 0, last };
+        let stop = AtomicBool::new(false);
+        let mut told = Told { events: events.clone(), stop: &stop, stop_after: self.stop_after, n: 0 };
+        let trained = self.trial.with_data(|data| fit(&mut strategy, data, &self.training, folder, &mut told, &stop));
+        (events.take(), trained)
+    }
+
+    /// Without what the observer is told of batches.
+    fn calls(&self) -> (String, TrainedRun) {
+        let folder = tempfile::tempdir().unwrap();
+        let (events, trained) = self.run(folder.path());
+        let calls = events.into_iter().filter(|event| !event.starts_with("told")).map(|event| match &event[..] {
+            "validated" => "V".to_owned(),
+            other => other.strip_prefix("batch ").unwrap_or(other).to_owned(),
+        });
+        (calls.collect::<Vec<_>>().join(" "), trained.unwrap())
+    }
+}
+
+#[test]
+fn validations_come_at_the_end_of_an_epoch_unless_a_strategy_asks_for_more() {
+    let mut setting = Setting::new(2);
+    let (calls, trained) = setting.calls();
+    let expected = "started at 0 of 2 with 10 1 2 3 4 5 6 7 8 9 10 V epoch 1 done 1 2 3 4 5 6 7 8 9 10 V epoch 2 done";
+    assert_eq!((&calls[..], trained.stopped_early), (expected, false));
+    setting = Setting { interval: Some(4), ..Setting::new(1) };
+    assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 4 V 5 6 7 8 V 9 10 V epoch 1 done");
+    // The last one of an epoch is not doubled.
+    setting.interval = Some(5);
+    assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 4 5 V 6 7 8 9 10 V epoch 1 done");
+}
+
+/// Steps of three batches, of which the last has one: an interval counts steps, not batches.
+#[test]
+fn an_interval_counts_steps_of_several_batches() {
+    let mut setting = Setting { interval: Some(2), ..Setting::new(1) };
+    setting.training.accumulate = 3;
+    assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 4 5 6 V 7 8 9 10 V epoch 1 done");
+    setting.interval = Some(1);
+    assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 V 4 5 6 V 7 8 9 V 10 V epoch 1 done");
+}
+
+#[test]
+fn a_strategy_that_wants_to_stop_ends_the_training_within_an_epoch_and_for_good() {
+    let setting = Setting { interval: Some(4), last: 4, ..Setting::new(5) };
+    let folder = tempfile::tempdir().unwrap();
+    let (events, trained) = setting.run(folder.path());
+    let trained = trained.unwrap();
+    let n_batches = events.iter().filter(|event| event.starts_with("batch")).count();
+    // Validations after batches 4, 8 and 10 of the first epoch, and after batch 4 of the second, whose end has one more.
+    assert_eq!((n_batches, trained.epochs.len(), trained.stopped_early), (14, 2, true));
+    assert_eq!(trained.epochs.iter().map(|epoch| epoch.n_steps).collect::<Vec<_>>(), [10, 4]);
+    assert!(!is_unfinished(folder.path(), &setting.training).unwrap(), "the strategy is done, not the epochs");
+    let unfinished = Setting { stop_after: 3, ..Setting::new(5) };
+    let folder = tempfile::tempdir().unwrap();
+    assert!(unfinished.run(folder.path()).1.is_err());
+    assert!(is_unfinished(folder.path(), &unfinished.training).unwrap());
+}
+
+#[test]
+fn an_observer_is_told_where_a_training_is_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let stopped = Setting { stop_after: 13, ..Setting::new(2) };
+    let (events, trained) = stopped.run(folder.path());
+    assert!(matches!(trained, Err(FairnessError::Interrupted { epoch: 2, step: 3, n_steps: 10 })), "{trained:?}");
+    assert_eq!(events.iter().filter(|event| *event == "told of epoch 0").count(), 10);
+    assert_eq!(events.last().unwrap(), "told of epoch 1");
+    let (events, trained) = Setting::new(2).run(folder.path());
+    assert_eq!(events[..3], ["started at 1 of 2 with 10", "resumed after 3", "batch 4"]);
+    assert_eq!(trained.unwrap().epochs[1].n_steps, 10);
+    let (events, _) = Setting::new(2).run(folder.path());
+    assert_eq!(events, ["started at 2 of 2 with 10"], "a training that is done is not begun again");
+}
+
+/// A process may be killed after a checkpoint and before the logs.
+#[test]
+fn logs_that_are_behind_the_checkpoint_are_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let trained = Setting::new(2).run(folder.path()).1.unwrap();
+    let logs = [folder.path().join("steps.jsonl"), folder.path().join("tensorboard/events.out.tfevents.fairtte")];
+    let before = logs.clone().map(|log| std::fs::read(log).unwrap());
+    for log in &logs {
+        std::fs::remove_file(log).unwrap();
+    }
+    assert_eq!(Setting::new(2).run(folder.path()).1.unwrap(), trained);
+    assert_eq!(logs.map(|log| std::fs::read(log).unwrap()), before);
+}
+
+#[test]
+fn a_validation_part_is_scored_again_as_it_was_in_training() {
+    let folder = tempfile::tempdir().unwrap();
+    let setting = Setting::new(3);
+    let trained = setting.run(folder.path()).1.unwrap();
+    let trial = &setting.trial;
+    let mut strategy = setting.erm();
+    let grid = PredictionGrid::at_cut_points(&trial.study.cut_points);
+    let rule = CurveRule { head: &NnetSurvival, grid: &grid };
+    for epoch in &trained.epochs {
+        if trial.with_data(|data| use_epoch(strategy.as_mut(), data, folder.path(), epoch.epoch)).is_err() {
+            continue; // no rule chose it
+        }
+        let curves =
+            predict(strategy.as_ref(), &trial.loader(), &trial.validation, &rule, &trial.study.spec.device).unwrap();
+        let scored = trial.with_data(|data| score_validation(data, &curves)).unwrap();
+        let of_metrics = |validation: &Validation| (validation.c_td, validation.auc_td, validation.ibs);
+        assert_eq!(of_metrics(&scored), of_metrics(&epoch.validation));
+        assert!(scored.c_td.is_some_and(|c_td| c_td > 0.5), "{scored:?}");
+    }
+}
+
+/// Seconds by phase are parts of the epoch's, and none of them is forgotten.
+#[test]
+fn the_time_of_an_epoch_is_told_by_phase() {
+    let folder = tempfile::tempdir().unwrap();
+    for epoch in Setting::new(2).run(folder.path()).1.unwrap().epochs {
+        let EpochReport { seconds, data_seconds, forward_seconds, backward_seconds, update_seconds, .. } = epoch;
+        let parts = [data_seconds, forward_seconds, backward_seconds, update_seconds, epoch.validation_seconds];
+        assert!(parts.iter().all(|part| *part > 0.0), "{parts:?}");
+        assert!(parts.iter().sum::<f64>() <= seconds, "{parts:?} of {seconds}");
+    }
+}
