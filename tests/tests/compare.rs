@@ -87,6 +87,13 @@ fn runs_on_other_samples_or_parts_are_no_comparison() {
     }
     let runs = folder.path().display().to_string();
     fail(["select", &runs], 4, "; runs of one comparison share them");
+    let other_groups = tempfile::tempdir().unwrap();
+    for (name, threshold) in [("a", 60), ("b", 50)] {
+        let run = SmallRun::new(&other_groups.path().join(name)).set("training.epochs=1");
+        run.set(&format!("attribute=[{{ name = \"age\", threshold = {threshold} }}]")).train();
+    }
+    let runs = other_groups.path().display().to_string();
+    fail(["select", &runs], 4, "the groups differ from those of");
     let empty = tempfile::tempdir().unwrap();
     fail(["select", &empty.path().display().to_string()], 4, "there is no finished run in it");
 }

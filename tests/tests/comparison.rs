@@ -177,6 +177,13 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
             }
         }
     }
+    // Pairs are compared where the test of all methods rejects at 1 - level, and nowhere else.
+    let ranks = verdict["ranks"].as_array().unwrap();
+    assert!(!ranks.is_empty());
+    for comparison in ranks {
+        let rejects = comparison["friedman-p"].as_f64().is_some_and(|p| p <= 0.05);
+        assert_eq!(comparison["nemenyi-p"].is_null(), !rejects, "{comparison}");
+    }
     assert!(n_compared >= 15, "{n_compared} changes compared");
     println!("{} kept files, {n_compared} changes worked out again", kept.len());
 }
@@ -260,6 +267,7 @@ fn a_base_without_skill_is_said_and_five_percent_of_no_skill_is_nothing() {
         "{text}"
     );
     assert!(text.contains("warning: erm is not shown to be better than the Kaplan-Meier curve"), "{text}");
+    assert!(text.contains(" samples of the test part: too few to compare models in it"), "{text}");
     let runs = run.output().display().to_string();
     let select = |of: &str| -> Value {
         let set = ["--set", "replicates=20", "--tolerated-loss", "0.5", "--tolerated-loss-of", of, "--json"];

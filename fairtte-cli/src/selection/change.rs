@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn what_is_undefined_is_counted_and_named() {
-        let own = SampledValue { value: Ok(0.5), replicates: vec![Some(0.5), None] };
-        let found = change(&own, &sampled(0.25, &[0.25, 0.25]), 0.95, false);
+        let own = SampledValue { value: Ok(0.5), replicates: vec![Some(0.5), None, Some(0.75)] };
+        let found = change(&own, &sampled(0.25, &[0.25; 3]), 0.95, false);
         assert_eq!((found.value, found.undefined_replicates), (Some(0.25), 1));
-        let none = SampledValue { value: Err(MetricError::NoSamples), replicates: vec![None; 2] };
+        let none = SampledValue { value: Err(MetricError::NoSamples), replicates: vec![None; 3] };
         let found = change(&own, &none, 0.95, false);
         assert_eq!((found.value, found.undefined), (None, Some(MetricError::NoSamples.to_string())));
         let without_draws = change(&sampled(0.5, &[]), &sampled(0.25, &[]), 0.95, true);

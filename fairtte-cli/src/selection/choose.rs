@@ -393,3 +393,6 @@ fn gap(values: impl Iterator<Item = Result<f64, MetricError>>, higher_is_better:
     let direction = if higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };
     Comparison::Gap.of(&values, 0.0, direction)
 }
+
+#[cfg(test)]
+mod tests;

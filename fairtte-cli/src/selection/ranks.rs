@@ -150,7 +150,8 @@ mod tests {
     const BASE: (Role, &str, Option<f64>) = (Role::Base, "erm", Some(9.0));
 
     fn three(gaps: [Option<f64>; 3]) -> Vec<(Role, &'static str, Option<f64>)> {
-        vec![BASE, (Role::Control, "erm", gaps[0]), (Role::Strategy, "a", gaps[1]), (Role::Strategy, "b", gaps[2])]
+        // Wherever the base stands, it is not what is ranked.
+        vec![(Role::Control, "erm", gaps[0]), BASE, (Role::Strategy, "a", gaps[1]), (Role::Strategy, "b", gaps[2])]
     }
 
     // Ranks 1, 2, 3 in each of 6 blocks: chi^2 = N (k - 1) = 12, p = exp(-6); Nemenyi's q = 2 / sqrt(3 * 4 / 72) = 4.899.
@@ -176,16 +177,33 @@ mod tests {
     fn incomplete_blocks_and_methods_without_a_choice_are_left_out_by_number_and_name() {
         let full = three([Some(0.1), Some(0.2), None]);
         let lacking = three([Some(0.1), None, Some(0.3)]);
-        let blocks: Vec<Block> =
-            [&full, &full, &full, &lacking].iter().enumerate().map(|(k, gaps)| block(&k.to_string(), gaps)).collect();
-        let found = rank_comparisons(&blocks, "erm", 0.05).unwrap();
-        let Some(RankComparison { n_blocks: 3, n_incomplete: 1, left_out, methods, nemenyi_p: None, note, .. }) =
-            found.first()
-        else {
-            panic!("{found:?}")
+        let of = |gaps: &[&Vec<_>]| {
+            let blocks: Vec<Block> = gaps.iter().enumerate().map(|(k, gaps)| block(&k.to_string(), gaps)).collect();
+            rank_comparisons(&blocks, "erm", 0.05).unwrap()
         };
-        assert_eq!((&left_out[..], &methods[..]), (&["b".to_owned()][..], &["erm".to_owned(), "a".to_owned()][..]));
-        assert!(note.starts_with("fewer than 5 blocks"), "{note}");
-        assert!(rank_comparisons(&blocks[..1], "erm", 0.05).unwrap().is_empty(), "one block is no comparison");
+        // b has a choice in 1 of 3 blocks, and in 2 of 5.
+        for (gaps, n_blocks, n_incomplete) in
+            [(vec![&full, &full, &lacking], 2, 1), (vec![&full, &lacking, &full, &full, &lacking], 3, 2)]
+        {
+            let found = &of(&gaps)[0];
+            assert_eq!((found.n_blocks, found.n_incomplete), (n_blocks, n_incomplete));
+            let name = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            assert_eq!((&found.left_out, &found.methods), (&name(&["b"]), &name(&["erm", "a"])));
+            assert!(found.nemenyi_p.is_none() && found.note.starts_with("fewer than 5 blocks"), "{found:?}");
+        }
+        // Half of the blocks are enough.
+        assert_eq!(of(&[&full, &full, &lacking, &lacking])[0].left_out, Vec::<String>::new());
+        assert!(of(&[&full]).is_empty(), "one block is no comparison");
+    }
+
+    #[test]
+    fn without_a_control_the_base_is_ranked_itself() {
+        let gaps = vec![(Role::Base, "erm", Some(0.3)), (Role::Strategy, "a", Some(0.2))];
+        let blocks: Vec<Block> = (0..2).map(|k| block(&k.to_string(), &gaps)).collect();
+        let found = rank_comparisons(&blocks, "erm", 0.05).unwrap();
+        assert_eq!(
+            (&found[0].methods[..], &found[0].average_ranks[..]),
+            (&["erm", "a"].map(str::to_owned)[..], &[2.0, 1.0][..])
+        );
     }
 }
