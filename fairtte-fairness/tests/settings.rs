@@ -5,7 +5,7 @@ mod common;
 
 use common::{Study, Table};
 use fairtte_data::Sampling;
-use fairtte_fairness::{Strategy, StrategyConfig};
+use fairtte_fairness::{Strategy, StrategyConfig, TrainingConfig};
 
 fn study() -> Study {
     Study::new(Table::new(240, 13), 13)
@@ -253,6 +253,15 @@ fn every_strategy_says_what_it_is_and_what_it_reads() {
         assert!(!strategy.wants_to_stop(), "{name}");
         let has_terms = ["swad", "controlled-attribute"].contains(&name);
         assert_eq!(strategy.log_terms().is_empty(), !has_terms, "{name}");
+        let weights = match name {
+            "controlled-attribute" => "by group, the best of epochs 1 to 3",
+            "recalibration" => "epoch 3, recalibrated by group",
+            _ => "epoch 3", // before training
+        };
+        assert_eq!(strategy.describe_weights(3), weights, "{name}");
+        let short = TrainingConfig { epochs: 1, patience: 1, ..TrainingConfig::default() };
+        let notes = parsed(&format!("{name} = {{}}")).training_notes(&short, 10);
+        assert_eq!(notes.len(), if name == "swad" { 2 } else { 0 }, "{name}: {notes:?}");
     }
     let terms: Vec<String> = built(&study, "swad").log_terms().into_iter().map(|(name, _)| name).collect();
     assert_eq!(terms, ["swad: valley found", "swad: first segment", "swad: last segment", "swad: iterations"]);

@@ -192,7 +192,9 @@ mod tests {
             assert!(found.nemenyi_p.is_none() && found.note.starts_with("fewer than 5 blocks"), "{found:?}");
         }
         // Half of the blocks are enough.
-        assert_eq!(of(&[&full, &full, &lacking, &lacking])[0].left_out, Vec::<String>::new());
+        let all = three([Some(0.1), Some(0.2), Some(0.3)]);
+        let half = &of(&[&full, &full, &all, &all])[0];
+        assert_eq!((half.n_blocks, half.n_incomplete, half.methods.len()), (2, 2, 3));
         assert!(of(&[&full]).is_empty(), "one block is no comparison");
     }
 

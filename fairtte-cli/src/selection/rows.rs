@@ -209,7 +209,10 @@ mod tests {
         let overall = &mut all[3].validation.metrics[0].overall;
         (overall.value, overall.undefined) = (None, Some("no comparable pair".to_owned()));
         let found = rows(&all, Rule::Overall, 0.05);
-        assert_eq!((&found[0].picked, &found[1].picked), (&Ok(0), &Err("no comparable pair".to_owned())));
+        assert_eq!(
+            (&found[0].picked, &found[1].picked),
+            (&Ok(0), &Err("utility is undefined: no comparable pair".to_owned()))
+        );
         // One of two can be measured, and is out of reach.
         all.push(Candidate::made_up("sam", 1, 0.5, 0.0));
         assert_eq!(rows(&all, Rule::Fairest, 0.05)[2].picked, Err("none is within the tolerated loss".to_owned()));

@@ -128,3 +128,19 @@ fn mean_over_cells(of_sample: Tensor<1>, cells: &BatchCells) -> Tensor<1> {
     let shares = constant(shares, of_sample.dims(), &of_sample);
     (of_sample * shares).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advantage_is_counted_from_the_guess_by_shares() {
+        let groups = [Some(GroupId(0)), None, Some(GroupId(1)), Some(GroupId(1))];
+        let of_guess = guess(&groups, &[0.25, 0.75]);
+        assert!((of_guess + (0.25_f64.ln() + 2.0 * 0.75_f64.ln()) / 3.0).abs() < 1e-15, "{of_guess}");
+        assert!(guess(&[None], &[0.25, 0.75]).abs() <= 0.0);
+        for (of_adversary, expected) in [(0.0, 1.0), (0.5, 0.0), (0.125, 0.75), (1.0, -1.0)] {
+            assert!((advantage(of_adversary, 0.5) - expected).abs() < 1e-15, "{of_adversary}");
+        }
+    }
+}

@@ -61,3 +61,24 @@ impl TrainingCells {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_what_is_drawn() {
+        let groups = [Some(0), Some(2), None, Some(2), Some(2)].map(|group| group.map(GroupId));
+        let cells = TrainingCells {
+            attribute: "sex".to_owned(),
+            levels: ["F", "M", "other"].map(str::to_owned).to_vec(),
+            groups: groups.to_vec(),
+            event: vec![true; 5],
+            interval: vec![0; 5],
+            n_cut_points: 2,
+        };
+        assert_eq!(cells.counts(), [1, 0, 3]);
+        assert_eq!(cells.shares(false), [0.25, 0.0, 0.75]);
+        assert_eq!(cells.shares(true), [0.5, 0.0, 0.5]);
+    }
+}

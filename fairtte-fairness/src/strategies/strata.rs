@@ -120,7 +120,7 @@ impl Strata {
     fn stratum(&self, q: usize, event: bool) -> Option<usize> {
         match self.config.kind {
             StratumKind::StatusAtHorizon if event && q <= self.horizon => Some(1),
-            StratumKind::StatusAtHorizon => (q > self.horizon || (!event && q == self.horizon)).then_some(0),
+            StratumKind::StatusAtHorizon => (q >= self.horizon).then_some(0), // an event at it is the arm above
             StratumKind::Event => Some(usize::from(event)),
             StratumKind::EventXBin => {
                 let bin = (q * self.config.bins / self.n_cut_points.max(1)).min(self.config.bins - 1);
@@ -192,6 +192,31 @@ mod tests {
         let strata = Strata::fit(&config, &cells(80, &outcomes), "cfair").unwrap();
         let found = strata.of(&IntervalTargets { index: vec![0, 3, 4, 7], event: vec![true, false, true, false] });
         assert_eq!((found, strata.n()), (vec![Some(1), Some(0), Some(3), Some(2)], 4));
+    }
+
+    #[test]
+    fn every_stratum_has_a_name_and_three_bins_have_six() {
+        let config = StratumConfig { kind: StratumKind::EventXBin, bins: 3 };
+        let outcomes = [(0, true), (0, false), (3, true), (3, false), (7, true), (7, false)];
+        let strata = Strata::fit(&config, &cells(120, &outcomes), "cfair").unwrap();
+        let names: Vec<String> = (0..strata.n()).map(|stratum| strata.name(stratum)).collect();
+        let name = |status: &str, bin: usize| format!("{status} in time bin {bin} of 3");
+        let expected = (1..=3).flat_map(|bin| [name("censored", bin), name("event", bin)]);
+        assert_eq!(names, expected.collect::<Vec<_>>());
+        // A group in which one of them is missing is refused, and not a group without samples.
+        let mut lacking = cells(120, &outcomes);
+        lacking.levels.push("Other".to_owned());
+        assert!(Strata::fit(&config, &lacking, "cfair").is_ok());
+        for i in 120..240 {
+            if lacking.interval[i] == 7 {
+                lacking.interval[i] = 3;
+            }
+        }
+        let error = Strata::fit(&config, &lacking, "cfair").unwrap_err().to_string();
+        assert!(error.ends_with("group Male, censored in time bin 3 of 3, has 0"), "{error}");
+        let event = StratumConfig { kind: StratumKind::Event, ..StratumConfig::default() };
+        let strata = Strata::fit(&event, &cells(40, &OUTCOMES), "cfair").unwrap();
+        assert_eq!([strata.name(0), strata.name(1)], ["censored", "event"]);
     }
 
     #[test]

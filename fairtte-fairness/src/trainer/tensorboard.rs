@@ -224,6 +224,7 @@ mod tests {
             ("gap/nll", 0.0),
             ("validation/c-td", 0.625),
             ("gap/c-td", 0.25),
+            ("validation/worst-group-c-td", 0.5),
             ("validation-nll/F", 1.5),
             ("validation-c-td/F", 0.5),
             ("validation-ibs/F", 0.125),

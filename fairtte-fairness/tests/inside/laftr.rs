@@ -1,6 +1,7 @@
 //! Tests of `src/strategies/laftr.rs`; they need a back end, which `src` does not name.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
+use fairtte_metrics::GroupId;
 use serde_json::Value as Json;
 
 use super::super::adversary_cases::{
@@ -150,4 +151,26 @@ fn two_groups_with_training_samples_are_needed() {
     let only = n_trained([Some(1), None, Some(1)]);
     assert!(matches!(only, Err(FairnessError::OneGroup { ref group, .. }) if group == "M"), "{only:?}");
     assert_eq!(n_trained([Some(0), Some(2), Some(0)]).unwrap(), 2);
+}
+
+// Of guessing among G groups the mean error is 1 - 1/G, whatever groups the batch has.
+#[test]
+fn the_advantage_is_nothing_for_a_guess_and_one_for_certainty() {
+    let of = |n_groups: usize, error_of_group: &[f64]| {
+        let groups: Vec<Option<GroupId>> =
+            (0..error_of_group.len()).map(|g| Some(GroupId(u32::try_from(g).unwrap()))).collect();
+        let cells = LaftrMode::Dp.cells(&groups, &vec![None; groups.len()], (n_groups, 1));
+        let errors = super::super::worked_cases::tensor(error_of_group.to_vec(), [error_of_group.len()]);
+        advantage_of_gain(values(&adversary_gain(errors, &cells, n_groups))[0], &cells, n_groups)
+    };
+    for (n_groups, errors, expected) in [
+        (2, vec![0.5, 0.5], 0.0),
+        (2, vec![0.0, 0.0], 1.0),
+        (2, vec![0.25, 0.5], 0.25),
+        (3, vec![2.0 / 3.0, 2.0 / 3.0], 0.0),
+        (3, vec![0.0, 0.0], 1.0),
+        (3, vec![1.0, 1.0, 1.0], -0.5),
+    ] {
+        assert!((of(n_groups, &errors) - expected).abs() < 1e-12, "{n_groups} groups, errors {errors:?}");
+    }
 }

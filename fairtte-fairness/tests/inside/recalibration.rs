@@ -192,6 +192,28 @@ fn settings_are_checked_and_too_few_events_for_quantiles_are_named() {
     let mut epochs_done = Epochs(0);
     let error = world.fit(&mut strategy, 3, folder.path(), &mut epochs_done, &AtomicBool::new(false)).unwrap_err();
     assert_eq!(epochs_done.0, 0, "a hopeless training ends in its first epoch");
-    let start = "strategy recalibration needs 50 events of group a in the validation part, found ";
-    assert!(error.to_string().starts_with(start), "{error}");
+    let is_event_of_a = |row: &&usize| world.groups[**row] == Some(GroupId(0)) && world.cohort.samples[**row].event;
+    let n_events = world.validation.iter().filter(is_event_of_a).count();
+    let n_of_all = world.validation.iter().filter(|row| world.cohort.samples[**row].event).count();
+    assert!(0 < n_events && 2 * n_events != n_of_all, "{n_events} of {n_of_all} would be found in the other group too");
+    let expected =
+        format!("strategy recalibration needs 50 events of group a in the validation part, found {n_events}");
+    assert!(error.to_string().starts_with(&expected), "{error}");
+}
+
+// The weights of an epoch are loaded before its maps are fitted: those of another epoch are none of its own.
+#[test]
+fn weights_without_maps_predict_without_maps() {
+    let world = World::new(&HeadConfig::default());
+    let grid = PredictionGrid::at_cut_points(&world.cut_points);
+    let rule = CurveRule { head: world.head.as_ref(), grid: &grid };
+    let learner = Learner::new(&world.spec(), "network").unwrap();
+    let fresh = Recalibration::new(&config(RecalibrationMethod::Oe), learner, &world.cells()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fresh.save(folder.path(), Saved::Weights).unwrap();
+    let mut strategy = trained(&world, config(RecalibrationMethod::Oe), 1);
+    strategy.load(folder.path(), Saved::Weights).unwrap();
+    let batch = world.batch(&world.test, false);
+    let plain = strategy.inner.predict(&batch, &rule).unwrap();
+    assert_eq!(strategy.predict(&batch, &rule).unwrap(), plain);
 }

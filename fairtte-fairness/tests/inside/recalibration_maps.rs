@@ -201,3 +201,21 @@ fn a_hazard_of_zero_or_one_has_no_say_in_a_shift() {
     assert!((found + 0.401_058_137_541_547).abs() < 1e-12, "{found}");
     assert!(shift(&[0.0, 1.0], &[true, false], 1.0).abs() <= 0.0);
 }
+
+// sigmoid(logit h + b) at both ends of the number range, where one way of writing it is infinity over infinity.
+#[test]
+fn a_shift_of_any_size_gives_a_hazard() {
+    let ln_3 = 3.0_f64.ln();
+    for (hazard, shift, expected) in [
+        (0.25, 800.0, 1.0),
+        (0.25, -800.0, 0.0),
+        (0.25, 0.0, 0.25),
+        (0.25, ln_3, 0.5),
+        (0.25, -ln_3, 0.1),
+        (0.0, 5.0, 0.0),
+        (1.0, -5.0, 1.0),
+    ] {
+        let found = shifted(hazard, shift);
+        assert!((found - expected).abs() < 1e-15, "{hazard}, {shift}: {found}, expected {expected}");
+    }
+}

@@ -87,7 +87,7 @@ pub(super) struct Statistics<M> {
 impl<M: Module> Statistics<M> {
     /// For `module` in training form.
     pub(super) fn new(module: M) -> Self {
-        let mut find = FindStatistics { names: Vec::new(), is_enabled: false, found: Vec::new() };
+        let mut find = FindStatistics { name: String::new(), is_enabled: false, found: Vec::new() };
         module.visit(&mut find);
         let zeros = flat(&module.valid()).into_iter().zip(find.found);
         let sums = zeros.map(|(tensor, is_one)| is_one.then(|| tensor.zeros_like())).collect();
@@ -133,7 +133,8 @@ impl<M: Module> Statistics<M> {
 
 /// Which tensors of a module, in their order, are running statistics that follow their inputs.
 struct FindStatistics {
-    names: Vec<String>,
+    /// Of what was entered last: a tensor is visited within its own name.
+    name: String,
     /// Whether the batch norm around is in training; its flag comes before its statistics.
     is_enabled: bool,
     found: Vec<bool>,
@@ -141,11 +142,7 @@ struct FindStatistics {
 
 impl ModuleVisitor for FindStatistics {
     fn enter_module(&mut self, name: &str, _container: &str) {
-        self.names.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.names.pop();
+        name.clone_into(&mut self.name);
     }
 
     fn visit_flag(&mut self, flag: &Param<Flag>) {
@@ -153,7 +150,7 @@ impl ModuleVisitor for FindStatistics {
     }
 
     fn visit_float<const D: usize>(&mut self, _param: &Param<Tensor<D>>) {
-        let is_one = self.names.last().is_some_and(|name| name == "running_mean" || name == "running_var");
+        let is_one = self.name == "running_mean" || self.name == "running_var";
         self.found.push(is_one && self.is_enabled);
     }
 }
