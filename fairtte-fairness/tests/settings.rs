@@ -27,7 +27,7 @@ enum Range {
     Positive,
     /// Whole numbers from here.
     From(usize),
-    /// Whole numbers from the first to the last.
+    /// Whole numbers from the first to the second.
     Within(usize, usize),
 }
 
@@ -37,7 +37,7 @@ impl Range {
             Self::NotNegative => "a finite number >= 0".to_owned(),
             Self::Positive => "a finite number > 0".to_owned(),
             Self::From(least) => format!("at least {least}"),
-            Self::Within(least, last) => format!("a whole number from {least} to {last}"),
+            Self::Within(least, most) => format!("a whole number from {least} to {most}"),
         }
     }
 
@@ -48,8 +48,8 @@ impl Range {
             Self::NotNegative => (text(&["-1e-9", "-1.0", "inf", "nan"]), text(&["0.0", "1e-9", "2.5"])),
             Self::Positive => (text(&["0.0", "-1.0", "inf", "nan"]), text(&["1e-9", "2.5"])),
             Self::From(least) => (vec![(least - 1).to_string()], vec![least.to_string(), (least + 7).to_string()]),
-            Self::Within(least, last) => {
-                (vec![(least - 1).to_string(), (last + 1).to_string()], vec![least.to_string(), last.to_string()])
+            Self::Within(least, most) => {
+                (vec![(least - 1).to_string(), (most + 1).to_string()], vec![least.to_string(), most.to_string()])
             }
         }
     }

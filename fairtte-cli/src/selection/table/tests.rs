@@ -27,12 +27,12 @@ fn chosen(run: &str, weights: &str, test: [f64; 3]) -> Chosen {
 }
 
 /// Of value, lower and upper end; in percent a hundred times as much. `p`: the p value and Holm's.
-fn changed(value: [f64; 3], p: Option<(f64, f64)>) -> Option<Change> {
+fn changed(value: [f64; 3], p: Option<(f64, f64)>) -> Change {
     let [percent, percent_lower, percent_upper] = value.map(|value| Some(100.0 * value));
     let [value, lower, upper] = value.map(Some);
     let (p_value, p_holm) = p.unzip();
     let different = p_holm.is_some_and(|p| p <= 0.05);
-    let change = Change {
+    Change {
         value,
         lower,
         upper,
@@ -43,8 +43,7 @@ fn changed(value: [f64; 3], p: Option<(f64, f64)>) -> Option<Change> {
         p_holm,
         different,
         ..Change::default()
-    };
-    Some(change)
+    }
 }
 
 fn row(strategy: &str, role: Role, chosen: Option<Chosen>, spreads: [Option<[f64; 3]>; 2]) -> Standing {
@@ -78,15 +77,15 @@ fn block(label: &str, higher_is_better: bool, head: &str, rows: Vec<Standing>) -
 
 fn with_every_cell() -> Block {
     let control = Chosen {
-        change_from_base: changed([-0.0123, -0.02, -0.001], None),
-        difference_change_from_base: changed([0.0004, -0.01, 0.01], None),
+        change_from_base: Some(changed([-0.0123, -0.02, -0.001], None)),
+        difference_change_from_base: Some(changed([0.0004, -0.01, 0.01], None)),
         ..chosen("sex/erm-seed2", "epoch 4", [0.6917, 0.021, -0.021])
     };
     let different = Chosen {
-        change: changed([0.0315, 0.01, 0.05], Some((0.0004, 0.0012))),
-        difference_change: changed([-0.03, -0.05, 0.011], Some((0.0432, 0.0864))),
-        change_from_base: changed([0.0192, -0.004, 0.04], None),
-        difference_change_from_base: changed([-0.029, -0.05, 0.01], None),
+        change: Some(changed([0.0315, 0.01, 0.05], Some((0.0004, 0.0012)))),
+        difference_change: Some(changed([-0.03, -0.05, 0.011], Some((0.0432, 0.0864)))),
+        change_from_base: Some(changed([0.0192, -0.004, 0.04], None)),
+        difference_change_from_base: Some(changed([-0.029, -0.05, 0.01], None)),
         ..chosen("sex/swad-seed1", "averaged over epochs 9 to 12", [0.714, 0.051, -0.051])
     };
     let mut undefined = chosen("sex/a|b-seed1", "epoch 2", [0.5, 0.0, 0.0]);
