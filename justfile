@@ -76,7 +76,7 @@ worked-steps python="python3":
 # Time and memory of training steps and inference beside PyTorch in turn, and where the time goes (release build).
 # `python` has torch, torchvision and timm; a table of all: just step-time python3 --summary-only
 step-time python="python3" *options="":
-    cargo build --release -p fairtte-models --features allocator --example step_time
+    cargo build --release -p fairtte-cli --example step_time
     {{python}} fairtte-models/parity/step_time.py "${CARGO_TARGET_DIR:-target}/release/examples/step_time" {{options}}
 
 # Epochs on GRAPE beside a PyTorch script with a DataLoader and Pillow, in turn (release build; the photographs at hand).

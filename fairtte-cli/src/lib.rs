@@ -8,6 +8,7 @@ mod device;
 mod error;
 mod exit;
 mod interrupt;
+pub mod memory;
 mod merged;
 mod prepare;
 mod progress;

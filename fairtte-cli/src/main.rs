@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fairtte_models::memory::{Allocator, keep_free_memory};
+use fairtte_cli::memory::{Allocator, keep_free_memory};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use fairtte_data::write_atomically;
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Batch, ImageEncoder, Noise};
+use fairtte_models::{ImageEncoder, Noise};
 use fairtte_survival::{Baseline, SurvivalError};
 use ndarray::Array2;
 use rand_chacha::ChaCha8Rng;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod batch;
 mod checkpoint;
 mod error;
 mod gradients;
@@ -14,6 +15,7 @@ mod trainer;
 
 use std::fmt::Display;
 
+pub use batch::Batch;
 pub use checkpoint::{can_go_on, copy_checkpoint, has_checkpoint, is_unfinished};
 pub use error::FairnessError;
 pub use learner::{EncoderNetwork, Learner, LearnerSpec};

@@ -1,8 +1,9 @@
 //! Steps 6 and 7 in one module: encoder and classifier.
 
+use crate::Batch;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use fairtte_models::{Batch, EncoderConfig, ImageEncoder, Noise, initialise};
+use fairtte_models::{EncoderConfig, ImageEncoder, Noise, initialise};
 use fairtte_survival::{Classifier, ClassifierConfig};
 use ndarray::Array2;
 use rand_chacha::ChaCha8Rng;

@@ -1,10 +1,10 @@
 //! Step 9: survival curves of any rows. burn ends here. Also what is fitted on the outputs of a trained network: the
 //! baseline of the Cox heads.
 
+use crate::Batch;
 use burn::tensor::Device;
 use fairtte_data::{Loader, Sampling};
 use fairtte_metrics::Outcomes;
-use fairtte_models::Batch;
 use fairtte_survival::{Baseline, CutPoints, PredictionGrid, SurvivalHead};
 use ndarray::{Array2, Axis, concatenate};
 

@@ -27,6 +27,7 @@ mod common;
 use burn::module::Module as _;
 use burn::tensor::{Device, Tensor};
 use common::{N_COLUMNS, Study, Table, probe};
+use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{
     Accumulation, Cfair, CfairConfig, CfairMode, CfairScaling, CfairWeights, Clock, Laftr, LaftrConfig, LaftrMode, Lnl,
     LnlConfig, Odr, OdrConfig, Saved, StepContext, StepReport, StratumConfig, StratumKind,
@@ -37,7 +38,7 @@ use fairtte_fairness::{
 use fairtte_metrics::GroupId;
 use fairtte_metrics::seeds::stream;
 use fairtte_models::weights::{Gray, Layout, WeightFile};
-use fairtte_models::{Batch, ImageEncoder, MlpConfig, Noise};
+use fairtte_models::{ImageEncoder, MlpConfig, Noise};
 use fairtte_survival::{NnetSurvival, NoSettings, PredictionGrid};
 use rand::RngExt as _;
 

@@ -55,13 +55,14 @@ use burn::module::Module as _;
 use burn::tensor::Tensor;
 use common::{Plant, Study, Table, Trial, probe, rows_of};
 use fairtte_data::Sampling;
+use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{
     AbsentGroup, Cells, DroChiSquareConfig, EndConfig, FairRepresentationConfig, FebsConfig, GroupDroConfig, Kernels,
     RebalancingMode, RecalibrationConfig, RecalibrationMethod, SamConfig, Saved, SubgroupRebalancingConfig, SwadConfig,
 };
 use fairtte_fairness::{CurveRule, Learner, Strategy, StrategyConfig, predict};
 use fairtte_metrics::{GroupId, KaplanMeier};
-use fairtte_models::{Batch, Noise};
+use fairtte_models::Noise;
 use fairtte_survival::{NnetSurvival, NoSettings, PredictionGrid};
 use ndarray::Array2;
 

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Plant, Trial};
 use fairtte_data::Sampling;
+use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Saved, StepContext, StepReport};
 use fairtte_fairness::{
     CurveRule, EpochReport, FairnessError, Observer, Parts, Strategy, StrategyConfig, TrainedRun, TrainingConfig,
     Validation, fit, is_unfinished, predict, score_validation, use_epoch,
 };
-use fairtte_models::Batch;
 use fairtte_survival::{NnetSurvival, PredictionGrid};
 use ndarray::Array2;
 
@@ -89,6 +89,9 @@ impl Observer for Told<'_> {
             self.stop.store(true, Ordering::Relaxed);
         }
         self.events.borrow_mut().push(format!("told of epoch {epoch}"));
+    }
+    fn batch_skipped(&mut self, epoch: usize) {
+        self.events.borrow_mut().push(format!("skipped in epoch {epoch}"));
     }
     fn epoch_done(&mut self, report: &EpochReport) {
         self.events.borrow_mut().push(format!("epoch {} done", report.epoch));

@@ -4,10 +4,11 @@
 
 use burn::tensor::Device;
 use fairtte_data::HostBatch;
+use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Accumulation, Clock, StepContext, TrainingCells};
 use fairtte_fairness::{LearnerSpec, NetworkSpec, OptimiserConfig, Strategy, StrategyConfig};
 use fairtte_metrics::{GroupId, Outcomes, SampleId};
-use fairtte_models::{BackboneKind, Batch, EncoderConfig};
+use fairtte_models::{BackboneKind, EncoderConfig};
 use fairtte_survival::{
     ClassifierConfig, CoxConfig, CoxTimeConfig, CutPoints, DeepHitConfig, HeadConfig, NoSettings, SurvivalHead,
 };

@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicBool;
 
 use common::{Plant, Trial};
 use fairtte_data::Sampling;
+use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Saved, StepContext, StepReport};
 use fairtte_fairness::{
     CurveRule, EQUAL_PREDICTIONS, EpochReport, FairnessError, Strategy, StrategyConfig, TrainedRun,
 };
-use fairtte_models::Batch;
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 

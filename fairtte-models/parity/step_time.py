@@ -1,6 +1,6 @@
 """Time and memory of training steps and inference here and in PyTorch on the CPU, in turn, as ratios, and where the time goes.
 
-    cargo build --release -p fairtte-models --features allocator --example step_time
+    cargo build --release -p fairtte-cli --example step_time
     python step_time.py TARGET/release/examples/step_time [--threads N] [--rounds N] [--only WORD ..] [--device tch]
                         [--columns channels-last compile memory-kept] [--summary-only] [--without-kernels] [--patience S]
                         [--lock FILE]

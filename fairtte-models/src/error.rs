@@ -82,11 +82,9 @@ pub enum ModelError {
         /// What does not fit.
         problem: String,
     },
-    /// A file of weights cannot be written.
-    #[error("cannot write {}: {reason}", path.display())]
+    /// Weights cannot be written.
+    #[error("the weights cannot be written: {reason}")]
     WriteWeights {
-        /// The file.
-        path: PathBuf,
         /// What the operating system said.
         reason: String,
     },

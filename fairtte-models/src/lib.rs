@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod backbone;
-mod batch;
 mod cubic;
 mod efficientnet;
 mod encoder;
@@ -11,10 +10,9 @@ mod initialise;
 pub mod kernels;
 mod layers;
 mod medicalnet;
-#[cfg(feature = "allocator")]
-pub mod memory;
 mod mlp;
 mod noise;
+mod pixels;
 mod resnet2d;
 mod resnet3d;
 mod small;
@@ -22,7 +20,6 @@ mod vit;
 pub mod weights;
 
 pub use backbone::{Backbone, BackboneKind};
-pub use batch::{Batch, Pixels};
 pub use efficientnet::EfficientNetB0;
 pub use encoder::{EncoderConfig, ImageEncoder};
 pub use error::ModelError;
@@ -33,6 +30,7 @@ pub use initialise::initialise;
 pub use medicalnet::{MedicalNet, MedicalNetDepth};
 pub use mlp::{Mlp, MlpConfig};
 pub use noise::Noise;
+pub use pixels::Pixels;
 pub use resnet2d::ResNet18;
 pub use resnet3d::ResNet18Volume;
 pub use small::{Small2d, Small3d};

@@ -8,9 +8,8 @@
 
 use burn::module::{Module as _, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor, TensorData};
-use fairtte_data::HostBatch;
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Backbone, BackboneKind, Batch, EncoderConfig, MlpConfig, ModelError, Noise, Pixels};
+use fairtte_models::{Backbone, BackboneKind, EncoderConfig, MlpConfig, ModelError, Noise, Pixels};
 use fairtte_models::{VitConfig, initialise};
 
 /// Deterministic, not constant, in [-1, 1].
@@ -236,21 +235,16 @@ fn a_representation_of_length_zero_is_the_features_of_the_backbone() {
 }
 
 #[test]
-fn a_batch_keeps_ids_beside_pixels() {
-    let host = HostBatch {
-        rows: vec![4, 7],
-        sample_ids: vec!["a".into(), "b".into()],
-        pixels: wave(&[2, 1, 4, 4]),
-        shape: vec![2, 1, 4, 4],
-        time: vec![1.0, 2.0],
-        event: vec![true, false],
-        groups: vec![None, None],
-    };
-    let short = HostBatch { pixels: vec![0.0; 31], ..host.clone() };
-    let batch = Batch::from_host(host, &Device::flex()).unwrap();
-    assert_eq!((batch.n(), batch.rows.as_slice(), batch.pixels.shape()), (2, &[4, 7][..], vec![2, 1, 4, 4]));
+fn the_number_of_axes_says_what_pixels_are() {
+    let of = |shape: &[usize]| Pixels::from_host(wave(shape), shape.to_vec(), &Device::flex());
+    assert!(matches!(of(&[2, 3]), Ok(Pixels::Table(_))));
+    assert!(matches!(of(&[2, 1, 4, 4]), Ok(Pixels::Image(_))));
+    let Ok(Pixels::Volume(voxels)) = of(&[2, 1, 2, 3, 4]) else { panic!("five axes are a volume") };
+    assert_eq!(voxels.into_data().try_to_vec::<f32>().unwrap(), wave(&[2, 1, 2, 3, 4]));
+    let shape = vec![2, 4, 4];
+    assert!(matches!(of(&shape), Err(ModelError::WrongInput { shape: found, .. }) if found == shape));
     assert_eq!(
-        Batch::from_host(short, &Device::flex()).unwrap_err(),
+        Pixels::from_host(vec![0.0; 31], vec![2, 1, 4, 4], &Device::flex()).unwrap_err(),
         ModelError::IncompleteBatch { shape: vec![2, 1, 4, 4], found: 31 }
     );
 }

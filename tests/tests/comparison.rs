@@ -142,6 +142,7 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
             let chosen = &row["chosen"];
             same(&chosen["validation"]["value"], value(&expected.validation, metric), &what);
             same(&chosen["validation"]["gap"], gap(&expected.validation, metric), &what);
+            same(&chosen["validation"]["difference"], difference(&expected.validation), &what);
             same(&chosen["test"]["value"], value(&expected.test, metric), &what);
             same(&chosen["test"]["gap"], gap(&expected.test, metric), &what);
             same(&chosen["test"]["difference"], difference(&expected.test), &what);
@@ -153,6 +154,8 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
                 }
                 let (own, other) = (&expected.test, &other.test);
                 let (new, old) = (value(own, metric), value(other, metric));
+                // What is compared with the base of the paper is described, not tested.
+                assert_eq!(chosen[change]["p-value"].is_null(), change == "change-from-base", "{what}");
                 same(&chosen[change]["value"], new - old, &what);
                 same(&chosen[change]["percent"], 100.0 * (new - old) / old, &what);
                 same(&chosen[of_difference]["value"], difference(own) - difference(other), &what);
@@ -177,6 +180,7 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
             }
         }
     }
+    assert_eq!(verdict["n-seeds"], 2);
     // Pairs are compared where the test of all methods rejects at 1 - level, and nowhere else.
     let ranks = verdict["ranks"].as_array().unwrap();
     assert!(!ranks.is_empty());
@@ -267,7 +271,9 @@ fn a_base_without_skill_is_said_and_five_percent_of_no_skill_is_nothing() {
         "{text}"
     );
     assert!(text.contains("warning: erm is not shown to be better than the Kaplan-Meier curve"), "{text}");
-    assert!(text.contains(" samples of the test part: too few to compare models in it"), "{text}");
+    for part in ["test", "validation"] {
+        assert!(text.contains(&format!(" samples of the {part} part: too few to compare models in it")), "{text}");
+    }
     let runs = run.output().display().to_string();
     let select = |of: &str| -> Value {
         let set = ["--set", "replicates=20", "--tolerated-loss", "0.5", "--tolerated-loss-of", of, "--json"];
@@ -280,6 +286,35 @@ fn a_base_without_skill_is_said_and_five_percent_of_no_skill_is_nothing() {
     let limit = base(&of_skill) - 0.5 * (base(&of_skill) - 0.5).max(0.0);
     assert!(control(&of_skill) >= limit - 1e-12, "{} below {limit}", control(&of_skill));
     assert!(control(&of_metric) >= 0.5 * base(&of_metric));
+}
+
+/// A strategy of groups is compared for the attribute that it worked on, one without groups for every attribute.
+#[test]
+fn runs_are_compared_for_the_attributes_that_they_worked_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = patients(folder.path(), 200, |_, _| {});
+    let run = run.set("attribute=[{ name = \"sex\" }, { name = \"age\", threshold = 60 }]");
+    let table = "[compare]\nattributes = [\"sex\", \"age\"]\n[compare.strategy.febs]\n[compare.strategy.sam]\n";
+    let run = with_comparison(run.set("evaluation.replicates=0"), table);
+    let outcome = succeed([run.arguments("compare"), vec!["--json".to_owned()]].concat());
+    let verdict: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let blocks = verdict["blocks"].as_array().unwrap();
+    assert_eq!(blocks.len(), 6, "two attributes, three metrics");
+    for block in blocks {
+        let attribute = block["attribute"].as_str().unwrap();
+        let rows = block["rows"].as_array().unwrap();
+        let strategies: Vec<&str> = rows.iter().map(|row| row["strategy"].as_str().unwrap()).collect();
+        assert_eq!(strategies, ["erm", "erm", "febs", "sam"]);
+        for row in rows {
+            assert!(row["n-candidates"].as_u64().unwrap() > 0, "{row}");
+            let found = row["seeds"][0]["run"].as_str();
+            let belongs = |run: &str| row["strategy"] != "febs" || run.starts_with(attribute);
+            assert!(found.is_none_or(belongs), "{attribute}: {row}");
+        }
+        let of_erm = rows[0]["n-candidates"].as_u64().unwrap();
+        let erm_of_other = blocks.iter().map(|other| other["rows"][0]["n-candidates"].as_u64().unwrap());
+        assert!(erm_of_other.clone().all(|n| n == of_erm), "{:?}", erm_of_other.collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use burn::module::Module as _;
 use burn::tensor::Tensor;
 use fairtte_data::{Loader, Part, Sampling};
+use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{
     Accumulation, Cfair, Clock, Odr, Sam, SamConfig, Saved, StepContext, Strata, StratumConfig,
 };
@@ -13,7 +14,7 @@ use fairtte_fairness::{CurveRule, Learner, LearnerSpec, Strategy, StrategyConfig
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, SurvivalCurves, evaluate,
 };
-use fairtte_models::{Batch, Noise};
+use fairtte_models::Noise;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 

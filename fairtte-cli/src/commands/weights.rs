@@ -1,5 +1,6 @@
 //! `fairtte weights`: what a file of weights holds, and the way into our own form. Nothing in a file is executed.
 
+use fairtte_data::write_atomically;
 use fairtte_models::BackboneKind;
 use fairtte_models::weights::{Fit, Gray, NamedHash, StoredTensor, WeightFile, sha256};
 use serde_json::json;
@@ -118,7 +119,7 @@ fn import(arguments: &WeightsImport) -> Result<(), CliError> {
     }
     fit.require()?;
     if let Some(output) = &arguments.output {
-        fit.write(&backbone, output)?;
+        write_atomically(output, |file| fit.write(&backbone, file).map_err(std::io::Error::other))?;
         say(format!("wrote {} with {} tensors for {} input channels", output.display(), fit.matched().len(), channels));
     }
     Ok(())

@@ -108,6 +108,8 @@ mod tests {
         assert_eq!((found.value, found.undefined), (None, Some(MetricError::NoSamples.to_string())));
         let without_draws = change(&sampled(0.5, &[]), &sampled(0.25, &[]), 0.95, true);
         assert_eq!((without_draws.percent, without_draws.p_value), (Some(100.0), None));
+        let from_nothing = change(&sampled(0.5, &[]), &sampled(0.0, &[]), 0.95, true);
+        assert_eq!((from_nothing.value, from_nothing.percent), (Some(0.5), None), "no percent of 0");
     }
 
     fn row(n_seeds: u64, p_values: [Option<f64>; 2]) -> Standing {
@@ -163,6 +165,11 @@ mod tests {
             adjust(&mut rows, 0.95).unwrap();
             rows[1].chosen.as_ref().unwrap().change.as_ref().unwrap().different
         };
+        // What counts are the seeds of the row that is compared with, wherever it stands.
+        let mut rows = [row(1, [None, None]), row(2, [None, None]), row(2, [Some(0.001), None])];
+        rows[1].role = Role::Control;
+        adjust(&mut rows, 0.95).unwrap();
+        assert!(rows[2].chosen.as_ref().unwrap().change.as_ref().unwrap().different);
         assert!(is_different([2, 2]));
         assert!(!is_different([2, 1]) && !is_different([1, 2]));
     }

@@ -208,4 +208,29 @@ mod tests {
             (&["erm", "a"].map(str::to_owned)[..], &[2.0, 1.0][..])
         );
     }
+
+    #[test]
+    fn a_note_says_how_far_a_comparison_can_be_read() {
+        let of = |gaps: [f64; 3], n: usize| {
+            let gaps = three(gaps.map(Some));
+            let blocks: Vec<Block> = (0..n).map(|k| block(&k.to_string(), &gaps)).collect();
+            rank_comparisons(&blocks, "erm", 0.05).unwrap().remove(0).note
+        };
+        assert_eq!(of([0.1, 0.1, 0.1], 5), "all methods tie in every block");
+        // Four blocks that agree reject (chi-square 8, p = 0.018), two do not (chi-square 4).
+        assert!(of([0.1, 0.2, 0.3], 5).starts_with("Friedman's test rejects"));
+        assert_eq!(
+            of([0.1, 0.2, 0.3], 4),
+            "fewer than 5 blocks: the test is not meant for so few, although it rejects"
+        );
+        assert_eq!(of([0.1, 0.2, 0.3], 2), "fewer than 5 blocks: the test is not meant for so few; it does not reject");
+        let alternating: Vec<Block> = (0..6)
+            .map(|k| {
+                let gaps = if k % 2 == 0 { [0.1, 0.2, 0.3] } else { [0.3, 0.2, 0.1] };
+                block(&k.to_string(), &three(gaps.map(Some)))
+            })
+            .collect();
+        let note = &rank_comparisons(&alternating, "erm", 0.05).unwrap()[0].note;
+        assert_eq!(note, "Friedman's test does not reject: the ranks show no difference");
+    }
 }

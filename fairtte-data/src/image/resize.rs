@@ -1,26 +1,40 @@
 //! Resizing with a triangle filter: (bi- or tri-) linear interpolation when enlarging, widened to the footprint of a
 //! target pixel when shrinking, so that nothing between the sampled points is lost (antialiased).
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::{InnerPixel, U8, U8x3};
+use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 
 use super::Picture;
-
-fn options() -> ResizeOptions {
-    ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear)).use_alpha(false)
-}
 
 /// Resizes `picture` to `height` x `width` pixels; the channels stay.
 ///
 /// # Panics
 /// If `picture.pixels` does not have `height * width * channels` entries, or a side is 0 or above 2^32.
 pub fn resize_picture(picture: &Picture, height: usize, width: usize) -> Picture {
-    let kind = if picture.channels == 3 { PixelType::U8x3 } else { PixelType::U8 };
-    let source = ImageRef::new(side(picture.width), side(picture.height), &picture.pixels, kind);
-    let source = source.expect("the buffer has the size of the picture");
-    let mut target = Image::new(side(width), side(height), kind);
-    Resizer::new().resize(&source, &mut target, &options()).expect("both sides have the same pixel type");
-    Picture { width, height, channels: picture.channels, pixels: target.into_vec() }
+    let (from, to) = ([picture.height, picture.width], [height, width]);
+    let mut pixels = vec![0; height * width * picture.channels];
+    if picture.channels == 3 {
+        resize::<U8x3>(&mut Resizer::new(), (&picture.pixels, from), (&mut pixels, to));
+    } else {
+        resize::<U8>(&mut Resizer::new(), (&picture.pixels, from), (&mut pixels, to));
+    }
+    Picture { width, height, channels: picture.channels, pixels }
+}
+
+/// Resizes the bytes of a picture of pixels `P` to those of another, each with its `[height, width]`. The type is named
+/// because the library's own choice by value instantiates every type that it has, half of the code of this crate.
+pub(super) fn resize<P: PixelTrait + InnerPixel>(
+    resizer: &mut Resizer,
+    (source, from): (&[u8], [usize; 2]),
+    (target, to): (&mut [u8], [usize; 2]),
+) {
+    let source = TypedImageRef::<P>::from_buffer(side(from[1]), side(from[0]), source);
+    let source = source.expect("the buffer has the size and the alignment of the picture");
+    let target = TypedImage::<P>::from_buffer(side(to[1]), side(to[0]), target);
+    let mut target = target.expect("the buffer has the size and the alignment of the picture");
+    let triangle = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear)).use_alpha(false);
+    resizer.resize_typed(&source, &mut target, &triangle).expect("no crop box leaves the picture");
 }
 
 fn side(extent: usize) -> u32 {

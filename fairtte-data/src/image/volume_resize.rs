@@ -9,11 +9,12 @@
 //! `scipy.ndimage.zoom(order=1, mode="nearest", grid_mode=True)` do it. The centre of target voxel `i` of `n` lies at
 //! `(i + 1/2) from / n - 1/2` of the source, held inside it at the edges. Finer detail than the target can hold aliases.
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::Resizer;
+use fast_image_resize::pixels::F32;
 use serde::{Deserialize, Serialize};
 
 use super::Volume;
+use super::resize::resize;
 
 /// How a volume is brought to another size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,21 +61,9 @@ fn antialiased(volume: &Volume, [depth, height, width]: [usize; 3]) -> Vec<f32> 
 
 /// `[height, width]` floats to another height and width.
 fn resize_plane(resizer: &mut Resizer, plane: &[f32], from: [usize; 2], to: [usize; 2]) -> Vec<f32> {
-    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear)).use_alpha(false);
-    let bytes = bytemuck::cast_slice(plane);
-    let source = ImageRef::new(side(from[1]), side(from[0]), bytes, PixelType::F32);
-    let source = source.expect("the buffer has the size of the plane and the alignment of f32");
     let mut values = vec![0_f32; to[0] * to[1]];
-    let buffer = bytemuck::cast_slice_mut(&mut values);
-    let target = Image::from_slice_u8(side(to[1]), side(to[0]), buffer, PixelType::F32);
-    let mut target = target.expect("the buffer has the size of the plane and the alignment of f32");
-    resizer.resize(&source, &mut target, &options).expect("both sides have the same pixel type");
-    drop(target);
+    resize::<F32>(resizer, (bytemuck::cast_slice(plane), from), (bytemuck::cast_slice_mut(&mut values), to));
     values
-}
-
-fn side(extent: usize) -> u32 {
-    u32::try_from(extent).expect("an image side below 2^32")
 }
 
 fn trilinear(volume: &Volume, size: [usize; 3]) -> Vec<f32> {

@@ -23,11 +23,12 @@
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, relu};
 use burn::tensor::{Device, Tensor};
 use fairtte_data::Sampling;
-use fairtte_models::{Batch, ImageEncoder};
+use fairtte_models::ImageEncoder;
 use fairtte_survival::IntervalTargets;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};

@@ -23,11 +23,11 @@
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::module::Module as _;
 use burn::optim::GradientsParams;
 use fairtte_data::{Sampling, write_atomically};
 use fairtte_metrics::{GroupId, Outcomes};
-use fairtte_models::Batch;
 use fairtte_survival::PredictionGrid;
 use ndarray::{Array2, Axis, concatenate};
 use serde::{Deserialize, Serialize};

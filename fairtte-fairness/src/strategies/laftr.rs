@@ -25,12 +25,12 @@
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
-use fairtte_models::Batch;
 use fairtte_survival::Targets;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};

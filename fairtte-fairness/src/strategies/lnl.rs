@@ -22,10 +22,10 @@
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use fairtte_data::Sampling;
-use fairtte_models::Batch;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 

@@ -42,8 +42,8 @@ mod worked_cases;
 
 use std::path::Path;
 
+use crate::Batch;
 use fairtte_data::Sampling;
-use fairtte_models::Batch;
 use ndarray::Array2;
 
 use crate::FairnessError;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::tensor::Tensor;
 use fairtte_data::{Sampling, write_atomically};
 use fairtte_metrics::GroupId;
-use fairtte_models::Batch;
 use fairtte_survival::Targets;
 use ndarray::Array2;
 

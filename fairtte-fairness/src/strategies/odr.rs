@@ -25,12 +25,13 @@
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear, LinearConfig};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use fairtte_data::{Sampling, write_atomically};
-use fairtte_models::{Batch, ImageEncoder, Noise, initialise};
+use fairtte_models::{ImageEncoder, Noise, initialise};
 use fairtte_survival::Classifier;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! The training pass that the strategies with a second network share, and prediction with a network of another shape than
 //! [`SurvivalNetwork`](crate::SurvivalNetwork).
 
+use crate::Batch;
 use burn::tensor::Tensor;
-use fairtte_models::Batch;
 use fairtte_survival::{SurvivalError, Targets};
 use ndarray::Array2;
 

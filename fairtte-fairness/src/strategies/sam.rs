@@ -21,10 +21,10 @@
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
-use fairtte_models::Batch;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 

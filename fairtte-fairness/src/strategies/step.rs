@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use crate::Batch;
 use burn::tensor::Tensor;
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Batch, Noise};
+use fairtte_models::Noise;
 use fairtte_survival::{CutPoints, SurvivalHead, Targets};
 
 use crate::FairnessError;

@@ -19,10 +19,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::Batch;
 use burn::tensor::Device;
 use fairtte_data::{Cohort, Loader, write_atomically};
 use fairtte_metrics::GroupId;
-use fairtte_models::Batch;
 use fairtte_survival::{CutPoints, SurvivalHead};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};

@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_data::features::FeatureColumn;
 use fairtte_data::{Cohort, FeatureConfig, FeatureMatrix, FeatureTable, Sample, TabularFeatures};
+use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{LearnerSpec, NetworkSpec, OptimiserConfig};
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{GroupId, Outcomes, SampleId};
-use fairtte_models::{BackboneKind, Batch, EncoderConfig, Pixels};
+use fairtte_models::{BackboneKind, EncoderConfig, Pixels};
 use fairtte_survival::{ClassifierConfig, CutPoints, NnetSurvival};
 use rand::RngExt as _;
 

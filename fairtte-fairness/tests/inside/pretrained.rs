@@ -1,7 +1,8 @@
 //! Tests of `src/pretrained.rs`; they need a back end, which `src` does not name.
+use crate::Batch;
 use burn::tensor::{Device, TensorData};
 use fairtte_metrics::Outcomes;
-use fairtte_models::{BackboneKind, Batch, EncoderConfig, Pixels};
+use fairtte_models::{BackboneKind, EncoderConfig, Pixels};
 use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig};
 
 use super::*;

@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use crate::Batch;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
 use fairtte_data::features::FeatureColumn;
 use fairtte_data::{Cohort, FeatureConfig, FeatureMatrix, FeatureTable, Loader, Sample, Sampling, TabularFeatures};
 use fairtte_metrics::{EvaluationSettings, GroupId, Outcomes};
-use fairtte_models::{BackboneKind, Batch, EncoderConfig};
+use fairtte_models::{BackboneKind, EncoderConfig};
 use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, PredictionGrid, SurvivalHead};
 use ndarray::Array2;
 

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use burn::tensor::Device;
 use fairtte_data::features::FeatureColumn;
 use fairtte_data::{Cohort, FeatureConfig, FeatureMatrix, FeatureTable, Loader, Sample, Sampling, TabularFeatures};
+use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Accumulation, Clock, StepContext, TrainingCells};
 use fairtte_fairness::{EvaluationPart, LearnerSpec, NetworkSpec, OptimiserConfig, Parts};
 use fairtte_metrics::{GroupId, Outcomes};
-use fairtte_models::{BackboneKind, Batch, EncoderConfig, MlpConfig};
+use fairtte_models::{BackboneKind, EncoderConfig, MlpConfig};
 use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, SurvivalHead};
 use serde::Deserialize;
 

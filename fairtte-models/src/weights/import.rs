@@ -1,9 +1,8 @@
 //! Weights in our own form: a safetensors file with our names and shapes, and in its metadata where they came from.
 
-use std::io::Write as _;
+use std::io::Write;
 use std::path::Path;
 
-use fairtte_data::write_atomically;
 use serde_json::{Map, Value, json};
 
 use super::facts::{Facts, facts};
@@ -88,35 +87,19 @@ impl Fit<'_> {
     /// Writes the weights of `backbone` with their provenance as a safetensors file; takes memory for one tensor at a time.
     ///
     /// # Errors
-    /// As [`require`](Fit::require); [`ModelError::WriteWeights`] if the file cannot be written.
-    pub fn write(&self, backbone: &Backbone, path: &Path) -> Result<(), ModelError> {
+    /// As [`require`](Fit::require), before anything is written; [`ModelError::WriteWeights`] if `out` takes no more, and those
+    /// of a tensor that cannot be read: what is written by then is part of a file.
+    pub fn write(&self, backbone: &Backbone, out: &mut impl Write) -> Result<(), ModelError> {
         self.require()?;
         let header = self.header(backbone);
-        let mut failed = None;
-        let written = write_atomically(path, |file| {
-            file.write_all(&(header.len() as u64).to_le_bytes())?;
-            file.write_all(&header)?;
-            for values in self.all_values() {
-                match values {
-                    Ok(values) => {
-                        let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();
-                        file.write_all(&bytes)?;
-                    }
-                    Err(error) => {
-                        failed = Some(error);
-                        return Err(std::io::Error::other("a tensor cannot be read"));
-                    }
-                }
-            }
-            Ok(())
-        });
-        match failed {
-            Some(error) => Err(error),
-            None => written.map_err(|error| {
-                let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-                ModelError::WriteWeights { path: path.to_owned(), reason }
-            }),
+        let failed = |error: std::io::Error| ModelError::WriteWeights { reason: error.to_string() };
+        out.write_all(&(header.len() as u64).to_le_bytes()).map_err(failed)?;
+        out.write_all(&header).map_err(failed)?;
+        for values in self.all_values() {
+            let bytes: Vec<u8> = values?.into_iter().flat_map(f32::to_le_bytes).collect();
+            out.write_all(&bytes).map_err(failed)?;
         }
+        Ok(())
     }
 
     /// The header of a safetensors file: JSON, filled up with spaces to a multiple of 8 bytes.

@@ -7,7 +7,7 @@ use super::*;
 fn zero_has_no_sign() {
     assert_eq!(["+0.012", "-0.012", "0.000", "0.000"], [0.012, -0.012, 0.0004, -0.0004].map(|x| with_sign(x, 3)));
     assert_eq!(with_sign(-12.34, 1), "-12.3");
-    assert_eq!([p_is(0.0204), p_is(0.000_999)], ["p = 0.020", "p < 0.001"]);
+    assert_eq!([p_is(0.0204), p_is(0.000_999), p_is(0.001)], ["p = 0.020", "p < 0.001", "p = 0.001"]);
 }
 
 fn chosen(run: &str, weights: &str, test: [f64; 3]) -> Chosen {

@@ -27,9 +27,10 @@ mod network;
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::module::Module as _;
 use burn::tensor::Tensor;
-use fairtte_models::{Batch, Noise};
+use fairtte_models::Noise;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,10 @@
 //! One encoder, one classifier per group.
 
+use crate::Batch;
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use fairtte_metrics::GroupId;
-use fairtte_models::{Batch, ImageEncoder, Noise, initialise};
+use fairtte_models::{ImageEncoder, Noise, initialise};
 use fairtte_survival::Classifier;
 use rand_chacha::ChaCha8Rng;
 

@@ -28,9 +28,9 @@ mod maps;
 
 use std::path::Path;
 
+use crate::Batch;
 use fairtte_data::write_atomically;
 use fairtte_metrics::GroupId;
-use fairtte_models::Batch;
 use fairtte_survival::{CutPoints, PredictionGrid};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};

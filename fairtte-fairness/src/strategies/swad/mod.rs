@@ -33,12 +33,13 @@ mod weights;
 
 use std::path::Path;
 
+use crate::Batch;
 use burn::module::Module as _;
 use burn::store::ModuleRecord;
 use burn::tensor::Tensor;
 use fairtte_data::write_atomically;
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{Batch, Noise, Pixels};
+use fairtte_models::{Noise, Pixels};
 use ndarray::Array2;
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@
 //! MiB leave holes: 0.15 to 0.25 GiB at the peak of a step. So [`Allocator`] takes large blocks from the system where that is
 //! glibc. docs/src/performance.md has the measurements.
 //!
-//! A library leaves both to the program that uses it; this module is the feature `allocator`.
+//! A library leaves both to the program that uses it; another program that trains may use these.
 #![expect(unsafe_code, reason = "an allocator hands out memory by pointers, and options are set by calls into C")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -128,5 +128,4 @@ fn keep_of_system() -> bool {
 }
 
 #[cfg(test)]
-#[path = "../tests/inside/memory.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 //!
 //! The first argument is the device: `flex` (default), or `tch` in a build with `--features tch`.
 //! `parity/step_time.py` starts it, asks it and a PyTorch process in turn, and prints the ratios; by hand:
-//! `echo 'network efficientnet-b0 3;step 4 3 64 64' | tr ';' '\n' | cargo run --release -p fairtte-models --features allocator --example step_time`
+//! `echo 'network efficientnet-b0 3;step 4 3 64 64' | tr ';' '\n' | cargo run --release -p fairtte-cli --example step_time`
 //!
 //! | request | answer |
 //! |---|---|
@@ -32,9 +32,9 @@ use burn::tensor::activation::{relu, silu};
 use burn::tensor::module::{conv2d, conv3d};
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor, TensorData};
+use fairtte_cli::memory::{Allocator, keep_free_memory};
 use fairtte_metrics::seeds::stream;
 use fairtte_models::kernels::InstructionSet;
-use fairtte_models::memory::{Allocator, keep_free_memory};
 use fairtte_models::{Backbone, BackboneKind, Noise, Pixels, adamw, initialise};
 
 #[global_allocator]

@@ -1,0 +1,39 @@
+//! Step 5, second half: a host batch becomes tensors on a device. Ids travel with the pixels.
+
+use burn::tensor::Device;
+use fairtte_data::HostBatch;
+use fairtte_metrics::{GroupId, SampleId};
+use fairtte_models::{ModelError, Pixels};
+
+/// The samples of one step: pixels on a device, outcomes and groups on the host.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Rows of the cohort, `[batch]`.
+    pub rows: Vec<usize>,
+    /// Identity of every sample, `[batch]`.
+    pub sample_ids: Vec<SampleId>,
+    /// What the backbone reads.
+    pub pixels: Pixels,
+    /// Observed times in the unit of the cohort, `[batch]`.
+    pub time: Vec<f64>,
+    /// `true` = event observed, `[batch]`.
+    pub event: Vec<bool>,
+    /// Group of the attribute that the strategy works on, `[batch]`; `None` where it is missing.
+    pub groups: Vec<Option<GroupId>>,
+}
+
+impl Batch {
+    /// Moves a host batch to `device`.
+    ///
+    /// # Errors
+    /// As [`Pixels::from_host`].
+    pub fn from_host(host: HostBatch, device: &Device) -> Result<Self, ModelError> {
+        let HostBatch { rows, sample_ids, pixels, shape, time, event, groups } = host;
+        Ok(Self { rows, sample_ids, pixels: Pixels::from_host(pixels, shape, device)?, time, event, groups })
+    }
+
+    /// Number of samples.
+    pub fn n(&self) -> usize {
+        self.time.len()
+    }
+}
