@@ -14,8 +14,8 @@ use fairtte_data::Sampling;
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Saved, StepContext, StepReport};
 use fairtte_fairness::{
-    CurveRule, EpochReport, FairnessError, Observer, Parts, Strategy, StrategyConfig, TrainedRun, TrainingConfig,
-    Validation, fit, is_unfinished, predict, score_validation, use_epoch,
+    ConstantSchedule, CurveRule, EpochReport, FairnessError, Observer, Parts, ScheduleConfig, Strategy, StrategyConfig,
+    TrainedRun, TrainingConfig, Validation, fit, is_unfinished, predict, score_validation, use_epoch,
 };
 use fairtte_survival::{NnetSurvival, PredictionGrid};
 use ndarray::Array2;
@@ -194,6 +194,45 @@ fn an_observer_is_told_where_a_training_is_resumed() {
     assert_eq!(trained.unwrap().epochs[1].n_steps, 10);
     let (events, _) = Setting::new(2).run(folder.path());
     assert_eq!(events, ["started at 2 of 2 with 10"], "a training that is done is not begun again");
+}
+
+/// Ten batches are four steps of up to three: a warm-up of eight steps is over after two epochs.
+#[test]
+fn the_schedule_counts_steps_of_several_batches() {
+    let mut setting = Setting::new(3);
+    setting.training.accumulate = 3;
+    setting.training.schedule = ScheduleConfig::Constant(ConstantSchedule { warm_up: 8 });
+    let rates: Vec<f64> = setting.calls().1.epochs.iter().map(|epoch| epoch.rate).collect();
+    assert_eq!(rates, [0.5, 1.0, 1.0]);
+}
+
+#[test]
+fn settings_are_checked_before_the_first_step() {
+    let mut setting = Setting::new(1);
+    setting.training.patience = 0;
+    let folder = tempfile::tempdir().unwrap();
+    let (events, trained) = setting.run(folder.path());
+    assert_eq!(trained.unwrap_err().to_string(), "training.patience is 0, expected at least 1");
+    assert!(events.is_empty(), "{events:?}");
+}
+
+#[test]
+fn an_average_whose_valley_has_ended_stops_the_training() {
+    let setting = Setting::new(60);
+    let config: StrategyConfig = serde_json::from_value(
+        serde_json::json!({ "swad": { "n-converge": 2, "n-tolerance": 2, "tolerance-ratio": 0.0 } }),
+    )
+    .unwrap();
+    let mut strategy = config.build(&setting.trial.study.spec, &setting.trial.study.cells).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let trained = setting.trial.fit(strategy.as_mut(), folder.path(), &AtomicBool::new(false)).unwrap();
+    assert!(trained.stopped_early && trained.epochs.len() < 60, "{} epochs", trained.epochs.len());
+    assert!(strategy.wants_to_stop());
+    let last = &trained.epochs.last().unwrap().terms;
+    let [first, last] = ["first", "last"].map(|end| last[&format!("swad: {end} segment")]);
+    assert!(last > first, "segments {first} to {last}");
+    let weights = format!("averaged over epochs {first} to {last}");
+    assert_eq!(strategy.describe_weights(1), weights);
 }
 
 /// A process may be killed after a checkpoint and before the logs.

@@ -5,7 +5,9 @@ mod common;
 
 use common::{Study, Table};
 use fairtte_data::Sampling;
+use fairtte_fairness::strategies::ExpectedBatch;
 use fairtte_fairness::{Strategy, StrategyConfig, TrainingConfig};
+use fairtte_survival::NnetSurvival;
 
 fn study() -> Study {
     Study::new(Table::new(240, 13), 13)
@@ -295,5 +297,19 @@ fn strategies_of_groups_refuse_a_training_part_without_any() {
         let expected =
             format!("strategy {name} needs groups, but no training sample has a value of attribute \"group\"");
         assert_eq!(built.err().map(|error| error.to_string()), needs_groups.then_some(expected), "{name}");
+    }
+}
+
+/// Two samples of a batch of eight in the worst quarter are too few.
+#[test]
+fn batches_with_which_a_method_cannot_work_are_refused() {
+    let expected = ExpectedBatch { size: 8, head: &NnetSurvival, share_with_loss: 1.0 };
+    let checked = |text: &str| parsed(text).check_batches(&expected).map_err(|error| error.to_string());
+    assert!(
+        checked("dro-chi-square = { alpha = 0.05 }").unwrap_err().starts_with("strategy.dro-chi-square.alpha is 0.05")
+    );
+    assert_eq!(checked("dro-chi-square = { alpha = 1.0 }"), Ok(()));
+    for (name, ..) in ABOUT.iter().filter(|(name, ..)| *name != "dro-chi-square") {
+        assert_eq!(checked(&format!("{name} = {{}}")), Ok(()), "{name}");
     }
 }

@@ -265,6 +265,13 @@ fn checkpoints_by_the_clock_stand_between_steps_and_are_one_at_a_time() {
     study.with_data(|data| fit(strategy.as_mut(), data, &config, folder.path(), &mut look, &never)).unwrap();
     let middle = vec!["epoch-00000-batch-0000002".to_owned()];
     assert_eq!(look.seen, [vec![], vec![], middle.clone(), middle, vec!["epoch-00001".to_owned()]]);
+    let run = folder.path().join("never");
+    let config = TrainingConfig { checkpoint_minutes: 0.0, ..config };
+    let mut look = Look { run: run.clone(), seen: Vec::new() };
+    let mut strategy = study.strategy(&erm());
+    study.with_data(|data| fit(strategy.as_mut(), data, &config, &run, &mut look, &never)).unwrap();
+    let ends = vec!["epoch-00001".to_owned()];
+    assert_eq!(look.seen, [vec![], vec![], vec![], vec![], ends], "0 minutes: at the end of epochs only");
 }
 
 #[test]

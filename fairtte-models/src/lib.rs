@@ -7,7 +7,6 @@ mod encoder;
 mod error;
 mod fast;
 mod initialise;
-pub mod kernels;
 mod layers;
 mod medicalnet;
 mod mlp;
@@ -23,6 +22,7 @@ pub use backbone::{Backbone, BackboneKind};
 pub use efficientnet::EfficientNetB0;
 pub use encoder::{EncoderConfig, ImageEncoder};
 pub use error::ModelError;
+pub use fairtte_kernels as kernels;
 #[cfg(feature = "tch")]
 pub use fast::use_threads;
 pub use fast::{adamw, check_environment};

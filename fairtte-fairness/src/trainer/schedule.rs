@@ -163,6 +163,8 @@ mod tests {
         for (found, half) in found.iter().zip(halves) {
             assert!((found - (0.2 + 0.8 * half / 2.0)).abs() < 1e-15);
         }
+        // Three steps an epoch, two epochs: half of the way after the third.
+        assert!((factors(cosine, 3, 2)[3] - 0.6).abs() < 1e-15, "{:?}", factors(cosine, 3, 2));
         // Another number of epochs gives other factors from the first one on; a step does not look that far.
         assert!(cosine.needs_last_epoch() && !ScheduleConfig::default().needs_last_epoch());
         assert!(!ScheduleConfig::Step(StepSchedule::default()).needs_last_epoch());

@@ -47,7 +47,7 @@ use self::operation::{Convolution, Operation, Pooling, volume};
 pub use self::torch::use_threads;
 use crate::ModelError;
 pub(crate) use crate::kernels::Activation;
-use crate::kernels::{InstructionSet, isa};
+use crate::kernels::{InstructionSet, simd};
 
 /// Name of the environment variable that turns the kernels off with the value `off`.
 const VARIABLE: &str = "FAIRTTE_KERNELS";
@@ -63,9 +63,9 @@ pub fn check_environment() -> Result<(), ModelError> {
         Ok(value) if value != "on" && value != "off" => return wrong(VARIABLE, value, "on or off"),
         _ => {}
     }
-    match std::env::var(isa::VARIABLE) {
+    match std::env::var(simd::VARIABLE) {
         Ok(value) if InstructionSet::requested(&value).is_none() => {
-            wrong(isa::VARIABLE, value, "avx512, avx2 or baseline, and no more than this CPU has")
+            wrong(simd::VARIABLE, value, "avx512, avx2 or baseline, and no more than this CPU has")
         }
         _ => Ok(()),
     }

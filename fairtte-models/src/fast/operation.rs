@@ -5,7 +5,8 @@ use burn::backend::Backend;
 #[cfg(any(feature = "flex", feature = "tch"))]
 use burn::backend::tensor::FloatTensor;
 
-use crate::kernels::{Activation, ConvShape};
+use crate::kernels::Activation;
+use crate::kernels::conv::ConvShape;
 
 /// An operation, without its tensors; differentiable unless it says otherwise.
 ///

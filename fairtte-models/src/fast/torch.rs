@@ -12,7 +12,8 @@ use tch::{Device, Kind, Tensor};
 use super::host::{self, Host};
 use super::operation::{Convolution, Forward, Kernels, Operation};
 use super::shim;
-use crate::kernels::{self, Activation, ConvKind};
+use crate::kernels::conv::ConvKind;
+use crate::kernels::{self, Activation};
 
 impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {

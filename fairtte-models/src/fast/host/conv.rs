@@ -6,8 +6,9 @@ use burn::tensor::Shape;
 
 use super::super::operation::{Convolution, Forward, Operation, Pooling};
 use super::{Host, made, made_if, overwritten, plane, vector};
-use crate::kernels::batch_norm::Layer;
-use crate::kernels::{self, Activation, ConvShape};
+use crate::kernels::conv::ConvShape;
+use crate::kernels::norm::batch_norm::Layer;
+use crate::kernels::{self, Activation};
 
 pub(super) fn conv<B: Host>(
     settings: Convolution,
@@ -42,7 +43,7 @@ pub(super) fn normed<B: Host>(
         let Convolution { activation, .. } = settings;
         let y = conv(Convolution { activation: Activation::Identity, ..settings }, vec![x.clone(), weight.clone()]);
         let layer = Layer { plane: plane::<B>(&y), gamma: &scale, beta: &shift, activation };
-        return overwritten::<B>(y, |y| kernels::batch_norm::apply_in_place(y, &layer));
+        return overwritten::<B>(y, |y| kernels::norm::batch_norm::apply_in_place(y, &layer));
     }
     let scaled = made::<B>(weight.shape(), |scaled| {
         let of_output = n_weights / scale.len();

@@ -48,7 +48,7 @@ pub(super) fn forward<B: Host>(operation: Operation, inputs: Vec<FloatTensor<B>>
         }
         (Operation::Affine { activation }, [x, scale, shift]) => {
             let layer = norm::layer::<B>([x, scale, shift], activation);
-            let output = made::<B>(x.shape(), |y| kernels::batch_norm::apply(B::values(x), &layer, y));
+            let output = made::<B>(x.shape(), |y| kernels::norm::batch_norm::apply(B::values(x), &layer, y));
             plain(output, kept(&[x, scale, shift]))
         }
         (Operation::Activate(activation), [x]) => {

@@ -5,7 +5,7 @@ use burn::backend::tensor::FloatTensor;
 
 use super::super::operation::Forward;
 use super::{Host, made, overwritten, plane, vector};
-use crate::kernels::batch_norm::{Layer, Normalisation, ParameterGradients, Statistics};
+use crate::kernels::norm::batch_norm::{Layer, Normalisation, ParameterGradients, Statistics};
 use crate::kernels::{self, Activation};
 
 pub(super) fn batch_norm<B: Host>(
@@ -16,7 +16,7 @@ pub(super) fn batch_norm<B: Host>(
 ) -> Forward<B> {
     let layer = layer::<B>([x, gamma, beta], activation);
     let mut found = Statistics::default();
-    let output = made::<B>(x.shape(), |y| found = kernels::batch_norm::forward(B::values(x), &layer, epsilon, y));
+    let output = made::<B>(x.shape(), |y| found = kernels::norm::batch_norm::forward(B::values(x), &layer, epsilon, y));
     let mean = vector::<B>(&found.mean);
     let saved = if keep {
         let normalisation = [mean.clone(), vector::<B>(&found.inverse_deviation), vector::<B>(&found.offset)];
@@ -41,7 +41,7 @@ pub(super) fn batch_norm_gradients<B: Host>(
     let [mean, inverse_deviation, offset] = [&mean, &inverse_deviation, &offset].map(B::values);
     let normalisation = Normalisation { mean, inverse_deviation, offset };
     let layer = layer::<B>([&x, &gamma, &beta], activation);
-    pulled::<B>(gradient, |dx| kernels::batch_norm::gradients(B::values(&x), &layer, normalisation, dx))
+    pulled::<B>(gradient, |dx| kernels::norm::batch_norm::gradients(B::values(&x), &layer, normalisation, dx))
 }
 
 /// Gradients of `activation(x * scale + shift)`.
@@ -51,7 +51,7 @@ pub(super) fn affine_gradients<B: Host>(
     gradient: FloatTensor<B>,
 ) -> Vec<Option<FloatTensor<B>>> {
     let layer = layer::<B>([&x, &scale, &shift], activation);
-    pulled::<B>(gradient, |dx| kernels::batch_norm::apply_gradients(B::values(&x), &layer, dx))
+    pulled::<B>(gradient, |dx| kernels::norm::batch_norm::apply_gradients(B::values(&x), &layer, dx))
 }
 
 /// The gradient of the output turned into that of the input, and those of the parameters, which `pull` gives.
@@ -71,7 +71,15 @@ pub(super) fn layer_norm<B: Host>([x, gamma, beta]: [&FloatTensor<B>; 3], epsilo
     let [mut mean, mut inverse_deviation] = [vec![0.0; rows], vec![0.0; rows]];
     let statistics = keep.then_some([mean.as_mut_slice(), inverse_deviation.as_mut_slice()]);
     let output = made::<B>(x.shape(), |y| {
-        kernels::layer_norm::forward(B::values(x), width, B::values(gamma), B::values(beta), epsilon, y, statistics);
+        kernels::norm::layer_norm::forward(
+            B::values(x),
+            width,
+            B::values(gamma),
+            B::values(beta),
+            epsilon,
+            y,
+            statistics,
+        );
     });
     let saved =
         if keep { vec![x.clone(), gamma.clone(), vector::<B>(&mean), vector::<B>(&inverse_deviation)] } else { vec![] };
@@ -88,7 +96,7 @@ pub(super) fn layer_norm_gradients<B: Host>(
     let [x, gamma, mean, inverse_deviation] = [&x, &gamma, &mean, &inverse_deviation].map(B::values);
     let dx = overwritten::<B>(gradient, |dx| {
         let (d_gamma, d_beta) = (&mut d_gamma, &mut d_beta);
-        kernels::layer_norm::gradients(x, width, gamma, mean, inverse_deviation, dx, d_gamma, d_beta);
+        kernels::norm::layer_norm::gradients(x, width, gamma, mean, inverse_deviation, dx, d_gamma, d_beta);
     });
     vec![Some(dx), Some(vector::<B>(&d_gamma)), Some(vector::<B>(&d_beta))]
 }

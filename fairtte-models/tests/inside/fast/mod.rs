@@ -15,7 +15,7 @@ use std::process::Command;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::kernels::{InstructionSet, isa};
+use crate::kernels::{InstructionSet, simd};
 
 thread_local! {
     static WITHOUT_KERNELS: Cell<bool> = const { Cell::new(false) };
@@ -96,7 +96,7 @@ fn assert_close(what: &str, found: &[f32], expected: &[f32], bound: f32) {
 /// Every test of kernels and fused operations once more on each lower instruction set, in a process of its own.
 #[test]
 fn everything_holds_on_every_instruction_set() {
-    if std::env::var_os(isa::VARIABLE).is_some() {
+    if std::env::var_os(simd::VARIABLE).is_some() {
         return;
     }
     let program = std::env::current_exe().expect("the test binary knows its path");
@@ -106,7 +106,7 @@ fn everything_holds_on_every_instruction_set() {
         }
         let run = Command::new(&program)
             .args(["kernels::", "fast::", "--skip", "everything_holds_on_every_instruction_set"])
-            .env(isa::VARIABLE, set.name())
+            .env(simd::VARIABLE, set.name())
             .output()
             .expect("the test binary starts");
         let text = String::from_utf8_lossy(&run.stdout);
@@ -126,7 +126,7 @@ fn the_best_instruction_set_of_this_cpu_is_in_use() {
         (_, true) => InstructionSet::Avx2,
         _ => InstructionSet::Baseline,
     };
-    let expected = match std::env::var(isa::VARIABLE) {
+    let expected = match std::env::var(simd::VARIABLE) {
         Ok(name) => InstructionSet::requested(&name).expect("a set of this CPU"),
         Err(_) => best,
     };

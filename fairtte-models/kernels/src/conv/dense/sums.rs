@@ -1,0 +1,114 @@
+//! The gradient of the weights is a sum over places; here it is divided among threads.
+//!
+//! A unit is the weights of some input and some output channels. Where there are few units, the places are divided too, into
+//! parts that are summed apart and added up in their order. Units and parts depend on the shape only, and so do the bits of the
+//! result.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::conv::ConvShape;
+use crate::gemm;
+
+/// Numbers that all partial sums together may take.
+const PARTIAL_SUMS: usize = 1 << 20;
+/// Tasks that a large sum is divided into.
+const TASKS: usize = 16;
+/// Fewest output channels of a task, which copies all that they see.
+const LEAST_ROWS: usize = 64;
+
+/// A way to sum over places, which are in bands.
+pub(super) trait WeightSum: Sync {
+    fn shape(&self) -> &ConvShape;
+
+    /// Input channels of a unit.
+    fn block_channels(&self) -> usize;
+
+    /// How many bands there are.
+    fn bands(&self) -> usize;
+
+    /// Numbers of the sum for an output channel of a unit of so many input channels.
+    fn numbers(&self, channels: usize) -> usize;
+
+    /// Writes the sum over `bands` for some input and output channels.
+    fn run(&self, bands: Range<usize>, channels: Range<usize>, outputs: Range<usize>, sums: &mut [f32]);
+
+    /// Brings the sum over all bands to where the weights are; whether it can be used.
+    fn finish(&self, unit: Unit, sums: &[f32]) -> bool;
+}
+
+/// Some input and output channels, and where their weights are.
+pub(super) struct Unit<'a> {
+    pub channels: Range<usize>,
+    pub outputs: Range<usize>,
+    /// For each output channel, `[channels][taps]`.
+    pub rows: Vec<&'a mut [f32]>,
+}
+
+/// Sums everything into `dw`, `[outputs, inputs, kernel]`; `false` if it cannot be used, and `dw` holds anything then.
+pub(super) fn sum_weights(sum: &impl WeightSum, dw: &mut [f32]) -> bool {
+    let ConvShape { inputs, outputs, .. } = *sum.shape();
+    let blocks = gemm::parts(inputs, sum.block_channels());
+    let length = |unit: &Unit| unit.outputs.len() * sum.numbers(unit.channels.len());
+    let whole = outputs * blocks.clone().map(|channels| sum.numbers(channels.len())).sum::<usize>();
+    let parts = TASKS.div_ceil(blocks.len()).min(PARTIAL_SUMS / whole).min(sum.bands()).max(1);
+    let groups = TASKS.div_ceil(blocks.len() * parts).min(outputs.div_ceil(LEAST_ROWS));
+    let units = units(sum, dw, groups);
+    if parts == 1 {
+        let run = |unit: Unit| {
+            gemm::with_scratch([length(&unit)], |[sums]| {
+                sum.run(0..sum.bands(), unit.channels.clone(), unit.outputs.clone(), sums);
+                sum.finish(unit, sums)
+            })
+        };
+        return units.into_par_iter().all(run);
+    }
+    let mut partial = vec![0.0; parts * units.iter().map(length).sum::<usize>()];
+    let mut work = Vec::with_capacity(parts * units.len());
+    let mut rest = &mut partial[..];
+    for (unit, part) in units.iter().flat_map(|unit| (0..parts).map(move |part| (unit, part))) {
+        let (sums, behind) = std::mem::take(&mut rest).split_at_mut(length(unit));
+        rest = behind;
+        work.push((unit, gemm::part(sum.bands(), parts, part), sums));
+    }
+    work.into_par_iter().for_each(|(unit, bands, sums)| {
+        sum.run(bands, unit.channels.clone(), unit.outputs.clone(), sums);
+    });
+    let mut rest = &mut partial[..];
+    let mut work = Vec::with_capacity(units.len());
+    for unit in units {
+        let length = length(&unit);
+        let (sums, behind) = std::mem::take(&mut rest).split_at_mut(parts * length);
+        rest = behind;
+        work.push((unit, length, sums));
+    }
+    let add_up = |(unit, length, sums): (Unit, usize, &mut [f32])| {
+        let (total, others) = sums.split_at_mut(length);
+        for other in others.chunks_exact(length) {
+            total.iter_mut().zip(other).for_each(|(total, other)| *total += other);
+        }
+        sum.finish(unit, total)
+    };
+    work.into_par_iter().all(add_up)
+}
+
+/// The weights in blocks of input channels and `groups` groups of output channels.
+fn units<'c>(sum: &impl WeightSum, dw: &'c mut [f32], groups: usize) -> Vec<Unit<'c>> {
+    let ConvShape { inputs, outputs, .. } = *sum.shape();
+    let (taps, block) = (sum.shape().taps(), sum.block_channels());
+    let mut units = Vec::new();
+    for group in (0..groups).map(|index| gemm::part(outputs, groups, index)) {
+        for channels in gemm::parts(inputs, block) {
+            units.push(Unit { channels, outputs: group.clone(), rows: Vec::with_capacity(group.len()) });
+        }
+    }
+    let blocks = inputs.div_ceil(block);
+    for (output, row) in dw.chunks_exact_mut(inputs * taps).enumerate() {
+        let group = units.chunks_exact_mut(blocks).find(|group| group[0].outputs.contains(&output));
+        for (unit, piece) in group.into_iter().flatten().zip(row.chunks_mut(block * taps)) {
+            unit.rows.push(piece);
+        }
+    }
+    units
+}

@@ -1,0 +1,346 @@
+//! Convolutions by a kernel of 3 x 3, and of any depth, at stride 1, with 16 products where the plain sum takes 36.
+//!
+//! A tile of 2 x 2 outputs sees 4 x 4 numbers of the input. The input tile and the filter are transformed (input transform `B' x B`,
+//! filter transform `G w G'`, 16 components each), so that the convolution of a tile with a filter is a product component by
+//! component; the sum over channels is taken before the output transform `A' m A`, as 16 matrix products ([`transforms`]). A task
+//! takes some slices of a sample and some rows of tiles in them, few enough that all its transformed channels stay in the caches.
+//!
+//! The transforms mix the numbers that a tile sees, so rounding is that of the largest of them, for places too that see only
+//! small ones. An infinity or a NaN would spread over its tile: a result with such a number is refused, for the caller to take
+//! the plain sum, which puts it where it belongs.
+//!
+//! A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, section 4.1: F(2 x 2, 3 x 3), after
+//! S. Winograd, *Arithmetic Complexity of Computations*, SIAM 1980.
+
+mod transforms;
+mod weights;
+
+use std::ops::Range;
+use std::slice::ChunksExactMut;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use crate::activation::Activation;
+use crate::conv::{ConvKind, ConvShape};
+use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
+use crate::simd::lanes::LONGEST;
+use crate::simd::{self, vectorized};
+use transforms::{COMPONENTS, FilterTransform, InputTransform, OutputTransform};
+pub(super) use weights::TileSum;
+
+/// Numbers in the transforms of what the tiles of a task see, about, without the slices that the kernel sees besides: 2 MiB.
+const TASK_NUMBERS: usize = 1 << 19;
+/// Tiles of a task, about, where its transforms would be more numbers with as many.
+const FEW_TILES: usize = 64;
+/// Most steps that are summed at a time. Over 768 steps of a layer of resnet18-3d the largest error was 3.4 times that of
+/// PyTorch's plain sum when they were summed at once, and is 0.9 times that in parts.
+const STEPS: usize = 96;
+/// Panels of the left factor of which the sums are brought back together.
+const PANELS: usize = 2;
+
+/// A convolution, or the gradient of the input of one.
+pub(super) struct Winograd<'a> {
+    /// What is computed; of a gradient, [`ConvShape::transposed`].
+    pub shape: ConvShape,
+    /// `[batch, inputs, size]`.
+    pub source: &'a [f32],
+    /// `[outputs, inputs, kernel]`, or, if `transposed`, `[inputs, outputs, kernel]` with each kernel from its end.
+    pub weights: &'a [f32],
+    pub transposed: bool,
+}
+
+/// Tiles of a task and how the transforms of its input lie in memory: `[component][channel][depth][row][column]`.
+struct Tiles {
+    /// Slices of the output; the input has those too that the kernel sees besides.
+    depth: usize,
+    rows: usize,
+    columns: usize,
+    /// Distance from a channel to the next.
+    pitch: usize,
+    /// Distance from a component to the next.
+    stride: usize,
+}
+
+impl Tiles {
+    /// Columns of the products: one for each tile, in whole vectors.
+    fn products(&self) -> usize {
+        (self.depth * self.rows * self.columns).next_multiple_of(TileSize::in_use().columns / 2)
+    }
+}
+
+/// Some slices of the output of a sample, some rows of tiles in them, and some outputs.
+struct Task<'c> {
+    sample: usize,
+    depths: Range<usize>,
+    tile_rows: Range<usize>,
+    blocks: Range<usize>,
+    /// `[outputs][depths]`, each the rows of places in a slice.
+    bands: Vec<&'c mut [f32]>,
+}
+
+/// Whether this way is known for the convolution and expected to be faster than the plain sum.
+pub(crate) fn pays(shape: &ConvShape) -> bool {
+    /// Channels below which transforms cost more than they save.
+    const FEW: usize = 32;
+    /// Tiles of a sample below which they do.
+    const LEAST_TILES: usize = 32;
+    /// Numbers in the transforms of all kernels, which are in memory together: 64 MiB.
+    const MOST: usize = 1 << 24;
+    let ConvShape { batch, inputs, outputs, kernel, stride, padding, .. } = *shape;
+    let known = kernel[1..] == [3, 3] && stride == [1; 3] && padding[1..].iter().all(|&zeros| zeros <= 2);
+    if !known || shape.kind() != Some(ConvKind::Dense) || inputs < FEW || outputs < FEW {
+        return false;
+    }
+    let [depth, height, width] = shape.output();
+    let tiles = height.div_ceil(2) * width.div_ceil(2);
+    // Every task reads the transforms of the kernels, the more outputs the farther from its core, and each must be used often: 49
+    // tiles in each of 16 samples for 512 outputs were a gain, 16 in each of 32 were none. Tiles over the edge are computed
+    // for nothing.
+    let often = depth * tiles >= LEAST_TILES && batch * depth * tiles >= outputs;
+    let full = 4 * tiles * 20 <= height * width * 27;
+    often && full && COMPONENTS * inputs * outputs * kernel[0] <= MOST
+}
+
+impl Winograd<'_> {
+    /// Computes the output `[batch, outputs, places]` with a bias for each channel and an activation. `false` if a number was
+    /// not finite before these; the output holds anything then.
+    pub fn compute(&self, bias: Option<&[f32]>, activation: Activation, y: &mut [f32]) -> bool {
+        let ConvShape { inputs, outputs, kernel, .. } = self.shape;
+        let finite = AtomicBool::new(true);
+        let tasks = self.tasks(y);
+        gemm::with_scratch([COMPONENTS * outputs * inputs * kernel[0]], |[kernels]| {
+            self.kernels(kernels);
+            tasks.into_par_iter().for_each(|mut task| {
+                if !finite.load(Ordering::Relaxed) {
+                    return;
+                }
+                if !self.task(kernels, &mut task) {
+                    return finite.store(false, Ordering::Relaxed);
+                }
+                let (depth, first) = (task.depths.len(), self.outputs(&task.blocks).start);
+                for (index, band) in task.bands.into_iter().enumerate() {
+                    gemm::finish(band, bias.map(|bias| bias[first + index / depth]), activation);
+                }
+            });
+        });
+        finite.into_inner()
+    }
+
+    /// Slices and rows of tiles of a task, and in how many groups the blocks of outputs are divided: as many tasks as keep all
+    /// threads busy. No number depends on this, since each is the sum of the same products in the same order.
+    fn division(&self) -> [usize; 3] {
+        /// Rows of tiles are divided until this many slices fit: those that the kernel sees besides are transformed
+        /// by two tasks.
+        const SLICES: usize = 4;
+        let [depth, height, width] = self.shape.output();
+        let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
+        let wanted = 2 * rayon::current_num_threads();
+        let share = self.shape.batch * depth * rows * columns / wanted;
+        let most = (TASK_NUMBERS / (COMPONENTS * self.shape.inputs)).min(share).max(FEW_TILES);
+        let slices = if self.shape.kernel[0] == 1 { 1 } else { SLICES };
+        let of_rows = gemm::evenly(rows, most / slices / columns);
+        let of_depth = gemm::evenly(depth, most / (of_rows * columns));
+        let tasks = self.shape.batch * depth.div_ceil(of_depth) * rows.div_ceil(of_rows);
+        [of_depth, of_rows, wanted.div_ceil(tasks).min(self.blocks())]
+    }
+
+    fn tasks<'c>(&self, y: &'c mut [f32]) -> Vec<Task<'c>> {
+        let [depth, height, width] = self.shape.output();
+        let [of_depth, of_rows, groups] = self.division();
+        let batch = self.shape.batch;
+        let groups: Vec<_> = (0..groups).map(|index| gemm::part(self.blocks(), groups, index)).collect();
+        let mut tasks = Vec::new();
+        for sample in 0..batch {
+            for depths in gemm::parts(depth, of_depth) {
+                for blocks in &groups {
+                    for tile_rows in gemm::parts(height.div_ceil(2), of_rows) {
+                        let bands = Vec::with_capacity(self.outputs(blocks).len() * depths.len());
+                        let (depths, blocks) = (depths.clone(), blocks.clone());
+                        tasks.push(Task { sample, depths, tile_rows, blocks, bands });
+                    }
+                }
+            }
+        }
+        let strips = height.div_ceil(2).div_ceil(of_rows);
+        let mut slices = y.chunks_exact_mut(height * width);
+        for sample in 0..batch {
+            for (group, blocks) in groups.iter().enumerate() {
+                for _ in self.outputs(blocks) {
+                    for (d, slice) in slices.by_ref().take(depth).enumerate() {
+                        let part = sample * depth.div_ceil(of_depth) + d / of_depth;
+                        let first = (part * groups.len() + group) * strips;
+                        for (task, band) in tasks[first..].iter_mut().zip(slice.chunks_mut(2 * of_rows * width)) {
+                            task.bands.push(band);
+                        }
+                    }
+                }
+            }
+        }
+        tasks
+    }
+
+    /// Steps that are summed before they are added to the others; rounding errors grow with the length of a sum.
+    fn steps(&self) -> usize {
+        gemm::evenly(self.shape.inputs * self.shape.kernel[0], STEPS)
+    }
+
+    /// Blocks of outputs, of which the sums are brought back together.
+    fn blocks(&self) -> usize {
+        self.shape.outputs.div_ceil(PANELS * TileSize::in_use().rows)
+    }
+
+    /// The outputs of some blocks.
+    fn outputs(&self, blocks: &Range<usize>) -> Range<usize> {
+        let part = |index: usize| gemm::part(self.shape.outputs, self.blocks(), index);
+        part(blocks.start).start..part(blocks.end - 1).end
+    }
+
+    /// The kernels transformed, `[component][part of the steps][panel of outputs]`, a panel `[steps][outputs]`, where a step is a
+    /// slice of the kernel and an input.
+    fn kernels(&self, kernels: &mut [f32]) {
+        let ConvShape { inputs, outputs, kernel, .. } = self.shape;
+        let steps = inputs * kernel[0];
+        let of_block = |block: Range<usize>| {
+            let panels = row_panels(&block);
+            (0..panels).map(move |index| {
+                let part = gemm::part(block.len(), panels, index);
+                block.start + part.start..block.start + part.end
+            })
+        };
+        let blocks = (0..self.blocks()).map(|index| self.outputs(&(index..index + 1)));
+        let mut panels: Vec<_> = blocks.flat_map(of_block).map(|rows| (rows, Vec::new())).collect();
+        for of_component in kernels.chunks_exact_mut(outputs * steps).take(COMPONENTS) {
+            for mut of_part in of_component.chunks_mut(outputs * self.steps()) {
+                let steps = of_part.len() / outputs;
+                for (rows, places) in &mut panels {
+                    let (place, rest) = of_part.split_at_mut(rows.len() * steps);
+                    places.push(place);
+                    of_part = rest;
+                }
+            }
+        }
+        let strides = if self.transposed { [1, outputs] } else { [inputs, 1] }.map(|stride| stride * self.shape.taps());
+        let from = FilterTransform {
+            weights: self.weights,
+            strides,
+            inputs,
+            depth: kernel[0],
+            steps: self.steps(),
+            mirrored: self.transposed,
+        };
+        panels.into_par_iter().for_each(|(rows, mut places)| vectorized!(from.write(rows, &mut places)));
+    }
+
+    /// Computes a task; whether all its numbers are finite.
+    fn task(&self, kernels: &[f32], task: &mut Task) -> bool {
+        let ConvShape { inputs, kernel, .. } = self.shape;
+        let width = self.shape.output()[2];
+        let (depth, rows, columns) = (task.depths.len(), task.tile_rows.len(), width.div_ceil(2));
+        // An odd number of vectors, so that channels are not at the same place of a page either.
+        let pitch = (((depth + kernel[0] - 1) * rows * columns).next_multiple_of(LONGEST) + LONGEST) | LONGEST;
+        let tiles = Tiles { depth, rows, columns, pitch, stride: apart(inputs * pitch) };
+        let n_columns = tiles.products();
+        let largest = self.shape.outputs.div_ceil(self.blocks());
+        let stride = apart(largest * n_columns);
+        let lengths =
+            [COMPONENTS * tiles.stride, transforms::lines(&tiles), COMPONENTS * stride].map(|length| length + SLACK);
+        gemm::with_scratch(lengths, |[input, lines, sums]| {
+            self.input(task, &tiles, lines, input);
+            let mut finite = true;
+            let mut bands = task.bands.chunks_exact_mut(depth);
+            for block in task.blocks.clone() {
+                let block = self.outputs(&(block..block + 1));
+                let of_components = sums.chunks_exact_mut(stride).map(|sums| sums.chunks_exact_mut(n_columns));
+                self.sum(block.clone(), kernels, input, &tiles, of_components);
+                for (row, bands) in bands.by_ref().take(block.len()).enumerate() {
+                    let sums = &sums[row * n_columns..];
+                    finite &= simd::run(OutputTransform { sums, stride, tiles: &tiles, lines, width, bands });
+                }
+            }
+            finite
+        })
+    }
+
+    /// The sums of some outputs, a matrix `[outputs][tiles]` for each component.
+    fn sum<'s>(
+        &self,
+        block: Range<usize>,
+        kernels: &[f32],
+        input: &[f32],
+        tiles: &Tiles,
+        sums: impl Iterator<Item = ChunksExactMut<'s, f32>>,
+    ) {
+        let ConvShape { inputs, outputs, kernel, .. } = self.shape;
+        let steps = inputs * kernel[0];
+        let slice = tiles.rows * tiles.columns;
+        // An element of the kernel a slice further finds its tiles a slice further.
+        let of_slice = |depth: usize| (0..inputs).map(move |input| input * tiles.pitch + depth * slice);
+        let offsets: Vec<usize> = (0..kernel[0]).flat_map(of_slice).collect();
+        let n_columns = tiles.products();
+        let panel = |columns: Range<usize>| Panel {
+            first: columns.start,
+            segment: 0,
+            column: columns.start,
+            count: columns.len(),
+        };
+        let panels: Vec<Panel> = gemm::parts(n_columns, TileSize::in_use().columns).map(panel).collect();
+        for (component, sums) in sums.take(COMPONENTS).enumerate() {
+            let mut output = Output { segment: n_columns, n_rows: block.len(), rows: sums.take(block.len()).collect() };
+            for part in gemm::parts(steps, self.steps()) {
+                let left = &kernels[component * outputs * steps + part.start * outputs..][..part.len() * outputs];
+                simd::run(Block {
+                    left: &left[block.start * part.len()..block.end * part.len()],
+                    rows: 0..block.len(),
+                    row_panels: row_panels(&block),
+                    right: &input[component * tiles.stride..],
+                    offsets: &offsets[part.clone()],
+                    panels: &panels,
+                    output: &mut output,
+                    add: part.start > 0,
+                });
+            }
+        }
+    }
+
+    /// The input of a task transformed.
+    fn input(&self, task: &Task, tiles: &Tiles, lines: &mut [f32], input: &mut [f32]) {
+        let ConvShape { inputs, size: [depth, height, width], kernel, padding, .. } = self.shape;
+        let of_slice = tiles.rows * tiles.columns;
+        for channel in 0..inputs {
+            for slice in 0..tiles.depth + kernel[0] - 1 {
+                let target = &mut input[channel * tiles.pitch + slice * of_slice..];
+                let d = (task.depths.start + slice).checked_sub(padding[0]).filter(|&d| d < depth);
+                let Some(d) = d else {
+                    target
+                        .chunks_mut(tiles.stride)
+                        .take(COMPONENTS)
+                        .for_each(|component| component[..of_slice].fill(0.0));
+                    continue;
+                };
+                let from = ((task.sample * inputs + channel) * depth + d) * height * width;
+                simd::run(InputTransform {
+                    source: &self.source[from..from + height * width],
+                    size: [height, width],
+                    padding: [padding[1], padding[2]],
+                    first: 2 * task.tile_rows.start,
+                    tiles,
+                    lines,
+                    target,
+                });
+            }
+        }
+    }
+}
+
+/// Panels of a block of outputs.
+fn row_panels(block: &Range<usize>) -> usize {
+    block.len().div_ceil(TileSize::in_use().rows)
+}
+
+/// Distance between the components, of which all 16 are touched in turn: not at the same place of a page, where they
+/// would push one another out of the nearest cache (a third of the time of the transforms).
+fn apart(length: usize) -> usize {
+    const PAGE: usize = 1024;
+    length.next_multiple_of(PAGE) + 5 * LONGEST
+}

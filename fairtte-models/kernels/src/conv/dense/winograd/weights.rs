@@ -1,0 +1,309 @@
+//! The gradient of the weights by the same transforms: `G' [sum over tiles of (A dy A') * (B' x B)] G`.
+//!
+//! The transforms of the output and of the weights are transposed: the gradient of the weights is that of the loss through
+//! the sum over the transformed tiles. Here channels are innermost: a step of the sum is a tile, of which the transforms of the output channels are
+//! the left factor and those of the input channels the right one, and the vectors are of channels.
+
+#![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+
+use std::ops::Range;
+
+use super::apart;
+use super::transforms::{COMPONENTS, transform_input, write_row};
+use crate::conv::ConvShape;
+use crate::conv::dense::sums::{Unit, WeightSum};
+use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
+use crate::simd::lanes::{LONGEST, load};
+use crate::simd::{self, Kernel, Vectors, vectorized};
+
+/// Input channels of a unit, side by side in the right factor.
+const CHANNELS: usize = 32;
+/// Numbers in the transforms of a band, about: 1 MiB.
+const BAND_NUMBERS: usize = 1 << 18;
+
+/// The sum over tiles, for a convolution for which [`pays`](super::pays) holds.
+pub(crate) struct TileSum<'a> {
+    x: &'a [f32],
+    dy: &'a [f32],
+    shape: ConvShape,
+    bands: Vec<Band>,
+}
+
+/// Some slices of a sample, and some rows of tiles in them.
+struct Band {
+    sample: usize,
+    depths: Range<usize>,
+    tile_rows: Range<usize>,
+}
+
+impl<'a> TileSum<'a> {
+    pub fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
+        /// Tiles of a band, about, where its transforms would be more numbers with as many: a band reads and writes all sums.
+        const FEW: usize = 48;
+        let [depth, height, width] = shape.output();
+        let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
+        let most = (BAND_NUMBERS / (COMPONENTS * (CHANNELS + shape.outputs))).max(FEW);
+        let of_rows = gemm::evenly(rows, most / columns);
+        let of_depth = gemm::evenly(depth, most / (of_rows * columns));
+        let mut bands = Vec::new();
+        for sample in 0..shape.batch {
+            for depths in gemm::parts(depth, of_depth) {
+                bands.extend(gemm::parts(rows, of_rows).map(|tile_rows| Band {
+                    sample,
+                    depths: depths.clone(),
+                    tile_rows,
+                }));
+            }
+        }
+        Self { x, dy, shape: *shape, bands }
+    }
+
+    /// Tiles in a row.
+    fn columns(&self) -> usize {
+        self.shape.output()[2].div_ceil(2)
+    }
+
+    /// The input that a band sees transformed, `[depth][row][column][CHANNELS]` at a distance of `stride`.
+    fn input(&self, band: &Band, channels: Range<usize>, lines: &mut [f32], stride: usize, target: &mut [f32]) {
+        let ConvShape { inputs, size: [depth, height, width], kernel, padding, .. } = self.shape;
+        let [rows, columns] = [band.tile_rows.len(), self.columns()];
+        let places = 2 * columns + 2;
+        let plane = depth * height * width;
+        let of_slice = rows * columns * CHANNELS;
+        for slice in 0..band.depths.len() + kernel[0] - 1 {
+            let target = &mut target[slice * of_slice..];
+            let d = (band.depths.start + slice).checked_sub(padding[0]).filter(|&d| d < depth);
+            let Some(d) = d else {
+                target.chunks_mut(stride).take(COMPONENTS).for_each(|component| component[..of_slice].fill(0.0));
+                continue;
+            };
+            for line in 0..2 * rows + 2 {
+                let row = (2 * band.tile_rows.start + line).checked_sub(padding[1]).filter(|&row| row < height);
+                let line = &mut lines[line * places * CHANNELS..];
+                let Some(row) = row else {
+                    line[..places * CHANNELS].fill(0.0);
+                    continue;
+                };
+                let (before, after) = (padding[2], padding[2] + width);
+                line[..before * CHANNELS].fill(0.0);
+                let source = &self.x[(band.sample * inputs + channels.start) * plane + (d * height + row) * width..];
+                gemm::transpose(source, plane, width, channels.len(), CHANNELS, &mut line[before * CHANNELS..]);
+                line[after * CHANNELS..places * CHANNELS].fill(0.0);
+            }
+            simd::run(TileTransform { lines, rows, columns, stride, target });
+        }
+    }
+
+    /// The gradient of the output in a band transformed, as panels `[tiles][outputs]` one after the other, at a distance of
+    /// `stride`.
+    fn gradient(&self, band: &Band, outputs: Range<usize>, lines: &mut [f32], stride: usize, target: &mut [f32]) {
+        let [depth, height, width] = self.shape.output();
+        let plane = depth * height * width;
+        let [rows, columns] = [band.tile_rows.len(), self.columns()];
+        let steps = band.depths.len() * rows * columns;
+        let panels = outputs.len().div_ceil(TileSize::in_use().rows);
+        for panel in (0..panels).map(|index| gemm::part(outputs.len(), panels, index)) {
+            let first = (band.sample * self.shape.outputs + outputs.start + panel.start) * plane;
+            let mut at = panel.start * steps;
+            for d in band.depths.clone() {
+                for row in band.tile_rows.clone() {
+                    for (index, line) in lines.chunks_exact_mut(2 * columns * LONGEST).take(2).enumerate() {
+                        let row = 2 * row + index;
+                        let seen = if row < height { width } else { 0 };
+                        if seen > 0 {
+                            let source = &self.dy[first + (d * height + row) * width..];
+                            gemm::transpose(source, plane, width, panel.len(), LONGEST, line);
+                        }
+                        line[seen * LONGEST..].fill(0.0);
+                    }
+                    simd::run(GradientTransform {
+                        lines,
+                        columns,
+                        outputs: panel.len(),
+                        stride,
+                        target: &mut target[at..],
+                    });
+                    at += columns * panel.len();
+                }
+            }
+        }
+    }
+}
+
+impl WeightSum for TileSum<'_> {
+    fn shape(&self) -> &ConvShape {
+        &self.shape
+    }
+
+    fn block_channels(&self) -> usize {
+        CHANNELS
+    }
+
+    fn bands(&self) -> usize {
+        self.bands.len()
+    }
+
+    fn numbers(&self, _: usize) -> usize {
+        COMPONENTS * self.shape.kernel[0] * CHANNELS
+    }
+
+    /// `[component][outputs][depth of the kernel][CHANNELS]`.
+    fn run(&self, bands: Range<usize>, channels: Range<usize>, outputs: Range<usize>, sums: &mut [f32]) {
+        let depth = self.shape.kernel[0];
+        let columns = self.columns();
+        let n_rows = outputs.len();
+        let size = TileSize::in_use();
+        let bands = &self.bands[bands];
+        let most = |extent: fn(&Band) -> usize| bands.iter().map(extent).max().unwrap_or(0);
+        let (depths, rows) = (most(|band| band.depths.len()), most(|band| band.tile_rows.len()));
+        let right_stride = apart((depths + depth - 1) * rows * columns * CHANNELS);
+        let left_stride = apart(depths * rows * columns * n_rows);
+        let lines = (2 * rows + 2) * (2 * columns + 2) * CHANNELS;
+        let lengths = [lines, COMPONENTS * right_stride, COMPONENTS * left_stride].map(|length| length + SLACK);
+        gemm::with_scratch(lengths, |[lines, right, left]| {
+            for (index, band) in bands.iter().enumerate() {
+                self.input(band, channels.clone(), lines, right_stride, right);
+                self.gradient(band, outputs.clone(), lines, left_stride, left);
+                let of_slice = band.tile_rows.len() * columns;
+                let steps = band.depths.len() * of_slice;
+                let offsets: Vec<usize> = (0..steps).map(|tile| tile * CHANNELS).collect();
+                let panel = |depth: usize, at: usize| Panel {
+                    first: depth * of_slice * CHANNELS + at,
+                    segment: 0,
+                    column: depth * CHANNELS + at,
+                    count: size.columns,
+                };
+                let panels: Vec<Panel> = (0..depth)
+                    .flat_map(|depth| (0..CHANNELS).step_by(size.columns).map(move |at| panel(depth, at)))
+                    .collect();
+                for (component, sums) in sums.chunks_exact_mut(n_rows * depth * CHANNELS).enumerate() {
+                    let rows = sums.chunks_exact_mut(depth * CHANNELS).collect();
+                    simd::run(Block {
+                        left: &left[component * left_stride..],
+                        rows: 0..n_rows,
+                        row_panels: n_rows.div_ceil(size.rows),
+                        right: &right[component * right_stride..],
+                        offsets: &offsets,
+                        panels: &panels,
+                        output: &mut Output { segment: depth * CHANNELS, n_rows, rows },
+                        add: index > 0,
+                    });
+                }
+            }
+        });
+    }
+
+    fn finish(&self, unit: Unit, sums: &[f32]) -> bool {
+        let Unit { channels, outputs, rows } = unit;
+        let depth = self.shape.kernel[0];
+        let stride = outputs.len() * depth * CHANNELS;
+        let mut finite = true;
+        for (index, row) in rows.into_iter().enumerate() {
+            let sums = &sums[index * depth * CHANNELS..];
+            finite &= vectorized!(write_weights(sums, stride, [channels.len(), depth], row));
+        }
+        finite
+    }
+}
+
+/// `B' x B` of the tiles in a slice, of which `lines` holds the places that they see, `[line][place][CHANNELS]`.
+struct TileTransform<'a> {
+    lines: &'a [f32],
+    rows: usize,
+    columns: usize,
+    stride: usize,
+    target: &'a mut [f32],
+}
+
+impl Kernel for TileTransform<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run_on<S: Vectors>(self, simd: S) {
+        let Self { lines, rows, columns, stride, target } = self;
+        let line = (2 * columns + 2) * CHANNELS;
+        for (tile, (row, column)) in (0..rows).flat_map(|row| (0..columns).map(move |at| (row, at))).enumerate() {
+            for lane in (0..CHANNELS).step_by(S::F32_LANES) {
+                let from = 2 * row * line + 2 * column * CHANNELS + lane;
+                let columns = [from, from + CHANNELS, from + 2 * CHANNELS, from + 3 * CHANNELS];
+                transform_input(simd, lines, columns, line, &mut target[tile * CHANNELS + lane..], stride);
+            }
+        }
+    }
+}
+
+/// `A dy A'` of a row of tiles, of which `lines` holds the two rows of places, `[line][place][LONGEST]`; as `[tiles][outputs]`.
+/// Up to a vector behind it is overwritten.
+struct GradientTransform<'a> {
+    lines: &'a [f32],
+    columns: usize,
+    outputs: usize,
+    stride: usize,
+    target: &'a mut [f32],
+}
+
+impl Kernel for GradientTransform<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run_on<S: Vectors>(self, simd: S) {
+        let Self { lines, columns, outputs, stride, target } = self;
+        let line = 2 * columns * LONGEST;
+        for tile in 0..columns {
+            for lane in (0..outputs).step_by(S::F32_LANES) {
+                let from = 2 * tile * LONGEST + lane;
+                let left = spread(simd, load(simd, lines, from), load(simd, lines, line + from));
+                let from = from + LONGEST;
+                let right = spread(simd, load(simd, lines, from), load(simd, lines, line + from));
+                for i in 0..4 {
+                    let component = spread(simd, left[i], right[i]);
+                    write_row(simd, i, component, &mut target[tile * outputs + lane..], stride);
+                }
+            }
+        }
+    }
+}
+
+/// `A` times a column.
+#[inline(always)]
+fn spread<S: Vectors>(simd: S, a: S::f32s, b: S::f32s) -> [S::f32s; 4] {
+    [a, simd.add_f32s(a, b), simd.sub_f32s(a, b), simd.neg_f32s(b)]
+}
+
+/// `G' s G` of the sums of an output channel, `[component][depth][CHANNELS]`, to its weights `[channels][depth][3][3]`; whether all
+/// are finite.
+#[inline(always)]
+fn write_weights(sums: &[f32], stride: usize, [channels, depth]: [usize; 2], row: &mut [f32]) -> bool {
+    let mut largest = 0;
+    for slice in 0..depth {
+        let at = |component: usize| &sums[component * stride + slice * CHANNELS..][..CHANNELS];
+        let mut columns = [[[0.0; CHANNELS]; 3]; 4];
+        for (column, of_column) in columns.iter_mut().enumerate() {
+            gather(at(column), at(4 + column), at(8 + column), at(12 + column), of_column);
+        }
+        for tap in 0..3 {
+            let mut taps = [[0.0; CHANNELS]; 3];
+            let [a, b, c, d] = &columns;
+            gather(&a[tap], &b[tap], &c[tap], &d[tap], &mut taps);
+            for (index, tap) in taps.iter().enumerate().map(|(index, taps)| (3 * tap + index, taps)) {
+                let places = row[slice * 9 + index..].iter_mut().step_by(9 * depth);
+                for (place, &value) in places.zip(&tap[..channels]) {
+                    *place = value;
+                    largest = largest.max(value.abs().to_bits());
+                }
+            }
+        }
+    }
+    largest < f32::INFINITY.to_bits()
+}
+
+/// `G'` times a column.
+#[inline(always)]
+fn gather(a: &[f32], b: &[f32], c: &[f32], d: &[f32], taps: &mut [[f32; CHANNELS]; 3]) {
+    for lane in 0..CHANNELS {
+        let (sum, difference) = (0.5 * (b[lane] + c[lane]), 0.5 * (b[lane] - c[lane]));
+        taps[0][lane] = a[lane] + sum;
+        taps[1][lane] = difference;
+        taps[2][lane] = sum + d[lane];
+    }
+}

@@ -1,0 +1,59 @@
+//! Any convolution that has kernels: finds the kind, checks the lengths, and hands on.
+
+mod dense;
+mod depthwise;
+mod pointwise;
+mod shape;
+
+use crate::activation::Activation;
+
+pub use shape::{ConvKind, ConvShape};
+
+/// The output `[batch, outputs, depth, height, width]` of a convolution of `x` by the weights
+/// `[outputs, inputs / groups, kernel..]`, with one bias for each output channel and an activation, applied while the output
+/// is in the caches.
+///
+/// # Panics
+/// If [`ConvShape::kind`] is `None` or a slice does not have its length.
+pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
+    let kind = shape.kind().expect("a convolution that the kernels know");
+    assert_eq!([x.len(), w.len(), y.len()], shape.lengths(), "lengths of input, weights and output");
+    assert!(bias.is_none_or(|bias| bias.len() == shape.outputs), "one bias for each output channel");
+    match kind {
+        ConvKind::Pointwise => pointwise::forward(x, w, bias, activation, shape, y),
+        ConvKind::Dense => dense::forward(x, w, bias, activation, shape, y),
+        ConvKind::Depthwise => depthwise::forward(x, w, bias, activation, shape, y),
+    }
+}
+
+/// Whether [`forward`] and the gradient of the weights take fewer products than the sums that define them (Winograd's
+/// convolution); the gradient of the input does where this holds for [`ConvShape::transposed`].
+pub fn has_fewer_products(shape: &ConvShape) -> bool {
+    dense::has_fewer_products(shape)
+}
+
+/// The gradients of the input and of the weights, from `dy`, that of the output.
+///
+/// # Panics
+/// If [`ConvShape::kind`] is `None` or a slice does not have its length.
+pub fn gradients(x: &[f32], w: &[f32], dy: &[f32], shape: &ConvShape, dx: Option<&mut [f32]>, dw: Option<&mut [f32]>) {
+    let kind = shape.kind().expect("a convolution that the kernels know");
+    assert_eq!([x.len(), w.len(), dy.len()], shape.lengths(), "lengths of input, weights and output");
+    assert!(dx.as_ref().is_none_or(|dx| dx.len() == x.len()), "the gradient of the input has the input's length");
+    assert!(dw.as_ref().is_none_or(|dw| dw.len() == w.len()), "the gradient of the weights has the weights' length");
+    if kind == ConvKind::Depthwise {
+        return depthwise::gradients(x, w, dy, shape, dx, dw);
+    }
+    if let Some(dx) = dx {
+        match kind {
+            ConvKind::Pointwise => pointwise::input_gradient(w, dy, shape, dx),
+            _ => dense::input_gradient(w, dy, shape, dx),
+        }
+    }
+    if let Some(dw) = dw {
+        match kind {
+            ConvKind::Pointwise => pointwise::weight_gradient(x, dy, shape, dw),
+            _ => dense::weight_gradient(x, dy, shape, dw),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Products of matrices in single precision, and the blocked loops that the convolutions share with them.
+//!
+//! Method: the result is divided into tasks (blocks of rows and columns) that threads work on; a task runs through the sum in
+//! blocks, copies the piece of each factor that a block needs into panels ([`pack`]) that stay in the caches of its core, and
+//! multiplies panels in registers ([`tile`]). A factor is anything that can be packed ([`Operand`]), so a convolution is a
+//! product whose right factor is never in memory. Every element of the result is summed in the order of the steps, blocks
+//! of which depend on the number of steps only: neither the division into tasks nor the number of threads changes a bit.
+//!
+//! After K. Goto and R. van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008, and the BLIS
+//! papers; written for this project.
+
+mod pack;
+mod planes;
+mod tile;
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+pub(super) use pack::{Operand, SLACK, Strided, copy_run, transpose};
+pub(super) use planes::{Division, PlaneTask, finish, plane_tasks};
+pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts};
+
+use crate::simd;
+
+/// Steps of the sum in one block at most: 32 columns of that many steps and a panel of the left factor fit into 48 KiB.
+const KC: usize = 320;
+/// Rows of the left factor that are packed at a time.
+const MC: usize = 168;
+/// Columns of the right factor that are packed at a time.
+const NC: usize = 1024;
+
+/// A matrix in memory, with any distance between rows and between columns: a transpose costs nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a> {
+    /// The numbers, from the first of the matrix.
+    pub data: &'a [f32],
+    /// Distance from one row to the next.
+    pub row_stride: usize,
+    /// Distance from one column to the next.
+    pub column_stride: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// A matrix of `columns` columns with its rows one after the other.
+    pub fn new(data: &'a [f32], columns: usize) -> Self {
+        Self { data, row_stride: columns, column_stride: 1 }
+    }
+
+    /// The same numbers with rows and columns exchanged.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self { data: self.data, row_stride: self.column_stride, column_stride: self.row_stride }
+    }
+
+    fn holds(&self, rows: usize, columns: usize) -> bool {
+        rows == 0 || columns == 0 || (rows - 1) * self.row_stride + (columns - 1) * self.column_stride < self.data.len()
+    }
+}
+
+/// What a product does with its result, and who computes it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Adds the product to what the result holds, instead of overwriting it.
+    pub add: bool,
+    /// One number for each column, added to every row.
+    pub bias: Option<&'a [f32]>,
+    /// Uses the threads of the current rayon pool; otherwise only the calling one.
+    pub parallel: bool,
+}
+
+/// `c[m, n] (+)= a[m, k] * b[k, n] (+ bias)`; `c` has its rows `row_stride` apart, of which the first `n` are written.
+///
+/// Costs `2 m n k` operations.
+///
+/// # Panics
+/// If a slice does not hold its matrix.
+#[expect(clippy::many_single_char_names, reason = "the names that products of matrices have everywhere")]
+pub fn product(c: &mut [f32], row_stride: usize, sizes: [usize; 3], a: Matrix, b: Matrix, options: Options) {
+    let [m, n, k] = sizes;
+    if m == 0 || n == 0 {
+        return;
+    }
+    assert!(n <= row_stride && (m - 1) * row_stride + n <= c.len(), "the result does not hold {m} x {n} numbers");
+    assert!(a.holds(m, k) && b.holds(k, n), "a factor does not hold its {m} x {k} or {k} x {n} numbers");
+    assert!(options.bias.is_none_or(|bias| bias.len() == n), "the bias does not have {n} numbers");
+    let left = Strided { data: a.data, lane_stride: a.row_stride, step_stride: a.column_stride };
+    let right = Strided { data: b.data, lane_stride: b.column_stride, step_stride: b.row_stride };
+    let threads = if options.parallel { rayon::current_num_threads() } else { 1 };
+    let [row_parts, column_parts] = if threads == 1 { [1, 1] } else { divide(m, n, k, 2 * threads) };
+    let rows: Vec<&mut [f32]> = c.chunks_mut(row_stride).take(m).map(|row| &mut row[..n]).collect();
+    let tasks = tasks(rows, n, row_parts, column_parts);
+    let work = |task: Task| {
+        let Task { rows, columns, mut output } = task;
+        let n_rows = rows.len();
+        let offset = columns.start;
+        multiply(
+            k,
+            &Shifted { operand: &left, by: rows.start },
+            &Shifted { operand: &right, by: offset },
+            n_rows,
+            &mut output,
+            options.add,
+        );
+        if let Some(bias) = options.bias {
+            for row in &mut output.rows {
+                row.iter_mut().zip(&bias[columns.clone()]).for_each(|(value, bias)| *value += bias);
+            }
+        }
+    };
+    if threads == 1 { tasks.into_iter().for_each(work) } else { tasks.into_par_iter().for_each(work) }
+}
+
+/// In how many parts to divide rows and columns for `wanted` tasks, with little packed twice and no task too small.
+pub(super) fn divide(m: usize, n: usize, k: usize, wanted: usize) -> [usize; 2] {
+    let size = TileSize::in_use();
+    let worthwhile = (m * n * k / 200_000).clamp(1, wanted);
+    let column_parts = n.div_ceil(4 * size.columns).min(worthwhile).max(n.div_ceil(NC));
+    let row_parts = worthwhile.div_ceil(column_parts).min(m.div_ceil(2 * size.rows)).max(1);
+    [row_parts, column_parts]
+}
+
+/// A block of the result and where it goes.
+pub(super) struct Task<'c> {
+    pub rows: Range<usize>,
+    pub columns: Range<usize>,
+    pub output: Output<'c>,
+}
+
+/// Divides a result of given rows into tasks.
+pub(super) fn tasks(rows: Vec<&mut [f32]>, n: usize, row_parts: usize, column_parts: usize) -> Vec<Task<'_>> {
+    let m = rows.len();
+    let width = TileSize::in_use().columns;
+    let segment = n.div_ceil(column_parts).next_multiple_of(width).min(n);
+    let mut tasks = Vec::with_capacity(row_parts * column_parts);
+    let mut rows = rows.into_iter();
+    for part in 0..row_parts {
+        let range = tile::part(m, row_parts, part);
+        let first = tasks.len();
+        for columns in (0..n).step_by(segment) {
+            let output = Output { segment, n_rows: range.len(), rows: Vec::with_capacity(range.len()) };
+            tasks.push(Task { rows: range.clone(), columns: columns..(columns + segment).min(n), output });
+        }
+        for row in rows.by_ref().take(range.len()) {
+            for (task, piece) in tasks[first..].iter_mut().zip(row.chunks_mut(segment)) {
+                task.output.rows.push(piece);
+            }
+        }
+    }
+    tasks
+}
+
+/// Where the result of a task goes: its columns are divided into segments of `segment` columns (the last may be shorter), and
+/// `rows` holds the rows of the first segment, then those of the second.
+pub(super) struct Output<'c> {
+    pub segment: usize,
+    pub n_rows: usize,
+    pub rows: Vec<&'c mut [f32]>,
+}
+
+impl Output<'_> {
+    /// Columns of all segments.
+    pub fn columns(&self) -> usize {
+        self.rows.iter().step_by(self.n_rows).map(|row| row.len()).sum()
+    }
+}
+
+/// A factor seen from another first lane.
+pub(super) struct Shifted<'a, O> {
+    pub operand: &'a O,
+    pub by: usize,
+}
+
+impl<O: Operand> Operand for Shifted<'_, O> {
+    fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
+        self.operand.pack(steps, lanes.start + self.by..lanes.end + self.by, width, panel);
+    }
+}
+
+/// Rows `0..n_rows` of `left` times the columns of `right` that `output` has, over `steps` steps, on this thread.
+pub(super) fn multiply(
+    steps: usize,
+    left: &impl Operand,
+    right: &impl Operand,
+    n_rows: usize,
+    output: &mut Output,
+    add: bool,
+) {
+    if steps == 0 {
+        if !add {
+            output.rows.iter_mut().for_each(|row| row.fill(0.0));
+        }
+        return;
+    }
+    let columns = output.columns();
+    let width = TileSize::in_use().columns;
+    let blocks = steps.div_ceil(KC);
+    let longest = steps.div_ceil(blocks);
+    let offsets: Vec<usize> = (0..longest).map(|step| step * width).collect();
+    let lanes = [MC.min(n_rows), NC.min(columns).next_multiple_of(width)];
+    with_scratch(lanes.map(|lanes| lanes * longest + SLACK), |[left_panels, right_panels]| {
+        for from in (0..columns).step_by(NC) {
+            let end = (from + NC).min(columns);
+            for block in 0..blocks {
+                let range = tile::part(steps, blocks, block);
+                let count = range.len();
+                let panel = |(index, first): (usize, usize)| {
+                    let (segment, column) = (first / output.segment, first % output.segment);
+                    Panel { first: index * width * count, segment, column, count: width.min(end - first) }
+                };
+                let panels: Vec<Panel> = (from..end).step_by(width).enumerate().map(panel).collect();
+                for (panel, first) in panels.iter().zip((from..end).step_by(width)) {
+                    right.pack(range.clone(), first..first + panel.count, width, &mut right_panels[panel.first..]);
+                }
+                let row_blocks = n_rows.div_ceil(MC);
+                for rows in (0..row_blocks).map(|index| tile::part(n_rows, row_blocks, index)) {
+                    let row_panels = pack_left(left, range.clone(), rows.clone(), left_panels);
+                    simd::run(Block {
+                        left: left_panels,
+                        rows,
+                        row_panels,
+                        right: right_panels,
+                        offsets: &offsets[..count],
+                        panels: &panels,
+                        output,
+                        add: add || block > 0,
+                    });
+                }
+            }
+        }
+    });
+}
+
+/// Packs rows of the left factor as panels one after the other; their number.
+pub(super) fn pack_left(left: &impl Operand, steps: Range<usize>, rows: Range<usize>, panels: &mut [f32]) -> usize {
+    let row_panels = rows.len().div_ceil(TileSize::in_use().rows);
+    for panel in (0..row_panels).map(|index| tile::part(rows.len(), row_panels, index)) {
+        let lanes = rows.start + panel.start..rows.start + panel.end;
+        left.pack(steps.clone(), lanes, panel.len(), &mut panels[panel.start * steps.len()..]);
+    }
+    row_panels
+}
+
+/// Runs `work` on buffers of this thread, which begin at cache lines and hold anything.
+pub(super) fn with_scratch<R, const N: usize>(lengths: [usize; N], work: impl FnOnce([&mut [f32]; N]) -> R) -> R {
+    const LINE: usize = 16;
+    thread_local! {
+        static SCRATCH: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+    }
+    // Taken and not borrowed: `work` may itself ask for buffers, and then gets others.
+    let mut buffer = SCRATCH.with_borrow_mut(Vec::pop).unwrap_or_default();
+    let rounded = lengths.map(|length| length.next_multiple_of(LINE));
+    let needed = rounded.iter().sum::<usize>() + LINE;
+    if buffer.len() < needed {
+        buffer = vec![0.0; needed];
+    }
+    let start = buffer.as_ptr().align_offset(LINE * size_of::<f32>());
+    let mut rest = buffer.get_mut(start..).unwrap_or_default();
+    let slices = rounded.map(|length| {
+        let (slice, behind) = std::mem::take(&mut rest).split_at_mut(length);
+        rest = behind;
+        slice
+    });
+    let result = work(slices);
+    SCRATCH.with_borrow_mut(|buffers| buffers.push(buffer));
+    result
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Copies of pieces of the factors in the order in which the innermost loops read them.
+
+use std::ops::Range;
+
+use crate::simd::{self, Kernel, Vectors, vectorized};
+
+/// A factor of a product: something that can be laid out as panels. A *step* is an index of the sum, a *lane* a row of the
+/// left factor or a column of the right one.
+pub(crate) trait Operand: Sync {
+    /// Writes the panel `[steps][width]`, with 0 in the lanes beyond `lanes`; `panel` is [`SLACK`] longer than that.
+    fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]);
+}
+
+/// Elements behind a panel that packing may overwrite, so that it can copy whole vectors.
+pub(crate) const SLACK: usize = 64;
+
+/// A factor in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strided<'a> {
+    pub data: &'a [f32],
+    pub lane_stride: usize,
+    pub step_stride: usize,
+}
+
+impl Operand for Strided<'_> {
+    fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]) {
+        let Self { data, lane_stride, step_stride } = *self;
+        let data = &data[lanes.start * lane_stride + steps.start * step_stride..];
+        if lane_stride == 1 {
+            vectorized!(copy_rows(data, step_stride, steps.len(), lanes.len(), width, panel));
+        } else if step_stride == 1 {
+            transpose(data, lane_stride, steps.len(), lanes.len(), width, panel);
+        } else {
+            for (step, panel) in panel.chunks_exact_mut(width).take(steps.len()).enumerate() {
+                panel.fill(0.0);
+                let data = data[step * step_stride..].iter().step_by(lane_stride);
+                for (panel, &value) in panel.iter_mut().zip(data.take(lanes.len())) {
+                    *panel = value;
+                }
+            }
+        }
+    }
+}
+
+/// Copies `steps` rows of `lanes` numbers, `stride` apart, to rows of `width`.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+pub(crate) fn copy_rows(data: &[f32], stride: usize, steps: usize, lanes: usize, width: usize, panel: &mut [f32]) {
+    for step in 0..steps {
+        copy_run(data, step * stride, panel, step * width, lanes);
+        panel[step * width + lanes..(step + 1) * width].fill(0.0);
+    }
+}
+
+/// Copies `count` numbers in whole vectors where there is room: what lies behind the copy may be overwritten, so runs are
+/// copied in ascending order.
+#[inline(always)]
+pub(crate) fn copy_run(source: &[f32], from: usize, target: &mut [f32], to: usize, count: usize) {
+    const CHUNK: usize = 16;
+    let mut done = 0;
+    while done < count {
+        let (from, to) = (from + done, to + done);
+        if let (Some(source), Some(target)) = (source.get(from..from + CHUNK), target.get_mut(to..to + CHUNK)) {
+            target.copy_from_slice(source);
+        } else {
+            let left = (count - done).min(CHUNK);
+            for (target, &source) in target[to..to + left].iter_mut().zip(&source[from..from + left]) {
+                *target = source;
+            }
+        }
+        done += CHUNK;
+    }
+}
+
+/// Writes `lanes` rows of `steps` numbers, `stride` apart, as `[steps][width]`, with 0 in the lanes beyond. What lies behind the
+/// last row may be overwritten.
+pub(crate) fn transpose(data: &[f32], stride: usize, steps: usize, lanes: usize, width: usize, panel: &mut [f32]) {
+    simd::run(Transpose { data, stride, steps, lanes, width, panel });
+}
+
+struct Transpose<'a> {
+    data: &'a [f32],
+    stride: usize,
+    steps: usize,
+    lanes: usize,
+    width: usize,
+    panel: &'a mut [f32],
+}
+
+/// Most numbers in a vector.
+const MOST_LANES: usize = 16;
+
+impl Kernel for Transpose<'_> {
+    type Output = ();
+
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+    #[inline(always)]
+    fn run_on<S: Vectors>(self, simd: S) {
+        let length = S::F32_LANES;
+        let masks = masks(simd);
+        let squares = self.width.div_ceil(length);
+        for step in (0..self.steps).step_by(length) {
+            let steps = (self.steps - step).min(length);
+            // The last lanes first: whole vectors are written, and what they write over the end of a row comes later.
+            for first in (0..squares).rev().map(|index| index * length) {
+                let lanes = self.lanes.saturating_sub(first).min(length);
+                let mut square = [simd.splat_f32s(0.0); MOST_LANES];
+                let data = self.data.get(first * self.stride + step..).unwrap_or_default();
+                if lanes > 0 && (lanes - 1) * self.stride + length <= data.len() {
+                    for (lane, row) in square.iter_mut().enumerate().take(lanes) {
+                        *row = whole::<S>(&data[lane * self.stride..]);
+                    }
+                } else {
+                    for (lane, row) in square.iter_mut().enumerate().take(lanes) {
+                        *row = simd.partial_load_f32s(&data[lane * self.stride..]);
+                    }
+                }
+                exchange(simd, &masks, &mut square);
+                let panel = &mut self.panel[step * self.width + first..];
+                if (steps - 1) * self.width + length <= panel.len() {
+                    for (index, &row) in square.iter().enumerate().take(steps) {
+                        S::as_mut_simd_f32s(&mut panel[index * self.width..][..length]).0[0] = row;
+                    }
+                } else {
+                    for (index, &row) in square.iter().enumerate().take(steps) {
+                        simd.partial_store_f32s(&mut panel[index * self.width..], row);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn whole<S: Vectors>(data: &[f32]) -> S::f32s {
+    S::as_simd_f32s(&data[..S::F32_LANES]).0[0]
+}
+
+/// For each power of two below the number of lanes, the lanes of which the number has that bit.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+#[inline(always)]
+fn masks<S: Vectors>(simd: S) -> [S::m32s; 4] {
+    [1, 2, 4, 8].map(|bit| {
+        let mut has = [0.0; MOST_LANES];
+        for (lane, has) in has.iter_mut().enumerate() {
+            *has = if lane & bit != 0 { 1.0 } else { 0.0 };
+        }
+        simd.less_than_f32s(simd.splat_f32s(0.5), whole::<S>(&has))
+    })
+}
+
+/// Transposes a square of numbers: exchanges the off-diagonal quarters of ever larger squares.
+#[inline(always)]
+fn exchange<S: Vectors>(simd: S, masks: &[S::m32s; 4], square: &mut [S::f32s; MOST_LANES]) {
+    macro_rules! stage {
+        ($index:literal $bit:literal) => {
+            if $bit < S::F32_LANES {
+                for row in 0..S::F32_LANES {
+                    if row & $bit == 0 {
+                        let (upper, lower) = (square[row], square[row + $bit]);
+                        let down = simd.rotate_right_f32s(lower, $bit);
+                        let up = simd.rotate_left_f32s(upper, $bit);
+                        square[row] = simd.select_f32s(masks[$index], down, upper);
+                        square[row + $bit] = simd.select_f32s(masks[$index], lower, up);
+                    }
+                }
+            }
+        };
+    }
+    stage!(0 1);
+    stage!(1 2);
+    stage!(2 4);
+    stage!(3 8);
+}

@@ -1,0 +1,356 @@
+//! Batch normalisation of `[batch, channels, plane]` with the activation behind it, and its gradients.
+//!
+//! y = activation(h gamma + beta) with h = (x - mean) / sqrt(variance + epsilon), over batch and plane (Ioffe and Szegedy,
+//! 2015, arXiv:1502.03167). With q = dy activation'(h gamma + beta) the gradients are `d_beta` = sum q, `d_gamma` = sum q h and
+//! dx = gamma / deviation (q - mean q - h mean(q h)).
+//!
+//! These layers are bound by memory, so one task takes all samples of a channel and its second pass finds them in the cache;
+//! the activation costs no pass of its own, and only x, mean and deviation are kept for the gradients. A channel with many
+//! numbers is divided among threads as well. The difference x - mean is taken first, and what rounding takes from the mean is
+//! carried beside it, which keeps the digits of a channel with a mean far above its deviation. Planes too small for vectors are
+//! in `batch_norm_features.rs`.
+
+#![expect(clippy::cast_possible_truncation, reason = "parameters of a channel are computed in double precision")]
+
+mod features;
+mod planes;
+
+use rayon::prelude::*;
+
+use crate::activation::{Activation, Curve, with_curve};
+use crate::norm::batch_norm::planes::{Apply, Finish, Normalise, Sums};
+use crate::norm::moments::{LARGE, Moments, PIECE, Segment, moments};
+use crate::simd;
+use crate::tasks::{by_channels, units_per_task};
+
+/// A layer over `[batch, channels, plane]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Layer<'a> {
+    /// Numbers of one channel of one sample.
+    pub plane: usize,
+    /// What each channel is multiplied by.
+    pub gamma: &'a [f32],
+    /// What is then added to each channel.
+    pub beta: &'a [f32],
+    /// What follows.
+    pub activation: Activation,
+}
+
+impl Layer<'_> {
+    pub(super) fn channels(&self) -> usize {
+        self.gamma.len()
+    }
+
+    /// Numbers of one sample.
+    pub(super) fn sample(&self) -> usize {
+        self.channels() * self.plane
+    }
+
+    fn check(&self, x: &[f32], output: &[f32]) {
+        let Self { plane, gamma, beta, .. } = self;
+        let channels = gamma.len();
+        assert_eq!(beta.len(), channels, "one beta for each gamma");
+        assert_eq!(x.len(), output.len(), "lengths of input and output");
+        assert_eq!(x.len() % (channels * plane).max(1), 0, "whole samples of {channels} channels of {plane}");
+    }
+
+    /// As its gradients need it.
+    fn normalised_by(&self, normalisation: Normalisation) -> Vec<Channel> {
+        let Normalisation { mean, inverse_deviation, offset } = normalisation;
+        let lengths = [mean.len(), inverse_deviation.len(), offset.len()];
+        assert_eq!(lengths, [self.channels(); 3], "one number for each channel");
+        let channel = |index: usize| Channel {
+            mean: mean[index],
+            inverse_deviation: inverse_deviation[index],
+            offset: offset[index],
+            gamma: self.gamma[index],
+            beta: self.beta[index],
+        };
+        (0..self.channels()).map(channel).collect()
+    }
+}
+
+/// What a layer in training mode measured, per channel; of no numbers, zeros.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Means.
+    pub mean: Vec<f32>,
+    /// Variances, biased (divided by the count).
+    pub variance: Vec<f32>,
+    /// 1 / sqrt(variance + epsilon).
+    pub inverse_deviation: Vec<f32>,
+    /// What rounding added to the mean, in deviations.
+    pub offset: Vec<f32>,
+}
+
+impl Statistics {
+    pub(super) fn from_moments(moments: &[Moments], epsilon: f64) -> Self {
+        let offset = |channel: &Moments| (rounded(channel.mean) - channel.mean) * inverse_deviation(channel, epsilon);
+        Self {
+            mean: moments.iter().map(|channel| channel.mean as f32).collect(),
+            variance: moments.iter().map(|channel| channel.variance() as f32).collect(),
+            inverse_deviation: moments.iter().map(|channel| inverse_deviation(channel, epsilon) as f32).collect(),
+            offset: moments.iter().map(|channel| offset(channel) as f32).collect(),
+        }
+    }
+
+    /// What [`gradients`] needs.
+    pub fn normalisation(&self) -> Normalisation<'_> {
+        Normalisation { mean: &self.mean, inverse_deviation: &self.inverse_deviation, offset: &self.offset }
+    }
+}
+
+/// How each channel was normalised: `h = (x - mean) inverse_deviation + offset`.
+#[derive(Clone, Copy, Debug)]
+pub struct Normalisation<'a> {
+    /// See [`Statistics::mean`].
+    pub mean: &'a [f32],
+    /// See [`Statistics::inverse_deviation`].
+    pub inverse_deviation: &'a [f32],
+    /// See [`Statistics::offset`].
+    pub offset: &'a [f32],
+}
+
+/// Gradients of the parameters of a layer, per channel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParameterGradients {
+    /// Of [`Layer::gamma`].
+    pub gamma: Vec<f32>,
+    /// Of [`Layer::beta`].
+    pub beta: Vec<f32>,
+}
+
+fn rounded(value: f64) -> f64 {
+    f64::from(value as f32)
+}
+
+pub(super) fn inverse_deviation(moments: &Moments, epsilon: f64) -> f64 {
+    1.0 / (moments.variance() + epsilon).sqrt()
+}
+
+/// (x - mean) scale + shift of one channel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Affine {
+    pub(super) mean: f32,
+    pub(super) scale: f32,
+    pub(super) shift: f32,
+}
+
+impl Affine {
+    pub(super) fn normalising(moments: &Moments, gamma: f32, beta: f32, epsilon: f64) -> Self {
+        let scale = f64::from(gamma) * inverse_deviation(moments, epsilon);
+        // What rounding took from the mean goes into the shift.
+        let shift = f64::from(beta) + (rounded(moments.mean) - moments.mean) * scale;
+        Self { mean: moments.mean as f32, scale: scale as f32, shift: shift as f32 }
+    }
+}
+
+/// A channel as its gradients need it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Channel {
+    pub(super) mean: f32,
+    pub(super) inverse_deviation: f32,
+    pub(super) offset: f32,
+    pub(super) gamma: f32,
+    pub(super) beta: f32,
+}
+
+/// dx = q factor + h slope + constant.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Backward {
+    pub(super) factor: f32,
+    pub(super) slope: f32,
+    pub(super) constant: f32,
+}
+
+impl Backward {
+    /// From the sums of q and of q h over `count` numbers; with `frozen` statistics they have no part in dx.
+    pub(super) fn new(channel: Channel, sums: [f64; 2], count: f64, frozen: bool) -> Self {
+        let factor = f64::from(channel.gamma) * f64::from(channel.inverse_deviation);
+        let [constant, slope] = if frozen { [0.0; 2] } else { sums.map(|sum| -factor * sum / count) };
+        Self { factor: factor as f32, slope: slope as f32, constant: constant as f32 }
+    }
+}
+
+/// `y = activation(normalised x)` with the statistics of `x` itself.
+///
+/// # Panics
+/// If the lengths do not fit together.
+pub fn forward(x: &[f32], layer: &Layer, epsilon: f64, y: &mut [f32]) -> Statistics {
+    layer.check(x, y);
+    if x.is_empty() {
+        return Statistics::from_moments(&vec![Moments::of_nothing(); layer.channels()], epsilon);
+    }
+    with_curve!(layer.activation, curve => if layer.plane < features::LIMIT {
+        features::forward(x, layer, epsilon, curve, y)
+    } else {
+        forward_planes(x, layer, epsilon, curve, y)
+    })
+}
+
+/// Gradients of [`forward`]: `gradient` holds that of `y` on entry and that of `x` on exit.
+///
+/// # Panics
+/// If the lengths do not fit together.
+pub fn gradients(x: &[f32], layer: &Layer, normalisation: Normalisation, gradient: &mut [f32]) -> ParameterGradients {
+    backward(x, layer, normalisation, false, gradient)
+}
+
+/// `y = activation(x gamma + beta)`: the layer in evaluation mode, with its statistics in both factors.
+///
+/// # Panics
+/// If the lengths do not fit together.
+pub fn apply(x: &[f32], layer: &Layer, y: &mut [f32]) {
+    layer.check(x, y);
+    let tasks = Tasks::new(x.len(), layer);
+    y.par_chunks_mut(tasks.size).zip(x.par_chunks(tasks.size)).enumerate().for_each(|(task, (y, x))| {
+        y.copy_from_slice(x);
+        tasks.apply(task, y);
+    });
+}
+
+/// As [`apply`], in place.
+///
+/// # Panics
+/// If the length does not fit.
+pub fn apply_in_place(values: &mut [f32], layer: &Layer) {
+    layer.check(values, values);
+    let tasks = Tasks::new(values.len(), layer);
+    values.par_chunks_mut(tasks.size).enumerate().for_each(|(task, values)| tasks.apply(task, values));
+}
+
+/// Gradients of [`apply`], as those of [`gradients`].
+///
+/// # Panics
+/// If the lengths do not fit together.
+pub fn apply_gradients(x: &[f32], layer: &Layer, gradient: &mut [f32]) -> ParameterGradients {
+    // The statistics are constants, a mean of 0 and a deviation of 1.
+    let [zeros, ones] = [0.0, 1.0].map(|value| vec![value; layer.channels()]);
+    let normalisation = Normalisation { mean: &zeros, inverse_deviation: &ones, offset: &zeros };
+    backward(x, layer, normalisation, true, gradient)
+}
+
+/// How [`apply`] is divided: into runs of planes, or of samples where planes are small.
+#[derive(Clone, Copy)]
+struct Tasks<'a> {
+    layer: Layer<'a>,
+    size: usize,
+}
+
+impl<'a> Tasks<'a> {
+    fn new(length: usize, layer: &Layer<'a>) -> Self {
+        let unit = if layer.plane < features::LIMIT { layer.sample() } else { layer.plane }.max(1);
+        Self { layer: *layer, size: unit * units_per_task(length / unit, unit, PIECE) }
+    }
+
+    fn apply(self, task: usize, values: &mut [f32]) {
+        let Layer { plane, gamma, beta, activation } = self.layer;
+        if plane < features::LIMIT {
+            return with_curve!(activation, curve => features::apply(&self.layer, curve, values));
+        }
+        for (index, values) in values.chunks_exact_mut(plane).enumerate() {
+            let channel = (task * self.size / plane + index) % gamma.len();
+            let (scale, shift) = (gamma[channel], beta[channel]);
+            with_curve!(activation, curve => simd::run(Apply { scale, shift, curve, values }));
+        }
+    }
+}
+
+/// The parts of channel `channel`, which is number `index` of the group that `parts` holds of every sample.
+fn segments<'a>(
+    x: &'a [f32],
+    channels: usize,
+    plane: usize,
+    channel: usize,
+    index: usize,
+    parts: &'a mut [&mut [f32]],
+) -> Vec<Segment<'a>> {
+    let planes = parts.iter_mut().enumerate().map(|(sample, part)| {
+        (&x[(sample * channels + channel) * plane..][..plane], &mut part[index * plane..][..plane])
+    });
+    if plane <= PIECE {
+        return planes.map(|(x, values)| Segment { x, values }).collect();
+    }
+    let pieces = planes.flat_map(|(x, values)| x.chunks(PIECE).zip(values.chunks_mut(PIECE)));
+    pieces.map(|(x, values)| Segment { x, values }).collect()
+}
+
+/// Numbers in the channels that one task takes.
+const TASK: usize = 1 << 15;
+
+fn forward_planes<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C, y: &mut [f32]) -> Statistics {
+    let (channels, plane) = (layer.channels(), layer.plane);
+    let group = units_per_task(channels, x.len() / channels, TASK);
+    let mut measured = vec![Moments::default(); channels];
+    let tasks = by_channels(y, channels, plane, group).into_par_iter().zip(measured.par_chunks_mut(group));
+    tasks.enumerate().for_each(|(task, (mut parts, measured))| {
+        for (index, measured) in measured.iter_mut().enumerate() {
+            let channel = task * group + index;
+            let mut segments = segments(x, channels, plane, channel, index, &mut parts);
+            *measured = moments(&segments, epsilon);
+            let affine = Affine::normalising(measured, layer.gamma[channel], layer.beta[channel], epsilon);
+            divided(&mut segments, |segments| simd::run(Normalise { segments, affine, curve }));
+        }
+    });
+    Statistics::from_moments(&measured, epsilon)
+}
+
+/// Gradients of the layer, with statistics of the batch or frozen ones.
+fn backward(
+    x: &[f32],
+    layer: &Layer,
+    normalisation: Normalisation,
+    frozen: bool,
+    gradient: &mut [f32],
+) -> ParameterGradients {
+    layer.check(x, gradient);
+    let (plane, channels) = (layer.plane, layer.normalised_by(normalisation));
+    let sums = with_curve!(layer.activation, curve => if x.is_empty() {
+        vec![[0.0; 2]; channels.len()]
+    } else if plane < features::LIMIT {
+        features::gradients(x, plane, &channels, frozen, curve, gradient)
+    } else {
+        backward_planes(x, plane, &channels, frozen, curve, gradient)
+    });
+    let [beta, gamma] = [0, 1].map(|which| sums.iter().map(|sums| sums[which] as f32).collect());
+    ParameterGradients { gamma, beta }
+}
+
+/// Sums of q and of q h of each channel; `gradient` becomes that of x.
+fn backward_planes<C: Curve>(
+    x: &[f32],
+    plane: usize,
+    layer: &[Channel],
+    frozen: bool,
+    curve: C,
+    gradient: &mut [f32],
+) -> Vec<[f64; 2]> {
+    let channels = layer.len();
+    let count = x.len() / channels;
+    let group = units_per_task(channels, count, TASK);
+    let mut sums = vec![[0.0; 2]; channels];
+    let tasks = by_channels(gradient, channels, plane, group).into_par_iter().zip(sums.par_chunks_mut(group));
+    tasks.enumerate().for_each(|(task, (mut parts, sums))| {
+        for (index, sums) in sums.iter_mut().enumerate() {
+            let channel = layer[task * group + index];
+            let mut segments = segments(x, channels, plane, task * group + index, index, &mut parts);
+            let parts = divided(&mut segments, |segments| simd::run(Sums { segments, channel, curve }));
+            *sums = parts.into_iter().fold([0.0; 2], |sums, part| [sums[0] + part[0], sums[1] + part[1]]);
+            let backward = Backward::new(channel, *sums, count as f64, frozen);
+            divided(&mut segments, |segments| simd::run(Finish { segments, channel, backward, curve }));
+        }
+    });
+    sums
+}
+
+/// Results of `compute` over the pieces of a channel: on all threads if it is a large one.
+fn divided<R: Send>(segments: &mut [Segment], compute: impl Fn(&mut [Segment]) -> R + Send + Sync) -> Vec<R> {
+    let length = segments.first().map_or(0, |segment| segment.x.len());
+    if length * segments.len() <= LARGE {
+        return vec![compute(segments)];
+    }
+    segments.par_chunks_mut(units_per_task(segments.len(), length, PIECE)).map(&compute).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Which instruction set the kernels use, chosen when the program runs.
+//!
+//! The same source is compiled once for each set; `vectorized!` and `run` pick one. A silent fall to the baseline costs
+//! a factor of about six (measured on an EfficientNet-B0 step with AVX-512), so a test holds the choice against the CPU and
+//! `examples/kernels.rs` prints it.
+
+pub(crate) mod elementary;
+pub(crate) mod lanes;
+
+use std::sync::OnceLock;
+
+/// Name of the environment variable that asks for a set below the best one of this CPU: `avx512`, `avx2` or `baseline`.
+pub const VARIABLE: &str = "FAIRTTE_ISA";
+
+/// An instruction set that the kernels are compiled for, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InstructionSet {
+    /// x86-64-v4: vectors of 16 single-precision numbers.
+    Avx512,
+    /// x86-64-v3: vectors of 8, with fused multiply-add.
+    Avx2,
+    /// What every CPU of the target has: SSE2 on x86-64, NEON on `AArch64`.
+    Baseline,
+}
+
+impl InstructionSet {
+    /// All sets, best first.
+    pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Baseline];
+
+    /// The name that [`VARIABLE`] uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "avx512",
+            Self::Avx2 => "avx2",
+            Self::Baseline => "baseline",
+        }
+    }
+
+    /// Whether this CPU has the set.
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+            Self::Avx512 => pulp::x86::V4::is_available(),
+            #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+            Self::Avx2 => pulp::x86::V3::is_available(),
+            #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+            Self::Avx512 | Self::Avx2 => false,
+            Self::Baseline => true,
+        }
+    }
+
+    /// The best set of this CPU.
+    pub fn best() -> Self {
+        Self::ALL.into_iter().find(|set| set.is_available()).unwrap_or(Self::Baseline)
+    }
+
+    /// The set that `request`, a value of [`VARIABLE`], asks for; `None` for an unknown name and for a set that this CPU does
+    /// not have.
+    pub fn requested(request: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|set| set.name() == request && set.is_available())
+    }
+
+    /// The set that every kernel of this process uses: what [`VARIABLE`] asked for at the first call, else the best one.
+    ///
+    /// A request that cannot be met counts as none here; [`check_environment`](crate::check_environment) is for programs to
+    /// tell their users.
+    pub fn in_use() -> Self {
+        static IN_USE: OnceLock<InstructionSet> = OnceLock::new();
+        *IN_USE.get_or_init(|| {
+            let request = std::env::var(VARIABLE).ok();
+            request.as_deref().and_then(Self::requested).unwrap_or_else(Self::best)
+        })
+    }
+}
+
+/// SIMD vectors of which a product can be added to a third in one step where the CPU has such an instruction.
+pub(crate) trait Vectors: pulp::Simd {
+    /// `a * b + c`, rounded once where the set has fused multiply-add and twice where not (where rounding once would be a
+    /// call into the C library for every number).
+    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s;
+}
+
+/// Work that is written once for vectors of any length. [`run_on`](Self::run_on) must be `#[inline(always)]`, as everything
+/// in it that is to be compiled for the set.
+pub(crate) trait Kernel {
+    type Output;
+    fn run_on<S: Vectors>(self, simd: S) -> Self::Output;
+}
+
+/// Runs `kernel` on the instruction set in use.
+#[inline]
+pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
+    match InstructionSet::in_use() {
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        InstructionSet::Avx512 => match pulp::x86::V4::try_new() {
+            Some(simd) => simd.vectorize(Call { kernel, simd }),
+            None => kernel.run_on(PORTABLE),
+        },
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        InstructionSet::Avx2 => match pulp::x86::V3::try_new() {
+            Some(simd) => simd.vectorize(Call { kernel, simd }),
+            None => kernel.run_on(PORTABLE),
+        },
+        #[cfg(target_arch = "aarch64")]
+        InstructionSet::Baseline => match pulp::aarch64::Neon::try_new() {
+            Some(simd) => simd.vectorize(Call { kernel, simd }),
+            None => kernel.run_on(PORTABLE),
+        },
+        _ => kernel.run_on(PORTABLE),
+    }
+}
+
+/// Arrays of four numbers, which the compiler turns into whatever the target has.
+const PORTABLE: pulp::Scalar128b = pulp::Scalar128b;
+
+/// A closure would do, but only this is certain to be inlined into the function compiled for the set.
+struct Call<K, S> {
+    kernel: K,
+    simd: S,
+}
+
+impl<K: Kernel, S: Vectors> pulp::NullaryFnOnce for Call<K, S> {
+    type Output = K::Output;
+
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
+    #[inline(always)]
+    fn call(self) -> Self::Output {
+        self.kernel.run_on(self.simd)
+    }
+}
+
+macro_rules! fused {
+    ($($set:ty),*) => { $(
+        impl Vectors for $set {
+            #[inline(always)]
+            fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+                pulp::Simd::mul_add_f32s(self, a, b, c)
+            }
+        }
+    )* };
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fused!(pulp::x86::V4, pulp::x86::V3);
+#[cfg(target_arch = "aarch64")]
+fused!(pulp::aarch64::Neon);
+
+impl Vectors for pulp::Scalar128b {
+    #[inline(always)]
+    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        use pulp::Simd as _;
+        self.add_f32s(self.mul_f32s(a, b), c)
+    }
+}
+
+/// Evaluates an expression compiled for the instruction set in use. Functions that it calls must be `#[inline(always)]`.
+///
+/// Each set has its own closure with a single call site, without which a long one would stay out of line and be compiled
+/// for the baseline. The expression is repeated, so it should be a call rather than a page.
+macro_rules! vectorized {
+    ($body:expr) => {{
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        let result = match $crate::simd::levels() {
+            (Some(simd), _) => simd.vectorize(
+                #[inline(always)]
+                || $body,
+            ),
+            (None, Some(simd)) => simd.vectorize(
+                #[inline(always)]
+                || $body,
+            ),
+            (None, None) => $body,
+        };
+        #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+        let result = $body;
+        result
+    }};
+}
+pub(crate) use vectorized;
+
+/// Proof that a set above the baseline is both there and in use.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[inline]
+pub(crate) fn levels() -> (Option<pulp::x86::V4>, Option<pulp::x86::V3>) {
+    match InstructionSet::in_use() {
+        InstructionSet::Avx512 => (pulp::x86::V4::try_new(), None),
+        InstructionSet::Avx2 => (None, pulp::x86::V3::try_new()),
+        InstructionSet::Baseline => (None, None),
+    }
+}
