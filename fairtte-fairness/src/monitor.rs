@@ -4,9 +4,10 @@
 //! curves, same evaluation times, weights for censoring from the training part. The negative log-likelihood is that of the
 //! curves at the cut points.
 
+use fairtte_metrics::fairness::Comparison;
 use fairtte_metrics::{
-    CensoringCurve, Comparison, Direction, EvaluationReport, EvaluationSettings, Groups, MetricError, Outcomes,
-    SubjectId, SurvivalCurves, evaluate,
+    CensoringCurve, Direction, EvaluationReport, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId,
+    SurvivalCurves, evaluate,
 };
 use fairtte_survival::IntervalTargets;
 use ndarray::Array2;

@@ -61,7 +61,8 @@ use fairtte_fairness::strategies::{
     RebalancingMode, RecalibrationConfig, RecalibrationMethod, SamConfig, Saved, SubgroupRebalancingConfig, SwadConfig,
 };
 use fairtte_fairness::{CurveRule, Learner, Strategy, StrategyConfig, predict};
-use fairtte_metrics::{GroupId, KaplanMeier};
+use fairtte_metrics::GroupId;
+use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_models::Noise;
 use fairtte_survival::{NnetSurvival, NoSettings, PredictionGrid};
 use ndarray::Array2;

@@ -3,9 +3,11 @@
 //! `cargo bench -p fairtte-metrics`
 
 use divan::Bencher;
+use fairtte_metrics::rank::{AucTd, ConcordanceTd, PreparedAucTd, PreparedConcordanceTd, TiedPredictions};
+use fairtte_metrics::scores::PreparedBrier;
 use fairtte_metrics::{
-    AucTd, CensoringCurve, CensoringTies, ConcordanceTd, EvaluationSettings, GroupId, Groups, Outcomes, PreparedAucTd,
-    PreparedBrier, PreparedConcordanceTd, Reading, SubjectId, SurvivalCurves, TiedPredictions, evaluate, seeds,
+    CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, Reading, SubjectId, SurvivalCurves,
+    evaluate, seeds,
 };
 use ndarray::Array2;
 use rand::RngExt as _;

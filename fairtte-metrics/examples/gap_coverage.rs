@@ -9,11 +9,14 @@
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 #![expect(clippy::unwrap_used, reason = "simulated input is valid")]
 
+use fairtte_metrics::evaluation::{SampledMetric, SampledValue, sample_metrics};
+use fairtte_metrics::fairness::Comparison;
+use fairtte_metrics::rank::{TieTest, TiedPairs, harrell_concordance};
+use fairtte_metrics::resampling::{IntervalMethod, Replicated, paired_difference};
 use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{
-    CensoringCurve, CensoringTies, Comparison, Direction, EvaluationSettings, GroupId, Groups, IntervalMethod,
-    Outcomes, Reading, Replicated, Risk, SampledMetric, SampledValue, SubjectId, SurvivalCurves, TieTest, TiedPairs,
-    harrell_concordance, paired_difference, sample_metrics,
+    CensoringCurve, CensoringTies, Direction, EvaluationSettings, GroupId, Groups, Outcomes, Reading, Risk, SubjectId,
+    SurvivalCurves,
 };
 use ndarray::Array2;
 use rand::RngExt as _;

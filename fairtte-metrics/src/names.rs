@@ -3,11 +3,13 @@
 
 use std::fmt;
 
-use crate::{
-    AucConvention, BeyondLastTime, BrierConvention, CensoringLookup, CensoringTies, DCalibrationConvention,
-    EventDensity, IntegrationRule, Quantisation, RangeQuantile, SnlForm, TieTest, TiedEvents, TiedPairs,
-    TiedPredictions, UnoConvention,
-};
+use crate::CensoringTies;
+use crate::bias::Quantisation;
+use crate::calibration::DCalibrationConvention;
+use crate::estimators::{BeyondLastTime, CensoringLookup, TiedEvents};
+use crate::rank::{AucConvention, TieTest, TiedPairs, TiedPredictions, UnoConvention};
+use crate::scores::{BrierConvention, EventDensity, IntegrationRule, SnlForm};
+use crate::statistics::RangeQuantile;
 
 macro_rules! names {
     ($($convention:ident { $($variant:ident = $name:literal),+ })+) => {
@@ -86,7 +88,8 @@ names! {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Reading, ReadingTd};
+    use crate::Reading;
+    use crate::rank::ReadingTd;
 
     #[test]
     fn what_is_shown_is_what_files_hold() {

@@ -72,7 +72,7 @@ impl Outcomes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::KaplanMeier;
+    use crate::estimators::KaplanMeier;
 
     #[test]
     fn a_negative_zero_is_the_time_zero() {

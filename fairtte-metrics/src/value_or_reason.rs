@@ -19,10 +19,10 @@ pub(crate) fn value_or_reason<T: Serialize, S: Serializer>(
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        Groups, HarrellC, Outcomes, PerGroup, Risk, SignedRankSettings, SignedRankTest, TieTest, TiedPairs,
-        harrell_concordance, wilcoxon_of_differences,
-    };
+    use crate::fairness::PerGroup;
+    use crate::rank::{HarrellC, TieTest, TiedPairs, harrell_concordance};
+    use crate::statistics::{SignedRankSettings, SignedRankTest, wilcoxon_of_differences};
+    use crate::{Groups, Outcomes, Risk};
 
     #[test]
     fn a_value_and_a_reason_are_told_apart() {

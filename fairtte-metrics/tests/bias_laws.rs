@@ -1,10 +1,11 @@
 //! Laws of distances, mutual information and the sources of bias, on random and on absurd input.
 
-use fairtte_metrics::{
-    BiasSettings, ContingencyTable, Distribution, GroupId, Groups, KMeansSettings, MetricError, Normalisation,
-    Outcomes, SubjectId, bias_sources, energy_distance, equal_frequency_bins, equal_width_bins, k_means,
-    ksg_mutual_information, ksg_mutual_information_discrete, wasserstein_1, wasserstein_p, wasserstein_p_power,
+use fairtte_metrics::bias::{
+    BiasSettings, ContingencyTable, Distribution, KMeansSettings, Normalisation, bias_sources, energy_distance,
+    equal_frequency_bins, equal_width_bins, k_means, ksg_mutual_information, ksg_mutual_information_discrete,
+    wasserstein_1, wasserstein_p, wasserstein_p_power,
 };
+use fairtte_metrics::{GroupId, Groups, MetricError, Outcomes, SubjectId};
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::prelude::*;

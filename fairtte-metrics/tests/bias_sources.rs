@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")]
 
-use fairtte_metrics::{
-    BiasSettings, BiasSource, BiasSources, ContingencyTable, DisparityEstimate, GroupId, GroupSummary, Groups,
-    MetricError, Normalisation, Outcomes, Quantisation, SubjectId, bias_sources, equal_frequency_bins, seeds,
+use fairtte_metrics::bias::{
+    BiasSettings, BiasSource, BiasSources, ContingencyTable, DisparityEstimate, GroupSummary, Normalisation,
+    Quantisation, bias_sources, equal_frequency_bins,
 };
+use fairtte_metrics::{GroupId, Groups, MetricError, Outcomes, SubjectId, seeds};
 use ndarray::Array2;
 use rand::RngExt as _;
 

@@ -3,10 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
+use fairtte_metrics::evaluation::Estimate;
+use fairtte_metrics::rank::{TiedPredictions, auc_td, concordance_td};
+use fairtte_metrics::resampling::{Bootstrap, Resample};
+use fairtte_metrics::scores::integrated_brier_score;
 use fairtte_metrics::{
-    Bootstrap, CensoringCurve, CensoringTies, Estimate, EvaluationReport, EvaluationSettings, GroupId, Groups,
-    MetricError, Outcomes, Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, auc_td, concordance_td,
-    evaluate, integrated_brier_score, seeds,
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, GroupId, Groups, MetricError, Outcomes,
+    Reading, SubjectId, SurvivalCurves, evaluate, seeds,
 };
 use ndarray::Array2;
 use rand::RngExt as _;

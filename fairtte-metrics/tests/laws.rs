@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
-use fairtte_metrics::{
-    AucTd, CensoringCurve, CensoringTies, ConcordanceTd, Outcomes, PreparedBrier, Reading, SurvivalCurves,
-    TiedPredictions, auc_td, brier_score, concordance_td, integrated_brier_score, seeds,
-};
+use fairtte_metrics::rank::{AucTd, ConcordanceTd, TiedPredictions, auc_td, concordance_td};
+use fairtte_metrics::scores::{PreparedBrier, brier_score, integrated_brier_score};
+use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves, seeds};
 use ndarray::Array2;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -3,11 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 #![expect(clippy::float_cmp, reason = "the same sums in the same order are equal to the last bit")]
 
-use fairtte_metrics::{
-    Bootstrap, Comparison, ConcordanceTd, Direction, EquityScaling, GroupId, Groups, Interval, IntervalMethod,
-    Jackknife, JackknifeValues, MetricError, Outcomes, PerGroup, Reading, Replicated, Resample, SubjectId,
-    SurvivalCurves, TiedPredictions, concordance_td, paired_difference,
+use fairtte_metrics::fairness::{Comparison, EquityScaling, PerGroup};
+use fairtte_metrics::rank::{ConcordanceTd, TiedPredictions, concordance_td};
+use fairtte_metrics::resampling::{
+    Bootstrap, Interval, IntervalMethod, Jackknife, JackknifeValues, Replicated, Resample, paired_difference,
 };
+use fairtte_metrics::{Direction, GroupId, Groups, MetricError, Outcomes, Reading, SubjectId, SurvivalCurves};
 use ndarray::Array2;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -3,10 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
-use fairtte_metrics::{
-    CensoringCurve, CensoringTies, ConventionTd, Outcomes, Reading, ReadingTd, Risk, SurvivalCurves, TieTest,
-    TiedPairs, TiedPredictions, concordance_td_ipcw, concordance_td_with, harrell_concordance,
+use fairtte_metrics::rank::{
+    ConventionTd, ReadingTd, TieTest, TiedPairs, TiedPredictions, concordance_td_ipcw, concordance_td_with,
+    harrell_concordance,
 };
+use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, Risk, SurvivalCurves};
 use ndarray::Array2;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

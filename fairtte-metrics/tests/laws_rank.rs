@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
-use fairtte_metrics::{
-    AucConvention, CensoringCurve, CensoringTies, ConventionTd, Outcomes, Reading, ReadingTd, Risk, SurvivalCurves,
-    TieTest, TiedPairs, TiedPredictions, UnoConvention, auc_td_with, concordance_td, concordance_td_ipcw,
-    concordance_td_with, harrell_concordance, harrell_variance, uno_concordance,
+use fairtte_metrics::rank::{
+    AucConvention, ConventionTd, ReadingTd, TieTest, TiedPairs, TiedPredictions, UnoConvention, auc_td_with,
+    concordance_td, concordance_td_ipcw, concordance_td_with, harrell_concordance, harrell_variance, uno_concordance,
 };
+use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, Risk, SurvivalCurves};
 use ndarray::{Array2, array};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -1,10 +1,10 @@
 //! Laws of the Brier conventions and of the scoring rules, on random samples with ties and times of 0.
 
-use fairtte_metrics::{
-    BrierConvention, CensoringCurve, EventDensity, IntegratedScoreRule, IntegrationRule, MetricError, Outcomes,
-    Reading, SnlForm, SurvivalCurves, integrated_brier_score_by, integrated_nbll, negative_log_likelihood, rcll, snl,
-    unique_times,
+use fairtte_metrics::scores::{
+    BrierConvention, EventDensity, IntegratedScoreRule, IntegrationRule, SnlForm, integrated_brier_score_by,
+    integrated_nbll, negative_log_likelihood, rcll, snl, unique_times,
 };
+use fairtte_metrics::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 use ndarray::Array2;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -6,9 +6,8 @@ mod common;
 
 use approx::assert_abs_diff_eq;
 use common::{gradient, losses, mean_loss};
-use fairtte_metrics::{
-    Outcomes, Reading, Risk, SurvivalCurves, TieTest, TiedPairs, TiedPredictions, concordance_td, harrell_concordance,
-};
+use fairtte_metrics::rank::{TieTest, TiedPairs, TiedPredictions, concordance_td, harrell_concordance};
+use fairtte_metrics::{Outcomes, Reading, Risk, SurvivalCurves};
 use fairtte_survival::{
     Baseline, Cox, CoxConfig, CoxTime, CoxTimeConfig, CutPoints, DeepHit, DeepHitConfig, Interpolation, NnetSurvival,
     PcHazard, Pmf, PredictionGrid, Ranking, SurvivalHead, Targets, TiedTimes, marginal_hazard,

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairtte_metrics::{EvaluationReport, MetricReport};
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::MetricReport;
 use fairtte_tests::{SmallRun, patients, succeed};
 use serde_json::Value;
 

@@ -15,7 +15,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use fairtte_metrics::{EvaluationReport, Outcomes, Risk, TieTest, TiedPairs, harrell_concordance};
+use fairtte_metrics::rank::{TieTest, TiedPairs, harrell_concordance};
+use fairtte_metrics::{EvaluationReport, Outcomes, Risk};
 use fairtte_tests::{SmallRun, c_td, c_td_of, files, generic_data, succeed};
 
 /// Settings of all runs here; with batch norm and 300 films a larger step than in practice is quickest.

@@ -10,9 +10,12 @@ use fairtte_data::{
     read_predictions,
 };
 use fairtte_fairness::{EQUAL_PREDICTIONS, Warning};
+use fairtte_metrics::estimators::KaplanMeier;
+use fairtte_metrics::evaluation::{SampledMetrics, sample_metrics};
+use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::{
-    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, KaplanMeier, Outcomes,
-    SURVIVAL_TOLERANCE, SampledMetrics, SurvivalCurves, evaluate, kaplan_meier_curves, sample_metrics,
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
+    SurvivalCurves, evaluate,
 };
 use ndarray::Axis;
 

@@ -1,6 +1,7 @@
 //! The table "Differences between groups" of the page: every two groups, and what else compares them.
 
-use fairtte_metrics::{AttributeReport, Difference, Estimate, EvaluationReport, GroupDifference, MetricReport};
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, GroupDifference, MetricReport};
 use serde::Serialize;
 
 use super::format::{interval, number, p_value, value};

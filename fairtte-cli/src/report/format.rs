@@ -1,6 +1,6 @@
 //! How numbers and texts are written, the same way in the table, on the page and in the plots.
 
-use fairtte_metrics::Estimate;
+use fairtte_metrics::evaluation::Estimate;
 
 /// Value of a metric, gap or interval end: three decimals.
 pub(super) fn number(value: f64) -> String {

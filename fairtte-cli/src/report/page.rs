@@ -1,6 +1,8 @@
 //! The HTML page: collects everything into one context and fills in the template.
 
-use fairtte_metrics::{Estimate, EvaluationReport, IntervalMethod, MetricReport};
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::{Estimate, MetricReport};
+use fairtte_metrics::resampling::IntervalMethod;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;

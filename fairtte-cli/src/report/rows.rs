@@ -1,9 +1,8 @@
 //! The rows that the table and the page show for one metric, with what must stand beside each number.
 
-use fairtte_metrics::{
-    AttributeReport, Direction, Estimate, EvaluationReport, EvaluationSettings, IntervalMethod, MetricReport, Resample,
-    Stratify,
-};
+use fairtte_metrics::evaluation::{AttributeReport, Estimate, MetricReport};
+use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
+use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
 
 use super::format::{count, short};
 

@@ -1,6 +1,7 @@
 //! The table for the terminal: one block per metric, in it the whole sample and every group of every attribute.
 
-use fairtte_metrics::{AttributeReport, EvaluationReport, MetricReport};
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::{AttributeReport, MetricReport};
 
 use super::differences::{self, only_pair};
 use super::format::{clean, count, interval, number, p_relation, percent, value, wrap};

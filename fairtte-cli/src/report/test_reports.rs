@@ -1,9 +1,10 @@
 //! Small reports with known numbers for the tests.
 
-use fairtte_metrics::{
-    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, EvaluationSettings, GroupCurves,
-    GroupDifference, GroupReport, MetricReport, TimeWindow,
+use fairtte_metrics::evaluation::{
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, GroupCurves, GroupDifference, GroupReport, MetricReport,
+    TimeWindow,
 };
+use fairtte_metrics::{EvaluationReport, EvaluationSettings};
 
 pub(super) const ODD_LEVEL: &str = "<b>old & \"frail\"</b>";
 

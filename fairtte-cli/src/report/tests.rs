@@ -247,13 +247,13 @@ fn more_than_three_groups_get_a_panel_each() {
     let mut report = report();
     let last = report.curves[5].clone();
     for level in ["four", "five"] {
-        report.curves.push(fairtte_metrics::GroupCurves { level: Some(level.to_owned()), ..last.clone() });
+        report.curves.push(fairtte_metrics::evaluation::GroupCurves { level: Some(level.to_owned()), ..last.clone() });
     }
-    let empty = fairtte_metrics::GroupCurves {
+    let empty = fairtte_metrics::evaluation::GroupCurves {
         level: Some("nobody".to_owned()),
         n: 0,
-        kaplan_meier: fairtte_metrics::BandedCurve::default(),
-        predicted: fairtte_metrics::Curve::default(),
+        kaplan_meier: fairtte_metrics::evaluation::BandedCurve::default(),
+        predicted: fairtte_metrics::evaluation::Curve::default(),
         ..last
     };
     report.curves.push(empty);
@@ -299,8 +299,8 @@ fn every_comparison_of_groups_stands_on_the_page() {
 #[test]
 fn the_page_and_the_table_name_method_strata_and_the_sample_of_the_censoring_curve() {
     let mut report = report();
-    report.settings.interval = fairtte_metrics::IntervalMethod::Bca;
-    report.settings.stratify = fairtte_metrics::Stratify::Attribute("sex".to_owned());
+    report.settings.interval = fairtte_metrics::resampling::IntervalMethod::Bca;
+    report.settings.stratify = fairtte_metrics::resampling::Stratify::Attribute("sex".to_owned());
     let bootstrap = "95 %, BCa bootstrap, 1000 replicates of subjects drawn within the levels of sex, seed 0";
     let html = render_page(&Page { censoring: "the evaluated sample", ..page(&report, &[], &[]) }).unwrap();
     assert!(html.contains(bootstrap) && html.contains("Better bootstrap confidence intervals"));

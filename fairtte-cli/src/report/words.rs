@@ -1,6 +1,7 @@
 //! What the numbers say, in plain sentences with their caveats, derived from the report alone.
 
-use fairtte_metrics::{AttributeReport, Estimate, EvaluationReport, GroupDifference, GroupReport, MetricReport};
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupDifference, GroupReport, MetricReport};
 
 use super::differences;
 use super::format::{count, interval, number, p_relation, percent};

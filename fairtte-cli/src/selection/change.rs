@@ -5,9 +5,9 @@
 //! gap max - min is not compared: it has a kink where groups are equal, and there a bootstrap interval of it is not valid.
 //! The signed difference of two fixed groups has none.
 
-use fairtte_metrics::{
-    Adjustment, IntervalMethod, Replicated, SampledValue, adjust_p_values, paired_difference, relative_change,
-};
+use fairtte_metrics::evaluation::SampledValue;
+use fairtte_metrics::resampling::{IntervalMethod, Replicated, paired_difference, relative_change};
+use fairtte_metrics::statistics::{Adjustment, adjust_p_values};
 
 use super::verdict::{Change, Role, Standing};
 use crate::CliError;

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-use fairtte_metrics::{
-    Comparison, Direction, EvaluationReport, EvaluationSettings, MetricError, MetricReport, SampledMetric,
-    SampledMetrics, SampledValue,
-};
+use fairtte_metrics::evaluation::{MetricReport, SampledMetric, SampledMetrics, SampledValue};
+use fairtte_metrics::fairness::Comparison;
+use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings, MetricError};
 
 use super::candidates::{Candidate, Candidates};
 use super::change::{adjust, change};
@@ -204,7 +203,10 @@ fn few_events(part: &str, level: &str, n: usize, n_events: usize) -> Option<Stri
     })
 }
 
-fn of_attribute<'r>(report: &'r MetricReport, attribute: &str) -> Option<&'r fairtte_metrics::AttributeReport> {
+fn of_attribute<'r>(
+    report: &'r MetricReport,
+    attribute: &str,
+) -> Option<&'r fairtte_metrics::evaluation::AttributeReport> {
     report.attributes.iter().find(|of| of.attribute == attribute)
 }
 
@@ -273,7 +275,7 @@ impl Worth<'_> {
     fn groups(&self) -> Vec<GroupSize> {
         let any = self.plan.rows.iter().flat_map(Row::needed).next();
         let groups = any.and_then(|k| self.metric(k).ok()?.attribute(self.plan.attribute)).map(|of| &of.groups);
-        let size = |group: &fairtte_metrics::SampledGroup| GroupSize {
+        let size = |group: &fairtte_metrics::evaluation::SampledGroup| GroupSize {
             level: group.level.clone(),
             n: group.n,
             n_events: group.n_events,

@@ -1,8 +1,8 @@
 //! Which of some candidates a rule chooses, from their validation parts alone.
 
-use fairtte_metrics::{
-    Estimate, Measured, MetricError, MetricReport, Run, RunTable, SelectionCriterion, WorstGroup, select_run,
-};
+use fairtte_metrics::MetricError;
+use fairtte_metrics::evaluation::{Estimate, MetricReport};
+use fairtte_metrics::selection::{Measured, Run, RunTable, SelectionCriterion, WorstGroup, select_run};
 
 use super::candidates::Candidate;
 use super::verdict::Rule;

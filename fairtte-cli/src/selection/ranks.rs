@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use fairtte_metrics::{Direction, RankTable, RankTies, friedman, nemenyi};
+use fairtte_metrics::Direction;
+use fairtte_metrics::statistics::{RankTable, RankTies, friedman, nemenyi};
 use ndarray::Array2;
 
 use super::choose::METRICS;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use fairtte_metrics::draw_trainings;
+use fairtte_metrics::resampling::draw_trainings;
 
 use super::candidates::Candidate;
 use super::pick::{Picked, Question};

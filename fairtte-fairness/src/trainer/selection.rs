@@ -11,7 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairtte_metrics::{Direction, Measured, MetricError, Run, RunStanding, RunTable, SelectionCriterion, select_run};
+use fairtte_metrics::selection::{Measured, Run, RunStanding, RunTable, SelectionCriterion, select_run};
+use fairtte_metrics::{Direction, MetricError};
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::{Monitor, Validation};

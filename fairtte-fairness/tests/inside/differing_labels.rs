@@ -18,7 +18,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairtte_metrics::{GroupId, Reading, SurvivalCurves, TiedPredictions, concordance_td};
+use fairtte_metrics::rank::{TiedPredictions, concordance_td};
+use fairtte_metrics::{GroupId, Reading, SurvivalCurves};
 use fairtte_survival::{HeadConfig, NoSettings, PredictionGrid};
 
 use super::table::World;

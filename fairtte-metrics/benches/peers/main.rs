@@ -12,9 +12,9 @@ mod measure;
 use std::path::Path;
 
 use cohort::Cohort;
-use fairtte_metrics::{
-    EvaluationSettings, Reading, TiedPredictions, auc_td, concordance_td, evaluate, integrated_brier_score,
-};
+use fairtte_metrics::rank::{TiedPredictions, auc_td, concordance_td};
+use fairtte_metrics::scores::integrated_brier_score;
+use fairtte_metrics::{EvaluationSettings, Reading, evaluate};
 use measure::{Measured, measure};
 
 const READINGS: [Reading; 3] = [Reading::Step, Reading::Refined { factor: 10 }, Reading::Linear];

@@ -193,7 +193,8 @@ mod tests {
     use rand::RngExt as _;
 
     use super::*;
-    use crate::{Distribution, seeded_projections, seeds, sliced_wasserstein, wasserstein_1};
+    use crate::bias::{Distribution, seeded_projections, sliced_wasserstein, wasserstein_1};
+    use crate::seeds;
 
     const PAIR: Pair = (GroupId(0), GroupId(1));
 

@@ -47,7 +47,7 @@ impl DimensionInformation {
 /// neighbour: about n sqrt(n k) comparisons, at worst O(n^2) (x constant).
 ///
 /// ```
-/// use fairtte_metrics::ksg_mutual_information;
+/// use fairtte_metrics::bias::ksg_mutual_information;
 ///
 /// let x: Vec<f64> = (0..100).map(f64::from).collect();
 /// let scrambled: Vec<f64> = (0..100).map(|k| f64::from(k * 37 % 101)).collect();

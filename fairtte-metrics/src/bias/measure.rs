@@ -14,7 +14,8 @@ use super::sources::{
     SourceDisparity, SourceGroup,
 };
 use super::wasserstein::{representable, seeded_projections};
-use crate::{Bootstrap, GroupId, Groups, MetricError, Outcomes, SubjectId, percentile_interval};
+use crate::resampling::{Bootstrap, percentile_interval};
+use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
 
 /// Starts of k-means: enough to avoid a poor one, few enough to take no time.
 const K_MEANS_STARTS: usize = 4;

@@ -77,7 +77,7 @@ impl NullCorrected {
 /// How often every pair of labels occurs together.
 ///
 /// ```
-/// use fairtte_metrics::{ContingencyTable, Normalisation};
+/// use fairtte_metrics::bias::{ContingencyTable, Normalisation};
 ///
 /// // The second labelling says which half of the first it is: ln 2 nats, of ln 4 and ln 2.
 /// let table = ContingencyTable::new(&[0, 1, 2, 3], &[7, 7, 9, 9])?;

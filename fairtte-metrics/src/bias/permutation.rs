@@ -142,7 +142,7 @@ impl PermutationTest {
     /// Compares `observed` with the values under permutation, `None` where undefined.
     ///
     /// ```
-    /// use fairtte_metrics::PermutationTest;
+    /// use fairtte_metrics::bias::PermutationTest;
     ///
     /// let test = PermutationTest::new(3.0, &[Some(1.0), Some(3.0), Some(2.0), None])?;
     /// assert_eq!((test.p_value, test.null_mean), (0.6, 2.0)); // 3.0 and the undefined one: (1 + 2) / (1 + 4)

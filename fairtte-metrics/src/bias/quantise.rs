@@ -27,7 +27,7 @@ const MAX_COUNT: usize = 1_000_000;
 /// Labels of equal-frequency bins: `n_bins` bins with, as far as ties allow, equally many of the `values`. O(n log n).
 ///
 /// ```
-/// use fairtte_metrics::equal_frequency_bins;
+/// use fairtte_metrics::bias::equal_frequency_bins;
 ///
 /// assert_eq!(equal_frequency_bins(&[5.0, 1.0, 9.0, 2.0], 2)?, [1, 0, 1, 0]); // the edge is 3.5
 /// # Ok::<(), fairtte_metrics::MetricError>(())

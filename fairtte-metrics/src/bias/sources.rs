@@ -30,9 +30,10 @@ use super::mutual_information::NullCorrected;
 use super::permutation::PermutationTest;
 use super::wasserstein::MAX_PROJECTIONS;
 use crate::estimators::kaplan_meier::check_level;
+use crate::resampling::Resample;
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::value_or_reason::value_or_reason;
-use crate::{GroupId, Groups, MetricError, Outcomes, Resample, SubjectId};
+use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
 
 /// How sources of bias are measured. Keys in a file are written in kebab-case; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -266,7 +267,8 @@ pub struct DisparityEstimate {
 /// (with [`Quantisation::EqualFrequency`] another O(B d n) for d dimensions); the result does not depend on the number of threads.
 ///
 /// ```
-/// use fairtte_metrics::{BiasSettings, BiasSource, GroupId, Groups, Outcomes, SubjectId, bias_sources};
+/// use fairtte_metrics::{GroupId, Groups, Outcomes, SubjectId};
+/// use fairtte_metrics::bias::{BiasSettings, BiasSource, bias_sources};
 /// use ndarray::Array2;
 ///
 /// // 40 people; half of group 1 is censored, nobody of group 0.

@@ -98,7 +98,7 @@ impl Distribution {
 /// functions. O(n + m).
 ///
 /// ```
-/// use fairtte_metrics::{Distribution, wasserstein_1};
+/// use fairtte_metrics::bias::{Distribution, wasserstein_1};
 ///
 /// // Half of the mass moves from 1 to 5.
 /// let distance = wasserstein_1(&Distribution::new(&[0.0, 1.0])?, &Distribution::new(&[0.0, 5.0])?)?;

@@ -10,8 +10,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::{OwnTimeReading, survival_at_own_time};
 use crate::pairwise_sum::pairwise_sum;
-use crate::{MetricError, Outcomes, OwnTimeReading, SurvivalCurves, survival_at_own_time};
+use crate::{MetricError, Outcomes, SurvivalCurves};
 
 /// What `mlr3proba` puts in place of a cumulative hazard of 0 or infinity.
 pub const DEFAULT_HAZARD_REPLACEMENT: f64 = 1e-3;
@@ -36,9 +37,8 @@ pub struct CalibrationAlpha {
 /// infinity; O(n log L).
 ///
 /// ```
-/// use fairtte_metrics::{
-///     DEFAULT_HAZARD_REPLACEMENT, Outcomes, OwnTimeReading, Reading, SurvivalCurves, calibration_alpha,
-/// };
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::calibration::{DEFAULT_HAZARD_REPLACEMENT, OwnTimeReading, calibration_alpha};
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 2.0], vec![true, false])?;

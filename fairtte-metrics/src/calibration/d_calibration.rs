@@ -12,9 +12,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::{OwnTimeReading, survival_at_own_time};
 use crate::chi_square::chi_square_upper_tail;
 use crate::pairwise_sum::{pairwise_mean, pairwise_sum};
-use crate::{MetricError, Outcomes, OwnTimeReading, SurvivalCurves, survival_at_own_time};
+use crate::{MetricError, Outcomes, SurvivalCurves};
 
 /// More bins than any sample can fill; a mistyped number must not ask for all memory.
 const MAX_BINS: usize = 100_000;
@@ -58,7 +59,8 @@ pub struct DCalibration {
 /// computed as the implementations do, k * (1/B) from their end, so that values on an edge fall on the same side.
 ///
 /// ```
-/// use fairtte_metrics::{DCalibrationConvention, Outcomes, OwnTimeReading, Reading, SurvivalCurves, d_calibration};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::calibration::{DCalibrationConvention, OwnTimeReading, d_calibration};
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 1.0], vec![true, false])?;

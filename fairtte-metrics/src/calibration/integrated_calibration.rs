@@ -12,8 +12,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::curves::check_grid;
+use crate::estimators::KaplanMeier;
+use crate::fairness::PerGroup;
 use crate::scores::integrate::time_average;
-use crate::{Groups, KaplanMeier, MetricError, Outcomes, PerGroup, Reading, SubjectId, SurvivalCurves};
+use crate::{Groups, MetricError, Outcomes, Reading, SubjectId, SurvivalCurves};
 
 /// Observed and predicted survival of one sample, and their average difference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +42,8 @@ pub struct IntegratedCalibration {
 /// Integrated calibration of all samples over `times` (increasing, at least two); O(n L + n log n) for L times.
 ///
 /// ```
-/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves, integrated_calibration};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::calibration::integrated_calibration;
 /// use ndarray::array;
 ///
 /// // Kaplan-Meier: 1, 0.5, 0.5 at times 0, 1, 2; predicted: 1, 0.75, 0.5.

@@ -5,3 +5,11 @@ pub(crate) mod d_calibration;
 pub(crate) mod integrated_calibration;
 pub(crate) mod one_calibration;
 pub(crate) mod own_time_survival;
+
+pub use calibration_alpha::{CalibrationAlpha, DEFAULT_HAZARD_REPLACEMENT, calibration_alpha};
+pub use d_calibration::{DCalibration, DCalibrationConvention, d_calibration};
+pub use integrated_calibration::{IntegratedCalibration, integrated_calibration, integrated_calibration_by_group};
+pub use one_calibration::{
+    BinVariance, CalibrationBin, ObservedRisk, OneCalibration, OneCalibrationSettings, RiskBinning, one_calibration,
+};
+pub use own_time_survival::{OwnTimeReading, survival_at_own_time};

@@ -12,9 +12,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::chi_square::chi_square_upper_tail;
+use crate::estimators::KaplanMeier;
 use crate::pairwise_sum::{pairwise_mean, pairwise_sum};
 use crate::value_or_reason::value_or_reason;
-use crate::{KaplanMeier, MetricError, Outcomes, Reading, SurvivalCurves};
+use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// With more bins than this the fit to the bins is taken to cost a second degree of freedom.
 const MANY_BINS: usize = 15;
@@ -125,7 +126,8 @@ pub struct OneCalibration {
 /// An event at `time` has happened by then. Samples of equal risk go into equal-size bins in the order of their rows.
 ///
 /// ```
-/// use fairtte_metrics::{BinVariance, OneCalibrationSettings, Outcomes, Reading, SurvivalCurves, one_calibration};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::calibration::{BinVariance, OneCalibrationSettings, one_calibration};
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 3.0, 1.0, 3.0], vec![true, false, true, false])?;

@@ -30,7 +30,8 @@ impl Default for OwnTimeReading {
 /// S(T) of every sample at its own time T, `[n]`, each in [0, 1]. O(n log L) for L grid points.
 ///
 /// ```
-/// use fairtte_metrics::{Outcomes, OwnTimeReading, Reading, SurvivalCurves, survival_at_own_time};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::calibration::{OwnTimeReading, survival_at_own_time};
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 3.0], vec![true, false])?;

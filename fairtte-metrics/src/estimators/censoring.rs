@@ -190,7 +190,8 @@ impl CensoringCurve {
     /// The inverse-probability weight 1 / G of a sample at time t, finite and at least 0.
     ///
     /// ```
-    /// use fairtte_metrics::{AtZeroCensoring, CensoringCurve, CensoringLookup, CensoringTies, Outcomes};
+    /// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes};
+    /// use fairtte_metrics::estimators::{AtZeroCensoring, CensoringLookup};
     ///
     /// let train = Outcomes::new(vec![1.0, 2.0], vec![false, false])?;
     /// let curve = CensoringCurve::fit(&train, CensoringTies::EventsFirst)?;
@@ -253,7 +254,7 @@ pub(crate) fn check_number(t: f64) -> Result<(), MetricError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::KaplanMeier;
+    use crate::estimators::KaplanMeier;
 
     fn outcomes(rows: &[(f64, bool)]) -> Outcomes {
         let (time, event) = rows.iter().copied().unzip();

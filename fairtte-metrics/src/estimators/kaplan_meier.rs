@@ -37,7 +37,8 @@ pub(crate) fn risk_sets(outcomes: &Outcomes) -> Vec<RiskSet> {
 /// A Kaplan-Meier curve: a right-continuous step function of time that starts at 1.
 ///
 /// ```
-/// use fairtte_metrics::{KaplanMeier, Outcomes};
+/// use fairtte_metrics::Outcomes;
+/// use fairtte_metrics::estimators::KaplanMeier;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 2.0, 3.0], vec![true, true, false, true])?;
 /// let curve = KaplanMeier::fit(&outcomes)?;
@@ -120,7 +121,8 @@ impl KaplanMeier {
     /// there.
     ///
     /// ```
-    /// use fairtte_metrics::{BeyondLastTime, KaplanMeier, Outcomes};
+    /// use fairtte_metrics::Outcomes;
+    /// use fairtte_metrics::estimators::{BeyondLastTime, KaplanMeier};
     ///
     /// let curve = KaplanMeier::fit(&Outcomes::new(vec![1.0, 2.0], vec![true, false])?)?;
     /// assert_eq!(curve.at_or_beyond(3.0, BeyondLastTime::Hold)?, 0.5);

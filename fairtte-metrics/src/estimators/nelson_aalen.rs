@@ -32,7 +32,8 @@ pub enum TiedEvents {
 /// A Nelson-Aalen curve: a right-continuous step function of time that starts at 0.
 ///
 /// ```
-/// use fairtte_metrics::{NelsonAalen, Outcomes, TiedEvents};
+/// use fairtte_metrics::Outcomes;
+/// use fairtte_metrics::estimators::{NelsonAalen, TiedEvents};
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 1.0, 2.0, 3.0], vec![true, true, false, true])?;
 /// let together = NelsonAalen::fit(&outcomes, TiedEvents::Together)?;

@@ -5,11 +5,12 @@
 //! computed from some rows. Draws, jackknife blocks, comparisons and intervals are the same, so numbers of both paths
 //! with the same subjects, strata and seed are paired.
 
+use crate::evaluation::ModelComparison;
 use crate::evaluation::evaluated::{Evaluated, Input};
 use crate::evaluation::model_comparison::{check_names, compare_evaluated};
 use crate::evaluation::report::{MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
-use crate::{EvaluationSettings, Groups, MetricError, ModelComparison, Outcomes, SubjectId};
+use crate::{EvaluationSettings, Groups, MetricError, Outcomes, SubjectId};
 
 /// A metric of the samples with these row numbers: ascending, never empty, a row as often as it was drawn.
 pub type RowMetric<'a> = dyn Fn(&[usize]) -> Result<f64, MetricError> + Sync + 'a;
@@ -29,10 +30,10 @@ pub type RowMetric<'a> = dyn Fn(&[usize]) -> Result<f64, MetricError> + Sync + '
 /// RSBS and Harrell's C by group:
 ///
 /// ```
-/// use fairtte_metrics::{
-///     BrierConvention, Direction, EvaluationSettings, GroupId, Groups, IntegratedScoreRule, MetricDescription, Outcomes,
-///     Reading, Risk, SubjectId, SurvivalCurves, TieTest, TiedPairs, evaluate_metric, harrell_concordance,
-/// };
+/// use fairtte_metrics::{Direction, EvaluationSettings, GroupId, Groups, Outcomes, Reading, Risk, SubjectId, SurvivalCurves};
+/// use fairtte_metrics::evaluation::{MetricDescription, evaluate_metric};
+/// use fairtte_metrics::rank::{TieTest, TiedPairs, harrell_concordance};
+/// use fairtte_metrics::scores::{BrierConvention, IntegratedScoreRule};
 /// use ndarray::Array2;
 ///
 /// // 40 people in two groups; the model gives everybody the same curve and ranks them by a wrong risk in one place.
@@ -98,10 +99,9 @@ pub fn evaluate_metric(
 /// for all of them; as [`compare_models`](crate::compare_models) does in its own.
 ///
 /// ```
-/// use fairtte_metrics::{
-///     Direction, EvaluationSettings, MetricDescription, MetricError, Outcomes, Risk, RowMetric, SubjectId, TieTest,
-///     TiedPairs, compare_metric, harrell_concordance,
-/// };
+/// use fairtte_metrics::{Direction, EvaluationSettings, MetricError, Outcomes, Risk, SubjectId};
+/// use fairtte_metrics::evaluation::{MetricDescription, RowMetric, compare_metric};
+/// use fairtte_metrics::rank::{TieTest, TiedPairs, harrell_concordance};
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, true, true, false])?;
 /// let subjects = ["a", "b", "c", "d"].map(SubjectId::from);

@@ -7,15 +7,15 @@ use rayon::prelude::*;
 use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::evaluate::METRICS;
 use crate::evaluation::report::MetricDescription;
+use crate::fairness::{Comparison, PerGroup};
 use crate::finite::finite;
 use crate::ids::to_u32;
 use crate::rank::concordance_bins::BinPlan;
+use crate::rank::{AucTd, PreparedAucTd, TiedPredictions, concordance_td};
 use crate::resampling::replicates::{AUC, Cells, LANES, N_METRICS, Sorted, SortedAuc};
-use crate::{
-    AucTd, Bootstrap, CensoringCurve, Comparison, EvaluationSettings, Groups, IntervalMethod, Jackknife,
-    JackknifeValues, MetricError, Outcomes, PerGroup, PreparedAucTd, PreparedBrier, Stratify, SubjectId,
-    SurvivalCurves, TiedPredictions, concordance_td,
-};
+use crate::resampling::{Bootstrap, IntervalMethod, Jackknife, JackknifeValues, Stratify};
+use crate::scores::PreparedBrier;
+use crate::{CensoringCurve, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// What is evaluated, apart from predictions and metrics.
 pub(crate) struct Input<'a> {

@@ -9,3 +9,16 @@ pub(crate) mod sampled_metrics;
 pub(crate) mod settings;
 pub(crate) mod summary;
 pub(crate) mod time_window;
+
+pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
+pub use evaluate::evaluate;
+pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
+pub use report::{
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupCurves, GroupDifference,
+    GroupReport, MetricDescription, MetricReport,
+};
+pub use sampled_metrics::{
+    SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,
+};
+pub use settings::EvaluationSettings;
+pub use time_window::TimeWindow;

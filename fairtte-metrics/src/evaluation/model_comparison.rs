@@ -10,10 +10,8 @@ use crate::evaluation::evaluated::{Evaluated, Input, Predictions};
 use crate::evaluation::report::{Difference, MetricDescription};
 use crate::evaluation::summary::difference;
 use crate::evaluation::time_window::choose_times;
-use crate::{
-    CensoringCurve, Comparison, Direction, EquityScaling, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId,
-    SurvivalCurves,
-};
+use crate::fairness::{Comparison, EquityScaling};
+use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// The differences of every two models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,7 +31,7 @@ pub struct ModelPair {
     pub first: String,
     /// Name of the second model, whose values are subtracted.
     pub second: String,
-    /// Stable name of the metric, as in [`MetricReport`](crate::MetricReport).
+    /// Stable name of the metric, as in [`MetricReport`](crate::evaluation::MetricReport).
     pub metric: String,
     /// Whether a higher value of the metric is better.
     pub higher_is_better: bool,
@@ -70,12 +68,10 @@ pub struct AttributeDifferences {
 /// Compares every two of `models` (name and curves) on the same samples, with the same draws and evaluation times.
 ///
 /// The arguments are those of [`evaluate`](crate::evaluate), which gives the report of a single model. For any other
-/// metric see [`compare_metric`](crate::compare_metric).
+/// metric see [`compare_metric`](crate::evaluation::compare_metric).
 ///
 /// ```
-/// use fairtte_metrics::{
-///     CensoringCurve, CensoringTies, EvaluationSettings, Outcomes, Reading, SubjectId, SurvivalCurves, compare_models,
-/// };
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, Outcomes, Reading, SubjectId, SurvivalCurves, compare_models};
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, true, true, false])?;

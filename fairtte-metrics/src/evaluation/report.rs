@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::KaplanMeier;
-use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves, TimeWindow};
+use crate::evaluation::TimeWindow;
+use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
 /// Curves in a report are thinned to about this many points; a plot shows no more.
 const MAX_CURVE_POINTS: usize = 200;
@@ -59,7 +60,7 @@ pub struct MetricDescription<'a> {
 #[serde(rename_all = "kebab-case")]
 pub struct MetricReport {
     /// Stable name: `c_td_antolini_strict`, `c_td_half`, `auc_td`, `ibs`, or that given to
-    /// [`evaluate_metric`](crate::evaluate_metric).
+    /// [`evaluate_metric`](crate::evaluation::evaluate_metric).
     pub name: String,
     /// Short name for tables.
     pub label: String,
@@ -168,7 +169,7 @@ pub struct Difference {
     pub lower: Option<f64>,
     /// Upper end of the interval.
     pub upper: Option<f64>,
-    /// Two-sided bootstrap p value of no difference; see [`paired_difference`](crate::paired_difference).
+    /// Two-sided bootstrap p value of no difference; see [`paired_difference`](crate::resampling::paired_difference).
     pub p_value: Option<f64>,
     /// Replicates in which either value does not exist; the interval rests on the others.
     pub undefined_replicates: usize,

@@ -2,8 +2,8 @@
 //! about models that were chosen among many, or about changes that are no plain difference.
 //!
 //! Draws depend on subjects, strata and seed only, so replicate b of two models on the same samples is the same draw and
-//! their numbers are paired ([`paired_difference`](crate::paired_difference),
-//! [`relative_change`](crate::relative_change)).
+//! their numbers are paired ([`paired_difference`](crate::resampling::paired_difference),
+//! [`relative_change`](crate::resampling::relative_change)).
 
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Sampled};
 use crate::evaluation::time_window::choose_times;
@@ -23,7 +23,7 @@ pub struct SampledMetrics {
 /// One metric of the whole sample and of every group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledMetric {
-    /// Stable name, as in [`MetricReport`](crate::MetricReport).
+    /// Stable name, as in [`MetricReport`](crate::evaluation::MetricReport).
     pub name: String,
     /// Whether a higher value is better.
     pub higher_is_better: bool,
@@ -98,9 +98,8 @@ impl From<Sampled> for SampledValue {
 /// as [`evaluate`](crate::evaluate). Memory: O(replicates x (1 + number of groups)) numbers per metric.
 ///
 /// ```
-/// use fairtte_metrics::{
-///     CensoringCurve, CensoringTies, EvaluationSettings, Outcomes, Reading, SubjectId, SurvivalCurves, sample_metrics,
-/// };
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, Outcomes, Reading, SubjectId, SurvivalCurves};
+/// use fairtte_metrics::evaluation::sample_metrics;
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, true, true, false])?;
@@ -140,7 +139,7 @@ pub fn sample_metrics(
         let groups = of_attribute.groups.iter().map(|group| &group.level).enumerate().map(group).collect();
         SampledAttribute { attribute: of_attribute.attribute.clone(), groups }
     };
-    let metric = |(metric, about): (usize, &crate::MetricDescription<'_>)| SampledMetric {
+    let metric = |(metric, about): (usize, &crate::evaluation::MetricDescription<'_>)| SampledMetric {
         name: about.name.to_owned(),
         higher_is_better: about.direction == Direction::HigherIsBetter,
         overall: evaluated.overall(metric).into(),
@@ -155,7 +154,8 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::{CensoringTies, GroupId, compare_models, evaluate, paired_difference};
+    use crate::resampling::paired_difference;
+    use crate::{CensoringTies, GroupId, compare_models, evaluate};
 
     fn curves(shift: f64) -> SurvivalCurves {
         let survival = |(row, time): (usize, usize)| {
@@ -188,12 +188,14 @@ mod tests {
             let pair = compared.pairs.iter().find(|pair| pair.metric == metric.name).unwrap();
             let difference = |a: &SampledValue, b: &SampledValue| {
                 let (a_value, b_value) = (a.value.clone().unwrap(), b.value.clone().unwrap());
-                let (a, b) =
-                    (crate::Replicated::new(a_value, &a.replicates), crate::Replicated::new(b_value, &b.replicates));
+                let (a, b) = (
+                    crate::resampling::Replicated::new(a_value, &a.replicates),
+                    crate::resampling::Replicated::new(b_value, &b.replicates),
+                );
                 let found = paired_difference(&a, &b, settings.level, settings.interval).unwrap();
                 (Some(found.value), Some(found.interval.lower), Some(found.interval.upper), Some(found.p_value))
             };
-            let expected = |d: &crate::Difference| (d.value, d.lower, d.upper, d.p_value);
+            let expected = |d: &crate::evaluation::Difference| (d.value, d.lower, d.upper, d.p_value);
             assert_eq!(own.overall.value.clone().ok(), metric.overall.value);
             assert_eq!(difference(&own.overall, &other.overall), expected(&pair.overall));
             for level in 0..2 {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::curves::check_grid;
 use crate::estimators::kaplan_meier::check_level;
 use crate::resampling::bootstrap::MAX_REPLICATES;
-use crate::{IntervalMethod, MetricError, Reading, Resample, Stratify};
+use crate::resampling::{IntervalMethod, Resample, Stratify};
+use crate::{MetricError, Reading};
 
 const MAX_TIMES: usize = 100_000;
 

@@ -4,7 +4,9 @@ use crate::evaluation::evaluated::{Evaluated, Input, Sampled, Slice, count_subje
 use crate::evaluation::report::{
     AttributeReport, Difference, Estimate, GroupDifference, GroupReport, MetricDescription, MetricReport,
 };
-use crate::{Comparison, Direction, EquityScaling, EvaluationSettings, MetricError, Replicated, paired_difference};
+use crate::fairness::{Comparison, EquityScaling};
+use crate::resampling::{Replicated, paired_difference};
+use crate::{Direction, EvaluationSettings, MetricError};
 
 pub(crate) struct Summary<'a> {
     pub(crate) input: &'a Input<'a>,

@@ -19,7 +19,8 @@ use crate::Direction;
 /// How much a difference between groups costs in an equity-scaled metric; groups with a value count, one is enough.
 ///
 /// ```
-/// use fairtte_metrics::{Direction, EquityScaling};
+/// use fairtte_metrics::Direction;
+/// use fairtte_metrics::fairness::EquityScaling;
 ///
 /// // IBS 0.25 overall, 0.2 and 0.3 in the groups: the distances add up to 0.1.
 /// let scaled = |form: EquityScaling| form.of(&[0.2, 0.3], 0.25, Direction::LowerIsBetter).unwrap();
@@ -80,7 +81,7 @@ pub enum Comparison {
 impl Comparison {
     /// The comparison of the defined group values with each other or with `overall`; `None` where it does not exist.
     ///
-    /// Made for bootstrap replicates; [`PerGroup::compare`](crate::PerGroup::compare) says why it does not exist.
+    /// Made for bootstrap replicates; [`PerGroup::compare`](crate::fairness::PerGroup::compare) says why it does not exist.
     pub fn of(self, values: &[f64], overall: f64, direction: Direction) -> Option<f64> {
         match self {
             Self::Gap => gap_of(values),

@@ -11,9 +11,10 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fairness::{Comparison, EquityScaling};
 use crate::finite::finite;
 use crate::value_or_reason::value_or_reason;
-use crate::{Comparison, EquityScaling, GroupId, Groups, MetricError, Outcomes, SubjectId};
+use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
 
 /// Which end of a metric is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +75,8 @@ impl<T> PerGroup<T> {
     /// Applies `metric` to the rows of every group (ascending; an empty group is [`MetricError::NoSamples`]).
     ///
     /// ```
-    /// use fairtte_metrics::{GroupId, Groups, Outcomes, PerGroup};
+    /// use fairtte_metrics::{GroupId, Groups, Outcomes};
+    /// use fairtte_metrics::fairness::PerGroup;
     ///
     /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, false, true])?;
     /// let membership = vec![Some(GroupId(0)), Some(GroupId(0)), Some(GroupId(1))];
@@ -138,9 +140,9 @@ impl<T> PerGroup<T> {
     /// `count` is read from the value; a group that has none because it has no pair, no event or no sample counts 0.
     ///
     /// ```
-    /// use fairtte_metrics::{
-    ///     GroupId, Groups, Outcomes, PerGroup, Reading, SurvivalCurves, TiedPredictions, concordance_td,
-    /// };
+    /// use fairtte_metrics::{GroupId, Groups, Outcomes, Reading, SurvivalCurves};
+    /// use fairtte_metrics::fairness::PerGroup;
+    /// use fairtte_metrics::rank::{TiedPredictions, concordance_td};
     /// use ndarray::array;
     ///
     /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, false])?;

@@ -33,7 +33,7 @@ pub enum AucConvention {
     ScikitSurvival,
     /// Cases weigh 1 / G(T-), samples censored exactly at t are controls, only equal predictions are tied. For a time
     /// beyond the training sample `SurvivalEVAL` reads G by
-    /// [`BeyondLastTime::LinearToZero`](crate::BeyondLastTime::LinearToZero); that policy belongs to the curve.
+    /// [`BeyondLastTime::LinearToZero`](crate::estimators::BeyondLastTime::LinearToZero); that policy belongs to the curve.
     #[serde(rename = "survivaleval")]
     SurvivalEval,
     /// As [`SurvivalEval`](Self::SurvivalEval) with every case weighing 1: samples censored before t are left out and
@@ -83,7 +83,8 @@ mod tests {
     use ndarray::array;
 
     use super::*;
-    use crate::{CensoringTies, Outcomes, Reading, SurvivalCurves, auc_td, auc_td_with};
+    use crate::rank::{auc_td, auc_td_with};
+    use crate::{CensoringTies, Outcomes, Reading, SurvivalCurves};
 
     const ALL: [AucConvention; 4] = [
         AucConvention::ScikitSurvival,

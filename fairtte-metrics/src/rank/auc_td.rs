@@ -132,7 +132,8 @@ impl AucTd {
 /// [`TIE_TOLERANCE`]. Cost: one sort per time.
 ///
 /// ```
-/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves, auc_td};
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::rank::auc_td;
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, true])?;

@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::TIE_TOLERANCE;
+    use crate::rank::TIE_TOLERANCE;
 
     #[test]
     fn near_ties_form_chains_like_those_of_scikit_survival() {

@@ -90,10 +90,11 @@ impl Predictions for ByRisk<'_> {
 /// Tied times: an event and a censoring at the same time are comparable, two events are not (they count only by
 /// [`TiedPairs::Times`] and [`TiedPairs::All`]). Tied predictions: see [`TieTest`] and [`TiedPairs`]. No censoring
 /// weights are used, so under censoring the value depends on the censoring distribution: see
-/// [`uno_concordance`](crate::uno_concordance). Cost: O(n log n).
+/// [`uno_concordance`](crate::rank::uno_concordance). Cost: O(n log n).
 ///
 /// ```
-/// use fairtte_metrics::{Outcomes, Risk, TieTest, TiedPairs, harrell_concordance};
+/// use fairtte_metrics::{Outcomes, Risk};
+/// use fairtte_metrics::rank::{TieTest, TiedPairs, harrell_concordance};
 ///
 /// // Comparable pairs: (0, 1), (0, 2), (1, 2). Only in (1, 2) the earlier event has the lower risk.
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, false])?;
@@ -147,7 +148,8 @@ pub fn harrell_concordance(
 /// scores 1, 1/2 or 0 and belongs to both of its samples. Cost: O(n log n).
 ///
 /// ```
-/// use fairtte_metrics::{Outcomes, Risk, TieTest, harrell_variance};
+/// use fairtte_metrics::{Outcomes, Risk};
+/// use fairtte_metrics::rank::{TieTest, harrell_variance};
 ///
 /// // C = 2/3 of the pairs (0, 1), (0, 2), (1, 2) with scores 1, 1, 0. Sums of score - C: 2/3, -1/3, -1/3.
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, true, false])?;

@@ -83,7 +83,8 @@ impl ConcordanceTd {
 /// [`TiedPredictions`]. No censoring weights are used.
 ///
 /// ```
-/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves, TiedPredictions, concordance_td};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::rank::{TiedPredictions, concordance_td};
 /// use ndarray::array;
 ///
 /// // Comparable pairs: (0, 1), (0, 2), (1, 2). At time 1 sample 0 is below sample 1 but above sample 2, at time 2

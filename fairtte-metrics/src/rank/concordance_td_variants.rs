@@ -2,7 +2,7 @@
 //! tied pairs, and weighted by the inverse probability of censoring (IPCW).
 //!
 //! A pair (i, j) is compared by `S_i(T_i)` and `S_j(T_i)`, where i is the earlier event; see
-//! [`concordance_td`](crate::concordance_td) for the definition and for the value to report.
+//! [`concordance_td`](crate::rank::concordance_td) for the definition and for the value to report.
 //!
 //! ```text
 //! Antolini      comparable as in the definition; equal predictions count 0 or 1/2
@@ -56,7 +56,8 @@ pub struct ConcordanceTdSums {
 /// reading, O(number of distinct event times * n).
 ///
 /// ```
-/// use fairtte_metrics::{ConventionTd, Outcomes, Reading, ReadingTd, SurvivalCurves, TiedPairs, concordance_td_with};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::rank::{ConventionTd, ReadingTd, TiedPairs, concordance_td_with};
 /// use ndarray::array;
 ///
 /// // Two events at 1 and a sample that lives on: 1 of 2 comparable pairs is concordant, the events are one more pair.
@@ -120,14 +121,13 @@ pub fn concordance_td_with(
 /// training data).
 ///
 /// `tau` truncates: only events with T < tau (strictly) are compared. Predictions within
-/// [`TIE_TOLERANCE`](crate::TIE_TOLERANCE) are tied; tied pairs by `ties`. Only events that are compared with somebody need
+/// [`TIE_TOLERANCE`](crate::rank::TIE_TOLERANCE) are tied; tied pairs by `ties`. Only events that are compared with somebody need
 /// a weight. Beyond the training sample `SurvivalEVAL` reads G by
-/// [`BeyondLastTime::LinearToZero`](crate::BeyondLastTime::LinearToZero). Cost as [`concordance_td_with`].
+/// [`BeyondLastTime::LinearToZero`](crate::estimators::BeyondLastTime::LinearToZero). Cost as [`concordance_td_with`].
 ///
 /// ```
-/// use fairtte_metrics::{
-///     CensoringCurve, CensoringTies, Outcomes, Reading, ReadingTd, SurvivalCurves, TiedPairs, concordance_td_ipcw,
-/// };
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::rank::{ReadingTd, TiedPairs, concordance_td_ipcw};
 /// use ndarray::array;
 ///
 /// // G = 1 before 2 and 2/3 from 2 on: the pair of the event at 3 weighs 9/4, those of the event at 1 weigh 1.
@@ -230,7 +230,8 @@ mod tests {
 
     use super::*;
     use crate::rank::comparable_pairs::Predictions;
-    use crate::{CensoringTies, Reading, concordance_td};
+    use crate::rank::concordance_td;
+    use crate::{CensoringTies, Reading};
 
     #[test]
     fn no_event_nothing_but_ties_and_wrong_lengths_are_errors() {

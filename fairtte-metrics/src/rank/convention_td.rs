@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{MetricError, TiedPairs, TiedPredictions};
+use crate::MetricError;
+use crate::rank::{TiedPairs, TiedPredictions};
 
 /// Which pairs are compared and what tied ones count; the table stands at the head of `concordance_td_variants.rs` and in the guide.
 ///
@@ -17,7 +18,7 @@ pub enum ConventionTd {
     Antolini(TiedPredictions),
     /// `pycox` `adj_antolini`, comparing predictions exactly.
     Adjusted,
-    /// `SurvivalEVAL`, predictions within [`TIE_TOLERANCE`](crate::TIE_TOLERANCE) are tied.
+    /// `SurvivalEVAL`, predictions within [`TIE_TOLERANCE`](crate::rank::TIE_TOLERANCE) are tied.
     SurvivalEval(TiedPairs),
 }
 

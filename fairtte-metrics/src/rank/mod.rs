@@ -14,3 +14,13 @@ pub(crate) mod fenwick;
 pub(crate) mod reading_td;
 pub(crate) mod tied_pairs;
 pub(crate) mod uno;
+
+pub use auc_convention::AucConvention;
+pub use auc_td::{AucTd, PreparedAucTd, TIE_TOLERANCE, auc_td, auc_td_with};
+pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
+pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
+pub use concordance_td_variants::{ConcordanceTdSums, concordance_td_ipcw, concordance_td_with};
+pub use convention_td::ConventionTd;
+pub use reading_td::ReadingTd;
+pub use tied_pairs::{TieTest, TiedPairs};
+pub use uno::{UnoC, UnoConvention, uno_concordance};

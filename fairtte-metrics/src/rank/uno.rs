@@ -32,7 +32,7 @@ pub enum UnoConvention {
     #[default]
     ScikitSurvival,
     /// 1 / G(T-)^2, needed only of events that are compared with somebody. For a time beyond the training sample
-    /// `SurvivalEVAL` reads G by [`BeyondLastTime::LinearToZero`](crate::BeyondLastTime::LinearToZero); that policy
+    /// `SurvivalEVAL` reads G by [`BeyondLastTime::LinearToZero`](crate::estimators::BeyondLastTime::LinearToZero); that policy
     /// belongs to the curve.
     #[serde(rename = "survivaleval")]
     SurvivalEval,
@@ -92,7 +92,8 @@ impl UnoC {
 /// censoring at the same time are comparable, two events are not. Tied predictions count 1/2. Cost: O(n log n).
 ///
 /// ```
-/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Risk, UnoConvention, uno_concordance};
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Risk};
+/// use fairtte_metrics::rank::{UnoConvention, uno_concordance};
 ///
 /// // G = 1 before 2 and 2/3 from 2 on, so the pair of the event at 3 weighs 9/4, those of the event at 1 weigh 1.
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, false, true, false])?;
@@ -174,7 +175,8 @@ pub(crate) fn check_tau(tau: Option<f64>) -> Result<f64, MetricError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BeyondLastTime, CensoringTies};
+    use crate::CensoringTies;
+    use crate::estimators::BeyondLastTime;
 
     fn outcomes(rows: &[(f64, bool)]) -> Outcomes {
         let (time, event) = rows.iter().copied().unzip();

@@ -49,7 +49,8 @@ pub enum Resample {
 /// A fixed set of bootstrap replicates of `n` samples.
 ///
 /// ```
-/// use fairtte_metrics::{Bootstrap, Resample, SubjectId, percentile_interval};
+/// use fairtte_metrics::SubjectId;
+/// use fairtte_metrics::resampling::{Bootstrap, Resample, percentile_interval};
 ///
 /// let subjects: Vec<SubjectId> = (0..50).map(|k| SubjectId::new(format!("s{k:02}"))).collect();
 /// let bootstrap = Bootstrap::new(&subjects, Resample::Subject, 200, 7);

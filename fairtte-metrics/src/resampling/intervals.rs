@@ -53,7 +53,7 @@ pub struct Interval {
 /// A number with its bootstrap replicates and, for `BCa`, its jackknife values.
 ///
 /// ```
-/// use fairtte_metrics::{IntervalMethod, Replicated};
+/// use fairtte_metrics::resampling::{IntervalMethod, Replicated};
 ///
 /// let replicates: Vec<Option<f64>> = [1.0, 2.0, 4.0, 8.0].map(Some).to_vec();
 /// let interval = Replicated::new(3.0, &replicates).interval(0.5, IntervalMethod::Percentile)?;

@@ -15,8 +15,9 @@
 //! equally large up to one unit.
 
 use crate::ids::to_u32;
+use crate::resampling::Bootstrap;
 use crate::resampling::bootstrap::check_block;
-use crate::{Bootstrap, MetricError, finite::finite};
+use crate::{MetricError, finite::finite};
 
 /// The block of rows that are never left out.
 const NO_BLOCK: u32 = u32::MAX;
@@ -24,7 +25,8 @@ const NO_BLOCK: u32 = u32::MAX;
 /// The leave-out samples of the units (subjects or samples) that a [`Bootstrap`] draws.
 ///
 /// ```
-/// use fairtte_metrics::{Bootstrap, Jackknife, Resample, SubjectId};
+/// use fairtte_metrics::SubjectId;
+/// use fairtte_metrics::resampling::{Bootstrap, Jackknife, Resample};
 ///
 /// let subjects = ["a", "b", "a", "c"].map(SubjectId::from);
 /// let bootstrap = Bootstrap::new(&subjects, Resample::Subject, 100, 1);
@@ -195,7 +197,8 @@ mod tests {
     use approx::{assert_abs_diff_eq, assert_relative_eq};
 
     use super::*;
-    use crate::{Resample, SubjectId};
+    use crate::SubjectId;
+    use crate::resampling::Resample;
 
     fn some(values: &[f64]) -> Vec<Option<f64>> {
         values.iter().copied().map(Some).collect()

@@ -7,3 +7,10 @@ pub(crate) mod paired;
 pub(crate) mod replicates;
 pub(crate) mod stratify;
 pub(crate) mod training_draws;
+
+pub use bootstrap::{Bootstrap, Resample, percentile_interval};
+pub use intervals::{Interval, IntervalMethod, Replicated};
+pub use jackknife::{Jackknife, JackknifeValues};
+pub use paired::{PairedDifference, paired_difference, relative_change};
+pub use stratify::Stratify;
+pub use training_draws::draw_trainings;

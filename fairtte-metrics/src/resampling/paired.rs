@@ -15,8 +15,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::MetricError;
 use crate::finite::finite;
-use crate::{Interval, IntervalMethod, MetricError, Replicated};
+use crate::resampling::{Interval, IntervalMethod, Replicated};
 
 /// A difference with its interval and p value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,10 +32,10 @@ pub struct PairedDifference {
 }
 
 /// The difference of two numbers whose replicates (and jackknife values) come from the same
-/// [`Bootstrap`](crate::Bootstrap): replicate b of both is the same draw.
+/// [`Bootstrap`](crate::resampling::Bootstrap): replicate b of both is the same draw.
 ///
 /// ```
-/// use fairtte_metrics::{IntervalMethod, Replicated, paired_difference};
+/// use fairtte_metrics::resampling::{IntervalMethod, Replicated, paired_difference};
 ///
 /// let women = [Some(0.80), Some(0.90), None, Some(0.85)];
 /// let men = [Some(0.70), Some(0.75), Some(0.7), Some(0.80)];
@@ -71,7 +72,7 @@ pub fn paired_difference(
 /// The relative change first / second - 1 of two numbers from the same draws, with the interval of the replicates' ratios.
 ///
 /// ```
-/// use fairtte_metrics::{IntervalMethod, Replicated, relative_change};
+/// use fairtte_metrics::resampling::{IntervalMethod, Replicated, relative_change};
 ///
 /// let first = [Some(0.75), Some(0.5), None];
 /// let second = [Some(0.5), Some(0.5), Some(0.5)];
@@ -125,7 +126,8 @@ mod tests {
 
     use super::*;
     use crate::normal::normal_quantile;
-    use crate::{Bootstrap, Jackknife, JackknifeValues, Resample, SubjectId, seeds};
+    use crate::resampling::{Bootstrap, Jackknife, JackknifeValues, Resample};
+    use crate::{SubjectId, seeds};
 
     const METHODS: [IntervalMethod; 3] = [IntervalMethod::Percentile, IntervalMethod::Basic, IntervalMethod::Bca];
 

@@ -24,10 +24,11 @@ pub enum Stratify {
 }
 
 impl Stratify {
-    /// Number of the stratum of every row, `[n]`, for [`Bootstrap::stratified`](crate::Bootstrap::stratified).
+    /// Number of the stratum of every row, `[n]`, for [`Bootstrap::stratified`](crate::resampling::Bootstrap::stratified).
     ///
     /// ```
-    /// use fairtte_metrics::{Groups, Outcomes, Stratify};
+    /// use fairtte_metrics::{Groups, Outcomes};
+    /// use fairtte_metrics::resampling::Stratify;
     ///
     /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, false, true])?;
     /// assert_eq!(Stratify::Event.strata(&outcomes, &[])?, [1, 0, 1]);

@@ -16,7 +16,7 @@ use crate::seeds;
 /// replicate, so trainings that stand at the same place (the same seed) stay paired. Cost: O(n log n).
 ///
 /// ```
-/// use fairtte_metrics::draw_trainings;
+/// use fairtte_metrics::resampling::draw_trainings;
 ///
 /// assert_eq!(draw_trainings(1, 7, 0), [0]);
 /// let drawn = draw_trainings(5, 7, 0);

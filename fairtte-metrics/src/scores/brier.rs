@@ -9,7 +9,7 @@
 //! `FairTTE`, Definition 5, prints (1 - S^2), a misprint of (1 - S)^2.
 //! Convention and golden values: `scikit-survival` 0.28.0 `brier_score`, `integrated_brier_score`: G right-continuous
 //! from the training sample; where G = 0 the weight is 0. Such samples are counted in our result. Other packages'
-//! conventions: [`brier_score_by`](crate::brier_score_by).
+//! conventions: [`brier_score_by`](crate::scores::brier_score_by).
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,8 @@ pub struct BrierScore {
 /// Cost: O(n) per time.
 ///
 /// ```
-/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves, brier_score};
+/// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::scores::brier_score;
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 3.0], vec![true, true])?;
@@ -105,7 +106,7 @@ impl PreparedBrier {
     /// [integration rule](BrierConvention::integration_rule).
     ///
     /// # Errors
-    /// As [`integrated_brier_score_by`](crate::integrated_brier_score_by), and [`MetricError::InvalidSetting`] for
+    /// As [`integrated_brier_score_by`](crate::scores::integrated_brier_score_by), and [`MetricError::InvalidSetting`] for
     /// `Pycox` and `Mlr3proba`, whose divisor depends on who was drawn.
     pub fn by(
         convention: BrierConvention,
@@ -226,7 +227,7 @@ mod tests {
         for convention in [BrierConvention::SurvivalEval, BrierConvention::RiskRegression] {
             let censoring = convention.censoring_curve(&outcomes).unwrap();
             let rule = convention.integration_rule();
-            let expected = crate::integrated_brier_score_by(
+            let expected = crate::scores::integrated_brier_score_by(
                 convention,
                 rule,
                 &outcomes,

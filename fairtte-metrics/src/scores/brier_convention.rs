@@ -34,7 +34,7 @@ use crate::{CensoringCurve, CensoringTies, MetricError, Outcomes, Reading, Survi
 #[serde(rename_all = "kebab-case")]
 pub enum BrierConvention {
     /// `scikit-survival`; also `torchsurv`, which computes in `f32` and holds the last value of G
-    /// ([`BeyondLastTime::Hold`](crate::BeyondLastTime::Hold)).
+    /// ([`BeyondLastTime::Hold`](crate::estimators::BeyondLastTime::Hold)).
     #[default]
     ScikitSurvival,
     /// `SurvivalEVAL` with IPCW.
@@ -93,10 +93,11 @@ impl BrierConvention {
 ///
 /// `censoring` must have the ties of the convention ([`BrierConvention::censoring_curve`]). Its policy beyond the last
 /// time is that of the table above; for `ScikitSurvival` and `RiskRegression` it is the curve's own
-/// ([`BeyondLastTime`](crate::BeyondLastTime)). Cost: O(n) per time.
+/// ([`BeyondLastTime`](crate::estimators::BeyondLastTime)). Cost: O(n) per time.
 ///
 /// ```
-/// use fairtte_metrics::{BrierConvention, Outcomes, Reading, SurvivalCurves, brier_score_by};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::scores::{BrierConvention, brier_score_by};
 /// use ndarray::array;
 ///
 /// // At t = 2: an event by then (S = 0.2), a censoring at 1.5 (adds nothing), a survivor (S = 0.9). G(2) = 1/2.

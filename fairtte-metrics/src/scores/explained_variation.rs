@@ -14,9 +14,10 @@ use ndarray::Array2;
 
 use serde::{Deserialize, Serialize};
 
+use crate::MetricError;
 use crate::curves::SurvivalCurves;
+use crate::estimators::KaplanMeier;
 use crate::finite::finite;
-use crate::{KaplanMeier, MetricError};
 
 /// A score of a model beside that of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,10 +47,9 @@ pub fn kaplan_meier_curves(baseline: &KaplanMeier, grid: &[f64], n: usize) -> Re
 /// The share of the baseline's loss that the model removes, for any `score` of which lower is better.
 ///
 /// ```
-/// use fairtte_metrics::{
-///     BrierConvention, IntegratedScoreRule, KaplanMeier, Outcomes, Reading, SurvivalCurves,
-///     explained_residual_variation, kaplan_meier_curves,
-/// };
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::estimators::KaplanMeier;
+/// use fairtte_metrics::scores::{BrierConvention, IntegratedScoreRule, explained_residual_variation, kaplan_meier_curves};
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 3.0], vec![true, true])?;

@@ -47,7 +47,8 @@ pub enum ScoreWeights {
 /// A score integrated over time: which loss, which weights, which average over time.
 ///
 /// ```
-/// use fairtte_metrics::{BrierConvention, IntegratedScoreRule, Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::scores::{BrierConvention, IntegratedScoreRule};
 /// use ndarray::array;
 ///
 /// // Two events without censoring, S = 0.25 and 0.5 from time 1 on; at t = 1 one is dead, at t = 3 both.

@@ -40,7 +40,7 @@ impl IntegrationRule {
     /// The average of `values` given at `times`, both of the same length.
     ///
     /// ```
-    /// use fairtte_metrics::IntegrationRule;
+    /// use fairtte_metrics::scores::IntegrationRule;
     ///
     /// // t^2 on [0, 2]: the integral is 8/3, and parabolas are exact.
     /// let (times, values) = ([0.0, 1.0, 2.0], [0.0, 1.0, 4.0]);

@@ -10,11 +10,12 @@
 //! Sources and golden values: see `brier_convention.rs` and `integrated_scores.rs`.
 
 use crate::curves::{SurvivalCurves, check_grid};
+use crate::estimators::BeyondLastTime;
 use crate::reading::{Position, Reading};
 use crate::scores::brier::BrierScore;
 use crate::scores::brier_convention::BrierConvention;
 use crate::scores::integration_rule::IntegrationRule;
-use crate::{BeyondLastTime, CensoringCurve, MetricError, Outcomes};
+use crate::{CensoringCurve, MetricError, Outcomes};
 
 /// What `mlr3proba` divides by where G = 0 at an event.
 pub(crate) const MLR3PROBA_FLOOR: f64 = 1e-3;

@@ -15,9 +15,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimators::BeyondLastTime;
 use crate::scores::brier_convention::{BrierConvention, check_ties};
 use crate::scores::linear_density::LinearCurve;
-use crate::{BeyondLastTime, CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
+use crate::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// How f and S of a curve on a grid are read at an observed time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +94,8 @@ impl EventDensity {
 /// The right-censored log loss of `curves`; O(n L), or O(n log L) for masses.
 ///
 /// ```
-/// use fairtte_metrics::{EventDensity, Outcomes, SurvivalCurves, rcll};
+/// use fairtte_metrics::{Outcomes, SurvivalCurves};
+/// use fairtte_metrics::scores::{EventDensity, rcll};
 /// use ndarray::array;
 ///
 /// // An event at 1.5, where 0.3 of the probability falls between 1 and 2, and a sample censored where S = 0.5.

@@ -33,7 +33,8 @@ pub struct Nbll {
 /// `censoring` is fitted with flipped ties ([`BrierConvention::censoring_curve`] of `Pycox`).
 ///
 /// ```
-/// use fairtte_metrics::{BrierConvention, Outcomes, Reading, SurvivalCurves, nbll};
+/// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
+/// use fairtte_metrics::scores::{BrierConvention, nbll};
 /// use ndarray::array;
 ///
 /// let outcomes = Outcomes::new(vec![1.0, 3.0], vec![true, true])?;
@@ -45,7 +46,7 @@ pub struct Nbll {
 /// ```
 ///
 /// # Errors
-/// As [`brier_score_by`](crate::brier_score_by) with [`BrierConvention::Pycox`].
+/// As [`brier_score_by`](crate::scores::brier_score_by) with [`BrierConvention::Pycox`].
 pub fn nbll(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,

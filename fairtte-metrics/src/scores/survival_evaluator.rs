@@ -16,7 +16,8 @@ use crate::{MetricError, Reading};
 /// Score them with [`Reading::Step`] at the same times. Cost: O(n L).
 ///
 /// ```
-/// use fairtte_metrics::{SurvivalCurves, survival_evaluator_curves};
+/// use fairtte_metrics::SurvivalCurves;
+/// use fairtte_metrics::scores::survival_evaluator_curves;
 /// use ndarray::array;
 ///
 /// let curves = SurvivalCurves::new(vec![2.0, 4.0], array![[0.8, 0.4]])?;

@@ -4,7 +4,8 @@
 
 use std::cmp::Ordering;
 
-use crate::{Direction, Measured, MetricError, Run, RunStanding, RunTable, RunValue, WorstGroup};
+use crate::selection::{Measured, Run, RunStanding, RunTable, RunValue, WorstGroup};
+use crate::{Direction, MetricError};
 
 /// How far, relative to the base utility, rounding may carry a run that lies exactly on the limit of tolerated loss.
 const LIMIT_ROUNDING: f64 = 1e-12;

@@ -19,7 +19,8 @@ use crate::selection::criterion_values::{
     by_distance, by_gap, by_utility, by_worst_group, compare, compare_defined, utility_limit,
 };
 use crate::selection::run_table::check_table;
-use crate::{Direction, Measured, MetricError, Run, RunTable};
+use crate::selection::{Measured, Run, RunTable};
+use crate::{Direction, MetricError};
 
 /// Which group is the worst one of minimax Pareto selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +125,8 @@ pub struct Selection {
 /// Chooses a run from `table`; O(runs^2 groups) for the Pareto front, else O(runs groups).
 ///
 /// ```
-/// use fairtte_metrics::{Direction, Measured, Run, RunTable, SelectionCriterion, select_run};
+/// use fairtte_metrics::Direction;
+/// use fairtte_metrics::selection::{Measured, Run, RunTable, SelectionCriterion, select_run};
 ///
 /// let run = |name: &str, utility, gap| Run {
 ///     run: name.into(),

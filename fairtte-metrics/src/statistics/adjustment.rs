@@ -29,7 +29,7 @@ pub enum Adjustment {
 /// The adjusted p values, in the order given; none for none.
 ///
 /// ```
-/// use fairtte_metrics::{Adjustment, adjust_p_values};
+/// use fairtte_metrics::statistics::{Adjustment, adjust_p_values};
 ///
 /// assert_eq!(adjust_p_values(&[0.5, 0.125, 0.25], Adjustment::Holm)?, [0.5, 0.375, 0.5]);
 /// assert_eq!(adjust_p_values(&[0.5, 0.125, 0.25], Adjustment::Bonferroni)?, [1.0, 0.375, 0.75]);

@@ -35,7 +35,8 @@ pub enum CliqueRule {
 /// Each group lists models (columns of the table) by average rank, ties in column order.
 ///
 /// ```
-/// use fairtte_metrics::{CliqueRule, Direction, RangeQuantile, RankTable, cliques};
+/// use fairtte_metrics::Direction;
+/// use fairtte_metrics::statistics::{CliqueRule, RangeQuantile, RankTable, cliques};
 /// use ndarray::array;
 ///
 /// // Average ranks 1, 2, 3 and a critical difference of 3.31 sqrt(3 * 4 / (12 * 9)) = 1.10.

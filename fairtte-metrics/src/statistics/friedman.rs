@@ -54,7 +54,8 @@ pub struct ImanDavenportTest {
 /// Friedman's test of equal average ranks.
 ///
 /// ```
-/// use fairtte_metrics::{Direction, RankTable, RankTies, friedman};
+/// use fairtte_metrics::Direction;
+/// use fairtte_metrics::statistics::{RankTable, RankTies, friedman};
 /// use ndarray::array;
 ///
 /// // Both data sets rank the models 1, 2, 3: chi^2 = N (k - 1) = 4, p = exp(-4 / 2).

@@ -29,7 +29,7 @@ pub enum RangeQuantile {
 /// The difference of average ranks from which on `n_models` models on `n_data_sets` data sets differ at level `alpha`.
 ///
 /// ```
-/// use fairtte_metrics::{RangeQuantile, critical_difference};
+/// use fairtte_metrics::statistics::{RangeQuantile, critical_difference};
 ///
 /// // Two models: the normal quantile 1.96 times sqrt(2) sqrt(2 * 3 / (12 * 25)) = 0.2.
 /// let difference = critical_difference(2, 25, 0.05, RangeQuantile::Exact)?;

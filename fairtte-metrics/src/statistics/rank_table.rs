@@ -19,7 +19,8 @@ impl RankTable {
     /// Ranks `values` (`[n_data_sets, n_models]`) within each row; `direction` says which end gets rank 1.
     ///
     /// ```
-    /// use fairtte_metrics::{Direction, RankTable};
+    /// use fairtte_metrics::Direction;
+    /// use fairtte_metrics::statistics::RankTable;
     /// use ndarray::array;
     ///
     /// let c_td = array![[0.71, 0.75, 0.70], [0.64, 0.66, 0.66]];

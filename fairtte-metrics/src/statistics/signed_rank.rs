@@ -59,7 +59,7 @@ impl SignedRankTest {
 /// computed in different ways.
 ///
 /// ```
-/// use fairtte_metrics::{SignedRankSettings, wilcoxon_signed_rank};
+/// use fairtte_metrics::statistics::{SignedRankSettings, wilcoxon_signed_rank};
 ///
 /// // Differences 1, 2, 3, -4: W+ = 6 and W- = 4. Of the 16 sign patterns 7 have W- <= 4, so p = 2 * 7 / 16.
 /// let test = wilcoxon_signed_rank(&[11., 12., 13., 14.], &[10., 10., 10., 18.], &SignedRankSettings::default())?;

@@ -1,11 +1,13 @@
 //! Any metric in the table of an evaluation: the same numbers as those of the fast path where both exist.
 
 use crate::cohort::{Cohort, cohort, groups, halves, settings};
-use fairtte_metrics::{
-    AttributeDifferences, AttributeReport, Difference, Direction, Estimate, EvaluationSettings, Groups, IntervalMethod,
-    MetricDescription, MetricError, MetricReport, Reading, RowMetric, SurvivalCurves, TiedPredictions, compare_metric,
-    compare_models, concordance_td, evaluate_metric,
+use fairtte_metrics::evaluation::{
+    AttributeDifferences, AttributeReport, Difference, Estimate, MetricDescription, MetricReport, RowMetric,
+    compare_metric, evaluate_metric,
 };
+use fairtte_metrics::rank::{TiedPredictions, concordance_td};
+use fairtte_metrics::resampling::IntervalMethod;
+use fairtte_metrics::{Direction, EvaluationSettings, Groups, MetricError, Reading, SurvivalCurves, compare_models};
 
 const C_TD: MetricDescription<'static> = MetricDescription {
     name: "slow_c_td",

@@ -1,10 +1,10 @@
 //! Intervals, strata and paired differences of whole evaluations.
 
 use crate::cohort::{Cohort, cohort, groups, halves, settings};
-use fairtte_metrics::{
-    Bootstrap, EvaluationSettings, IntervalMethod, Jackknife, MetricError, ModelComparison, Reading, Replicated,
-    Resample, Stratify, SurvivalCurves, TiedPredictions, compare_models, concordance_td,
-};
+use fairtte_metrics::evaluation::ModelComparison;
+use fairtte_metrics::rank::{TiedPredictions, concordance_td};
+use fairtte_metrics::resampling::{Bootstrap, IntervalMethod, Jackknife, Replicated, Resample, Stratify};
+use fairtte_metrics::{EvaluationSettings, MetricError, Reading, SurvivalCurves, compare_models};
 
 fn compare(cohort: &Cohort, models: &[(&str, &SurvivalCurves)], settings: &EvaluationSettings) -> ModelComparison {
     let sex = [halves(cohort.n())];

@@ -1,9 +1,13 @@
 //! The report as a whole: groups, intervals, undefined values, reproducibility.
 
 use crate::cohort::{Cohort, N_COLUMNS, cohort, groups, halves, settings};
+use fairtte_metrics::estimators::KaplanMeier;
+use fairtte_metrics::evaluation::Estimate;
+use fairtte_metrics::rank::{TiedPredictions, concordance_td};
+use fairtte_metrics::resampling::Resample;
 use fairtte_metrics::{
-    CensoringCurve, CensoringTies, Estimate, EvaluationReport, EvaluationSettings, KaplanMeier, MetricError, Outcomes,
-    Reading, Resample, SubjectId, SurvivalCurves, TiedPredictions, concordance_td, evaluate,
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, MetricError, Outcomes, Reading, SubjectId,
+    SurvivalCurves, evaluate,
 };
 
 use ndarray::Array2;

@@ -1,9 +1,8 @@
 //! AUC^td by every convention: the curve, and its mean where the package has one.
 
-use fairtte_metrics::{
-    AucConvention, AucTd, BeyondLastTime, CensoringCurve, CensoringTies, KaplanMeier, MetricError, Outcomes, Reading,
-    SurvivalCurves, auc_td_with,
-};
+use fairtte_metrics::estimators::{BeyondLastTime, KaplanMeier};
+use fairtte_metrics::rank::{AucConvention, AucTd, auc_td_with};
+use fairtte_metrics::{CensoringCurve, CensoringTies, MetricError, Outcomes, Reading, SurvivalCurves};
 use serde_json::Value;
 
 use super::Item;

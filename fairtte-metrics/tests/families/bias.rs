@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fairtte_metrics::{
-    BiasSettings, BiasSource, ContingencyTable, Distribution, GroupId, GroupSummary, Groups, MetricError,
-    Normalisation, Outcomes, SubjectId, bias_sources, energy_distance, equal_frequency_bins, equal_width_bins,
-    ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete, sliced_wasserstein, wasserstein_1,
-    wasserstein_p_power,
+use fairtte_metrics::bias::{
+    BiasSettings, BiasSource, ContingencyTable, Distribution, GroupSummary, Normalisation, bias_sources,
+    energy_distance, equal_frequency_bins, equal_width_bins, ksg_mutual_information_discrete, ksg_per_dimension,
+    ksg_per_dimension_discrete, sliced_wasserstein, wasserstein_1, wasserstein_p_power,
 };
+use fairtte_metrics::{GroupId, Groups, MetricError, Outcomes, SubjectId};
 use ndarray::Array2;
 use serde_json::Value;
 

@@ -1,9 +1,11 @@
 //! Brier score and negative binomial log-likelihood over time, by the convention of each package.
 
-use fairtte_metrics::{
-    BeyondLastTime, BrierConvention, CensoringCurve, IntegrationRule, MetricError, Outcomes, Reading, SurvivalCurves,
-    brier_score_by, integrated_brier_score_by, integrated_nbll, nbll, survival_evaluator_curves,
+use fairtte_metrics::estimators::BeyondLastTime;
+use fairtte_metrics::scores::{
+    BrierConvention, IntegrationRule, brier_score_by, integrated_brier_score_by, integrated_nbll, nbll,
+    survival_evaluator_curves,
 };
+use fairtte_metrics::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 use serde_json::Value;
 
 use super::Item;

@@ -1,9 +1,10 @@
 //! D-calibration and 1-calibration against `SurvivalEVAL`; D-calibration and alpha against the `mlr3proba` formulas.
 
-use fairtte_metrics::{
-    BinVariance, CalibrationBin, DCalibration, DCalibrationConvention, MetricError, ObservedRisk,
-    OneCalibrationSettings, OwnTimeReading, Reading, RiskBinning, calibration_alpha, d_calibration, one_calibration,
+use fairtte_metrics::calibration::{
+    BinVariance, CalibrationBin, DCalibration, DCalibrationConvention, ObservedRisk, OneCalibrationSettings,
+    OwnTimeReading, RiskBinning, calibration_alpha, d_calibration, one_calibration,
 };
+use fairtte_metrics::{MetricError, Reading};
 use serde_json::Value;
 
 use super::Item;

@@ -1,7 +1,9 @@
 //! The definitions once more, sample by sample and from the formula: what a number of ours is compared with where the
 //! other package gives none. Slow and short; nothing here uses an estimator or a metric of the crate.
 
-use fairtte_metrics::{AucConvention, BrierConvention, Outcomes, Reading, SurvivalCurves};
+use fairtte_metrics::rank::AucConvention;
+use fairtte_metrics::scores::BrierConvention;
+use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
 
 /// Kaplan-Meier by its product, of events or of censorings.
 pub struct Product {

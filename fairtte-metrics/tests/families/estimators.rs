@@ -3,7 +3,8 @@
 //! Some packages put a row at time 0 before the observed times; where nothing is observed at 0 that row must be the start
 //! of the curve (survival 1, hazard 0) and is compared with it.
 
-use fairtte_metrics::{CensoringCurve, CensoringTies, KaplanMeier, NelsonAalen, Outcomes, TiedEvents};
+use fairtte_metrics::estimators::{KaplanMeier, NelsonAalen, TiedEvents};
+use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes};
 
 use super::Item;
 use super::definitions::{Product, cumulative_hazard};

@@ -1,10 +1,9 @@
 //! Gaps, ratios and equity scaling against fairlearn, and bootstrap intervals against numpy and scipy.
 
-use fairtte_metrics::{
-    Comparison, ConcordanceTd, Direction, EquityScaling, GroupId, GroupValue, Groups, Interval, IntervalMethod,
-    JackknifeValues, MetricError, Outcomes, PerGroup, Reading, Replicated, SurvivalCurves, TiedPredictions,
-    concordance_td,
-};
+use fairtte_metrics::fairness::{Comparison, EquityScaling, GroupValue, PerGroup};
+use fairtte_metrics::rank::{ConcordanceTd, TiedPredictions, concordance_td};
+use fairtte_metrics::resampling::{Interval, IntervalMethod, JackknifeValues, Replicated};
+use fairtte_metrics::{Direction, GroupId, Groups, MetricError, Outcomes, Reading, SurvivalCurves};
 use serde_json::Value;
 
 use crate::records::{Case, flags, matrix, numbers, optional_numbers, rows};

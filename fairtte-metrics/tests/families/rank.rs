@@ -1,10 +1,11 @@
 //! Concordances: Harrell, Uno, and C^td by all conventions.
 
-use fairtte_metrics::{
-    BeyondLastTime, CensoringCurve, ConcordanceTdSums, ConventionTd, HarrellC, MetricError, Outcomes, Reading,
-    ReadingTd, Risk, SurvivalCurves, TieTest, TiedPairs, TiedPredictions, UnoConvention, concordance_td,
-    concordance_td_ipcw, concordance_td_with, harrell_concordance, harrell_variance, uno_concordance,
+use fairtte_metrics::estimators::BeyondLastTime;
+use fairtte_metrics::rank::{
+    ConcordanceTdSums, ConventionTd, HarrellC, ReadingTd, TieTest, TiedPairs, TiedPredictions, UnoConvention,
+    concordance_td, concordance_td_ipcw, concordance_td_with, harrell_concordance, harrell_variance, uno_concordance,
 };
+use fairtte_metrics::{CensoringCurve, MetricError, Outcomes, Reading, Risk, SurvivalCurves};
 use serde_json::Value;
 
 use super::Item;
@@ -114,7 +115,7 @@ fn compare_by_risk(item: &Item<'_>, tally: &mut Tally) -> Verdict {
             }
             (Some("Uno"), Some(TiedPairs::Predictions)) => {
                 let found = uno(&line_to_zero(item), UnoConvention::SurvivalEval);
-                let share = |found: fairtte_metrics::UnoC| {
+                let share = |found: fairtte_metrics::rank::UnoC| {
                     let score = found.weighted_concordant + 0.5 * found.weighted_tied;
                     (found.value, Some((score, found.weighted_comparable())))
                 };

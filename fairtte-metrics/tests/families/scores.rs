@@ -1,9 +1,10 @@
 //! Integrated and log scores of `mlr3proba` and of Sonabend et al., recorded as formulas.
 
-use fairtte_metrics::{
-    BrierConvention, EventDensity, IntegratedScoreRule, IntegrationRule, MetricError, Reading, ScoreWeights, SnlForm,
-    TimeLoss, negative_log_likelihood, rcll, snl, unique_times,
+use fairtte_metrics::scores::{
+    BrierConvention, EventDensity, IntegratedScoreRule, IntegrationRule, ScoreWeights, SnlForm, TimeLoss,
+    negative_log_likelihood, rcll, snl, unique_times,
 };
+use fairtte_metrics::{MetricError, Reading};
 use serde_json::Value;
 
 use super::Item;

@@ -1,10 +1,11 @@
 //! Tests of models against each other: signed-rank, Friedman, Nemenyi, adjusted p values, cliques.
 
-use fairtte_metrics::{
-    Adjustment, Alternative, CliqueRule, Direction, MetricError, RangeQuantile, RankTable, RankTies, SignedRankMethod,
-    SignedRankSettings, SignedRankTest, ZeroDifferences, adjust_p_values, adjust_pairwise, cliques,
-    critical_difference, friedman, iman_davenport, nemenyi, p_value_cliques, pairwise_wilcoxon, wilcoxon_signed_rank,
+use fairtte_metrics::statistics::{
+    Adjustment, Alternative, CliqueRule, RangeQuantile, RankTable, RankTies, SignedRankMethod, SignedRankSettings,
+    SignedRankTest, ZeroDifferences, adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman,
+    iman_davenport, nemenyi, p_value_cliques, pairwise_wilcoxon, wilcoxon_signed_rank,
 };
+use fairtte_metrics::{Direction, MetricError};
 use ndarray::Array2;
 use serde_json::{Map, Value};
 

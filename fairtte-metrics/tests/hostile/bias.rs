@@ -1,11 +1,12 @@
 //! Sources of bias and their parts.
 
-use fairtte_metrics::{
+use fairtte_metrics::bias::{
     BiasSettings, ContingencyTable, Distribution, KMeansSettings, LabelPermutations, Normalisation, NullCorrected,
-    PermutationTest, Quantisation, Resample, bias_sources, energy_distance, equal_frequency_bins, equal_width_bins,
-    k_means, ksg_mutual_information, ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete,
+    PermutationTest, Quantisation, bias_sources, energy_distance, equal_frequency_bins, equal_width_bins, k_means,
+    ksg_mutual_information, ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete,
     permutation_test, seeded_projections, sliced_wasserstein, wasserstein_1, wasserstein_p, wasserstein_p_power,
 };
+use fairtte_metrics::resampling::Resample;
 
 use super::check::{assert_within, check, check_within};
 use super::input::Input;

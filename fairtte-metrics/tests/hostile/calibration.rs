@@ -1,6 +1,6 @@
 //! Calibration.
 
-use fairtte_metrics::{
+use fairtte_metrics::calibration::{
     BinVariance, DCalibrationConvention, ObservedRisk, OneCalibrationSettings, OwnTimeReading, RiskBinning,
     calibration_alpha, d_calibration, integrated_calibration, integrated_calibration_by_group, one_calibration,
     survival_at_own_time,

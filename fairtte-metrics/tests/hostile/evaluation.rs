@@ -1,10 +1,10 @@
 //! Whole evaluations, groups and what compares them, and the choice of a run.
 
-use fairtte_metrics::{
-    Comparison, Direction, EquityScaling, EvaluationSettings, Groups, IntervalMethod, Measured, MetricError, PerGroup,
-    Resample, Run, RunTable, SelectionCriterion, Stratify, TiedPredictions, WorstGroup, compare_models, concordance_td,
-    evaluate, select_run,
-};
+use fairtte_metrics::fairness::{Comparison, EquityScaling, PerGroup};
+use fairtte_metrics::rank::{TiedPredictions, concordance_td};
+use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
+use fairtte_metrics::selection::{Measured, Run, RunTable, SelectionCriterion, WorstGroup, select_run};
+use fairtte_metrics::{Direction, EvaluationSettings, Groups, MetricError, compare_models, evaluate};
 
 use super::check::{assert_within, check};
 use super::input::{Cohort, Input};

@@ -1,7 +1,8 @@
 //! Hostile values from bytes: extreme and special numbers, many ties, empty lists, lengths that do not fit.
 
+use fairtte_metrics::estimators::BeyondLastTime;
 use fairtte_metrics::{
-    BeyondLastTime, CensoringCurve, CensoringTies, GroupId, Groups, Outcomes, Reading, Risk, SubjectId, SurvivalCurves,
+    CensoringCurve, CensoringTies, GroupId, Groups, Outcomes, Reading, Risk, SubjectId, SurvivalCurves,
 };
 use ndarray::Array2;
 
@@ -228,7 +229,7 @@ impl Cohort {
         // Now and then the times of the sample itself: ties with events are where rules differ.
         let times = match input.below(3) {
             0 => {
-                let mut times = fairtte_metrics::unique_times(&outcomes);
+                let mut times = fairtte_metrics::scores::unique_times(&outcomes);
                 times.truncate(MAX_TIMES);
                 times
             }

@@ -1,8 +1,9 @@
 //! Concordance and AUC.
 
-use fairtte_metrics::{
-    AucConvention, AucTd, ConcordanceTd, ConventionTd, KaplanMeier, ReadingTd, TieTest, TiedPairs, TiedPredictions,
-    UnoConvention, auc_td, auc_td_with, concordance_td, concordance_td_ipcw, concordance_td_with, harrell_concordance,
+use fairtte_metrics::estimators::KaplanMeier;
+use fairtte_metrics::rank::{
+    AucConvention, AucTd, ConcordanceTd, ConventionTd, ReadingTd, TieTest, TiedPairs, TiedPredictions, UnoConvention,
+    auc_td, auc_td_with, concordance_td, concordance_td_ipcw, concordance_td_with, harrell_concordance,
     harrell_variance, uno_concordance,
 };
 

@@ -1,6 +1,6 @@
 //! Bootstrap, jackknife, intervals and paired differences.
 
-use fairtte_metrics::{
+use fairtte_metrics::resampling::{
     Bootstrap, IntervalMethod, Jackknife, JackknifeValues, Replicated, Resample, Stratify, paired_difference,
     percentile_interval,
 };

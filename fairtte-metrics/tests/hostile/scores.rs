@@ -1,12 +1,15 @@
 //! Brier scores, log scores, integrals over time, and the estimators they need.
 
-use fairtte_metrics::{
-    AtZeroCensoring, BeyondLastTime, BrierConvention, CensoringCurve, CensoringLookup, CensoringTies, EventDensity,
-    IntegratedScoreRule, IntegrationRule, KaplanMeier, NelsonAalen, PreparedBrier, ScoreWeights, SnlForm, TiedEvents,
+use fairtte_metrics::estimators::{
+    AtZeroCensoring, BeyondLastTime, CensoringLookup, KaplanMeier, NelsonAalen, TiedEvents,
+};
+use fairtte_metrics::scores::{
+    BrierConvention, EventDensity, IntegratedScoreRule, IntegrationRule, PreparedBrier, ScoreWeights, SnlForm,
     TimeLoss, brier_score, brier_score_by, explained_residual_variation, integrated_brier_score,
     integrated_brier_score_by, integrated_nbll, kaplan_meier_curves, nbll, negative_log_likelihood, rcll, snl,
     survival_evaluator_curves, unique_times,
 };
+use fairtte_metrics::{CensoringCurve, CensoringTies};
 
 use super::check::{assert_within, check, check_within};
 use super::input::{Cohort, Input};

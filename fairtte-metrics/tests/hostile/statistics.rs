@@ -1,9 +1,10 @@
 //! Comparisons of models over data sets.
 
-use fairtte_metrics::{
-    Adjustment, Alternative, CliqueRule, Direction, RangeQuantile, RankTable, RankTies, SignedRankMethod,
-    SignedRankSettings, ZeroDifferences, adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman,
-    iman_davenport, nemenyi, p_value_cliques, pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
+use fairtte_metrics::Direction;
+use fairtte_metrics::statistics::{
+    Adjustment, Alternative, CliqueRule, RangeQuantile, RankTable, RankTies, SignedRankMethod, SignedRankSettings,
+    ZeroDifferences, adjust_p_values, adjust_pairwise, cliques, critical_difference, friedman, iman_davenport, nemenyi,
+    p_value_cliques, pairwise_wilcoxon, wilcoxon_of_differences, wilcoxon_signed_rank,
 };
 
 use super::check::{assert_within, check, check_within};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fairtte_metrics::{Estimate, MetricReport};
+use fairtte_metrics::evaluation::{Estimate, MetricReport};
 
 use super::super::ReportError;
 use super::super::format::{elide, interval, list, number, wrap};

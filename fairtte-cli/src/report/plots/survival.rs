@@ -1,6 +1,7 @@
 //! Observed against predicted survival: the Kaplan-Meier curve of a group beside the mean of its predicted curves.
 
-use fairtte_metrics::{BandedCurve, EvaluationReport, GroupCurves, Reading};
+use fairtte_metrics::evaluation::{BandedCurve, GroupCurves};
+use fairtte_metrics::{EvaluationReport, Reading};
 
 use super::super::ReportError;
 use super::super::format::{count, elide, number};

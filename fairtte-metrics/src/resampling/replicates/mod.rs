@@ -22,8 +22,9 @@ mod tests;
 
 use rayon::prelude::*;
 
+use crate::rank::TiedPredictions;
 use crate::rank::concordance_bins::BinPlan;
-use crate::{MetricError, SurvivalCurves, TiedPredictions};
+use crate::{MetricError, SurvivalCurves};
 
 use auc::AucLanes;
 pub(crate) use auc::SortedAuc;

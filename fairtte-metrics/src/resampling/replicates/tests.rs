@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
-use crate::{
-    AucTd, CensoringCurve, CensoringTies, ConcordanceTd, GroupId, Groups, MetricError, Outcomes, PreparedBrier, Reading,
-};
+use crate::rank::{AucTd, ConcordanceTd};
+use crate::scores::PreparedBrier;
+use crate::{CensoringCurve, CensoringTies, GroupId, Groups, MetricError, Outcomes, Reading};
 
 /// Samples with many ties in time and prediction, two attributes with gaps, and weights up to `max_weight`.
 #[derive(Clone, Debug)]
