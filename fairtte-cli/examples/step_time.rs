@@ -13,7 +13,7 @@
 //! | `norm SHAPE..`, `relu SHAPE..`, `silu SHAPE..` | the same of batch norm (training mode) and activations |
 //! | `memory` | largest resident memory so far, in bytes |
 //!
-//! The instruction set of the kernels is told on standard error. Memory is allocated as in the program `fairtte`.
+//! The instruction set of the kernels is printed on standard error. Memory is allocated as in the program `fairtte`.
 
 #![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
 #![cfg_attr(

@@ -1,5 +1,5 @@
 //! Wishes to stop: Ctrl-C, and the signals by which schedulers ask (SIGTERM; SIGUSR1, which SLURM can send some time before
-//! its limit; SIGHUP). Training ends its step, saves its state and says how to go on; at any other time, and the second time,
+//! its limit; SIGHUP). Training ends its step, saves its state and says how to resume; at any other time, and the second time,
 //! the program ends at once. Every result is complete or absent at any moment; at most a hidden temporary file, which nothing
 //! reads, is left behind.
 //!
@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::exit::Exit;
 
-/// Set when somebody asks the program to stop.
+/// Set when a stop is requested.
 static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// Whether the next wish ends the program at once.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
@@ -64,12 +64,12 @@ fn ignored(status: &str) -> Option<u64> {
     u64::from_str_radix(digits.trim(), 16).ok()
 }
 
-/// Whether somebody asked the program to stop while [`stoppable`] ran.
+/// Whether a stop was requested while [`stoppable`] ran.
 pub(crate) fn is_wanted() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// Runs `training` with a flag that is set when somebody asks the program to stop.
+/// Runs `training` with a flag that is set when a stop is requested.
 pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
     AT_ONCE.store(false, Ordering::Relaxed);
     let value = training(&STOP);
@@ -77,7 +77,7 @@ pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
     value
 }
 
-/// How a training ends that somebody stopped.
+/// How a training ends that was stopped.
 pub(crate) fn exit() -> Exit {
     if CODE.load(Ordering::Relaxed) == usize::from(Exit::TryAgain as u8) { Exit::TryAgain } else { Exit::Interrupted }
 }

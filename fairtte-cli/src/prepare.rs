@@ -221,7 +221,7 @@ fn fit_groups(run: &RunFile, cohort: &Cohort, rows: &[usize]) -> Result<FittedAt
 }
 
 /// The groups with a training sample, which are those that a strategy can work on: an intersection of attributes has cells
-/// that nobody is in. The samples of the others count as without the attribute.
+/// without samples. The samples of the others count as without the attribute.
 fn trained_levels(groups: &Groups, train: &[usize]) -> Result<Groups, CliError> {
     let (all, membership) = (groups.levels(), groups.membership());
     let trained: BTreeSet<usize> = train.iter().filter_map(|row| membership[*row]).map(GroupId::index).collect();
@@ -311,7 +311,7 @@ struct InputRecord {
     fingerprint: String,
 }
 
-/// A run that goes on must see what it saw when it began: samples and outcomes, parts, groups and inputs. A sample that had
+/// A resumed run must see what it saw when it began: samples and outcomes, parts, groups and inputs. A sample that had
 /// been trained on could be in the test part now.
 fn require_same_data(
     folder: &RunFolder,

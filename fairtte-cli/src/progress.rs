@@ -91,7 +91,7 @@ impl Observer for Training {
     fn started(&mut self, first: usize, epochs: usize, n_steps: usize) {
         self.epochs = epochs;
         if first > 0 {
-            say(format!("going on after epoch {first}"));
+            say(format!("resuming after epoch {first}"));
         }
         if std::io::stderr().is_terminal() {
             let bar = bar(epochs * n_steps, "training");
@@ -101,8 +101,8 @@ impl Observer for Training {
         }
     }
 
-    fn goes_on_after(&mut self, n_done: usize) {
-        self.line(&format!("going on after batch {n_done} of the epoch that was begun"));
+    fn resumed_after(&mut self, n_done: usize) {
+        self.line(&format!("resuming after batch {n_done} of the unfinished epoch"));
         if let Some(bar) = &self.bar {
             bar.inc(n_done as u64);
             bar.reset_eta();

@@ -147,7 +147,7 @@ impl RunFile {
         Self::read_without(files, sets, &[])
     }
 
-    /// As [`read`](Self::read), without the tables `taken`, which somebody else reads.
+    /// As [`read`](Self::read), without the tables `taken`, which are read elsewhere.
     pub(crate) fn read_without(files: &[PathBuf], sets: &[String], taken: &[&str]) -> Result<Self, CliError> {
         let mut merged = Merged::default();
         let mut folder = PathBuf::new();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fairtte_data::{DataError, Part, write_atomically};
 use fairtte_fairness::{
-    EpochReport, PretrainedConfig, TrainingConfig, Warning, can_go_on, copy_checkpoint, has_checkpoint, is_unfinished,
+    EpochReport, PretrainedConfig, TrainingConfig, Warning, can_resume, copy_checkpoint, has_checkpoint, is_unfinished,
 };
 use fairtte_metrics::EvaluationSettings;
 use toml::{Table, Value};
@@ -155,7 +155,7 @@ impl RunFolder {
     /// As [`open`](Self::open); a folder without a state of its own first gets that of the run in `origin`.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`CliError::RunFolder`] if there is no state to go on from.
+    /// As [`open`](Self::open), and [`CliError::RunFolder`] if there is no state to resume from.
     pub(crate) fn open_from(origin: Option<&Path>, run: &RunFile) -> Result<Self, CliError> {
         let origin = origin.map(|origin| Self::origin(origin, run)).transpose()?;
         let folder = Self::new(&run.output).locked()?;
@@ -212,11 +212,11 @@ impl RunFolder {
         }
     }
 
-    /// The folder of a run that `run` can go on with.
+    /// The folder of a run that `run` can resume.
     fn origin(path: &Path, run: &RunFile) -> Result<Self, CliError> {
         let origin = Self::new(path);
         if !has_checkpoint(origin.path())? {
-            let problem = "no checkpoint is there to go on from".to_owned();
+            let problem = "there is no checkpoint to resume from".to_owned();
             return Err(CliError::RunFolder { path: origin.path, problem });
         }
         origin.require_same(run, true)?;
@@ -272,7 +272,7 @@ impl RunFolder {
     fn require_same(&self, run: &RunFile, goes_on: bool) -> Result<(), CliError> {
         let kept = RunFile::read(&[self.run_file()], &[])?;
         let may_last = goes_on || !self.done().exists();
-        let lasts = may_last && can_go_on(&self.path, &kept.training, &run.training)?;
+        let lasts = may_last && can_resume(&self.path, &kept.training, &run.training)?;
         let mut asked = run.clone();
         if lasts {
             (asked.training.epochs, asked.training.patience) = (kept.training.epochs, kept.training.patience);
@@ -283,8 +283,8 @@ impl RunFolder {
         }
         let only_lasts =
             differences.iter().all(|(key, _)| ["training.epochs", "training.patience"].contains(&key.as_str()));
-        let help = if only_lasts && self.done().exists() && can_go_on(&self.path, &kept.training, &run.training)? {
-            format!("give --resume-from {} to go on with it", self.path.display())
+        let help = if only_lasts && self.done().exists() && can_resume(&self.path, &kept.training, &run.training)? {
+            format!("give --resume-from {} to resume it", self.path.display())
         } else {
             "choose another --output, or remove the folder to start anew".to_owned()
         };

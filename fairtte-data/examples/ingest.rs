@@ -3,7 +3,7 @@
 //! `cargo run --release -p fairtte-data --example ingest -- COHORT.csv CACHE [SIDE [CHANNELS [augment]]]`
 //!
 //! The table has the columns of the `generic` data set (`image, subject_id, time, event`). Killed at any moment, the same
-//! command goes on where it stood. `dataloader.py` beside this file does the same epoch with PyTorch and Pillow.
+//! command resumes where it stood. `dataloader.py` beside this file does the same epoch with PyTorch and Pillow.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to whoever runs it")]
 

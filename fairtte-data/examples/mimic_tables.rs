@@ -5,7 +5,7 @@
 //! cargo run --release -p fairtte-data --example mimic_tables -- read /tmp/mimic
 //! ```
 //!
-//! Nobody's data: every number is drawn. Sizes at scale 1 are those of MIMIC-CXR-JPG 2.1.0 and MIMIC-IV 3.1 (377,110
+//! Simulated data: every number is drawn. Sizes at scale 1 are those of MIMIC-CXR-JPG 2.1.0 and MIMIC-IV 3.1 (377,110
 //! images of 65,379 people, 364,627 patients, 546,028 admissions of 16 columns), gzipped as `PhysioNet` gives them out.
 //! `benches/mimic_tables.sh` reads the same tables with polars and pandas in Python beside this.
 

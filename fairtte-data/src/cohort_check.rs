@@ -1,4 +1,4 @@
-//! Compares a cohort with Table A1 of the paper (images, censoring rate and mean time, for everybody and every group).
+//! Compares a cohort with Table A1 of the paper (images, censoring rate and mean time, for all samples and every group).
 //!
 //! The paper's "Mean TTE" is the mean over observed events, not over all images: of MIMIC-CXR, the means of the groups
 //! (503.3 and 484.2 days by age) give the 488.6 days of the total only when weighted by their events, and likewise by sex

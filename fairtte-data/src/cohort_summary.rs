@@ -1,4 +1,4 @@
-//! A cohort in numbers: how many images, people and events, for everybody and for every group, and where it came from.
+//! A cohort in numbers: how many images, people and events, for all samples and for every group, and where it came from.
 //!
 //! This is what stands beside a cohort as JSON, and what [`compare_with_paper`](crate::compare_with_paper) looks at.
 //! A number that no sample stands behind is absent, never NaN.

@@ -150,9 +150,7 @@ pub enum DataError {
         expected: &'static str,
     },
     /// A part of the split holds no subject.
-    #[error(
-        "empty {part} part: {n_subjects} subjects are too few for this split, expected at least one subject in each part"
-    )]
+    #[error("empty {part} part: too few subjects for this split ({n_subjects}), expected at least one in each part")]
     EmptyPart {
         /// The part.
         part: Part,

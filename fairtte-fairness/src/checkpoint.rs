@@ -46,7 +46,7 @@ struct Record<'a> {
     files: BTreeMap<String, String>,
 }
 
-/// Whether training in this run folder has left a state to go on from.
+/// Whether training in this run folder has left a state to resume from.
 ///
 /// # Errors
 /// [`FairnessError::Checkpoint`] if the folder of the checkpoints cannot be read.
@@ -54,12 +54,12 @@ pub fn has_checkpoint(run_folder: &Path) -> Result<bool, FairnessError> {
     Ok(!Checkpoints::new(&run_folder.join(FOLDER)).complete()?.is_empty())
 }
 
-/// Whether a training of `kept` settings that left its state in this run folder can go on with another number of epochs and
+/// Whether a training of `kept` settings that left its state in this run folder can be resumed with another number of epochs and
 /// another patience: what was trained is then the beginning of what would be trained anew.
 ///
 /// # Errors
 /// [`FairnessError::Checkpoint`] if the newest state cannot be read.
-pub fn can_go_on(run_folder: &Path, kept: &TrainingConfig, asked: &TrainingConfig) -> Result<bool, FairnessError> {
+pub fn can_resume(run_folder: &Path, kept: &TrainingConfig, asked: &TrainingConfig) -> Result<bool, FairnessError> {
     let Some(Progress { epochs, partial, .. }) = newest_progress(run_folder)? else { return Ok(false) };
     let same_rates = kept.epochs == asked.epochs || !kept.schedule.needs_last_epoch();
     let n_gone_on_from = epochs.len() + usize::from(partial.is_some());

@@ -7,7 +7,7 @@ use fairtte_metrics::{MetricError, SampleId};
 use fairtte_models::ModelError;
 use fairtte_survival::SurvivalError;
 
-/// Why a training could not start, go on or end.
+/// Why a training could not start, continue or end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FairnessError {
@@ -56,9 +56,9 @@ pub enum FairnessError {
         /// Why.
         reason: String,
     },
-    /// Somebody asked the run to stop; its state after the named step is kept.
+    /// A stop was requested; the state after the named step is kept.
     #[error(
-        "interrupted in epoch {epoch} after batch {step} of {n_steps}; the state is saved, the same command goes on from there"
+        "interrupted in epoch {epoch} after batch {step} of {n_steps}; the state is saved, the same command resumes from there"
     )]
     Interrupted {
         /// Epoch in progress, counted from 1.

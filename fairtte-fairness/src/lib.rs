@@ -16,7 +16,7 @@ mod trainer;
 use std::fmt::Display;
 
 pub use batch::Batch;
-pub use checkpoint::{can_go_on, copy_checkpoint, has_checkpoint, is_unfinished};
+pub use checkpoint::{can_resume, copy_checkpoint, has_checkpoint, is_unfinished};
 pub use error::FairnessError;
 pub use learner::{EncoderNetwork, Learner, LearnerSpec};
 pub use monitor::{GroupValidation, Monitor, Validation};

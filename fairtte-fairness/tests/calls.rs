@@ -80,7 +80,7 @@ impl Observer for Told<'_> {
     fn started(&mut self, first: usize, epochs: usize, n_steps: usize) {
         self.events.borrow_mut().push(format!("started at {first} of {epochs} with {n_steps}"));
     }
-    fn goes_on_after(&mut self, n_done: usize) {
+    fn resumed_after(&mut self, n_done: usize) {
         self.events.borrow_mut().push(format!("resumed after {n_done}"));
     }
     fn step_done(&mut self, epoch: usize, _report: &StepReport) {

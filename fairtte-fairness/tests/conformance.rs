@@ -325,7 +325,7 @@ fn check_every_strategy(kind: Kind) {
             let mut stopped = bench.strategy(&config);
             let error = bench.fit(stopped.as_mut(), 6, &run.join("stopped"), &mut observer, &stop).unwrap_err();
             let place = format!("in epoch 3 after batch 2 of {n_batches}");
-            let message = format!("interrupted {place}; the state is saved, the same command goes on from there");
+            let message = format!("interrupted {place}; the state is saved, the same command resumes from there");
             assert_eq!(error.to_string(), message, "{name}");
             let mut resumed = bench.strategy(&config);
             bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();

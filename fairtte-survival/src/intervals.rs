@@ -8,7 +8,7 @@
 //! `pc-hazard` reads the interval in which the time lies and the fraction of it that was survived; pycox lets that
 //! fraction exceed 1 beyond the last cut, here observation ends there. The Cox models read the time itself.
 //!
-//! Fitted on the training part only. Golden values: pycox 0.3.0 (`3eccdd7`), datasets.md 3.1.
+//! Fitted on the training part only. Golden values: pycox 0.3.0 (`3eccdd7`).
 
 use fairtte_metrics::Outcomes;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Losses, gradients and curves of every head against pycox 0.3.0 (commit 3eccdd7, torch 2.9 CPU, float32; the inputs and
-//! outputs stand in datasets.md 3.2-3.5), against finite differences, and at the edges of the number range.
+//! Losses, gradients and curves of every head against pycox 0.3.0 (commit 3eccdd7, torch 2.9 CPU, float32),
+//! against finite differences, and at the edges of the number range.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 mod common;

@@ -39,7 +39,7 @@ from sites import Source  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = {"PROPTEST_MAX_SHRINK_ITERS": "0", "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "true", "PROPTEST_RNG_SEED": "1",
-         "RUST_BACKTRACE": "0", "INSTA_UPDATE": "no"}
+         "RUST_BACKTRACE": "0"}
 MEMORY = 12 << 30
 
 

@@ -1,4 +1,4 @@
-//! Runs that are killed at any moment, asked to stop by a scheduler, or gone on with for longer: all through the program.
+//! Runs that are killed at any moment, asked to stop by a scheduler, or resumed for longer: all through the program.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many runs were killed, and where, is worth seeing")]
 #![cfg(unix)]
@@ -165,10 +165,10 @@ fn a_scheduler_that_asks_for_an_end_gets_a_state_and_the_code_to_try_again() {
             let run = of(name);
             let (found, stderr) = stop(&run, name, "epoch   2 of");
             assert_eq!(found, code, "{name}: {stderr}");
-            assert!(stderr.contains("the state is saved, the same command goes on from there"), "{stderr}");
+            assert!(stderr.contains("the state is saved, the same command resumes from there"), "{stderr}");
             assert!(files(&run.output()).iter().any(|file| file.ends_with("trainer.json")), "{name}");
             let outcome = succeed(run.arguments("train"));
-            assert!(outcome.stderr.contains("going on after"), "{}", outcome.stderr);
+            assert!(outcome.stderr.contains("resuming after"), "{}", outcome.stderr);
             assert!(predictions(&run) == expected, "{strategy} after {name}");
         }
     }
@@ -263,7 +263,7 @@ fn a_finished_run_goes_on_for_more_epochs_as_if_it_had_always_had_them() {
 
     // In place.
     succeed(resume(&["training.epochs=5"], None));
-    assert!(predictions(&short) == predictions(&long), "gone on with in place");
+    assert!(predictions(&short) == predictions(&long), "resumed in place");
     let outcome = succeed(resume(&[], None));
     assert!(outcome.stderr.contains("this run is done"), "{}", outcome.stderr);
     let nothing = folder.path().display().to_string();
@@ -321,8 +321,8 @@ fn a_sample_whose_loss_explodes_is_named_and_the_last_good_state_stays() {
     assert!(samples.iter().any(|sample| sample.contains(&format!("{BRIGHT}"))), "{line}");
     let kept = state();
     assert!(kept.iter().any(|file| file.contains("epoch-00000-batch-") && file.ends_with("trainer.json")), "{kept:?}");
-    // The state before that batch: going on from it ends at the same place.
+    // The state before that batch: resuming from it ends at the same place.
     let again = fail(run.arguments("train"), 5, "the loss is NaN in epoch 1, step ");
-    assert!(again.stderr.contains("going on after batch") && again.stderr.contains(line.trim()), "{}", again.stderr);
+    assert!(again.stderr.contains("resuming after batch") && again.stderr.contains(line.trim()), "{}", again.stderr);
     assert_eq!(state(), kept);
 }

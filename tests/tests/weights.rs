@@ -66,31 +66,7 @@ fn inspect_shows_a_checkpoint_and_builds_nothing() {
     let path = fixture("training.legacy.pth");
     let outcome = succeed(["weights", "inspect", &text(&path)]);
     let shown: Vec<String> = said(&outcome, &path).lines().take(23).map(str::to_owned).collect();
-    insta::assert_snapshot!(shown.join("\n"), @r#"
-    [file]
-    container  legacy pickle (before torch 1.6), 3722 bytes
-    sha256     a2d760ad03bade9ecfe44130f5ff714cc81188b58f82182aaf67a01d2c33f79f
-    holds      a dictionary of 7
-    outermost keys
-      model: a dictionary of 8
-      optimizer: a dictionary of 2
-      epoch: 12
-      args: an object of argparse.Namespace, not built
-      best: an object of numpy._core.multiarray.scalar, not built
-      scaler: None
-      name: "toy run"
-    classes and functions that were neither built nor called
-      _codecs.encode
-      argparse.Namespace
-      numpy._core.multiarray.scalar
-      numpy.dtype
-    23 tensors with 85 numbers
-      model/0.weight                f32   [2, 1, 3, 3]
-      model/1.weight                f32   [2]
-      model/1.bias                  f32   [2]
-      model/1.running_mean          f32   [2]
-      model/1.running_var           f32   [2]
-    "#);
+    assert_eq!(shown.join("\n"), include_str!("shown/inspected_checkpoint.txt").trim_end());
     let outcome = succeed(["weights", "inspect", "--json", &text(&path)]);
     let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(
@@ -129,33 +105,7 @@ fn import_prints_a_table_and_refuses_what_does_not_fit() {
     assert!(!output.exists());
     let shown = said(&run(arguments), &path);
     let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("source.sha256")).collect();
-    insta::assert_snapshot!(shown.join("\n"), @r"
-    fairtte.backbone   resnet18
-    fairtte.channels   3
-    fairtte.version    0.1.0
-    source.file        resnet18-0000000a.safetensors
-    source.container   safetensors
-    source.layout      torchvision
-    input.mean         0.485, 0.456, 0.406
-    input.std          0.229, 0.224, 0.225
-    input.resize       torchvision: 256 bilinear, centre 224; timm: see config.json of the model
-    norm.eps           0.00001
-    licence            torchvision: states no licence for weights; timm: see the licence on the page of each model; ImageNet's terms of access are for research
-    hash in the name   0000000a: NOT that of this file, which was changed, damaged or renamed
-    note               torchvision's and timm's resnet18 have the same keys and are the same network, but differ in how inputs were prepared and in their terms: give the layout if you know it
-
-    matched              98
-    missing              1
-      bn1.bias  for stem.norm.beta
-    missing, as allowed  0
-    unexpected           1
-      layer5.weight
-    wrong shape          1
-      bn1.weight  f32 [65] in place of [64]
-    left out             2
-      fc.weight
-      fc.bias
-    ");
+    assert_eq!(shown.join("\n"), include_str!("shown/import_that_does_not_fit.txt").trim_end());
 }
 
 #[test]

@@ -171,12 +171,12 @@ fn a_run_that_is_stopped_or_killed_goes_on_and_ends_the_same() {
         assert_eq!(found, code, "{name}: {stderr}");
         if code == 130 {
             assert!(stderr.contains("interrupted in epoch"), "{stderr}");
-            assert!(stderr.contains("the same command goes on from there"), "{stderr}");
+            assert!(stderr.contains("the same command resumes from there"), "{stderr}");
         }
         assert!(!stopped.output().join("done").exists(), "{name}");
         assert!(!stopped.output().join("predictions.parquet").exists(), "{name}");
         let outcome = succeed(stopped.arguments("train"));
-        assert!(outcome.stderr.contains("going on after epoch"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("resuming after epoch"), "{}", outcome.stderr);
         assert!(std::fs::read(stopped.output().join("predictions.parquet")).unwrap() == expected_bytes, "{name}");
         assert_eq!(report(&stopped.output()), expected, "{name}");
     }

@@ -37,7 +37,7 @@ pub enum Command {
     /// Say what an image or volume holds, or why it is refused
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(Inspect),
-    /// Train a model and evaluate it; the same command goes on after an interruption
+    /// Train a model and evaluate it; the same command resumes a run that was interrupted
     Train(Train),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Evaluate),
@@ -173,7 +173,7 @@ pub struct Train {
     /// Run file; may be given more than once, a later one wins
     #[arg(short, long, value_name = "FILE", required_unless_present = "resume_from")]
     pub config: Vec<PathBuf>,
-    /// Go on with the run in this folder and its settings: a finished one too, for more epochs or patience. With another
+    /// Resume the run in this folder with its settings: a finished one too, for more epochs or patience. With another
     /// --output its state is copied there. Changed settings are refused if they would change what was trained already
     #[arg(long, value_name = "RUN")]
     pub resume_from: Option<PathBuf>,

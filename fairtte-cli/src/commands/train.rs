@@ -37,12 +37,12 @@ pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
     train_from(arguments.resume_from.as_deref(), &run, Shown::json(arguments.common.json))
 }
 
-/// Trains, predicts and evaluates in the run folder, going on where an earlier call ended.
+/// Trains, predicts and evaluates in the run folder, resuming where an earlier call ended.
 pub(super) fn train(run: &RunFile, shown: Shown) -> Result<(), CliError> {
     train_from(None, run, shown)
 }
 
-/// As [`train`]; `origin` is the folder of a run to go on with.
+/// As [`train`]; `origin` is the folder of a run to resume.
 ///
 /// Runs on a thread of the pool, where an operation wakes one thread less than from outside. That counts for small ones: a
 /// training step of `efficientnet-b0` on 32 pictures of 64 x 64 takes 0.87 times as long.

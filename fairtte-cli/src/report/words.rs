@@ -108,7 +108,7 @@ fn brier(metric: &MetricReport, report: &EvaluationReport) -> String {
         return undefined(metric);
     }
     let value = with_interval(&metric.overall, report);
-    format!("{} is {value}; 0 is perfect, predicting 0.5 for everybody gives about 0.25.", metric.label)
+    format!("{} is {value}; 0 is perfect, predicting 0.5 for all samples gives about 0.25.", metric.label)
 }
 
 fn undefined(metric: &MetricReport) -> String {
@@ -165,7 +165,7 @@ fn reading_of_gap(attribute: &AttributeReport, worst: &GroupReport, best: &Group
     reading.to_owned()
 }
 
-/// What the paired difference of two groups says; unlike their gap it has a sign, and its interval can hold 0.
+/// What the paired difference of two groups says; unlike their gap it has a sign, and its interval can contain 0.
 fn reading_of_difference(pair: &GroupDifference) -> String {
     let difference = &pair.difference;
     let Some((lower, upper)) = difference.lower.zip(difference.upper) else {
@@ -174,9 +174,9 @@ fn reading_of_difference(pair: &GroupDifference) -> String {
     let range = differences::ends(difference).unwrap_or_default();
     let p = difference.p_value.map_or_else(String::new, |p| format!(" (p {})", p_relation(p)));
     let verdict = if lower <= 0.0 && upper >= 0.0 {
-        "holds 0: these data do not show a difference"
+        "contains 0: these data do not show a difference"
     } else {
-        "does not hold 0, which equal groups would rarely give"
+        "does not contain 0, which equal groups would rarely give"
     };
     format!("The interval of {}, {range}{p}, {verdict}.", differences::name(pair))
 }

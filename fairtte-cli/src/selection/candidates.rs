@@ -73,7 +73,7 @@ impl Candidates {
         self.scored(candidate, Part::Validation)?.evaluate(settings)
     }
 
-    /// The validation part if everybody is given the Kaplan-Meier curve of the training part, at the times of a candidate.
+    /// The validation part if every sample is given the Kaplan-Meier curve of the training part, at the times of a candidate.
     pub(crate) fn without_skill(
         &self,
         candidate: &Candidate,

@@ -4,7 +4,7 @@
 //! one text per column: of sixteen columns of half a million admissions, five are needed. Cells stay text until an adapter
 //! reads them, so that one which is not what its column promises can be named by file, column, row and value. Quotes are
 //! read as RFC 4180 has them; a short row has empty cells at its end; a line without any cell is no row. Whether a file is
-//! gzipped is told by its first bytes, not by its name; whether its lines end by `\r` alone, by the end of the header.
+//! gzipped is recognised by its first bytes, not by its name; whether its lines end by `\r` alone, by the end of the header.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};

@@ -85,7 +85,7 @@ pub struct TabularConfig {
     /// Columns that are never features.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// What stands for a missing value; `"mean-and-indicator"` if not given.
+    /// What replaces a missing value; `"mean-and-indicator"` if not given.
     #[serde(default)]
     pub missing: MissingPolicy,
     /// Texts that count as missing in every column, without regard to case; `NA`, `N/A`, `NaN`, `null` and `.` if not given.

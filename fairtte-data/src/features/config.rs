@@ -15,7 +15,7 @@ const MOST_LEVELS: usize = 100;
 /// | `numeric` | none | columns of numbers, standardised |
 /// | `categorical` | none | columns of categories, one-hot encoded |
 /// | `exclude` | none | columns that `features = "all"` leaves out |
-/// | `missing` | `"mean-and-indicator"` | what stands for a missing value: see [`MissingPolicy`] |
+/// | `missing` | `"mean-and-indicator"` | what replaces a missing value: see [`MissingPolicy`] |
 /// | `missing-values` | `NA`, `N/A`, `NaN`, `null`, `.` | texts that count as missing beside the empty cell, without regard to case |
 /// | `max-levels` | 100 | most categories of a column, >= 1 |
 ///
@@ -34,7 +34,7 @@ pub struct FeatureConfig {
     pub categorical: Vec<String>,
     /// Columns that are never features.
     pub exclude: Vec<String>,
-    /// What stands for a missing value.
+    /// What replaces a missing value.
     pub missing: MissingPolicy,
     /// Texts that count as missing.
     pub missing_values: Vec<String>,
@@ -74,7 +74,7 @@ pub enum FeatureChoice {
     All,
 }
 
-/// What stands for a missing value.
+/// What replaces a missing value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingPolicy {
@@ -120,7 +120,7 @@ impl FeatureConfig {
         Ok(())
     }
 
-    /// Whether `cell` stands for a missing value.
+    /// Whether `cell` denotes a missing value.
     pub(super) fn is_missing(&self, cell: &str) -> bool {
         is_missing(&self.missing_values, cell)
     }

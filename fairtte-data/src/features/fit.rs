@@ -16,7 +16,7 @@ use crate::error::nearest;
 pub struct TabularFeatures {
     /// Number of training samples they were fitted on.
     pub n_train: usize,
-    /// What stands for a missing value.
+    /// What replaces a missing value.
     pub missing: MissingPolicy,
     /// Texts that count as missing beside the empty cell.
     pub missing_values: Vec<String>,

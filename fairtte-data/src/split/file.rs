@@ -1,4 +1,4 @@
-//! Splits from a file that somebody made: every row gives a subject or a sample its part.
+//! Splits from a file of the user: every row gives a subject or a sample its part.
 //!
 //! | column | content |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! A `subject_id` that is no subject but something followed on one (an eye such as `9001-RE`) counts for its subject.
 //! Whatever the rows name, parts belong to subjects: a file that puts a subject, or the fellow eye, in another part is
 //! refused with the rows. Every subject of the cohort needs a part. Samples the file does not name follow their subject;
-//! rows about nobody in the cohort (samples excluded since) and rows that say the same again are counted.
+//! rows about samples outside the cohort (excluded since) and rows that say the same again are counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;

@@ -7,7 +7,7 @@
 //! (`assign.rs`, `strata.rs`); parts may also come from a file (`file.rs`), which is searched for leaks.
 //!
 //! What holds when stratified: the stratum of a subject follows from all of its samples, so an image that changes it
-//! (the first event of a subject, say) may move that subject and others; images that change no stratum move nobody.
+//! (the first event of a subject, say) may move that subject and others; images that change no stratum move no subject.
 
 mod assign;
 mod config;

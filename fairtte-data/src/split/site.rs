@@ -3,7 +3,7 @@
 //! Every subject with a sample of the site is in the test part with all of its samples, also those of other sites, so
 //! that no training sample is of the site or of a person seen there. Such a subject is in the test part of each of its
 //! sites in a sweep; how many there are is noted. A subject without any site could be of the site left out: the split
-//! is refused. Sites are compared letter by letter.
+//! is refused. Sites are compared by exact match.
 
 use std::collections::{BTreeMap, BTreeSet};
 

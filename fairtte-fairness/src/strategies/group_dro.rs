@@ -199,7 +199,7 @@ impl Objective for GroupDro {
     }
 
     fn state(&self) -> Vec<f64> {
-        // Logarithms, so that a resumed run goes on with the same bits; minus infinity has no place in JSON.
+        // Logarithms, so that a resumed run continues with the same bits; minus infinity has no place in JSON.
         self.log_weights.iter().map(|w| w.max(f64::MIN)).collect()
     }
 

@@ -85,7 +85,7 @@ pub trait Strategy {
     /// Name in run files.
     fn name(&self) -> &'static str;
 
-    /// How the training samples of an epoch are drawn. Asked at its start, and again when a killed run goes on in the middle of
+    /// How the training samples of an epoch are drawn. Asked at its start, and again when a killed run is resumed in the middle of
     /// it: it may change between epochs only.
     fn sampling(&self) -> Sampling {
         Sampling::Shuffled
@@ -141,7 +141,7 @@ pub trait Strategy {
     }
 
     /// Called when training has ended and weights are chosen and loaded. Must depend on the weights, the saved state and the
-    /// data only: it runs again when a killed run goes on.
+    /// data only: it runs again when a killed run is resumed.
     ///
     /// # Errors
     /// As [`before_validation`](Self::before_validation).
@@ -185,7 +185,7 @@ pub trait Strategy {
 pub enum Saved {
     /// What prediction needs.
     Weights,
-    /// What going on with training needs too.
+    /// What resuming a training needs too.
     Everything,
 }
 

@@ -17,7 +17,7 @@
 //! perturbed. With gradient accumulation each small batch has its own e.
 //! Survival: nothing to adapt; `DeepHit` ranks and Cox forms risk sets within the batch, the same in both passes.
 //! Where we differ from MEDFAIR: its switch for ASAM reads "False" as true, with eta 0, and its learning rate was stepped twice
-//! per batch (docs/strategies.md). Golden values: our worked cases `golden/sam.json`.
+//! per batch. Golden values: our worked cases `golden/sam.json`.
 
 use std::path::Path;
 

@@ -56,7 +56,7 @@ pub enum Phase {
     Update,
 }
 
-/// Wall-clock time by phase. On a device that computes while the host goes on, work shows where the host waits for it.
+/// Wall-clock time by phase. On a device that computes while the host continues, work shows where the host waits for it.
 #[derive(Debug, Default)]
 pub struct Clock {
     backward: Cell<Duration>,

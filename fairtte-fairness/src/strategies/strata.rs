@@ -12,7 +12,7 @@
 //! Events are binned by the cut point they round up to, censorings by the one they round down to; a censoring at the horizon's
 //! cut point lies after it. Bins are blocks of cut points of equal number.
 //!
-//! The three kinds follow the definitions of our method notes (stratum in place of the class label); `event` is closest to
+//! The three kinds are definitions of our own (a stratum in place of the class label); `event` is closest to
 //! MEDFAIR (Zong et al. 2023).
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Step 8: the only epoch loop.
 //!
 //! Every epoch draws its batches, dropout and sampling from streams that are named by seed, epoch and batch, and ends in
-//! a checkpoint, as does every interval of wall-clock time and every wish to stop: a run that is killed goes on from its last
+//! a checkpoint, as does every interval of wall-clock time and every wish to stop: a run that is killed is resumed from its last
 //! checkpoint and ends with the same weights. Weights move, and checkpoints stand, between steps of the optimisers only, each
 //! of which is made of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
 //! is no part of its step: no strategy sees it, and a step of such batches alone is not taken (`plan.rs`).
@@ -147,7 +147,7 @@ pub struct TrainedRun {
     pub warnings: Vec<Warning>,
 }
 
-/// Trains `strategy` in `folder` (`steps.jsonl`, `checkpoint/`), going on from a checkpoint if one is there, and leaves
+/// Trains `strategy` in `folder` (`steps.jsonl`, `checkpoint/`), resuming from a checkpoint if there is one, and leaves
 /// it with the weights of its best epoch.
 ///
 /// # Errors
@@ -171,7 +171,7 @@ pub fn fit(
     let n_batches = validator.n_batches(config.batch_size, &strategy.sampling())?;
     observer.started(progress.epochs.len(), config.epochs, n_batches);
     if let Some(partial) = &progress.partial {
-        observer.goes_on_after(partial.step);
+        observer.resumed_after(partial.step);
     }
     let saved_at = Instant::now();
     let mut training =
@@ -337,7 +337,7 @@ impl Training<'_> {
         Ok(validation)
     }
 
-    /// Writes the state in the middle of an epoch if it is time or somebody wants to stop, who is then obeyed.
+    /// Writes the state in the middle of an epoch if it is time or a stop was requested; returns `Interrupted` after the latter.
     fn pause(&mut self, epoch: usize, step: usize, totals: &Totals) -> Result<(), FairnessError> {
         let is_wanted = self.stop.load(Ordering::Relaxed);
         let interval = self.config.checkpoint_minutes * 60.0;

@@ -68,8 +68,8 @@ fn one() -> f64 {
 pub trait Observer {
     /// A training starts, at `first` (counted from 0) of at most `epochs` epochs with `n_steps` batches each.
     fn started(&mut self, first: usize, epochs: usize, n_steps: usize);
-    /// It goes on in the middle of its first epoch, of which `n_done` batches are done.
-    fn goes_on_after(&mut self, n_done: usize) {
+    /// It is resumed in the middle of its first epoch, of which `n_done` batches are done.
+    fn resumed_after(&mut self, n_done: usize) {
         let _ = n_done;
     }
     /// A batch of epoch `epoch` (counted from 0) is done.

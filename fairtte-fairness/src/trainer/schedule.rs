@@ -12,7 +12,7 @@
 //! | `step` | `factor` | 0.1 | in (0, 1] | what each drop multiplies by |
 //! | `cosine` | `floor` | 0 | in [0, 1) | factor at the end |
 //!
-//! Warm-up counts steps and not a share of the training: a training with more epochs is then the same one gone on with,
+//! Warm-up counts steps and not a share of the training: a training with more epochs is then the same one continued,
 //! except under `cosine`. Several batches that make one step (`training.accumulate`) have one factor.
 
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,7 @@ impl ScheduleConfig {
         }
     }
 
-    /// Whether the step sizes depend on the number of epochs, so that a training cannot be gone on with for more.
+    /// Whether the step sizes depend on the number of epochs, so that a training cannot be resumed for more.
     pub fn needs_last_epoch(&self) -> bool {
         matches!(self, Self::Cosine(_))
     }

@@ -1,4 +1,4 @@
-//! Which epochs of a training somebody may want to predict with, so that selection needs no second training.
+//! Which epochs of a training may be predicted with, so that selection needs no second training.
 //!
 //! One rule per metric takes its best epoch (of equals the first). Three more take, per metric of the paper, the epoch with
 //! the smallest gap between groups among those whose value is at most 5 % worse than the best of this run (the paper's

@@ -34,7 +34,7 @@ pub enum TiedPredictions {
     /// Nothing, as in the definition.
     #[default]
     Strict,
-    /// One half, so that a model that says the same of everybody gets 0.5 and not 0.
+    /// One half, so that a model that predicts the same for all samples gets 0.5 and not 0.
     Half,
 }
 

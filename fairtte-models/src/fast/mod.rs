@@ -210,7 +210,7 @@ fn has_kernels<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && switched_on() && device_has_kernels(&x.device())
 }
 
-/// Whether nobody asked for burn's own operations.
+/// Whether burn's own operations were not asked for.
 fn switched_on() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     #[cfg(test)]

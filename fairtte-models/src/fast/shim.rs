@@ -65,7 +65,7 @@ pub(super) fn slice_mut<T: Number>(tensor: &mut TchTensor) -> Option<&mut [T]> {
     Some(unsafe { std::slice::from_raw_parts_mut(place, length) })
 }
 
-/// Start and length of the numbers of a tensor, which are all there: memory of C++, where a number that nobody wrote is any.
+/// Start and length of the numbers of a tensor, which are all there: memory of C++ is uninitialised until it is written.
 fn checked<T: Number>(tensor: &Tensor) -> (*mut T, usize) {
     assert!(tensor.is_contiguous(), "numbers one after the other, found strides {:?}", tensor.stride());
     assert_eq!((tensor.kind(), tensor.device()), (T::KIND, Device::Cpu), "kind and device of a tensor");

@@ -31,7 +31,7 @@ const OF_RA: &str = "as in config.json on the page of the model; ra_in1k: ImageN
 ra4_e3600_r224_in1k: mean and deviation 0.5";
 const NON_COMMERCIAL: &str = "MAE and RETFound: CC BY-NC 4.0, no commercial use";
 
-/// What is known of `layout` weights of `kind`; `None` for our own layout and for combinations nobody published. If the
+/// What is known of `layout` weights of `kind`; `None` for our own layout and for combinations that were not published. If the
 /// layout `is_told` by keys that another program has too, the facts say for which program each of them holds.
 pub(super) fn facts(kind: BackboneKind, layout: Layout, is_told: bool) -> Option<Facts> {
     use BackboneKind as Kind;

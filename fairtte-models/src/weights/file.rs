@@ -83,7 +83,7 @@ impl std::fmt::Debug for WeightFile {
 }
 
 impl WeightFile {
-    /// Reads `path`, whose container is told by its first bytes. Nothing in it is executed. Takes memory for the whole
+    /// Reads `path`, whose container is recognised by its first bytes. Nothing in it is executed. Takes memory for the whole
     /// file and little more.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! Outputs g(t, x) at the different event times of the batch. An event i at time t with controls C pays
 //! `l_i` = log(1 + sum_{j in C} exp(g(t, `x_j`) - g(t, `x_i`))) + shrink (|g(t, `x_i`)| + `sum_C` |g(t, `x_j`)|) / |C|.
 //! A censored sample has loss 0 and is not counted; a batch without an event has loss 0; an event without anyone else at
-//! risk has loss 0 before shrinking (and is counted, as its sampled controls would be nobody). Every term depends on the rest of its batch.
+//! risk has loss 0 before shrinking (and is counted, as it would have no sampled controls). Every term depends on the rest of its batch.
 //! H(t | x) = sum over training event times up to t of dH0 exp(g(t, x)), with Breslow's dH0 (`baseline.rs`).
 //!
 //! | setting | default | range | meaning |

@@ -9,7 +9,7 @@
 //! grows with the square of the batch: alpha near 1 or a small learning rate belongs to it.
 //! Without a comparable pair the ranking term is 0. Memory O(n L + n^2).
 //! A sample's term depends on the rest of its batch, or on the other half of it; n is the size of the half then. Two copies of a resampled event are never compared with each other.
-//! Golden values: pycox 0.3.0 `DeepHitSingle`, datasets.md 3.4; the printed term: its formula in torch.
+//! Golden values: pycox 0.3.0 `DeepHitSingle`; the printed term: its formula in torch.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;

@@ -4,7 +4,7 @@
 //! `l_i` = sum_{m <= `q_i`} `softplus(phi_m)` - `d_i` phi_{`q_i}`: Bernoulli terms up to `q_i`, the last one with the event as its
 //! outcome (a censoring pays for surviving its own interval too). `S(cut_j)` = prod_{m <= j} (1 - `h_m`).
 //! A sample's term does not depend on the rest of the batch.
-//! Golden values: pycox 0.3.0 `nll_logistic_hazard`, datasets.md 3.3-3.5.
+//! Golden values: pycox 0.3.0 `nll_logistic_hazard`.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::log_sigmoid;

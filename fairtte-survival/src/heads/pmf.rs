@@ -4,7 +4,7 @@
 //! f = `softmax(phi_0` .. phi_{L-1}, 0); the appended zero logit is survival beyond the grid.
 //! `l_i` = -log `f(q_i)` for an event, -log sum_{m > `q_i`} f(m) for a censoring, so the sum is never empty.
 //! `S(cut_j)` = sum_{m > j} f(m). A sample's term does not depend on the rest of the batch.
-//! Golden values: pycox 0.3.0 `nll_pmf`, datasets.md 3.2, 3.4, 3.5.
+//! Golden values: pycox 0.3.0 `nll_pmf`.
 
 use burn::tensor::Tensor;
 use ndarray::{Array2, ArrayView2};

@@ -6,8 +6,8 @@ use crate::commands::override_run;
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 
-/// The settings of the folder to go on with, then the run files, then the other arguments; later ones win. Without
-/// another output the run goes on in the folder itself, wherever it lies now.
+/// The settings of the folder to resume, then the run files, then the other arguments; later ones win. Without
+/// another output the run is resumed in the folder itself, wherever it lies now.
 pub(super) fn read(arguments: &Train) -> Result<RunFile, CliError> {
     let origin = arguments.resume_from.as_deref();
     let kept = origin.map(|origin| RunFolder::new(origin).run_file());

@@ -3,7 +3,7 @@
 //! A store is a folder of the cache, named by a fingerprint of the settings, the decoder and the path, size and
 //! modification time of every image: a changed image or setting gives another store, and an unchanged cohort is never
 //! decoded again. `shard-00000.bin` and so on hold the pixels, each with header and checksums (see `shard.rs`);
-//! `index.json` is written last. Building can be killed at any moment and goes on at the first missing shard; the bytes
+//! `index.json` is written last. Building can be killed at any moment and is resumed at the first missing shard; the bytes
 //! are those of an undisturbed build, whatever the number of threads (see `build.rs`). Images that cannot be decoded are
 //! remembered with their reasons and take no room.
 

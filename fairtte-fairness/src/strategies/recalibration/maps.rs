@@ -56,7 +56,7 @@ impl Rows<'_> {
     }
 }
 
-/// Hazard of every interval; 1 where nobody survives the one before.
+/// Hazard of every interval; 1 where survival at the one before is 0.
 fn hazards(curve: &[f64]) -> impl Iterator<Item = f64> + '_ {
     let before = std::iter::once(1.0).chain(curve.iter().copied());
     curve.iter().zip(before).map(|(now, before)| if before > 0.0 { (1.0 - now / before).clamp(0.0, 1.0) } else { 1.0 })

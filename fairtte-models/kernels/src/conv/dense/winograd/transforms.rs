@@ -101,7 +101,7 @@ pub(super) struct InputTransform<'a> {
     /// First row of the padded slice that the tiles see.
     pub first: usize,
     pub tiles: &'a Tiles,
-    /// As many numbers as [`lines`] says, which may be any.
+    /// As many numbers as [`lines`] says; need not be initialised to anything.
     pub lines: &'a mut [f32],
     /// `[component][row][column]`; up to a vector behind each is overwritten.
     pub target: &'a mut [f32],
@@ -200,7 +200,7 @@ pub(super) struct OutputTransform<'a, 'b, 'c> {
     /// Distance from a component to the next.
     pub stride: usize,
     pub tiles: &'a Tiles,
-    /// As many numbers as [`lines`] says, which may be any.
+    /// As many numbers as [`lines`] says; need not be initialised to anything.
     pub lines: &'a mut [f32],
     /// Places in a row of the output.
     pub width: usize,

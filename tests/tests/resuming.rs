@@ -1,4 +1,4 @@
-//! What a run that goes on must find as it was: data, parts, groups, inputs, checkpoints and the folder to itself.
+//! What a resumed run must find as it was: data, parts, groups, inputs, checkpoints and the folder to itself.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::fmt::Write as _;
@@ -140,7 +140,7 @@ fn a_folder_in_which_another_process_trains_is_refused_and_can_be_read() {
 }
 
 #[test]
-fn going_on_with_another_output_leaves_the_origin_as_it_is() {
+fn resuming_with_another_output_leaves_the_origin_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let run = of_table(folder.path());
     succeed(run.arguments("train"));
