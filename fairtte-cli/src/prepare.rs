@@ -3,10 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
+use fairtte_data::adapters::Tabular;
+use fairtte_data::cohort::{CohortSummary, Exclusions, FlowStep};
+use fairtte_data::features::{FeatureMatrix, TabularFeatures, leak_warnings};
+use fairtte_data::shift::{ShiftRecord, apply_shift};
+use fairtte_data::split::{SplitRecord, check_identical_files};
 use fairtte_data::{
-    AttributeConfig, Cohort, CohortSummary, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, FlowStep,
-    ImageStore, Part, ShiftRecord, Split, SplitRecord, Tabular, TabularFeatures, apply_shift, build_cohort,
-    check_identical_files, leak_warnings, make_split, read_cohort, write_cohort,
+    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageStore, Part, Split, build_cohort, make_split,
+    read_cohort, write_cohort,
 };
 use fairtte_metrics::{GroupId, Groups};
 use serde::{Deserialize, Serialize};

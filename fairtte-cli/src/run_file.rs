@@ -3,10 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fairtte_data::{
-    AttributeConfig, Augmentation, AugmentationConfig, DataConfig, ImageConfig, IntensityConfig, ShiftConfig,
-    SplitConfig,
-};
+use fairtte_data::loader::{Augmentation, AugmentationConfig};
+use fairtte_data::shift::ShiftConfig;
+use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, SplitConfig};
 use fairtte_fairness::strategies::ExpectedBatch;
 use fairtte_fairness::{Monitor, OptimiserConfig, PretrainedConfig, StrategyConfig, TrainingConfig};
 use fairtte_metrics::EvaluationSettings;

@@ -12,9 +12,10 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use fairtte_data::loader::{Augmentation, AugmentationConfig, Flip};
 use fairtte_data::{
-    Adapter as _, Augmentation, AugmentationConfig, Cohort, DataError, Flip, Generic, GenericConfig, ImageConfig,
-    ImageStore, IntensityConfig, Loader, Sampling, build_cohort,
+    Adapter as _, Cohort, DataError, Generic, GenericConfig, ImageConfig, ImageStore, IntensityConfig, Loader,
+    Sampling, build_cohort,
 };
 use mimalloc::MiMalloc;
 

@@ -15,9 +15,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use fairtte_data::{
-    Adapter as _, CohortSummary, FittedAttributes, MimicCxr, MimicCxrConfig, build_cohort, write_cohort,
-};
+use fairtte_data::adapters::{MimicCxr, MimicCxrConfig};
+use fairtte_data::cohort::CohortSummary;
+use fairtte_data::{Adapter as _, FittedAttributes, build_cohort, write_cohort};
 use mimalloc::MiMalloc;
 
 /// As in the program `fairtte`.

@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use burn::tensor::Device;
 use common::{Plant, Table};
+use fairtte_data::features::FeatureMatrix;
+use fairtte_data::loader::Intensity;
 use fairtte_data::simulated::{PictureKind, SimulationConfig};
 use fairtte_data::{
-    AttributeConfig, Cohort, DataConfig, FeatureMatrix, FittedAttributes, ImageConfig, ImageStore, Intensity, Loader,
-    Part, Split, SplitConfig, build_cohort, split_by_subject,
+    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Loader, Part, Split, SplitConfig,
+    build_cohort, split_by_subject,
 };
 use fairtte_fairness::strategies::{
     Cells, CfairConfig, ControlledAttributeConfig, Disentangling, DomainIndependentConfig, DroChiSquareConfig,

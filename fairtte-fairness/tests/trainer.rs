@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use burn::tensor::Device;
+use fairtte_data::adapters::{Tabular, TabularConfig};
+use fairtte_data::features::{FeatureMatrix, TabularFeatures};
 use fairtte_data::{
-    AttributeConfig, Cohort, DataConfig, FeatureMatrix, FittedAttributes, Loader, Part, Split, SplitConfig, Tabular,
-    TabularConfig, TabularFeatures, build_cohort, split_by_subject,
+    AttributeConfig, Cohort, DataConfig, FittedAttributes, Loader, Part, Split, SplitConfig, build_cohort,
+    split_by_subject,
 };
 use fairtte_fairness::strategies::{GroupDroConfig, StepReport, TrainingCells};
 use fairtte_fairness::{

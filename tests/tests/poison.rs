@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairtte_data::{Rising, read_predictions};
+use fairtte_data::predictions::Rising;
+use fairtte_data::read_predictions;
 use fairtte_tests::{patients, succeed};
 use serde_json::Value;
 

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use fairtte_data::{Rising, read_predictions};
+use fairtte_data::predictions::Rising;
+use fairtte_data::read_predictions;
 use fairtte_tests::{SmallRun, fail, files};
 
 const CONFIG: i32 = 3;

@@ -2,10 +2,10 @@
 
 use burn::tensor::Device;
 use fairtte_cli::RunFile;
-use fairtte_data::{
-    Cohort, DataConfig, FeatureMatrix, FittedAttributes, ImageStore, Intensity, Loader, Part, Split, Tabular,
-    TabularFeatures, build_cohort, make_split,
-};
+use fairtte_data::adapters::Tabular;
+use fairtte_data::features::{FeatureMatrix, TabularFeatures};
+use fairtte_data::loader::Intensity;
+use fairtte_data::{Cohort, DataConfig, FittedAttributes, ImageStore, Loader, Part, Split, build_cohort, make_split};
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{LearnerSpec, NetworkSpec, Scoring, TrainingData};
 use fairtte_metrics::Groups;

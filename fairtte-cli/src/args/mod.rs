@@ -5,7 +5,8 @@ mod select;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fairtte_data::{AttributeConfig, Threshold};
+use fairtte_data::AttributeConfig;
+use fairtte_data::cohort::Threshold;
 use fairtte_models::BackboneKind;
 use fairtte_models::weights::{Gray, Layout};
 

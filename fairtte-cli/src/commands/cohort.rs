@@ -1,6 +1,6 @@
 //! `fairtte cohort check`: a cohort beside Table A1 of the paper.
 
-use fairtte_data::{CohortSummary, compare_with_paper};
+use fairtte_data::cohort::{CohortSummary, compare_with_paper};
 use serde_json::json;
 
 use super::{print, print_json};

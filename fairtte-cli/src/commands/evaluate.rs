@@ -5,10 +5,10 @@ mod publish;
 
 use std::time::Instant;
 
-use fairtte_data::{
-    Cohort, Exclusions, Part, PredictionTable, Rising, ShiftRecord, Split, match_predictions, read_cohort,
-    read_predictions,
-};
+use fairtte_data::cohort::Exclusions;
+use fairtte_data::predictions::{PredictionTable, Rising, match_predictions};
+use fairtte_data::shift::ShiftRecord;
+use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
 use fairtte_fairness::{EQUAL_PREDICTIONS, Warning};
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::{SampledMetrics, sample_metrics};

@@ -42,7 +42,8 @@ fn section(what: Listed) -> Section {
     };
     match what {
         Listed::Data => {
-            let entries = fairtte_data::catalogue().into_iter().map(|entry| (entry.name, entry.about.to_owned()));
+            let entries =
+                fairtte_data::adapters::catalogue().into_iter().map(|entry| (entry.name, entry.about.to_owned()));
             ("data", "[data.NAME]", entries.collect())
         }
         Listed::Backbones => {

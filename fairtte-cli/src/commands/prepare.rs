@@ -1,6 +1,8 @@
 //! `fairtte prepare`: read, exclude, split and decode, and show what became of every row.
 
-use fairtte_data::{Cohort, FittedAttributes, FlowStep, Part, SplitTable, write_cohort};
+use fairtte_data::cohort::FlowStep;
+use fairtte_data::split::SplitTable;
+use fairtte_data::{Cohort, FittedAttributes, Part, write_cohort};
 use serde_json::json;
 
 use super::{override_run, print, print_json, use_threads};

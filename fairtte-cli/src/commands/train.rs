@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fairtte_data::{Loader, Part, image_blur};
+use fairtte_data::shift::image_blur;
+use fairtte_data::{Loader, Part};
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{
     FairnessError, LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Scoring, TrainedRun, TrainingData, fit,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use fairtte_data::{Cohort, Part, Rising, Split, read_cohort, read_predictions};
+use fairtte_data::predictions::Rising;
+use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::SampledMetrics;
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};

@@ -15,12 +15,13 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::SubjectId;
 use serde::{Deserialize, Serialize};
 
+use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
-use crate::label_rule::{NamedCells, ObservedTime};
-use crate::manifest::{Manifest, ManifestRow, Unlabelled};
-use crate::provenance::{ContentHasher, Provenance};
+use crate::cohort::{ContentHasher, Provenance};
+use crate::cohort::{Manifest, ManifestRow, Unlabelled};
+use crate::cohort::{NamedCells, ObservedTime};
 use crate::table::Table;
-use crate::{Adapter, DataError, Reason};
+use crate::{Adapter, DataError};
 
 pub(super) const NAME: &str = "generic";
 
@@ -206,7 +207,7 @@ impl Generic {
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
     use super::*;
-    use crate::Label;
+    use crate::cohort::Label;
 
     fn table(folder: &Path, name: &str, text: &str) -> PathBuf {
         let path = folder.join(name);

@@ -27,8 +27,9 @@ pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice,
 pub use simulated::Simulated;
 pub use tabular::{Tabular, TabularConfig};
 
+use crate::cohort::Unlabelled;
 use crate::simulated::SimulationConfig;
-use crate::{AttributeConfig, DataError, Unlabelled};
+use crate::{AttributeConfig, DataError};
 
 /// Reads the files of one data set.
 pub trait Adapter {

@@ -13,8 +13,9 @@
 use std::path::{Path, PathBuf};
 
 use super::generic::{Generic, GenericConfig};
+use crate::cohort::Unlabelled;
 use crate::simulated::{SimulationConfig, TimeUnit, simulate};
-use crate::{Adapter, DataError, Unlabelled};
+use crate::{Adapter, DataError};
 
 pub(super) const NAME: &str = "simulated";
 

@@ -21,16 +21,17 @@ use fairtte_metrics::{SampleId, SubjectId};
 use serde::{Deserialize, Serialize};
 
 use super::generic::{event_column, time_column, unnamed_unit};
+use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
+use crate::cohort::{ContentHasher, Provenance};
+use crate::cohort::{Manifest, ManifestRow, Unlabelled};
+use crate::cohort::{NamedCells, ObservedTime};
 use crate::features::{
     FeatureChoice, FeatureColumn, FeatureConfig, FeatureTable, MissingPolicy, default_max_levels,
     default_missing_values, is_missing,
 };
-use crate::label_rule::{NamedCells, ObservedTime};
-use crate::manifest::{Manifest, ManifestRow, Unlabelled};
-use crate::provenance::{ContentHasher, Provenance};
 use crate::table::Table;
-use crate::{Adapter, DataError, Reason};
+use crate::{Adapter, DataError};
 
 pub(super) const NAME: &str = "tabular";
 
@@ -41,7 +42,7 @@ const REASONS: [Reason; 4] = [Reason::MissingSample, Reason::MissingSubject, Rea
 /// Settings of [`Tabular`], the table `[data.tabular]` of a run file.
 ///
 /// ```
-/// let config: fairtte_data::TabularConfig = toml::from_str(r#"
+/// let config: fairtte_data::adapters::TabularConfig = toml::from_str(r#"
 ///     table = "patients.csv.gz"
 ///     time-unit = "days"
 ///     numeric = ["age", "creatinine"]

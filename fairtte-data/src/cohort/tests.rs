@@ -1,9 +1,8 @@
 //! Tables of a few rows as cohorts, and cohorts of nobody.
 
 use super::*;
-use crate::{
-    Adapter as _, CohortSummary, FittedAttributes, Generic, GenericConfig, Reason, Threshold, read_cohort, write_cohort,
-};
+use crate::cohort::{CohortSummary, Reason, Threshold};
+use crate::{Adapter as _, FittedAttributes, Generic, GenericConfig, read_cohort, write_cohort};
 
 const HEADER: &str = "image,subject_id,time,event,sex\n";
 

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Undecodable;
-use crate::{DataError, Reason};
+use crate::DataError;
+use crate::cohort::Reason;
 
 /// The largest image that is decoded, `[image.limits]`.
 ///

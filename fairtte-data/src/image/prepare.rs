@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::picture::{Kind, decode_picture_for};
 use super::{ImageConfig, decode_picture, decode_volume_file, resize_picture, resize_volume};
-use crate::Reason;
+use crate::cohort::Reason;
 
 /// Why a file gave no image.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use super::dicom_series::{self, Series};
 use super::nifti::{Grid, Opened, Orientation, Span};
 use super::prepare::{Undecodable, sniff};
 use super::{Limits, Resampling};
-use crate::Reason;
+use crate::cohort::Reason;
 
 /// A decoded volume with intensities in \[0, 1\].
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,9 @@
 //! becomes intensities in \[0, 1\] first, is transformed and augmented, and is scaled at the end.
 
 use super::PixelTransform;
-use crate::augment::{Augmentation, Draw};
 use crate::image::{ImageStore, StoredPixels};
-use crate::intensity::{Intensity, full_scale};
+use crate::loader::augment::{Augmentation, Draw};
+use crate::loader::intensity::{Intensity, full_scale};
 
 /// `(factor, offset)` per channel, and a table of them where values are bytes.
 #[derive(Debug)]

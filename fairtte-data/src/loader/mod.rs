@@ -5,6 +5,12 @@
 //! interrupted and started again at any epoch or batch sees the same batches, whatever the number of threads. A last
 //! batch of one sample is joined to the one before: batch normalisation needs two.
 
+pub(crate) mod augment;
+pub(crate) mod intensity;
+
+pub use augment::{Augmentation, AugmentationConfig, Flip};
+pub use intensity::{Intensity, IntensityConfig};
+
 mod conversion;
 mod order;
 
@@ -16,13 +22,12 @@ use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 
 use self::conversion::{Changes, Conversion, Scratch};
+use self::intensity::store_position;
 use self::order::{earlier_draws, epoch_runs, runs_ranges};
 use crate::DataError;
-use crate::augment::Augmentation;
 use crate::cohort::Cohort;
 use crate::features::FeatureMatrix;
 use crate::image::ImageStore;
-use crate::intensity::{Intensity, store_position};
 
 /// In which order an epoch visits the rows of a part.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,8 @@
 
 use fairtte_metrics::GroupId;
 
-use crate::{DataError, PixelTransform};
+use crate::DataError;
+use crate::loader::PixelTransform;
 
 /// Widest blur that a setting may ask for, in pixels; wider ones leave nothing of a stored picture.
 const WIDEST: f64 = 100.0;

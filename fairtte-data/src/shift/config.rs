@@ -22,7 +22,7 @@ use crate::DataError;
 /// to be chosen, and what was chosen is part of the record.
 ///
 /// ```
-/// let config: fairtte_data::ShiftConfig = toml::from_str(r#"
+/// let config: fairtte_data::shift::ShiftConfig = toml::from_str(r#"
 ///     attribute = "sex"
 ///     group = "F"
 ///     blur = 2.0

@@ -32,7 +32,7 @@ pub use config::{ShiftConfig, ShiftGroup, TimeNoise};
 pub use record::{ChangedSample, ShiftRecord};
 
 use crate::DataError;
-use crate::attributes::same_ignoring_case;
+use crate::cohort::attributes::same_ignoring_case;
 use crate::cohort::{Cohort, Sample};
 use crate::error::nearest;
 

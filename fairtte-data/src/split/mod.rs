@@ -32,7 +32,7 @@ use fairtte_metrics::SubjectId;
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
-use crate::attributes::AttributeConfig;
+use crate::cohort::AttributeConfig;
 use crate::cohort::Cohort;
 use crate::table::{ColumnValues, write_csv};
 

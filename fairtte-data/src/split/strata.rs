@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairtte_metrics::{GroupId, Groups, SubjectId};
 
 use crate::DataError;
-use crate::attributes::{AttributeConfig, FittedAttributes};
 use crate::cohort::Cohort;
+use crate::cohort::{AttributeConfig, FittedAttributes};
 
 use super::config::EVENT;
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::*;
-use crate::attributes::{FittedAttributes, Threshold};
 use crate::cohort::{AttributeColumn, Sample};
+use crate::cohort::{FittedAttributes, Threshold};
 
 /// One sample: subject, event, sex, site.
 type Row = (String, bool, Option<&'static str>, Option<&'static str>);

@@ -1,10 +1,8 @@
 //! Augmented batches: the same whatever the number of threads, the size of a batch or an interruption.
 
 use approx::assert_abs_diff_eq;
-use fairtte_data::{
-    Augmentation, AugmentationConfig, Flip, HostBatch, ImageConfig, ImageStore, Intensity, Loader, PixelTransform,
-    Sampling,
-};
+use fairtte_data::loader::{Augmentation, AugmentationConfig, Flip, Intensity, PixelTransform};
+use fairtte_data::{HostBatch, ImageConfig, ImageStore, Loader, Sampling};
 
 use crate::loader::{World, world_of};
 use crate::make;

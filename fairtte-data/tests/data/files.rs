@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use fairtte_data::{
-    AttributeColumn, AttributeConfig, CurveRepairs, FittedAttributes, PredictionTable, Rising, Threshold,
-    match_predictions, read_cohort, read_predictions, write_cohort, write_predictions,
-};
+use fairtte_data::cohort::{AttributeColumn, Threshold};
+use fairtte_data::predictions::{CurveRepairs, PredictionTable, Rising, match_predictions};
+use fairtte_data::{AttributeConfig, FittedAttributes, read_cohort, read_predictions, write_cohort, write_predictions};
 use fairtte_metrics::SampleId;
 use ndarray::{Array2, array};
 use proptest::prelude::*;

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use approx::assert_abs_diff_eq;
+use fairtte_data::ImageStore;
+use fairtte_data::cohort::Reason;
 use fairtte_data::image::{ImageConfig, Undecodable, decode_volume, prepare_image};
-use fairtte_data::{ImageStore, Reason};
 
 use crate::make;
 

@@ -1,7 +1,8 @@
 //! Batches: what is in them, in which order, and that nothing but seed and epoch decides it.
 
 use approx::assert_abs_diff_eq;
-use fairtte_data::{Cohort, HostBatch, ImageConfig, ImageStore, Intensity, IntensityConfig, Loader, Sampling};
+use fairtte_data::loader::Intensity;
+use fairtte_data::{Cohort, HostBatch, ImageConfig, ImageStore, IntensityConfig, Loader, Sampling};
 use fairtte_metrics::GroupId;
 use tempfile::TempDir;
 

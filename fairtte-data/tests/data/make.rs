@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use fairtte_data::{Adapter as _, AttributeColumn, Cohort, Generic, GenericConfig, Sample, build_cohort};
+use fairtte_data::cohort::AttributeColumn;
+use fairtte_data::{Adapter as _, Cohort, Generic, GenericConfig, Sample, build_cohort};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 

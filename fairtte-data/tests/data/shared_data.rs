@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use fairtte_data::cohort::Threshold;
 use fairtte_data::image::{Limits, Undecodable, decode_picture};
 use fairtte_data::{
     Adapter as _, AttributeConfig, Cohort, FittedAttributes, Generic, GenericConfig, ImageConfig, ImageStore,
-    IntensityConfig, Loader, Part, Sampling, SplitConfig, Threshold, build_cohort, split_by_subject,
+    IntensityConfig, Loader, Part, Sampling, SplitConfig, build_cohort, split_by_subject,
 };
 use serde_json::Value;
 

@@ -1,9 +1,7 @@
 //! A distribution shift from the settings to the batches: only the training samples of one group look different.
 
-use fairtte_data::{
-    GaussianBlur, GroupBlur, HostBatch, Part, Sampling, ShiftConfig, SplitConfig, apply_shift, image_blur,
-    split_by_subject,
-};
+use fairtte_data::shift::{GaussianBlur, GroupBlur, ShiftConfig, apply_shift, image_blur};
+use fairtte_data::{HostBatch, Part, Sampling, SplitConfig, split_by_subject};
 use fairtte_metrics::{GroupId, Groups};
 
 use crate::loader::{World, world_of};

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
+use fairtte_data::cohort::Exclusion;
 use fairtte_data::image::{Pixels, StoreOptions, StoredPixels, prepare_image};
-use fairtte_data::{Cohort, Exclusion, ImageConfig, ImageStore};
+use fairtte_data::{Cohort, ImageConfig, ImageStore};
 use tempfile::TempDir;
 
 use crate::make;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use fairtte_data::cohort::{Label, Unlabelled};
 use fairtte_data::table::{ColumnValues, Table, write_csv, write_parquet};
-use fairtte_data::{Adapter as _, DataError, Generic, GenericConfig, Label, Unlabelled};
+use fairtte_data::{Adapter as _, DataError, Generic, GenericConfig};
 
 use crate::make::write_maybe_gzipped;
 

@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use fairtte_data::adapters::{Tabular, TabularConfig};
+use fairtte_data::cohort::Exclusions;
+use fairtte_data::features::{FeatureMatrix, TabularFeatures, leak_warnings};
 use fairtte_data::features::{FeatureTable, LeakSign, LeakWarning};
+use fairtte_data::shift::{ShiftConfig, apply_shift};
 use fairtte_data::{
-    Adapter as _, AttributeConfig, Cohort, DataConfig, Exclusions, FeatureMatrix, FittedAttributes, Loader, Part,
-    Sampling, ShiftConfig, Split, SplitConfig, Tabular, TabularConfig, TabularFeatures, apply_shift, build_cohort,
-    leak_warnings, split_by_subject,
+    Adapter as _, AttributeConfig, Cohort, DataConfig, FittedAttributes, Loader, Part, Sampling, Split, SplitConfig,
+    build_cohort, split_by_subject,
 };
 use fairtte_metrics::GroupId;
 

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_data::features::FeatureColumn;
-use fairtte_data::{Cohort, FeatureConfig, FeatureMatrix, FeatureTable, Sample, TabularFeatures};
+use fairtte_data::features::{FeatureConfig, FeatureMatrix, FeatureTable, TabularFeatures};
+use fairtte_data::{Cohort, Sample};
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{LearnerSpec, NetworkSpec, OptimiserConfig};

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use fairtte_data::{Cohort, FeatureMatrix, Loader};
+use fairtte_data::features::FeatureMatrix;
+use fairtte_data::{Cohort, Loader};
 use fairtte_fairness::{FairnessError, Scoring, Silent, Strategy, TrainedRun, TrainingConfig, TrainingData, fit};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_survival::{NnetSurvival, PredictionGrid};

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use burn::tensor::Device;
 use fairtte_data::features::FeatureColumn;
-use fairtte_data::{Cohort, FeatureConfig, FeatureMatrix, FeatureTable, Loader, Sample, Sampling, TabularFeatures};
+use fairtte_data::features::{FeatureConfig, FeatureMatrix, FeatureTable, TabularFeatures};
+use fairtte_data::{Cohort, Loader, Sample, Sampling};
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Accumulation, Clock, StepContext, TrainingCells};
 use fairtte_fairness::{EvaluationPart, LearnerSpec, NetworkSpec, OptimiserConfig, Parts};

@@ -5,10 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fairtte_data::{
-    AttributeConfig, CurveRepairs, DataError, Part, Rising, ScoredTable, Split, read_cohort, read_outcomes,
-    read_predictions, read_scored_table,
-};
+use fairtte_data::predictions::{CurveRepairs, Rising, ScoredTable, read_outcomes, read_scored_table};
+use fairtte_data::{AttributeConfig, DataError, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
     SurvivalCurves,

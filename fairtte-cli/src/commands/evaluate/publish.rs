@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fairtte_data::{CurveRepairs, Part};
+use fairtte_data::Part;
+use fairtte_data::predictions::CurveRepairs;
 use fairtte_fairness::Warning;
 use fairtte_metrics::EvaluationReport;
 use serde::Serialize;

@@ -9,7 +9,7 @@ pub use crate::adapters::final_visit::FinalVisit;
 /// Settings of [`Adni`](super::Adni), the table `[data.adni]` of a run file. Every option names its default first.
 ///
 /// ```
-/// let config: fairtte_data::AdniConfig = toml::from_str(r#"
+/// let config: fairtte_data::adapters::AdniConfig = toml::from_str(r#"
 ///     root = "/data/adni"
 ///     final-visit = "literal"
 /// "#)?;

@@ -5,8 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::cohort::Exclusions;
 use crate::table::Table;
-use crate::{Cohort, Exclusions, FittedAttributes, build_cohort};
+use crate::{Cohort, FittedAttributes, build_cohort};
 
 pub(super) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/adni")

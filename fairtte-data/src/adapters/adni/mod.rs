@@ -54,10 +54,11 @@ use self::subjects::Subjects;
 use self::tables::Tables;
 use self::visits::{AdniMerge, DiagnosisCounts, Visit};
 use crate::cohort::AttributeColumn;
+use crate::cohort::{ContentHasher, Provenance};
+use crate::cohort::{Label, LabelRule, Reason};
+use crate::cohort::{Manifest, ManifestRow, Unlabelled};
 use crate::error::Place;
-use crate::manifest::{Manifest, ManifestRow, Unlabelled};
-use crate::provenance::{ContentHasher, Provenance};
-use crate::{Adapter, AttributeConfig, DataError, Label, LabelRule, Reason};
+use crate::{Adapter, AttributeConfig, DataError};
 
 pub(super) const NAME: &str = "adni";
 
@@ -152,7 +153,7 @@ impl Adapter for Adni {
 
     fn default_attributes(&self) -> Vec<AttributeConfig> {
         let mut age = AttributeConfig::new("age");
-        age.threshold = Some(crate::Threshold::Value(80.0));
+        age.threshold = Some(crate::cohort::Threshold::Value(80.0));
         let mut sex = AttributeConfig::new("sex");
         sex.levels = Some(vec!["F".to_owned(), "M".to_owned()]);
         vec![age, sex]

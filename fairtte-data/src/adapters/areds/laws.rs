@@ -8,7 +8,7 @@ use super::images::Listed;
 use super::people::DirectoryMap;
 use super::rule::AredsRule;
 use super::*;
-use crate::{Label, LabelRule as _};
+use crate::cohort::{Label, LabelRule as _};
 
 /// One row of a fundus table: person, visit, grades of the right and the left eye.
 type GradeRow = (u8, u8, &'static str, &'static str);

@@ -36,10 +36,10 @@ pub use dbgap::{DbgapRow, DbgapTable};
 pub use name::{Ending, Eye, ImageName, Side, UnreadableName, View, parse_image_name};
 
 pub use super::final_visit::FinalVisit;
-use crate::attributes::Threshold;
 use crate::cohort::AttributeColumn;
-use crate::manifest::{Manifest, ManifestRow, Unlabelled};
-use crate::provenance::{ContentHasher, Provenance};
+use crate::cohort::Threshold;
+use crate::cohort::{ContentHasher, Provenance};
+use crate::cohort::{Manifest, ManifestRow, Unlabelled};
 use crate::{Adapter, AttributeConfig, DataError};
 use files::{Files, consent_groups};
 use grades::Grades;

@@ -14,9 +14,10 @@ use super::images::Listed;
 use super::name::{Ending, Eye, ImageName, Side, UnreadableName, View, parse_image_name};
 use super::people::DirectoryMap;
 use super::{AredsConfig, EyeNeverGraded, FinalVisit, LastImagingVisit, Stereo};
-use crate::label_rule::{Label, LabelRule};
-use crate::manifest::Manifest;
-use crate::{DataError, Reason};
+use crate::DataError;
+use crate::cohort::Manifest;
+use crate::cohort::Reason;
+use crate::cohort::{Label, LabelRule};
 
 /// Every reason the rule may give, in the order of the steps.
 pub(super) const REASONS: [Reason; 8] = [

@@ -11,7 +11,7 @@ use crate::DataError;
 /// Keys and words may also be spelt with underscores, as the tables of options in papers have them.
 ///
 /// ```
-/// let config: fairtte_data::MimicCxrConfig = toml::from_str(r#"
+/// let config: fairtte_data::adapters::MimicCxrConfig = toml::from_str(r#"
 ///     root = "/data/physionet.org"
 ///     death = "in-hospital"
 /// "#)?;

@@ -37,8 +37,9 @@ use tables::{Evidence, Image, Patient, Stays};
 
 use super::find::{CSV, Wanted, find_file};
 use crate::cohort::AttributeColumn;
-use crate::manifest::{Manifest, ManifestRow, Unlabelled};
-use crate::{Adapter, AttributeConfig, DataError, Reason, Threshold};
+use crate::cohort::{Manifest, ManifestRow, Unlabelled};
+use crate::cohort::{Reason, Threshold};
+use crate::{Adapter, AttributeConfig, DataError};
 
 pub(super) const NAME: &str = "mimic-cxr";
 

@@ -11,9 +11,9 @@ use jiff::civil::Date;
 
 use super::config::AfterDischarge;
 use crate::DataError;
-use crate::label_rule::{Label, LabelRule};
-use crate::manifest::Manifest;
-use crate::reason::Reason;
+use crate::cohort::Manifest;
+use crate::cohort::Reason;
+use crate::cohort::{Label, LabelRule};
 
 /// Days after the last discharge at which people without recorded death are censored.
 pub(super) const FOLLOW_UP: i32 = 365;

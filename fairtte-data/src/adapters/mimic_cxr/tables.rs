@@ -15,8 +15,8 @@ use super::rule::Film;
 use crate::DataError;
 use crate::adapters::columns::{Columns, WantedColumn, optional, required};
 use crate::adapters::dates::{day_number, parse_clock, parse_compact_date, parse_date, parse_dicom_time};
-use crate::provenance::ContentHasher;
-use crate::repeats::repeats;
+use crate::cohort::ContentHasher;
+use crate::table::repeats::repeats;
 
 /// Positions of people by their number in the tables.
 pub(super) type People = HashMap<u64, u32>;

@@ -4,7 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::*;
-use crate::{Cohort, DataConfig, Exclusions, FittedAttributes, build_cohort};
+use crate::cohort::Exclusions;
+use crate::{Cohort, DataConfig, FittedAttributes, build_cohort};
 
 const METADATA_FILE: &str = "mimic-cxr-2.0.0-metadata.csv";
 pub(super) const FILES: [&str; 3] = [METADATA_FILE, "patients.csv", "admissions.csv"];
@@ -377,7 +378,7 @@ fn tables_of_which_every_row_is_left_out_are_a_cohort_of_nobody() {
     assert_eq!(exclusions.summary(), "duplicate_dicom_id 1, no_patient 17");
     let attributes = MimicCxr::new(MimicCxrConfig::default()).default_attributes();
     let fitted = FittedAttributes::fit(&attributes, &cohort, &[]).unwrap();
-    let summary = crate::CohortSummary::new(&cohort, &exclusions, &fitted);
+    let summary = crate::cohort::CohortSummary::new(&cohort, &exclusions, &fitted);
     let levels: Vec<usize> = summary.attributes.iter().map(|attribute| attribute.groups.len()).collect();
     assert_eq!((summary.total.n, summary.total.mean_time, levels), (0, None, vec![2, 2, 2]));
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "dicom")]
 use super::HEADER_BYTES;
 #[cfg(feature = "dicom")]
-use crate::Reason;
+use crate::cohort::Reason;
 #[cfg(feature = "dicom")]
 use crate::image::picture::Kind;
 #[cfg(feature = "dicom")]

@@ -29,7 +29,7 @@ use std::path::Path;
 pub(crate) use self::files::slice_files;
 use super::nifti::Grid;
 use super::{Limits, Undecodable};
-use crate::Reason;
+use crate::cohort::Reason;
 
 /// The voxels of a series, and where they lie.
 pub(super) struct Series {

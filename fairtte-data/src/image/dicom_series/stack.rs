@@ -13,7 +13,7 @@
 use std::path::PathBuf;
 
 use super::{Series, files, name, named};
-use crate::Reason;
+use crate::cohort::Reason;
 use crate::image::nifti::{Affine, AffineSource, ByteOrder, Grid, VoxelType};
 use crate::image::picture::dicom::{Slice, slice_samples};
 use crate::image::{Limits, Samples, Undecodable};

@@ -22,7 +22,7 @@ pub use number::{Number, PixelValue};
 use super::Limits;
 use super::nifti::{AffineSource, ByteOrder, Matrix};
 use super::prepare::{Undecodable, sniff};
-use crate::Reason;
+use crate::cohort::Reason;
 
 /// What a file holds; JSON by `serde`, one line per fact by `Display`.
 #[derive(Clone, Debug, PartialEq, Serialize)]

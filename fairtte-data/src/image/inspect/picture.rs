@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Inspection, Number, PixelValue, ValueAt, outside, shown_size};
-use crate::Reason;
+use crate::cohort::Reason;
 use crate::image::{DecodedPicture, Limits, Undecodable, decode_picture_full};
 
 pub(super) fn inspect(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Inspection, Number, PixelValue, ValueAt, outside, shown_size};
-use crate::Reason;
+use crate::cohort::Reason;
 use crate::image::dicom_series::{self, Series};
 use crate::image::nifti::{Grid, Opened, Orientation, Version};
 use crate::image::{Limits, Undecodable};

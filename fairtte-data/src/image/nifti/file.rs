@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::gzip::Content;
 use super::header::{HEADER_BYTES, Header};
-use crate::Reason;
+use crate::cohort::Reason;
 use crate::image::{Limits, Undecodable};
 
 /// Bytes that deflate can make of one.

@@ -11,7 +11,7 @@ use nifti::{Endianness, NiftiHeader};
 
 use super::affine::{Affine, AffineFields};
 use super::voxel_type::{ByteOrder, VoxelType};
-use crate::Reason;
+use crate::cohort::Reason;
 use crate::image::Undecodable;
 
 /// Bytes of a NIfTI-2 header, the longer of the two.

@@ -7,7 +7,7 @@ use approx::assert_abs_diff_eq;
 
 use super::make::{Made, gzip};
 use super::{AffineSource, ByteOrder, Header, Version};
-use crate::Reason;
+use crate::cohort::Reason;
 use crate::image::{
     Inspection, Limits, NonFinite, PixelValue, Undecodable, Volume, VolumeConfig, VolumeRange, decode_volume,
     decode_volume_file, inspect_file,

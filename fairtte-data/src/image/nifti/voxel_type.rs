@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::Reason;
+use crate::cohort::Reason;
 use crate::image::Undecodable;
 
 /// Whether the lowest byte of a number comes first.

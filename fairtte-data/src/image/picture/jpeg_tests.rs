@@ -1,7 +1,7 @@
 //! Tests of the rule by which JPEG files are shrunk, and of what their markers say.
 
 use super::*;
-use crate::Reason;
+use crate::cohort::Reason;
 
 fn markers(width: u16, height: u16) -> Markers {
     let (coding, space) = (Coding::Baseline, Space::Gray);

@@ -1,7 +1,7 @@
 //! What kind of file the first bytes announce.
 
 use super::{unreadable, unsupported};
-use crate::Reason;
+use crate::cohort::Reason;
 use crate::image::Undecodable;
 use crate::image::prepare::sniff;
 

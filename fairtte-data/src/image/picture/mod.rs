@@ -33,7 +33,7 @@ use self::eight_bits::Rendering;
 pub(super) use self::kind::Kind;
 pub use self::statistics::Statistics;
 use super::{Limits, Undecodable};
-use crate::Reason;
+use crate::cohort::Reason;
 
 /// A decoded picture, 8 bits per channel, the right way up.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,8 +20,8 @@ use super::index::Index;
 use super::plan::{Plan, ShardPlan};
 use super::shard::{Shard, ShardFooter, ShardHeader, StoredImage, write_shard};
 use crate::DataError;
+use crate::cohort::exclusions::{Exclusion, Exclusions};
 use crate::cohort::{Cohort, Sample};
-use crate::exclusions::{Exclusion, Exclusions};
 use crate::image::{ImageConfig, Pixels, Undecodable, prepare_image};
 
 pub(super) type Progress<'p> = dyn Fn(usize, usize) + Sync + 'p;

@@ -31,7 +31,7 @@ use self::shard::{Shard, ShardHeader};
 use super::ImageConfig;
 use crate::DataError;
 use crate::cohort::Cohort;
-use crate::exclusions::Exclusion;
+use crate::cohort::exclusions::Exclusion;
 
 #[cfg(target_endian = "big")]
 compile_error!("stored voxels are little endian and read without conversion: big-endian machines are not supported");

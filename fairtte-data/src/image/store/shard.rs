@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use super::mmap;
 use super::plan::Layout;
-use crate::{DataError, Exclusion, write_atomically};
+use crate::cohort::Exclusion;
+use crate::{DataError, write_atomically};
 
 const MAGIC: &[u8; 8] = b"FTTESHD2";
 const NUMBERS_END: usize = 40;

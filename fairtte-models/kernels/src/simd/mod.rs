@@ -62,7 +62,7 @@ impl InstructionSet {
 
     /// The set that every kernel of this process uses: what [`VARIABLE`] asked for at the first call, else the best one.
     ///
-    /// A request that cannot be met counts as none here; [`check_environment`](crate::check_environment) is for programs to
+    /// A request that cannot be met counts as none here; `fairtte_models::check_environment` is for programs to
     /// tell their users.
     pub fn in_use() -> Self {
         static IN_USE: OnceLock<InstructionSet> = OnceLock::new();

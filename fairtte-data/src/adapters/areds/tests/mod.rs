@@ -13,7 +13,8 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Cohort, Exclusions, FittedAttributes, build_cohort};
+use crate::cohort::Exclusions;
+use crate::{Cohort, FittedAttributes, build_cohort};
 
 /// Outcome of one photograph: time and event with age and the groups by age, sex and race, or the reason code.
 type Outcome = Result<(f64, bool, Option<f64>, [Option<u32>; 3]), String>;

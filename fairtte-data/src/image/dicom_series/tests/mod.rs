@@ -6,11 +6,11 @@ use proptest::prelude::*;
 
 use self::make::{Series, Syntax, voxel};
 use crate::cohort::{Cohort, Sample};
+use crate::cohort::{Exclusion, Reason};
 use crate::image::{
     AffineSource, ImageConfig, ImageStore, Inspection, Limits, Pixels, StoredPixels, Undecodable, VolumeConfig,
     decode_volume_file, inspect_file, prepare_image,
 };
-use crate::{Exclusion, Reason};
 
 fn inspect(folder: &Path, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> {
     inspect_file(folder, &Limits::default(), at)

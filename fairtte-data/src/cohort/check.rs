@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::cohort_summary::{CohortSummary, SamplesSummary};
+use crate::cohort::{CohortSummary, SamplesSummary};
 
 /// One row of Table A1: the attribute and the number of its group (none for the total), images, censoring rate in
 /// percent, mean time to event.
@@ -111,8 +111,8 @@ pub struct CohortCheck {
 /// The data set is told by the adapter that made the cohort.
 ///
 /// ```
-/// # fn check(summary: fairtte_data::CohortSummary) {
-/// if let Some(check) = fairtte_data::compare_with_paper(&summary) {
+/// # fn check(summary: fairtte_data::cohort::CohortSummary) {
+/// if let Some(check) = fairtte_data::cohort::compare_with_paper(&summary) {
 ///     println!("{check}");
 /// }
 /// # }
@@ -190,8 +190,8 @@ impl fmt::Display for CohortCheck {
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
     use super::*;
-    use crate::cohort_summary::tests::summary;
-    use crate::cohort_summary::{AttributeSummary, GroupSummary};
+    use crate::cohort::summary::tests::summary;
+    use crate::cohort::{AttributeSummary, GroupSummary};
 
     /// A summary that has the numbers of the table.
     fn published(adapter: &str, time_unit: &str, factor: f64) -> CohortSummary {

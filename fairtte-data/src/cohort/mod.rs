@@ -1,4 +1,24 @@
-//! Samples with a time and an event, ready to be split.
+//! From rows and the rule that labels them to samples with a time and an event, in groups, with everything left out counted.
+
+pub(crate) mod attributes;
+mod check;
+pub(crate) mod exclusions;
+mod file;
+pub(crate) mod label_rule;
+mod manifest;
+mod provenance;
+mod reason;
+mod summary;
+
+pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
+pub use check::{CheckLine, CohortCheck, Quantity, compare_with_paper};
+pub use exclusions::{Exclusion, Exclusions, FlowStep};
+pub use file::{read_cohort, write_cohort};
+pub use label_rule::{Label, LabelRule, NamedCells, ObservedTime};
+pub use manifest::{Manifest, ManifestRow, Unlabelled};
+pub use provenance::{ContentHasher, Provenance};
+pub use reason::Reason;
+pub use summary::{AttributeSummary, CohortSummary, GroupSummary, SamplesSummary};
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -8,13 +28,8 @@ use rayon::iter::Either;
 use rayon::prelude::*;
 
 use crate::DataError;
-use crate::attributes::AttributeConfig;
 use crate::error::{Place, nearest};
-use crate::exclusions::{Exclusion, Exclusions};
-use crate::label_rule::{Label, LabelRule};
-use crate::manifest::{Manifest, ManifestRow, Unlabelled};
-use crate::provenance::Provenance;
-use crate::repeats::repeats;
+use crate::table::repeats::repeats;
 
 /// One image with its outcome.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,12 +14,13 @@ use fairtte_metrics::{Outcomes, SampleId, SubjectId};
 use ndarray::Array2;
 
 use crate::adapters::unnamed_unit;
-use crate::attributes::{AttributeConfig, FittedAttributes, same_ignoring_case};
+use crate::cohort::attributes::same_ignoring_case;
+use crate::cohort::label_rule::parse_event;
 use crate::cohort::{AttributeColumn, Cohort, Sample};
-use crate::curve_columns::{CurveRepairs, Rising, check_grid, look_alike, read_survival, time_of};
+use crate::cohort::{AttributeConfig, FittedAttributes};
 use crate::error::nearest;
-use crate::label_rule::parse_event;
-use crate::predictions_file::{SAMPLE, either_column, read_samples};
+use crate::predictions::curve_columns::{CurveRepairs, Rising, check_grid, look_alike, read_survival, time_of};
+use crate::predictions::file::{SAMPLE, either_column, read_samples};
 use crate::table::Table;
 use crate::{DataError, Place};
 
@@ -369,7 +370,7 @@ mod tests {
         let message = table.fit_attributes(&[AttributeConfig::new("age")]).unwrap_err().to_string();
         let expected = "attribute \"age\" has 21 different values, expected at most 20 levels, or a number cut in two";
         assert_eq!(message, expected);
-        let cut = AttributeConfig { threshold: Some(crate::Threshold::Median), ..AttributeConfig::new("age") };
+        let cut = AttributeConfig { threshold: Some(crate::cohort::Threshold::Median), ..AttributeConfig::new("age") };
         assert_eq!(table.fit_attributes(&[cut]).unwrap().all()[0].levels(), ["<= 10", "> 10"]);
     }
 }

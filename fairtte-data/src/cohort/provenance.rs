@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::reason::Reason;
+use crate::cohort::Reason;
 
 /// Rule, options and content hash of a cohort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

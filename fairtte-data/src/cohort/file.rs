@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::DataError;
 use crate::adapters::unnamed_unit;
-use crate::attributes::FittedAttributes;
+use crate::cohort::FittedAttributes;
+use crate::cohort::Provenance;
+use crate::cohort::label_rule::parse_event;
 use crate::cohort::{AttributeColumn, Cohort, Sample};
-use crate::label_rule::parse_event;
-use crate::provenance::Provenance;
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
 const METADATA_KEY: &str = "fairtte.cohort";

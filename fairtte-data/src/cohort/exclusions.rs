@@ -7,7 +7,8 @@ use fairtte_metrics::SampleId;
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
-use crate::reason::{Reason, Step};
+use crate::cohort::Reason;
+use crate::cohort::reason::Step;
 use crate::table::{ColumnValues, Table, write_csv};
 
 /// One row that was left out.

@@ -1,6 +1,6 @@
 //! A cohort in numbers: how many images, people and events, for all samples and for every group, and where it came from.
 //!
-//! This is what stands beside a cohort as JSON, and what [`compare_with_paper`](crate::compare_with_paper) looks at.
+//! This is what stands beside a cohort as JSON, and what [`compare_with_paper`](crate::cohort::compare_with_paper) looks at.
 //! A number that no sample stands behind is absent, never NaN.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attributes::FittedAttributes;
+use crate::cohort::FittedAttributes;
+use crate::cohort::Provenance;
+use crate::cohort::Reason;
+use crate::cohort::exclusions::Exclusions;
 use crate::cohort::{Cohort, Sample};
-use crate::exclusions::Exclusions;
-use crate::provenance::Provenance;
-use crate::reason::Reason;
 
 /// A cohort in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -180,7 +180,8 @@ fn line(f: &mut fmt::Formatter<'_>, name: &str, samples: &SamplesSummary) -> fmt
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 pub(crate) mod tests {
     use super::*;
-    use crate::{Adapter as _, AttributeConfig, Generic, GenericConfig, Threshold, build_cohort};
+    use crate::cohort::Threshold;
+    use crate::{Adapter as _, AttributeConfig, Generic, GenericConfig, build_cohort};
 
     pub(crate) fn summary() -> CohortSummary {
         let folder = tempfile::tempdir().unwrap();

@@ -6,8 +6,8 @@
 //! empty cell is a gap in the data and is counted; a cell that cannot be read is a mistake in the data and stops the run.
 
 use crate::DataError;
-use crate::manifest::Manifest;
-use crate::reason::Reason;
+use crate::cohort::Manifest;
+use crate::cohort::Reason;
 
 /// What a rule says about one row.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,9 @@
 //! CSV and TSV (plain or gzipped) and Parquet, chosen by the ending of the name. Cells are trimmed; an empty cell is
 //! missing. Numbers in Parquet columns become their shortest decimal that reads back as the same number.
 
+pub(crate) mod bytes;
+pub(crate) mod repeats;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Cursor;
@@ -15,7 +18,7 @@ use polars::prelude::{
 use rayon::prelude::*;
 
 use crate::error::{Place, nearest};
-use crate::{DataError, table_bytes, write_atomically};
+use crate::{DataError, write_atomically};
 
 /// A table in memory: named columns of equal length.
 #[derive(Clone, Debug)]
@@ -104,7 +107,7 @@ impl Table {
         let Format::Separated { separator, gzipped } = Format::of(path)? else {
             return Err(DataError::UnknownTableFormat { path: path.to_owned() });
         };
-        let bytes = if gzipped { table_bytes::unpack(path, &bytes)? } else { bytes };
+        let bytes = if gzipped { bytes::unpack(path, &bytes)? } else { bytes };
         Self::parse_text(path, bytes, separator)
     }
 
@@ -115,13 +118,13 @@ impl Table {
     pub(crate) fn read_lossy(path: &Path) -> Result<Self, DataError> {
         let Format::Separated { separator, gzipped } = Format::of(path)? else { return Self::read(path) };
         let bytes = std::fs::read(path).map_err(|source| DataError::read(path, source))?;
-        let bytes = if gzipped { table_bytes::unpack(path, &bytes)? } else { bytes };
-        Self::parse_text(path, table_bytes::lossy(bytes), separator)
+        let bytes = if gzipped { bytes::unpack(path, &bytes)? } else { bytes };
+        Self::parse_text(path, bytes::lossy(bytes), separator)
     }
 
     fn parse_text(path: &Path, bytes: Vec<u8>, separator: u8) -> Result<Self, DataError> {
         let invalid = |detail: String| DataError::invalid_table(path, detail);
-        let bytes = table_bytes::check(path, bytes, separator)?;
+        let bytes = bytes::check(path, bytes, separator)?;
         let read = |bytes: &[u8]| {
             CsvReadOptions::default()
                 // No inference: every cell stays the text it is, so "007" remains a name.
@@ -133,7 +136,7 @@ impl Table {
         // The reader refuses rows that are longer than the header; only then it is worth looking for empty cells there.
         let frame = match read(&bytes) {
             Ok(frame) => frame,
-            Err(error) => match table_bytes::without_surplus_cells(&bytes, separator).map_err(invalid)? {
+            Err(error) => match bytes::without_surplus_cells(&bytes, separator).map_err(invalid)? {
                 Some(cleaned) => read(&cleaned).map_err(|error| DataError::invalid_table(path, error))?,
                 None => return Err(DataError::invalid_table(path, error)),
             },

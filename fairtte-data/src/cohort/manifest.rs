@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use fairtte_metrics::SubjectId;
 
 use crate::cohort::AttributeColumn;
+use crate::cohort::LabelRule;
+use crate::cohort::Provenance;
 use crate::error::Place;
-use crate::label_rule::LabelRule;
-use crate::provenance::Provenance;
 
 /// One data set as its adapter read it: the rows, the rule that labels them, and where both came from.
 pub struct Unlabelled {

@@ -64,7 +64,8 @@ impl Augmentation {
     /// that the anatomy of the data set forbids, unless forced.
     ///
     /// ```
-    /// use fairtte_data::{Augmentation, AugmentationConfig, Flip, ImageConfig};
+    /// use fairtte_data::ImageConfig;
+    /// use fairtte_data::loader::{Augmentation, AugmentationConfig, Flip};
     ///
     /// let image = ImageConfig { size: vec![256, 256], ..ImageConfig::default() };
     /// let settings = AugmentationConfig { crop: Some(vec![224, 224]), flip: Flip::Horizontal, ..Default::default() };

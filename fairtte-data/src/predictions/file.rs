@@ -12,8 +12,8 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::DataError;
 use crate::cohort::Cohort;
-use crate::curve_columns::{CurveRepairs, Rising, check_grid, read_survival, time_of};
 use crate::error::Place;
+use crate::predictions::curve_columns::{CurveRepairs, Rising, check_grid, read_survival, time_of};
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
 /// The two names that the column of samples may have.
