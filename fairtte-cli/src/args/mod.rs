@@ -51,6 +51,32 @@ pub enum Command {
     /// Look into weights that other programs saved, and bring them into a form that run files take
     #[command(subcommand)]
     Weights(WeightsCommand),
+    /// Print a script that completes commands and options in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(Completions),
+    /// Write a manual page of the program and of every command into a folder
+    #[command(after_help = "man ./man/fairtte-train.1 shows one; a folder man1 on MANPATH serves all.")]
+    ManPages(ManPages),
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+bash: fairtte completions bash > ~/.local/share/bash-completion/completions/fairtte
+zsh:  fairtte completions zsh > a folder of $fpath, as _fairtte
+fish: fairtte completions fish > ~/.config/fish/completions/fairtte.fish";
+
+/// Arguments of `completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// Shell that the script is for
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man-pages`.
+#[derive(Args, Debug)]
+pub struct ManPages {
+    /// Folder to write; pages in it are replaced
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
 }
 
 /// Arguments of `demo`.

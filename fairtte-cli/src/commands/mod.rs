@@ -6,6 +6,7 @@ mod demo;
 pub(crate) mod evaluate;
 mod inspect;
 mod list;
+mod manual;
 mod prepare;
 mod select;
 mod simulate;
@@ -32,6 +33,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Select(arguments) => select::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Weights(command) => weights::run(&command),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::ManPages(arguments) => manual::pages(&arguments),
     }
 }
 

@@ -1,0 +1,44 @@
+//! Scripts for shells and manual pages, made from the arguments of the program.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::collections::BTreeSet;
+
+use fairtte_tests::{fail, succeed};
+
+/// Commands as the help lists them.
+fn commands() -> BTreeSet<String> {
+    let help = succeed(["--help"]).stdout;
+    let listed =
+        help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1).take_while(|line| !line.is_empty());
+    listed
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_shell_gets_a_script_with_every_command() {
+    let commands = commands();
+    assert!(commands.contains("train") && commands.contains("completions"), "{commands:?}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = succeed(["completions", shell]).stdout;
+        for command in &commands {
+            assert!(script.contains(command.as_str()), "{shell}: {command}");
+        }
+    }
+    fail(["completions", "tcl"], 2, "invalid value 'tcl' for '<SHELL>'");
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man");
+    succeed(["man-pages", &pages.display().to_string()]);
+    let read = |name: &str| std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
+    for command in commands().into_iter().filter(|command| command != "help") {
+        assert!(read(&format!("fairtte-{command}")).contains(".SH NAME"), "{command}");
+    }
+    assert!(read("fairtte-weights-import").contains("arch"));
+    assert!(read("fairtte-train").contains("Train a model and evaluate it"));
+}
