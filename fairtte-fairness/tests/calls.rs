@@ -15,7 +15,7 @@ use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Saved, StepContext, StepReport};
 use fairtte_fairness::{
     ConstantSchedule, CurveRule, EpochReport, FairnessError, Observer, Parts, ScheduleConfig, Strategy, StrategyConfig,
-    TrainedRun, TrainingConfig, Validation, fit, is_unfinished, predict, score_validation, use_epoch,
+    TrainedRun, TrainingConfig, TrainingData, Validation, fit, is_unfinished, predict, score_validation, use_epoch,
 };
 use fairtte_survival::{NnetSurvival, PredictionGrid};
 use ndarray::Array2;
@@ -98,6 +98,10 @@ impl Observer for Told<'_> {
     }
 }
 
+fn of_metrics(validation: &Validation) -> [Option<f64>; 3] {
+    [validation.c_td, validation.auc_td, validation.ibs]
+}
+
 /// 400 samples in ten batches of 40.
 struct Setting {
     trial: Trial,
@@ -127,6 +131,15 @@ impl Setting {
         let mut told = Told { events: events.clone(), stop: &stop, stop_after: self.stop_after, n: 0 };
         let trained = self.trial.with_data(|data| fit(&mut strategy, data, &self.training, folder, &mut told, &stop));
         (events.take(), trained)
+    }
+
+    /// The validation part by what a strategy predicts now.
+    fn scored(&self, strategy: &dyn Strategy) -> Validation {
+        let trial = &self.trial;
+        let grid = PredictionGrid::at_cut_points(&trial.study.cut_points);
+        let rule = CurveRule { head: &NnetSurvival, grid: &grid };
+        let curves = predict(strategy, &trial.loader(), &trial.validation, &rule, &trial.study.spec.device).unwrap();
+        trial.with_data(|data| score_validation(data, &curves)).unwrap()
     }
 
     /// Without what the observer is told of batches.
@@ -160,6 +173,8 @@ fn an_interval_counts_steps_of_several_batches() {
     let mut setting = Setting { interval: Some(2), ..Setting::new(1) };
     setting.training.accumulate = 3;
     assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 4 5 6 V 7 8 9 10 V epoch 1 done");
+    setting.interval = Some(3);
+    assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 4 5 6 7 8 9 V 10 V epoch 1 done");
     setting.interval = Some(1);
     assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 V 4 5 6 V 7 8 9 V 10 V epoch 1 done");
 }
@@ -254,21 +269,34 @@ fn a_validation_part_is_scored_again_as_it_was_in_training() {
     let folder = tempfile::tempdir().unwrap();
     let setting = Setting::new(3);
     let trained = setting.run(folder.path()).1.unwrap();
-    let trial = &setting.trial;
     let mut strategy = setting.erm();
-    let grid = PredictionGrid::at_cut_points(&trial.study.cut_points);
-    let rule = CurveRule { head: &NnetSurvival, grid: &grid };
     for epoch in &trained.epochs {
-        if trial.with_data(|data| use_epoch(strategy.as_mut(), data, folder.path(), epoch.epoch)).is_err() {
+        let use_it = |data: &TrainingData<'_>| use_epoch(strategy.as_mut(), data, folder.path(), epoch.epoch);
+        if setting.trial.with_data(use_it).is_err() {
             continue; // no rule chose it
         }
-        let curves =
-            predict(strategy.as_ref(), &trial.loader(), &trial.validation, &rule, &trial.study.spec.device).unwrap();
-        let scored = trial.with_data(|data| score_validation(data, &curves)).unwrap();
-        let of_metrics = |validation: &Validation| (validation.c_td, validation.auc_td, validation.ibs);
+        let scored = setting.scored(strategy.as_ref());
         assert_eq!(of_metrics(&scored), of_metrics(&epoch.validation));
         assert!(scored.c_td.is_some_and(|c_td| c_td > 0.5), "{scored:?}");
     }
+}
+
+/// Steps so large that some training gets worse before it ends.
+#[test]
+fn a_training_ends_with_the_weights_of_its_best_epoch() {
+    let mut n_worse = 0;
+    for learning_rate in [0.02, 0.05, 0.1] {
+        let mut setting = Setting::new(20);
+        setting.trial.study.spec.optimiser.learning_rate = learning_rate;
+        let folder = tempfile::tempdir().unwrap();
+        let mut strategy = setting.erm();
+        let trained = setting.trial.fit(strategy.as_mut(), folder.path(), &AtomicBool::new(false)).unwrap();
+        let best = &trained.epochs[trained.best_epoch - 1].validation;
+        assert!(trained.epochs.iter().all(|epoch| epoch.validation.nll >= best.nll));
+        assert_eq!(of_metrics(&setting.scored(strategy.as_ref())), of_metrics(best), "rate {learning_rate}");
+        n_worse += usize::from(of_metrics(&trained.epochs[19].validation) != of_metrics(best));
+    }
+    assert!(n_worse > 0, "the last epoch was always the best");
 }
 
 /// Seconds by phase are parts of the epoch's, and none of them is forgotten.

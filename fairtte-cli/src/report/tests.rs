@@ -267,14 +267,14 @@ fn the_page_says_when_two_groups_cannot_be_told_apart() {
     let mut report = report();
     let says = |report: &EvaluationReport| render_page(&page(report, &[], &[])).unwrap();
     let open = says(&report);
-    assert!(open.contains("The interval of female minus male, -0.040 to 0.130 (p = 0.250), holds 0"));
+    assert!(open.contains("The interval of female minus male, -0.040 to 0.130 (p = 0.250), contains 0"));
     assert!(open.contains("these data do not show a difference."));
     for metric in &mut report.metrics {
         metric.attributes[0].differences = vec![difference("female", "male", 0.2)];
     }
     let clear = says(&report);
     assert!(!clear.contains("these data do not show a difference."));
-    assert!(clear.contains("0.110 to 0.280 (p = 0.250), does not hold 0"));
+    assert!(clear.contains("0.110 to 0.280 (p = 0.250), does not contain 0"));
 }
 
 #[test]

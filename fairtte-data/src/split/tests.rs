@@ -151,7 +151,10 @@ fn too_few_subjects_are_an_error_and_no_panic_whatever_the_way() {
     for n in 1..4 {
         for config in [SplitConfig::default(), stratified.clone(), fold(2, 0), fold(5, 1), fold(1000, 999)] {
             let error = split_by_subject(&people(n), &config, 1).unwrap_err().to_string();
-            assert!(error.starts_with("empty ") && error.contains(&format!("{n} subjects")), "{n} {config}: {error}");
+            assert!(
+                error.starts_with("empty ") && error.contains(&format!("too few subjects for this split ({n})")),
+                "{n} {config}: {error}"
+            );
         }
     }
     let (_, record) = make_split(&people(11), &SplitConfig::default(), &[], 1).unwrap();

@@ -51,7 +51,7 @@ fn fractions_that_floating_point_rounds_down_still_give_whole_counts() {
 fn too_few_subjects_are_refused_by_the_name_of_the_empty_part() {
     let cohort = cohort_of_subjects(&people(3));
     let message = split_by_subject(&cohort, &SplitConfig::default(), 1).unwrap_err().to_string();
-    assert!(message.starts_with("empty validation part: 3 subjects"), "{message}");
+    assert!(message.starts_with("empty validation part: too few subjects for this split (3)"), "{message}");
     let message = split_by_subject(&cohort_of_subjects(&people(1)), &SplitConfig::default(), 1).unwrap_err();
     assert!(message.to_string().starts_with("empty train part"), "{message}");
 }
