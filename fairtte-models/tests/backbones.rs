@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use burn::module::{Module as _, ModuleVisitor, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use fairtte_metrics::seeds::stream;
 use fairtte_models::{Backbone, BackboneKind, EncoderConfig, MlpConfig, ModelError, Noise, Pixels};
 use fairtte_models::{VitConfig, initialise};
@@ -23,12 +23,7 @@ fn pixels(kind: BackboneKind, batch: usize, channels: usize, device: &Device) ->
         2 => vec![batch, channels, 32, 32],
         _ => vec![batch, channels, 8, 16, 16],
     };
-    let data = TensorData::new(wave(&shape), shape.clone());
-    match shape.len() {
-        2 => Pixels::Table(Tensor::from_data(data, device)),
-        4 => Pixels::Image(Tensor::from_data(data, device)),
-        _ => Pixels::Volume(Tensor::from_data(data, device)),
-    }
+    Pixels::from_host(wave(&shape), shape, device).unwrap()
 }
 
 fn built(kind: BackboneKind, channels: usize, seed: u64, device: &Device) -> Backbone {

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use burn::module::{Module as _, ModuleVisitor, Param};
-use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use burn::tensor::{Device, Gradients, Tensor};
 use fairtte_metrics::seeds::stream;
 
 use crate::backbone::{Backbone, BackboneKind};
@@ -12,12 +12,7 @@ use crate::{Noise, Pixels, initialise};
 /// Deterministic, not constant, in [-1, 1].
 fn pixels(shape: &[usize], device: &Device) -> Pixels {
     let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| ((i as f32) * 0.37).sin()).collect();
-    let data = TensorData::new(values, shape.to_vec());
-    match shape.len() {
-        2 => Pixels::Table(Tensor::from_data(data, device)),
-        4 => Pixels::Image(Tensor::from_data(data, device)),
-        _ => Pixels::Volume(Tensor::from_data(data, device)),
-    }
+    Pixels::from_host(values, shape.to_vec(), device).unwrap()
 }
 
 fn input(kind: BackboneKind, batch: usize, channels: usize, device: &Device) -> Pixels {
