@@ -46,6 +46,16 @@ pub enum CliError {
         #[help]
         help: Option<String>,
     },
+    /// A setting of the run file is outside its range.
+    #[error("{key} is {value}, expected {expected}")]
+    Setting {
+        /// Path of the key, for example `strategy.laftr.gamma`.
+        key: String,
+        /// Value found.
+        value: String,
+        /// Range in words.
+        expected: String,
+    },
     /// The run folder belongs to another run.
     #[error("{} holds a run with other settings: {difference}", folder.display())]
     OtherRun {
@@ -125,6 +135,32 @@ impl From<ModelError> for CliError {
     }
 }
 
+/// Says where in a run file the settings are that a library checks.
+pub(crate) trait InTable<T> {
+    /// Puts `table` before the name of a setting that is outside its range; other errors stay as they are.
+    fn in_table(self, table: &str) -> Result<T, CliError>;
+}
+
+impl<T, E: Into<CliError>> InTable<T> for Result<T, E> {
+    fn in_table(self, table: &str) -> Result<T, CliError> {
+        let setting = |key: &str, value: String, expected: String| CliError::Setting {
+            key: format!("{table}.{key}"),
+            value,
+            expected,
+        };
+        self.map_err(|error| match error.into() {
+            CliError::Training(FairnessError::Setting { key, value, expected }) => setting(key, value, expected),
+            CliError::Training(FairnessError::Model(ModelError::Setting { key, value, expected })) => {
+                setting(key, value, expected.to_owned())
+            }
+            CliError::Training(FairnessError::Survival(SurvivalError::Setting { key, value, expected })) => {
+                setting(key, value.to_string(), expected.to_owned())
+            }
+            other => other,
+        })
+    }
+}
+
 impl CliError {
     /// A setting that no single file or argument is to blame for.
     pub(crate) fn setting(key: &str, message: String, help: Option<&str>) -> Self {
@@ -143,6 +179,7 @@ impl CliError {
             Self::ReadRunFile { .. }
             | Self::Toml { .. }
             | Self::Config { .. }
+            | Self::Setting { .. }
             | Self::OtherRun { .. }
             | Self::Device { .. }
             | Self::Metric(MetricError::InvalidSetting { .. } | MetricError::InvalidGrid { .. }) => Exit::Config,

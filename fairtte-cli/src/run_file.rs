@@ -13,6 +13,7 @@ use fairtte_models::EncoderConfig;
 use fairtte_survival::{CutPoints, GridKind, HeadConfig, Interpolation, PredictionGrid};
 use serde::{Deserialize, Serialize};
 
+use crate::error::InTable as _;
 use crate::merged::Merged;
 use crate::{CliError, device};
 
@@ -228,23 +229,33 @@ impl RunFile {
         self.split.check()?;
         self.image.check()?;
         self.check_inputs()?;
-        self.training.validate()?;
-        self.optimiser.validate()?;
-        self.model.validate()?;
-        self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate)?;
-        let head = self.head.build()?;
-        head.check_hidden(self.model.hidden)?;
-        self.strategy.validate()?;
-        self.strategy.check_batches(&ExpectedBatch::of_any_data(self.training.batch_size, head.as_ref()))?;
+        self.training.validate().in_table("training")?;
+        self.optimiser.validate().in_table("optimiser")?;
+        self.model.validate().in_table("model")?;
+        self.pretrained.as_ref().map_or(Ok(()), PretrainedConfig::validate).in_table("pretrained")?;
+        let head = self.head.build().in_table(&self.head_table())?;
+        head.check_hidden(self.model.hidden).in_table("model")?;
+        self.strategy.validate().in_table(&self.strategy_table())?;
+        let batch = ExpectedBatch::of_any_data(self.training.batch_size, head.as_ref());
+        self.strategy.check_batches(&batch).in_table(&self.strategy_table())?;
         self.evaluation.validate()?;
         CutPoints::check(self.time.intervals)?;
-        PredictionGrid::check(self.time.points_per_interval)?;
+        PredictionGrid::check(self.time.points_per_interval).in_table("time")?;
         if let DataConfig::Simulated(config) = &self.data {
             config.validate()?;
         }
         self.check_axes()?;
         self.check_groups()?;
         self.check_shift()
+    }
+
+    /// Where the settings of the strategy are in a run file.
+    pub(crate) fn strategy_table(&self) -> String {
+        format!("strategy.{}", self.strategy.name())
+    }
+
+    fn head_table(&self) -> String {
+        format!("head.{}", self.head.name())
     }
 
     /// Whether the inputs are columns of a table.

@@ -123,7 +123,7 @@ impl Checkpoints {
     /// that of `strategy` and all others are in the checkpoint before.
     pub(crate) fn keep(
         &self,
-        strategy: &dyn Strategy,
+        strategy: &mut dyn Strategy,
         progress: &Progress,
         kept: &BTreeSet<usize>,
     ) -> Result<(), FairnessError> {

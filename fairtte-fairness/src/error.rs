@@ -14,7 +14,7 @@ pub enum FairnessError {
     /// A setting is outside its range.
     #[error("{key} is {value}, expected {expected}")]
     Setting {
-        /// Name of the setting in the run file.
+        /// Name of the setting as it is written: the field in kebab case, `gradient-clip`.
         key: &'static str,
         /// Value found.
         value: String,

@@ -21,13 +21,14 @@ pub use error::FairnessError;
 pub use learner::{EncoderNetwork, Learner, LearnerSpec};
 pub use monitor::{GroupValidation, Monitor, Validation};
 pub use network::{Forward, NetworkSpec, SurvivalNetwork};
-pub use predict::{CurveRule, EvaluationPart, Parts, fit_baseline, predict, survival};
+pub use predict::{CurveRule, EvaluationPart, Outputs, Parts, fit_baseline, predict, survival};
 pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
 pub use strategies::{EQUAL_PREDICTIONS, Strategy, StrategyConfig, Warning, Watched};
 pub use trainable::{Descent, OptimiserConfig, Trainable};
 pub use trainer::{
     Choice, ConstantSchedule, CosineSchedule, EpochReport, Observer, ScheduleConfig, Scoring, SelectionRule, Silent,
-    StepSchedule, TOLERATED_LOSS, TrainedRun, TrainingConfig, TrainingData, fit, score_validation, use_epoch,
+    StepSchedule, StepsFile, TOLERATED_LOSS, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData,
+    score_validation, use_epoch,
 };
 
 /// A setting in its range, or an error that names key, value and range.

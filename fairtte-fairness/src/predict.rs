@@ -14,6 +14,22 @@ use crate::strategies::Strategy;
 /// Fixed, so that a prediction does not depend on the batch size of the training.
 const BATCH_SIZE: usize = 64;
 
+/// What the outputs of a network mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Outputs<'a> {
+    /// Loss and prediction rule.
+    pub head: &'a dyn SurvivalHead,
+    /// Time grid fitted on the training part.
+    pub cut_points: &'a CutPoints,
+}
+
+impl<'a> Outputs<'a> {
+    /// The rule for curves at the times of `grid`.
+    pub fn on(&self, grid: &'a PredictionGrid) -> CurveRule<'a> {
+        CurveRule { head: self.head, grid }
+    }
+}
+
 /// How outputs become curves.
 #[derive(Clone, Copy, Debug)]
 pub struct CurveRule<'a> {
@@ -33,7 +49,7 @@ pub struct EvaluationPart<'a> {
     /// Outcomes of these rows.
     pub outcomes: &'a Outcomes,
     /// What the outputs mean.
-    pub head: &'a dyn SurvivalHead,
+    pub outputs: Outputs<'a>,
     /// Device without autodiff.
     pub device: &'a Device,
 }
@@ -45,10 +61,15 @@ pub struct Parts<'a> {
     pub train: EvaluationPart<'a>,
     /// The validation part.
     pub validation: EvaluationPart<'a>,
-    /// Time grid fitted on the training part.
-    pub cut_points: &'a CutPoints,
     /// Names of the groups that the strategy works on.
     pub levels: &'a [String],
+}
+
+impl<'a> Parts<'a> {
+    /// What the outputs mean.
+    pub fn outputs(&self) -> Outputs<'a> {
+        self.train.outputs
+    }
 }
 
 impl EvaluationPart<'_> {
@@ -76,7 +97,7 @@ pub fn fit_baseline(
     part: &EvaluationPart<'_>,
     mut outputs: impl FnMut(&Batch, &[f64]) -> Result<Array2<f32>, FairnessError>,
 ) -> Result<Option<Baseline>, FairnessError> {
-    let Some(mut fit) = part.head.baseline_fit(part.outcomes) else { return Ok(None) };
+    let Some(mut fit) = part.outputs.head.baseline_fit(part.outcomes) else { return Ok(None) };
     let query = fit.times().to_vec();
     part.for_each_batch(|batch| {
         fit.add(&outputs(batch, &query)?.view(), &batch.time, &batch.event);

@@ -66,11 +66,11 @@ impl PretrainedConfig {
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
         if let Some(rate) = self.head_learning_rate {
-            check("pretrained.head-learning-rate", rate, rate > 0.0 && rate.is_finite(), "a finite number > 0")?;
+            check("head-learning-rate", rate, rate > 0.0 && rate.is_finite(), "a finite number > 0")?;
         }
         if let Some(hash) = &self.sha256 {
             let is_hash = hash.len() == 64 && hash.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-            check("pretrained.sha256", hash, is_hash, "64 hexadecimal digits in lower case")?;
+            check("sha256", hash, is_hash, "64 hexadecimal digits in lower case")?;
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Pretrained {
         let from_file = FromFile { names, freeze, head_learning_rate };
         if freeze == Freeze::BatchNorm && !encoder.backbone().has_batch_norm() {
             let expected = format!("none or all-but-head: {} has no batch norm", encoder.backbone().kind().name());
-            return Err(FairnessError::Setting { key: "pretrained.freeze", value: "batch-norm".to_owned(), expected });
+            return Err(FairnessError::Setting { key: "freeze", value: "batch-norm".to_owned(), expected });
         }
         Ok((from_file.frozen(encoder), from_file))
     }

@@ -42,10 +42,10 @@ impl OptimiserConfig {
     pub fn validate(&self) -> Result<(), FairnessError> {
         let Self { learning_rate, weight_decay, gradient_clip } = *self;
         let positive = learning_rate > 0.0 && learning_rate.is_finite();
-        check("optimiser.learning-rate", learning_rate, positive, "a finite number > 0")?;
+        check("learning-rate", learning_rate, positive, "a finite number > 0")?;
         let not_negative = |x: f64| x >= 0.0 && x.is_finite();
-        check("optimiser.weight-decay", weight_decay, not_negative(weight_decay), "a finite number >= 0")?;
-        check("optimiser.gradient-clip", gradient_clip, not_negative(gradient_clip), "a finite number >= 0 (0 = off)")
+        check("weight-decay", weight_decay, not_negative(weight_decay), "a finite number >= 0")?;
+        check("gradient-clip", gradient_clip, not_negative(gradient_clip), "a finite number >= 0 (0 = off)")
     }
 }
 

@@ -33,7 +33,7 @@ use fairtte_fairness::strategies::{
     LnlConfig, Odr, OdrConfig, Saved, StepContext, StepReport, StratumConfig, StratumKind,
 };
 use fairtte_fairness::{
-    CurveRule, EncoderNetwork as _, Freeze, Learner, Pretrained, PretrainedConfig, Strategy, StrategyConfig,
+    CurveRule, EncoderNetwork as _, Freeze, Learner, Outputs, Pretrained, PretrainedConfig, Strategy, StrategyConfig,
 };
 use fairtte_metrics::GroupId;
 use fairtte_metrics::seeds::stream;
@@ -68,7 +68,15 @@ impl Study {
     ) -> StepReport {
         let clock = Clock::default();
         let (head, cut_points, seed) = (&NnetSurvival, &self.cut_points, self.spec.seed);
-        let context = StepContext { head, cut_points, seed, epoch: 0, step, rate: 1.0, accumulation, clock: &clock };
+        let context = StepContext {
+            outputs: Outputs { head, cut_points },
+            seed,
+            epoch: 0,
+            step,
+            rate: 1.0,
+            accumulation,
+            clock: &clock,
+        };
         strategy.step(batch, &context).unwrap()
     }
 

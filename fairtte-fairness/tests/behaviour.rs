@@ -141,7 +141,7 @@ impl Trial {
     }
 
     /// Representation of rows of the table in evaluation mode, for strategies that train one [`Learner`].
-    fn representation(&self, strategy: &dyn Strategy, rows: &[usize]) -> Tensor<2> {
+    fn representation(&self, strategy: &mut dyn Strategy, rows: &[usize]) -> Tensor<2> {
         let folder = tempfile::tempdir().unwrap();
         strategy.save(folder.path(), Saved::Weights).unwrap();
         let mut learner = Learner::new(&self.study.spec, "network").unwrap();
@@ -201,9 +201,9 @@ fn traces_of_the_group<const N: usize>(seed: u64, methods: [&StrategyConfig; N])
     let trial = Trial::new(600, Plant::default(), seed);
     let (train, test) = (trial.table.part(&trial.train), trial.table.part(&trial.test));
     methods.map(|config| {
-        let strategy = trial.trained(config);
-        let of_train = trial.representation(strategy.as_ref(), &trial.train);
-        let of_test = trial.representation(strategy.as_ref(), &trial.test);
+        let mut strategy = trial.trained(config);
+        let of_train = trial.representation(strategy.as_mut(), &trial.train);
+        let of_test = trial.representation(strategy.as_mut(), &trial.test);
         println!("seed {seed}, {}: test loss {:.3}", strategy.name(), trial.loss(strategy.as_ref()));
         (mmd2(&rows_of(&of_test), &test), probe((&of_train, &train), (&of_test, &test)))
     })

@@ -14,8 +14,9 @@ use fairtte_data::Sampling;
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Saved, StepContext, StepReport};
 use fairtte_fairness::{
-    ConstantSchedule, CurveRule, EpochReport, FairnessError, Observer, Parts, ScheduleConfig, Strategy, StrategyConfig,
-    TrainedRun, TrainingConfig, TrainingData, Validation, fit, is_unfinished, predict, score_validation, use_epoch,
+    ConstantSchedule, CurveRule, EpochReport, FairnessError, Observer, Parts, ScheduleConfig, StepsFile, Strategy,
+    StrategyConfig, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData, Validation, is_unfinished, predict,
+    score_validation, use_epoch,
 };
 use fairtte_survival::{NnetSurvival, PredictionGrid};
 use ndarray::Array2;
@@ -60,7 +61,11 @@ impl Strategy for Recorded {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.inner.predict(batch, rule)
     }
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+    fn parts(&mut self) -> Vec<fairtte_fairness::strategies::NamedPart<'_>> {
+        self.inner.parts()
+    }
+
+    fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         self.inner.save(folder, what)
     }
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
@@ -129,7 +134,11 @@ impl Setting {
         let mut strategy = Recorded { inner: self.erm(), events: events.clone(), interval, n_validations: 0, last };
         let stop = AtomicBool::new(false);
         let mut told = Told { events: events.clone(), stop: &stop, stop_after: self.stop_after, n: 0 };
-        let trained = self.trial.with_data(|data| fit(&mut strategy, data, &self.training, folder, &mut told, &stop));
+        let (mut steps, mut board) = (StepsFile::in_folder(folder), TensorBoard::in_folder(folder));
+        let trained = self.trial.with_data(|data| {
+            let trainer = Trainer::new(data, &self.training, folder).observe(&mut steps).observe(&mut board);
+            trainer.observe(&mut told).stop_when(&stop).fit(&mut strategy)
+        });
         (events.take(), trained)
     }
 

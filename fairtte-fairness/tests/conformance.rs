@@ -23,8 +23,8 @@ use fairtte_fairness::strategies::{
     TrainingCells,
 };
 use fairtte_fairness::{
-    CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig, Scoring, Silent,
-    Strategy, StrategyConfig, TrainedRun, TrainingConfig, TrainingData, fit, predict,
+    CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig, Outputs, Scoring,
+    Silent, Strategy, StrategyConfig, TrainedRun, Trainer, TrainingConfig, TrainingData, predict,
 };
 use fairtte_metrics::{EvaluationSettings, GroupId, Groups};
 use fairtte_models::{BackboneKind, EncoderConfig};
@@ -186,19 +186,16 @@ impl<'a> Bench<'a> {
     ) -> Result<TrainedRun, FairnessError> {
         let config = TrainingConfig { epochs, batch_size: 18, patience: 100, ..TrainingConfig::default() };
         let data = TrainingData {
-            cohort: &self.study.cohort,
             loader: &self.loader,
             train: self.study.split.rows(Part::Train),
             validation: self.study.split.rows(Part::Validation),
-            groups: &self.membership,
             levels: self.study.groups.levels(),
-            head: self.head.as_ref(),
-            cut_points: &self.cut_points,
+            outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             scoring: &self.scoring,
             seed: SEED,
             device: &self.device,
         };
-        fit(strategy, &data, &config, folder, observer, stop)
+        Trainer::new(&data, &config, folder).observe(observer).stop_when(stop).fit(strategy)
     }
 
     fn curves(&self, strategy: &dyn Strategy) -> Array2<f64> {

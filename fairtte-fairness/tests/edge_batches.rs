@@ -6,7 +6,7 @@ use burn::tensor::Device;
 use fairtte_data::HostBatch;
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Accumulation, Clock, StepContext, TrainingCells};
-use fairtte_fairness::{LearnerSpec, NetworkSpec, OptimiserConfig, Strategy, StrategyConfig};
+use fairtte_fairness::{LearnerSpec, NetworkSpec, OptimiserConfig, Outputs, Strategy, StrategyConfig};
 use fairtte_metrics::{GroupId, Outcomes, SampleId};
 use fairtte_models::{BackboneKind, EncoderConfig};
 use fairtte_survival::{
@@ -107,7 +107,7 @@ fn every_strategy_makes_a_step_on_every_kind_of_batch() {
     let mut n_steps = 0;
     for head in heads() {
         let bench = Bench::new(&head);
-        for (name, _) in StrategyConfig::CATALOGUE {
+        for (name, _) in StrategyConfig::catalogue() {
             let mut strategy = bench.strategy(name);
             for (step, (what, batch)) in batches.iter().enumerate() {
                 if name == "controlled-attribute" {
@@ -115,8 +115,7 @@ fn every_strategy_makes_a_step_on_every_kind_of_batch() {
                 }
                 let clock = Clock::default();
                 let context = StepContext {
-                    head: bench.head.as_ref(),
-                    cut_points: &bench.cut_points,
+                    outputs: Outputs { head: bench.head.as_ref(), cut_points: &bench.cut_points },
                     seed: 2,
                     epoch: 0,
                     step,
@@ -136,5 +135,5 @@ fn every_strategy_makes_a_step_on_every_kind_of_batch() {
             }
         }
     }
-    assert_eq!(n_steps, 6 * (StrategyConfig::CATALOGUE.len() - 1) * batches.len());
+    assert_eq!(n_steps, 6 * (StrategyConfig::catalogue().len() - 1) * batches.len());
 }

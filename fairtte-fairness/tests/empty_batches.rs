@@ -12,7 +12,7 @@ use common::{Plant, Study, Table};
 use fairtte_data::Loader;
 use fairtte_fairness::strategies::StepReport;
 use fairtte_fairness::{
-    EpochReport, FairnessError, Observer, Scoring, StrategyConfig, TrainingConfig, TrainingData, fit,
+    EpochReport, FairnessError, Observer, Outputs, Scoring, StrategyConfig, Trainer, TrainingConfig, TrainingData,
 };
 use fairtte_metrics::EvaluationSettings;
 use fairtte_survival::{ClassifierConfig, HeadConfig, PredictionGrid};
@@ -82,14 +82,11 @@ fn train(config: &StrategyConfig, head: &str, accumulate: usize, run: &Path, loo
     let grid = PredictionGrid::at_cut_points(&study.cut_points);
     let scoring = Scoring::new(grid, &study.cut_points, &EvaluationSettings::default(), &outcomes).unwrap();
     let data = TrainingData {
-        cohort: &cohort,
         loader: &loader,
         train: &train,
         validation: &validation,
-        groups: &table.groups,
         levels: &study.cells.levels,
-        head: head.as_ref(),
-        cut_points: &study.cut_points,
+        outputs: Outputs { head: head.as_ref(), cut_points: &study.cut_points },
         scoring: &scoring,
         seed: 4,
         device: &study.spec.device,
@@ -97,7 +94,7 @@ fn train(config: &StrategyConfig, head: &str, accumulate: usize, run: &Path, loo
     let settings = TrainingConfig { batch_size: 4, accumulate, checkpoint_minutes: 1e-9, ..TrainingConfig::default() };
     let mut strategy = config.build(&study.spec, &study.cells).unwrap();
     let stop = look.stop;
-    fit(strategy.as_mut(), &data, &settings, run, look, stop).unwrap_err()
+    Trainer::new(&data, &settings, run).observe(look).stop_when(stop).fit(strategy.as_mut()).unwrap_err()
 }
 
 /// The first 24 batches of a training: whether each has a loss, with the state before it, and the state after the last.
@@ -121,7 +118,7 @@ fn config(name: &str) -> StrategyConfig {
 #[test]
 fn a_batch_without_an_event_moves_nothing_and_any_other_one_does() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, _) in StrategyConfig::CATALOGUE {
+    for (name, _) in StrategyConfig::catalogue() {
         let (seen, end) = first_batches(&config(name), "cox", 1, &folder.path().join(name));
         let after = seen[1..].iter().map(|(_, state)| state).chain([&end]);
         let mut n_skipped = 0;

@@ -243,7 +243,7 @@ const ABOUT: [(&str, bool, bool, &[&str]); 16] = [
 #[test]
 fn every_strategy_says_what_it_is_and_what_it_reads() {
     let study = study();
-    let names: Vec<&str> = StrategyConfig::CATALOGUE.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = StrategyConfig::catalogue().iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ABOUT.map(|(name, ..)| name));
     for (name, needs_groups, needs_group_to_predict, watched) in ABOUT {
         let strategy = built(&study, name);

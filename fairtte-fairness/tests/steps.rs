@@ -131,7 +131,7 @@ impl<'a> Training<'a> {
             record::rewrite(folder.path(), file, formulas);
         }
         strategy.load(folder.path(), Saved::Everything).unwrap();
-        let initial = networks(strategy.as_ref(), case);
+        let initial = networks(strategy.as_mut(), case);
         Self { world, strategy, case, now: initial.clone(), initial, compared }
     }
 
@@ -189,7 +189,7 @@ impl<'a> Training<'a> {
     }
 
     fn compare_tensors(&mut self, place: &str, expected: &BTreeMap<String, Network>) {
-        let after = networks(self.strategy.as_ref(), self.case);
+        let after = networks(self.strategy.as_mut(), self.case);
         for (file, network) in expected {
             let moving = Moving { initial: &self.initial[file], before: &self.now[file], now: &after[file] };
             moving.compare(&format!("{place}, {file}"), network, self.compared);
@@ -226,7 +226,7 @@ impl<'a> Training<'a> {
 }
 
 /// The networks of the case as the strategy saves them.
-fn networks(strategy: &dyn Strategy, case: &Case) -> BTreeMap<String, Numbers> {
+fn networks(strategy: &mut dyn Strategy, case: &Case) -> BTreeMap<String, Numbers> {
     let folder = tempfile::tempdir().unwrap();
     strategy.save(folder.path(), Saved::Everything).unwrap();
     case.weights.keys().map(|file| (file.clone(), record::read(folder.path(), file))).collect()
@@ -279,7 +279,7 @@ worked_steps! {
 
 #[test]
 fn every_strategy_of_the_catalogue_has_worked_steps() {
-    for (name, _) in StrategyConfig::CATALOGUE {
+    for (name, _) in StrategyConfig::catalogue() {
         assert!(WORKED.contains(&name) && Path::new(FOLDER).join(format!("{name}.json")).exists(), "{name}");
     }
 }

@@ -16,8 +16,8 @@ use fairtte_data::{
 use fairtte_fairness::strategies::{GroupDroConfig, StepReport, TrainingCells};
 use fairtte_fairness::{
     CosineSchedule, CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig,
-    ScheduleConfig, Scoring, SelectionRule, Silent, Strategy, StrategyConfig, TrainedRun, TrainingConfig, TrainingData,
-    fit, predict, use_epoch,
+    Outputs, ScheduleConfig, Scoring, SelectionRule, Strategy, StrategyConfig, TrainedRun, Trainer, TrainingConfig,
+    TrainingData, predict, use_epoch,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, SurvivalCurves, evaluate};
 use fairtte_models::{BackboneKind, EncoderConfig};
@@ -107,14 +107,11 @@ impl Study {
     fn with_data<T>(&self, work: impl FnOnce(&TrainingData<'_>) -> T) -> T {
         let loader = Loader::of_features(&self.features, &self.cohort, self.membership.clone()).unwrap();
         work(&TrainingData {
-            cohort: &self.cohort,
             loader: &loader,
             train: self.split.rows(Part::Train),
             validation: self.split.rows(Part::Validation),
-            groups: &self.membership,
             levels: self.groups.levels(),
-            head: self.head.as_ref(),
-            cut_points: &self.cut_points,
+            outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             scoring: &self.scoring,
             seed: SEED,
             device: &self.device,
@@ -123,7 +120,7 @@ impl Study {
 
     fn train(&self, strategy: &mut dyn Strategy, config: &TrainingConfig, folder: &Path) -> TrainedRun {
         let never = AtomicBool::new(false);
-        self.with_data(|data| fit(strategy, data, config, folder, &mut Silent, &never)).unwrap()
+        self.with_data(|data| Trainer::new(data, config, folder).stop_when(&never).fit(strategy)).unwrap()
     }
 
     fn curves(&self, strategy: &dyn Strategy, part: Part) -> Array2<f64> {
@@ -193,8 +190,11 @@ fn a_training_stopped_anywhere_ends_its_step_and_goes_on_to_the_same_bits() {
             let stop = AtomicBool::new(false);
             let mut stopped = study.strategy(&strategy);
             let mut observer = StopAfter { n, stop: &stop };
-            let error =
-                study.with_data(|data| fit(stopped.as_mut(), data, &config, &run, &mut observer, &stop)).unwrap_err();
+            let error = study
+                .with_data(|data| {
+                    Trainer::new(data, &config, &run).observe(&mut observer).stop_when(&stop).fit(stopped.as_mut())
+                })
+                .unwrap_err();
             let place = |e: &FairnessError| match e {
                 FairnessError::Interrupted { epoch, step, n_steps } => (*epoch, *step, *n_steps),
                 other => panic!("{other}"),
@@ -264,14 +264,20 @@ fn checkpoints_by_the_clock_stand_between_steps_and_are_one_at_a_time() {
     let mut look = Look { run: folder.path().to_owned(), seen: Vec::new() };
     let mut strategy = study.strategy(&erm());
     let never = AtomicBool::new(false);
-    study.with_data(|data| fit(strategy.as_mut(), data, &config, folder.path(), &mut look, &never)).unwrap();
+    study
+        .with_data(|data| {
+            Trainer::new(data, &config, folder.path()).observe(&mut look).stop_when(&never).fit(strategy.as_mut())
+        })
+        .unwrap();
     let middle = vec!["epoch-00000-batch-0000002".to_owned()];
     assert_eq!(look.seen, [vec![], vec![], middle.clone(), middle, vec!["epoch-00001".to_owned()]]);
     let run = folder.path().join("never");
     let config = TrainingConfig { checkpoint_minutes: 0.0, ..config };
     let mut look = Look { run: run.clone(), seen: Vec::new() };
     let mut strategy = study.strategy(&erm());
-    study.with_data(|data| fit(strategy.as_mut(), data, &config, &run, &mut look, &never)).unwrap();
+    study
+        .with_data(|data| Trainer::new(data, &config, &run).observe(&mut look).stop_when(&never).fit(strategy.as_mut()))
+        .unwrap();
     let ends = vec!["epoch-00001".to_owned()];
     assert_eq!(look.seen, [vec![], vec![], vec![], vec![], ends], "0 minutes: at the end of epochs only");
 }

@@ -139,7 +139,11 @@ impl Strategy for Constant {
         curves.assign(&mean);
         Ok(curves)
     }
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+    fn parts(&mut self) -> Vec<fairtte_fairness::strategies::NamedPart<'_>> {
+        self.0.parts()
+    }
+
+    fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         self.0.save(folder, what)
     }
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {

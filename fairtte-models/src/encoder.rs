@@ -97,19 +97,18 @@ impl EncoderConfig {
     pub fn validate(&self) -> Result<(), ModelError> {
         let setting = |key, value, expected| Err(ModelError::Setting { key, value, expected });
         if self.representation > 65_536 {
-            return setting("model.representation", self.representation.to_string(), "a whole number from 0 to 65536");
+            return setting("representation", self.representation.to_string(), "a whole number from 0 to 65536");
         }
         if self.hidden > 65_536 {
-            return setting("model.hidden", self.hidden.to_string(), "a whole number from 0 to 65536");
+            return setting("hidden", self.hidden.to_string(), "a whole number from 0 to 65536");
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            return setting("model.dropout", self.dropout.to_string(), "a number in [0, 1)");
+            return setting("dropout", self.dropout.to_string(), "a number in [0, 1)");
         }
         let used = Self::new(self.backbone);
-        for (table, given, used) in [
-            ("model.mlp", self.mlp.is_some(), used.mlp.is_some()),
-            ("model.vit", self.vit.is_some(), used.vit.is_some()),
-        ] {
+        for (table, given, used) in
+            [("mlp", self.mlp.is_some(), used.mlp.is_some()), ("vit", self.vit.is_some(), used.vit.is_some())]
+        {
             if given && !used {
                 return Err(ModelError::OtherBackbone { table, backbone: self.backbone.name() });
             }

@@ -19,7 +19,7 @@ pub enum ModelError {
     /// A setting is outside its range.
     #[error("{key} is {value}, expected {expected}")]
     Setting {
-        /// Name of the setting.
+        /// Name of the setting as it is written: the field in kebab case, `gradient-clip`.
         key: &'static str,
         /// Value found.
         value: String,

@@ -53,10 +53,10 @@ impl MlpConfig {
         let setting = |key, value, expected| Err(ModelError::Setting { key, value, expected });
         if !(1..=32).contains(&self.widths.len()) || self.widths.iter().any(|width| !(1..=65_536).contains(width)) {
             let value = format!("{:?}", self.widths);
-            return setting("model.mlp.widths", value, "1 to 32 whole numbers from 1 to 65536");
+            return setting("mlp.widths", value, "1 to 32 whole numbers from 1 to 65536");
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            return setting("model.mlp.dropout", self.dropout.to_string(), "a number in [0, 1)");
+            return setting("mlp.dropout", self.dropout.to_string(), "a number in [0, 1)");
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ impl VitConfig {
         if (0.0..1.0).contains(&self.drop_path) {
             return Ok(());
         }
-        let (key, expected) = ("model.vit.drop-path", "a number in [0, 1)");
+        let (key, expected) = ("vit.drop-path", "a number in [0, 1)");
         Err(ModelError::Setting { key, value: self.drop_path.to_string(), expected })
     }
 }

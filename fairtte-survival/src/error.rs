@@ -21,7 +21,7 @@ pub enum SurvivalError {
     /// A setting is outside its range.
     #[error("{key} is {value}, expected {expected}")]
     Setting {
-        /// Name of the setting.
+        /// Name of the setting as it is written: the field in kebab case, `gradient-clip`.
         key: &'static str,
         /// Value found.
         value: f64,

@@ -82,7 +82,7 @@ impl PredictionGrid {
             return Ok(());
         }
         let expected = "a whole number from 1 to 1000";
-        Err(SurvivalError::Setting { key: "time.points-per-interval", value: points as f64, expected })
+        Err(SurvivalError::Setting { key: "points-per-interval", value: points as f64, expected })
     }
 
     /// The times, ascending, first 0.

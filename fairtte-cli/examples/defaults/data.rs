@@ -7,7 +7,7 @@ use fairtte_data::features::{FeatureMatrix, TabularFeatures};
 use fairtte_data::loader::Intensity;
 use fairtte_data::{Cohort, DataConfig, FittedAttributes, ImageStore, Loader, Part, Split, build_cohort, make_split};
 use fairtte_fairness::strategies::TrainingCells;
-use fairtte_fairness::{LearnerSpec, NetworkSpec, Scoring, TrainingData};
+use fairtte_fairness::{LearnerSpec, NetworkSpec, Outputs, Scoring, TrainingData};
 use fairtte_metrics::Groups;
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid, SurvivalHead};
 
@@ -93,14 +93,11 @@ impl World {
 
     pub fn training_data<'a>(&'a self, loader: &'a Loader<'a>, seed: u64) -> TrainingData<'a> {
         TrainingData {
-            cohort: &self.cohort,
             loader,
             train: self.split.rows(Part::Train),
             validation: self.split.rows(Part::Validation),
-            groups: self.groups.membership(),
             levels: self.groups.levels(),
-            head: self.head.as_ref(),
-            cut_points: &self.cut_points,
+            outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             scoring: &self.scoring,
             seed,
             device: &self.spec.device,

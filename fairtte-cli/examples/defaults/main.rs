@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairtte_cli::RunFile;
 use fairtte_fairness::strategies::Saved;
-use fairtte_fairness::{LearnerSpec, Silent, StrategyConfig, fit};
+use fairtte_fairness::{LearnerSpec, StrategyConfig, Trainer};
 use serde::{Deserialize, Serialize};
 
 use self::data::World;
@@ -117,7 +117,7 @@ fn train(run: &RunFile, world: &World, setting: &Setting, seed: u64) -> Outcome<
     let folder = tempfile::tempdir()?;
     let data = world.training_data(&loader, seed);
     let stop = AtomicBool::new(false);
-    let trained = fit(strategy.as_mut(), &data, &run.training, folder.path(), &mut Silent, &stop)?;
+    let trained = Trainer::new(&data, &run.training, folder.path()).stop_when(&stop).fit(strategy.as_mut())?;
     let weights = tempfile::tempdir()?;
     strategy.save(weights.path(), Saved::Weights)?;
     let last = trained.epochs.last().ok_or("no epoch")?;

@@ -10,7 +10,7 @@ use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{
     Accumulation, Cfair, Clock, Odr, Sam, SamConfig, Saved, StepContext, Strata, StratumConfig,
 };
-use fairtte_fairness::{CurveRule, Learner, LearnerSpec, Strategy, StrategyConfig, SurvivalNetwork, predict};
+use fairtte_fairness::{CurveRule, Learner, LearnerSpec, Outputs, Strategy, StrategyConfig, SurvivalNetwork, predict};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, SurvivalCurves, evaluate,
 };
@@ -215,7 +215,8 @@ fn sharpness(world: &World, loader: &Loader<'_>, (config, spec, folder): Kept<'_
         let (clock, accumulation) = (Clock::default(), Accumulation::default());
         let (head, cut_points) = (world.head.as_ref(), &world.cut_points);
         let (seed, epoch, step, rate) = (spec.seed, 0, 0, 1.0);
-        let context = StepContext { head, cut_points, seed, epoch, step, rate, accumulation, clock: &clock };
+        let context =
+            StepContext { outputs: Outputs { head, cut_points }, seed, epoch, step, rate, accumulation, clock: &clock };
         let report = sam.step(&batch, &context)?;
         found.extend(report.terms.iter().find(|(name, _)| name == "sharpness").map(|(_, value)| *value));
     }

@@ -51,7 +51,7 @@ fn section(what: Listed) -> Section {
             ("backbones", "model.backbone = \"NAME\"", entries.collect())
         }
         Listed::Heads => ("heads", "[head.NAME]", pairs(&HeadConfig::CATALOGUE)),
-        Listed::Strategies => ("strategies", "[strategy.NAME]", pairs(&StrategyConfig::CATALOGUE)),
+        Listed::Strategies => ("strategies", "[strategy.NAME]", pairs(&StrategyConfig::catalogue())),
         Listed::Monitors => {
             let entries = Monitor::ALL.into_iter().map(|monitor| (monitor.name(), monitor.summary().to_owned()));
             ("monitors", "training.monitor = \"NAME\"", entries.collect())

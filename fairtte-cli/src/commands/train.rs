@@ -11,17 +11,19 @@ use fairtte_data::shift::image_blur;
 use fairtte_data::{Loader, Part};
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{
-    FairnessError, LearnerSpec, NetworkSpec, Pretrained, PretrainedConfig, Scoring, TrainedRun, TrainingData, fit,
+    FairnessError, LearnerSpec, NetworkSpec, Outputs, Pretrained, PretrainedConfig, Scoring, StepsFile, TensorBoard,
+    TrainedRun, Trainer, TrainingData,
 };
 use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
 use self::selected::{predict_all, predicted_rows};
-use super::evaluate::{Outputs, Shown, evaluate_run};
+use super::evaluate::{Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;
 use crate::args::Train;
+use crate::error::InTable as _;
 use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
@@ -56,7 +58,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     run.check()?;
     let device = device::open(&run.device)?;
     device::use_threads(&run.device);
-    let outputs = Outputs { shown, part: Part::Test, started };
+    let outputs = super::evaluate::Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     if let Some((folder, kept)) = RunFolder::finished(run, origin.is_some())? {
         say("this run is done; showing its evaluation");
@@ -96,7 +98,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         pretrained: pretrained.clone(),
     };
     let cells = cells(&prepared, &groups, &cut_points)?;
-    let mut strategy = run.strategy.build(&spec, &cells)?;
+    let mut strategy = run.strategy.build(&spec, &cells).in_table("pretrained")?;
     let n_steps = train.len().div_ceil(run.training.batch_size * run.training.accumulate);
     run.strategy.training_notes(&run.training, n_steps).iter().for_each(|note| say(format!("warning: {note}")));
     if strategy.needs_group_to_predict() {
@@ -110,21 +112,22 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     // Weights for censoring are those of the evaluation: from the outcomes as the data have them.
     let scoring = Scoring::new(grid, &cut_points, &run.evaluation, &prepared.cohort.outcomes(train)?)?;
     let data = TrainingData {
-        cohort,
         loader: &loader,
         train,
         validation,
-        groups: &groups,
         levels: &cells.levels,
-        head: head.as_ref(),
-        cut_points: &cut_points,
+        outputs: Outputs { head: head.as_ref(), cut_points: &cut_points },
         scoring: &scoring,
         seed: run.training_seed(),
         device: &device,
     };
+    let (mut bar, mut steps, mut board) =
+        (Training::new(), StepsFile::in_folder(folder.path()), TensorBoard::in_folder(folder.path()));
     let trained = interrupt::stoppable(|stop| {
-        fit(strategy.as_mut(), &data, &run.training, folder.path(), &mut Training::new(), stop)
-    })?;
+        let trainer = Trainer::new(&data, &run.training, folder.path()).stop_when(stop);
+        trainer.observe(&mut steps).observe(&mut board).observe(&mut bar).fit(strategy.as_mut())
+    })
+    .in_table(&run.strategy_table())?;
     obey(&trained)?;
     let ending = if trained.stopped_early { "stopped early" } else { "all epochs done" };
     say(format!(

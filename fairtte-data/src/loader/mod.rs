@@ -199,6 +199,11 @@ impl<'a> Loader<'a> {
         self.augmentation.as_ref().map_or(self.input.image_size(), Augmentation::size)
     }
 
+    /// The samples.
+    pub fn cohort(&self) -> &'a Cohort {
+        self.cohort
+    }
+
     /// Group of every row of the cohort.
     pub fn groups(&self) -> &[Option<GroupId>] {
         &self.groups

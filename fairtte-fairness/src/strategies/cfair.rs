@@ -21,8 +21,6 @@
 //! exchanged. Adam nearly cancels a common factor of an adversary's gradients, so `scaling` acts through clipping most.
 //! Golden values: our worked cases `golden/cfair.json`.
 
-use std::path::Path;
-
 use crate::Batch;
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, relu};
@@ -38,7 +36,10 @@ use super::batch_cells::{BatchCells, indices, own_column};
 use super::numbers::constant;
 use super::pass::{Pass, survival_of, task_alone};
 use super::reversal::reverse_gradient;
-use super::{Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, TrainingCells, Watch};
+use super::{
+    NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells,
+    Watch,
+};
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts, fit_baseline};
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
@@ -130,15 +131,23 @@ impl Default for CfairConfig {
     }
 }
 
-impl CfairConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for CfairConfig {
+    fn name(&self) -> &'static str {
+        "cfair"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one adversary per stratum through gradient reversal, balanced errors (Zhao et al. 2020)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let in_range = self.lambda >= 0.0 && self.lambda.is_finite();
-        check("strategy.cfair.lambda", self.lambda, in_range, "a finite number >= 0")?;
-        self.stratum.validate("strategy.cfair.stratum.bins")
+        check("lambda", self.lambda, in_range, "a finite number >= 0")?;
+        self.stratum.validate("stratum.bins")
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(Cfair::new(self, spec, cells)?))
     }
 }
 
@@ -232,7 +241,6 @@ impl Cfair {
     }
 }
 
-const NETWORK: &str = "network";
 const ADVANTAGE: &str = "adversary advantage";
 
 impl Strategy for Cfair {
@@ -288,12 +296,8 @@ impl Strategy for Cfair {
         survival_of(&self.learner, rule, |query| network.outputs(batch, query))
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.save(folder, NETWORK, what)
-    }
-
-    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.load(folder, NETWORK, what)
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        vec![NamedPart::weights(NETWORK, &mut self.learner)]
     }
 }
 

@@ -34,10 +34,12 @@ use serde::{Deserialize, Serialize};
 
 use super::mixture::{mixture, shares};
 use super::pass::{Pass, plain_step, task_alone};
-use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
+use super::{
+    NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, load_parts, save_parts,
+};
 use crate::gradients::{add, scale};
 use crate::monitor::{event_blocks, negative_log_likelihoods};
-use crate::predict::{CurveRule, EvaluationPart, Parts};
+use crate::predict::{CurveRule, EvaluationPart, Outputs, Parts};
 use crate::strategies::Accumulation;
 use crate::trainable::Descent;
 use crate::trainable::read;
@@ -70,13 +72,21 @@ impl Default for ControlledAttributeConfig {
     }
 }
 
-impl ControlledAttributeConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
-        check("strategy.controlled-attribute.min-events", self.min_events, self.min_events >= 2, "at least 2")
+impl StrategySettings for ControlledAttributeConfig {
+    fn name(&self) -> &'static str {
+        "controlled-attribute"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one network per group, whose curves are averaged (Pope & Sydnor 2011)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
+        check("min-events", self.min_events, self.min_events >= 2, "at least 2")
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(ControlledAttribute::new(self, spec, cells)?))
     }
 }
 
@@ -161,6 +171,11 @@ impl GroupModel {
         format!("group-{}", self.group.0)
     }
 
+    fn parts(&mut self) -> [NamedPart<'_>; 2] {
+        let (chosen, training) = (self.file(), format!("{}-training", self.file()));
+        [NamedPart::fixed(chosen, &mut self.chosen), NamedPart::training(training, &mut self.current)]
+    }
+
     /// One step on a batch of the group; the weights move with the last batch of the optimiser's step.
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
         let noise = self.file();
@@ -197,10 +212,10 @@ impl GroupModel {
             return Err(FairnessError::EmptyGroup { strategy: NAME, group, part });
         }
         self.current.fit_baseline(&train.part(&parts.train))?;
-        let head = parts.train.head;
-        let targets = |outcomes: &Outcomes| parts.cut_points.targets("group", outcomes.time(), outcomes.event());
-        let blocks = event_blocks(parts.cut_points.n(), &targets(&train.outcomes)?.intervals, head.needs_baseline());
-        let grid = PredictionGrid::at_cut_points(parts.cut_points);
+        let Outputs { head, cut_points } = parts.outputs();
+        let targets = |outcomes: &Outcomes| cut_points.targets("group", outcomes.time(), outcomes.event());
+        let blocks = event_blocks(cut_points.n(), &targets(&train.outcomes)?.intervals, head.needs_baseline());
+        let grid = PredictionGrid::at_cut_points(cut_points);
         let mut curves = Vec::new();
         validation.part(&parts.validation).for_each_batch(|batch| {
             curves.push(self.current.survival(batch, &CurveRule { head, grid: &grid })?);
@@ -290,13 +305,12 @@ impl Strategy for ControlledAttribute {
         Ok(curves.expect("at least one group has a network"))
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        for model in &self.models {
-            model.chosen.save(folder, &model.file(), Saved::Weights)?;
-            if what == Saved::Everything {
-                model.current.save(folder, &format!("{}-training", model.file()), what)?;
-            }
-        }
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        self.models.iter_mut().flat_map(GroupModel::parts).collect()
+    }
+
+    fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        save_parts(self.parts(), folder, what)?;
         if what == Saved::Everything {
             let best = |model: &GroupModel| model.best.as_ref().map(|(_, nll)| *nll);
             let best: Vec<Option<f64>> = self.models.iter().map(best).collect();
@@ -316,10 +330,9 @@ impl Strategy for ControlledAttribute {
                 return Err(unusable(format!("it has {found} networks, expected {expected}")));
             }
         }
-        for (model, best) in self.models.iter_mut().zip(best) {
-            model.chosen.load(folder, &model.file(), Saved::Weights)?;
-            if what == Saved::Everything {
-                model.current.load(folder, &format!("{}-training", model.file()), what)?;
+        load_parts(self.parts(), folder, what)?;
+        if what == Saved::Everything {
+            for (model, best) in self.models.iter_mut().zip(best) {
                 model.pending = None;
                 // Between epochs what predicts is the best.
                 model.best = best.map(|nll: f64| (model.chosen.network().valid(), nll));

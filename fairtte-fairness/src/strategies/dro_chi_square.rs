@@ -31,8 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use super::groups::weighted_sum;
 use super::objective::{Objective, Terms, Value};
-use super::{ExpectedBatch, StepContext, WeighBy};
-use crate::{FairnessError, check};
+use super::{ExpectedBatch, ObjectiveStrategy, StepContext, Strategy, StrategySettings, TrainingCells, WeighBy};
+use crate::{FairnessError, LearnerSpec, check};
 
 /// Settings of chi-square DRO.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,22 +50,27 @@ impl Default for DroChiSquareConfig {
     }
 }
 
-impl DroChiSquareConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for DroChiSquareConfig {
+    fn name(&self) -> &'static str {
+        "dro-chi-square"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the worst subpopulation of a given size, without groups (Hu & Chen 2022, 2024)"
+    }
+
+    fn needs_groups(&self) -> bool {
+        false
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let in_range = self.alpha > 0.0 && self.alpha <= 1.0 && self.squared_radius().is_finite();
-        check("strategy.dro-chi-square.alpha", self.alpha, in_range, "a number > 0 and <= 1")
+        check("alpha", self.alpha, in_range, "a number > 0 and <= 1")
     }
 
     /// Refuses an alpha for which the value would be the largest of the losses that a batch is expected to have (that a half
     /// of it is, if the head's losses depend on the batch), whatever the others are.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming alpha, the batch size and, where some samples have no loss, the expected number.
-    pub fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
+    fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
         let ExpectedBatch { size, head, share_with_loss } = *expected;
         let rounded = |x: f64| (x * 1e4).round() / 1e4;
         let squared_radius = self.squared_radius();
@@ -87,9 +92,15 @@ impl DroChiSquareConfig {
             rounded(squared_radius)
         );
         let in_range = squared_radius < n_losses || squared_radius <= 1.0;
-        check("strategy.dro-chi-square.alpha", self.alpha, in_range, &expected)
+        check("alpha", self.alpha, in_range, &expected)
     }
 
+    fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        ObjectiveStrategy::boxed(DroChiSquare::new(self)?, spec)
+    }
+}
+
+impl DroChiSquareConfig {
     /// C^2, at least 1.
     fn squared_radius(self) -> f64 {
         2.0 * (1.0 / self.alpha - 1.0).powi(2) + 1.0
@@ -153,7 +164,7 @@ impl Objective for DroChiSquare {
 
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError> {
         let (context, targets) = (terms.context, terms.targets);
-        let half = context.head.depends_on_batch().then(|| halves(&targets.event, context));
+        let half = context.outputs.head.depends_on_batch().then(|| halves(&targets.event, context));
         let losses = match &half {
             None => terms.losses.clone(),
             Some(half) => context.losses_against_other_half(terms.outputs.clone(), targets, half),

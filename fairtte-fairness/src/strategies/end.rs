@@ -32,8 +32,8 @@ use super::adversary::n_trained_groups;
 use super::groups::GroupMeans;
 use super::numbers::constant;
 use super::objective::{Objective, Terms, Value};
-use super::{Strata, StratumConfig, TrainingCells};
-use crate::{FairnessError, check};
+use super::{ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells};
+use crate::{FairnessError, LearnerSpec, check};
 
 /// Below this length a representation has no direction.
 const SHORTEST: f64 = 1e-12;
@@ -77,16 +77,24 @@ impl Default for EndConfig {
     }
 }
 
-impl EndConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
-        for (key, weight) in [("strategy.end.alpha", self.alpha), ("strategy.end.beta", self.beta)] {
+impl StrategySettings for EndConfig {
+    fn name(&self) -> &'static str {
+        "end"
+    }
+
+    fn summary(&self) -> &'static str {
+        "representations of a group are told apart, those of a stratum joined (Tartaglione et al. 2021)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
+        for (key, weight) in [("alpha", self.alpha), ("beta", self.beta)] {
             check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
         }
-        self.stratum.validate("strategy.end.stratum.bins")
+        self.stratum.validate("stratum.bins")
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        ObjectiveStrategy::boxed(End::new(self, cells)?, spec)
     }
 }
 

@@ -3,7 +3,27 @@
 //! Acts nowhere; needs no attribute; has no settings. With the `DeepHit` head the mean over the batch is pycox's loss.
 
 use super::objective::{Objective, Terms, Value};
-use crate::FairnessError;
+use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells};
+use crate::{FairnessError, LearnerSpec};
+use fairtte_survival::NoSettings;
+
+impl StrategySettings for NoSettings {
+    fn name(&self) -> &'static str {
+        "erm"
+    }
+
+    fn summary(&self) -> &'static str {
+        "empirical risk minimisation: the plain mean loss"
+    }
+
+    fn needs_groups(&self) -> bool {
+        false
+    }
+
+    fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        ObjectiveStrategy::boxed(Erm, spec)
+    }
+}
 
 /// The plain mean loss of the samples that count.
 #[derive(Clone, Copy, Debug, Default)]

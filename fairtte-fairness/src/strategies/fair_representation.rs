@@ -33,8 +33,8 @@ use super::adversary::n_trained_groups;
 use super::groups::{GroupMeans, on_host};
 use super::numbers::constant;
 use super::objective::{Objective, Terms, Value};
-use super::{Idle, Strata, StratumConfig, TrainingCells, Warns, Watch};
-use crate::{FairnessError, check};
+use super::{Idle, ObjectiveStrategy, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells, Warns, Watch};
+use crate::{FairnessError, LearnerSpec, check};
 
 /// gamma of `DomainBed`.
 const DOMAINBED: [f64; 7] = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3];
@@ -121,24 +121,32 @@ impl Default for FairRepresentationConfig {
     }
 }
 
-impl FairRepresentationConfig {
-    /// Checks the ranges, and that no setting is without effect.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for FairRepresentationConfig {
+    fn name(&self) -> &'static str {
+        "fair-representation"
+    }
+
+    fn summary(&self) -> &'static str {
+        "representations of the groups come closer by maximum mean discrepancy (the paper's D.2.3)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let Self { lambda, gamma, .. } = *self;
         let default = Self::default();
         let in_range = lambda >= 0.0 && lambda.is_finite();
-        check("strategy.fair-representation.lambda", lambda, in_range, "a finite number >= 0")?;
-        let key = "strategy.fair-representation.gamma";
+        check("lambda", lambda, in_range, "a finite number >= 0")?;
+        let key = "gamma";
         check(key, gamma, gamma > 0.0 && gamma.is_finite(), "a finite number > 0")?;
         let has_effect = self.kernels == Kernels::Single || gamma.total_cmp(&default.gamma).is_eq();
         check(key, gamma, has_effect, "no value without kernels = \"single\"")?;
         let has_effect = self.conditional || self.stratum == default.stratum;
         let kind = format!("{:?}", self.stratum.kind);
-        check("strategy.fair-representation.stratum", kind, has_effect, "no value without conditional = true")?;
-        self.stratum.validate("strategy.fair-representation.stratum.bins")
+        check("stratum", kind, has_effect, "no value without conditional = true")?;
+        self.stratum.validate("stratum.bins")
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        ObjectiveStrategy::boxed(FairRepresentation::new(self, cells)?, spec)
     }
 }
 

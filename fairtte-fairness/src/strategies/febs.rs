@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::groups::{GroupMeans, unmoved_weights, weight_term, weighted_sum};
 use super::objective::{Objective, Terms, Value};
-use super::{TrainingCells, Watch, WeighBy};
-use crate::{FairnessError, check};
+use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells, Watch, WeighBy};
+use crate::{FairnessError, LearnerSpec, check};
 
 /// What is added to the mean loss of a group.
 const EPSILON: f64 = 1e-8;
@@ -47,15 +47,23 @@ impl Default for FebsConfig {
     }
 }
 
-impl FebsConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for FebsConfig {
+    fn name(&self) -> &'static str {
+        "febs"
+    }
+
+    fn summary(&self) -> &'static str {
+        "groups with a larger loss weigh more, an adaptation of FairSeg's scaling (Tian et al. 2024)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let Self { gamma, decay, .. } = *self;
-        check("strategy.febs.gamma", gamma, (0.0..=100.0).contains(&gamma), "a number in [0, 100]")?;
-        check("strategy.febs.decay", decay, (0.0..1.0).contains(&decay), "a number in [0, 1)")
+        check("gamma", gamma, (0.0..=100.0).contains(&gamma), "a number in [0, 100]")?;
+        check("decay", decay, (0.0..1.0).contains(&decay), "a number in [0, 1)")
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        ObjectiveStrategy::boxed(Febs::new(self, cells)?, spec)
     }
 }
 

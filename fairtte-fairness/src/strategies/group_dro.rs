@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 
 use super::groups::{GroupMeans, unmoved_weights, weight_term, weighted_sum};
 use super::objective::{Objective, Terms, Value};
-use super::{TrainingCells, Watch, WeighBy};
-use crate::{FairnessError, check};
+use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells, Watch, WeighBy};
+use crate::{FairnessError, LearnerSpec, check};
 
 /// What happens to the weight of a group without a sample in the batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,16 +64,24 @@ impl Default for GroupDroConfig {
     }
 }
 
-impl GroupDroConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for GroupDroConfig {
+    fn name(&self) -> &'static str {
+        "group-dro"
+    }
+
+    fn summary(&self) -> &'static str {
+        "groups with a larger loss gain weight (Sagawa et al. 2020)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let Self { eta, adjustment, .. } = *self;
-        check("strategy.group-dro.eta", eta, eta > 0.0 && eta.is_finite(), "a finite number > 0")?;
+        check("eta", eta, eta > 0.0 && eta.is_finite(), "a finite number > 0")?;
         let in_range = adjustment >= 0.0 && adjustment.is_finite();
-        check("strategy.group-dro.adjustment", adjustment, in_range, "a finite number >= 0")
+        check("adjustment", adjustment, in_range, "a finite number >= 0")
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        ObjectiveStrategy::boxed(GroupDro::new(self, cells)?, spec)
     }
 }
 

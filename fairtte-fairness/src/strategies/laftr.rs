@@ -23,8 +23,6 @@
 //! counted a majority twice. MEDFAIR's code descends the adversary on the encoder's own loss; here it ascends.
 //! The second pass moves the running statistics of batch norm too. Golden values: our worked cases `golden/laftr.json`.
 
-use std::path::Path;
-
 use crate::Batch;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
@@ -40,7 +38,8 @@ use super::batch_cells::BatchCells;
 use super::numbers::constant;
 use super::pass::{Pass, task_alone};
 use super::{
-    Accumulation, Saved, StepContext, StepReport, Strata, Strategy, StratumConfig, StratumKind, TrainingCells, Watch,
+    Accumulation, NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings, StratumConfig,
+    StratumKind, TrainingCells, Watch,
 };
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
@@ -105,25 +104,33 @@ impl Default for LaftrConfig {
     }
 }
 
-impl LaftrConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for LaftrConfig {
+    fn name(&self) -> &'static str {
+        "laftr"
+    }
+
+    fn summary(&self) -> &'static str {
+        "an adversary guesses the group from the representation, which makes that hard (Madras et al. 2018)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let Self { mode, gamma, aud_steps, adversary_learning_rate: rate, stratum, .. } = *self;
-        check("strategy.laftr.gamma", gamma, gamma >= 0.0 && gamma.is_finite(), "a finite number >= 0")?;
-        check("strategy.laftr.aud-steps", aud_steps, aud_steps >= 1, "at least 1")?;
+        check("gamma", gamma, gamma >= 0.0 && gamma.is_finite(), "a finite number >= 0")?;
+        check("aud-steps", aud_steps, aud_steps >= 1, "at least 1")?;
         let positive = rate > 0.0 && rate.is_finite();
-        check("strategy.laftr.adversary-learning-rate", rate, positive, "a finite number > 0")?;
-        stratum.validate("strategy.laftr.stratum.bins")?;
+        check("adversary-learning-rate", rate, positive, "a finite number > 0")?;
+        stratum.validate("stratum.bins")?;
         let is_read = mode != LaftrMode::Dp || stratum == StratumConfig::default();
         let kind = format!("{:?}", stratum.kind);
-        check("strategy.laftr.stratum", kind, is_read, "no value with mode = \"dp\", which reads no stratum")?;
+        check("stratum", kind, is_read, "no value with mode = \"dp\", which reads no stratum")?;
         let one_of_two = matches!(mode, LaftrMode::Eqopp0 | LaftrMode::Eqopp1);
         let fits = !one_of_two || stratum.kind != StratumKind::EventXBin;
         let expected = "dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within one of two strata";
-        check("strategy.laftr.mode", format!("{mode:?}").to_lowercase(), fits, expected)
+        check("mode", format!("{mode:?}").to_lowercase(), fits, expected)
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(Laftr::new(self, spec, cells)?))
     }
 }
 
@@ -193,7 +200,6 @@ impl Laftr {
     }
 }
 
-const NETWORK: &str = "network";
 const ADVERSARY: &str = "adversary";
 const ADVANTAGE: &str = "adversary advantage";
 
@@ -252,20 +258,8 @@ impl Strategy for Laftr {
         self.learner.survival(batch, rule)
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.save(folder, NETWORK, what)?;
-        match what {
-            Saved::Weights => Ok(()),
-            Saved::Everything => self.adversary.save(folder, ADVERSARY, what),
-        }
-    }
-
-    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.load(folder, NETWORK, what)?;
-        match what {
-            Saved::Weights => Ok(()),
-            Saved::Everything => self.adversary.load(folder, ADVERSARY, what),
-        }
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        vec![NamedPart::weights(NETWORK, &mut self.learner), NamedPart::training(ADVERSARY, &mut self.adversary)]
     }
 }
 

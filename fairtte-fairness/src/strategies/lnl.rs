@@ -36,7 +36,10 @@ use super::adversary::{
 use super::batch_cells::BatchCells;
 use super::pass::{Pass, task_alone};
 use super::reversal::reverse_gradient;
-use super::{Accumulation, Phase, Saved, StepContext, StepReport, Strategy, TrainingCells, Watch};
+use super::{
+    Accumulation, NETWORK, NamedPart, Phase, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells,
+    Watch, load_parts,
+};
 use crate::gradients::{add, scale};
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
@@ -63,18 +66,26 @@ impl Default for LnlConfig {
     }
 }
 
-impl LnlConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for LnlConfig {
+    fn name(&self) -> &'static str {
+        "lnl"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the representation unlearns what a predictor of the group finds in it (Kim et al. 2019)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let Self { lambda, mu, predictor_learning_rate: rate, .. } = *self;
-        for (key, weight) in [("strategy.lnl.lambda", lambda), ("strategy.lnl.mu", mu)] {
+        for (key, weight) in [("lambda", lambda), ("mu", mu)] {
             check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
         }
         let positive = rate > 0.0 && rate.is_finite();
-        check("strategy.lnl.predictor-learning-rate", rate, positive, "a finite number > 0")
+        check("predictor-learning-rate", rate, positive, "a finite number > 0")
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(Lnl::new(self, spec, cells)?))
     }
 }
 
@@ -155,7 +166,6 @@ impl Lnl {
     }
 }
 
-const NETWORK: &str = "network";
 const PREDICTOR: &str = "predictor";
 const ADVANTAGE: &str = "predictor advantage";
 
@@ -208,21 +218,13 @@ impl Strategy for Lnl {
         self.learner.survival(batch, rule)
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.save(folder, NETWORK, what)?;
-        match what {
-            Saved::Weights => Ok(()),
-            Saved::Everything => self.predictor.save(folder, PREDICTOR, what),
-        }
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        vec![NamedPart::weights(NETWORK, &mut self.learner), NamedPart::training(PREDICTOR, &mut self.predictor)]
     }
 
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.load(folder, NETWORK, what)?;
         self.pending = None;
-        match what {
-            Saved::Weights => Ok(()),
-            Saved::Everything => self.predictor.load(folder, PREDICTOR, what),
-        }
+        load_parts(self.parts(), folder, what)
     }
 }
 

@@ -29,6 +29,8 @@ mod recalibration;
 mod registry;
 mod reversal;
 mod sam;
+mod saved;
+mod settings;
 mod step;
 mod strata;
 mod subgroup_rebalancing;
@@ -72,6 +74,8 @@ pub use recalibration::{Recalibration, RecalibrationConfig, RecalibrationMethod}
 pub use registry::StrategyConfig;
 pub use reversal::reverse_gradient;
 pub use sam::{Sam, SamConfig};
+pub use saved::{NamedPart, Part, Saved, State, load_parts, save_parts};
+pub use settings::{Registered, StrategySettings, register};
 pub use step::{Accumulation, Clock, Phase, StepContext, StepReport};
 pub use strata::{SMALLEST_CELL, Strata, StratumConfig, StratumKind};
 pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, SubgroupRebalancingConfig};
@@ -167,27 +171,29 @@ pub trait Strategy {
     /// baseline and none was fitted.
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError>;
 
-    /// Writes its networks (and, for [`Saved::Everything`], optimisers and own state) into `folder`.
+    /// The parts that are saved, each under a name of its own: what [`save`](Self::save) and [`load`](Self::load) take by
+    /// default.
+    fn parts(&mut self) -> Vec<NamedPart<'_>>;
+
+    /// Writes weights (and, for [`Saved::Everything`], optimisers and numbers) into `folder`.
     ///
     /// # Errors
     /// [`FairnessError::Data`] if a file cannot be written.
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError>;
+    fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        save_parts(self.parts(), folder, what)
+    }
 
     /// Reads what [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// [`FairnessError::Checkpoint`] if a file cannot be read or does not fit.
-    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError>;
+    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        load_parts(self.parts(), folder, what)
+    }
 }
 
-/// How much of a strategy is saved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Saved {
-    /// What prediction needs.
-    Weights,
-    /// What resuming a training needs too.
-    Everything,
-}
+/// Name of the stream of weights, and of the files, of a strategy's network.
+const NETWORK: &str = "network";
 
 #[cfg(test)]
 #[path = "../../tests/inside/adversary_cases.rs"]

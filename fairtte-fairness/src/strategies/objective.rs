@@ -4,16 +4,16 @@ use std::path::Path;
 
 use crate::Batch;
 use burn::tensor::Tensor;
-use fairtte_data::{Sampling, write_atomically};
+use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
 use fairtte_survival::Targets;
 use ndarray::Array2;
 
-use super::{ExpectedBatch, Saved, StepContext, StepReport, Strategy, Watch, WeighBy};
+use super::{ExpectedBatch, NETWORK, NamedPart, Part, Saved, State, StepContext, StepReport, Strategy, Watch, WeighBy};
 use crate::network::Forward;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Descent;
-use crate::{FairnessError, Learner};
+use crate::{FairnessError, Learner, LearnerSpec};
 
 /// What an objective may combine.
 #[derive(Clone, Debug)]
@@ -109,43 +109,70 @@ pub trait Objective {
 /// The full strategy around an objective.
 #[derive(Debug)]
 pub struct ObjectiveStrategy<O> {
-    objective: O,
+    objective: Stateful<O>,
     learner: Learner,
 }
 
 impl<O: Objective> ObjectiveStrategy<O> {
     /// Joins an objective and the network that it trains.
     pub fn new(objective: O, learner: Learner) -> Self {
-        Self { objective, learner }
+        Self { objective: Stateful(objective), learner }
     }
 }
 
-const NETWORK: &str = "network";
-const STATE_FILE: &str = "objective.json";
+impl<O: Objective + 'static> ObjectiveStrategy<O> {
+    /// The strategy that descends `objective` with a network of freshly drawn weights.
+    ///
+    /// # Errors
+    /// As [`Learner::new`].
+    pub fn boxed(objective: O, spec: &LearnerSpec) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(Self::new(objective, Learner::new(spec, NETWORK)?)))
+    }
+}
+
+/// An objective whose state is saved as numbers in `NAME.json`.
+#[derive(Debug)]
+struct Stateful<O>(O);
+
+impl<O: Objective> Part for Stateful<O> {
+    fn save(&self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
+        State(self.0.state()).save(folder, name, what)
+    }
+
+    fn load(&mut self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
+        let mut state = State(Vec::<f64>::new());
+        state.load(folder, name, what)?;
+        if self.0.restore(&state.0) {
+            return Ok(());
+        }
+        let reason = format!("{} numbers do not fit strategy {}", state.0.len(), self.0.name());
+        Err(FairnessError::Checkpoint { path: folder.join(format!("{name}.json")), reason })
+    }
+}
 
 impl<O: Objective> Strategy for ObjectiveStrategy<O> {
     fn name(&self) -> &'static str {
-        self.objective.name()
+        self.objective.0.name()
     }
 
     fn sampling(&self) -> Sampling {
-        self.objective.sampling()
+        self.objective.0.sampling()
     }
 
     fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
-        self.objective.check_batches(expected)
+        self.objective.0.check_batches(expected)
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
         let targets = context.targets(batch)?;
         let forward = self.learner.forward(batch, &context.query_times(&targets), &mut context.noise(NETWORK))?;
         let losses = context.subject_losses(forward.outputs.clone(), &targets); // [batch]
-        let counted = context.head.counted(&targets);
+        let counted = context.outputs.head.counted(&targets);
         let Forward { outputs, representation, before_dropout } = forward;
         let (counted, targets, groups) = (&counted[..], &targets, &batch.groups[..]);
         let terms = Terms { losses, counted, outputs, representation, before_dropout, targets, groups, context };
         let task_loss = terms.mean();
-        let Value { objective, absent_groups, mut terms, unread } = self.objective.value(&terms)?;
+        let Value { objective, absent_groups, mut terms, unread } = self.objective.0.value(&terms)?;
         let (names, unread): (Vec<String>, Vec<Tensor<1>>) = unread.into_iter().unzip();
         let read: Vec<Tensor<1>> = std::iter::once(task_loss).chain(unread).collect();
         let descent = self.learner.descend_reading(&objective, &read, context)?;
@@ -155,7 +182,7 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        self.objective.watches()
+        self.objective.0.watches()
     }
 
     fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
@@ -166,26 +193,7 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
         self.learner.survival(batch, rule)
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.save(folder, NETWORK, what)?;
-        if what == Saved::Everything {
-            let state = self.objective.state();
-            write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, &state)?))?;
-        }
-        Ok(())
-    }
-
-    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.load(folder, NETWORK, what)?;
-        if what == Saved::Everything {
-            let path = folder.join(STATE_FILE);
-            let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
-            let text = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
-            let state: Vec<f64> = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
-            if !self.objective.restore(&state) {
-                return Err(unusable(format!("{} numbers do not fit strategy {}", state.len(), self.name())));
-            }
-        }
-        Ok(())
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        vec![NamedPart::weights(NETWORK, &mut self.learner), NamedPart::training("objective", &mut self.objective)]
     }
 }

@@ -23,14 +23,12 @@
 //! stays on in prediction, and the distance is taken between draws without gradient. Golden values: our worked cases
 //! `golden/odr.json`.
 
-use std::path::Path;
-
 use crate::Batch;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear, LinearConfig};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use fairtte_data::{Sampling, write_atomically};
+use fairtte_data::Sampling;
 use fairtte_models::{ImageEncoder, Noise, initialise};
 use fairtte_survival::Classifier;
 use ndarray::Array2;
@@ -43,7 +41,9 @@ use super::adversary::{
 use super::batch_cells::BatchCells;
 use super::numbers::constant;
 use super::pass::{Pass, survival_of};
-use super::{Idle, Saved, StepContext, StepReport, Strategy, TrainingCells, Warns, Watch};
+use super::{
+    Idle, NETWORK, NamedPart, State, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Warns, Watch,
+};
 use crate::learner::EncoderNetwork;
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
@@ -87,30 +87,39 @@ impl Default for OdrConfig {
     }
 }
 
-impl OdrConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
-        for (key, weight) in [
-            ("strategy.odr.lambda-entropy", self.lambda_entropy),
-            ("strategy.odr.lambda-orthogonality", self.lambda_orthogonality),
-        ] {
+impl StrategySettings for OdrConfig {
+    fn name(&self) -> &'static str {
+        "odr"
+    }
+
+    fn summary(&self) -> &'static str {
+        "two orthogonal codes, one for the task and one for the group (Sarhan et al. 2020)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
+        for (key, weight) in
+            [("lambda-entropy", self.lambda_entropy), ("lambda-orthogonality", self.lambda_orthogonality)]
+        {
             check(key, weight, weight >= 0.0 && weight.is_finite(), "a finite number >= 0")?;
         }
         for (key, value) in [
-            ("strategy.odr.gamma-entropy", self.gamma_entropy),
-            ("strategy.odr.gamma-orthogonality", self.gamma_orthogonality),
-            ("strategy.odr.schedule-epochs", self.schedule_epochs),
-            ("strategy.odr.classifier-learning-rate", self.classifier_learning_rate),
+            ("gamma-entropy", self.gamma_entropy),
+            ("gamma-orthogonality", self.gamma_orthogonality),
+            ("schedule-epochs", self.schedule_epochs),
+            ("classifier-learning-rate", self.classifier_learning_rate),
         ] {
             check(key, value, value > 0.0 && value.is_finite(), "a finite number > 0")?;
         }
         let in_range = (2..=65_536).contains(&self.code);
-        check("strategy.odr.code", self.code, in_range, "a whole number from 2 to 65536")
+        check("code", self.code, in_range, "a whole number from 2 to 65536")
     }
 
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(Odr::new(self, spec, cells)?))
+    }
+}
+
+impl OdrConfig {
     /// The weights when each training sample was seen `epochs` times on average.
     fn weights(&self, epochs: f64) -> Weights {
         let scale = self.schedule_epochs;
@@ -193,19 +202,17 @@ pub struct Odr {
     sampling: Sampling,
     /// Share of every group among what is drawn.
     shares: Vec<f64>,
-    state: State,
+    state: State<Seen>,
 }
 
 /// What a resumed run needs beside weights and optimisers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct State {
+struct Seen {
     /// Training samples seen, with repetitions.
     samples_seen: u64,
 }
 
-const NETWORK: &str = "network";
 const GROUP_CLASSIFIER: &str = "group-classifier";
-const STATE_FILE: &str = "odr.json";
 const TARGET_CODE: &str = "nats in the target code";
 const ADVANTAGE: &str = "classifier advantage";
 
@@ -279,7 +286,7 @@ impl Strategy for Odr {
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
         let Drawn { pass, target, sensitive, sensitive_value } = self.forward(batch, context)?;
-        let weights = self.config.weights(self.state.samples_seen as f64 / self.n_training as f64);
+        let weights = self.config.weights(self.state.0.samples_seen as f64 / self.n_training as f64);
         let [of_target, of_sensitive] = prior_means(self.config.code);
         let kl = [target.kl_to(&of_target), sensitive.kl_to(&of_sensitive)];
         let (task, of_target, of_sensitive) = (pass.task(), kl[0].clone().mean(), kl[1].clone().mean());
@@ -300,7 +307,7 @@ impl Strategy for Odr {
             Some(loss) => self.group_classifier.descend(&loss, context)?,
             None => self.group_classifier.update(GradientsParams::new(), context)?, // of earlier batches of this step
         };
-        self.state.samples_seen += batch.n() as u64;
+        self.state.0.samples_seen += batch.n() as u64;
         let [task_loss, entropy, of_group, of_target, of_sensitive] = descent.also[..] else {
             unreachable!("five numbers were read")
         };
@@ -351,25 +358,12 @@ impl Strategy for Odr {
         survival_of(&self.learner, rule, |query| network.outputs(batch, query))
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.save(folder, NETWORK, what)?;
-        if what == Saved::Everything {
-            self.group_classifier.save(folder, GROUP_CLASSIFIER, what)?;
-            write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, &self.state)?))?;
-        }
-        Ok(())
-    }
-
-    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.load(folder, NETWORK, what)?;
-        if what == Saved::Everything {
-            self.group_classifier.load(folder, GROUP_CLASSIFIER, what)?;
-            let path = folder.join(STATE_FILE);
-            let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
-            let text = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
-            self.state = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
-        }
-        Ok(())
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        vec![
+            NamedPart::weights(NETWORK, &mut self.learner),
+            NamedPart::training(GROUP_CLASSIFIER, &mut self.group_classifier),
+            NamedPart::training("odr", &mut self.state),
+        ]
     }
 }
 

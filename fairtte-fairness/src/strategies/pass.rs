@@ -35,7 +35,7 @@ impl Pass {
         let targets = context.targets(batch)?;
         let Forward { representation, outputs, .. } = forward(&context.query_times(&targets))?;
         let losses = context.subject_losses(outputs, &targets);
-        let counted = context.head.counted(&targets);
+        let counted = context.outputs.head.counted(&targets);
         Ok(Self { targets, representation, losses, counted })
     }
 

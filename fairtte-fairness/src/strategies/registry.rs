@@ -1,54 +1,107 @@
-//! Which strategies there are: one variant, one line in the catalogue and one arm each.
+//! Which strategies there are: one line each.
+
+use std::fmt;
 
 use fairtte_survival::NoSettings;
-use serde::{Deserialize, Serialize};
+use serde::de::{EnumAccess, VariantAccess as _, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::settings::{Registered, from_outside, registered};
 use super::{
-    Cells, Cfair, CfairConfig, ControlledAttribute, ControlledAttributeConfig, DomainIndependent,
-    DomainIndependentConfig, DroChiSquare, DroChiSquareConfig, End, EndConfig, Erm, ExpectedBatch, FairRepresentation,
-    FairRepresentationConfig, Febs, FebsConfig, GroupDro, GroupDroConfig, Laftr, LaftrConfig, Lnl, LnlConfig,
-    ObjectiveStrategy, Odr, OdrConfig, RebalancingMode, Recalibration, RecalibrationConfig, Sam, SamConfig, Strategy,
-    SubgroupRebalancing, SubgroupRebalancingConfig, Swad, SwadConfig, SwadCriterion, TrainingCells,
+    CfairConfig, ControlledAttributeConfig, DomainIndependentConfig, DroChiSquareConfig, EndConfig, ExpectedBatch,
+    FairRepresentationConfig, FebsConfig, GroupDroConfig, LaftrConfig, LnlConfig, OdrConfig, RecalibrationConfig,
+    SamConfig, Strategy, StrategySettings, SubgroupRebalancingConfig, SwadConfig, TrainingCells,
 };
-use crate::{FairnessError, Learner, LearnerSpec, TrainingConfig};
+use crate::{FairnessError, LearnerSpec, TrainingConfig};
 
-/// The registry of strategies; in run files `[strategy.erm]`, `[strategy.group-dro]`, ..
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum StrategyConfig {
-    /// [`Erm`].
-    Erm(NoSettings),
-    /// [`SubgroupRebalancing`].
-    SubgroupRebalancing(SubgroupRebalancingConfig),
-    /// [`GroupDro`].
-    GroupDro(GroupDroConfig),
-    /// [`DomainIndependent`].
-    DomainIndependent(DomainIndependentConfig),
-    /// [`ControlledAttribute`].
-    ControlledAttribute(ControlledAttributeConfig),
-    /// [`Sam`].
-    Sam(SamConfig),
-    /// [`Swad`].
-    Swad(SwadConfig),
-    /// [`Recalibration`].
-    Recalibration(RecalibrationConfig),
-    /// [`Laftr`].
-    Laftr(LaftrConfig),
-    /// [`Cfair`].
-    Cfair(CfairConfig),
-    /// [`Lnl`].
-    Lnl(LnlConfig),
-    /// [`Odr`].
-    Odr(OdrConfig),
-    /// [`FairRepresentation`].
-    FairRepresentation(FairRepresentationConfig),
-    /// [`End`].
-    End(EndConfig),
-    /// [`DroChiSquare`].
-    DroChiSquare(DroChiSquareConfig),
-    /// [`Febs`].
-    Febs(FebsConfig),
+/// The enum of all strategies with what serde and the catalogue need of it.
+macro_rules! strategies {
+    ($($name:literal $variant:ident($settings:ty)),+ $(,)?) => {
+        /// The registry of strategies; in run files `[strategy.erm]`, `[strategy.group-dro]`, ..
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum StrategyConfig {
+            $(#[doc = concat!("`", $name, "`")] $variant($settings),)+
+            /// One that another crate registered with [`register`](super::register).
+            Registered(Registered),
+        }
+
+        impl StrategyConfig {
+            /// Names of the strategies of this crate.
+            pub const NAMES: [&'static str; [$($name),+].len()] = [$($name),+];
+
+            /// The settings, whichever strategy they are of.
+            pub fn settings(&self) -> &dyn StrategySettings {
+                match self {
+                    $(Self::$variant(settings) => settings,)+
+                    Self::Registered(registered) => registered.settings.as_ref(),
+                }
+            }
+
+            /// The strategies of this crate with their default settings.
+            fn defaults() -> Vec<Self> {
+                vec![$(Self::$variant(<$settings>::default())),+]
+            }
+        }
+
+        impl Serialize for StrategyConfig {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let name = self.name();
+                match self {
+                    $(Self::$variant(settings) => {
+                        serializer.serialize_newtype_variant("StrategyConfig", 0, name, settings)
+                    })+
+                    Self::Registered(settings) => {
+                        serializer.serialize_newtype_variant("StrategyConfig", 0, name, settings)
+                    }
+                }
+            }
+        }
+
+        impl<'de> Visitor<'de> for Named {
+            type Value = StrategyConfig;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a strategy with a table of its settings")
+            }
+
+            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<StrategyConfig, A::Error> {
+                let (name, variant) = data.variant::<String>()?;
+                match name.as_str() {
+                    $($name => variant.newtype_variant().map(StrategyConfig::$variant),)+
+                    other => from_outside(other, variant).map(StrategyConfig::Registered),
+                }
+            }
+        }
+    };
+}
+
+strategies! {
+    "erm" Erm(NoSettings),
+    "subgroup-rebalancing" SubgroupRebalancing(SubgroupRebalancingConfig),
+    "group-dro" GroupDro(GroupDroConfig),
+    "domain-independent" DomainIndependent(DomainIndependentConfig),
+    "controlled-attribute" ControlledAttribute(ControlledAttributeConfig),
+    "sam" Sam(SamConfig),
+    "swad" Swad(SwadConfig),
+    "recalibration" Recalibration(RecalibrationConfig),
+    "laftr" Laftr(LaftrConfig),
+    "cfair" Cfair(CfairConfig),
+    "lnl" Lnl(LnlConfig),
+    "odr" Odr(OdrConfig),
+    "fair-representation" FairRepresentation(FairRepresentationConfig),
+    "end" End(EndConfig),
+    "dro-chi-square" DroChiSquare(DroChiSquareConfig),
+    "febs" Febs(FebsConfig),
+}
+
+/// Reads a strategy by its name.
+struct Named;
+
+impl<'de> Deserialize<'de> for StrategyConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_enum("StrategyConfig", &Self::NAMES, Named)
+    }
 }
 
 impl Default for StrategyConfig {
@@ -58,122 +111,61 @@ impl Default for StrategyConfig {
 }
 
 impl StrategyConfig {
-    /// Name and one-line summary of every strategy.
-    pub const CATALOGUE: [(&'static str, &'static str); 16] = [
-        ("erm", "empirical risk minimisation: the plain mean loss"),
-        ("subgroup-rebalancing", "every group (or group x event) is drawn equally often (Kamiran & Calders 2012)"),
-        ("group-dro", "groups with a larger loss gain weight (Sagawa et al. 2020)"),
-        ("domain-independent", "one encoder, one classifier per group (Wang et al. 2020)"),
-        ("controlled-attribute", "one network per group, whose curves are averaged (Pope & Sydnor 2011)"),
-        ("sam", "the loss at the sharpest place nearby, in two passes (Foret et al. 2021)"),
-        ("swad", "the mean of the weights of a valley of the validation loss (Cha et al. 2021)"),
-        ("recalibration", "as erm, then the curves of each group are mapped by what the validation part showed"),
-        ("laftr", "an adversary guesses the group from the representation, which makes that hard (Madras et al. 2018)"),
-        ("cfair", "one adversary per stratum through gradient reversal, balanced errors (Zhao et al. 2020)"),
-        ("lnl", "the representation unlearns what a predictor of the group finds in it (Kim et al. 2019)"),
-        ("odr", "two orthogonal codes, one for the task and one for the group (Sarhan et al. 2020)"),
-        (
-            "fair-representation",
-            "representations of the groups come closer by maximum mean discrepancy (the paper's D.2.3)",
-        ),
-        ("end", "representations of a group are told apart, those of a stratum joined (Tartaglione et al. 2021)"),
-        ("dro-chi-square", "the worst subpopulation of a given size, without groups (Hu & Chen 2022, 2024)"),
-        ("febs", "groups with a larger loss weigh more, an adaptation of FairSeg's scaling (Tian et al. 2024)"),
-    ];
+    /// Name in run files.
+    pub fn name(&self) -> &'static str {
+        self.settings().name()
+    }
+
+    /// Name and one-line summary of every strategy, those of other crates last.
+    pub fn catalogue() -> Vec<(&'static str, &'static str)> {
+        let defaults = Self::defaults();
+        let own = defaults.iter().map(|strategy| (strategy.name(), strategy.settings().summary()));
+        own.chain(registered()).collect()
+    }
 
     /// Whether training reads the groups of the samples.
     pub fn needs_groups(&self) -> bool {
-        match self {
-            Self::Erm(_) | Self::DroChiSquare(_) | Self::Sam(_) => false,
-            Self::SubgroupRebalancing(config) => config.by != Cells::Event || config.mode == RebalancingMode::Reweigh,
-            Self::Swad(config) => config.criterion == SwadCriterion::WorstGroupNll,
-            Self::GroupDro(_)
-            | Self::Laftr(_)
-            | Self::Cfair(_)
-            | Self::Lnl(_)
-            | Self::Odr(_)
-            | Self::FairRepresentation(_)
-            | Self::End(_)
-            | Self::Febs(_)
-            | Self::DomainIndependent(_)
-            | Self::ControlledAttribute(_)
-            | Self::Recalibration(_) => true,
-        }
+        self.settings().needs_groups()
     }
 
-    /// Checks the ranges of the settings.
+    /// As [`StrategySettings::validate`].
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
+    /// [`FairnessError::Setting`] naming the setting, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
-        match self {
-            Self::Erm(_) => Ok(()),
-            Self::SubgroupRebalancing(config) => config.validate(),
-            Self::GroupDro(config) => config.validate(),
-            Self::DomainIndependent(config) => config.validate(),
-            Self::ControlledAttribute(config) => config.validate(),
-            Self::Sam(config) => config.validate(),
-            Self::Swad(config) => config.validate(),
-            Self::Recalibration(config) => config.validate(),
-            Self::Laftr(config) => config.validate(),
-            Self::Cfair(config) => config.validate(),
-            Self::Lnl(config) => config.validate(),
-            Self::Odr(config) => config.validate(),
-            Self::FairRepresentation(config) => config.validate(),
-            Self::End(config) => config.validate(),
-            Self::DroChiSquare(config) => config.validate(),
-            Self::Febs(config) => config.validate(),
-        }
+        self.settings().validate()
     }
 
-    /// Refuses batches, or a head, with which the method cannot work; a training asks again when it knows its outcomes.
+    /// As [`StrategySettings::check_batches`].
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and what was expected.
+    /// [`FairnessError::Setting`] naming the setting, its value and what was expected.
     pub fn check_batches(&self, expected: &ExpectedBatch<'_>) -> Result<(), FairnessError> {
-        match self {
-            Self::DroChiSquare(config) => config.check_batches(expected),
-            _ => Ok(()),
-        }
+        self.settings().check_batches(expected)
     }
 
-    /// What of `training` is too short for the method to work as it says, a sentence each; `n_steps` are the steps of the
-    /// optimisers in an epoch.
+    /// As [`StrategySettings::training_notes`].
     pub fn training_notes(&self, training: &TrainingConfig, n_steps: usize) -> Vec<String> {
-        match self {
-            Self::Swad(config) => config.training_notes(training, n_steps),
-            _ => Vec::new(),
-        }
+        self.settings().training_notes(training, n_steps)
     }
 
-    /// Checks the settings and builds the strategy with freshly drawn weights.
+    /// As [`StrategySettings::build`].
     ///
     /// # Errors
     /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if groups are needed and no
     /// training sample has one.
     pub fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
-        let learner = || Learner::new(spec, "network");
-        Ok(match self {
-            Self::Erm(_) => Box::new(ObjectiveStrategy::new(Erm, learner()?)),
-            Self::SubgroupRebalancing(config) => {
-                Box::new(ObjectiveStrategy::new(SubgroupRebalancing::new(config, cells)?, learner()?))
-            }
-            Self::GroupDro(config) => Box::new(ObjectiveStrategy::new(GroupDro::new(config, cells)?, learner()?)),
-            Self::DomainIndependent(config) => Box::new(DomainIndependent::new(config, spec, cells)?),
-            Self::ControlledAttribute(config) => Box::new(ControlledAttribute::new(config, spec, cells)?),
-            Self::Sam(config) => Box::new(Sam::new(config, learner()?)?),
-            Self::Swad(config) => Box::new(Swad::new(config, learner()?)?),
-            Self::Recalibration(config) => Box::new(Recalibration::new(config, learner()?, cells)?),
-            Self::Laftr(config) => Box::new(Laftr::new(config, spec, cells)?),
-            Self::Cfair(config) => Box::new(Cfair::new(config, spec, cells)?),
-            Self::Lnl(config) => Box::new(Lnl::new(config, spec, cells)?),
-            Self::Odr(config) => Box::new(Odr::new(config, spec, cells)?),
-            Self::FairRepresentation(config) => {
-                Box::new(ObjectiveStrategy::new(FairRepresentation::new(config, cells)?, learner()?))
-            }
-            Self::End(config) => Box::new(ObjectiveStrategy::new(End::new(config, cells)?, learner()?)),
-            Self::DroChiSquare(config) => Box::new(ObjectiveStrategy::new(DroChiSquare::new(config)?, learner()?)),
-            Self::Febs(config) => Box::new(ObjectiveStrategy::new(Febs::new(config, cells)?, learner()?)),
-        })
+        self.settings().build(spec, cells)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_in_the_registry_is_the_name_of_the_settings() {
+        let names: Vec<&str> = StrategyConfig::defaults().iter().map(StrategyConfig::name).collect();
+        assert_eq!(names, StrategyConfig::NAMES);
     }
 }

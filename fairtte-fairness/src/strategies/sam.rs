@@ -19,8 +19,6 @@
 //! Where we differ from MEDFAIR: its switch for ASAM reads "False" as true, with eta 0, and its learning rate was stepped twice
 //! per batch. Golden values: our worked cases `golden/sam.json`.
 
-use std::path::Path;
-
 use crate::Batch;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -29,9 +27,9 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::pass::Pass;
-use super::{Phase, Saved, StepContext, StepReport, Strategy};
+use super::{NETWORK, NamedPart, Phase, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
 use crate::predict::{CurveRule, Parts};
-use crate::{FairnessError, Learner, SurvivalNetwork, check};
+use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Settings of SAM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,19 +68,33 @@ impl Default for SamConfig {
     }
 }
 
-impl SamConfig {
-    /// Checks the ranges, and that no setting is without effect.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
-        let Self { adaptive, rho, eta } = *self;
-        check("strategy.sam.rho", rho, rho > 0.0 && rho.is_finite(), "a finite number > 0")?;
-        check("strategy.sam.eta", eta, eta >= 0.0 && eta.is_finite(), "a finite number >= 0")?;
-        let has_effect = adaptive || eta.total_cmp(&ETA).is_eq();
-        check("strategy.sam.eta", eta, has_effect, "no value without adaptive = true")
+impl StrategySettings for SamConfig {
+    fn name(&self) -> &'static str {
+        "sam"
     }
 
+    fn summary(&self) -> &'static str {
+        "the loss at the sharpest place nearby, in two passes (Foret et al. 2021)"
+    }
+
+    fn needs_groups(&self) -> bool {
+        false
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
+        let Self { adaptive, rho, eta } = *self;
+        check("rho", rho, rho > 0.0 && rho.is_finite(), "a finite number > 0")?;
+        check("eta", eta, eta >= 0.0 && eta.is_finite(), "a finite number >= 0")?;
+        let has_effect = adaptive || eta.total_cmp(&ETA).is_eq();
+        check("eta", eta, has_effect, "no value without adaptive = true")
+    }
+
+    fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(Sam::new(self, Learner::new(spec, NETWORK)?)?))
+    }
+}
+
+impl SamConfig {
     /// A copy of `module` at w + e, with running statistics of its own; parameters keep their identities, so that the
     /// gradients of the copy are gradients for the module.
     pub(crate) fn perturbed<M: Module>(&self, module: &M, gradients: &GradientsParams) -> M {
@@ -169,8 +181,6 @@ impl Sam {
     }
 }
 
-const NETWORK: &str = "network";
-
 impl Strategy for Sam {
     fn name(&self) -> &'static str {
         "sam"
@@ -203,12 +213,8 @@ impl Strategy for Sam {
         self.learner.survival(batch, rule)
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.save(folder, NETWORK, what)
-    }
-
-    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.load(folder, NETWORK, what)
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        vec![NamedPart::weights(NETWORK, &mut self.learner)]
     }
 }
 

@@ -7,17 +7,16 @@ use crate::Batch;
 use burn::tensor::Tensor;
 use fairtte_metrics::seeds::stream;
 use fairtte_models::Noise;
-use fairtte_survival::{CutPoints, SurvivalHead, Targets};
+use fairtte_survival::Targets;
 
 use crate::FairnessError;
+use crate::predict::Outputs;
 
 /// What a step knows besides its batch.
 #[derive(Clone, Copy, Debug)]
 pub struct StepContext<'a> {
-    /// Loss and prediction rule.
-    pub head: &'a dyn SurvivalHead,
-    /// Time grid fitted on the training part.
-    pub cut_points: &'a CutPoints,
+    /// What the outputs mean.
+    pub outputs: Outputs<'a>,
     /// Seed of the run.
     pub seed: u64,
     /// Epoch, counted from 0.
@@ -97,32 +96,32 @@ impl StepContext<'_> {
     /// # Errors
     /// [`FairnessError::Survival`] for a negative time.
     pub fn targets(&self, batch: &Batch) -> Result<Targets, FairnessError> {
-        Ok(self.cut_points.targets("training", &batch.time, &batch.event)?)
+        Ok(self.outputs.cut_points.targets("training", &batch.time, &batch.event)?)
     }
 
     /// Times at which a network for this head is evaluated; empty unless it reads times.
     pub fn query_times(&self, targets: &Targets) -> Vec<f64> {
-        self.head.query_times(targets)
+        self.outputs.head.query_times(targets)
     }
 
     /// Loss of every sample, `[batch]`: 0 for the samples that are not counted. A second call in the same step draws the
     /// same controls.
     pub fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets) -> Tensor<1> {
         let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
-        self.head.subject_losses(outputs, targets, &mut controls)
+        self.outputs.head.subject_losses(outputs, targets, &mut controls)
     }
 
     /// As [`subject_losses`](Self::subject_losses), with every sample compared with the other half of the batch only.
     pub fn losses_against_other_half(&self, outputs: Tensor<2>, targets: &Targets, half: &[bool]) -> Tensor<1> {
         let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
-        self.head.losses_against_other_half(outputs, targets, half, &mut controls)
+        self.outputs.head.losses_against_other_half(outputs, targets, half, &mut controls)
     }
 
     /// How badly every sample is fitted by the likelihood alone, `[batch]`
     /// ([`SurvivalHead::misfits`]), with the controls of [`subject_losses`](Self::subject_losses).
     pub fn misfits(&self, outputs: Tensor<2>, targets: &Targets, half: Option<&[bool]>) -> Tensor<1> {
         let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
-        self.head.misfits(outputs, targets, half, &mut controls)
+        self.outputs.head.misfits(outputs, targets, half, &mut controls)
     }
 
     /// A number that must be finite.

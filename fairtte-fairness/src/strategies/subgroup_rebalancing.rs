@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 
 use super::groups::weighted_sum;
 use super::objective::{Objective, Terms, Value};
-use super::{StrategyConfig, TrainingCells};
-use crate::{FairnessError, check};
+use super::{ObjectiveStrategy, Strategy, StrategyConfig, StrategySettings, TrainingCells};
+use crate::{FairnessError, LearnerSpec, check};
 
 /// What makes a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,15 +65,27 @@ pub struct SubgroupRebalancingConfig {
     pub mode: RebalancingMode,
 }
 
-impl SubgroupRebalancingConfig {
-    /// Checks that no setting is without effect.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] if `by` is set for reweighing, whose weights are those of group x event.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for SubgroupRebalancingConfig {
+    fn name(&self) -> &'static str {
+        "subgroup-rebalancing"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every group (or group x event) is drawn equally often (Kamiran & Calders 2012)"
+    }
+
+    fn needs_groups(&self) -> bool {
+        self.by != Cells::Event || self.mode == RebalancingMode::Reweigh
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let has_effect = self.mode != RebalancingMode::Reweigh || self.by == Cells::Group;
         let expected = "no value with mode = \"reweigh\", whose weights are those of group and event";
-        check("strategy.subgroup-rebalancing.by", format!("{:?}", self.by), has_effect, expected)
+        check("by", format!("{:?}", self.by), has_effect, expected)
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        ObjectiveStrategy::boxed(SubgroupRebalancing::new(self, cells)?, spec)
     }
 }
 

@@ -6,6 +6,7 @@
 //! of which is made of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
 //! is no part of its step: no strategy sees it, and a step of such batches alone is not taken (`plan.rs`).
 
+mod observer;
 mod plan;
 mod progress;
 mod schedule;
@@ -14,32 +15,33 @@ mod tensorboard;
 mod validation;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Batch;
 use burn::tensor::Device;
-use fairtte_data::{Cohort, Loader, write_atomically};
-use fairtte_metrics::GroupId;
-use fairtte_survival::{CutPoints, SurvivalHead};
+use fairtte_data::Loader;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+use self::observer::Observers;
 use self::plan::Plan;
 use self::progress::{Took, Totals};
 use self::schedule::Place;
 use self::validation::Validator;
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation};
+use crate::predict::Outputs;
 use crate::strategies::{Clock, StepContext, Strategy, Warning, Watch, Watched, predictions_differ, warnings};
 use crate::{FairnessError, check};
 
+pub use self::observer::{Observer, Silent, StepsFile};
+pub use self::progress::EpochReport;
 pub(crate) use self::progress::Partial;
-pub use self::progress::{EpochReport, Observer, Silent};
 pub use self::schedule::{ConstantSchedule, CosineSchedule, ScheduleConfig, StepSchedule};
 pub use self::selection::{Choice, SelectionRule, TOLERATED_LOSS};
+pub use self::tensorboard::TensorBoard;
 pub use self::validation::Scoring;
 
 /// Settings of the loop.
@@ -84,12 +86,12 @@ impl TrainingConfig {
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self) -> Result<(), FairnessError> {
         let Self { epochs, batch_size, accumulate, patience, checkpoint_minutes: minutes, .. } = *self;
-        check("training.epochs", epochs, epochs >= 1, "at least 1")?;
-        check("training.batch-size", batch_size, batch_size >= 2, "at least 2 (batch norm needs two)")?;
-        check("training.accumulate", accumulate, accumulate >= 1, "at least 1")?;
-        check("training.patience", patience, patience >= 1, "at least 1")?;
+        check("epochs", epochs, epochs >= 1, "at least 1")?;
+        check("batch-size", batch_size, batch_size >= 2, "at least 2 (batch norm needs two)")?;
+        check("accumulate", accumulate, accumulate >= 1, "at least 1")?;
+        check("patience", patience, patience >= 1, "at least 1")?;
         let in_range = (0.0..=1e6).contains(&minutes);
-        check("training.checkpoint-minutes", minutes, in_range, "a number from 0 to 1e6 (0 = off)")?;
+        check("checkpoint-minutes", minutes, in_range, "a number from 0 to 1e6 (0 = off)")?;
         self.schedule.validate()
     }
 
@@ -105,25 +107,19 @@ fn best_epoch(epochs: &[EpochReport]) -> usize {
     epochs.iter().rposition(|epoch| epoch.best).map_or(0, |index| index + 1)
 }
 
-/// What a training reads, all of it fixed before the first step.
+/// What a training reads, all of it fixed before the first step. The samples and their groups are those of the loader.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingData<'a> {
-    /// The samples.
-    pub cohort: &'a Cohort,
-    /// Their pixels, outcomes and groups.
+    /// Pixels or columns, outcomes and groups of all samples.
     pub loader: &'a Loader<'a>,
     /// Rows of the training part.
     pub train: &'a [usize],
     /// Rows of the validation part.
     pub validation: &'a [usize],
-    /// Group of every row of the cohort, for the metrics by group.
-    pub groups: &'a [Option<GroupId>],
-    /// Names of the groups.
+    /// Names of the groups of the loader; none without groups.
     pub levels: &'a [String],
-    /// Loss and prediction rule.
-    pub head: &'a dyn SurvivalHead,
-    /// Time grid fitted on the training part.
-    pub cut_points: &'a CutPoints,
+    /// What the outputs mean.
+    pub outputs: Outputs<'a>,
     /// How validation curves are scored.
     pub scoring: &'a Scoring,
     /// Seed of the run.
@@ -147,44 +143,77 @@ pub struct TrainedRun {
     pub warnings: Vec<Warning>,
 }
 
-/// Trains `strategy` in `folder` (`steps.jsonl`, `checkpoint/`), resuming from a checkpoint if there is one, and leaves
-/// it with the weights of its best epoch.
+/// A training to be run: data, settings and folder, with those who watch it and the flag that stops it.
 ///
-/// # Errors
-/// [`FairnessError::Survival`] if a part has no event, [`FairnessError::NotFinite`] if training diverges,
-/// [`FairnessError::Monitor`] if the watched metric is undefined, [`FairnessError::Interrupted`] if `stop` was set
-/// (while the weights are finished after the last epoch it is the caller that looks at it),
-/// [`FairnessError::Data`] or [`FairnessError::Checkpoint`] if a file cannot be written or read.
-pub fn fit(
-    strategy: &mut dyn Strategy,
-    data: &TrainingData<'_>,
-    config: &TrainingConfig,
-    folder: &Path,
-    observer: &mut dyn Observer,
-    stop: &AtomicBool,
-) -> Result<TrainedRun, FairnessError> {
-    config.validate()?;
-    let validator = Validator::new(data)?;
-    strategy.check_batches(&validator.expected_batch(config.batch_size)?)?;
-    let checkpoints = Checkpoints::new(&folder.join(FOLDER));
-    let progress = checkpoints.restore(strategy)?;
-    let n_batches = validator.n_batches(config.batch_size, &strategy.sampling())?;
-    observer.started(progress.epochs.len(), config.epochs, n_batches);
-    if let Some(partial) = &progress.partial {
-        observer.resumed_after(partial.step);
+/// ```no_run
+/// # use fairtte_fairness::{FairnessError, StepsFile, Strategy, TrainedRun, Trainer, TrainingConfig, TrainingData};
+/// # fn run(data: &TrainingData<'_>, strategy: &mut dyn Strategy) -> Result<TrainedRun, FairnessError> {
+/// let folder = std::path::Path::new("run");
+/// let mut log = StepsFile::in_folder(folder);
+/// let config = TrainingConfig::default();
+/// Trainer::new(data, &config, folder).observe(&mut log).fit(strategy)
+/// # }
+/// ```
+pub struct Trainer<'a> {
+    data: &'a TrainingData<'a>,
+    config: &'a TrainingConfig,
+    folder: &'a Path,
+    observers: Observers<'a>,
+    stop: Option<&'a AtomicBool>,
+}
+
+impl<'a> Trainer<'a> {
+    /// A training in `folder`, where its checkpoints are kept, without observers and without a flag to stop it.
+    pub fn new(data: &'a TrainingData<'a>, config: &'a TrainingConfig, folder: &'a Path) -> Self {
+        Self { data, config, folder, observers: Observers::default(), stop: None }
     }
-    let saved_at = Instant::now();
-    let mut training =
-        Training { strategy, data, config, validator, checkpoints, progress, observer, stop, saved_at, n_batches };
-    if !training.progress.epochs.is_empty() {
-        write_logs(folder, &training.progress.epochs)?; // a kill may have come between checkpoint and logs
+
+    /// Adds an observer; those added first are called first.
+    #[must_use]
+    pub fn observe(mut self, observer: &'a mut dyn Observer) -> Self {
+        self.observers.0.push(observer);
+        self
     }
-    while !training.is_finished() {
-        training.epoch()?;
-        write_logs(folder, &training.progress.epochs)?;
-        training.tell_epoch()?;
+
+    /// Ends the training with a checkpoint and [`FairnessError::Interrupted`] after the optimiser step during which `flag`
+    /// was set.
+    #[must_use]
+    pub fn stop_when(self, flag: &'a AtomicBool) -> Self {
+        Self { stop: Some(flag), ..self }
     }
-    training.finish()
+
+    /// Trains `strategy`, resuming from a checkpoint of the folder if there is one, and leaves it with the weights of its
+    /// best epoch.
+    ///
+    /// # Errors
+    /// [`FairnessError::Survival`] if a part has no event, [`FairnessError::NotFinite`] if training diverges,
+    /// [`FairnessError::Monitor`] if the watched metric is undefined, [`FairnessError::Interrupted`] if the flag was set
+    /// before the last step ended (later the caller must check it), [`FairnessError::Data`] or [`FairnessError::Checkpoint`]
+    /// if a file cannot be written or read.
+    pub fn fit(self, strategy: &mut dyn Strategy) -> Result<TrainedRun, FairnessError> {
+        let Self { data, config, folder, mut observers, stop } = self;
+        config.validate()?;
+        let validator = Validator::new(data)?;
+        strategy.check_batches(&validator.expected_batch(config.batch_size)?)?;
+        let checkpoints = Checkpoints::new(&folder.join(FOLDER));
+        let progress = checkpoints.restore(strategy)?;
+        let n_batches = validator.n_batches(config.batch_size, &strategy.sampling())?;
+        observers.started(progress.epochs.len(), config.epochs, n_batches);
+        if let Some(partial) = &progress.partial {
+            observers.resumed_after(partial.step);
+        }
+        if !progress.epochs.is_empty() {
+            observers.epochs_saved(&progress.epochs)?; // a kill may have come between checkpoint and logs
+        }
+        let saved_at = Instant::now();
+        let mut training =
+            Training { strategy, data, config, validator, checkpoints, progress, observers, stop, saved_at, n_batches };
+        while !training.is_finished() {
+            training.epoch()?;
+            training.report_epoch()?;
+        }
+        training.finish()
+    }
 }
 
 /// Gives `strategy`, trained in `folder`, the weights of an epoch that a selection rule chose, counted from 1.
@@ -212,22 +241,22 @@ pub fn score_validation(data: &TrainingData<'_>, survival: &Array2<f64>) -> Resu
 }
 
 /// One training in progress.
-struct Training<'a> {
-    strategy: &'a mut dyn Strategy,
+struct Training<'s, 'a> {
+    strategy: &'s mut dyn Strategy,
     data: &'a TrainingData<'a>,
     config: &'a TrainingConfig,
     validator: Validator<'a>,
     checkpoints: Checkpoints,
     progress: Progress,
-    observer: &'a mut dyn Observer,
-    stop: &'a AtomicBool,
+    observers: Observers<'a>,
+    stop: Option<&'a AtomicBool>,
     /// When the last checkpoint was written.
     saved_at: Instant,
     /// Batches of an epoch.
     n_batches: usize,
 }
 
-impl Training<'_> {
+impl Training<'_, '_> {
     fn best_epoch(&self) -> usize {
         best_epoch(&self.progress.epochs)
     }
@@ -277,7 +306,7 @@ impl Training<'_> {
             } else {
                 skipped += 1;
                 totals.skip();
-                self.observer.batch_skipped(epoch);
+                self.observers.batch_skipped(epoch);
             }
             if !plan.ends_step(step) {
                 continue;
@@ -298,9 +327,9 @@ impl Training<'_> {
 
     /// Which of the batches of these rows have a sample with a loss term.
     fn plan<'r>(&self, batches: impl Iterator<Item = &'r [usize]>) -> Result<Plan, FairnessError> {
-        let TrainingData { head, cut_points, cohort, .. } = *self.data;
+        let TrainingData { outputs: Outputs { head, cut_points }, loader, .. } = *self.data;
         let has_loss = |rows: &[usize]| {
-            let samples = || rows.iter().map(|row| &cohort.samples[*row]);
+            let samples = || rows.iter().map(|row| &loader.cohort().samples[*row]);
             let (time, event): (Vec<f64>, Vec<bool>) = samples().map(|sample| (sample.time, sample.event)).unzip();
             Ok(head.counted(&cut_points.targets("training", &time, &event)?).contains(&true))
         };
@@ -318,14 +347,14 @@ impl Training<'_> {
         totals: &mut Totals,
     ) -> Result<(), FairnessError> {
         let TrainingConfig { accumulate, epochs, schedule, .. } = *self.config;
-        let TrainingData { head, cut_points, seed, .. } = *self.data;
+        let TrainingData { outputs, seed, .. } = *self.data;
         let place = Place { epoch, step: step / accumulate, n_steps: plan.n().div_ceil(accumulate), epochs };
         let (rate, accumulation, clock) = (schedule.factor(place), plan.accumulation(step), Clock::default());
-        let context = StepContext { head, cut_points, seed, epoch, step, rate, accumulation, clock: &clock };
+        let context = StepContext { outputs, seed, epoch, step, rate, accumulation, clock: &clock };
         let started = Instant::now();
         let report = self.strategy.step(batch, &context).map_err(|error| error.in_batch(&batch.sample_ids))?;
         let took = Took { data, step: started.elapsed(), clock: &clock };
-        self.observer.step_done(epoch, &report);
+        self.observers.step_done(epoch, &report);
         totals.add(report, rate, &took);
         Ok(())
     }
@@ -339,7 +368,7 @@ impl Training<'_> {
 
     /// Writes the state in the middle of an epoch if it is time or a stop was requested; returns `Interrupted` after the latter.
     fn pause(&mut self, epoch: usize, step: usize, totals: &Totals) -> Result<(), FairnessError> {
-        let is_wanted = self.stop.load(Ordering::Relaxed);
+        let is_wanted = self.is_stop_requested();
         let interval = self.config.checkpoint_minutes * 60.0;
         let is_due = interval > 0.0 && self.saved_at.elapsed().as_secs_f64() >= interval;
         if !is_wanted && !is_due {
@@ -367,11 +396,16 @@ impl Training<'_> {
         self.progress.epochs.iter().map(|epoch| &epoch.validation).collect()
     }
 
-    /// Tells the observer of the epoch that is complete, and stops after it if that is wanted.
-    fn tell_epoch(&mut self) -> Result<(), FairnessError> {
+    fn is_stop_requested(&self) -> bool {
+        self.stop.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Reports the epoch that is complete; returns `Interrupted` if a stop was requested.
+    fn report_epoch(&mut self) -> Result<(), FairnessError> {
+        self.observers.epochs_saved(&self.progress.epochs)?;
         let Some(report) = self.progress.epochs.last() else { return Ok(()) };
-        self.observer.epoch_done(report);
-        if self.stop.load(Ordering::Relaxed) {
+        self.observers.epoch_done(report);
+        if self.is_stop_requested() {
             let (epoch, n_steps) = (report.epoch, self.n_batches);
             return Err(FairnessError::Interrupted { epoch, step: n_steps, n_steps });
         }
@@ -391,18 +425,6 @@ impl Training<'_> {
         let stopped_early = epochs.len() < self.config.epochs;
         Ok(TrainedRun { epochs, best_epoch, stopped_early, choices, warnings })
     }
-}
-
-/// `steps.jsonl` and the event file of `TensorBoard`.
-fn write_logs(folder: &Path, epochs: &[EpochReport]) -> Result<(), FairnessError> {
-    write_atomically(&folder.join("steps.jsonl"), |file| {
-        for epoch in epochs {
-            serde_json::to_writer(&mut *file, epoch)?;
-            file.write_all(b"\n")?;
-        }
-        Ok(())
-    })?;
-    tensorboard::write_events(folder, epochs)
 }
 
 #[cfg(test)]

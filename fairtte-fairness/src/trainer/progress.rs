@@ -1,4 +1,4 @@
-//! What a training tells: sums over an epoch, one report per epoch, and whom it tells.
+//! What a training reports: sums over an epoch, and one report per epoch.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -62,34 +62,6 @@ pub struct EpochReport {
 
 fn one() -> f64 {
     1.0
-}
-
-/// Told what happens, for progress bars and logs.
-pub trait Observer {
-    /// A training starts, at `first` (counted from 0) of at most `epochs` epochs with `n_steps` batches each.
-    fn started(&mut self, first: usize, epochs: usize, n_steps: usize);
-    /// It is resumed in the middle of its first epoch, of which `n_done` batches are done.
-    fn resumed_after(&mut self, n_done: usize) {
-        let _ = n_done;
-    }
-    /// A batch of epoch `epoch` (counted from 0) is done.
-    fn step_done(&mut self, epoch: usize, report: &StepReport);
-    /// A batch of epoch `epoch` was passed over: no sample in it has a loss term.
-    fn batch_skipped(&mut self, epoch: usize) {
-        let _ = epoch;
-    }
-    /// An epoch is done and its checkpoint stands.
-    fn epoch_done(&mut self, report: &EpochReport);
-}
-
-/// Hears nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl Observer for Silent {
-    fn started(&mut self, _first: usize, _epochs: usize, _n_steps: usize) {}
-    fn step_done(&mut self, _epoch: usize, _report: &StepReport) {}
-    fn epoch_done(&mut self, _report: &EpochReport) {}
 }
 
 /// What is done of an epoch.

@@ -96,12 +96,12 @@ impl ScheduleConfig {
         match *self {
             Self::Constant(_) => Ok(()),
             Self::Step(StepSchedule { every, factor, .. }) => {
-                check("training.schedule.step.every", every, every >= 1, "at least 1")?;
+                check("schedule.step.every", every, every >= 1, "at least 1")?;
                 let in_range = factor > 0.0 && factor <= 1.0;
-                check("training.schedule.step.factor", factor, in_range, "a number in (0, 1]")
+                check("schedule.step.factor", factor, in_range, "a number in (0, 1]")
             }
             Self::Cosine(CosineSchedule { floor, .. }) => {
-                check("training.schedule.cosine.floor", floor, (0.0..1.0).contains(&floor), "a number in [0, 1)")
+                check("schedule.cosine.floor", floor, (0.0..1.0).contains(&floor), "a number in [0, 1)")
             }
         }
     }

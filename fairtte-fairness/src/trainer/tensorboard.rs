@@ -13,29 +13,43 @@
 //! `EventAccumulator` read 30 scalars back from a run of four epochs, 20 values of which were compared with `steps.jsonl`.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fairtte_data::{DataError, write_atomically};
 
-use super::EpochReport;
+use super::{EpochReport, Observer};
 use crate::FairnessError;
 use crate::monitor::Monitor;
 
-/// Brings the event file below `folder` to what `epochs` say.
-pub(super) fn write_events(folder: &Path, epochs: &[EpochReport]) -> Result<(), FairnessError> {
-    let path = folder.join("tensorboard").join("events.out.tfevents.fairtte");
-    let wanted = events(epochs);
-    let found = std::fs::read(&path).unwrap_or_default();
-    let failed = |source| DataError::Write { path: path.clone(), source };
-    if !found.is_empty() && wanted.starts_with(&found) {
-        let append = || std::fs::OpenOptions::new().append(true).open(&path)?.write_all(&wanted[found.len()..]);
-        return Ok(append().map_err(failed)?);
+/// Writes a `TensorBoard` event file after each epoch.
+#[derive(Clone, Debug)]
+pub struct TensorBoard {
+    path: PathBuf,
+}
+
+impl TensorBoard {
+    /// The file `tensorboard/events.out.tfevents.fairtte` of a run folder.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { path: folder.join("tensorboard").join("events.out.tfevents.fairtte") }
     }
-    if found.starts_with(&wanted) {
-        let cut = || std::fs::OpenOptions::new().write(true).open(&path)?.set_len(wanted.len() as u64);
-        return Ok(cut().map_err(failed)?);
+}
+
+impl Observer for TensorBoard {
+    fn epochs_saved(&mut self, epochs: &[EpochReport]) -> Result<(), FairnessError> {
+        let path = &self.path;
+        let wanted = events(epochs);
+        let found = std::fs::read(path).unwrap_or_default();
+        let failed = |source| DataError::Write { path: path.clone(), source };
+        if !found.is_empty() && wanted.starts_with(&found) {
+            let append = || std::fs::OpenOptions::new().append(true).open(path)?.write_all(&wanted[found.len()..]);
+            return Ok(append().map_err(failed)?);
+        }
+        if found.starts_with(&wanted) {
+            let cut = || std::fs::OpenOptions::new().write(true).open(path)?.set_len(wanted.len() as u64);
+            return Ok(cut().map_err(failed)?);
+        }
+        Ok(write_atomically(path, |file| file.write_all(&wanted))?)
     }
-    Ok(write_atomically(&path, |file| file.write_all(&wanted))?)
 }
 
 /// The whole file.
@@ -255,17 +269,18 @@ mod tests {
         let path = folder.path().join("tensorboard/events.out.tfevents.fairtte");
         let reports: Vec<EpochReport> = (1..=4).map(report).collect();
         let wanted = |n: usize| events(&reports[..n]);
+        let mut log = TensorBoard::in_folder(folder.path());
         for n in 1..=4 {
-            write_events(folder.path(), &reports[..n]).unwrap();
+            log.epochs_saved(&reports[..n]).unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), wanted(n), "appended");
         }
-        write_events(folder.path(), &reports[..2]).unwrap();
+        log.epochs_saved(&reports[..2]).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), wanted(2), "records of epochs that are to be done again are cut off");
         std::fs::write(&path, &wanted(3)[..wanted(3).len() - 5]).unwrap();
-        write_events(folder.path(), &reports[..3]).unwrap();
+        log.epochs_saved(&reports[..3]).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), wanted(3), "half a record is completed");
         std::fs::write(&path, b"something else").unwrap();
-        write_events(folder.path(), &reports[..1]).unwrap();
+        log.epochs_saved(&reports[..1]).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), wanted(1));
     }
 }

@@ -7,7 +7,7 @@ use ndarray::{Array2, Axis};
 
 use super::TrainingData;
 use crate::monitor::{Monitor, Scores, Truth, Validation, event_blocks, validate};
-use crate::predict::{CurveRule, EvaluationPart, Parts, predict};
+use crate::predict::{EvaluationPart, Outputs, Parts, predict};
 use crate::strategies::{ExpectedBatch, Strategy};
 use crate::{FairnessError, check};
 
@@ -70,14 +70,15 @@ pub(super) struct Validator<'a> {
 
 impl<'a> Validator<'a> {
     pub(super) fn new(data: &'a TrainingData<'a>) -> Result<Self, FairnessError> {
-        let TrainingData { cohort, cut_points, head, .. } = *data;
+        let TrainingData { outputs: Outputs { head, cut_points }, loader, .. } = *data;
+        let cohort = loader.cohort();
         let outcomes = cohort.outcomes(data.validation)?;
         if outcomes.n_events() == 0 {
             return Err(SurvivalError::NoEvent { part: "validation", n: outcomes.n() }.into());
         }
         let train = cohort.outcomes(data.train)?;
         let intervals = cut_points.targets("training", train.time(), train.event())?.intervals;
-        let membership: Vec<Option<GroupId>> = data.validation.iter().map(|row| data.groups[*row]).collect();
+        let membership: Vec<Option<GroupId>> = data.validation.iter().map(|row| loader.groups()[*row]).collect();
         let has_groups = !data.levels.is_empty();
         let groups = has_groups.then(|| Groups::new("groups", data.levels.to_vec(), membership)).transpose()?;
         Ok(Self {
@@ -93,17 +94,17 @@ impl<'a> Validator<'a> {
 
     /// What a batch of the training part is expected to hold.
     pub(super) fn expected_batch(&self, size: usize) -> Result<ExpectedBatch<'a>, FairnessError> {
-        let TrainingData { head, cut_points, .. } = *self.data;
+        let Outputs { head, cut_points } = self.data.outputs;
         let train = cut_points.targets("training", self.train.time(), self.train.event())?;
         Ok(ExpectedBatch::of_training(size, head, &train))
     }
 
     /// What a strategy may look at.
     pub(super) fn parts(&self) -> Parts<'_> {
-        let TrainingData { loader, train, validation, levels, head, cut_points, device, .. } = *self.data;
-        let part = |rows, outcomes| EvaluationPart { loader, rows, outcomes, head, device };
+        let TrainingData { loader, train, validation, levels, outputs, device, .. } = *self.data;
+        let part = |rows, outcomes| EvaluationPart { loader, rows, outcomes, outputs, device };
         let (train, validation) = (part(train, &self.train), part(validation, &self.outcomes));
-        Parts { train, validation, cut_points, levels }
+        Parts { train, validation, levels }
     }
 
     /// Metrics of the validation part, which the strategy is told.
@@ -114,8 +115,8 @@ impl<'a> Validator<'a> {
         epoch: usize,
     ) -> Result<Validation, FairnessError> {
         strategy.before_validation(&self.parts())?;
-        let TrainingData { loader, validation, head, device, scoring, .. } = *self.data;
-        let survival = predict(strategy, loader, validation, &CurveRule { head, grid: &scoring.grid }, device)?;
+        let TrainingData { loader, validation, outputs, device, scoring, .. } = *self.data;
+        let survival = predict(strategy, loader, validation, &outputs.on(&scoring.grid), device)?;
         let scores = self.score_curves(&survival)?.watched(monitor, epoch)?;
         strategy.after_validation(&scores)?;
         Ok(scores)

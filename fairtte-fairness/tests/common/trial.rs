@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 
 use fairtte_data::features::FeatureMatrix;
 use fairtte_data::{Cohort, Loader};
-use fairtte_fairness::{FairnessError, Scoring, Silent, Strategy, TrainedRun, TrainingConfig, TrainingData, fit};
+use fairtte_fairness::{
+    FairnessError, Outputs, Scoring, StepsFile, Strategy, TrainedRun, Trainer, TrainingConfig, TrainingData,
+};
 use fairtte_metrics::EvaluationSettings;
 use fairtte_survival::{NnetSurvival, PredictionGrid};
 
@@ -50,7 +52,10 @@ impl Trial {
         folder: &Path,
         stop: &AtomicBool,
     ) -> Result<TrainedRun, FairnessError> {
-        self.with_data(|data| fit(strategy, data, &self.training(), folder, &mut Silent, stop))
+        let mut steps = StepsFile::in_folder(folder);
+        self.with_data(|data| {
+            Trainer::new(data, &self.training(), folder).observe(&mut steps).stop_when(stop).fit(strategy)
+        })
     }
 
     /// Batches of 40, all epochs.
@@ -64,14 +69,11 @@ impl Trial {
         let outcomes = self.cohort.outcomes(&self.train).unwrap();
         let grid = PredictionGrid::at_cut_points(cut_points);
         work(&TrainingData {
-            cohort: &self.cohort,
             loader: &self.loader(),
             train: &self.train,
             validation: &self.validation,
-            groups: &self.table.groups,
             levels: &cells.levels,
-            head: &NnetSurvival,
-            cut_points,
+            outputs: Outputs { head: &NnetSurvival, cut_points },
             scoring: &Scoring::new(grid, cut_points, &EvaluationSettings::default(), &outcomes).unwrap(),
             seed: spec.seed,
             device: &spec.device,

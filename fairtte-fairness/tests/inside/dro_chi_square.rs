@@ -3,6 +3,7 @@ use fairtte_metrics::Outcomes;
 use fairtte_survival::{Cox, CutPoints, DeepHit, DeepHitConfig, NnetSurvival, Pmf, Ranking, SurvivalHead};
 
 use super::*;
+use crate::Outputs;
 use crate::strategies::groups::on_host;
 use crate::strategies::{Accumulation, Clock};
 
@@ -26,7 +27,7 @@ fn context<'a>(
     step: usize,
 ) -> StepContext<'a> {
     let accumulation = Accumulation::default();
-    StepContext { head, cut_points, seed: 5, epoch: 0, step, rate: 1.0, accumulation, clock }
+    StepContext { outputs: Outputs { head, cut_points }, seed: 5, epoch: 0, step, rate: 1.0, accumulation, clock }
 }
 
 /// C sqrt(mean (l - eta)_+^2) + eta.

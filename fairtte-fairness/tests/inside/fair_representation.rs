@@ -3,6 +3,7 @@ use fairtte_metrics::Outcomes;
 use fairtte_survival::CutPoints;
 
 use super::*;
+use crate::Outputs;
 use crate::strategies::{Accumulation, Clock, StepContext};
 
 use crate::strategies::worked_cases::{
@@ -230,8 +231,7 @@ fn the_objective_adds_the_term_of_the_chosen_representation_and_counts_skipped_p
     let cut_points = CutPoints::equidistant(&train, 4).unwrap();
     let accumulation = Accumulation::default();
     let context = StepContext {
-        head: &head,
-        cut_points: &cut_points,
+        outputs: Outputs { head: &head, cut_points: &cut_points },
         seed: 1,
         epoch: 0,
         step: 0,

@@ -7,7 +7,7 @@ use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig};
 
 use super::*;
 use crate::strategies::{Accumulation, Clock, Saved, StepContext};
-use crate::{Learner, LearnerSpec, NetworkSpec, OptimiserConfig};
+use crate::{Learner, LearnerSpec, NetworkSpec, OptimiserConfig, Outputs};
 
 const RATE: f64 = 1e-3;
 
@@ -88,7 +88,15 @@ fn step(learner: &mut Learner) {
     let (head, clock) = (head.as_ref(), Clock::default());
     let accumulation = Accumulation::default();
     let cut_points = &cut_points;
-    let context = StepContext { head, cut_points, seed: 7, epoch: 0, step: 0, rate: 1.0, accumulation, clock: &clock };
+    let context = StepContext {
+        outputs: Outputs { head, cut_points },
+        seed: 7,
+        epoch: 0,
+        step: 0,
+        rate: 1.0,
+        accumulation,
+        clock: &clock,
+    };
     let forward = learner.forward(&batch, &[], &mut context.noise("pass")).unwrap();
     let loss = forward.outputs.clone().square().mean() + forward.outputs.mean();
     learner.descend(&loss, &context).unwrap();

@@ -89,7 +89,7 @@ fn a_finer_grid_passes_through_the_mapped_cut_points_and_never_rises() {
 fn maps_are_saved_with_the_weights() {
     let world = World::new(&HeadConfig::default());
     for method in METHODS {
-        let strategy = trained(&world, config(method), 1);
+        let mut strategy = trained(&world, config(method), 1);
         let folder = tempfile::tempdir().unwrap();
         strategy.save(folder.path(), Saved::Weights).unwrap();
         let learner = Learner::new(&world.spec(), "network").unwrap();
@@ -208,7 +208,7 @@ fn weights_without_maps_predict_without_maps() {
     let grid = PredictionGrid::at_cut_points(&world.cut_points);
     let rule = CurveRule { head: world.head.as_ref(), grid: &grid };
     let learner = Learner::new(&world.spec(), "network").unwrap();
-    let fresh = Recalibration::new(&config(RecalibrationMethod::Oe), learner, &world.cells()).unwrap();
+    let mut fresh = Recalibration::new(&config(RecalibrationMethod::Oe), learner, &world.cells()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     fresh.save(folder.path(), Saved::Weights).unwrap();
     let mut strategy = trained(&world, config(RecalibrationMethod::Oe), 1);

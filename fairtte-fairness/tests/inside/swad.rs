@@ -55,7 +55,11 @@ impl Strategy for Recording {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.inner.predict(batch, rule)
     }
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+    fn parts(&mut self) -> Vec<crate::strategies::NamedPart<'_>> {
+        self.inner.parts()
+    }
+
+    fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         self.inner.save(folder, what)
     }
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
@@ -265,7 +269,7 @@ fn the_criterion_may_be_the_worst_group_and_settings_have_ranges() {
 #[test]
 fn curves_come_from_the_averaged_weights() {
     let world = World::new(&HeadConfig::Cox(fairtte_survival::CoxConfig::default()));
-    let (recording, _) = train(&world, short_valley(), 5);
+    let (mut recording, _) = train(&world, short_valley(), 5);
     let grid = PredictionGrid::at_cut_points(&world.cut_points);
     let rule = CurveRule { head: world.head.as_ref(), grid: &grid };
     let folder = tempfile::tempdir().unwrap();

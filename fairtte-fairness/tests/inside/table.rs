@@ -17,8 +17,8 @@ use ndarray::Array2;
 
 use crate::strategies::{Accumulation, Clock, StepContext, TrainingCells};
 use crate::{
-    CurveRule, EvaluationPart, FairnessError, LearnerSpec, Monitor, NetworkSpec, Observer, OptimiserConfig, Parts,
-    Scoring, Strategy, TrainedRun, TrainingConfig, TrainingData, fit, predict,
+    CurveRule, EvaluationPart, FairnessError, LearnerSpec, Monitor, NetworkSpec, Observer, OptimiserConfig, Outputs,
+    Parts, Scoring, Strategy, TrainedRun, Trainer, TrainingConfig, TrainingData, predict,
 };
 
 pub(crate) const SEED: u64 = 11;
@@ -157,8 +157,7 @@ impl World {
 
     pub(crate) fn context<'a>(&'a self, step: usize, clock: &'a Clock) -> StepContext<'a> {
         StepContext {
-            head: self.head.as_ref(),
-            cut_points: &self.cut_points,
+            outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             seed: SEED,
             epoch: 0,
             step,
@@ -170,10 +169,11 @@ impl World {
 
     pub(crate) fn with_parts<T>(&self, work: impl FnOnce(&Parts<'_>) -> T) -> T {
         let loader = self.loader();
-        let (head, device) = (self.head.as_ref(), &self.device);
-        let train = EvaluationPart { loader: &loader, rows: &self.train, outcomes: &self.train_outcomes, head, device };
+        let (outputs, device) = (Outputs { head: self.head.as_ref(), cut_points: &self.cut_points }, &self.device);
+        let train =
+            EvaluationPart { loader: &loader, rows: &self.train, outcomes: &self.train_outcomes, outputs, device };
         let validation = EvaluationPart { rows: &self.validation, outcomes: &self.validation_outcomes, ..train };
-        work(&Parts { train, validation, cut_points: &self.cut_points, levels: &self.levels })
+        work(&Parts { train, validation, levels: &self.levels })
     }
 
     pub(crate) fn fit(
@@ -189,21 +189,18 @@ impl World {
         let settings = EvaluationSettings::default();
         let scoring = Scoring::new(grid, &self.cut_points, &settings, &self.train_outcomes)?;
         let data = TrainingData {
-            cohort: &self.cohort,
             loader: &loader,
             train: &self.train,
             validation: &self.validation,
-            groups: &self.groups,
             levels: &self.levels,
-            head: self.head.as_ref(),
-            cut_points: &self.cut_points,
+            outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             scoring: &scoring,
             seed: SEED,
             device: &self.device,
         };
         let config =
             TrainingConfig { epochs, batch_size: 20, monitor: Monitor::Nll, patience: 100, ..Default::default() };
-        fit(strategy, &data, &config, folder, observer, stop)
+        Trainer::new(&data, &config, folder).observe(observer).stop_when(stop).fit(strategy)
     }
 
     pub(crate) fn curves(&self, strategy: &dyn Strategy, rows: &[usize], rule: &CurveRule<'_>) -> Array2<f64> {

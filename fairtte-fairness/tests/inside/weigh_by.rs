@@ -2,6 +2,7 @@ use fairtte_metrics::{GroupId, Outcomes};
 use fairtte_survival::{Cox, CutPoints, DeepHit, DeepHitConfig, NnetSurvival, SurvivalHead};
 
 use super::*;
+use crate::Outputs;
 use crate::strategies::worked_cases::{gradient, tensor, values};
 use crate::strategies::{
     Accumulation, Clock, DroChiSquareConfig, Febs, FebsConfig, GroupDro, GroupDroConfig, Objective, Terms,
@@ -32,8 +33,15 @@ fn weights(method: &mut dyn Objective, head: &dyn SurvivalHead, outputs: &[f64])
     let time: Vec<f64> = (0..N).map(|i| 0.5 + i as f64).collect();
     let targets = cuts.targets("test", &time, &[true; N]).unwrap();
     let accumulation = Accumulation::default();
-    let context =
-        StepContext { head, cut_points: &cuts, seed: 5, epoch: 0, step: 0, rate: 1.0, accumulation, clock: &clock };
+    let context = StepContext {
+        outputs: Outputs { head, cut_points: &cuts },
+        seed: 5,
+        epoch: 0,
+        step: 0,
+        rate: 1.0,
+        accumulation,
+        clock: &clock,
+    };
     let outputs: Tensor<2> = tensor(outputs.to_vec(), [N, outputs.len() / N]);
     // The losses as if they were given: the weights carry no gradient.
     let losses: Tensor<1> = tensor(values(&context.subject_losses(outputs.clone(), &targets)), [N]).require_grad();

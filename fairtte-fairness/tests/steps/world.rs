@@ -8,7 +8,7 @@ use fairtte_data::features::{FeatureConfig, FeatureMatrix, FeatureTable, Tabular
 use fairtte_data::{Cohort, Loader, Sample, Sampling};
 use fairtte_fairness::Batch;
 use fairtte_fairness::strategies::{Accumulation, Clock, StepContext, TrainingCells};
-use fairtte_fairness::{EvaluationPart, LearnerSpec, NetworkSpec, OptimiserConfig, Parts};
+use fairtte_fairness::{EvaluationPart, LearnerSpec, NetworkSpec, OptimiserConfig, Outputs, Parts};
 use fairtte_metrics::{GroupId, Outcomes};
 use fairtte_models::{BackboneKind, EncoderConfig, MlpConfig};
 use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, SurvivalHead};
@@ -130,8 +130,7 @@ impl World {
 
     pub fn context<'a>(&'a self, step: usize, clock: &'a Clock) -> StepContext<'a> {
         StepContext {
-            head: self.head.as_ref(),
-            cut_points: &self.cut_points,
+            outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             seed: self.seed,
             epoch: 0,
             step,
@@ -143,10 +142,11 @@ impl World {
 
     pub fn with_parts<T>(&self, work: impl FnOnce(&Parts<'_>) -> T) -> T {
         let loader = self.loader();
-        let (head, device) = (self.head.as_ref(), &self.device);
-        let train = EvaluationPart { loader: &loader, rows: &self.train, outcomes: &self.train_outcomes, head, device };
+        let (outputs, device) = (Outputs { head: self.head.as_ref(), cut_points: &self.cut_points }, &self.device);
+        let train =
+            EvaluationPart { loader: &loader, rows: &self.train, outcomes: &self.train_outcomes, outputs, device };
         let validation = EvaluationPart { rows: &self.validation, outcomes: &self.validation_outcomes, ..train };
-        work(&Parts { train, validation, cut_points: &self.cut_points, levels: &self.levels })
+        work(&Parts { train, validation, levels: &self.levels })
     }
 }
 

@@ -63,7 +63,7 @@ impl CoxTime {
         let CoxTimeConfig { controls, shrink, log_time } = *config;
         if !(0.0..f64::INFINITY).contains(&shrink) {
             let expected = "a finite number >= 0";
-            return Err(SurvivalError::Setting { key: "head.cox-time.shrink", value: shrink, expected });
+            return Err(SurvivalError::Setting { key: "shrink", value: shrink, expected });
         }
         Ok(Self { controls, shrink, log_time })
     }
@@ -151,7 +151,7 @@ impl SurvivalHead for CoxTime {
 
     fn check_hidden(&self, hidden: usize) -> Result<(), SurvivalError> {
         let expected = "at least 1 with head cox-time: a time that enters linearly cancels from its loss";
-        let error = SurvivalError::Setting { key: "model.hidden", value: 0.0, expected };
+        let error = SurvivalError::Setting { key: "hidden", value: 0.0, expected };
         if hidden > 0 { Ok(()) } else { Err(error) }
     }
 

@@ -67,11 +67,11 @@ impl DeepHit {
         let DeepHitConfig { alpha, sigma, ranking } = *config;
         if !(0.0..=1.0).contains(&alpha) {
             let expected = "a number in [0, 1]";
-            return Err(SurvivalError::Setting { key: "head.deephit.alpha", value: alpha, expected });
+            return Err(SurvivalError::Setting { key: "alpha", value: alpha, expected });
         }
         if !(0.02..f64::INFINITY).contains(&sigma) {
             let expected = "a number of at least 0.02";
-            return Err(SurvivalError::Setting { key: "head.deephit.sigma", value: sigma, expected });
+            return Err(SurvivalError::Setting { key: "sigma", value: sigma, expected });
         }
         Ok(Self { alpha, sigma, ranking })
     }

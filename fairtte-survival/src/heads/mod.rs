@@ -208,10 +208,22 @@ impl HeadConfig {
         ("pc-hazard", "constant hazard within each interval (Kvamme & Borgan 2021)"),
     ];
 
+    /// Name in run files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pmf(_) => Pmf.name(),
+            Self::DeepHit(_) => "deephit",
+            Self::NnetSurvival(_) => NnetSurvival.name(),
+            Self::Cox(config) => Cox::new(config).name(),
+            Self::CoxTime(_) => "cox-time",
+            Self::PcHazard(_) => PcHazard.name(),
+        }
+    }
+
     /// Checks the settings and builds the head.
     ///
     /// # Errors
-    /// [`SurvivalError::Setting`] naming the key, its value and its range.
+    /// [`SurvivalError::Setting`] naming the setting, its value and its range.
     pub fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
         Ok(match self {
             Self::Pmf(_) => Box::new(Pmf),

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use fairtte_data::{Part, write_predictions};
 use fairtte_fairness::{
-    Choice, CurveRule, FairnessError, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, Validation, predict,
-    score_validation, use_epoch,
+    Choice, FairnessError, Strategy, TOLERATED_LOSS, TrainedRun, TrainingData, Validation, predict, score_validation,
+    use_epoch,
 };
 use ndarray::{Array2, Axis};
 use serde::Serialize;
@@ -117,7 +117,7 @@ pub(super) fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
 }
 
 fn curves(prepared: &Prepared, strategy: &dyn Strategy, data: &TrainingData<'_>) -> Result<Array2<f64>, FairnessError> {
-    let rule = CurveRule { head: data.head, grid: data.scoring.grid() };
+    let rule = data.outputs.on(data.scoring.grid());
     predict(strategy, data.loader, &predicted_rows(prepared), &rule, data.device)
 }
 

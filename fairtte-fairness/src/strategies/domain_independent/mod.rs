@@ -25,8 +25,6 @@
 
 mod network;
 
-use std::path::Path;
-
 use crate::Batch;
 use burn::module::Module as _;
 use burn::tensor::Tensor;
@@ -37,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use super::missing::{MissingAttribute, known};
 use super::mixture::{mixture, shares};
 use super::pass::{Pass, survival_of, task_alone};
-use super::{Saved, StepContext, StepReport, Strategy, TrainingCells};
+use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
 use crate::{FairnessError, Forward, Learner, LearnerSpec};
@@ -78,17 +76,25 @@ pub struct DomainIndependentConfig {
     pub missing_attribute: MissingAttribute,
 }
 
-const KEY: &str = "strategy.domain-independent.missing-attribute";
+const KEY: &str = "missing-attribute";
 
-impl DomainIndependentConfig {
-    /// Checks that no setting is without effect.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] if missing attributes are refused by a rule that does not read them.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for DomainIndependentConfig {
+    fn name(&self) -> &'static str {
+        "domain-independent"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one encoder, one classifier per group (Wang et al. 2020)"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let has_effect =
             self.missing_attribute == MissingAttribute::Average || self.inference == DomainInference::OwnGroup;
         crate::check(KEY, "refuse", has_effect, "average, unless inference = \"own-group\"")
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(DomainIndependent::new(self, spec, cells)?))
     }
 }
 
@@ -104,7 +110,6 @@ pub struct DomainIndependent {
 }
 
 const NAME: &str = "domain-independent";
-const NETWORK: &str = "network";
 
 impl DomainIndependent {
     /// Builds the network for the groups of the training part.
@@ -215,12 +220,8 @@ impl Strategy for DomainIndependent {
         self.curves(&network, &representation, batch, rule)
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.save(folder, NETWORK, what)
-    }
-
-    fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.load(folder, NETWORK, what)
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        vec![NamedPart::weights(NETWORK, &mut self.learner)]
     }
 }
 

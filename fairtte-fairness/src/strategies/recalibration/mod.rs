@@ -38,10 +38,13 @@ use serde::{Deserialize, Serialize};
 use self::maps::{Curve, Map, Rows, average};
 use super::missing::{MissingAttribute, known};
 use super::mixture::shares;
-use super::{Erm, ObjectiveStrategy, Saved, StepContext, StepReport, Strategy, TrainingCells};
+use super::{
+    Erm, NETWORK, NamedPart, ObjectiveStrategy, Saved, StepContext, StepReport, Strategy, StrategySettings,
+    TrainingCells,
+};
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::read;
-use crate::{FairnessError, Learner, check};
+use crate::{FairnessError, Learner, LearnerSpec, check};
 
 /// Which map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,19 +85,23 @@ impl Default for RecalibrationConfig {
 }
 
 const NAME: &str = "recalibration";
-const MISSING_KEY: &str = "strategy.recalibration.missing-attribute";
+const MISSING_KEY: &str = "missing-attribute";
 const STATE_FILE: &str = "recalibration.json";
 
-impl RecalibrationConfig {
-    /// Checks the ranges, and that no setting is without effect.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
+impl StrategySettings for RecalibrationConfig {
+    fn name(&self) -> &'static str {
+        "recalibration"
+    }
+
+    fn summary(&self) -> &'static str {
+        "as erm, then the curves of each group are mapped by what the validation part showed"
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
         let Self { method, prior, ridge, shared, min_events, .. } = *self;
-        check("strategy.recalibration.prior", prior, prior > 0.0 && prior.is_finite(), "a finite number > 0")?;
-        check("strategy.recalibration.ridge", ridge, ridge > 0.0 && ridge.is_finite(), "a finite number > 0")?;
-        check("strategy.recalibration.min-events", min_events, min_events >= 1, "at least 1")?;
+        check("prior", prior, prior > 0.0 && prior.is_finite(), "a finite number > 0")?;
+        check("ridge", ridge, ridge > 0.0 && ridge.is_finite(), "a finite number > 0")?;
+        check("min-events", min_events, min_events >= 1, "at least 1")?;
         let default = Self::default();
         let only = |other, is_default, key, value: String| {
             let expected = format!("no value without method = \"{}\"", name_of(other));
@@ -102,12 +109,16 @@ impl RecalibrationConfig {
         };
         let (oe, intercept) = (RecalibrationMethod::Oe, RecalibrationMethod::HazardIntercept);
         let is_same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
-        only(oe, is_same(prior, default.prior), "strategy.recalibration.prior", prior.to_string())?;
-        only(intercept, is_same(ridge, default.ridge), "strategy.recalibration.ridge", ridge.to_string())?;
-        only(intercept, !shared, "strategy.recalibration.shared", shared.to_string())?;
+        only(oe, is_same(prior, default.prior), "prior", prior.to_string())?;
+        only(intercept, is_same(ridge, default.ridge), "ridge", ridge.to_string())?;
+        only(intercept, !shared, "shared", shared.to_string())?;
         let is_default = min_events == default.min_events;
         let value = min_events.to_string();
-        only(RecalibrationMethod::Quantile, is_default, "strategy.recalibration.min-events", value)
+        only(RecalibrationMethod::Quantile, is_default, "min-events", value)
+    }
+
+    fn build(&self, spec: &LearnerSpec, cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(Recalibration::new(self, Learner::new(spec, NETWORK)?, cells)?))
     }
 }
 
@@ -245,16 +256,16 @@ impl Strategy for Recalibration {
     fn finish(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
         self.check_validation(parts)?;
         let part = &parts.validation;
-        let grid = PredictionGrid::at_cut_points(parts.cut_points);
+        let grid = PredictionGrid::at_cut_points(parts.outputs().cut_points);
         let (mut curves, mut groups) = (Vec::new(), Vec::new());
         part.for_each_batch(|batch| {
-            let block = self.inner.predict(batch, &CurveRule { head: part.head, grid: &grid })?;
+            let block = self.inner.predict(batch, &part.outputs.on(&grid))?;
             curves.extend(block.rows().into_iter().map(|row| row.to_vec()));
             groups.extend(batch.groups.iter().map(|group| group.map(GroupId::index)));
             Ok(())
         })?;
         let outcomes = part.outcomes;
-        let targets = parts.cut_points.targets("validation", outcomes.time(), outcomes.event())?.intervals;
+        let targets = parts.outputs().cut_points.targets("validation", outcomes.time(), outcomes.event())?.intervals;
         let rows_of = |g: usize| {
             let mut rows = Rows::default();
             for i in (0..groups.len()).filter(|i| groups[*i] == Some(g)) {
@@ -264,9 +275,9 @@ impl Strategy for Recalibration {
             }
             rows
         };
-        let maps = (0..self.n_groups).map(|g| self.map(&rows_of(g), parts.cut_points.n())).collect();
+        let maps = (0..self.n_groups).map(|g| self.map(&rows_of(g), parts.outputs().cut_points.n())).collect();
         let counts: Vec<usize> = (0..self.n_groups).map(|g| rows_of(g).index.len()).collect();
-        self.fitted = Some(Fitted { cut_points: parts.cut_points.clone(), maps, shares: shares(&counts) });
+        self.fitted = Some(Fitted { cut_points: parts.outputs().cut_points.clone(), maps, shares: shares(&counts) });
         Ok(())
     }
 
@@ -286,7 +297,11 @@ impl Strategy for Recalibration {
         }
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        self.inner.parts()
+    }
+
+    fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         self.inner.save(folder, what)?;
         if let Some(fitted) = &self.fitted {
             write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, fitted)?))?;

@@ -47,11 +47,14 @@ use serde::{Deserialize, Serialize};
 use self::valley::{Counters, Mean, Valley};
 use self::weights::{Statistics, Weights};
 use super::pass::plain_step;
-use super::{Idle, Saved, StepContext, StepReport, Strategy, Warns, Watch};
+use super::{
+    Idle, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Warns, Watch,
+    load_parts, save_parts,
+};
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, EvaluationPart, Parts};
 use crate::trainable::read;
-use crate::{EncoderNetwork as _, FairnessError, Learner, SurvivalNetwork, TrainingConfig, check};
+use crate::{EncoderNetwork as _, FairnessError, Learner, LearnerSpec, SurvivalNetwork, TrainingConfig, check};
 
 /// The validation loss that is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,21 +89,29 @@ impl Default for SwadConfig {
     }
 }
 
-impl SwadConfig {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`FairnessError::Setting`] naming the key, its value and its range.
-    pub fn validate(&self) -> Result<(), FairnessError> {
-        check("strategy.swad.n-converge", self.n_converge, self.n_converge >= 1, "at least 1")?;
-        check("strategy.swad.n-tolerance", self.n_tolerance, self.n_tolerance >= 1, "at least 1")?;
+impl StrategySettings for SwadConfig {
+    fn name(&self) -> &'static str {
+        "swad"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the mean of the weights of a valley of the validation loss (Cha et al. 2021)"
+    }
+
+    fn needs_groups(&self) -> bool {
+        self.criterion == SwadCriterion::WorstGroupNll
+    }
+
+    fn validate(&self) -> Result<(), FairnessError> {
+        check("n-converge", self.n_converge, self.n_converge >= 1, "at least 1")?;
+        check("n-tolerance", self.n_tolerance, self.n_tolerance >= 1, "at least 1")?;
         let in_range = self.tolerance_ratio >= 0.0 && self.tolerance_ratio.is_finite();
-        check("strategy.swad.tolerance-ratio", self.tolerance_ratio, in_range, "a finite number >= 0")
+        check("tolerance-ratio", self.tolerance_ratio, in_range, "a finite number >= 0")
     }
 
     /// Whether `epochs` and `patience` leave room for the Ns + Ne evaluations in which a valley is found and ended; a sentence
     /// for each that does not. `n_steps` are the steps of the optimisers in an epoch.
-    pub fn training_notes(&self, training: &TrainingConfig, n_steps: usize) -> Vec<String> {
+    fn training_notes(&self, training: &TrainingConfig, n_steps: usize) -> Vec<String> {
         let Self { n_converge, n_tolerance, interval, .. } = *self;
         let per_epoch = if interval == 0 { 1 } else { n_steps.div_ceil(interval).max(1) };
         let needed = n_converge.saturating_add(n_tolerance);
@@ -119,6 +130,10 @@ impl SwadConfig {
             .into_iter()
             .flatten()
             .collect()
+    }
+
+    fn build(&self, spec: &LearnerSpec, _cells: &TrainingCells) -> Result<Box<dyn Strategy>, FairnessError> {
+        Ok(Box::new(Swad::new(self, Learner::new(spec, NETWORK)?)?))
     }
 }
 
@@ -142,7 +157,6 @@ impl Swad {
     }
 }
 
-const NETWORK: &str = "network";
 const STATE_FILE: &str = "swad.json";
 
 /// A segment mean in a checkpoint; its weights lie beside it.
@@ -268,8 +282,12 @@ impl Strategy for Swad {
         self.learner.survival(batch, rule)
     }
 
-    fn save(&self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.save(folder, NETWORK, what)?;
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        vec![NamedPart::weights(NETWORK, &mut self.learner)]
+    }
+
+    fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
+        save_parts(self.parts(), folder, what)?;
         if what == Saved::Weights {
             return Ok(());
         }
@@ -288,7 +306,7 @@ impl Strategy for Swad {
     }
 
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
-        self.learner.load(folder, NETWORK, what)?;
+        load_parts(self.parts(), folder, what)?;
         if what == Saved::Weights {
             return Ok(());
         }
