@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum MetricError {
     /// Two arrays that must describe the same samples have different lengths.
-    #[error("number of {what}: {found}, expected {expected}, one per sample")]
+    #[error("number of {what}: {found}, expected {expected}")]
     LengthMismatch {
         /// What was counted.
         what: &'static str,
