@@ -1,10 +1,10 @@
-//! How often a 95 % interval of the change of a gap holds the truth: for the gap max - min itself, and for the signed
-//! difference of two groups that were fixed on another sample. Prints a Markdown table.
+//! How often a 95 % interval of the change of a gap contains the true value: for the gap max - min itself, and for the
+//! signed difference of two groups that were chosen on another sample. Prints a Markdown table.
 //!
-//! Model m sees the risk x of a subject as x + sigma noise, sigma by model and group: the larger it is, the lower the
-//! group's C^td. 600 test subjects, exponential times with hazard exp(x), uniform censoring (about half are events). The
-//! groups are fixed where the first model differs most in a validation sample of 300 others, as `fairtte compare` does.
-//! True values: one sample of 400,000 subjects.
+//! Model m scores a subject of risk x as x + sigma noise, with sigma by model and group: the larger it is, the lower
+//! the group's C^td. 600 test subjects, exponential times with hazard exp(x), uniform censoring (about half are
+//! events). The two groups are those between which the first model differs most in a validation sample of 300 other
+//! subjects, as in `fairtte compare`. True values: one sample of 400,000 subjects.
 
 #![expect(clippy::print_stdout, reason = "the table is the result")]
 #![expect(clippy::unwrap_used, reason = "simulated input is valid")]
@@ -41,7 +41,7 @@ const CASES: [Case; 6] = [
     Case { what: "4 groups, the same gap in both", sigma: [&[0.4, 0.4, 0.4, 1.6], &[0.4, 0.4, 0.4, 1.6]] },
 ];
 
-/// Subjects, their groups in turn, and the scores of two models.
+/// Subjects, assigned to the groups in rotation, and the scores of two models.
 struct Sample {
     outcomes: Outcomes,
     groups: Vec<u32>,
@@ -69,7 +69,7 @@ fn draw(case: &Case, n: usize, seed: u64, name: &str) -> Sample {
     Sample { outcomes: Outcomes::new(time, event).unwrap(), groups, scores }
 }
 
-/// The C of every group; C^td of curves that keep their order is Harrell's C of the score.
+/// The C of every group; C^td of curves that do not cross is Harrell's C of the score.
 fn truth(case: &Case, model: usize) -> Vec<f64> {
     let sample = draw(case, 400_000, 1, "truth");
     let c_of = |sigma: f64| {
@@ -79,7 +79,7 @@ fn truth(case: &Case, model: usize) -> Vec<f64> {
         let outcomes = sample.outcomes.select(&rows);
         harrell_concordance(&outcomes, &risk, TieTest::Exact, TiedPairs::Predictions).unwrap().value
     };
-    // Groups with the same sigma have the same C, whatever the sample says.
+    // Groups with the same sigma have the same true C, so they share one estimate.
     case.sigma[model].iter().map(|sigma| c_of(*sigma)).collect()
 }
 
@@ -113,13 +113,13 @@ fn gap(metric: &SampledMetric) -> SampledValue {
     SampledValue { value: Ok(gap_of(&values)), replicates: (0..groups[0].replicates.len()).map(in_draw).collect() }
 }
 
-/// Places of the largest and of the smallest value.
+/// Positions of the largest and of the smallest value.
 fn extremes(values: &[f64]) -> (usize, usize) {
     let by = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
     ((0..values.len()).max_by(by).unwrap(), (0..values.len()).min_by(by).unwrap())
 }
 
-/// Whether an interval holds the truth, whether it excludes 0, its width.
+/// Whether an interval contains the true value, whether it excludes 0, and its width.
 type Held = (bool, bool, f64);
 
 fn interval(second: &SampledValue, first: &SampledValue, truth: f64) -> Held {

@@ -5,9 +5,9 @@ use ndarray::{Array2, Axis};
 use crate::MetricError;
 use crate::reading::{Position, Reading};
 
-/// How far numerical noise may lift a survival probability, between two columns or out of [0, 1].
+/// The tolerated numerical noise: how much a survival probability may rise between two columns or leave [0, 1].
 ///
-/// A model that computes in `f32` and subtracts a cumulative sum from 1 stays well inside.
+/// The noise of a model that computes in `f32` and subtracts a cumulative sum from 1 is well below it.
 pub const SURVIVAL_TOLERANCE: f64 = 1e-6;
 
 /// S(t) of `n` samples on a shared grid of times; `survival[[row, k]]` = S of sample `row` at `grid[k]`.

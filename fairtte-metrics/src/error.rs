@@ -1,11 +1,11 @@
-//! What can go wrong in a metric; never a NaN, always a reason.
+//! Errors of the metrics: an undefined value always has a reason and is never NaN.
 
 /// Why a metric could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricError {
     /// Two arrays that must describe the same samples have different lengths.
-    #[error("{found} {what} for {expected} samples, expected one each")]
+    #[error("number of {what}: {found}, expected {expected}")]
     LengthMismatch {
         /// What was counted.
         what: &'static str,
@@ -22,8 +22,10 @@ pub enum MetricError {
         /// The value found.
         time: f64,
     },
-    /// A membership points past the last level of its attribute.
-    #[error("row {row} of attribute \"{attribute}\" names a group beyond its {n_levels} levels")]
+    /// A membership refers to a level beyond the last one of its attribute.
+    #[error(
+        "row {row} of attribute \"{attribute}\" names a group beyond the last level (number of levels: {n_levels})"
+    )]
     UnknownGroup {
         /// Name of the attribute.
         attribute: String,
@@ -47,7 +49,7 @@ pub enum MetricError {
         time: f64,
     },
     /// The survival matrix does not have one column per grid point.
-    #[error("survival has {columns} columns for a grid of {n_times} times, expected one each")]
+    #[error("number of columns of survival: {columns}, expected {n_times}, one per time of the grid")]
     GridMismatch {
         /// Columns found.
         columns: usize,
@@ -84,21 +86,21 @@ pub enum MetricError {
         /// Number of samples.
         n: usize,
     },
-    /// Events exist, but nobody is known to have outlived one of them.
-    #[error("no comparable pair among {n} samples with {n_events} events")]
+    /// Events exist, but no sample is known to have outlived one of them.
+    #[error("no comparable pair (number of samples: {n}, of events: {n_events})")]
     NoComparablePairs {
         /// Number of samples.
         n: usize,
         /// Number of events.
         n_events: usize,
     },
-    /// Nobody had the event by `time`.
+    /// No sample had the event by `time`.
     #[error("no event at or before time {time}")]
     NoCases {
         /// Evaluation time.
         time: f64,
     },
-    /// Nobody is known to be free of the event after `time`.
+    /// No sample is known to be free of the event after `time`.
     #[error("no sample under observation after time {time}")]
     NoControls {
         /// Evaluation time.
@@ -118,7 +120,7 @@ pub enum MetricError {
         /// Last time of the fitting sample.
         last: f64,
     },
-    /// An evaluation time lies where the evaluated sample says nothing.
+    /// An evaluation time is outside the observed times of the evaluated sample.
     #[error("evaluation time {time} lies outside [{first}, {last}), the times observed in the evaluated sample")]
     OutsideObservedTimes {
         /// The evaluation time.
@@ -145,7 +147,7 @@ pub enum MetricError {
         first: Box<MetricError>,
     },
     /// An integral over time needs at least two times.
-    #[error("{n_times} evaluation times, expected at least 2 to integrate over")]
+    #[error("number of evaluation times: {n_times}, expected at least 2 to integrate over")]
     TooFewTimes {
         /// Number of evaluation times.
         n_times: usize,
@@ -188,7 +190,7 @@ pub enum MetricError {
         /// What is allowed.
         expected: &'static str,
     },
-    /// Nobody has a weight at an evaluation time: all samples are censored by then, or left out because G = 0.
+    /// No sample has a weight at an evaluation time: all samples are censored by then, or left out because G = 0.
     #[error("no sample has a weight at time {time}: all are censored by then, or the censoring curve is zero")]
     NoWeight {
         /// The evaluation time.
@@ -214,8 +216,10 @@ pub enum MetricError {
         /// The value found.
         value: f64,
     },
-    /// Nothing but zero differences is ranked, so the signed-rank statistic cannot vary.
-    #[error("all of {n} paired differences are 0, so the signed-rank statistic has no variance to divide by")]
+    /// All paired differences are 0, so the signed-rank statistic cannot vary.
+    #[error(
+        "every paired difference is 0 (number of pairs: {n}), so the signed-rank statistic has no variance to divide by"
+    )]
     NoSignedRanks {
         /// Number of pairs.
         n: usize,
@@ -231,7 +235,7 @@ pub enum MetricError {
         value: f64,
     },
     /// A comparison of several models lacks models or data sets.
-    #[error("{n_models} models on {n_data_sets} data sets, expected at least {expected}")]
+    #[error("number of models: {n_models}, of data sets: {n_data_sets}, expected at least {expected}")]
     TooSmallComparison {
         /// Models found.
         n_models: usize,
@@ -240,8 +244,10 @@ pub enum MetricError {
         /// What is needed.
         expected: &'static str,
     },
-    /// No data set tells any two models apart.
-    #[error("all {n_models} models tie on every one of {n_data_sets} data sets, so a tie-corrected statistic is 0 / 0")]
+    /// All models tie on every data set.
+    #[error(
+        "all {n_models} models tie on every data set (number of data sets: {n_data_sets}), so a tie-corrected statistic is 0 / 0"
+    )]
     AllModelsTied {
         /// Number of models.
         n_models: usize,
@@ -249,7 +255,9 @@ pub enum MetricError {
         n_data_sets: usize,
     },
     /// Every data set ranks the models alike, so the F statistic divides by zero.
-    #[error("all {n_data_sets} data sets rank the models alike, so the F statistic is infinite")]
+    #[error(
+        "every data set ranks the models alike (number of data sets: {n_data_sets}), so the F statistic is infinite"
+    )]
     PerfectAgreement {
         /// Number of data sets.
         n_data_sets: usize,
@@ -272,7 +280,7 @@ pub enum MetricError {
         /// Number of models.
         n_models: usize,
     },
-    /// A time lies where a Kaplan-Meier curve says nothing.
+    /// A time is where a Kaplan-Meier curve is unknown.
     #[error("time {time} lies beyond {last}, the last observed time, where the Kaplan-Meier curve is unknown")]
     BeyondFollowUp {
         /// The time asked for.
@@ -281,7 +289,7 @@ pub enum MetricError {
         last: f64,
     },
     /// A method that leaves censored samples out has none left.
-    #[error("all {n} samples are censored before time {time}, so none is left")]
+    #[error("every sample is censored before time {time} (number of samples: {n}), so none is left")]
     AllCensoredBefore {
         /// The time asked for.
         time: f64,
@@ -289,7 +297,7 @@ pub enum MetricError {
         n: usize,
     },
     /// A chi-square test has as many constraints as bins.
-    #[error("{n_bins} bins leave no degree of freedom, so no p value exists")]
+    #[error("no degree of freedom is left (number of bins: {n_bins}), so no p value exists")]
     NoDegreesOfFreedom {
         /// Bins with samples.
         n_bins: usize,
@@ -318,7 +326,7 @@ pub enum MetricError {
         run: String,
     },
     /// A run has not one utility per group.
-    #[error("run \"{run}\" has {found} group utilities for {expected} groups, expected one each")]
+    #[error("number of group utilities of run \"{run}\": {found}, expected {expected}, one per group")]
     RunGroupsMismatch {
         /// Name of the run.
         run: String,
@@ -327,7 +335,7 @@ pub enum MetricError {
         /// Number of groups.
         expected: usize,
     },
-    /// A value of a run is not what it can be.
+    /// A value of a run is outside its range.
     #[error("{what} of run \"{run}\" is {value}, expected {expected}")]
     InvalidRunValue {
         /// Name of the run.
@@ -356,7 +364,9 @@ pub enum MetricError {
         risk: f64,
     },
     /// Every comparable pair has tied predictions, and tied pairs are to be dropped.
-    #[error("all {n_tied} comparable pairs have tied predictions, so none is left when tied pairs are dropped")]
+    #[error(
+        "every comparable pair has tied predictions (number of pairs: {n_tied}), so none is left when tied pairs are dropped"
+    )]
     OnlyTiedPairs {
         /// Comparable pairs.
         n_tied: u64,
@@ -374,14 +384,14 @@ pub enum MetricError {
         replicate: usize,
     },
     /// A sum over groups needs one group with a value.
-    #[error("none of the {n_levels} groups of attribute \"{attribute}\" has a value")]
+    #[error("no group of attribute \"{attribute}\" has a value (number of groups: {n_levels})")]
     NoDefinedGroup {
         /// Name of the attribute.
         attribute: String,
         /// All levels.
         n_levels: usize,
     },
-    /// A ratio of values with different signs, or of losses, says nothing about equality.
+    /// A ratio of values with different signs, or of negative values, is no measure of equality.
     #[error("a value compared for attribute \"{attribute}\" is {value}, expected values >= 0 for a ratio")]
     NegativeRatio {
         /// Name of the attribute.
@@ -389,7 +399,7 @@ pub enum MetricError {
         /// The first negative value.
         value: f64,
     },
-    /// A number that was handed in, or that follows from it, is not finite.
+    /// An argument, or a number computed from it, is not finite.
     #[error("{what} is {value}, expected a finite number")]
     NotFinite {
         /// What the number is.
@@ -413,10 +423,10 @@ pub enum MetricError {
         /// Replicates drawn.
         n_replicates: usize,
     },
-    /// A value does not exist without one of the units, so its skewness cannot be estimated.
+    /// A value does not exist when one of the units is left out, so its skewness cannot be estimated.
     #[error("undefined without {n_undefined} of {n_blocks} jackknife blocks, so that no BCa interval exists")]
     JackknifeUndefined {
-        /// Blocks without which the value does not exist.
+        /// Blocks whose omission makes the value undefined.
         n_undefined: usize,
         /// All blocks.
         n_blocks: usize,
@@ -456,7 +466,7 @@ pub enum MetricError {
         expected: &'static str,
     },
     /// An estimate needs more samples.
-    #[error("{n} samples, expected at least {expected}")]
+    #[error("number of samples: {n}, expected at least {expected}")]
     TooFewSamples {
         /// Samples found.
         n: usize,
@@ -464,7 +474,7 @@ pub enum MetricError {
         expected: usize,
     },
     /// A group is too small to be compared.
-    #[error("group \"{level}\" has {n} samples that enter this comparison, expected at least {expected}")]
+    #[error("number of samples of group \"{level}\" in this comparison: {n}, expected at least {expected}")]
     GroupTooSmall {
         /// Name of the level.
         level: String,
@@ -479,7 +489,7 @@ pub enum MetricError {
         /// Number of permutations.
         n_permutations: usize,
     },
-    /// The weights of a sample stand for more samples than pairs of them can be counted.
+    /// The weights add up to so many samples that their pairs cannot be counted.
     #[error("the weights add up to {n} samples, expected fewer than 4294967296")]
     TooManySamples {
         /// Sum of the weights.

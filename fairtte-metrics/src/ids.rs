@@ -1,4 +1,4 @@
-//! Identities that travel with every row from the first file read to the last number printed.
+//! Identifiers of subjects, samples and groups, which accompany every row from the input files to the report.
 //!
 //! Three newtypes, so that a subject cannot be passed where a sample is meant.
 
@@ -14,7 +14,7 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// Wraps an identifier as it stands in the source table.
+            /// Wraps an identifier as it is written in the source table.
             pub fn new(id: impl Into<String>) -> Self {
                 Self(id.into())
             }
@@ -72,8 +72,8 @@ impl GroupId {
     }
 }
 
-/// Rows, ranks and levels are kept in 32 bits: they are read once per bootstrap replicate, where memory traffic is
-/// the cost.
+/// Rows, ranks and levels are kept in 32 bits: they are read once per bootstrap replicate, whose cost is memory
+/// traffic.
 pub(crate) fn to_u32(index: usize) -> u32 {
     u32::try_from(index).expect("fewer than 2^32 rows")
 }

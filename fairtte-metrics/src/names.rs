@@ -1,4 +1,4 @@
-//! The names of conventions, as they are shown; files hold the same. Packages are spelt `scikit-survival`,
+//! The names of conventions, the same in displayed text and in files. Packages are spelt `scikit-survival`,
 //! `survivaleval`, `pycox`, `riskregression` and `mlr3proba` everywhere.
 
 use std::fmt;

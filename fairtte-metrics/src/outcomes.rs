@@ -1,4 +1,4 @@
-//! Right-censored outcomes: an observed time and whether the event was seen at that time.
+//! Right-censored outcomes: an observed time and whether the event was observed at that time.
 
 use crate::MetricError;
 

@@ -1,7 +1,7 @@
 //! Sums whose rounding error grows with the logarithm of their length.
 //!
 //! The values are cut in halves down to blocks of at most 128, and a block is summed in eight running sums. `numpy`
-//! 2.4.6 adds in the same order, so statistics that subtract two nearly equal means agree with packages written in it to
+//! 2.4.6 adds in the same order, so statistics that subtract two nearly equal means agree with packages based on it to
 //! the last digits, where a plain running sum would not.
 
 const LANES: usize = 8;

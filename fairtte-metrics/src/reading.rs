@@ -49,7 +49,7 @@ impl fmt::Display for Reading {
     }
 }
 
-/// Where a time falls on a grid under some reading: `fraction` of the way from `column` to the next column.
+/// The position of a time on a grid under some reading: `fraction` of the way from `column` to the next column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Position {
     pub(crate) column: usize,
@@ -73,7 +73,7 @@ impl Reading {
         }
     }
 
-    /// Where `t` falls on `grid` (strictly increasing, not empty). O(log of the grid).
+    /// The position of `t` on `grid` (strictly increasing, not empty). O(log of the grid).
     ///
     /// Positions never decrease with `t`, so equal positions are contiguous in time.
     pub(crate) fn position(self, grid: &[f64], t: f64) -> Position {
@@ -111,7 +111,7 @@ fn refined_fraction(start: f64, end: f64, factor: usize, t: f64) -> f64 {
     let factor = factor.max(1);
     let width = (end - start) / factor as f64;
     if width < f64::MIN_POSITIVE {
-        // So short an interval has no room for the times of its parts.
+        // The interval is too short for `f64` to represent the times of its parts.
         return ((t - start) / (end - start) * factor as f64).floor() / factor as f64;
     }
     let time_of = |part: usize| start + part as f64 * width;

@@ -1,6 +1,6 @@
 //! How a result that may be missing is written: `{"value": ..}` or `{"undefined": "why, in words"}`.
 //!
-//! Only written: the reason in words does not become a [`MetricError`] again.
+//! Serialisation only: the reason in words is not converted back into a [`MetricError`].
 
 use serde::{Serialize, Serializer};
 

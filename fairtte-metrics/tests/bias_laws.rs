@@ -1,4 +1,4 @@
-//! Laws of distances, mutual information and the sources of bias, on random and on absurd input.
+//! Laws of distances, mutual information and the sources of bias, on random and on extreme input.
 
 use fairtte_metrics::bias::{
     BiasSettings, ContingencyTable, Distribution, KMeansSettings, Normalisation, bias_sources, energy_distance,
@@ -23,7 +23,7 @@ fn sample() -> impl Strategy<Value = Distribution> {
     })
 }
 
-/// Any number there is.
+/// Any `f64`, including NaN and infinity.
 fn anything() -> impl Strategy<Value = f64> {
     prop_oneof![30 => -10.0..10.0, 1 => proptest::num::f64::ANY, 1 => Just(0.0), 1 => Just(f64::MAX), 1 => Just(f64::MIN)]
 }
@@ -48,7 +48,7 @@ proptest! {
         prop_assert!(distance(&u, &w) <= distance(&u, &v) + distance(&v, &w) + 1e-12);
         let by_quantiles = wasserstein_p_power(&u, &v, 1.0).unwrap_or(f64::NAN);
         prop_assert!((distance(&u, &v) - by_quantiles).abs() < 1e-12);
-        // W_p grows with p, up to the length of the line.
+        // W_p grows with p, up to the range of the values.
         let second = wasserstein_p(&u, &v, 2.0).unwrap_or(f64::NAN);
         prop_assert!(distance(&u, &v) <= second + 1e-12 && second <= 4.0);
     }

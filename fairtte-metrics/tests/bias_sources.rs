@@ -1,4 +1,4 @@
-//! The five sources of bias on simulated people: what is planted is found, and only that.
+//! The five sources of bias on simulated people: the simulated difference is found, and only that.
 
 #![expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test may panic, and its values are exact in binary")]
 
@@ -87,8 +87,8 @@ fn estimate(sources: &BiasSources, source: BiasSource) -> &DisparityEstimate {
 
 #[test]
 fn the_planted_source_is_significant_and_no_other() {
-    // 600 people, 10 seeds: the planted source always has the smallest p value there is (1/100); for each other source
-    // p <= 0.05 happens 4 times or more with probability 0.001.
+    // 600 people, 10 seeds: the simulated source always has the smallest possible p value (1/100); for each other
+    // source p <= 0.05 happens 4 times or more with probability 0.001.
     for planted in BiasSource::ALL {
         let mut n_significant = [0; 5];
         for seed in 0..10 {
@@ -151,7 +151,7 @@ fn values_and_intervals_are_those_of_the_planted_difference() {
 
 #[test]
 fn a_small_group_does_not_look_informative() {
-    // Group 1 has 30 people, group 0 has 3,000; the representation tells nothing about the time in either.
+    // Group 1 has 30 people, group 0 has 3,000; the representation carries no information about the time in either.
     let mut rng = seeds::stream(3, "small", &[]);
     let n = 3_030;
     let mut random = || rng.random::<f64>();
@@ -214,7 +214,7 @@ fn a_group_without_events_has_a_censoring_rate_but_no_event_times() {
         let expected = MetricError::TooFewGroups { attribute: "sex".to_owned(), n_defined: 1, n_levels: 2 };
         assert_eq!(found.source(source).estimate, Err(expected));
     }
-    // The event indicator is constant in both groups: nothing to know about it, in either.
+    // The event indicator is constant in both groups: there is no information about it in either.
     assert_eq!(estimate(&found, BiasSource::MiCensoring).value, 0.0);
 
     people.outcomes = Outcomes::new(vec![0.0; 60], vec![false; 60]).unwrap();

@@ -1,5 +1,5 @@
 //! A whole evaluation against its metrics called one by one: on the rows of a group alone, and on rows that were
-//! literally drawn again.
+//! actually repeated as drawn.
 
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
@@ -62,7 +62,7 @@ impl Cohort {
         evaluate(&self.subjects, &self.outcomes, &self.curves, &self.censoring, groups, settings).unwrap()
     }
 
-    /// The four metrics of some rows, in the order of the report; a row may stand there several times.
+    /// The four metrics of some rows, in the order of the report; a row may occur several times.
     fn metrics(&self, rows: &[usize], reading: Reading, times: &[f64]) -> [Result<f64, MetricError>; 4] {
         let (outcomes, curves, censoring) = (self.outcomes.select(rows), self.curves.select(rows), &self.censoring);
         let concordance = |ties| concordance_td(&outcomes, &curves, reading, ties).map(|found| found.value);

@@ -33,7 +33,7 @@ fn every_record_of_a_convention_we_offer_matches() {
         let compared = file.and_then(|file| reported(|| families::compare_table(&name, &file, &mut tally)));
         tally.mismatch_if_err(compared);
     }
-    // A folder named by hand may hold a single small recording.
+    // A folder given by `FAIRTTE_GOLDEN` may contain a single small recording.
     tally.finish(if std::env::var_os("FAIRTTE_GOLDEN").is_some() { 1 } else { AT_LEAST });
 }
 

@@ -1,4 +1,5 @@
-//! Hostile input never makes a function panic, return a number that is not finite, or answer twice in two ways.
+//! Hostile input never makes a function panic, return a number that is not finite, or give two results for the same
+//! input.
 //!
 //! The cases are those of the fuzz target in `fuzz/`, here from seeded random bytes and a few patterns, so that every
 //! run of the tests tries some thousands of them.
@@ -18,7 +19,7 @@ fn random_bytes_find_no_panic_no_nan_and_no_second_answer() {
         let mut rng = seeds::stream(17, "hostile-bytes", &[case]);
         let length = rng.random_range(1..600);
         let mut bytes: Vec<u8> = (0..length).map(|_| rng.random()).collect();
-        // The first byte chooses what is tried: all of it equally often.
+        // The first byte chooses what is tried: every choice equally often.
         bytes[0] = u8::try_from(case % 256).expect("below 256");
         pool.install(|| cases::try_everything(&bytes));
     }

@@ -109,7 +109,7 @@ fn positive_values() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec((1..1_000_u16).prop_map(|value| f64::from(value) / 1_000.0), 2..6)
 }
 
-/// Numbers of every kind, also those that are none.
+/// Numbers of every kind, including NaN and infinity.
 fn any_number() -> impl Strategy<Value = f64> {
     let special =
         [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, f64::MIN_POSITIVE, -0.0, 0.0, 5e-324];

@@ -1,5 +1,5 @@
-//! Concordances of every convention against a plain double loop over pairs, with near ties of predictions, steps of next
-//! to nothing, and times of 0 with either sign.
+//! Concordances of every convention against a plain double loop over pairs, with near ties of predictions, tiny steps,
+//! and times of 0 with either sign.
 
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
@@ -62,7 +62,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// `ahead(i, j)` is above 0 where the earlier i is rightly the one at higher risk.
+    /// `ahead(i, j)` is above 0 where the earlier i is rightly predicted to be at higher risk.
     fn count(
         sample: &Sample,
         tolerance: f64,
@@ -150,7 +150,7 @@ proptest! {
         let outcomes = Outcomes::new(sample.time.clone(), sample.event.clone()).unwrap();
         let survival = Array2::from_shape_vec((sample.time.len(), 3), sample.survival.concat()).unwrap();
         let curves = SurvivalCurves::new(GRID.to_vec(), survival).unwrap();
-        // One more sample, censored after everybody else, so that all events have weights.
+        // One more sample, censored after all others, so that all events have weights.
         let longer = [sample.time.as_slice(), &[2e6]].concat();
         let events = [sample.event.as_slice(), &[false]].concat();
         let train = Outcomes::new(longer, events).unwrap();

@@ -29,7 +29,7 @@ fn risk(rows: &[(u8, bool, u8)], sign: f64) -> Risk {
     Risk::new(rows.iter().map(|row| sign * f64::from(row.2)).collect()).unwrap()
 }
 
-/// The censoring curve of the sample and one more who is censored after everybody else, so that all have weights.
+/// The censoring curve of the sample and one more that is censored after all others, so that all have weights.
 fn censoring(rows: &[(u8, bool, u8)], unit: f64) -> CensoringCurve {
     let longer: Vec<_> = rows.iter().copied().chain([(20, false, 0)]).collect();
     CensoringCurve::fit(&outcomes(&longer, unit), CensoringTies::EventsFirst).unwrap()

@@ -1,4 +1,4 @@
-//! Times this crate beside other packages, and against the number of samples.
+//! Times this crate next to other packages, and as a function of the number of samples.
 //!
 //! - `cargo bench --bench peers -- scaling`: cost against n, with the exponent of C^td.
 //! - `cargo bench --bench peers -- FOLDER`: one JSON object of values, seconds and memory for the cohort in FOLDER, which

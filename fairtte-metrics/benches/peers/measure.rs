@@ -5,18 +5,18 @@ use std::time::Instant;
 
 use fairtte_metrics::Reading;
 
-/// What one call gave and took.
+/// The result of one call, with its time and memory.
 pub struct Measured {
     pub value: f64,
     /// Wall time, the best of three calls if they are short.
     pub seconds: f64,
-    /// Most memory in use during the call beyond that before it, in MB; `None` where the system does not say.
+    /// Peak memory of the call above the memory in use before it, in MB; `None` where the system does not report it.
     pub megabytes: Option<f64>,
 }
 
 pub fn measure(call: impl Fn() -> f64) -> Measured {
     let before = memory("VmRSS:");
-    // Linux: sets the peak back to what is in use now.
+    // Linux: resets the recorded peak to the memory in use now.
     let reset = fs::write("/proc/self/clear_refs", "5").is_ok();
     let clock = || {
         let start = Instant::now();

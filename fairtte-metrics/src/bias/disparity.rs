@@ -41,7 +41,7 @@ struct SortedLine {
 }
 
 impl SortedLine {
-    /// A normaliser of 0 means that all values are equal: nothing to move.
+    /// A normaliser of 0 means that all values are equal: the distance is 0.
     fn new(values: &[f64], normaliser: f64) -> Self {
         let mut order: Vec<u32> = (0..to_u32(values.len())).collect();
         order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
@@ -67,7 +67,7 @@ impl Transport {
     }
 
     /// The rows of `matrix` `[rows.len(), d]` along every column of `projections` `[d, k]`, each divided by the range
-    /// of what it projects.
+    /// of the projected values.
     pub(super) fn of_projections(
         rows: Vec<usize>,
         matrix: &ArrayRef2<f64>,
@@ -120,7 +120,7 @@ impl Transport {
                 }
             }
         }
-        // Rounding may lead past 1 when everything moves from end to end.
+        // Rounding may exceed 1 when all mass moves across the whole range.
         areas.map(|area| (area / self.lines.len() as f64).min(1.0))
     }
 }
@@ -138,7 +138,7 @@ impl Disparity for Transport {
     }
 }
 
-/// Weight of every group that has some.
+/// Weight of every group whose weight is above 0.
 fn group_totals(rows: &[usize], arrangement: &Arrangement) -> BTreeMap<GroupId, u64> {
     let mut totals = BTreeMap::new();
     for &row in rows.iter().filter(|&&row| arrangement.weight[row] > 0) {
@@ -149,10 +149,10 @@ fn group_totals(rows: &[usize], arrangement: &Arrangement) -> BTreeMap<GroupId, 
     totals
 }
 
-/// Share of the samples with a mark.
+/// Share of marked samples.
 pub(super) struct Rate {
     pub(super) rows: Vec<usize>,
-    /// One per row of `rows`.
+    /// Whether each of `rows` is marked.
     pub(super) marked: Vec<bool>,
 }
 

@@ -1,9 +1,9 @@
-//! Normalised mutual information inside groups, without what chance gives a group of that size, for many arrangements
-//! of the same samples.
+//! Normalised mutual information within groups, minus the value expected by chance at that group size, for many
+//! arrangements of the same samples.
 //!
-//! raw = mean over labellings of NMI = 2I/(H + H); chance = mean of the expected I of labels dealt out at random within
+//! raw = mean over labellings of NMI = 2I/(H + H); chance = mean of the expected I of randomly permuted labels, given
 //! the margins of the group's table (Vinh et al. 2010, exact), divided by the same entropies. Where subjects have
-//! several samples, chance is larger by a factor that permutations of whole subjects find.
+//! several samples, chance is larger by a factor that is estimated from permutations of whole subjects.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use super::disparity::{Arrangement, Disparity, Pair, differences};
 use super::mutual_information::{ContingencyTable, Normalisation, NullCorrected};
 use crate::{GroupId, SubjectId, seeds};
 
-/// Normalised mutual information with `y` in every group, without the share that chance gives a group of its size, in
-/// the mean over one or several labellings.
+/// Normalised mutual information with `y` in every group, minus the value expected by chance at its size, as the mean
+/// over one or several labellings.
 pub(super) struct Information {
     rows: Vec<usize>,
     labellings: Vec<Labelling>,
@@ -24,17 +24,18 @@ pub(super) struct Information {
     n_y: usize,
 }
 
-/// What the representation, or one dimension of it, says of the rows.
+/// Labels of the rows, from the representation or from one dimension of it.
 struct Labelling {
     labels: Vec<u32>,
     n_labels: usize,
-    /// How much more chance gives because samples of one subject are alike; 1 with one sample per subject.
+    /// The factor by which the chance value grows because samples of one subject are alike; 1 with one sample per
+    /// subject.
     inflation: f64,
 }
 
 impl Information {
     /// Every labelling of `x`, and `y`, are the labels of `rows`. With several rows per subject, `n_permutations`
-    /// permutations of whole subjects find what chance gives.
+    /// permutations of whole subjects estimate the value expected by chance.
     pub(super) fn new(
         rows: Vec<usize>,
         (x, y): (Vec<Vec<u32>>, Vec<u32>),
@@ -54,8 +55,8 @@ impl Information {
         information
     }
 
-    /// Mean information when the y of whole subjects are dealt out in another order, relative to single samples. The
-    /// y of the subjects are laid end to end, so that every y is used once also where subjects differ in size.
+    /// Mean information when the y of whole subjects are permuted, relative to permuted single samples. The y of the
+    /// subjects are concatenated, so that every y is used once even where subjects differ in size.
     fn inflation_by_repeats(
         &self,
         labelling: &Labelling,
@@ -99,8 +100,8 @@ impl Information {
         labelling.labels[x_place] as usize * self.n_y + self.y[y_place] as usize
     }
 
-    /// The information in every group that has a sample: what is found and what chance gives, both in the mean over
-    /// labellings.
+    /// The information in every group that has a sample: the observed value and that expected by chance, both averaged
+    /// over labellings.
     pub(super) fn by_group(&self, arrangement: &Arrangement) -> BTreeMap<GroupId, NullCorrected> {
         let mut sums: BTreeMap<GroupId, (f64, f64)> = BTreeMap::new();
         for labelling in &self.labellings {
@@ -128,7 +129,7 @@ impl Information {
     }
 }
 
-/// A constant labelling has nothing to tell: 0, also where both are constant.
+/// A constant labelling carries no information: 0, also where both are constant.
 fn corrected(table: &ContingencyTable, inflation: f64) -> NullCorrected {
     let (a, b) = table.entropies();
     if a <= 0.0 || b <= 0.0 {
@@ -178,7 +179,7 @@ mod tests {
             let chance = table.expected_mutual_information() / f64::midpoint(h_x, h_y);
             (table.normalised(Normalisation::Arithmetic), chance)
         };
-        // Two labellings, of which the second is y itself and tells all: 1.
+        // Two labellings, of which the second is y itself: its information is 1.
         let ((raw, chance), (all, chance_of_all)) = (of_table(&x), of_table(&y));
         assert_relative_eq!(all, 1.0, max_relative = 1e-14);
         assert_relative_eq!(found.raw, f64::midpoint(raw, all), max_relative = 1e-14);
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn repeated_samples_of_a_subject_raise_what_chance_gives() {
-        // 100 subjects with four equal samples each have the chance of 100 samples, about four times that of 400.
+        // 100 subjects with four equal samples each have the chance value of 100 samples, about four times that of 400.
         let mut rng = seeds::stream(1, "repeats", &[]);
         let once: Vec<(u32, u32)> = (0..100).map(|_| (rng.random_range(0..3), rng.random_range(0..3))).collect();
         let repeat = |pick: fn(&(u32, u32)) -> u32| once.iter().flat_map(|pair| [pick(pair); 4]).collect::<Vec<u32>>();

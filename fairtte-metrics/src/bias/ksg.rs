@@ -10,7 +10,7 @@
 //! Golden values: scikit-learn 1.9.1 `mutual_info_regression`, `mutual_info_classif`, at 1e-6, because those add noise
 //! of 1e-10 to break ties. Here no noise is added: a sample at exactly the distance of the k-th neighbour is not
 //! "nearer"; where that distance is 0, the samples at distance 0 count. So tied data give a repeatable value, which
-//! differs from one with random ties; the estimators are meant for continuous data.
+//! differs from one with randomly broken ties; the estimators are meant for continuous data.
 
 use ndarray::{ArrayRef2, Axis};
 use rayon::prelude::*;
@@ -151,7 +151,7 @@ fn scaled(values: &[f64]) -> Result<Vec<f64>, MetricError> {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n;
     let deviation = super::wasserstein::representable("standard deviation", variance.sqrt())?;
-    // Constant up to rounding: dividing by that rounding would make noise of it.
+    // Constant up to rounding: dividing by the rounding error would amplify it to noise.
     let constant = deviation <= 10.0 * f64::EPSILON * mean.abs().max(f64::MIN_POSITIVE);
     Ok(values.iter().map(|value| if constant { *value } else { value / deviation }).collect())
 }
@@ -171,7 +171,7 @@ fn ksg_scaled(x: &[f64], y: &[f64], neighbours: usize) -> Result<f64, MetricErro
     let mut nearest = Vec::with_capacity(neighbours + 1);
     let counted = (0..n).map(|place| {
         let radius = kth_distance(&sorted, place, neighbours, &mut nearest);
-        // Both counts hold the sample itself: psi(n_x + 1) of the formula.
+        // Both counts include the sample itself: psi(n_x + 1) of the formula.
         psi[n_nearer(&xs, sorted[place].0, radius)] + psi[n_nearer(&ys, sorted[place].1, radius)]
     });
     let mean = counted.sum::<f64>() / n as f64;
@@ -187,7 +187,7 @@ fn kth_distance(sorted: &[(f64, f64)], place: usize, k: usize, nearest: &mut Vec
         let left = below.checked_sub(1).map_or(f64::INFINITY, |next| x - sorted[next].0);
         let right = sorted.get(above).map_or(f64::INFINITY, |point| point.0 - x);
         let bound = if nearest.len() == k { nearest[k - 1] } else { f64::INFINITY };
-        // Both directions at an end make both infinite; n > k points are enough to have k by then.
+        // At both ends both distances are infinite; as n > k, k neighbours have been found by then.
         if left.min(right) >= bound {
             return bound;
         }
@@ -224,7 +224,8 @@ fn kth_distance_in(sorted: &[f64], place: usize, k: usize) -> f64 {
     distance
 }
 
-/// How many of the ascending values are nearer to `value` than `radius` (itself included), or at `value` if that is 0.
+/// The number of ascending values nearer to `value` than `radius` (itself included), or equal to `value` if `radius` is
+/// 0.
 fn n_nearer(sorted: &[f64], value: f64, radius: f64) -> usize {
     let near = |distance: f64| if radius > 0.0 { distance < radius } else { distance <= 0.0 };
     let first = sorted.partition_point(|other| *other < value && !near(value - other));

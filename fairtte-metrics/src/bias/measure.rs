@@ -17,7 +17,7 @@ use super::wasserstein::{representable, seeded_projections};
 use crate::resampling::{Bootstrap, percentile_interval};
 use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
 
-/// Starts of k-means: enough to avoid a poor one, few enough to take no time.
+/// Starts of k-means: enough to avoid a poor local optimum, few enough to be cheap.
 const K_MEANS_STARTS: usize = 4;
 const K_MEANS_ITERATIONS: usize = 100;
 
@@ -81,7 +81,7 @@ struct Prepared {
     source: BiasSource,
     n: usize,
     groups: Vec<SourceGroup>,
-    /// Rows that enter and lie in a group that is compared: those keep their label.
+    /// Labels of the rows that enter and belong to a compared group; `None` for all others.
     membership: Vec<Option<GroupId>>,
     strata: Option<Vec<u32>>,
     /// Pairs that are compared.
@@ -100,7 +100,7 @@ impl Input<'_> {
         Arrangement { group: self.groups.membership().to_vec(), weight: vec![1; self.groups.n()] }
     }
 
-    /// What the representation says of every row, in one labelling or one per dimension.
+    /// Labels of every row from the representation: one labelling, or one per dimension.
     fn labellings(&self, representation: &ArrayRef2<f64>, members: &[usize]) -> Result<Vec<Vec<u32>>, MetricError> {
         match self.settings.quantisation {
             Quantisation::KMeans => Ok(vec![self.clusters(representation, members)?]),
@@ -113,7 +113,7 @@ impl Input<'_> {
         }
     }
 
-    /// Cluster of every row; 0 for rows without a level, which nobody reads.
+    /// Cluster of every row; 0 for rows without a level, which is never read.
     fn clusters(&self, representation: &ArrayRef2<f64>, members: &[usize]) -> Result<Vec<u32>, MetricError> {
         let mut standardised: Array2<f64> = representation.to_owned();
         for group in self.groups.ids() {
@@ -193,8 +193,8 @@ impl Input<'_> {
         Ok(self.prepare(source, &rows, summary, strata, Box::new(information)))
     }
 
-    /// Equal-frequency bin of the value of every one of `rows` among those of its group; 0 for other rows, which nobody
-    /// reads.
+    /// Equal-frequency bin of the value of every one of `rows` among those of its group; 0 for other rows, which is
+    /// never read.
     fn bins_of_groups(&self, values: &[f64], rows: &[usize], n_bins: usize) -> Result<Vec<u32>, MetricError> {
         let mut bins = vec![0; self.groups.n()];
         for group in self.groups.ids() {

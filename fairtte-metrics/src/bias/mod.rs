@@ -1,4 +1,4 @@
-//! Where unfairness may come from: distances and dependence between the data of groups, with what chance alone gives.
+//! Sources of bias in the data: distances and dependence between groups, with the values expected by chance alone.
 
 mod disparity;
 mod information;

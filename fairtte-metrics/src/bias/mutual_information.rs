@@ -1,4 +1,4 @@
-//! Mutual information of two labellings of the same samples, in nats, with what chance alone would give.
+//! Mutual information of two labellings of the same samples, in nats, with the value expected by chance alone.
 //!
 //! `I = sum over cells of n_ij/n ln(n n_ij / (a_i b_j))` for the counts `n_ij` of a contingency table with row sums a
 //! and column sums b. Normalised: `I / mean(H(A), H(B))` with a named mean. Adjusted: `(I - E) / (mean(H) - E)`, where E
@@ -6,10 +6,9 @@
 //! Sources: Cover & Thomas (2006), 2.3; Strehl & Ghosh (2002); Vinh, Epps & Bailey, "Information theoretic measures
 //! for clusterings comparison", JMLR 11 (2010) 2837-2854, equations 24a and 24b.
 //! The plug-in estimate grows as samples shrink, by about (rows - 1)(columns - 1)/(2n) nats where there is no
-//! dependence; [`NullCorrected`] keeps the raw value beside the one without that share.
-//! Golden values: scikit-learn 1.9.1 `mutual_info_score`, `normalized_mutual_info_score`,
-//! `adjusted_mutual_info_score`. Where the adjusted value is 0/0 up to rounding (every sample a class of its own) it
-//! is 1, as there.
+//! dependence; [`NullCorrected`] keeps both the raw value and the one without that bias.
+//! Golden values: scikit-learn 1.9.1 `mutual_info_score`, `normalized_mutual_info_score`, `adjusted_mutual_info_score`.
+//! Where the adjusted value is 0/0 up to rounding (every sample a class of its own) it is 1, as in scikit-learn.
 
 use std::collections::BTreeMap;
 
@@ -44,20 +43,20 @@ impl Normalisation {
     }
 }
 
-/// A value beside the part of it that chance explains.
+/// A value with the part of it that is expected by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct NullCorrected {
-    /// The estimate as it is.
+    /// The uncorrected estimate.
     pub raw: f64,
-    /// Mean of the same estimate where there is nothing to find.
+    /// Mean of the same estimate where there is no dependence.
     pub null_mean: f64,
     /// `raw - null_mean`, or 0 where that is negative.
     pub corrected: f64,
 }
 
 impl NullCorrected {
-    /// Takes `null_mean` off `raw`.
+    /// Subtracts `null_mean` from `raw`.
     ///
     /// # Errors
     /// [`MetricError::NotFinite`] if one of the two or their difference is not a finite number.
@@ -79,7 +78,7 @@ impl NullCorrected {
 /// ```
 /// use fairtte_metrics::bias::{ContingencyTable, Normalisation};
 ///
-/// // The second labelling says which half of the first it is: ln 2 nats, of ln 4 and ln 2.
+/// // The second labelling divides the first into halves: I = ln 2 nats, with entropies ln 4 and ln 2.
 /// let table = ContingencyTable::new(&[0, 1, 2, 3], &[7, 7, 9, 9])?;
 /// assert!((table.mutual_information() - 2.0_f64.ln()).abs() < 1e-15);
 /// assert!((table.normalised(Normalisation::Arithmetic) - 2.0 / 3.0).abs() < 1e-15);
@@ -160,7 +159,8 @@ impl ContingencyTable {
         (entropy(&self.rows), entropy(&self.columns))
     }
 
-    /// Mutual information of the two labellings by counting, in nats, >= 0. Biased upwards in small samples.
+    /// Plug-in mutual information of the two labellings (from the counts), in nats, >= 0. Biased upwards in small
+    /// samples.
     pub fn mutual_information(&self) -> f64 {
         if self.rows.len() == 1 || self.columns.len() == 1 {
             return 0.0;

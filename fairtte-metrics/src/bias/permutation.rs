@@ -1,4 +1,4 @@
-//! Permutation tests of statistics that compare groups: what they are when membership means nothing.
+//! Permutation tests of statistics that compare groups: their distribution when group membership has no meaning.
 //!
 //! `p = (1 + number of permutations with a statistic >= the observed one) / (1 + B)`. Labels move between whole
 //! subjects, because the samples of one person are alike and share the attribute; where a subject has samples in
@@ -21,10 +21,10 @@ use crate::ids::to_u32;
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::{GroupId, Groups, MetricError, SubjectId, seeds};
 
-/// Two sums of the same terms in another order differ by less than this share.
+/// Relative tolerance: two sums of the same terms in different orders differ by less.
 const ROUNDING: f64 = 1e-10;
 
-/// Rows of a unit and the strata they lie in.
+/// Rows of a unit and the strata they belong to.
 type UnitRows = (Vec<u32>, BTreeSet<u32>);
 
 /// A fixed set of permutations of the group labels of `n` samples.
@@ -42,8 +42,8 @@ pub struct LabelPermutations {
 
 impl LabelPermutations {
     /// Fixes the permutations; row `i` belongs to `subjects[i]`, has the label `membership[i]` (`None`: takes no part
-    /// and stays `None`) and lies in `strata[i]`. A unit whose rows lie in several strata forms one with the units of
-    /// the same set of strata.
+    /// and stays `None`) and the stratum `strata[i]`. Units whose rows belong to several strata form a stratum with the
+    /// units of the same set of strata.
     ///
     /// Units are kept in the order of their subjects' names, so the permutations do not depend on the order of rows.
     ///
@@ -124,7 +124,7 @@ impl LabelPermutations {
     }
 }
 
-/// What permutations say about an observed statistic.
+/// An observed statistic compared with its values under permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PermutationTest {
@@ -169,7 +169,7 @@ impl PermutationTest {
     }
 }
 
-/// Tests whether `statistic`, which is large when groups differ, is larger than permuted labels make it.
+/// Tests whether `statistic`, which is large when groups differ, is larger than under permuted labels.
 ///
 /// Returns the observed value and the test.
 ///
@@ -214,7 +214,7 @@ mod tests {
             let units = [found[0], found[1], found[3], found[4]];
             assert_eq!(units.iter().filter(|label| **label == Some(GroupId(0))).count(), 1);
         }
-        // Each of the four units is in group 0 at some time.
+        // Each of the four units is in group 0 in some permutation.
         assert!([0, 1, 3, 4].iter().all(|&row| all.iter().any(|found| found[row] == Some(GroupId(0)))));
     }
 
@@ -290,7 +290,7 @@ mod tests {
             matches!(PermutationTest::new(observed, null), Err(MetricError::NotFinite { .. }))
         };
         assert!(refused(f64::NAN, &[Some(1.0)]) && refused(1.0, &[Some(0.0), Some(f64::NAN)]));
-        assert!(refused(1.0, &[Some(f64::MAX), Some(f64::MAX)])); // their sum has no place
+        assert!(refused(1.0, &[Some(f64::MAX), Some(f64::MAX)])); // their sum overflows
         let groups = Groups::new("g", vec!["x".to_owned()], labels(&[0, 0])).unwrap();
         let test = |value| permutation_test(&subjects(&["a", "b"]), &groups, None, 3, 1, move |_| Ok(value));
         assert!(test(0.5).is_ok() && test(f64::NAN).is_err() && test(f64::INFINITY).is_err());

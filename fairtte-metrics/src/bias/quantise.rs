@@ -1,14 +1,15 @@
-//! From numbers and vectors to labels, so that mutual information can be counted.
+//! Turns numbers and vectors into labels, so that mutual information can be computed from counts.
 //!
 //! k-means: centres that minimise the sum of squared distances of the rows to their nearest centre, by Lloyd's
 //! iterations from k-means++ starts (a row becomes a centre with probability proportional to its squared distance to
 //! the nearest centre so far); the best of several starts is kept. A cluster that loses all of its rows takes the row
-//! that lies farthest from its own centre. Sources: Lloyd (1982), <https://doi.org/10.1109/TIT.1982.1056489>; Arthur &
+//! that is farthest from its own centre. Sources: Lloyd (1982), <https://doi.org/10.1109/TIT.1982.1056489>; Arthur &
 //! Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
 //! Bins: equal-frequency edges are `numpy.quantile` (linear) at 1/B, 2/B, ..; equal-width edges are the inner points of
-//! `numpy.linspace(min, max, B + 1)`; in both a value on an edge belongs to the bin above (`searchsorted(side="right")`),
-//! so tied values stay together and bins of tied data may be empty. Golden labels: numpy 2.4.6. Labels of k-means
-//! depend on the random numbers, so scikit-learn's are no golden values; a test on separated clusters stands for them.
+//! `numpy.linspace(min, max, B + 1)`; in both a value on an edge belongs to the bin above
+//! (`searchsorted(side="right")`), so tied values stay together and bins of tied data may be empty. Golden labels:
+//! numpy 2.4.6. Labels of k-means depend on the random numbers, so those of scikit-learn cannot be golden values; a
+//! test on separated clusters takes their place.
 
 use ndarray::{Array2, ArrayRef2};
 use rand::{Rng, RngExt as _};
@@ -21,7 +22,7 @@ use crate::{MetricError, seeds};
 /// Sums over rows are formed in blocks of this size and added in order, so that they do not depend on the threads.
 const BLOCK: usize = 1024;
 
-/// The most bins, clusters, starts or iterations: more than any sample has use for.
+/// The maximum number of bins, clusters, starts and iterations: more than any sample needs.
 const MAX_COUNT: usize = 1_000_000;
 
 /// Labels of equal-frequency bins: `n_bins` bins with, as far as ties allow, equally many of the `values`. O(n log n).
@@ -69,8 +70,8 @@ fn check_count(setting: &'static str, count: usize) -> Result<(), MetricError> {
     Err(MetricError::InvalidSetting { setting, value: count.to_string(), expected: "a whole number from 1 to 1000000" })
 }
 
-/// Quantile `p` by linear interpolation with the very roundings of numpy (from the nearer of two values): an edge one
-/// bit off would put the value that it falls on into the other bin.
+/// Quantile `p` by linear interpolation, rounded exactly as in numpy (from the nearer of two values): an edge that
+/// differs in its last bit would put a value equal to it into the other bin.
 fn quantile_edge(sorted: &[f64], p: f64) -> f64 {
     let last = sorted.len() - 1;
     let place = p * last as f64;
@@ -90,14 +91,14 @@ fn labels_between(values: &[f64], edges: &[f64]) -> Vec<u32> {
     values.iter().map(|value| to_u32(edges.partition_point(|edge| edge <= value))).collect()
 }
 
-/// How k-means searches.
+/// Settings of k-means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KMeansSettings {
     /// Clusters, 1 to 1,000,000.
     pub n_clusters: usize,
     /// Starts of which the best is kept, 1 to 1,000,000.
     pub n_starts: usize,
-    /// Iterations per start, 1 to 1,000,000; it stops before when no label changes.
+    /// Iterations per start, 1 to 1,000,000; a start ends early when no label changes.
     pub max_iterations: usize,
     /// Seed of the starts.
     pub seed: u64,
@@ -117,8 +118,8 @@ pub struct KMeans {
 }
 
 /// Clusters the rows of `matrix` `[n, d]`. O(starts x iterations x n k d), in parallel over rows; the result does not
-/// depend on the number of threads. A row as near to several centres goes to the first of them; of equally good starts
-/// the first is kept.
+/// depend on the number of threads. A row at the same distance from several centres goes to the first of them; of
+/// equally good starts the first is kept.
 ///
 /// # Errors
 /// [`MetricError::NoSamples`] without rows or columns, [`MetricError::InvalidSetting`] for a setting that is not
@@ -158,7 +159,7 @@ pub(super) fn check_matrix(matrix: &ArrayRef2<f64>) -> Result<(), MetricError> {
     })
 }
 
-/// Rows of `d` numbers one after the other.
+/// Rows of `d` numbers each, concatenated.
 #[derive(Clone, Copy)]
 struct Rows<'a> {
     data: &'a [f64],
@@ -199,7 +200,7 @@ fn lloyd(rows: Rows<'_>, settings: &KMeansSettings, mut rng: impl Rng) -> KMeans
     KMeans { labels: assignment.into_iter().map(|(label, _)| label).collect(), centres, inertia, n_iterations }
 }
 
-/// At most `n_clusters` distinct rows, far apart by chance, one after the other.
+/// At most `n_clusters` distinct rows drawn by k-means++, concatenated.
 fn plus_plus_centres(rows: Rows<'_>, n_clusters: usize, rng: &mut impl Rng) -> Vec<f64> {
     let mut chosen = vec![rng.random_range(0..rows.n())];
     let mut nearest = vec![f64::INFINITY; rows.n()];
@@ -217,7 +218,7 @@ fn plus_plus_centres(rows: Rows<'_>, n_clusters: usize, rng: &mut impl Rng) -> V
             left -= distance;
             left < 0.0
         });
-        // Rounding may leave a remainder: the last row that is no centre.
+        // Rounding may leave a remainder; then the last row that is not a centre is taken.
         let last = nearest.iter().rposition(|distance| *distance > 0.0);
         chosen.extend(reached.or(last));
     }

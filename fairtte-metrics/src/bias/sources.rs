@@ -8,13 +8,14 @@
 //! - censoring rate: | P(E = 0 | a) - P(E = 0 | b) |.
 //!
 //! The paper names no estimator of NMI = 2I/(H + H). Here `X_Z` is clustered (k-means of all samples, after every group
-//! is centred and divided by its spread, which changes no information inside a group but keeps a difference of image
-//! features out of it), Y falls into equal-frequency bins of its group (which keeps the time distribution out), and
-//! what chance gives a group of that size is taken off, because the plug-in estimate grows as groups shrink. The other
-//! choice, [`Quantisation::EqualFrequency`], bins every dimension within its group, as Y, and averages over dimensions. The value
-//! without that correction is returned beside it. An NMI with a binary indicator stays well below 1: H(`X_Z`) is larger.
-//! The paper divides by max y also for image features, which its text calls the range, and divides the censoring rate
-//! by P(E = 1), which can exceed 1: that number is [`BiasSources::relative_event_rate_gap`].
+//! is centred and divided by its spread, which changes no information within a group but excludes differences of image
+//! features), Y is divided into equal-frequency bins of its group (which excludes differences of the time
+//! distribution), and the value expected by chance at that group size is subtracted, because the plug-in estimate grows
+//! as groups shrink. The other choice, [`Quantisation::EqualFrequency`], bins every dimension within its group, as Y,
+//! and averages over dimensions. The value without that correction is returned as well. An NMI with a binary indicator
+//! stays well below 1: H(`X_Z`) is larger. The paper divides by max y also for image features, which its text calls the
+//! range, and divides the censoring rate by P(E = 1), which can exceed 1: that number is
+//! [`BiasSources::relative_event_rate_gap`].
 //!
 //! p values: labels of whole subjects are permuted, among subjects with events for the two sources given E = 1, and
 //! among subjects of the same event status for the information about E, so that censoring rates stay as they are.
@@ -55,7 +56,8 @@ pub struct BiasSettings {
     pub resample: Resample,
     /// Level of the intervals, between 0 and 1. Default 0.95.
     pub level: f64,
-    /// A group with fewer samples that enter a source is not compared there, at least 1. Default 10.
+    /// Minimum number of samples of a group that enter a source; smaller groups are not compared there. At least 1.
+    /// Default 10.
     pub min_group_size: usize,
     /// Seed of clusters, projections, permutations and replicates. Default 0.
     pub seed: u64,
@@ -109,17 +111,17 @@ impl BiasSettings {
     }
 }
 
-/// How a representation becomes labels whose information is counted.
+/// How a representation is turned into labels, whose mutual information is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantisation {
-    /// One labelling: k-means clusters of all samples, after every group is centred and divided by its spread. Sees
-    /// dimensions together, and mainly the directions in which samples spread most.
+    /// One labelling: k-means clusters of all samples, after every group is centred and divided by its spread. Uses all
+    /// dimensions jointly, and depends mainly on the directions of largest spread.
     #[default]
     KMeans,
     /// One labelling per dimension: equal-frequency bins of the group's values. The information is the mean over
-    /// dimensions. Every dimension counts the same and a monotone change of one changes nothing; what only several
-    /// dimensions together tell is not seen, and a few informative dimensions among many are diluted.
+    /// dimensions. All dimensions have equal weight, and a monotone transformation of one changes nothing; information
+    /// that only several dimensions carry jointly is missed, and a few informative dimensions among many are diluted.
     EqualFrequency,
 }
 
@@ -129,9 +131,9 @@ pub enum Quantisation {
 pub enum BiasSource {
     /// Distribution of the representation.
     ImageFeatures,
-    /// What the representation tells about the time of the event.
+    /// Information of the representation about the time of the event.
     MiTime,
-    /// What the representation tells about whether the event is observed.
+    /// Information of the representation about whether the event is observed.
     MiCensoring,
     /// Distribution of the event times.
     TimeDistribution,
@@ -158,9 +160,9 @@ pub struct BiasSources {
     pub attribute: String,
     /// Samples with a known level.
     pub n: usize,
-    /// Samples whose attribute is missing; they enter nothing.
+    /// Samples whose attribute is missing; they are not used.
     pub n_missing: usize,
-    /// Subjects with samples in more than one group; each of their parts moves alone in permutations.
+    /// Subjects with samples in more than one group; each of their parts is permuted separately.
     pub n_split_subjects: usize,
     /// One entry per source, in the order of [`BiasSource::ALL`].
     pub sources: Vec<SourceDisparity>,
@@ -193,7 +195,7 @@ pub struct SourceDisparity {
     pub estimate: Result<DisparityEstimate, MetricError>,
 }
 
-/// What one group brings to a source.
+/// One group in a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SourceGroup {
@@ -205,12 +207,12 @@ pub struct SourceGroup {
     pub n: usize,
     /// Distinct subjects among them.
     pub n_subjects: usize,
-    /// The group's own number, or why it is not compared.
+    /// The value of the group, or why it is not compared.
     #[serde(serialize_with = "value_or_reason")]
     pub summary: Result<GroupSummary, MetricError>,
 }
 
-/// The number of a group, where a source has one.
+/// The value of a group, where a source has one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupSummary {
@@ -235,43 +237,44 @@ pub struct PairDisparity {
     pub value: Result<f64, MetricError>,
 }
 
-/// The largest difference between two groups and what chance makes of it.
+/// The largest difference between two groups, with its permutation test and interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DisparityEstimate {
     /// In [0, 1]. A maximum of noisy distances: even equal groups have a value above 0.
     pub value: f64,
-    /// The pair that has it; the first of them in level order if several do.
+    /// The pair with this value; the first of them in level order if there are several.
     pub pair: (GroupId, GroupId),
-    /// The same from mutual information as counted, without taking off what chance gives each group; `None` for the
-    /// other sources.
+    /// The same from uncorrected mutual information, without subtracting the value expected by chance in each group;
+    /// `None` for the other sources.
     pub uncorrected: Option<f64>,
-    /// The test that membership means nothing here.
+    /// The permutation test of the hypothesis that group membership has no influence on this source.
     pub permutation: PermutationTest,
     /// `value` minus its mean under permutation, or 0 where that is negative.
     pub null_corrected: f64,
-    /// Lower and upper end of the interval of `value`; `None` without (defined) replicates. It says how precise the
-    /// value is, not whether groups differ: a distance between samples of equal groups is above 0 too, and its
-    /// interval need not reach 0. That question has its p value.
+    /// Lower and upper end of the interval of `value`; `None` without (defined) replicates. It describes the precision
+    /// of the value, not whether groups differ: a distance between samples of equal groups is above 0 too, and its
+    /// interval need not reach 0. Whether groups differ is tested by the p value.
     pub interval: Option<(f64, f64)>,
-    /// Replicates in which a compared group is empty; the interval rests on the others.
+    /// Replicates in which a compared group is empty; the interval is computed from the others.
     pub n_undefined_replicates: usize,
 }
 
 /// Measures the five sources of bias of `groups`; row `i` of every argument is the same sample, `representation` is
 /// `[n, d]`.
 ///
-/// Levels that are too small for a source are not compared there and say so; other levels are.
+/// Levels that are too small for a source are not compared there, and the reason is given; other levels are.
 ///
 /// Cost: with n samples, k projections, B permutations and replicates and G groups O((B k G^2 + d k) n), in parallel
-/// (with [`Quantisation::EqualFrequency`] another O(B d n) for d dimensions); the result does not depend on the number of threads.
+/// (with [`Quantisation::EqualFrequency`] another O(B d n) for d dimensions); the result does not depend on the number
+/// of threads.
 ///
 /// ```
 /// use fairtte_metrics::{GroupId, Groups, Outcomes, SubjectId};
 /// use fairtte_metrics::bias::{BiasSettings, BiasSource, bias_sources};
 /// use ndarray::Array2;
 ///
-/// // 40 people; half of group 1 is censored, nobody of group 0.
+/// // 40 people; half of group 1 is censored, none of group 0.
 /// let outcomes = Outcomes::new(vec![1.0; 40], (0..40).map(|k| k % 4 != 3).collect())?;
 /// let membership = (0..40).map(|k| Some(GroupId(k % 2))).collect();
 /// let groups = Groups::new("sex", vec!["F".into(), "M".into()], membership)?;

@@ -15,7 +15,7 @@ use rand::RngExt as _;
 
 use crate::{MetricError, seeds};
 
-/// The most directions of a representation, and the most numbers that all of them may have (800 MB).
+/// The maximum number of directions, and the maximum number of components of all of them (800 MB).
 pub(super) const MAX_PROJECTIONS: usize = 100_000;
 const MAX_COMPONENTS: usize = 100_000_000;
 
@@ -276,7 +276,7 @@ fn check_order(p: f64) -> Result<(), MetricError> {
     Err(MetricError::InvalidSetting { setting, value: p.to_string(), expected })
 }
 
-/// `powf` is slow for the two orders in use.
+/// `x^p`, avoiding the slow `powf` for the two orders in use.
 #[expect(clippy::float_cmp, reason = "1 and 2 are exact")]
 fn power(x: f64, p: f64) -> f64 {
     if p == 1.0 {

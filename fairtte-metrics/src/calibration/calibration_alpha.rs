@@ -5,7 +5,8 @@
 //! below 1 too many.
 //! Source: van Houwelingen (2000), Statistics in Medicine 19, 3401-3415; the ratio as `mlr3proba` 0.8.9
 //! `surv.calib_alpha(method = "ratio")` offers it. Where H is 0 (S = 1) or infinite (S = 0) that package puts a small
-//! number in its place; we do the same and count how often, because an event that was certain (S = 0) then counts as hardly expected.
+//! number in its place; we do the same and count the replacements, because an event that was certain (S = 0) then
+//! counts as hardly expected.
 //! Golden values: that measure re-implemented in `numpy` and checked against the R code.
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::calibration::{OwnTimeReading, survival_at_own_time};
 use crate::pairwise_sum::pairwise_sum;
 use crate::{MetricError, Outcomes, SurvivalCurves};
 
-/// What `mlr3proba` puts in place of a cumulative hazard of 0 or infinity.
+/// The value that `mlr3proba` uses in place of a cumulative hazard of 0 or infinity.
 pub const DEFAULT_HAZARD_REPLACEMENT: f64 = 1e-3;
 
 /// Observed against expected events.

@@ -4,9 +4,9 @@
 //! counts 1 in the bin of S(T); a sample censored at C, whose S(T) lies somewhere below S(C), is spread over [0, S(C)] in
 //! proportion. The bins should hold n/B each: `statistic = sum_b (mass_b - n/B)^2 / (n/B)`, compared with the chi-square
 //! distribution of B - 1 degrees of freedom.
-//! Source: Haider, Hoehn, Davis & Greiner (2020), JMLR 21(85), 1-63. Assumes independent censoring; a p value near 0
-//! speaks against calibration. The mass of censored samples is spread evenly by construction, which makes the test mild
-//! when censoring is heavy.
+//! Source: Haider, Hoehn, Davis & Greiner (2020), JMLR 21(85), 1-63. Assumes independent censoring; a p value near 0 is
+//! evidence against calibration. The mass of censored samples is spread evenly by construction, which lowers the power
+//! of the test under heavy censoring.
 //! Conventions: [`DCalibrationConvention`]. Golden values: `SurvivalEVAL` 0.9.0 `d_calibration`, and `mlr3proba` 0.8.9
 //! `surv.dcalib` re-implemented in `numpy` and checked against the R code.
 
@@ -17,12 +17,12 @@ use crate::chi_square::chi_square_upper_tail;
 use crate::pairwise_sum::{pairwise_mean, pairwise_sum};
 use crate::{MetricError, Outcomes, SurvivalCurves};
 
-/// More bins than any sample can fill; a mistyped number must not ask for all memory.
+/// The maximum number of bins, more than any sample can fill, so that a mistyped number does not exhaust the memory.
 const MAX_BINS: usize = 100_000;
-/// Below this `mlr3proba` replaces a survival probability.
+/// The value that `mlr3proba` uses in place of a smaller survival probability.
 const MLR3PROBA_FLOOR: f64 = 1e-5;
 
-/// Which implementation's bins and statistic.
+/// The implementation whose bins and statistic are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DCalibrationConvention {
@@ -32,12 +32,12 @@ pub enum DCalibrationConvention {
     /// Bins (a, b], S floored at 1e-5.
     Mlr3proba,
     /// As [`Mlr3proba`](Self::Mlr3proba) with the behaviour of its R code, to reproduce published numbers: `seq.int(0)`
-    /// is `c(1, 0)` in R, so that a censored sample in the lowest bin adds 1/(B S) there once too much. The bins then
+    /// is `c(1, 0)` in R, so that a censored sample in the lowest bin adds 1/(B S) there once too often. The bins then
     /// hold more than n; the statistic still compares them with n/B, the p value with their own mean.
     Mlr3probaAsInR,
 }
 
-/// The bins and what they say.
+/// The bins, their statistic and its p value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DCalibration {

@@ -1,13 +1,14 @@
-//! Integrated calibration: how far the mean predicted curve of a sample lies from its Kaplan-Meier curve over time.
+//! Integrated calibration: how far the mean predicted curve of the evaluated samples is from their Kaplan-Meier curve.
 //!
-//! With K(t) the Kaplan-Meier curve of the evaluated samples and M(t) the mean of their predicted curves, the difference
-//! D(t) = M(t) - K(t) is averaged over the given times by the trapezoid rule (divided by their range), as D (the bias: above 0 the
-//! model promises too much survival), |D| and D^2. 0 is ideal; D^2 of a flat curve at 1/2 is at most 1/4.
+//! With K(t) the Kaplan-Meier curve of the evaluated samples and M(t) the mean of their predicted curves, the
+//! difference D(t) = M(t) - K(t) is averaged over the given times by the trapezoid rule (divided by their range), as D
+//! (the bias: above 0 the model predicts too much survival), |D| and D^2. 0 is ideal; D^2 of a flat curve at 1/2 is at
+//! most 1/4.
 //! The comparison of the two curves is that of Chapfuwa et al. (2023), <https://doi.org/10.1109/TNNLS.2020.3029631>, by
 //! eye, and of Yanagisawa (2023), PMLR 202, 39165-39182, by divergence; the mean square is `km_calibration` of
 //! `SurvivalEVAL` 0.9.0, which takes time 0 and the distinct event times and reads the mean curve linearly from (0, 1).
-//! Golden values: that function. Here the times and the reading are given, so that groups share one window.
-//! A small value says that the average is right, not that every sample is: use it beside D-calibration.
+//! Golden values: that function. Here the times and the reading are given, so that groups share one window. A small
+//! value means that the average is right, not every prediction: use it together with D-calibration.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ use crate::fairness::PerGroup;
 use crate::scores::integrate::time_average;
 use crate::{Groups, MetricError, Outcomes, Reading, SubjectId, SurvivalCurves};
 
-/// Observed and predicted survival of one sample, and their average difference.
+/// Observed and predicted survival of the evaluated samples, and their average difference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct IntegratedCalibration {
@@ -57,7 +58,7 @@ pub struct IntegratedCalibration {
 /// # Errors
 /// [`MetricError::NoSamples`], [`MetricError::LengthMismatch`] if `curves` has not one row per sample,
 /// [`MetricError::TooFewTimes`] or [`MetricError::InvalidGrid`] for the times, [`MetricError::InvalidSetting`] for the
-/// reading, [`MetricError::BeyondFollowUp`] if a time lies where the Kaplan-Meier curve is unknown: after the last
+/// reading, [`MetricError::BeyondFollowUp`] if a time is where the Kaplan-Meier curve is unknown: after the last
 /// observed time, unless that was an event which brought the curve to 0.
 pub fn integrated_calibration(
     outcomes: &Outcomes,
@@ -101,8 +102,8 @@ pub fn integrated_calibration(
 /// A group that was followed for a shorter time than `times` has a [`MetricError::BeyondFollowUp`] in its place.
 ///
 /// # Errors
-/// [`MetricError::LengthMismatch`] if `groups`, `outcomes`, `curves` and `subjects` differ in length. What goes wrong in
-/// one group stands in that group's value.
+/// [`MetricError::LengthMismatch`] if `groups`, `outcomes`, `curves` and `subjects` differ in length. An error in one
+/// group becomes that group's value.
 pub fn integrated_calibration_by_group(
     groups: &Groups,
     outcomes: &Outcomes,

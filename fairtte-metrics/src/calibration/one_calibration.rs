@@ -17,9 +17,9 @@ use crate::pairwise_sum::{pairwise_mean, pairwise_sum};
 use crate::value_or_reason::value_or_reason;
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 
-/// With more bins than this the fit to the bins is taken to cost a second degree of freedom.
+/// With more bins than this a second degree of freedom is subtracted.
 const MANY_BINS: usize = 15;
-/// More bins than any sample can fill; a mistyped number must not ask for all memory.
+/// The maximum number of bins, more than any sample can fill, so that a mistyped number does not exhaust the memory.
 const MAX_BINS: usize = 100_000;
 
 /// How samples are put into bins of predicted risk.
@@ -108,15 +108,16 @@ pub struct OneCalibration {
     pub n: usize,
     /// Samples left out because they were censored before t ([`ObservedRisk::Uncensored`]).
     pub n_left_out: usize,
-    /// Edges between two bins that part samples of the same predicted risk; the result then depends on the row order.
+    /// Edges between two bins that separate samples of the same predicted risk; the result then depends on the row
+    /// order.
     pub n_cut_ties: usize,
     /// sum (O - E)^2 / V; an error if a bin has V = 0 but O is not E.
     #[serde(serialize_with = "value_or_reason")]
     pub statistic: Result<f64, MetricError>,
     /// Degrees of freedom; 0 if the bins leave none.
     pub degrees_of_freedom: usize,
-    /// Chi-square upper tail of the statistic; 0 if a bin had a predicted risk of exactly 0 or 1 and was refuted. An
-    /// error without degrees of freedom, or if an estimated variance is 0.
+    /// Chi-square upper tail of the statistic; 0 if a bin had a predicted risk of exactly 0 or 1 and the observed risk
+    /// differs. An error without degrees of freedom, or if an estimated variance is 0.
     #[serde(serialize_with = "value_or_reason")]
     pub p_value: Result<f64, MetricError>,
 }
@@ -145,7 +146,7 @@ pub struct OneCalibration {
 /// [`MetricError::NoSamples`], [`MetricError::LengthMismatch`] if `curves` has not one row per sample,
 /// [`MetricError::InvalidSetting`] for a time that is not finite or below 0, a number
 /// of bins outside 1..=100000, or a reading that is not valid,
-/// [`MetricError::AllCensoredBefore`] if [`ObservedRisk::Uncensored`] leaves nobody.
+/// [`MetricError::AllCensoredBefore`] if [`ObservedRisk::Uncensored`] leaves no sample.
 pub fn one_calibration(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,

@@ -1,7 +1,7 @@
 //! The survival probability that a curve gives a sample at the sample's own observed time.
 //!
-//! D-calibration and van Houwelingen's alpha need only this one number per sample, `S(T)`, and packages differ in how they
-//! take it from a curve on a grid: what holds before the first grid point, between two points, and beyond the last.
+//! D-calibration and van Houwelingen's alpha need only this one number per sample, `S(T)`, and packages differ in how
+//! they read it off a curve on a grid: before the first grid point, between two points, and beyond the last.
 //! Golden values: `SurvivalEVAL` 0.9.0 `SurvivalEvaluator` (for [`OwnTimeReading::LinearFromOne`]).
 
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,9 @@ use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum OwnTimeReading {
-    /// As the [`Reading`] says, which gives the value of the first column before the grid.
+    /// By the given [`Reading`], which gives the value of the first column before the grid.
     FirstColumnBefore(Reading),
-    /// As the [`Reading`] says from the first grid point on, and 1 before it: nobody has had the event yet.
+    /// By the given [`Reading`] from the first grid point on, and 1 before it: no event has happened yet.
     OneBefore(Reading),
     /// Straight lines between the grid points, from (0, 1) to the first one unless the grid starts at 0, and beyond
     /// the last one the line through (0, 1) and the last point, not below 0: the curves of `SurvivalEVAL`'s evaluator.

@@ -12,7 +12,7 @@ use crate::estimators::kaplan_meier::{risk_sets, value_before};
 use crate::finite::finite;
 use crate::{MetricError, Outcomes};
 
-/// Who is at risk of being censored at a time that holds events and censorings.
+/// Which samples are at risk of being censored at a time with both events and censorings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CensoringTies {
@@ -38,7 +38,7 @@ pub enum CensoringLookup {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtZeroCensoring {
-    /// There is none: an error (`SurvivalEVAL`; `scikit-survival` in AUC and Uno's C).
+    /// No weight: an error (`SurvivalEVAL`; `scikit-survival` in AUC and Uno's C).
     #[default]
     Refuse,
     /// The sample weighs 0 (`scikit-survival` in the Brier score, `torchsurv`).
@@ -47,7 +47,7 @@ pub enum AtZeroCensoring {
     Floor(f64),
 }
 
-/// What a curve is beyond the last time of the fitting sample when it has not fallen to 0 by then.
+/// The value of a curve beyond the last time of the fitting sample when it has not fallen to 0 by then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeyondLastTime {
@@ -56,7 +56,7 @@ pub enum BeyondLastTime {
     Refuse,
     /// The last value is held (`torchsurv`).
     Hold,
-    /// The straight line through (0, 1) and the last point goes on until it reaches 0 and stays there
+    /// The straight line through (0, 1) and the last point is continued until it reaches 0, where it stays
     /// (`SurvivalEVAL`). If the last time is 0 there is no such line, and reading beyond it is an error.
     LinearToZero,
 }
@@ -100,8 +100,8 @@ pub struct CensoringCurve {
 }
 
 impl CensoringCurve {
-    /// Fits G on (training) outcomes; O(n log n). Reading it beyond the last time is refused unless
-    /// [`with_beyond`](Self::with_beyond) says otherwise.
+    /// Fits G on (training) outcomes; O(n log n). Reading it beyond the last time is an error unless another policy is
+    /// set by [`with_beyond`](Self::with_beyond).
     ///
     /// # Errors
     /// [`MetricError::NoSamples`] without samples.
@@ -246,7 +246,7 @@ impl CensoringCurve {
     }
 }
 
-/// Refuses what has no place on the axis of time.
+/// Returns an error if `t` is NaN.
 pub(crate) fn check_number(t: f64) -> Result<(), MetricError> {
     if t.is_nan() { Err(MetricError::NotFinite { what: "time", value: t }) } else { Ok(()) }
 }
@@ -321,7 +321,7 @@ mod tests {
             assert!(matches!(curve.at(f64::NAN), Err(MetricError::NotFinite { .. })));
             assert!(matches!(curve.left_limit(f64::NAN), Err(MetricError::NotFinite { .. })));
         }
-        // (0, 1) to (2 least, 1/2): 1/4 at 3 least.
+        // The line from (0, 1) to (2 `least`, 1/2): 1/4 at 3 `least`.
         let least = f64::from_bits(1);
         let steep = line(&[(least, false), (2.0 * least, true)]);
         assert_eq!([3.0, 4.0].map(|multiple| steep.at(multiple * least).unwrap()), [0.25, 0.0]);

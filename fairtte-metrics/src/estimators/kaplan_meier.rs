@@ -105,7 +105,7 @@ impl KaplanMeier {
         &self.n_events
     }
 
-    /// Greenwood variance of S at each of [`times`](Self::times); `None` once everybody at risk had the event
+    /// Greenwood variance of S at each of [`times`](Self::times); `None` once all samples at risk had the event
     /// (S = 0), where the formula has no value.
     pub fn variance(&self) -> &[Option<f64>] {
         &self.variance

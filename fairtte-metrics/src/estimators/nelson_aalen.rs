@@ -25,7 +25,7 @@ pub enum TiedEvents {
     /// All at once: the hazard grows by d / r.
     #[default]
     Together,
-    /// One after the other, as if their times differed by next to nothing: 1 / r + 1 / (r - 1) + ...
+    /// One after the other, as if their times differed infinitesimally: 1 / r + 1 / (r - 1) + ...
     OneByOne,
 }
 

@@ -1,9 +1,9 @@
-//! Any metric in the table of an evaluation: groups, gaps, intervals, differences of models.
+//! The evaluation of any metric: groups, gaps, intervals, differences of models.
 //!
 //! The four metrics of [`evaluate`](crate::evaluate) share sorted samples between replicates. Here a metric is a
-//! function of row numbers that is called anew for every replicate and group: slow, but right for whatever can be
-//! computed from some rows. Draws, jackknife blocks, comparisons and intervals are the same, so numbers of both paths
-//! with the same subjects, strata and seed are paired.
+//! function of row numbers that is called again for every replicate and group: slow, but applicable to everything that
+//! can be computed from a selection of rows. Draws, jackknife blocks, comparisons and intervals are the same, so
+//! numbers of both paths with the same subjects, strata and seed are paired.
 
 use crate::evaluation::ModelComparison;
 use crate::evaluation::evaluated::{Evaluated, Input};
@@ -19,10 +19,10 @@ pub type RowMetric<'a> = dyn Fn(&[usize]) -> Result<f64, MetricError> + Sync + '
 /// attribute, gap, ratio, worst group, equity scaling and the differences of every two groups, with intervals from the
 /// same draws.
 ///
-/// Row `i` of `subjects`, `outcomes` and `groups` is sample `i` of the metric. What the metric cannot compute stands in
-/// the report with its reason, also a value that is not a finite number; in a replicate it is counted as undefined.
-/// Of the settings, those of replicates and intervals are used; reading and times are the metric's own affair. Counts
-/// of pairs and undefined times stay empty.
+/// Row `i` of `subjects`, `outcomes` and `groups` is sample `i` of the metric. Where the metric fails or its value is
+/// not a finite number, the report contains the reason; in a replicate this counts as undefined. Of the settings, those
+/// of replicates and intervals are used; reading and times are up to the metric. Counts of pairs and undefined times
+/// stay empty.
 ///
 /// Cost: 1 + number of levels calls of the metric per replicate (with `bca` also per jackknife block), in parallel over
 /// replicates; the result does not depend on the number of threads.
@@ -36,7 +36,7 @@ pub type RowMetric<'a> = dyn Fn(&[usize]) -> Result<f64, MetricError> + Sync + '
 /// use fairtte_metrics::scores::{BrierConvention, IntegratedScoreRule};
 /// use ndarray::Array2;
 ///
-/// // 40 people in two groups; the model gives everybody the same curve and ranks them by a wrong risk in one place.
+/// // 40 people in two groups; the model predicts the same curve for all, and risks of which one is wrong.
 /// let time: Vec<f64> = (0..40).map(|k| 1.0 + f64::from(k)).collect();
 /// let outcomes = Outcomes::new(time, (0..40).map(|k| k % 3 != 0).collect())?;
 /// let subjects: Vec<SubjectId> = (0..40).map(|k| SubjectId::new(format!("p{k:02}"))).collect();
@@ -73,7 +73,7 @@ pub type RowMetric<'a> = dyn Fn(&[usize]) -> Result<f64, MetricError> + Sync + '
 ///     direction: Direction::HigherIsBetter,
 /// };
 /// let report = evaluate_metric(description, harrell, &subjects, &outcomes, &[sex], &settings)?;
-/// // The wrong place is in group F.
+/// // The wrong risk is in group F.
 /// assert_eq!(report.attributes[0].worst_group.as_deref(), Some("F"));
 /// assert_eq!(report.attributes[0].groups[1].estimate.value, Some(1.0));
 /// # Ok::<(), fairtte_metrics::MetricError>(())

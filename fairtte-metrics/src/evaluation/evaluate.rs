@@ -47,17 +47,18 @@ pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
 /// intervals.
 ///
 /// Row `i` of every argument is the same sample; `censoring` is fitted on training data. What cannot be computed (an
-/// all-censored group, no usable evaluation time) stands in the report with its reason. For intersections of
-/// attributes add [`Groups::pairwise_intersections`] to `groups`; for several models on the same samples see
-/// [`compare_models`](crate::compare_models), for any other metric [`evaluate_metric`](crate::evaluation::evaluate_metric).
+/// all-censored group, no usable evaluation time) is reported with its reason. For intersections of attributes add
+/// [`Groups::pairwise_intersections`] to `groups`; for several models on the same samples see
+/// [`compare_models`](crate::compare_models), for any other metric
+/// [`evaluate_metric`](crate::evaluation::evaluate_metric).
 ///
 /// Cost: O(L n log n) once, then O(L n) per replicate, for all groups together, in parallel over replicates; the
 /// result does not depend on the number of threads.
 ///
 /// # Errors
 /// [`MetricError::LengthMismatch`] if the arguments differ in length, [`MetricError::NoSamples`] without samples, those
-/// of [`EvaluationSettings::validate`], and those of [`Bootstrap::stratified`](crate::resampling::Bootstrap::stratified) if strata
-/// are set.
+/// of [`EvaluationSettings::validate`], and those of
+/// [`Bootstrap::stratified`](crate::resampling::Bootstrap::stratified) if strata are set.
 pub fn evaluate(
     subjects: &[SubjectId],
     outcomes: &Outcomes,

@@ -25,7 +25,7 @@ pub(crate) struct Input<'a> {
     pub(crate) settings: &'a EvaluationSettings,
 }
 
-/// The predictions of one model and what AUC and Brier score need beside them.
+/// The predictions of one model and what AUC and Brier score need in addition.
 pub(crate) struct Predictions<'a> {
     pub(crate) curves: &'a SurvivalCurves,
     pub(crate) censoring: &'a CensoringCurve,
@@ -58,7 +58,7 @@ impl Input<'_> {
 /// The values in all replicates, by slice and metric: the whole sample first, then every level of every attribute.
 type Series = Vec<Vec<Vec<Option<f64>>>>;
 
-/// Where the weights of the samples come from.
+/// The source of the sample weights.
 #[derive(Clone, Copy)]
 enum Draws<'a> {
     Bootstrap(&'a Bootstrap),
@@ -74,7 +74,7 @@ pub(crate) struct Evaluated<'a> {
     resampled: Resampled,
 }
 
-/// What intervals are made of.
+/// The values that intervals are computed from.
 struct Resampled {
     replicates: Series,
     /// By slice and metric: replicates that average over fewer evaluation times than the value.
@@ -106,7 +106,7 @@ pub(crate) struct SliceValue {
     pub(crate) undefined_times: usize,
 }
 
-/// A value with what its interval is made of.
+/// A value with the values that its interval is computed from.
 pub(crate) struct Sampled {
     pub(crate) value: Result<f64, MetricError>,
     pub(crate) replicates: Vec<Option<f64>>,
@@ -146,7 +146,7 @@ impl<'a> Evaluated<'a> {
         Ok(Self { metrics: &METRICS, overall, attributes, cells: sorted.cells, resampled })
     }
 
-    /// Any metric, computed anew from the rows of every slice and replicate.
+    /// Any metric, recomputed from the rows of every slice and replicate.
     pub(crate) fn of_metric(
         input: &Input<'_>,
         description: &'a MetricDescription<'a>,

@@ -1,7 +1,7 @@
 //! Several models on the same samples: is one better, or fairer, than another by more than chance?
 //!
-//! Every model is evaluated with the same bootstrap draws, so the difference of two models has a paired interval:
-//! what makes a draw easy or hard for both cancels. Source and definition of the interval and the p value:
+//! Every model is evaluated with the same bootstrap draws, so the difference of two models has a paired interval: the
+//! variation of draws that is common to both cancels. Source and definition of the interval and the p value:
 //! `paired.rs`. The p values are not adjusted for the number of comparisons.
 
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,7 @@ pub fn compare_models(
     Ok(compare_evaluated(&names, &evaluated, settings))
 }
 
-/// Checks that there is something to compare and that every name says which model is meant.
+/// Checks that there are at least two models and that their names are distinct.
 pub(crate) fn check_names(names: &[&str]) -> Result<(), MetricError> {
     if names.len() < 2 {
         let (setting, value) = ("number of models to compare", names.len().to_string());
@@ -153,7 +153,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Without the names of the models.
+    /// One metric of the pair; the names of the models are left empty.
     fn metric(&self, metric: usize) -> ModelPair {
         let MetricDescription { name, direction, .. } = self.first.metrics[metric];
         ModelPair {

@@ -1,6 +1,6 @@
 //! The result of an evaluation, ready to be written as JSON and read back.
 //!
-//! Every number is finite: a value that does not exist is `null` beside the reason in words.
+//! Every number is finite: a value that does not exist is `null`, with the reason in words.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves
 /// Curves in a report are thinned to about this many points; a plot shows no more.
 const MAX_CURVE_POINTS: usize = 200;
 
-/// Everything that [`evaluate`](crate::evaluate) says about one set of predictions.
+/// The complete result of [`evaluate`](crate::evaluate) for one set of predictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct EvaluationReport {
@@ -42,7 +42,7 @@ impl EvaluationReport {
     }
 }
 
-/// What is fixed about a metric.
+/// The fixed properties of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricDescription<'a> {
     /// Stable name, for example `harrell_c`.
@@ -51,7 +51,7 @@ pub struct MetricDescription<'a> {
     pub label: &'a str,
     /// The convention in one sentence.
     pub convention: &'a str,
-    /// Which end is good.
+    /// Whether higher or lower is better.
     pub direction: Direction,
 }
 
@@ -75,13 +75,13 @@ pub struct MetricReport {
 }
 
 impl MetricReport {
-    /// Which end of the metric is good.
+    /// Whether a higher or a lower value of the metric is better.
     pub fn direction(&self) -> Direction {
         if self.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
     }
 }
 
-/// One number with its bootstrap interval and what it rests on.
+/// One number with its bootstrap interval and the counts behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Estimate {
@@ -103,7 +103,7 @@ pub struct Estimate {
     pub n_subjects: usize,
     /// Comparable pairs behind the value, of metrics that count pairs.
     pub n_comparable: Option<u64>,
-    /// Bootstrap replicates in which the value does not exist; the interval rests on the others.
+    /// Bootstrap replicates in which the value does not exist; the interval is computed from the others.
     pub undefined_replicates: usize,
     /// Replicates that average over fewer evaluation times than the value does (AUC^td); they enter the interval.
     pub partial_replicates: usize,
@@ -141,7 +141,7 @@ pub struct AttributeReport {
     pub equity_scaling: Estimate,
     /// The form of `FairSeg`: the metric itself, also where lower is better, divided by the same.
     pub equity_scaling_fair_seg: Estimate,
-    /// The difference of every two groups that have a value; the others stand in `groups` with their reason.
+    /// The difference of every two groups that have a value; the others are in `groups` with their reason.
     pub differences: Vec<GroupDifference>,
 }
 
@@ -171,7 +171,7 @@ pub struct Difference {
     pub upper: Option<f64>,
     /// Two-sided bootstrap p value of no difference; see [`paired_difference`](crate::resampling::paired_difference).
     pub p_value: Option<f64>,
-    /// Replicates in which either value does not exist; the interval rests on the others.
+    /// Replicates in which either value does not exist; the interval is computed from the others.
     pub undefined_replicates: usize,
 }
 
@@ -282,7 +282,7 @@ impl Curve {
     }
 }
 
-/// At most [`MAX_CURVE_POINTS`] of `n` places, evenly spread, with the first and the last.
+/// At most [`MAX_CURVE_POINTS`] of `n` positions, evenly spread, with the first and the last.
 fn thin(n: usize) -> impl Iterator<Item = usize> {
     let kept = n.min(MAX_CURVE_POINTS);
     (0..kept).map(move |k| if kept == n { k } else { k * (n - 1) / (kept - 1) })

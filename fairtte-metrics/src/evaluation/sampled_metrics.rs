@@ -1,5 +1,5 @@
-//! The metrics of one model with their bootstrap replicates, for statements that the report of one model cannot make:
-//! about models that were chosen among many, or about changes that are no plain difference.
+//! The metrics of one model with their bootstrap replicates, for results beyond the report of one model: on models that
+//! were chosen among many, or on changes other than a plain difference.
 //!
 //! Draws depend on subjects, strata and seed only, so replicate b of two models on the same samples is the same draw and
 //! their numbers are paired ([`paired_difference`](crate::resampling::paired_difference),

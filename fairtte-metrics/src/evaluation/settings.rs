@@ -22,10 +22,11 @@ pub struct EvaluationSettings {
     pub seed: u64,
     /// What the bootstrap draws: `subject` (default) or `sample`.
     pub resample: Resample,
-    /// How replicates become intervals: `percentile` (default), `basic` or `bca`. `bca` also evaluates the metrics
-    /// without a subject at a time (without one of 200 blocks of subjects, where there are more).
+    /// How replicates become intervals: `percentile` (default), `basic` or `bca`. `bca` also evaluates the metrics with
+    /// one subject left out at a time (with more than 200 subjects, one of 200 blocks of subjects).
     pub interval: IntervalMethod,
-    /// What the bootstrap keeps the size of: `none` (default), `event` (events and censored) or an attribute's levels.
+    /// The strata whose sizes every replicate keeps: `none` (default), `event` (events and censored) or an attribute's
+    /// levels.
     pub stratify: Stratify,
     /// How curves are read between grid points. Default: refined by a factor of 10.
     pub reading: Reading,

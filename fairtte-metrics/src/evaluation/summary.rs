@@ -60,7 +60,8 @@ impl Summary<'_> {
         }
     }
 
-    /// Only of groups with a value: of an intersection with many empty cells, the pairs would fill the report.
+    /// Only for groups with a value: otherwise the pairs of an intersection with many empty cells would fill the
+    /// report.
     fn differences<'l>(&self, groups: &[Sampled], levels: impl Iterator<Item = &'l str>) -> Vec<GroupDifference> {
         let defined: Vec<(&Sampled, &str)> =
             groups.iter().zip(levels).filter(|(group, _)| group.value.is_ok()).collect();

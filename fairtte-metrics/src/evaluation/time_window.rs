@@ -10,7 +10,7 @@ use crate::estimators::censoring::{BeyondLastTime, CensoringCurve};
 use crate::resampling::bootstrap::quantile;
 use crate::{EvaluationSettings, MetricError, Outcomes};
 
-/// The chosen evaluation times and how they came about.
+/// The chosen evaluation times and the rule that gave them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TimeWindow {
@@ -70,7 +70,7 @@ fn upper_limit(
     let (first, last) = observed_range(outcomes);
     let below_last = outcomes.time().iter().copied().filter(|time| *time < last).reduce(f64::max);
     let below_last = below_last.ok_or(MetricError::OutsideObservedTimes { time: lower, first, last })?;
-    let of_sample = (below_last, "the last observed time but one, because nobody is followed beyond the last");
+    let of_sample = (below_last, "the second-to-last observed time, because there is no follow-up beyond the last");
     let last_positive =
         censoring.last_positive_time().ok_or(MetricError::ZeroCensoringSurvival { time: censoring.times()[0] })?;
     // `<`: the curve falls to 0 at a later time of the training sample.
@@ -145,7 +145,7 @@ mod tests {
         let test = [(1.0, true), (2.0, true), (6.0, true), (6.0, true), (6.0, true)];
         let by_sample = choose(&test, &[(30.0, true)], &settings()).unwrap();
         assert_eq!(by_sample.upper, 2.0);
-        assert!(by_sample.rule.contains("clipped from 6 to 2, the last observed time but one"));
+        assert!(by_sample.rule.contains("clipped from 6 to 2, the second-to-last observed time"));
         let longer = [(1.0, true), (2.0, true), (6.0, true), (9.0, false)];
         assert_eq!(choose(&longer, &[(1.0, true), (3.0, true)], &settings()).unwrap().upper, 3.0);
         assert_eq!(choose(&longer, &[(1.0, true), (2.5, true), (4.0, false)], &settings()).unwrap().upper, 2.5);

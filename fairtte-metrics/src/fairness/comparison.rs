@@ -1,10 +1,10 @@
-//! What the values of several groups amount to in one number: gap, ratios, worst group, equity scaling.
+//! Summaries of the values of several groups in one number: gap, ratios, worst group, equity scaling.
 //!
 //! For group values v(a) and overall value v: gap = max - min (`FairTTE`, Equation 1 and E.2); gap to overall =
-//! max |v(a) - v|; ratio = min / max; ratio to overall = min over groups of min(v(a) / v, v / v(a)); worst = the end
-//! of the range that the metric's direction calls bad. Equity scaling comes in three forms, see [`EquityScaling`].
-//! The same functions serve the sample and every bootstrap replicate. Groups without a value are left out by the
-//! caller, who counts them.
+//! max |v(a) - v|; ratio = min / max; ratio to overall = min over groups of min(v(a) / v, v / v(a)); worst = min where
+//! higher is better, max where lower is better. Equity scaling comes in three forms, see [`EquityScaling`]. The same
+//! functions serve the sample and every bootstrap replicate. Groups without a value are left out by the caller, who
+//! counts them.
 //!
 //! Sources: `FairTTE`, E.2 and E.3; Tian et al., `FairSeg` (ICLR 2024), Equations 4, 5 and 7. Golden values:
 //! `fairlearn` 0.15.0 `MetricFrame` (differences and ratios), and the tables of `FairSeg` for its two forms.
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Direction;
 
-/// How much a difference between groups costs in an equity-scaled metric; groups with a value count, one is enough.
+/// How differences between groups reduce an equity-scaled metric. Only groups with a value count; one is enough.
 ///
 /// ```
 /// use fairtte_metrics::Direction;
@@ -81,7 +81,8 @@ pub enum Comparison {
 impl Comparison {
     /// The comparison of the defined group values with each other or with `overall`; `None` where it does not exist.
     ///
-    /// Made for bootstrap replicates; [`PerGroup::compare`](crate::fairness::PerGroup::compare) says why it does not exist.
+    /// Intended for bootstrap replicates; [`PerGroup::compare`](crate::fairness::PerGroup::compare) also returns the
+    /// reason.
     pub fn of(self, values: &[f64], overall: f64, direction: Direction) -> Option<f64> {
         match self {
             Self::Gap => gap_of(values),
@@ -98,7 +99,7 @@ impl Comparison {
         if matches!(self, Self::EquityScaling(_)) { 1 } else { 2 }
     }
 
-    /// Whether the comparison looks at the overall value.
+    /// Whether the comparison uses the overall value.
     pub fn needs_overall(self) -> bool {
         matches!(self, Self::GapToOverall | Self::RatioToOverall | Self::EquityScaling(_))
     }

@@ -2,7 +2,8 @@
 
 use crate::{GroupId, MetricError};
 
-/// Levels of an intersection; more cells than this cannot hold enough samples, and their names fill the memory.
+/// The maximum number of levels of an intersection: more cells could not contain enough samples, and their names would
+/// fill the memory.
 const MAX_LEVELS: usize = 1 << 20;
 
 /// One sensitive attribute: its name, its levels, and the level of every sample.
@@ -19,7 +20,7 @@ impl Groups {
     /// Checks and keeps the membership of `n` samples in `levels`.
     ///
     /// # Errors
-    /// [`MetricError::UnknownGroup`] if a membership points past the last level.
+    /// [`MetricError::UnknownGroup`] if a membership refers to a level beyond the last one.
     pub fn new(
         attribute: impl Into<String>,
         levels: Vec<String>,

@@ -1,4 +1,4 @@
-//! Groups, a metric in each of them, and what the differences amount to.
+//! Groups, a metric in each of them, and the comparison of its values between groups.
 
 pub(crate) mod comparison;
 pub(crate) mod groups;

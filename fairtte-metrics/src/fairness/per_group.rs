@@ -1,11 +1,11 @@
-//! One metric in every group of an attribute, and what the differences between the groups amount to.
+//! One metric in every group of an attribute, and summaries of the differences between the groups.
 //!
 //! The comparisons themselves (gap, ratios, worst group, equity scaling), their formulas and sources are in
 //! `comparison.rs`.
 //!
-//! A group in which the metric is undefined stays visible with its reason, is left out of the differences, and is
-//! counted. With fewer than two groups left no difference exists; equity scaling, a sum over groups, exists with one
-//! and says how many groups it rests on.
+//! A group in which the metric is undefined is reported with its reason, left out of the differences, and counted. With
+//! fewer than two groups left no difference exists; equity scaling, a sum over groups, exists with one and reports how
+//! many groups it includes.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::finite::finite;
 use crate::value_or_reason::value_or_reason;
 use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
 
-/// Which end of a metric is good.
+/// Whether higher or lower values of a metric are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -47,7 +47,7 @@ pub struct GroupValue<T> {
     pub value: Result<T, MetricError>,
 }
 
-/// An equity-scaled value and what it rests on.
+/// An equity-scaled value and the number of groups behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct EquityScaled {
@@ -91,8 +91,8 @@ impl<T> PerGroup<T> {
     /// ```
     ///
     /// # Errors
-    /// [`MetricError::LengthMismatch`] if `groups`, `outcomes` and `subjects` differ in length. What goes wrong in one
-    /// group stands in that group's value.
+    /// [`MetricError::LengthMismatch`] if `groups`, `outcomes` and `subjects` differ in length. An error in one group
+    /// becomes that group's value.
     pub fn compute(
         groups: &Groups,
         outcomes: &Outcomes,
@@ -121,7 +121,7 @@ impl<T> PerGroup<T> {
         Ok(Self { attribute: groups.attribute().to_owned(), groups: values.collect(), n_missing })
     }
 
-    /// The same groups with another view of the values, for example one number of a larger result.
+    /// The same groups with `view` applied to every value, for example to pick one number of a larger result.
     pub fn map<U>(&self, view: impl Fn(&T) -> Result<U, MetricError>) -> PerGroup<U> {
         let groups = self.groups.iter().map(|group| GroupValue {
             group: group.group,
@@ -181,19 +181,19 @@ impl<T> PerGroup<T> {
 
     /// The group with the fewest samples, the first of them in level order; `None` of an attribute without levels.
     ///
-    /// Cells of an intersection shrink fast: this one says how far the table can be trusted.
+    /// Cells of an intersection quickly become small: the size of this one shows how reliable the table is.
     pub fn smallest(&self) -> Option<&GroupValue<T>> {
         self.groups.iter().min_by_key(|group| group.n)
     }
 
-    /// The groups with fewer than `n` samples, in level order. They stay in every comparison; this only names them.
+    /// The groups with fewer than `n` samples, in level order. They stay in every comparison; this only lists them.
     pub fn smaller_than(&self, n: usize) -> impl Iterator<Item = &GroupValue<T>> {
         self.groups.iter().filter(move |group| group.n < n)
     }
 }
 
 impl PerGroup<f64> {
-    /// Any comparison of the groups; `overall` is ignored by those that do not look at it.
+    /// Any comparison of the groups; `overall` is ignored by those that do not use it.
     ///
     /// # Errors
     /// [`MetricError::TooFewGroups`] with fewer groups than the comparison needs, [`MetricError::NotFinite`] if a value
@@ -253,7 +253,7 @@ impl PerGroup<f64> {
         Ok((group, worst))
     }
 
-    /// Utility and equity in one number, by one of the published formulas, and how many groups it rests on. With one
+    /// Utility and equity in one number, by one of the published formulas, and how many groups it includes. With one
     /// defined group the sum has one term; with none there is no value.
     ///
     /// # Errors

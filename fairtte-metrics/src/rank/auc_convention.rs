@@ -9,9 +9,9 @@
 //! RiskRegression        1 / G(T-)     T > t                             equal
 //! ```
 //!
-//! Cases are the events with T <= t everywhere. G is the events-first censoring curve. G(T) and G(T-) differ only where an
-//! event and a censoring share a time, that is for discrete times. Of the four, the left limit is what the theory asks
-//! for: an event at T is seen if the sample was not censored before T.
+//! Cases are the events with T <= t everywhere. G is the events-first censoring curve. G(T) and G(T-) differ only where
+//! an event and a censoring share a time, that is for discrete times. In theory the left limit is right: an event at T
+//! is observed if the sample was not censored before T.
 //! Sources: Uno et al. (2007), <https://doi.org/10.1198/016214507000000149>; Blanche et al. (2013),
 //! <https://doi.org/10.1002/sim.5958>. Golden values: `scikit-survival` 0.28.0 and `torchsurv` 0.2.0
 //! (`ScikitSurvival`, the latter in float32), `SurvivalEVAL` 0.9.0 `auc` with methods "Uno" and "Naive", R
@@ -23,7 +23,8 @@ use crate::MetricError;
 use crate::estimators::censoring::CensoringCurve;
 use crate::rank::auc_td::TIE_TOLERANCE;
 
-/// Whose cumulative/dynamic AUC is computed; the table stands at the head of this module's file and in the guide.
+/// The implementation whose cumulative/dynamic AUC is computed; the table is at the top of this module's file and in
+/// the guide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AucConvention {
@@ -36,8 +37,8 @@ pub enum AucConvention {
     /// [`BeyondLastTime::LinearToZero`](crate::estimators::BeyondLastTime::LinearToZero); that policy belongs to the curve.
     #[serde(rename = "survivaleval")]
     SurvivalEval,
-    /// As [`SurvivalEval`](Self::SurvivalEval) with every case weighing 1: samples censored before t are left out and
-    /// nothing makes up for them, so the value is biased under censoring.
+    /// As [`SurvivalEval`](Self::SurvivalEval) with every case weighing 1: samples censored before t are left out
+    /// without compensation, so the value is biased under censoring.
     #[serde(rename = "survivaleval-naive")]
     SurvivalEvalNaive,
     /// Cases weigh 1 / G(T-), controls have T > t, only equal predictions are tied.
@@ -95,8 +96,8 @@ mod tests {
 
     #[test]
     fn weights_and_controls_differ_where_an_event_and_a_censoring_share_a_time() {
-        // Events first: of the five left at 1 one is censored (G = 4/5), of the three left at 2 one (G = 4/5 * 2/3).
-        // At t = 2 the cases are rows 0 (event at 1) and 2 (event at 2); row 3 is censored at 2; rows 4, 5 live on.
+        // Events first: of the five left at 1 one is censored (G = 4/5), of the three left at 2 one (G = 4/5 * 2/3). At
+        // t = 2 the cases are rows 0 (event at 1) and 2 (event at 2); row 3 is censored at 2; rows 4, 5 survive.
         let outcomes = Outcomes::new(vec![1.0, 1.0, 2.0, 2.0, 3.0, 3.0], vec![true, false, true, false, true, true]);
         let outcomes = outcomes.unwrap();
         let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();

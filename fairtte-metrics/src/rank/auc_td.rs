@@ -13,8 +13,8 @@
 //! the Kaplan-Meier curve of the evaluated sample.
 //! Sources: Uno et al. (2007), <https://doi.org/10.1198/016214507000000149>; Hung & Chiang (2010); Lambert &
 //! Chevret (2016), <https://doi.org/10.1177/0962280213515571>, for the weighted mean.
-//! Golden values: `scikit-survival` 0.28.0 `cumulative_dynamic_auc`. Where we differ: an undefined time is an error
-//! for that time and not NaN; an event time with G = 0 spoils only the times that use it.
+//! Golden values: `scikit-survival` 0.28.0 `cumulative_dynamic_auc`. Where we differ: an undefined time is an error for
+//! that time and not NaN; an event time with G = 0 makes only the times that use it undefined.
 
 use crate::rank::auc_convention::AucConvention;
 use crate::rank::auc_walk::Walk;
@@ -58,12 +58,12 @@ impl AucTd {
 
     /// Mean weighted by the drop of `survival`, the Kaplan-Meier curve of the evaluated sample, between times
     /// (`scikit-survival`): the sum over k of `AUC(t[k]) * (S(t[k-1]) - S(t[k]))`, divided by `1 - S(t[last])`, with
-    /// S = 1 before the first time. A single time gives its AUC. A time without a value counts only if survival drops there (`scikit-survival` returns NaN also
-    /// where it does not).
+    /// S = 1 before the first time. A single time gives its AUC. A time without a value counts only if survival drops
+    /// there (`scikit-survival` returns NaN also where it does not).
     ///
     /// # Errors
-    /// The error of the first time without a value at which survival drops; [`MetricError::NoSurvivalDrop`] if it
-    /// never drops. Of fields that were filled in by hand: [`MetricError::EmptyGrid`] or [`MetricError::InvalidGrid`]
+    /// The error of the first time without a value at which survival drops; [`MetricError::NoSurvivalDrop`] if it never
+    /// drops. If the public fields were set to other values: [`MetricError::EmptyGrid`] or [`MetricError::InvalidGrid`]
     /// for the times, [`MetricError::LengthMismatch`] unless there is one value per time, [`MetricError::NotFinite`] if
     /// one that counts is not a finite number.
     pub fn drop_weighted_mean(&self, survival: &KaplanMeier) -> Result<f64, MetricError> {
@@ -140,7 +140,7 @@ impl AucTd {
 /// let curves = SurvivalCurves::new(vec![1.0, 2.0], array![[0.5, 0.1], [0.7, 0.6], [0.6, 0.5]])?;
 /// let no_censoring = CensoringCurve::fit(&outcomes, CensoringTies::default())?;
 /// let auc = auc_td(&outcomes, &curves, &no_censoring, Reading::Step, &[1.0, 2.0, 3.0])?;
-/// // At 1 both controls are above the case; at 2 one of two cases is below the control; at 3 nobody is left.
+/// // At 1 both controls are above the case; at 2 one of two cases is below the control; at 3 no control is left.
 /// assert_eq!((auc.values[0].clone(), auc.values[1].clone(), auc.n_undefined()), (Ok(1.0), Ok(0.5), 1));
 /// assert_eq!(auc.time_average, Ok(0.75));
 /// # Ok::<(), fairtte_metrics::MetricError>(())
@@ -148,8 +148,8 @@ impl AucTd {
 ///
 /// # Errors
 /// [`MetricError::LengthMismatch`] if outcomes and curves differ in length, [`MetricError::EmptyGrid`] or
-/// [`MetricError::InvalidGrid`] for the times, [`MetricError::InvalidSetting`] for a refinement factor of 0. What goes
-/// wrong at one time (no cases, no controls, no censoring weight) stands in [`AucTd::values`].
+/// [`MetricError::InvalidGrid`] for the times, [`MetricError::InvalidSetting`] for a refinement factor of 0. The errors
+/// of single times (no cases, no controls, no censoring weight) are in [`AucTd::values`].
 pub fn auc_td(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,
@@ -179,8 +179,8 @@ pub fn auc_td_with(
 #[derive(Clone, Debug)]
 pub struct PreparedAucTd {
     pub(crate) times: Vec<f64>,
-    /// Samples by falling S at the middle one of the times. At the other times the order is much the same, so that a
-    /// walk by falling S finds the next sample's numbers near those of the last.
+    /// Samples by falling S at the middle one of the times. At the other times the order is similar, so that a walk by
+    /// falling S reads neighbouring memory in successive steps.
     pub(crate) order: Vec<u32>,
     /// Weights as cases of the events and 0 of the censored, in that order.
     pub(crate) case_weights: Vec<f64>,
@@ -190,7 +190,7 @@ pub struct PreparedAucTd {
     pub(crate) walks: Vec<Walk>,
 }
 
-/// An event that spoils every time at which it is a case.
+/// An event without a weight: every time at which it is a case is undefined.
 #[derive(Clone, Debug)]
 pub(crate) struct EventWithoutWeight {
     /// Place in the order.
@@ -239,7 +239,7 @@ impl PreparedAucTd {
         Self { times: times.to_vec(), case_weights, without_weight, walks, order }
     }
 
-    /// The AUC of the sample in which row `i` occurs `weights[i]` times, as if it were written out that often.
+    /// The AUC of the sample in which row `i` occurs `weights[i]` times, as if it were repeated that often.
     ///
     /// The classes of tied predictions are those of the sample that was prepared. Cost: O(L n), no sorting.
     ///
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn the_earliest_event_without_a_weight_spoils_the_times_from_it_on() {
-        // G = 0 from 3 on. By falling S the event at 5 stands before the one at 4.
+        // G = 0 from 3 on. By falling S the event at 5 comes before the one at 4.
         let outcomes = Outcomes::new(vec![1.0, 4.0, 5.0, 6.0], vec![true, true, true, false]).unwrap();
         let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.3], [0.9], [0.95]]).unwrap();
         let train = Outcomes::new(vec![1.0, 3.0], vec![true, false]).unwrap();

@@ -68,8 +68,8 @@ impl Walk {
 
 /// Numbers in [0, 1] in rising order, each with its place.
 ///
-/// They are dealt into half as many equally wide buckets between the lowest and the highest, and each bucket is sorted:
-/// O(n) for numbers that are spread out, O(n log n) for any.
+/// They are distributed over half as many equally wide buckets between the lowest and the highest, and each bucket is
+/// sorted: O(n) for numbers that are spread out, O(n log n) for any.
 fn rising(numbers: &[f64]) -> Vec<(f64, u32)> {
     let n_buckets = numbers.len() / 2 + 1;
     let (low, high) = numbers.iter().fold((1.0_f64, 0.0_f64), |(low, high), &x| (low.min(x), high.max(x)));
@@ -84,7 +84,7 @@ fn rising(numbers: &[f64]) -> Vec<(f64, u32)> {
     for k in 0..n_buckets {
         ends[k + 1] += ends[k];
     }
-    // Dealing moves the start of every bucket to its end, which is the start of the next.
+    // Distributing the numbers moves the start of every bucket to its end, which is the start of the next.
     let mut sorted = vec![(0.0, 0); numbers.len()];
     for (&number, place) in numbers.iter().zip(0..) {
         let next = &mut ends[bucket(number)];

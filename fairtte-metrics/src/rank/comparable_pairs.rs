@@ -1,22 +1,23 @@
 //! Counts, for every event, the samples it is comparable with, by how their predictions compare with its own.
 //!
 //! An event i is compared with every sample that is known to have outlived it: `T_j > T_i`, or `T_j = T_i` and j
-//! censored. Two events at the same time are counted apart. A pair is tied if its predictions differ by at most the
-//! tolerance, as a difference of floating-point numbers, which is no equivalence: a may be tied with b and b with c but not
-//! a with c. So every event has its own interval of tied predictions, and no classes of tied samples exist.
+//! censored. Pairs of events at the same time are counted separately. A pair is tied if its predictions differ by at
+//! most the tolerance, as a difference of floating-point numbers, which is no equivalence: a may be tied with b and b
+//! with c but not a with c. So every event has its own interval of tied predictions, and no classes of tied samples
+//! exist.
 //!
-//! How it is fast: samples join from the latest time to the earliest. All events whose predictions are read at the same
-//! place of the curves form one bin. The ends of their intervals cut the line into buckets; every sample at risk is put
-//! into one of them, and what an event asks for are sums over a range of buckets. With L places and k events per place
-//! that is O(n log n + n L log k) time and O(n) memory; a scalar score has one place.
+//! Algorithm: samples are added from the latest time to the earliest. All events whose predictions are read at the same
+//! position of the curves form one bin. The ends of their intervals divide the real line into buckets; every sample at
+//! risk is put into one of them, and the counts of an event are sums over a range of buckets. With L positions and k
+//! events per position this takes O(n log n + n L log k) time and O(n) memory; a scalar score has one position.
 
 use crate::Outcomes;
 use crate::rank::concordance_bins::latest_first;
 use crate::rank::fenwick::Fenwick;
 
-/// Where predictions come from; a lower prediction says that the event comes earlier.
+/// Where predictions come from; a lower prediction means that the event is expected earlier.
 pub(crate) trait Predictions {
-    /// Where the predictions of a time are read; equal places have equal predictions.
+    /// The position at which the predictions of a time are read; equal positions have equal predictions.
     type Place: Copy + PartialEq;
     fn place(&self, time: f64) -> Self::Place;
     fn at(&self, row: usize, place: Self::Place) -> f64;
@@ -41,7 +42,7 @@ impl Partners {
     }
 }
 
-/// One event with everybody it is compared with.
+/// One event with all samples it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     pub(crate) row: usize,
@@ -130,13 +131,13 @@ pub(crate) fn for_each_event<P: Predictions>(
     }
 }
 
-/// The buckets of one bin and who is in them.
+/// The buckets of one bin and the samples in them.
 #[derive(Default)]
 struct Counter {
     cuts: Cuts,
-    /// `above[k]`: samples of the first lot in bucket k or a higher one.
+    /// `above[k]`: samples of the initial set in bucket k or a higher one.
     above: Vec<u64>,
-    /// Those who joined one by one afterwards.
+    /// Samples that were added one by one afterwards.
     joined: Fenwick,
 }
 
@@ -168,7 +169,7 @@ impl Counter {
     }
 }
 
-/// The ends of the intervals of tied predictions of some levels, ascending; they cut the line into buckets.
+/// The ends of the intervals of tied predictions of some levels, ascending; they divide the real line into buckets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cuts {
     cuts: Vec<f64>,

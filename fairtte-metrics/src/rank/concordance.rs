@@ -5,7 +5,7 @@
 //! ```
 //!
 //! (i, j) is comparable if i has an event and either `T_i < T_j`, or `T_i = T_j` and j is censored. Two events at the
-//! same time are not comparable; they are counted apart.
+//! same time are not comparable; they are counted separately.
 //! Sources: Harrell et al. (1996), <https://doi.org/10.1002/(SICI)1097-0258(19960229)15:4%3C361::AID-SIM168%3E3.0.CO;2-4>;
 //! the variance is the infinitesimal jackknife of R `survival::concordance` (Therneau & Atkinson, vignette
 //! "Concordance").
@@ -22,7 +22,7 @@ use crate::{MetricError, Outcomes, Risk};
 
 /// Harrell's C with the pairs behind it.
 ///
-/// Packages use the same word for different counts, so each field says who calls it what.
+/// Packages use the same word for different counts, so each field gives its names in other packages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct HarrellC {
@@ -173,9 +173,10 @@ pub fn harrell_variance(outcomes: &Outcomes, risk: &Risk, test: TieTest) -> Resu
     Ok(pairs.iter().map(|pair| influence(pair).powi(2)).sum())
 }
 
-/// Adds to every sample the pairs in which it is the one that lived on.
+/// Adds to every sample the pairs in which it is the survivor.
 ///
-/// Events add their scores to ranges of buckets; a sample owes what its bucket receives between its entry and the end.
+/// Events add their scores to ranges of buckets; a sample is assigned what its bucket receives between its entry and
+/// the end.
 fn add_pairs_as_later_sample(outcomes: &Outcomes, risk: &Risk, tolerance: f64, pairs: &mut [(u64, u64)]) {
     let prediction = |row: usize| ByRisk(risk).at(row, ());
     let LatestFirst { order, blocks } = LatestFirst::new(outcomes);

@@ -1,7 +1,7 @@
-//! What C^td sorts once and every weighting of the samples shares.
+//! The sorting behind C^td, which is done once for all weightings of the samples.
 //!
 //! Under a reading, event times that fall on the same position of the grid form one bin, and within a bin the
-//! predictions do not move. With K distinct predictions among the events of a bin there are 2 K + 1 buckets: an odd
+//! predictions do not change. With K distinct predictions among the events of a bin there are 2 K + 1 buckets: an odd
 //! bucket holds the samples whose prediction equals one of the K, an even one those between (or outside). A sample at
 //! risk is put into its bucket once; what is left per evaluation is to add up weights per bucket.
 //!
@@ -36,7 +36,7 @@ pub(crate) fn latest_first(outcomes: &Outcomes) -> Vec<u32> {
     order
 }
 
-/// The bins of a sample: who is in them, but not yet who ranks where.
+/// The bins of a sample: their samples, which are not yet ranked.
 #[derive(Clone, Debug)]
 pub(crate) struct BinPlan {
     /// See [`latest_first`].

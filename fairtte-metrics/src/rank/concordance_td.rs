@@ -7,11 +7,11 @@
 //!
 //! (i, j) is comparable if i has an event and either `T_i < T_j`, or `T_i = T_j` and j is censored.
 //! Source: Antolini, Boracchi & Biganzoli (2005), <https://doi.org/10.1002/sim.2427>; `FairTTE`, Definition 3. The
-//! paper prints `T_i < T_j` only; like `pycox` (`antolini`) we also compare an event with a censoring at the same
-//! time, who is known to have outlived it. Two events at the same time are not comparable.
+//! paper prints `T_i < T_j` only; like `pycox` (`antolini`) we also compare an event with a censoring at the same time,
+//! as that sample is known to have outlived it. Two events at the same time are not comparable.
 //! Golden values: `pycox` 0.3.0 (strict) and `SurvivalEVAL` 0.9.0, ties "Risk" (half).
 //!
-//! How it is fast: see `concordance_bins.rs`. O(n log n + n L) in all, and a bootstrap replicate, a vector of
+//! Algorithm: see `concordance_bins.rs`. O(n log n + n L) in all, and a bootstrap replicate, a vector of
 //! multiplicities, shares all of the sorting.
 
 use std::ops::Add;
@@ -27,7 +27,7 @@ use crate::reading::Reading;
 use crate::resampling::bootstrap::weights_in_order;
 use crate::{MetricError, Outcomes};
 
-/// What a comparable pair with equal predictions counts (predictions are compared exactly, without tolerance).
+/// How much a comparable pair with equal predictions counts (predictions are compared exactly, without tolerance).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TiedPredictions {
@@ -97,8 +97,8 @@ impl ConcordanceTd {
 /// ```
 ///
 /// # Errors
-/// Those of [`ConcordanceTd::prepare`], [`MetricError::NoEvents`] without events and
-/// [`MetricError::NoComparablePairs`] if nobody is known to have outlived an event.
+/// Those of [`ConcordanceTd::prepare`], [`MetricError::NoEvents`] without events and [`MetricError::NoComparablePairs`]
+/// if no sample is known to have outlived an event.
 pub fn concordance_td(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,
@@ -125,7 +125,7 @@ pub struct PreparedConcordanceTd {
 }
 
 impl PreparedConcordanceTd {
-    /// C^td of the sample in which row `i` occurs `weights[i]` times, exactly as if it were written out that often.
+    /// C^td of the sample in which row `i` occurs `weights[i]` times, exactly as if it were repeated that often.
     ///
     /// Cost: O(n L + n log n), no sorting.
     ///

@@ -34,9 +34,9 @@ use crate::{CensoringCurve, MetricError, Outcomes};
 pub struct ConcordanceTdSums {
     /// C^td in [0, 1]; higher is better.
     pub value: f64,
-    /// What the pairs score, in pairs or in weights.
+    /// Numerator: the total score, as a number of pairs or a sum of weights.
     pub numerator: f64,
-    /// How many pairs count, in pairs or in weights.
+    /// Denominator: the pairs that count, as a number of pairs or a sum of weights.
     pub denominator: f64,
     /// Comparable pairs (of a weighted value: those before tau): the sum of the next three.
     pub n_comparable: u64,
@@ -60,7 +60,7 @@ pub struct ConcordanceTdSums {
 /// use fairtte_metrics::rank::{ConventionTd, ReadingTd, TiedPairs, concordance_td_with};
 /// use ndarray::array;
 ///
-/// // Two events at 1 and a sample that lives on: 1 of 2 comparable pairs is concordant, the events are one more pair.
+/// // Two events at 1 and a sample that survives: 1 of 2 comparable pairs is concordant, the events are one more pair.
 /// let outcomes = Outcomes::new(vec![1.0, 1.0, 2.0], vec![true, true, false])?;
 /// let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.7], [0.6]])?;
 /// let reading = ReadingTd::Grid(Reading::Step);
@@ -121,8 +121,8 @@ pub fn concordance_td_with(
 /// training data).
 ///
 /// `tau` truncates: only events with T < tau (strictly) are compared. Predictions within
-/// [`TIE_TOLERANCE`](crate::rank::TIE_TOLERANCE) are tied; tied pairs by `ties`. Only events that are compared with somebody need
-/// a weight. Beyond the training sample `SurvivalEVAL` reads G by
+/// [`TIE_TOLERANCE`](crate::rank::TIE_TOLERANCE) are tied; tied pairs by `ties`. Only events that are compared with
+/// another sample need a weight. Beyond the training sample `SurvivalEVAL` reads G by
 /// [`BeyondLastTime::LinearToZero`](crate::estimators::BeyondLastTime::LinearToZero). Cost as [`concordance_td_with`].
 ///
 /// ```
@@ -185,7 +185,7 @@ pub fn concordance_td_ipcw(
 }
 
 /// What the pairs at one time add beyond the definition when sums run over ordered pairs: the pairs with the samples
-/// censored then for a second time, and those with the other events, which come up again from the other side.
+/// censored then for a second time, and those with the other events, which are visited again from the other event.
 fn adjustment(anchor: &Anchor) -> (f64, f64) {
     let (censored, equal) = (anchor.same_time, anchor.tied_events_and_predictions as f64);
     let unequal = anchor.tied_events as f64 - equal;
@@ -322,7 +322,7 @@ mod tests {
                             TiedPairs::All => (1.0, 1.0),
                         };
                         if two_events {
-                            // Half from each side.
+                            // Half from each of the two events.
                             (0.25 * event_count, 0.5 * event_count)
                         } else if comparable && is_tied {
                             (0.5 * tied_count, tied_count)

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::MetricError;
 use crate::rank::{TiedPairs, TiedPredictions};
 
-/// Which pairs are compared and what tied ones count; the table stands at the head of `concordance_td_variants.rs` and in the guide.
+/// Which pairs are compared and how much tied ones count; the table is at the top of `concordance_td_variants.rs` and
+/// in the guide.
 ///
 /// Written as `strict`, `half`, `adjusted`, `survivaleval-dropped`, `survivaleval-predictions`, `survivaleval-times` or
 /// `survivaleval-all`.

@@ -1,6 +1,6 @@
-//! How survival curves are read at event times by the rank metrics of other packages: two readings beside those of this
-//! crate, [`NextGridPoint`](ReadingTd::NextGridPoint) of `pycox` and [`LinearFromOne`](ReadingTd::LinearFromOne) of
-//! `SurvivalEvaluator`.
+//! How survival curves are read at event times by the rank metrics of other packages: two readings in addition to those
+//! of this crate, [`NextGridPoint`](ReadingTd::NextGridPoint) of `pycox` and
+//! [`LinearFromOne`](ReadingTd::LinearFromOne) of `SurvivalEvaluator`.
 //!
 //! Golden values: `pycox` 0.3.0 `concordance_td` with steps "pre", `SurvivalEVAL` 0.9.0
 //! `SurvivalEvaluator.concordance_time_dependent`.
@@ -14,8 +14,8 @@ use crate::rank::comparable_pairs::Predictions;
 use crate::reading::{Position, Reading};
 use crate::{MetricError, Outcomes};
 
-/// How a curve is read at an event time; two readings more than [`Reading`], which only rank metrics of other packages
-/// use.
+/// How a curve is read at an event time: by a [`Reading`], or in one of two ways that only rank metrics of other
+/// packages use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadingTd {
@@ -45,7 +45,7 @@ pub(crate) struct CurvesRead<'a> {
     reading: ReadingTd,
 }
 
-/// Where a time falls.
+/// The position of a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Place {
     Within(Position),
@@ -103,7 +103,7 @@ impl Predictions for CurvesRead<'_> {
 
 /// The line through (0, 1) and the last point of a curve, which is at `survival`, at a `multiple` of its time.
 pub(crate) fn line_from_one(survival: f64, multiple: f64) -> f64 {
-    // A flat line stays flat however far; its 0 times an infinite multiple has no value.
+    // A flat line stays flat at any distance; the product of 0 and an infinite multiple would be NaN.
     if survival >= 1.0 { 1.0 } else { (1.0 - (1.0 - survival) * multiple).max(0.0) }
 }
 

@@ -7,8 +7,9 @@
 //! Times        (C + E/2) / (C + D + E)        All          (C + T/2 + E/2) / (C + D + T + E)
 //! ```
 //!
-//! Names and formulas are those of `SurvivalEVAL` 0.9.0 (`ties=` "None", "Risk", "Time", "All"), whose recorded values they
-//! give; `Predictions` is Harrell's definition and what `scikit-survival`, `lifelines`, `torchsurv` and R use.
+//! Names and formulas are those of `SurvivalEVAL` 0.9.0 (`ties=` "None", "Risk", "Time", "All"), whose recorded values
+//! they reproduce; `Predictions` is Harrell's definition and what `scikit-survival`, `lifelines`, `torchsurv` and R
+//! use.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +63,7 @@ pub(crate) struct PairSums {
 }
 
 impl PairSums {
-    /// What the pairs score and how many count, or which rule left none: the error `undefined` without any pair at all.
+    /// The score of the pairs and how many of them count, or the error `undefined` if no pair counts.
     pub(crate) fn share(&self, ties: TiedPairs, undefined: MetricError) -> Result<(f64, f64), MetricError> {
         let predictions = if matches!(ties, TiedPairs::Predictions | TiedPairs::All) { self.tied } else { 0.0 };
         let events = if matches!(ties, TiedPairs::Times | TiedPairs::All) { self.tied_events } else { 0.0 };

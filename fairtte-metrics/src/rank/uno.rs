@@ -1,4 +1,4 @@
-//! Uno's concordance C: Harrell's, with pairs weighted so that the value does not depend on who was censored when.
+//! Uno's concordance C: Harrell's, with pairs weighted so that the value does not depend on the censoring distribution.
 //!
 //! ```text
 //!       sum over comparable (i, j), T_i < tau, of w_i (1{risk_i > risk_j} + 1/2 1{tied})
@@ -24,16 +24,16 @@ use crate::rank::concordance::ByRisk;
 use crate::rank::tied_pairs::{PairSums, TieTest, TiedPairs, no_pair};
 use crate::{CensoringCurve, MetricError, Outcomes, Risk};
 
-/// Whose weights are used; the table stands at the head of this module's file and in the guide.
+/// The implementation whose weights are used; the table is at the top of this module's file and in the guide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnoConvention {
-    /// 1 / G(T)^2; an event before tau without a weight is an error even if nobody is compared with it.
+    /// 1 / G(T)^2; an event before tau without a weight is an error even if no sample is compared with it.
     #[default]
     ScikitSurvival,
-    /// 1 / G(T-)^2, needed only of events that are compared with somebody. For a time beyond the training sample
-    /// `SurvivalEVAL` reads G by [`BeyondLastTime::LinearToZero`](crate::estimators::BeyondLastTime::LinearToZero); that policy
-    /// belongs to the curve.
+    /// 1 / G(T-)^2, needed only for events that are compared with another sample. For a time beyond the training sample
+    /// `SurvivalEVAL` reads G by [`BeyondLastTime::LinearToZero`](crate::estimators::BeyondLastTime::LinearToZero);
+    /// that policy belongs to the curve.
     #[serde(rename = "survivaleval")]
     SurvivalEval,
     /// As `SurvivalEval`, with only equal predictions tied.

@@ -1,4 +1,4 @@
-//! Bootstrap intervals: how much a number would move if other people had been sampled.
+//! Bootstrap intervals: how much a number would vary if other subjects had been sampled.
 //!
 //! A replicate draws as many units (subjects, or single samples) with replacement as there are and is represented by
 //! how often each sample was drawn, so that metrics can share their sorting between replicates. The same replicates
@@ -18,7 +18,8 @@ use crate::finite::finite;
 use crate::ids::to_u32;
 use crate::{MetricError, SubjectId, seeds};
 
-/// The most replicates or permutations of one evaluation: far more than change a digit, few enough to be kept in memory.
+/// The maximum number of replicates or permutations of one evaluation: far more than precision requires, few enough to
+/// be kept in memory.
 pub(crate) const MAX_REPLICATES: usize = 1_000_000;
 
 /// Checks that there is one weight for each of `n` samples.
@@ -89,8 +90,9 @@ impl Bootstrap {
     /// As [`new`](Self::new), but units are drawn within strata (for example the levels of an attribute, or event
     /// status), so that every replicate has as many units of each stratum as the sample.
     ///
-    /// Row `i` lies in `strata[i]`. A single stratum gives the replicates of [`new`](Self::new). The interval is then
-    /// conditional on the sizes of the strata: right where the design fixed them, too narrow where they are random.
+    /// Row `i` belongs to `strata[i]`. A single stratum gives the replicates of [`new`](Self::new). The interval is
+    /// then conditional on the sizes of the strata: right where the design fixed them, too narrow where they are
+    /// random.
     /// Source: Davison & Hinkley (1997), section 3.2.
     ///
     /// # Errors
@@ -170,7 +172,8 @@ impl Bootstrap {
         let mut first = 0;
         for &size in &self.strata {
             for _ in 0..size {
-                // usize, because its numbers are the same on every platform, and fixed since the first version.
+                // usize, because `random_range` gives the same numbers for it on every platform; fixed since the first
+                // version.
                 draw(first + rng.random_range(0..size as usize));
             }
             first += size as usize;
@@ -188,7 +191,7 @@ impl Bootstrap {
     /// becomes `weights(first_replicate + lane)[row]`.
     ///
     /// For code that evaluates several replicates in one pass over the samples. A replicate beyond
-    /// [`n_replicates`](Self::n_replicates) is as good as any other, so the last block may be filled up.
+    /// [`n_replicates`](Self::n_replicates) is valid too, so the last block may be filled up.
     ///
     /// Cost: O(units + n) per lane, without a pass over the samples for each lane.
     ///
@@ -340,7 +343,7 @@ mod tests {
 
     #[test]
     fn the_replicates_of_a_seed_are_fixed_for_ever() {
-        // Recorded from the first version of this crate: a change here would move every published interval.
+        // Recorded from the first version of this crate: a change here would alter every published interval.
         let weights = Bootstrap::new(&subjects(8, 1), Resample::Subject, 1, 1).weights(0);
         assert_eq!(weights, [1, 1, 1, 2, 0, 3, 0, 0]);
     }

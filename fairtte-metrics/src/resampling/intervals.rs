@@ -28,13 +28,13 @@ pub enum IntervalMethod {
     /// Quantiles of the replicates. Never leaves the range of the metric; too narrow in small samples.
     #[default]
     Percentile,
-    /// The quantiles mirrored at the value: corrects a bias of the replicates, but may leave the range of the metric.
+    /// The quantiles reflected at the value: corrects a bias of the replicates, but may leave the range of the metric.
     Basic,
-    /// Bias-corrected and accelerated: the quantiles moved for bias and skewness. Needs jackknife values.
+    /// Bias-corrected and accelerated: the quantiles shifted for bias and skewness. Needs jackknife values.
     Bca,
 }
 
-/// A bootstrap interval and what it rests on.
+/// A bootstrap interval and the number of replicates behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Interval {
@@ -46,7 +46,7 @@ pub struct Interval {
     pub method: IntervalMethod,
     /// Replicates drawn.
     pub n_replicates: usize,
-    /// Replicates in which the value does not exist; the interval rests on the others.
+    /// Replicates in which the value does not exist; the interval is computed from the others.
     pub n_undefined: usize,
 }
 
@@ -68,7 +68,7 @@ pub struct Replicated<'a> {
     pub value: f64,
     /// Its value in every bootstrap replicate; `None` where it does not exist.
     pub replicates: &'a [Option<f64>],
-    /// Its values without one block of units at a time.
+    /// Its values with one block of units left out at a time.
     pub jackknife: Option<&'a JackknifeValues>,
 }
 
@@ -162,7 +162,7 @@ fn bca_levels(sorted: &[f64], value: f64, alpha: f64, acceleration: f64) -> Resu
     };
     let z = normal_quantile(alpha);
     moved(z).zip(moved(-z)).ok_or(MetricError::BcaUndefined {
-        reason: "the level is too high for the skewness of the value: the accelerated quantile has no place",
+        reason: "the level is too high for the skewness of the value: the accelerated quantile does not exist",
     })
 }
 
@@ -170,7 +170,7 @@ fn bca_levels(sorted: &[f64], value: f64, alpha: f64, acceleration: f64) -> Resu
 /// quantile needs: the series 1/2 + phi(z) (z + z^3 / 3 + z^5 / (3 * 5) + ..), whose terms all have the sign of z
 /// (Marsaglia 2004, doi:10.18637/jss.v011.i04). The error function of statrs 0.18 is only good to 1e-10.
 fn normal_share(z: f64) -> f64 {
-    let z = z.clamp(-9.0, 9.0); // less than 1e-18 lies beyond
+    let z = z.clamp(-9.0, 9.0); // less than 1e-18 is beyond
     let (mut term, mut sum, mut odd) = (z, z, 1.0);
     while term.abs() > 0.1 * f64::EPSILON * sum.abs() {
         odd += 2.0;
@@ -196,7 +196,7 @@ mod tests {
         // scipy 1.17.1: scipy.stats.bootstrap((x,), np.mean, n_resamples=0, method="BCa", bootstrap_result=r) where the
         // distribution of r is the list of replicates and x = [1, 2, 4, 8, 16].
         let replicates = some(&REPLICATES);
-        // The mean of x without one value at a time.
+        // The mean of x with one value left out at a time.
         let jackknife = JackknifeValues::new(some(&[7.5, 7.25, 6.75, 5.75, 3.75]));
         let interval = Replicated::new(6.2, &replicates).with_jackknife(&jackknife);
         let found = |level| interval.interval(level, IntervalMethod::Bca).unwrap();

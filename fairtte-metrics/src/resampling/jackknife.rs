@@ -1,4 +1,4 @@
-//! Values without one unit at a time, for the acceleration of `BCa` intervals.
+//! Values with one unit left out at a time, for the acceleration of `BCa` intervals.
 //!
 //! The acceleration is a = sum(u^3) / (6 sum(u^2)^(3/2)), where u = (m - 1) (mean - v(i)) / m for the m values v(i)
 //! that leave out one unit of a stratum each, mean their mean, and the sums run over all strata (Efron & Tibshirani
@@ -47,8 +47,8 @@ impl Jackknife {
     /// A number of blocks that costs a fifth of 1,000 replicates and moves an interval by less than 1 % of its width.
     pub const DEFAULT_BLOCKS: usize = 200;
 
-    /// One unit per block if there are at most `max_blocks` units, else at most `max_blocks` blocks of equal size
-    /// (at least two in every stratum, which may add to them). A unit that is a stratum of its own says nothing
+    /// One unit per block if there are at most `max_blocks` units, else at most `max_blocks` blocks of equal size (at
+    /// least two in every stratum, which may add to them). A unit that is a stratum of its own carries no information
     /// about spread and is never left out, unless it is the only stratum.
     pub fn new(bootstrap: &Bootstrap, max_blocks: usize) -> Self {
         let n_units = bootstrap.n_units();
@@ -109,7 +109,7 @@ impl Jackknife {
         Ok(())
     }
 
-    /// Takes the values without block 0, 1, .. of one number; `None` where it does not exist.
+    /// The jackknife values of one number from its values without block 0, 1, ..; `None` where it does not exist.
     ///
     /// # Errors
     /// [`MetricError::LengthMismatch`] unless there is one value for each block.
@@ -174,14 +174,14 @@ impl JackknifeValues {
         for &n_blocks in &self.strata {
             let (stratum, others) = rest.split_at(n_blocks as usize);
             rest = others;
-            // Rounding of the mean would turn equal values into a skewness.
+            // Rounding of the mean would give equal values a skewness.
             let differs = |first: &&f64| stratum.iter().any(|value| (value - *first).abs() > 0.0);
             let Some(first) = stratum.first().filter(differs) else { continue };
             let n = stratum.len() as f64;
             let mean = first + stratum.iter().map(|value| value - first).sum::<f64>() / n;
             influences.extend(stratum.iter().map(|value| (n - 1.0) / n * (mean - value)));
         }
-        // In units of the largest, because the cubes of tiny numbers would vanish.
+        // In units of the largest, because the cubes of tiny numbers would underflow.
         let largest = influences.iter().fold(0.0_f64, |largest, influence| largest.max(influence.abs()));
         if largest == 0.0 {
             return Ok(0.0);

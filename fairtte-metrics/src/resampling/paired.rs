@@ -7,11 +7,12 @@
 //! the null); Davison & Hinkley (1997), equation 4.11 (the added 1 keeps the level and never gives 0).
 //!
 //! It assumes that the spread of d does not depend on its size, as the basic interval does; near the edges it need not
-//! agree with a percentile or `BCa` interval that just excludes 0. B limits it: no p value is below 1 / (B + 1).
-//! No other package offers this number; it is checked by counting, and against the t test on normal data.
+//! agree with a percentile or `BCa` interval that just excludes 0. The smallest possible p value is 1 / (B + 1). No
+//! other package offers this number; it is checked by counting, and against the t test on normal data.
 //!
-//! [`relative_change`] is first / second - 1 with the interval of the ratios of the replicates, so that the second number
-//! is as uncertain as the first: an interval of the difference divided by the second value would take that as known.
+//! [`relative_change`] is first / second - 1 with the interval of the ratios of the replicates, so that it includes the
+//! uncertainty of the second number: an interval of the difference divided by the second value would treat that value
+//! as known.
 
 use serde::{Deserialize, Serialize};
 
@@ -85,11 +86,11 @@ pub fn paired_difference(
 /// ```
 ///
 /// A replicate whose second number is not above 0 has no ratio and counts as undefined. `BCa` needs jackknife values of
-/// the ratio, which these arguments do not hold: it is refused.
+/// the ratio, which these arguments do not contain: it is refused.
 ///
 /// # Errors
-/// [`MetricError::NotAligned`] for different numbers of replicates; [`MetricError::NotFinite`] if a value or the ratio is
-/// not a finite number, as it is not for a second value of 0; those of [`Replicated::interval`].
+/// [`MetricError::NotAligned`] for different numbers of replicates; [`MetricError::NotFinite`] if a value or the ratio
+/// is not a finite number (for example, if the second value is 0); those of [`Replicated::interval`].
 pub fn relative_change(
     first: &Replicated<'_>,
     second: &Replicated<'_>,
@@ -114,7 +115,7 @@ pub fn relative_change(
 /// The share of replicates, and the sample itself, at least as far from the value as the value is from 0.
 fn p_value(value: f64, replicates: &[Option<f64>]) -> f64 {
     let defined = || replicates.iter().flatten();
-    // A replicate without any change, such as a second model equal to the first, must not miss |d| by a rounding.
+    // A replicate without any change, such as a second model equal to the first, must not fall below |d| by rounding.
     let far = |replicate: &&f64| (*replicate - value).abs() >= value.abs() * (1.0 - 4.0 * f64::EPSILON);
     (1 + defined().filter(far).count()) as f64 / (1 + defined().count()) as f64
 }

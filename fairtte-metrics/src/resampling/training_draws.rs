@@ -1,19 +1,21 @@
-//! Which of several trainings a bootstrap replicate has, so that an interval counts the luck of the training seed too.
+//! Which of several trainings a bootstrap replicate uses, so that an interval includes the variation over training
+//! seeds.
 //!
-//! A model that was chosen among n trainings would be another one, had other seeds been drawn. A replicate therefore has
-//! n - 1 of the n trainings, drawn with replacement, and the choice is made again among those. With n - 1 draws the variance
-//! of a mean over trainings is s^2 / n with the unbiased s^2; n draws would give (n - 1) / n of it, a third too little for
-//! three seeds. Source: Rao & Wu (1988), doi:10.1080/01621459.1988.10478591 (bootstrap samples of n - 1 units).
-//! Of a single training nothing is known about other seeds: every replicate has it.
+//! A model that was chosen among n trainings could be another one with other seeds. A replicate therefore draws n - 1
+//! of the n trainings with replacement, and the choice is made again among those. With n - 1 draws the variance of a
+//! mean over trainings is s^2 / n with the unbiased s^2; n draws would give (n - 1) / n of it, a third too little for
+//! three seeds. Source: Rao & Wu (1988), doi:10.1080/01621459.1988.10478591 (bootstrap samples of n - 1 units). With a
+//! single training nothing is known about other seeds: every replicate uses it.
 
 use rand::RngExt as _;
 
 use crate::seeds;
 
-/// Positions in `0..n` of the trainings that `replicate` has, ascending, without repetitions; all of `n` = 1, none of 0.
+/// Positions in `0..n` of the trainings that `replicate` uses, ascending, without repetitions; position 0 for `n` = 1,
+/// none for 0.
 ///
 /// The draws are made from shared uniform numbers: two lists of the same length get the same positions in the same
-/// replicate, so trainings that stand at the same place (the same seed) stay paired. Cost: O(n log n).
+/// replicate, so trainings at the same position (with the same seed) stay paired. Cost: O(n log n).
 ///
 /// ```
 /// use fairtte_metrics::resampling::draw_trainings;

@@ -106,8 +106,8 @@ impl PreparedBrier {
     /// [integration rule](BrierConvention::integration_rule).
     ///
     /// # Errors
-    /// As [`integrated_brier_score_by`](crate::scores::integrated_brier_score_by), and [`MetricError::InvalidSetting`] for
-    /// `Pycox` and `Mlr3proba`, whose divisor depends on who was drawn.
+    /// As [`integrated_brier_score_by`](crate::scores::integrated_brier_score_by), and [`MetricError::InvalidSetting`]
+    /// for `Pycox` and `Mlr3proba`, whose divisor depends on which samples were drawn.
     pub fn by(
         convention: BrierConvention,
         outcomes: &Outcomes,

@@ -17,7 +17,7 @@ use crate::scores::integration_rule::IntegrationRule;
 use crate::scores::ipcw_losses::{IpcwLosses, PointLoss, Weighting, mean_over_time};
 use crate::{CensoringCurve, CensoringTies, MetricError, Outcomes, Reading, SurvivalCurves};
 
-/// Whose Brier score.
+/// The implementation whose Brier score is computed.
 ///
 /// | | G | event | survivor | G = 0 | divided by |
 /// |---|---|---|---|---|---|
@@ -45,8 +45,8 @@ pub enum BrierConvention {
     SurvivalEvalUnweighted,
     /// `pycox` `EvalSurv`. Known bug, reproduced: for a sample beyond the last time G was fitted on, "G just before T"
     /// is read one step too early, just before that last time. Not reproduced: where it divides by G = 0 its compiled
-    /// loop can stop in silence at that sample and return a number that depends on the order of the samples; ours is
-    /// an error.
+    /// loop can stop silently at that sample and return a number that depends on the order of the samples; ours is an
+    /// error.
     Pycox,
     /// R `riskRegression::Score` with `cens.model = "km"`.
     #[serde(rename = "riskregression")]
@@ -57,7 +57,7 @@ pub enum BrierConvention {
 
 impl BrierConvention {
     /// What `SurvivalEvaluator` of `SurvivalEVAL` does with its default settings: without censoring in the evaluated
-    /// sample it switches the weights off, whatever the training sample says.
+    /// sample it switches the weights off, regardless of the training sample.
     pub fn survival_evaluator(evaluated: &Outcomes) -> Self {
         if evaluated.event().iter().all(|event| *event) { Self::SurvivalEvalUnweighted } else { Self::SurvivalEval }
     }

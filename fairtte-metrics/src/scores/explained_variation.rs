@@ -5,10 +5,10 @@
 //! ```
 //!
 //! 0: as good as the baseline, 1: no loss left, below 0: worse. Sources: Korn & Simon (1990); Sonabend et al. (2022),
-//! "Flexible group fairness metrics for survival analysis", appendix B, equation 8. It works for every score of
-//! which lower is better. A ratio to a baseline that is not above 0 says nothing (log scores with a density can be
+//! "Flexible group fairness metrics for survival analysis", appendix B, equation 8. It works for every score of which
+//! lower is better. A ratio to a baseline that is not above 0 is meaningless (log scores with a density can be
 //! negative), so it is an error here; `mlr3proba` 0.8.9 returns it, or infinity. There are no golden values: the ratio
-//! is checked by hand, the scores in it have their own.
+//! is checked against worked examples, the scores in it have golden values of their own.
 
 use ndarray::Array2;
 
@@ -19,7 +19,7 @@ use crate::curves::SurvivalCurves;
 use crate::estimators::KaplanMeier;
 use crate::finite::finite;
 
-/// A score of a model beside that of the baseline.
+/// A score of a model together with that of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ExplainedVariation {
@@ -66,8 +66,9 @@ pub fn kaplan_meier_curves(baseline: &KaplanMeier, grid: &[f64], n: usize) -> Re
 /// ```
 ///
 /// # Errors
-/// Those of `score` for the model, and [`MetricError::NotFinite`] if it is not a finite number; [`MetricError::BaselineUndefined`] with those for the baseline;
-/// [`MetricError::NoBaselineLoss`] if the baseline's score is not above 0, or so small that the ratio overflows.
+/// Those of `score` for the model, and [`MetricError::NotFinite`] if its value is not a finite number;
+/// [`MetricError::BaselineUndefined`] with those for the baseline; [`MetricError::NoBaselineLoss`] if the baseline's
+/// score is not above 0, or so small that the ratio overflows.
 pub fn explained_residual_variation(
     curves: &SurvivalCurves,
     baseline: &SurvivalCurves,

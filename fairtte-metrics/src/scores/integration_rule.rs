@@ -5,11 +5,11 @@
 //! ```
 //!
 //! Every rule is linear, so its weights depend on the times alone. The two Simpson rules are those of `SciPy`, because
-//! published integrated scores depend on which one was used: with an even number of points (an odd number of
-//! intervals) `SciPy` before 1.11 averages the two ways of giving one end interval to a trapezoid, `SciPy` 1.11 and later
-//! puts the last interval under the parabola through the last three points (Cartwright 2017, "Simpson's rule cumulative
-//! integration with MS Excel and irregularly-spaced data", J. Math. Sci. Math. Educ. 12(2), 1-9).
-//! Golden values: `SciPy` 1.17.1 `simpson`; the older rule is checked by hand.
+//! published integrated scores depend on which one was used: with an even number of points (an odd number of intervals)
+//! `SciPy` before 1.11 averages the two ways of giving one end interval to a trapezoid, `SciPy` 1.11 and later
+//! integrates the last interval with the parabola through the last three points (Cartwright 2017, "Simpson's rule
+//! cumulative integration with MS Excel and irregularly-spaced data", J. Math. Sci. Math. Educ. 12(2), 1-9).
+//! Golden values: `SciPy` 1.17.1 `simpson`; the older rule is checked against worked examples.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl IntegrationRule {
             return Err(MetricError::LengthMismatch { what: "values over time", found, expected });
         }
         let value = self.weights(times)?.iter().zip(values).map(|(weight, value)| weight * value).sum::<f64>();
-        // Parabolas through times of very different distances have weights that no float holds.
+        // Parabolas through times at very different distances have weights beyond the range of `f64`.
         if value.is_finite() { Ok(value) } else { Err(MetricError::NotFinite { what: "average over time", value }) }
     }
 

@@ -1,7 +1,7 @@
 //! Losses of survival predictions at a time, weighted by the inverse probability of censoring.
 //!
-//! One place for what the Brier score, the log losses and the scores of `mlr3proba` share: who counts at time t, with
-//! which weight, and what the sum is divided by. The conventions are those of [`BrierConvention`].
+//! The part that the Brier score, the log losses and the scores of `mlr3proba` share: which samples count at time t,
+//! with which weight, and what the sum is divided by. The conventions are those of [`BrierConvention`].
 //!
 //! ```text
 //! mean(t) = sum over i of w_i(t) * loss(S_i(t), 1{T_i > t}) / N(t)
@@ -17,7 +17,7 @@ use crate::scores::brier_convention::BrierConvention;
 use crate::scores::integration_rule::IntegrationRule;
 use crate::{CensoringCurve, MetricError, Outcomes};
 
-/// What `mlr3proba` divides by where G = 0 at an event.
+/// The number that `mlr3proba` divides by where G = 0 at an event.
 pub(crate) const MLR3PROBA_FLOOR: f64 = 1e-3;
 
 /// The loss of one prediction S at one time, for a sample that is or is not free of the event then.
@@ -77,7 +77,7 @@ pub(crate) enum Term {
     },
 }
 
-/// What a loss is multiplied with: 1 / G, or nothing.
+/// The factor of a loss: 1 / G, or none.
 #[derive(Clone, Copy, Debug)]
 enum Weight {
     Known(f64),
@@ -100,7 +100,7 @@ impl Weight {
 /// The weighted mean of the losses at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeanAt {
-    /// `None` if nobody has a weight.
+    /// `None` if no sample has a weight.
     pub(crate) value: Option<f64>,
     pub(crate) n_without_weight: usize,
     /// Samples the mean is over; 0 without a value.
@@ -115,7 +115,7 @@ pub(crate) struct IpcwLosses<'a> {
     curves: &'a SurvivalCurves,
     censoring: CensoringCurve,
     reading: Reading,
-    /// The weight of every event; of no use for the censored.
+    /// The weight of every event; not used for the censored.
     at_event: Vec<Weight>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> IpcwLosses<'a> {
 
     /// Calls `visit` with row, index of the time, and term of every sample that counts at one of `times`.
     ///
-    /// Row by row, because that is how the curves lie in memory. An error if a sample that counts has no known weight.
+    /// Row by row, because that is how the curves are stored. An error if a sample that counts has no known weight.
     pub(crate) fn visit(&self, times: &[f64], mut visit: impl FnMut(usize, usize, Term)) -> Result<(), MetricError> {
         let convention = self.weighting.convention();
         let censored_at_t_survive =
@@ -177,7 +177,7 @@ impl<'a> IpcwLosses<'a> {
                         visit(row, k, Term::Counted { loss: self.loss.of(survival, free), weight });
                     }
                     Weight::LeftOut => visit(row, k, Term::WithoutWeight),
-                    // Asked again, for its error.
+                    // Evaluated again, for its error.
                     Weight::Undefined if per_time => drop(at_survivor(convention, &self.censoring, times[k])?),
                     Weight::Undefined => drop(at_event(convention, &self.censoring, time)?),
                 }
@@ -377,7 +377,7 @@ mod tests {
         let losses =
             IpcwLosses::new(weighting, PointLoss::Squared, &outcomes, &curves, &censoring, Reading::Step, &times);
         let losses = losses.unwrap();
-        // Both at 0.5: (0.04 + 0.16) / 2; one with weight 2 at 1.5: 0.16; nobody at 3. Each mean is of 2 samples.
+        // Both at 0.5: (0.04 + 0.16) / 2; one with weight 2 at 1.5: 0.16; none at 3. Each mean is of 2 samples.
         let mean = mean_over_time(&losses, IntegrationRule::PlainMean, &times).unwrap();
         assert_abs_diff_eq!(mean.value, (2.0 * 0.1 + 2.0 * 0.16) / 4.0, epsilon = 1e-15);
         let counted: Vec<usize> = losses.means(&times).unwrap().iter().map(|mean| mean.n_counted).collect();

@@ -1,9 +1,9 @@
 //! A survival curve read as a continuous one, with a density: straight lines between distinct values.
 //!
-//! Rule of `mlr3proba` 0.8.1 to 0.8.9. Only the first of several equal values is a node, so that no piece is flat; before
-//! the first node the line starts at (0, 1); beyond the last one the last slope goes on, down to 0; a curve with a
-//! single value keeps it everywhere. The density at t is the slope of the interval that ends at t on the grid with t
-//! added, or of the first interval if t is its first point. It depends on the unit of time.
+//! Rule of `mlr3proba` 0.8.1 to 0.8.9. Only the first of several equal values is a node, so that no piece is flat;
+//! before the first node the line starts at (0, 1); beyond the last one the last slope continues, down to 0; a curve
+//! with a single value keeps it everywhere. The density at t is the slope of the interval that ends at t on the grid
+//! with t added, or of the first interval if t is its first point. It depends on the unit of time.
 //! Golden values: through the scores in `log_scores.rs`.
 
 /// An interval shorter than this share of its end is too short for a difference.
@@ -47,14 +47,14 @@ impl LinearCurve {
         let on_grid = grid.get(after) == Some(&t);
         let next = grid.get(after + usize::from(on_grid));
         let interval = if after > 0 { Some((grid[after - 1], t)) } else { next.map(|next| (t, *next)) };
-        // A grid of one point, asked for at that point, has no interval: its curve is flat.
+        // A grid of one point, read at that point, has no interval: its curve is flat.
         interval.map_or(0.0, |(start, end)| self.mean_density(start, end))
     }
 
     /// The mass from `start` to `end` per unit of time, where no node lies between them.
     ///
-    /// It is a difference of two values, as in the reference, so that both round alike; but an interval as short as
-    /// rounding makes one would leave no digit of it, and there the slope of the line is taken.
+    /// It is a difference of two values, as in the reference, so that both round alike; but in an interval as short as
+    /// the rounding error it would have no correct digit, and there the slope of the line is used.
     fn mean_density(&self, start: f64, end: f64) -> f64 {
         if end - start > SHORT * end {
             let mass = (1.0 - self.survival(end)) - (1.0 - self.survival(start));
@@ -85,7 +85,7 @@ impl LinearCurve {
         along(rise, width, t - self.times[node]) + self.survival[node]
     }
 
-    /// The last line goes on, down to 0.
+    /// The last line continues, down to 0.
     fn beyond(&self, t: f64) -> f64 {
         let last = self.times.len() - 1;
         let (rise, width) = self.piece(last - 1);

@@ -30,7 +30,7 @@ pub enum EventDensity {
     /// f is the drop of S at a grid point equal to T, else 0; S steps, 1 before the grid; a zero is read as 1e-15
     /// (`mlr3proba` 0.8.0). An event off the grid costs 34.5 nats whatever was predicted.
     ExactMass,
-    /// f is the drop of S over the grid interval that holds T, the last interval beyond the grid; S and zeros as in
+    /// f is the drop of S over the grid interval that contains T, the last interval beyond the grid; S and zeros as in
     /// `ExactMass`. The choice for discrete-time models.
     IntervalMass,
 }
@@ -59,7 +59,7 @@ pub struct LogScore {
 }
 
 impl EventDensity {
-    /// A probability or density that can be taken the logarithm of, and whether it was lifted.
+    /// A probability or density above 0, whose logarithm exists, and whether it was raised to its lower bound.
     fn lift(self, value: f64) -> (f64, bool) {
         match self {
             Self::LinearDensity => (value.max(1e-6), value < 1e-6),
@@ -240,7 +240,7 @@ mod tests {
         close(score(EventDensity::IntervalMass), &[0.3, 0.4, 0.2, 1.0]);
         close(score(EventDensity::ExactMass), &[0.3, 1e-15, 1e-15, 1.0]);
         assert_eq!(score(EventDensity::ExactMass).n_floored, 2);
-        // Beyond the grid S falls on by 0.2 per unit to 0.1 at 4; censored: half way from 1 to 0.6.
+        // Beyond the grid S continues to fall by 0.2 per unit to 0.1 at 4; censored: half way from 1 to 0.6.
         close(score(EventDensity::LinearDensity), &[0.3, 0.4, 0.2, 0.8]);
     }
 

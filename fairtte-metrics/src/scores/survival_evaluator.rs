@@ -1,7 +1,7 @@
 //! The curves as `SurvivalEvaluator` of `SurvivalEVAL` reads them.
 //!
 //! Straight lines between grid points; (0, 1) is added in front of a grid that starts after 0; beyond the last grid
-//! point S follows the line through (0, 1) and that point, down to 0. Another line than that of the grid's last piece.
+//! point S follows the line through (0, 1) and that point, down to 0. This is not the line of the last grid interval.
 //! Source: `SurvivalEVAL` 0.9.0, `predict_multi_probabilities_from_curve` with `interpolation="Linear"`; golden values
 //! through its `integrated_brier_score`.
 

@@ -52,7 +52,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunTable {
-    /// Which end of the utility is good (of the overall utility and of the groups' alike).
+    /// Whether a higher or a lower utility is better (both overall and in the groups).
     pub direction: Direction,
     /// Names of the groups.
     pub groups: Vec<String>,

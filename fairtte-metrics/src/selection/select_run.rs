@@ -9,9 +9,9 @@
 //! not print how the distance is normalised: dividing by the best utility is what its published analysis does.
 //!
 //! Ties: of runs with exactly the same value of the criterion the one with the better overall utility is chosen, then
-//! the one with the smaller gap (an undefined one counts as worst), then the one that stands first in the table.
-//! A run that lacks a value the criterion needs is never chosen and takes no part in front or optimum: it is returned
-//! as excluded, with the reason.
+//! the one with the smaller gap (an undefined one counts as worst), then the one that comes first in the table. A run
+//! that lacks a value the criterion needs is never chosen and takes no part in front or optimum: it is returned as
+//! excluded, with the reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub enum WorstGroup {
     OfAllRuns,
 }
 
-/// What makes a run the one to keep.
+/// The criterion by which a run is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SelectionCriterion {
@@ -44,8 +44,8 @@ pub enum SelectionCriterion {
     /// `|base_utility|` or, if `no_skill` is given, of the skill (how much better than `no_skill` the base is; 0 if it is
     /// worse). A run exactly on the limit is tolerated. Value of a run: its gap.
     ///
-    /// 5 % of a C of 0.52 admits 0.494, a model that has learnt nothing and whose gap is that of a coin; 5 % of its skill
-    /// admits 0.519.
+    /// 5 % of a C of 0.52 admits 0.494, a model that has learnt nothing and whose gap is that of random predictions;
+    /// 5 % of its skill admits 0.519.
     BestFairness {
         /// Overall utility of the base model, which was trained without regard to fairness.
         base_utility: f64,
@@ -66,7 +66,7 @@ pub enum SelectionCriterion {
     DistanceToOptimum,
 }
 
-/// Where a run stands under a criterion.
+/// The status of a run under a criterion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStanding {
@@ -94,11 +94,11 @@ pub struct RunValue {
     pub run: String,
     /// Value of the criterion.
     pub value: f64,
-    /// Where the run stands.
+    /// Its status.
     pub standing: RunStanding,
 }
 
-/// A run that took no part.
+/// A run that was excluded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ExcludedRun {
@@ -146,9 +146,9 @@ pub struct Selection {
 /// # Errors
 /// [`MetricError::NoRuns`], [`MetricError::RepeatedRun`], [`MetricError::RunGroupsMismatch`],
 /// [`MetricError::InvalidRunValue`] if a utility is not finite or a gap is not finite and >= 0,
-/// [`MetricError::InvalidSetting`] if the base utility or that without skill is not finite, the tolerated loss is not in \[0, 1\], or a
-/// criterion over groups is asked of a table without groups, [`MetricError::ZeroOptimum`] if a distance has nothing to
-/// be relative to.
+/// [`MetricError::InvalidSetting`] if the base utility or that without skill is not finite, the tolerated loss is not
+/// in \[0, 1\], or a criterion over groups is asked of a table without groups, [`MetricError::ZeroOptimum`] if a
+/// distance would be relative to 0.
 pub fn select_run(table: &RunTable, criterion: SelectionCriterion) -> Result<Selection, MetricError> {
     check_table(table)?;
     check_criterion(table, criterion)?;
@@ -304,7 +304,7 @@ mod tests {
         let rows = [("a", 0.18, none, 0.1), ("b", 0.1812, none, 0.0), ("c", 0.1809, none, 0.05)];
         let scores = table(Direction::LowerIsBetter, &rows);
         assert_eq!(chosen(&scores, loss(0.18, 0.2)).as_deref(), Some("c"));
-        // A base without skill has nothing to lose.
+        // A base without skill has no skill to lose.
         assert_eq!(chosen(&higher(&[("a", 0.48, none, 0.0)]), loss(0.49, 0.5)), None);
     }
 

@@ -1,13 +1,13 @@
-//! Groups of models that a test cannot tell apart: the bars of a critical-difference diagram.
+//! Groups of models that a test does not distinguish: the bars of a critical-difference diagram.
 //!
-//! Three rules, which can differ on the same table (N = 5, k = 3: {0, 2}, {1, 2} by the first two, {0, 1, 2} by the third):
-//! intervals of average ranks no wider than the critical difference (autorank 1.3.0); maximal cliques of the graph of pairs
-//! with p >= alpha, found by Bron & Kerbosch, Communications of the ACM 16 (1973) 575-577 (scikit-posthocs 0.17.1); and
-//! critdd 0.0.5: one single group unless the F test of Iman and Davenport rejects, else maximal cliques after signed-rank
-//! tests (Pratt, table of untied ranks) with Holm's adjustment, widened to every model whose average rank lies within
-//! the clique's, with those that lie within another one dropped.
+//! Three rules, which can differ on the same table (N = 5, k = 3: {0, 2}, {1, 2} by the first two, {0, 1, 2} by the
+//! third): intervals of average ranks no wider than the critical difference (autorank 1.3.0); maximal cliques of the
+//! graph of pairs with p >= alpha, found by Bron & Kerbosch, Communications of the ACM 16 (1973) 575-577
+//! (scikit-posthocs 0.17.1); and critdd 0.0.5: one single group unless the F test of Iman and Davenport rejects, else
+//! maximal cliques after signed-rank tests (Pratt, table of untied ranks) with Holm's adjustment, widened to every
+//! model whose average rank lies within the clique's, where those contained in another one are dropped.
 //!
-//! Here every model is in at least one group, alone if need be (as critdd reports; the others draw no bar for it).
+//! Here every model is in at least one group, possibly alone (as critdd reports; the others draw no bar for it).
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};

@@ -181,6 +181,6 @@ mod tests {
         let error = iman_davenport(&alike, RankTies::Uncorrected).unwrap_err();
         assert_eq!(error, MetricError::PerfectAgreement { n_data_sets: 2 });
         let one = iman_davenport(&table(array![[1., 2., 3.]]), RankTies::Uncorrected).unwrap_err();
-        assert_eq!(one.to_string(), "3 models on 1 data sets, expected at least 2 models on 2 data sets");
+        assert_eq!(one.to_string(), "number of models: 3, of data sets: 1, expected at least 2 models on 2 data sets");
     }
 }

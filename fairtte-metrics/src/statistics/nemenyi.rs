@@ -63,7 +63,7 @@ pub fn critical_difference(
 
 /// p values of all pairs of models, `[n_models, n_models]`, symmetric with 1 on the diagonal.
 ///
-/// Ties need no care: they bring average ranks together. Cost: about 1 ms per ten pairs.
+/// Ties need no correction: they bring average ranks closer together. Cost: about 1 ms per ten pairs.
 pub fn nemenyi(table: &RankTable) -> Array2<f64> {
     let (ranks, k) = (table.average_ranks(), table.n_models());
     let deviation = rank_deviation(k, table.n_data_sets());

@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_table_without_enough_models_or_with_a_gap_is_refused() {
         let one = RankTable::new(array![[1.0], [2.0]], Direction::LowerIsBetter).unwrap_err();
-        assert_eq!(one.to_string(), "1 models on 2 data sets, expected at least 2 models on 1 data set");
+        assert_eq!(one.to_string(), "number of models: 1, of data sets: 2, expected at least 2 models on 1 data set");
         let gap = RankTable::new(array![[1.0, 2.0], [1.0, f64::NAN]], Direction::LowerIsBetter).unwrap_err();
         assert_eq!(gap.to_string(), "the value of model 1 on data set 1 is NaN, expected a finite number");
     }

@@ -36,7 +36,7 @@ pub struct SignedRankTest {
     pub p_value: f64,
     /// The standardised W+, positive if the first values are larger; only for the normal approximation.
     pub z: Option<f64>,
-    /// Where p comes from.
+    /// The null distribution that p was taken from.
     pub null: SignedRankNull,
     /// Pairs.
     pub n: usize,
@@ -213,7 +213,8 @@ impl SignedRanks {
             Alternative::TwoSided => 0.5_f64.copysign(excess),
         };
         if deviation == 0.0 {
-            // W+ can only be 0. Moved away from the alternative by 1/2 it lies infinitely many deviations off: p is 1.
+            // W+ can only be 0. Moved away from the alternative by 1/2 it is infinitely many standard deviations off: p
+            // is 1.
             let error = MetricError::NoSignedRanks { n: self.doubled.len() + self.n_zero };
             return if correction == 0.0 { Err(error) } else { Ok((1.0, None)) };
         }
@@ -353,7 +354,7 @@ mod tests {
 
     #[test]
     fn exact_with_ties_and_zeros_goes_beyond_the_sizes_scipy_enumerates() {
-        // 40 differences of one size, 30 of them positive: W+ counts heads, so p is binomial;
+        // 40 differences of one size, 30 of them positive: W+ counts the positive ones, so p is binomial;
         // scipy 1.17.1: binomtest(30, 40).pvalue.
         let mut differences = vec![2.0; 30];
         differences.extend([-2.0; 10]);
@@ -372,7 +373,7 @@ mod tests {
         let negated = differences.map(|difference| -difference);
         let all = [ZeroDifferences::Drop, ZeroDifferences::Split, ZeroDifferences::Pratt];
         for method in [SignedRankMethod::Exact, TABLE, NORMAL, CORRECTED, SCIPY] {
-            // Pratt's rank sums do not add up to those of the untied table, which therefore takes sides.
+            // Pratt's rank sums do not add up to those of the untied table, so p depends on the order of the samples.
             for &zeros in if method == TABLE { &all[..2] } else { &all } {
                 let greater = test(&differences, zeros, Alternative::Greater, method);
                 let less = test(&negated, zeros, Alternative::Less, method);
@@ -416,7 +417,7 @@ mod tests {
             let settings = SignedRankSettings { zeros, method: NORMAL, ..SignedRankSettings::default() };
             let error = wilcoxon_of_differences(&[0.0; 8], &settings).unwrap_err();
             assert_eq!(error, MetricError::NoSignedRanks { n: 8 });
-            // As R: the correction moves W+ off its mean, by infinitely many deviations of 0.
+            // As R: the correction moves W+ off its mean by infinitely many standard deviations, as these are 0.
             let found = test(&[0.0; 8], zeros, Alternative::Greater, CORRECTED);
             assert_eq!((found.p_value, found.z), (1.0, None));
             assert_eq!(test(&[0.0; 8], zeros, Alternative::TwoSided, SignedRankMethod::Exact).p_value, 1.0);
@@ -428,7 +429,7 @@ mod tests {
         let settings = SignedRankSettings::default();
         assert_eq!(wilcoxon_signed_rank(&[], &[], &settings).unwrap_err(), MetricError::NoSamples);
         let error = wilcoxon_signed_rank(&[1.0], &[1.0, 2.0], &settings).unwrap_err().to_string();
-        assert_eq!(error, "2 values of the second sample for 1 samples, expected one each");
+        assert_eq!(error, "number of values of the second sample: 2, expected 1");
         let error = wilcoxon_signed_rank(&[1.0, f64::MAX], &[1.0, -f64::MAX], &settings).unwrap_err().to_string();
         assert_eq!(error, "the paired difference of row 1 is inf, expected a finite number");
         assert!(wilcoxon_of_differences(&[1.0; 1_001], &settings).is_err());

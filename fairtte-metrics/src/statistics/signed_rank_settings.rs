@@ -1,8 +1,8 @@
-//! Choices of the Wilcoxon signed-rank test, named after what they do and explained by who does it.
+//! Choices of the Wilcoxon signed-rank test, named after what they do, with the packages that make them.
 
 use serde::{Deserialize, Serialize};
 
-/// What is taken as evidence against "no difference".
+/// The alternative hypothesis to "no difference".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alternative {
@@ -15,7 +15,7 @@ pub enum Alternative {
     Less,
 }
 
-/// What becomes of pairs without a difference.
+/// The treatment of pairs without a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZeroDifferences {
@@ -24,11 +24,11 @@ pub enum ZeroDifferences {
     Drop,
     /// Ranked with the others, then dropped (Pratt, JASA 54 (1959) 655-667).
     Pratt,
-    /// Ranked with the others; half of their rank sum goes to either side (scipy `zsplit`).
+    /// Ranked with the others; half of their rank sum is added to each side (scipy `zsplit`).
     Split,
 }
 
-/// How the p value is found.
+/// How the p value is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SignedRankMethod {
@@ -80,10 +80,10 @@ pub enum SignedRankNull {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SignedRankSettings {
-    /// What counts as evidence.
+    /// The alternative hypothesis.
     pub alternative: Alternative,
     /// Pairs without a difference.
     pub zeros: ZeroDifferences,
-    /// How p is found.
+    /// How p is computed.
     pub method: SignedRankMethod,
 }

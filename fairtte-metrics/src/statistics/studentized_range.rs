@@ -1,11 +1,12 @@
 //! Range of k independent standard normal variables (the studentized range with infinite degrees of freedom).
 //!
-//! With the smallest of the k at z, `P(range > q) = k * integral over z of phi(z) [U(z)^(k-1) - (U(z) - U(z+q))^(k-1)]`,
-//! U the upper normal tail: the complement of Lund & Lund, Algorithm AS 190, Applied Statistics 32 (1983) 204-210, written
-//! as one positive integrand so that a small p keeps its digits. The trapezoid rule converges geometrically in its step
-//! for this integrand (smooth, gone at both ends): step 1/20 agrees with mpmath 1.4.1 (40 digits) to 1e-12 for k up to
-//! 1,000 and p down to 1e-100. scipy 1.17.1 forms `1 - cdf` from a cdf that is good to 3e-16, so its tails are good to
-//! about 1e-15 absolute and no better; its quantiles agree to 5e-16.
+//! With the smallest of the k at z,
+//! `P(range > q) = k * integral over z of phi(z) [U(z)^(k-1) - (U(z) - U(z+q))^(k-1)]`, U the upper normal tail: the
+//! complement of Lund & Lund, Algorithm AS 190, Applied Statistics 32 (1983) 204-210, written as one positive integrand
+//! so that a small p keeps its digits. The trapezoid rule converges geometrically in its step for this integrand
+//! (smooth, vanishing at both ends): step 1/20 agrees with mpmath 1.4.1 (40 digits) to 1e-12 for k up to 1,000 and p
+//! down to 1e-100. scipy 1.17.1 forms `1 - cdf` from a cdf that is good to 3e-16, so its tails are good to about 1e-15
+//! absolute and no better; its quantiles agree to 5e-16.
 //!
 //! [`gleason_quantile`] is the approximation behind `statsmodels` (`qsturng`) and `autorank`: Gleason, "An accurate,
 //! non-iterative approximation for studentized range quantiles", Computational Statistics & Data Analysis 31 (1999)
@@ -17,7 +18,7 @@ use super::tails::normal_upper;
 use crate::normal::normal_quantile;
 
 const STEP: f64 = 0.05;
-/// Above this the smallest of the variables adds nothing, for any k and q.
+/// The integrand is negligible where the smallest of the variables is above this, for any k and q.
 const LAST: f64 = 9.5;
 const MAX_STEPS: usize = 200;
 
@@ -58,8 +59,8 @@ pub(super) fn range_quantile(alpha: f64, k: usize) -> f64 {
     // the tail is concave, so Newton's steps approach from there without overshooting.
     let pairs = k as f64 * (k as f64 - 1.0);
     let mut q = -SQRT_2 * normal_quantile(alpha / pairs);
-    // Near alpha = 1 the tail and its density are rounding noise, whose steps may lead anywhere: those that leave what
-    // is left of the bracket are replaced by its middle.
+    // Near alpha = 1 the tail and its density are rounding noise, and so are Newton's steps: those that leave the
+    // current bracket are replaced by its midpoint.
     let (mut low, mut high) = (0.0, q);
     for _ in 0..MAX_STEPS {
         let (tail, density) = tail_and_density(q, k);

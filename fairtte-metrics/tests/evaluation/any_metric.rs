@@ -1,4 +1,4 @@
-//! Any metric in the table of an evaluation: the same numbers as those of the fast path where both exist.
+//! The evaluation of any metric: the same numbers as those of the fast path where both exist.
 
 use crate::cohort::{Cohort, cohort, groups, halves, settings};
 use fairtte_metrics::evaluation::{

@@ -11,7 +11,7 @@ fn compare(cohort: &Cohort, models: &[(&str, &SurvivalCurves)], settings: &Evalu
     compare_models(models, &cohort.subjects, &cohort.outcomes, &cohort.censoring, &sex, settings).unwrap()
 }
 
-/// The curves with every sample's replaced by that of the next one in every `nth` row.
+/// The curves, in every `nth` row replaced by that of the next sample.
 fn worsened(cohort: &Cohort, nth: usize) -> SurvivalCurves {
     let n = cohort.n();
     let index: Vec<usize> = (0..n).map(|row| if row % nth == 0 { (row + 1) % n } else { row }).collect();

@@ -90,7 +90,7 @@ fn groups_too_small_to_score_stay_visible_with_their_reason() {
     let mut cohort = cohort(60, 5);
     let event = (0..60).map(|row| row % 3 != 0 && cohort.outcomes.event()[row]).collect();
     cohort.outcomes = Outcomes::new(cohort.outcomes.time().to_vec(), event).unwrap();
-    // Level 0: all censored; level 1: one member; level 2 and 3: the rest; level 4: nobody; one missing.
+    // Level 0: all censored; level 1: one member; level 2 and 3: the rest; level 4: no sample; one missing.
     let level_of = |row: usize| match row {
         1 => Some(1),
         2 => None,
@@ -119,7 +119,7 @@ fn groups_too_small_to_score_stay_visible_with_their_reason() {
 fn replicates_without_a_value_are_counted_also_in_the_gap() {
     let cohort = cohort(40, 6);
     let sorted_event = (0..40).filter(|&row| cohort.outcomes.event()[row]).collect::<Vec<_>>();
-    // A group of three with a single event: in a good part of the replicates it is not drawn.
+    // A group of three with a single event: in many replicates it is not drawn.
     let lone = [sorted_event[0], (0..40).find(|&row| !cohort.outcomes.event()[row]).unwrap(), sorted_event[1]];
     let mut event = cohort.outcomes.event().to_vec();
     event[lone[2]] = false;

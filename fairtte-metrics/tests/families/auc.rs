@@ -90,7 +90,7 @@ fn curve(
     let expected = optional_numbers(expected);
     let found = match found {
         Ok(found) => found,
-        // The package was asked at no time and gave no value.
+        // The package was called without a time and gave no value.
         Err(error @ MetricError::EmptyGrid) if expected.is_empty() => return Verdict::Refused(error.to_string()),
         Err(error) => {
             tally.mismatch(&error.to_string());

@@ -35,8 +35,7 @@ fn entries<'a>(file: &'a Value, key: &str) -> &'a [Value] {
     file[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Compares every number of `outputs` whose name `ours` knows; an unknown name is a mismatch, so that none is passed
-/// over.
+/// Compares every number of `outputs` whose name `ours` knows; an unknown name is a mismatch, so that none is skipped.
 fn compare_outputs(
     what: &str,
     outputs: &Value,
@@ -46,7 +45,7 @@ fn compare_outputs(
     for (key, expected) in outputs.as_object().unwrap() {
         match (ours(key), expected.as_f64()) {
             (Some(Ok(found)), Some(expected)) => tally.at(&format!("{what} {key}"), found, expected, TOLERANCE),
-            // No number there: the other package refused, so ours must not invent one.
+            // The other package gives no number, so ours must not give one either.
             (Some(Err(_)), None) => {}
             (found, expected) => tally.mismatch(&format!("{what} {key}: found {found:?}, expected {expected:?}")),
         }

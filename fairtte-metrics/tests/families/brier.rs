@@ -188,8 +188,8 @@ fn defined(value: Option<f64>) -> f64 {
     value.unwrap_or(f64::NAN)
 }
 
-/// The other package's reason, and the error that ours is in its place. A number of ours stands there unchecked, so it
-/// is not counted as refused.
+/// The other package's reason, and the error that ours is in its place. If ours is a number it is unchecked, so it is
+/// not counted as refused.
 pub fn refused<T>(item: &Item<'_>, ours: &Result<T, MetricError>) -> Verdict {
     match ours {
         Ok(_) => super::unchecked(item),

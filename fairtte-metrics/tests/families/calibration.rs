@@ -136,7 +136,7 @@ fn at_one_time(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     let Some(value) = item.record.value else { return refused(item, &ours) };
     let ours = match ours {
         Ok(ours) => ours,
-        // Nobody is left: theirs is an empty list of bins.
+        // No sample is left: theirs is an empty list of bins.
         Err(MetricError::AllCensoredBefore { .. }) if numbers(&value["observed"]).is_empty() => {
             return Verdict::Compared;
         }
@@ -149,7 +149,7 @@ fn at_one_time(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     let sizes = of_bins(|bin| bin.n as f64);
     if ours.n_cut_ties > 0 {
         if settings.observed == ObservedRisk::KaplanMeier {
-            // Who is in a bin is open, how many and how risky is not.
+            // The members of a bin may differ, but not their number and mean risk.
             tally.all_close("bin_sizes", &sizes, &numbers(&value["bin_sizes"]), 0.0);
             tally.all_close("expected", &of_bins(|bin| bin.expected), &numbers(&value["expected"]), TOLERANCE);
         }

@@ -1,5 +1,5 @@
-//! The definitions once more, sample by sample and from the formula: what a number of ours is compared with where the
-//! other package gives none. Slow and short; nothing here uses an estimator or a metric of the crate.
+//! A second implementation of the definitions, sample by sample and from the formula: the reference where the other
+//! package gives no number. Slow and short; nothing here uses an estimator or a metric of the crate.
 
 use fairtte_metrics::rank::AucConvention;
 use fairtte_metrics::scores::BrierConvention;
@@ -7,7 +7,7 @@ use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
 
 /// Kaplan-Meier by its product, of events or of censorings.
 pub struct Product {
-    /// Distinct times, each with the share that stays.
+    /// Distinct times, each with the share that survives.
     factors: Vec<(f64, f64)>,
 }
 
@@ -124,7 +124,7 @@ impl Brier<'_> {
         };
         let weigh = |time: f64, before: bool| match self.convention {
             B::SurvivalEvalUnweighted => Some(1.0),
-            // A known last G of 0 stays 0, and that is no weight.
+            // A known last G of 0 stays 0, and gives no weight.
             B::ScikitSurvival if g.at(time) <= 0.0 => Some(0.0),
             // One step too early beyond the last time.
             B::Pycox if before && time > g.last() => weight(&g, beyond, g.last(), true),

@@ -64,7 +64,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap()
 }
 
-/// An error without the numbers of the case at hand.
+/// The kind of an error, without the numbers of the case.
 fn kind(error: &MetricError) -> &'static str {
     match error {
         MetricError::TooFewGroups { .. } => "fewer than 2 groups have a value",
@@ -281,7 +281,7 @@ fn optionals_close(tally: &mut Tally, what: &str, found: &[Option<f64>], expecte
     }
 }
 
-/// Compares both ends; what ours says where the other package has no interval.
+/// Compares both ends; returns our result where the other package has no interval.
 fn interval_close(
     tally: &mut Tally,
     what: &str,

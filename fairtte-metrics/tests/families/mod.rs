@@ -25,13 +25,14 @@ pub struct Item<'a> {
     pub record: &'a Record<'a>,
 }
 
-/// Ours is a number where the other package gives none, and no second definition stands here: named, and not counted.
+/// Ours is a number where the other package gives none, and there is no second definition to compare with: listed, and
+/// not counted.
 fn unchecked(item: &Item<'_>) -> Verdict {
     let (case, subset) = (&item.case.name, &item.subset.name);
     Verdict::Skipped(format!("{case} {subset}: no usable value there, and nothing else to compare ours with"))
 }
 
-/// Asks every family about a record.
+/// Compares a record in every family.
 pub fn compare(item: &Item<'_>, tally: &mut Tally) {
     type Family = fn(&Item<'_>, &mut Tally) -> Verdict;
     const FAMILIES: &[Family] =
@@ -46,7 +47,7 @@ pub fn compare_derived(case: &Case, tally: &mut Tally) {
     tally.book(verdicts);
 }
 
-/// Asks every family about a file of tests, distances or intervals, named like `t_wilcoxon`.
+/// Compares a file of tests, distances or intervals, named like `t_wilcoxon`, in every family.
 pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) {
     type Family = fn(&str, &Value, &mut Tally) -> Verdict;
     const FAMILIES: &[Family] = &[bias::compare_table, groups::compare_table, statistics::compare_table];

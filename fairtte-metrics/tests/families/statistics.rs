@@ -32,7 +32,7 @@ pub fn compare_table(name: &str, file: &Value, tally: &mut Tally) -> Verdict {
     records.last.unwrap_or(Verdict::NotMine)
 }
 
-/// The records inside one file: all are booked one by one, but for the last, which is the answer for the file.
+/// The records inside one file: all but the last are counted one by one; the last is the verdict on the file.
 struct Records<'a> {
     tally: &'a mut Tally,
     last: Option<Verdict>,

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use fairtte_metrics::MetricError;
 
-/// The result of `compute`: every number in it is finite, apart from those in errors, and asked again it is the same.
+/// The result of `compute`: every number in it is finite, apart from those in errors, and a second call gives the same.
 pub fn check<T: Debug>(what: &str, compute: impl Fn() -> T) -> T {
     let value = compute();
     let text = format!("{value:?}");

@@ -9,7 +9,7 @@ use ndarray::Array2;
 const MAX_SAMPLES: usize = 40;
 const MAX_TIMES: usize = 8;
 
-/// Numbers at which floating point is peculiar; the last three are refused nearly everywhere.
+/// Special numbers of floating point; the last three are refused nearly everywhere.
 const SPECIAL: [f64; 20] = [
     0.0,
     -0.0,
@@ -33,7 +33,7 @@ const SPECIAL: [f64; 20] = [
     f64::NEG_INFINITY,
 ];
 
-/// Counts from nothing to as many as can be.
+/// Counts from 0 to the maximum.
 const COUNTS: [usize; 6] = [0, 1, 2, 3, 10, usize::MAX];
 
 /// Bytes that are read from front to back; there are zeros beyond their end.
@@ -96,7 +96,7 @@ impl<'a> Input<'a> {
 
     pub fn time(&mut self) -> f64 {
         let number = self.number();
-        // The negative zero is a time, too.
+        // Negative zero is a valid time.
         if self.wild || number == 0.0 { number } else { number.abs() }
     }
 
@@ -207,7 +207,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What is scored, in one piece.
+/// Everything that a score needs.
 pub struct Cohort {
     pub outcomes: Outcomes,
     pub curves: SurvivalCurves,
@@ -217,7 +217,7 @@ pub struct Cohort {
 }
 
 impl Cohort {
-    /// `None` if a constructor refuses what the bytes say.
+    /// `None` if a constructor refuses the values made from the bytes.
     pub fn new(input: &mut Input<'_>) -> Option<Self> {
         input.may_be_wild();
         let n = input.n();

@@ -12,10 +12,10 @@ mod statistics;
 
 use input::Input;
 
-/// What the first byte chooses from.
+/// The number of families of functions, one of which the first byte chooses.
 pub const N_FAMILIES: u8 = 8;
 
-/// Panics if a function breaks its promise for the input that `bytes` describe.
+/// Panics if a function returns an invalid result for the input that `bytes` describe.
 pub fn try_everything(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     match input.byte() % N_FAMILIES {

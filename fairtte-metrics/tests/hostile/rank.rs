@@ -112,7 +112,7 @@ fn auc(input: &mut Input<'_>, cohort: &Cohort) {
         let _ = check("case_weight", || convention.case_weight(censoring, time));
         check("is_control", || convention.is_control(time, true, 1.0));
     }
-    // Fields filled in by hand.
+    // Public fields set to arbitrary values.
     if let Ok(survival) = &survival {
         let values = (0..input.below(4)).map(|_| Ok(input.any_number())).collect();
         let times = (0..input.below(4)).map(|_| input.any_number()).collect();

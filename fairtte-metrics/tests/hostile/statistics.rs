@@ -27,7 +27,7 @@ pub fn try_all(input: &mut Input<'_>) {
             }
         }
     }
-    // The range of many variables takes a while.
+    // The range of many variables is slow to compute.
     if input.below(16) == 0 {
         let (models, sets, alpha) = (input.pick(&[2, 3, 40, 1, 0, usize::MAX]), input.count(), input.pick(&ALPHAS));
         for quantile in [RangeQuantile::Exact, RangeQuantile::Gleason] {

@@ -8,7 +8,7 @@ use fairtte_metrics::{CensoringCurve, CensoringTies, MetricError, Outcomes, Surv
 use ndarray::Array2;
 use serde_json::Value;
 
-/// The folder named by `FAIRTTE_GOLDEN`; without it the full set beside the repository if it is there, else the files
+/// The folder named by `FAIRTTE_GOLDEN`; without it the full set next to the repository if it is there, else the files
 /// that are part of this crate.
 pub fn folder() -> PathBuf {
     if let Some(named) = std::env::var_os("FAIRTTE_GOLDEN") {
@@ -67,7 +67,7 @@ fn parse(path: &Path) -> Value {
     serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{} is not JSON: {error}", path.display()))
 }
 
-/// The value, or what went wrong: a record of an unknown shape is to be named, and the walk to go on with the next.
+/// The value, or the error: a record of an unknown shape is reported, and the walk continues with the next.
 pub fn reported<T>(read: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(read)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -131,7 +131,7 @@ pub struct Subset {
     pub tau: Vec<f64>,
 }
 
-/// What one package says about one subset.
+/// The result of one package on one subset.
 pub struct Record<'a> {
     pub peer: &'a str,
     pub function: &'a str,
@@ -139,7 +139,7 @@ pub struct Record<'a> {
     pub censoring: &'a str,
     /// `None` where the package raised an error.
     pub value: Option<&'a Value>,
-    /// What it said then.
+    /// Its error message in that case.
     pub error: Option<&'a str>,
 }
 
@@ -175,7 +175,7 @@ impl Case {
         })
     }
 
-    /// All records, with the subset each one is about; what is wrong with a record that is none.
+    /// All records, with the subset each one is about; or the error of an invalid one.
     pub fn records(&self) -> impl Iterator<Item = Result<(&Subset, Record<'_>), String>> {
         self.outputs.iter().enumerate().map(|(place, output)| {
             let text = |key: &str| output[key].as_str();

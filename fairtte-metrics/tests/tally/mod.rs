@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 const ABSOLUTE_FLOOR: f64 = 1e-15;
 const MAX_LISTED: usize = 40;
 
-/// What a family of metrics says about one record.
+/// The verdict of a family of metrics on one record.
 pub enum Verdict {
-    /// The record belongs to another family, or to nobody.
+    /// The record belongs to another family, or to none.
     NotMine,
     /// At least one value was compared.
     Compared,
-    /// The record is of a convention we claim, but not this case of it; why.
+    /// The record is of a convention that we offer, but this case of it is not compared; with the reason.
     Skipped(String),
     /// The other package gives no number here; what ours gives: a value that is right, or a typed error.
     Refused(String),
@@ -33,10 +33,10 @@ struct Line {
 #[derive(Default)]
 pub struct Tally {
     lines: BTreeMap<String, Line>,
-    /// Line and full name of the record at hand.
+    /// Line and full name of the current record.
     line: String,
     record: String,
-    /// Values of the record at hand compared so far.
+    /// Values of the current record compared so far.
     n_of_record: usize,
     mismatches: Vec<String>,
     n_mismatches: usize,
@@ -83,14 +83,14 @@ impl Tally {
         }
     }
 
-    /// Notes what went wrong with the record at hand.
+    /// Notes an error of the current record.
     pub fn mismatch_if_err(&mut self, compared: Result<(), String>) {
         if let Err(what) = compared {
             self.mismatch(&what);
         }
     }
 
-    /// Books the verdicts of all families on the record at hand.
+    /// Counts the verdicts of all families on the current record.
     pub fn book(&mut self, verdicts: impl IntoIterator<Item = Verdict>) {
         let line = self.lines.entry(self.line.clone()).or_default();
         // A curve may be compared at most of its times and refused at one.

@@ -1,7 +1,7 @@
 //! AUC^td for a block of replicates: the time average, per slice and lane.
 //!
-//! A walk by falling S(t) jumps about the samples, so what it jumps about is kept small: the weights of units
-//! (subjects), not of samples, and a byte each, unless a weight needs more.
+//! A walk by falling S(t) does not visit the samples in memory order, so the data that it reads are kept small: the
+//! weights of units (subjects), not of samples, and a byte each, unless a weight needs more.
 
 use super::{Cells, LANES, LaneWeights, add};
 use crate::Groups;
@@ -25,7 +25,7 @@ pub(crate) struct Average {
 /// AUC of every slice and lane at one time; NaN, which never leaves this module, where there is none.
 type Values = Vec<[f64; LANES]>;
 
-/// What the AUC needs of all replicates, beside the weights.
+/// What the AUC of all replicates needs in addition to the weights.
 pub(crate) struct SortedAuc {
     prepared: PreparedAucTd,
     cells: Cells,
@@ -90,13 +90,13 @@ struct Input<'a, W> {
 /// How far ahead of the walk weights are loaded.
 const STEPS_AHEAD: usize = 32;
 
-/// Sums of one slice on the way through one walk.
+/// Running sums of one slice during one walk.
 #[derive(Clone, Copy)]
 struct SliceSums {
-    /// Controls with a higher prediction, and controls of the class at hand.
+    /// Controls with a higher prediction, and controls of the current class.
     above: [u32; LANES],
     tied: [u32; LANES],
-    /// Weights of the cases, and twice the weight of the pairs won.
+    /// Weights of the cases, and twice the weighted score of the pairs.
     cases: [f64; LANES],
     won: [f64; LANES],
 }
@@ -169,14 +169,15 @@ impl<W: Weight> Input<'_, W> {
 
     #[inline(always)]
     fn walk(&self, walk: &Walk, sums: &mut [SliceSums]) {
-        // Loading a word of each line some steps ahead hides the wait for it.
+        // Loading a word of each line some steps ahead hides the latency.
         let mut ahead = walk.steps().iter().skip(STEPS_AHEAD);
         let mut touched = W::default();
         for class in walk.classes() {
             for step in ahead.by_ref().take(class.len()) {
                 touched ^= self.weights_at(step.place())[0];
             }
-            // Nearly every class is a single sample: a control goes straight above, a case has nobody tied.
+            // Nearly every class is a single sample: a control is added to `above` directly, a case has no tied
+            // control.
             if let &[step] = class {
                 if step.is_case() {
                     self.add_case(step.place(), sums);

@@ -33,7 +33,7 @@ impl BrierLanes {
         lanes
     }
 
-    /// The score of one slice in one replicate; `None` if nobody was drawn.
+    /// The score of one slice in one replicate; `None` if no sample was drawn.
     pub(crate) fn value(&self, slice: usize, lane: usize) -> Option<f64> {
         let n = self.counts[slice][lane];
         (n > 0).then(|| self.integrals[slice][lane] / n as f64)

@@ -74,7 +74,7 @@ impl Block {
     }
 }
 
-// Arrays go through these by value: then the compiler sees that nothing overlaps and works on whole vectors.
+// Arrays are passed to these by value, so that the compiler can rule out overlaps and work on whole vectors.
 
 /// Adds lane by lane.
 #[inline(always)]
@@ -160,7 +160,7 @@ impl Sorted<'_> {
                 if !block.fits() {
                     return Err(MetricError::TooManyDraws { replicate: number * LANES });
                 }
-                // The weights are made anew for every batch, but only C^td comes in batches.
+                // The weights are recomputed for every batch, but only C^td comes in batches.
                 let sums = sums.get_or_insert_with(|| BlockSums {
                     concordance: ConcordanceLanes::new(&self.cells, &block),
                     auc: auc.as_ref().map(|(auc, used_times)| AucLanes::new(auc, used_times, &weights)),

@@ -31,7 +31,7 @@ fn row() -> impl Strategy<Value = Row> {
     let level = |n: u32| prop::option::weighted(0.9, 0..n);
     // Tied within the tolerance of 1e-8 of the AUC, or just not.
     let near_tie = prop_oneof![5 => Just(0.0), 1 => Just(1e-15), 1 => Just(3e-9), 1 => Just(8e-9), 1 => Just(1.9e-8)];
-    // Tied, 0 with either sign, apart by next to nothing, or far away.
+    // Tied, 0 with either sign, almost equal, or far away.
     let time = prop_oneof![
         12 => (0..25_u8).prop_map(|k| f64::from(k) / 4.0),
         1 => (1..25_u8).prop_map(|k| f64::from(k) / 4.0 + 1e-9),
@@ -142,13 +142,14 @@ impl Case {
     }
 }
 
-/// Fitted on a sample that ends before the last times do: some events have no weight.
+/// Fitted on a sample that ends before the last times: some events have no weight.
 fn censoring() -> CensoringCurve {
     let train = Outcomes::new(vec![0.5, 1.0, 3.0, 5.0], vec![false, true, false, true]).unwrap();
     CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap()
 }
 
-/// As [`censoring`], but it ends before the last evaluation times: whoever has an event from 3 on spoils them.
+/// As [`censoring`], but it ends before the last evaluation times: a sample with an event from 3 on makes them
+/// undefined.
 fn early_censoring() -> CensoringCurve {
     let train = Outcomes::new(vec![0.5, 1.0, 3.0], vec![false, true, false]).unwrap();
     CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap()
