@@ -202,7 +202,7 @@ pub enum DataError {
         problem: &'static str,
     },
     /// The shape of an array does not fit the identities beside it.
-    #[error("{what} has {found} entries, expected {expected}")]
+    #[error("{what} has length {found}, expected {expected}")]
     ShapeMismatch {
         /// What was counted.
         what: &'static str,
@@ -326,7 +326,7 @@ pub enum DataError {
         path: PathBuf,
     },
     /// A file of a data set is not there.
-    #[error("{what} is not to be found: looked for {looked_for} in {} and the folders below", root.display())]
+    #[error("{what} was not found: looked for {looked_for} in {} and the folders below", root.display())]
     FileNotFound {
         /// What the file holds.
         what: &'static str,
@@ -367,7 +367,7 @@ pub enum DataError {
     },
     /// Subjects have no site, so they could be of the one to leave out.
     #[error(
-        "{n_subjects} subjects have no {column} (the first is \"{subject}\"), expected a site for every subject when one site is left out"
+        "subjects without {column}: {n_subjects} (the first is \"{subject}\"), expected a site for every subject when one site is left out"
     )]
     MissingSite {
         /// The column of the sites.

@@ -161,7 +161,7 @@ fn attributes_are_levels_cut_numbers_or_one_value_against_all_others() {
         ("stage".to_owned(), owned(&["1", "2", "10"])),
     ];
     assert_eq!(groups(&numbers(folder.path())), expected);
-    assert!(outcome.stderr.contains("1 samples have no stage: they belong to no group."), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("samples without stage, in no group: 1."), "{}", outcome.stderr);
     let changing = "19 subjects have more than one value of stage (the first: \"p1\" with 10, 2)";
     assert!(outcome.stderr.contains(changing), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("of age"), "a subject may grow older: {}", outcome.stderr);

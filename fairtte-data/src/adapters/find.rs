@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn image_folders_and_hidden_files_are_not_searched() {
         let error = found(&["files/p10/patients.csv", ".trash/patients.csv", "._patients.csv"], &PATIENTS).unwrap_err();
-        assert!(error.starts_with("the patients is not to be found: looked for patients{.csv|.csv.gz} in "), "{error}");
+        assert!(error.starts_with("the patients was not found: looked for patients{.csv|.csv.gz} in "), "{error}");
     }
 
     #[test]

@@ -109,9 +109,9 @@ impl fmt::Display for UngroupedValue {
         match value {
             Some(value) => write!(
                 f,
-                "{n_samples} samples have {attribute} \"{value}\", which is no level seen in training or listed: they belong to no group"
+                "samples with {attribute} \"{value}\", which is no level seen in training or listed, in no group: {n_samples}"
             ),
-            None => write!(f, "{n_samples} samples have no {attribute}: they belong to no group"),
+            None => write!(f, "samples without {attribute}, in no group: {n_samples}"),
         }
     }
 }

@@ -93,35 +93,38 @@ impl fmt::Display for LeakWarning {
         match &self.sign {
             LeakSign::DeterminesEvent { n_values, n_samples } => write!(
                 f,
-                "gives the event away: each of its {n_values} values has only events or only censored samples among \
+                "reveals the event: each of its {n_values} values has only events or only censored samples among \
                  {n_samples} training samples"
             ),
             LeakSign::ImpliesEvent { value: Some(value), event, n_samples } => {
                 write!(
                     f,
-                    "may give the event away: all {n_samples} training samples with \"{value}\" are {}",
+                    "may reveal the event: all {n_samples} training samples with \"{value}\" are {}",
                     outcome(event)
                 )
             }
             LeakSign::ImpliesEvent { value: None, event, n_samples } => {
                 write!(
                     f,
-                    "may give the event away: all {n_samples} training samples without a value are {}",
+                    "may reveal the event: all {n_samples} training samples without a value are {}",
                     outcome(event)
                 )
             }
             LeakSign::OrdersEvent { auc } => {
-                write!(f, "may give the event away: it orders events and censored samples with an AUC of {auc:.4}")
+                write!(f, "may reveal the event: it orders events and censored samples with an AUC of {auc:.4}")
             }
             LeakSign::EqualsTime { share } => {
-                write!(f, "may give the time away: {:.1} % of its training values are the time itself", 100.0 * share)
+                write!(f, "may reveal the time: {:.1} % of its training values are the time itself", 100.0 * share)
             }
             LeakSign::FollowsTime { rank_correlation } => {
-                write!(f, "may give the time away: its rank correlation with the time is {rank_correlation:.4}")
+                write!(f, "may reveal the time: its rank correlation with the time is {rank_correlation:.4}")
             }
             LeakSign::LooksLikeIdentity => {
                 let advice = "leave it out unless it measures something";
-                return write!(f, "looks like an identity: every training sample has another whole number; {advice}");
+                return write!(
+                    f,
+                    "looks like an identity: every training sample has a different whole number; {advice}"
+                );
             }
         }?;
         write!(f, "; leave it out unless it is known at time 0")

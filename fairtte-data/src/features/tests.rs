@@ -216,7 +216,7 @@ fn contradicting_settings_are_refused() {
     for misspelt in ["features = 'everything'", "feature = 'all'", "missing = 'median'"] {
         assert!(toml::from_str::<FeatureConfig>(misspelt).is_err(), "{misspelt}");
     }
-    assert_eq!(message("a\n1\n2\n", "features = 'all'", 0), "training part has 0 entries, expected 1");
+    assert_eq!(message("a\n1\n2\n", "features = 'all'", 0), "training part has length 0, expected 1");
 }
 
 #[test]
@@ -318,15 +318,15 @@ fn columns_that_give_the_outcome_away_are_named() {
     let warnings = leak_warnings(&fitted, &table, &cohort, &rows(n)).unwrap();
     let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let expected = [
-        "column \"copy\" gives the event away: each of its 2 values has only events or only censored samples among 60 \
+        "column \"copy\" reveals the event: each of its 2 values has only events or only censored samples among 60 \
          training samples",
-        "column \"date\" may give the event away: all 20 training samples without a value are censored",
-        "column \"score\" may give the event away: it orders events and censored samples with an AUC of 1.0000",
-        "column \"years\" may give the time away: its rank correlation with the time is 1.0000",
-        "column \"also\" may give the time away: 75.0 % of its training values are the time itself",
+        "column \"date\" may reveal the event: all 20 training samples without a value are censored",
+        "column \"score\" may reveal the event: it orders events and censored samples with an AUC of 1.0000",
+        "column \"years\" may reveal the time: its rank correlation with the time is 1.0000",
+        "column \"also\" may reveal the time: 75.0 % of its training values are the time itself",
     ];
     let expected = expected.map(|line| format!("{line}; leave it out unless it is known at time 0"));
-    let identity = "column \"number\" looks like an identity: every training sample has another whole number; leave it out \
+    let identity = "column \"number\" looks like an identity: every training sample has a different whole number; leave it out \
                     unless it measures something";
     assert_eq!(told, [&expected[..], &[identity.to_owned()]].concat());
     let few = leak_warnings(&fitted, &table, &cohort, &rows(9)).unwrap();

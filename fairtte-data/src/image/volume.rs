@@ -181,7 +181,7 @@ fn range(grid: &Grid, stored: &[u8], config: &VolumeConfig) -> Result<[f64; 2], 
     });
     let n = stored.len() / grid.voxel_type.n_bytes();
     if n_finite == 0 || (n_finite < n && config.non_finite == NonFinite::Exclude) {
-        let detail = format!("{} of {n} voxels are not finite numbers", n - n_finite);
+        let detail = format!("voxels that are not finite numbers: {} of {n}", n - n_finite);
         return Err(Undecodable::new(Reason::ImageNonFinite, detail));
     }
     Ok(match config.range {

@@ -205,7 +205,7 @@ fn impossible_settings_name_the_key_and_what_exists() {
     }
     let short = [Groups::new("sex", vec!["F".to_owned()], vec![Some(GroupId(0))]).unwrap()];
     let message = apply_shift(&cohort, &[0], &short, &config("blur = 1"), 1).unwrap_err().to_string();
-    assert_eq!(message, "list of groups has 1 entries, expected 30");
+    assert_eq!(message, "list of groups has length 1, expected 30");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum SimulationError {
         expected: &'static str,
     },
     /// The output folder holds something that this simulation did not write.
-    #[error("folder {} holds {found}, expected a new or empty folder or this very simulation", folder.display())]
+    #[error("folder {} holds {found}, expected a new or empty folder or one of the same simulation", folder.display())]
     FolderInUse {
         /// The output folder.
         folder: PathBuf,

@@ -79,14 +79,14 @@ impl SplitFileReport {
         let notes = [
             (
                 self.n_unknown,
-                format!("{} rows have a {column} that the cohort does not have: {named}{more}", self.n_unknown),
+                format!("rows with a {column} that the cohort does not have: {} ({named}{more})", self.n_unknown),
             ),
-            (self.n_repeated, format!("{} rows repeat an earlier row", self.n_repeated)),
+            (self.n_repeated, format!("rows that repeat an earlier row: {}", self.n_repeated)),
             (
                 self.n_by_unit,
-                format!("{} rows name an eye or another part of a subject; the subject goes with it", self.n_by_unit),
+                format!("rows that name a unit (an eye) and assign its whole subject: {}", self.n_by_unit),
             ),
-            (self.n_following, format!("{} samples are not in the file and follow their subject", self.n_following)),
+            (self.n_following, format!("samples not in the file that follow their subject: {}", self.n_following)),
         ];
         notes.into_iter().filter(|(n, _)| *n > 0).map(|(_, note)| note).collect()
     }
@@ -372,7 +372,7 @@ mod tests {
         let noted = SplitFileReport { n_unknown: 2, unknown: vec!["x".to_owned()], n_repeated: 1, ..report };
         assert_eq!(
             noted.to_string(),
-            "split.csv: 3 rows by sample_id; 2 rows have a sample_id that the cohort does not have: \"x\", ..; 1 rows repeat an earlier row"
+            "split.csv: 3 rows by sample_id; rows with a sample_id that the cohort does not have: 2 (\"x\", ..); rows that repeat an earlier row: 1"
         );
     }
 }

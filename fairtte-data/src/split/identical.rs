@@ -116,10 +116,10 @@ impl IdenticalImages {
 impl fmt::Display for IdenticalImages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n_between = self.sets.iter().filter(|set| set.n_subjects() > 1).count();
-        write!(f, "{} images compared: {} stand under more than one sample", self.n_compared, self.sets.len())?;
-        write!(f, " ({n_between} of them under more than one subject, {} in more than one part)", self.n_leaks())?;
+        write!(f, "images compared: {}, shared by more than one sample: {}", self.n_compared, self.sets.len())?;
+        write!(f, " (by more than one subject: {n_between}, in more than one part: {})", self.n_leaks())?;
         if self.n_unread > 0 {
-            write!(f, ", {} could not be read", self.n_unread)?;
+            write!(f, ", unreadable: {}", self.n_unread)?;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ impl SubjectsAtSite<'_> {
         (self.n_elsewhere > 0).then(|| {
             let n = self.n_elsewhere;
             let of = self.at_site.len();
-            format!("{n} of the {of} subjects with {site} \"{leave_out}\" also have samples of other sites, which are in the test part too")
+            format!("subjects with {site} \"{leave_out}\" that also have samples of other sites: {n} of {of}; those samples are in the test part too")
         })
     }
 }

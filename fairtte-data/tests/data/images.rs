@@ -115,7 +115,7 @@ fn bad_volumes_have_a_reason_and_a_sentence() {
     nan[..4].copy_from_slice(&f32::NAN.to_le_bytes());
     nan[8..12].copy_from_slice(&f32::INFINITY.to_le_bytes());
     write("nan.nii", &make::nifti_bytes(cube, 16, 32, nan));
-    check("nan.nii", Reason::ImageNonFinite, "2 of 210 voxels are not finite numbers");
+    check("nan.nii", Reason::ImageNonFinite, "voxels that are not finite numbers: 2 of 210");
     let mut bytes = make::nifti_bytes(cube, 4, 16, voxels());
     bytes[344..348].copy_from_slice(b"ni1\0");
     write("pair.hdr", &bytes);

@@ -167,7 +167,7 @@ fn batches_within_groups_hold_one_group_each_and_every_row_of_a_group_once() {
     assert!(first_groups.clone().any(|group| group == Some(GroupId(0))));
     assert!(first_groups.clone().any(|group| group == Some(GroupId(1))));
     let short = loader.batches(&rows, 2, &Sampling::WithinGroups(vec![None]), 3, 0).unwrap_err().to_string();
-    assert_eq!(short, "list of groups has 1 entries, expected 14");
+    assert_eq!(short, "list of groups has length 1, expected 14");
 }
 
 #[test]
@@ -178,12 +178,12 @@ fn impossible_requests_are_refused() {
     let message =
         |batch_size, sampling: &Sampling| loader.batches(&rows, batch_size, sampling, 0, 0).unwrap_err().to_string();
     assert_eq!(message(0, &Sampling::Shuffled), "batch-size is 0, expected a whole number >= 1");
-    assert!(message(2, &Sampling::Weighted(vec![1.0])).contains("has 1 entries, expected 3"));
+    assert!(message(2, &Sampling::Weighted(vec![1.0])).contains("has length 1, expected 3"));
     assert!(message(2, &Sampling::Weighted(vec![1.0, -1.0, 1.0])).contains("weights is -1"));
     assert!(message(2, &Sampling::Weighted(vec![1.0, f64::NAN, 1.0])).contains("weights is NaN"));
     assert!(message(2, &Sampling::Weighted(vec![0.0; 3])).contains("sum > 0"));
     let short = Loader::new(&world.store, &world.cohort, vec![None], &Intensity::none(1)).unwrap_err().to_string();
-    assert_eq!(short, "list of groups has 1 entries, expected 3");
+    assert_eq!(short, "list of groups has length 1, expected 3");
     let mut stranger = world.cohort.clone();
     stranger.samples[1].sample_id = "unknown".into();
     let message = Loader::new(&world.store, &stranger, vec![None; 3], &Intensity::none(1)).unwrap_err().to_string();

@@ -286,7 +286,7 @@ fn the_size_is_known_before_anything_is_decoded() {
     assert!(!estimate.folder.exists());
     assert_eq!((estimate.n_images, estimate.n_bytes, estimate.n_shards), (41, 41 * 3 * 63, 1));
     assert_eq!((estimate.n_shards_kept, estimate.n_bytes_missing), (0, estimate.n_bytes));
-    assert!(estimate.to_string().starts_with("41 images, 0.0 MB in 1 shards"), "{estimate}");
+    assert!(estimate.to_string().starts_with("41 images, 0.0 MB, number of shards: 1"), "{estimate}");
     let (store, _) = ImageStore::open_or_build(&cohort, &films(3), &cache, &|_, _| {}).unwrap();
     assert_eq!(store.path(), estimate.folder);
     let estimate = ImageStore::estimate(&cohort, &films(3), &cache).unwrap();

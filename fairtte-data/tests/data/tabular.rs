@@ -177,7 +177,7 @@ fn batches_of_features_are_about_the_same_samples_as_those_of_images() {
     seen.sort_unstable();
     assert_eq!(seen, train);
     let too_few = Loader::of_features(&table.matrix, &table.cohort, groups[1..].to_vec()).unwrap_err();
-    assert_eq!(too_few.to_string(), "list of groups has 29 entries, expected 30");
+    assert_eq!(too_few.to_string(), "list of groups has length 29, expected 30");
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl OddCells {
         let file = table.file();
         self.0.iter().map(move |(name, (n, first))| {
             format!(
-                "{n} cells of column {name} of {file} hold none of the known values and count as missing: first {first}"
+                "cells of column {name} of {file} without a known value, which count as missing: {n}, the first is {first}"
             )
         })
     }

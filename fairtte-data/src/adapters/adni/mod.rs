@@ -122,8 +122,8 @@ impl Adapter for Adni {
         let n_contradictions = image_list::n_contradictions(&images);
         if n_contradictions > 0 {
             notes.push(format!(
-                "{n_contradictions} rows of the image list contradict the first row of their image about subject or day; \
-                 the first counts"
+                "rows of the image list that contradict the first row of their image about subject or day: {n_contradictions}; \
+                 the first row is used"
             ));
         }
         let evidence = Evidence::read(&tables, &subjects, config, &mut notes)?;
@@ -205,8 +205,8 @@ impl Adni {
         let rows = images.iter().map(&mut row).collect();
         if let Some((id, InTwoFiles { first, second })) = first_in_two {
             notes.push(format!(
-                "{n_in_two} images count as missing because two different files claim to be each of them: image I{id} is in {} \
-                 and in {}; keep one, or name the folder of the right ones by key images",
+                "images that count as missing because each was found in two different files: {n_in_two}; image I{id} is in {} \
+                 and in {}; keep one, or set the key images to the folder of the right ones",
                 first.display(),
                 second.display()
             ));

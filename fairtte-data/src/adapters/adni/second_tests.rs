@@ -106,9 +106,9 @@ fn tables_in_the_manner_of_adni1_get_the_labels_made_by_hand() {
     assert_eq!((sexes.values[9].as_deref(), sexes.values[16].as_deref()), (None, Some("F")));
     assert_eq!(manifest.rows[7].source_row, 10, "the blank line is counted");
     let expected = [
-        "1 rows of DXSUM_PDXCONV_ADNIALL.csv name nobody (no PTID, no RID) and are not used",
-        "1 cells of column DXCHANGE of DXSUM_PDXCONV_ADNIALL.csv hold none of the known values and count as missing: \
-         first \"0\" in row 7",
+        "rows of DXSUM_PDXCONV_ADNIALL.csv without PTID and RID, which are not used: 1",
+        "cells of column DXCHANGE of DXSUM_PDXCONV_ADNIALL.csv without a known value, which count as missing: 1, \
+         the first is \"0\" in row 7",
     ];
     assert_eq!(notes(&config), expected);
     let scheduled = AdniConfig { unscheduled_visits: UnscheduledVisits::Skipped, ..config.clone() };
@@ -180,8 +180,8 @@ fn tables_in_the_manner_of_adni4_get_the_labels_made_by_hand() {
     ];
     assert_eq!(lines(&config), expected);
     let expected = [
-        "1 rows of DXSUM_01May2024.csv have a PTID that the image list lacks, and found their subject by RID",
-        "1 cells of column DIAGNOSIS of DXSUM_01May2024.csv hold none of the known values and count as missing: first \
+        "rows of DXSUM_01May2024.csv whose PTID is not in the image list and whose subject was found by RID: 1",
+        "cells of column DIAGNOSIS of DXSUM_01May2024.csv without a known value, which count as missing: 1, the first is \
          \"2|3\" in row 9",
     ];
     assert_eq!(notes(&config), expected);

@@ -125,10 +125,10 @@ impl People {
     pub(super) fn notes(&self, table: &NamedTable) -> Vec<String> {
         let file = table.file();
         let nobody = (self.n_nobody > 0)
-            .then(|| format!("{} rows of {file} name nobody (no PTID, no RID) and are not used", self.n_nobody));
+            .then(|| format!("rows of {file} without PTID and RID, which are not used: {}", self.n_nobody));
         let by_rid = (self.n_by_rid > 0).then(|| {
             format!(
-                "{} rows of {file} have a PTID that the image list lacks, and found their subject by RID",
+                "rows of {file} whose PTID is not in the image list and whose subject was found by RID: {}",
                 self.n_by_rid
             )
         });

@@ -77,13 +77,13 @@ fn a_cell_that_holds_no_code_is_passed_over_and_counted_whoever_it_is_about() {
         let folder = folder(TWO_SCANS, &[("DXSUM.csv", &dxsum)]);
         assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 2 1", "I2 at_or_after_event"], "{odd}");
         let expected = [
-            "1 rows of DXSUM.csv name nobody (no PTID, no RID) and are not used".to_owned(),
+            "rows of DXSUM.csv without PTID and RID, which are not used: 1".to_owned(),
             format!(
-                "2 cells of column DIAGNOSIS of DXSUM.csv hold none of the known values and count as missing: first \
+                "cells of column DIAGNOSIS of DXSUM.csv without a known value, which count as missing: 2, the first is \
                  \"{odd}\" in row 2"
             ),
             format!(
-                "1 cells of column DXCHANGE of DXSUM.csv hold none of the known values and count as missing: first \
+                "cells of column DXCHANGE of DXSUM.csv without a known value, which count as missing: 1, the first is \
                  \"{odd}x\" in row 3"
             ),
         ];
@@ -185,7 +185,7 @@ fn a_ptid_that_the_list_lacks_is_looked_up_by_its_rid() {
     let dxsum = "PTID,RID,EXAMDATE,DIAGNOSIS\n941_S_0001,1,2010-01-01,2\nunknown,1.0,2011-01-01,3\n077_S_0077,77,2010-01-01,3\n";
     let folder = folder(TWO_SCANS, &[("DXSUM.csv", dxsum)]);
     assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 2 1", "I2 at_or_after_event"]);
-    let expected = "2 rows of DXSUM.csv have a PTID that the image list lacks, and found their subject by RID";
+    let expected = "rows of DXSUM.csv whose PTID is not in the image list and whose subject was found by RID: 2";
     assert_eq!(notes(folder.path()), [expected]);
     // Where the number is that of two subjects, an unknown PTID stays unknown.
     let list = "I1,1_S_0001,F,70,MRI,x,1/1/2010\nI2,2_S_0001,F,72,MRI,x,1/1/2012\n";
@@ -253,8 +253,7 @@ fn of_two_rows_of_one_image_the_first_counts_and_a_contradiction_is_noted() {
         let list = format!("I1,1_S_1,F,70,MRI,x,1/1/2010\n1,{subject},F,70,MRI,x,{date}\n{rest}");
         let other = folder(&list, &[dxsum]);
         assert_eq!(lines(&AdniConfig::new(other.path())), expected, "{subject} {date}");
-        let expected =
-            "1 rows of the image list contradict the first row of their image about subject or day; the first counts";
+        let expected = "rows of the image list that contradict the first row of their image about subject or day: 1; the first row is used";
         assert_eq!(notes(other.path()), [expected]);
     }
 }
@@ -324,7 +323,7 @@ fn a_table_that_is_missing_or_twice_there_is_named_with_what_was_looked_for() {
     let list = "I1,1_S_1,F,70,MRI,x,1/1/2010\nI2,1_S_1,F,72,MRI,x,1/1/2012\n";
     let dxsum = ("dxsum.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n");
     let lone = folder(list, &[]);
-    let expected = "the table of diagnoses of ADNI (key dxsum) is not to be found: looked for \
+    let expected = "the table of diagnoses of ADNI (key dxsum) was not found: looked for \
                     DXSUM_PDXCONV_ADNIALL[_date]{.csv|.csv.gz} or DXSUM_PDXCONV[_date]{.csv|.csv.gz} or \
                     DXSUM[_date]{.csv|.csv.gz} in FOLDER and the folders below";
     assert_eq!(message_of(&AdniConfig::new(lone.path()), lone.path()), expected);
@@ -421,8 +420,8 @@ fn of_copies_the_first_path_is_taken_and_two_different_files_are_a_missing_image
     assert_eq!(lines(&config), ["I1 4 0", "I2 final_visit"], "the tables can be read all the same");
     let rows = Adni::new(config.clone()).read().unwrap().manifest.rows;
     assert_eq!(rows[0].image, Some(folder.path().join("1_S_1").join("*_I1.*")));
-    let expected = "1 images count as missing because two different files claim to be each of them: image I1 is in \
-                    a/x_I1.nii and in b/x_I1.nii; keep one, or name the folder of the right ones by key images";
+    let expected = "images that count as missing because each was found in two different files: 1; image I1 is in \
+                    a/x_I1.nii and in b/x_I1.nii; keep one, or set the key images to the folder of the right ones";
     assert_eq!(notes(folder.path()), [expected]);
     std::fs::write(folder.path().join("b/x_I1.nii.gz"), "another kind").unwrap();
     std::fs::remove_file(folder.path().join("b/x_I1.nii")).unwrap();

@@ -167,7 +167,7 @@ fn read_copies(paths: &[&PathBuf]) -> Result<DbgapTable, DataError> {
             Some(first) if first.holds_the_same(&table) => {}
             Some(first) => {
                 let detail =
-                    format!("{} has the same name and other rows, expected one of them", first.path().display());
+                    format!("{} has the same name and different rows, expected one of them", first.path().display());
                 return Err(DataError::invalid_table(path, detail));
             }
         }

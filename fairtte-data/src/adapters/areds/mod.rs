@@ -259,23 +259,23 @@ fn sentence(files: &Files, grades: &Grades) -> String {
 fn notes(files: &Files, grades: &Grades, people: &People, map: &DirectoryMap, unlisted: &[PathBuf]) -> Vec<String> {
     let n_padded = |tables: &[DbgapTable]| tables.iter().map(DbgapTable::n_padded).sum::<usize>();
     let counts = [
-        (n_padded(&files.fundus), "rows of the fundus tables are short of trailing cells, which are taken as empty"),
+        (n_padded(&files.fundus), "rows of the fundus tables with missing trailing cells, which are taken as empty"),
         (
             n_padded(&files.enrolment),
-            "rows of the enrolment tables are short of trailing cells, which are taken as empty",
+            "rows of the enrolment tables with missing trailing cells, which are taken as empty",
         ),
-        (grades.unknown_texts.values().sum(), "severity cells hold something else than 1 to 12 and are no grades"),
-        (grades.n_unplaced, "fundus rows lack ID2 or VISNO and are not used"),
-        (people.n_unplaced, "enrolment rows lack ID2 and are not used"),
-        (people.n_unknown_codes, "cells of SEX or RACE hold no known code and count as missing"),
-        (people.n_coded_ages, "cells of ENROLLAGE hold a code for missing"),
-        (people.n_contradictions(), "values of a person contradict each other and count as missing"),
-        (map.n_without_id2, "rows of the directory map give no ID2; such a directory is taken for an ID2"),
+        (grades.unknown_texts.values().sum(), "severity cells other than 1 to 12, which are no grades"),
+        (grades.n_unplaced, "rows of the fundus tables without ID2 or VISNO, which are not used"),
+        (people.n_unplaced, "rows of the enrolment tables without ID2, which are not used"),
+        (people.n_unknown_codes, "cells of SEX or RACE without a known code, which count as missing"),
+        (people.n_coded_ages, "cells of ENROLLAGE that hold a code for missing"),
+        (people.n_contradictions(), "contradictory values of one person, which count as missing"),
+        (map.n_without_id2, "rows of the directory map without an ID2, whose directory is taken for the ID2"),
     ];
-    let counts = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+    let counts = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}"));
     let folders: BTreeSet<&PathBuf> = files.unlisted.iter().chain(unlisted).collect();
     let folders =
-        folders.into_iter().map(|path| format!("nothing below {} is found: it cannot be listed", path.display()));
+        folders.into_iter().map(|path| format!("files below {} are not found: it cannot be listed", path.display()));
     counts.chain(folders).collect()
 }
 

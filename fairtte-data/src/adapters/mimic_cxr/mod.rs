@@ -234,8 +234,8 @@ fn unknown_races(images: &[Image], persons: &[Person]) -> Option<String> {
     }
     let (n_dropped, n_grouped) = (unknown.iter().filter(dropped).count(), unknown.iter().filter(grouped).count());
     Some(format!(
-        "{} of the images read are of people whose race is not known: {n_grouped} count as {}, {} belong to no group, \
-         {n_dropped} are left out",
+        "images of people whose race is not known: {} (counted as {}: {n_grouped}, in no group: {}, \
+         left out: {n_dropped})",
         unknown.len(),
         race::NON_WHITE,
         unknown.len() - n_grouped - n_dropped

@@ -87,8 +87,8 @@ impl OddTimes {
     pub(super) fn note(&self) -> Option<String> {
         let (cell, row) = self.first.as_ref()?;
         Some(format!(
-            "{} cells of StudyTime are no time of day such as 213014.531 (the first is \"{cell}\" in row {row}); the time \
-             of day decides nothing",
+            "cells of StudyTime that are no time of day such as 213014.531: {} (the first is \"{cell}\" in row {row}); the time \
+             of day does not affect the labels",
             self.n
         ))
     }

@@ -39,7 +39,7 @@ fn a_threshold_puts_its_own_value_into_the_lower_group() {
     let groups = &fitted.groups(&[0, 1, 2, 3])[0];
     assert_eq!(groups.levels(), ["<= 60", "> 60"]);
     assert_eq!(indices(groups), [Some(0), Some(1), None, Some(0)]);
-    assert_eq!(fitted.ungrouped()[0].to_string(), "1 samples have no trait: they belong to no group");
+    assert_eq!(fitted.ungrouped()[0].to_string(), "samples without trait, in no group: 1");
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl Stack {
         if without > 0 {
             let n = slices.len();
             return Err(unreadable(format!(
-                "{without} of {n} slices have no Image Position (Patient): the direction of the stack is unknown"
+                "slices without Image Position (Patient): {without} of {n}; the direction of the stack is unknown"
             )));
         }
         let line = by_position(&mut slices, normal)?;
@@ -195,7 +195,7 @@ fn by_position(slices: &mut [Placed], normal: Vector) -> Result<Line, Undecodabl
         let off = beside(std::array::from_fn(|axis| here[axis] - first[axis] - step[axis] * at as f64), normal);
         if length(off) > tolerance(usual) {
             let (name, off) = (slice.name(), length(off));
-            return Err(unreadable(format!("the slice {name} lies {off:.3} mm beside the line of the others")));
+            return Err(unreadable(format!("the slice {name} is {off:.3} mm off the line of the others")));
         }
     }
     Ok(Line { first, step })

@@ -366,7 +366,7 @@ fn non_finite_voxels_exclude_a_volume_or_become_its_darkest() {
     let refused = with_settings(&values, VolumeConfig::default()).unwrap_err();
     assert_eq!(
         (refused.reason, refused.detail.as_str()),
-        (Reason::ImageNonFinite, "3 of 200 voxels are not finite numbers")
+        (Reason::ImageNonFinite, "voxels that are not finite numbers: 3 of 200")
     );
     let config = VolumeConfig { non_finite: NonFinite::Zero, ..VolumeConfig::default() };
     let volume = with_settings(&values, config).unwrap();

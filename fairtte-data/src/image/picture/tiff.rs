@@ -102,7 +102,7 @@ fn check_kind(page: &Page) -> Result<u8, Undecodable> {
         },
     );
     if n < fewest || n > 4 {
-        return Err(unsupported(format!("the TIFF picture has {n} channels, expected {fewest} to 4")));
+        return Err(unsupported(format!("the number of channels of the TIFF picture is {n}, expected {fewest} to 4")));
     }
     u8::try_from(bits).map_err(|_| unsupported(format!("the TIFF samples have {bits} bits")))
 }

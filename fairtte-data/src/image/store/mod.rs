@@ -85,10 +85,10 @@ pub struct StoreEstimate {
 impl fmt::Display for StoreEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let megabytes = |n_bytes: u64| n_bytes as f64 / 1e6;
-        write!(f, "{} images, {:.1} MB in {} shards", self.n_images, megabytes(self.n_bytes), self.n_shards)?;
+        write!(f, "{} images, {:.1} MB, number of shards: {}", self.n_images, megabytes(self.n_bytes), self.n_shards)?;
         if self.n_shards_kept > 0 {
             let missing = megabytes(self.n_bytes_missing);
-            write!(f, " ({} of them already there, {missing:.1} MB to be written)", self.n_shards_kept)?;
+            write!(f, " (already present: {}, {missing:.1} MB to be written)", self.n_shards_kept)?;
         }
         write!(f, ", {}", self.folder.display())
     }

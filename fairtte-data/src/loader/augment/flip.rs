@@ -42,16 +42,16 @@ impl Flip {
     pub(super) fn forbidden(self, data_set: &str) -> Option<&'static str> {
         match data_set {
             "mimic-cxr" if self.mirrors_width() => Some(
-                "\"none\", because a mirrored chest film shows the heart on the wrong side (augmentation.force = true flips all the same)",
+                "\"none\", because a mirrored chest film shows the heart on the wrong side (augmentation.force = true allows the flip anyway)",
             ),
             "mimic-cxr" if self.mirrors_height() => Some(
-                "\"none\", because no chest film is read upside down (augmentation.force = true flips all the same)",
+                "\"none\", because no chest film is read upside down (augmentation.force = true allows the flip anyway)",
             ),
             "adni" if self.mirrors_height() => Some(
-                "\"none\" or \"horizontal\" (left and right), because forehead and back of the head differ (augmentation.force = true flips all the same)",
+                "\"none\" or \"horizontal\" (left and right), because forehead and back of the head differ (augmentation.force = true allows the flip anyway)",
             ),
             "areds" if self.mirrors_height() => Some(
-                "\"none\" or \"horizontal\" (a mirrored right eye looks like a left one), because no fundus photograph is upside down (augmentation.force = true flips all the same)",
+                "\"none\" or \"horizontal\" (a mirrored right eye looks like a left one), because no fundus photograph is upside down (augmentation.force = true allows the flip anyway)",
             ),
             _ => None,
         }

@@ -152,10 +152,10 @@ fn one_consent_group_in_the_layout_of_a_newer_release_gets_the_labels_made_by_ha
     assert_eq!(attributes("1004_02_LE_F2_LS.png"), (Some(70.0), [Some(0), Some(1), Some(0)]), "70 is not above 70");
     assert_eq!(attributes("1003/1003_00_F2_RE_LS.jpg"), (None, [None; 3]), "no enrolment row");
     let expected = [
-        "1 rows of the enrolment tables are short of trailing cells, which are taken as empty",
-        "1 severity cells hold something else than 1 to 12 and are no grades",
-        "1 cells of ENROLLAGE hold a code for missing",
-        "1 rows of the directory map give no ID2; such a directory is taken for an ID2",
+        "rows of the enrolment tables with missing trailing cells, which are taken as empty: 1",
+        "severity cells other than 1 to 12, which are no grades: 1",
+        "cells of ENROLLAGE that hold a code for missing: 1",
+        "rows of the directory map without an ID2, whose directory is taken for the ID2: 1",
     ];
     assert_eq!(notes(&config), expected);
     let stereo = AredsConfig { stereo: Stereo::One, ..config };
@@ -183,6 +183,6 @@ fn the_other_consent_group_adds_its_people_and_repeats_change_nothing() {
     assert_eq!(fates(&config(&folder)), by_hand);
     assert_eq!(
         notes(&config(&folder))[0],
-        "4 rows of the fundus tables are short of trailing cells, which are taken as empty"
+        "rows of the fundus tables with missing trailing cells, which are taken as empty: 4"
     );
 }

@@ -106,9 +106,9 @@ fn what_is_no_series_is_refused_with_the_slices_that_show_it() {
         (sentence(|s| s.slices[2].pixel_spacing = vec![0.75, 0.6]), "differ in pixel spacing"),
         (sentence(|s| s.slices[2].is_signed = false), "differ in number type"),
         (sentence(|s| s.slices[2].position[2] = 32.0), "lie at the same place"),
-        (sentence(|s| s.slices[2].position[0] += 0.5), "mm beside the line"),
+        (sentence(|s| s.slices[2].position[0] += 0.5), "mm off the line"),
         (sentence(|s| s.slices[2].position = vec![f64::NAN; 3]), "Image Position (Patient) is `NaN`"),
-        (sentence(|s| s.slices[0].position = vec![]), "1 of 3 slices have no Image Position"),
+        (sentence(|s| s.slices[0].position = vec![]), "slices without Image Position (Patient): 1 of 3"),
         (sentence(|s| s.slices.truncate(1)), "holds 1 DICOM slice, expected 2 or more"),
         (sentence(|s| s.slices.clear()), "holds no DICOM slices"),
         (sentence(|s| s.each(|slice| slice.n_frames = 3)), "3 frames (enhanced or multi-frame)"),
@@ -143,7 +143,7 @@ fn a_missing_slice_is_named_by_its_neighbours() {
 #[test]
 fn slices_without_positions_are_refused_because_their_direction_is_unknown() {
     let all = sentence(|series| series.each(|slice| slice.position.clear()));
-    assert_eq!(all, "3 of 3 slices have no Image Position (Patient): the direction of the stack is unknown");
+    assert_eq!(all, "slices without Image Position (Patient): 3 of 3; the direction of the stack is unknown");
 }
 
 #[test]

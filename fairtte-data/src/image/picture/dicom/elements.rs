@@ -279,7 +279,9 @@ impl<'a> Elements<'a> {
         let values = texts.iter().map(|text| decimal(text, name)).collect::<Result<Vec<f64>, _>>()?;
         let n = values.len();
         let values = values.try_into().ok();
-        values.map(Some).ok_or_else(|| unreadable(format!("the DICOM {name} has {n} values, expected {N}")))
+        values
+            .map(Some)
+            .ok_or_else(|| unreadable(format!("the number of values of the DICOM {name} is {n}, expected {N}")))
     }
 }
 

@@ -109,11 +109,12 @@ impl Layout {
         }
         let (allocated, stored, high) = (self.bits_allocated, self.bits_stored, self.high_bit);
         if !matches!(allocated, 8 | 16) {
-            return Err(unsupported(format!("the DICOM samples have {allocated} bits allocated, expected 8 or 16")));
+            return Err(unsupported(format!("the DICOM file has Bits Allocated {allocated}, expected 8 or 16")));
         }
         if !(1..=allocated).contains(&stored) || high >= allocated || high + 1 < stored {
-            let detail =
-                format!("the DICOM samples have {stored} bits stored below bit {high} of {allocated} allocated");
+            let detail = format!(
+                "the DICOM file has Bits Stored {stored} and High Bit {high}, which do not fit Bits Allocated {allocated}"
+            );
             return Err(unreadable(detail));
         }
         let expected = match self.photometric.as_str() {
@@ -128,7 +129,7 @@ impl Layout {
         if self.n_channels != expected {
             let (n, photometric) = (self.n_channels, &self.photometric);
             return Err(unreadable(format!(
-                "the DICOM picture has {n} samples per pixel, expected {expected} for {photometric}"
+                "the number of samples per pixel of the DICOM picture is {n}, expected {expected} for {photometric}"
             )));
         }
         if expected == 3 && (allocated != 8 || self.is_signed) {
@@ -197,7 +198,9 @@ fn from_jpeg(stream: &[u8], layout: Layout, limits: &Limits) -> Result<(Vec<u16>
     let pixels = jpeg::decode_pixels(stream, &markers, limits)?;
     if pixels.colour.n_channels() != layout.n_channels {
         let (found, expected) = (pixels.colour.n_channels(), layout.n_channels);
-        return Err(unreadable(format!("the JPEG stream has {found} channels, the DICOM header {expected}")));
+        return Err(unreadable(format!(
+            "the number of channels is {found} in the JPEG stream, but {expected} in the DICOM header"
+        )));
     }
     let words = match pixels.samples {
         Samples::U8(samples) => samples.into_iter().map(u16::from).collect(),
