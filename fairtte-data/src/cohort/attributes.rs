@@ -133,8 +133,8 @@ impl FittedAttributes {
     ///
     /// # Errors
     /// [`DataError::UnknownAttribute`], [`DataError::InvalidAttribute`] (contradicting settings, a reference that no
-    /// training sample has and no rule knows, no training value to fit on), [`DataError::InvalidCell`] for a value that is no number
-    /// where a threshold is given.
+    /// training sample has and no rule knows, no training value to fit on), [`DataError::InvalidCell`] for a value that
+    /// is no number where a threshold is given.
     pub fn fit(configs: &[AttributeConfig], cohort: &Cohort, train_rows: &[usize]) -> Result<Self, DataError> {
         let mut fitted = Self { groups: Vec::new(), own_levels: Vec::new(), ungrouped: Vec::new() };
         // Side by side; of several errors the first in the order of the settings is given.
@@ -161,8 +161,8 @@ impl FittedAttributes {
         &self.groups
     }
 
-    /// Whether the groups of `attribute` are its own levels, so that its values say no more than its groups; `false` for
-    /// an attribute cut by a threshold or a reference, and for one that was not fitted.
+    /// Whether the groups of `attribute` are its own levels, so that its values say no more than its groups; `false`
+    /// for an attribute cut by a threshold or a reference, and for one that was not fitted.
     pub fn has_own_levels(&self, attribute: &str) -> bool {
         let position = self.groups.iter().position(|groups| groups.attribute() == attribute);
         position.is_some_and(|position| self.own_levels[position])

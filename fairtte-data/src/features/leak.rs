@@ -1,9 +1,9 @@
 //! Signs that a column is known only after the outcome.
 //!
-//! Looked for among the training samples only, one column at a time; a missing value counts as a value of its own, since
-//! a date of death is there exactly for the dead. The bounds are chosen so that honest predictors, which never order
-//! events without error, do not reach them; they are no tests. A column without a sign may leak all the same.
-//! The known case is `X_d` of the table `CarpenterFdaData`, which is the event indicator under another name.
+//! Looked for among the training samples only, one column at a time; a missing value counts as a value of its own,
+//! since a date of death is there exactly for the dead. The bounds are chosen so that honest predictors, which never
+//! order events without error, do not reach them; they are no tests. A column without a sign may leak all the same. The
+//! known case is `X_d` of the table `CarpenterFdaData`, which is the event indicator under another name.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,12 +1,13 @@
 //! NIfTI volumes and DICOM series to voxels in \[0, 1\] with body-aligned axes.
 //!
 //! Slope and intercept of the header are applied, the axes are brought to right, anterior, superior (see `nifti/`), and
-//! the intensities of each volume are scaled by its own range, because the units of magnetic resonance are arbitrary: by
-//! its minimum and maximum, or by the 0.5th and 99.5th percentile with clipping, which a few bright vessels or metal do
-//! not move. A constant volume becomes 0 everywhere. All arithmetic is in f64 on the stored numbers and rounded once.
+//! the intensities of each volume are scaled by its own range, because the units of magnetic resonance are arbitrary:
+//! by its minimum and maximum, or by the 0.5th and 99.5th percentile with clipping, which a few bright vessels or metal
+//! do not move. A constant volume becomes 0 everywhere. All arithmetic is in f64 on the stored numbers and rounded
+//! once.
 //!
-//! A series (4D) is refused unless the settings pick one of its volumes: which moment of a series stands for the subject
-//! is a decision of the study.
+//! A series (4D) is refused unless the settings pick one of its volumes: which moment of a series stands for the
+//! subject is a decision of the study.
 
 use std::fs::File;
 use std::io::Read;
@@ -85,8 +86,8 @@ pub fn decode_volume(file: impl Read) -> Result<Volume, Undecodable> {
     decode(Opened::from_stream(file)?, &VolumeConfig::default(), &Limits::default())
 }
 
-/// Decodes the NIfTI-1 or NIfTI-2 file at `path`: `.nii`, `.nii.gz`, or either half of a `.hdr/.img` pair; or the folder
-/// of a DICOM series (with the cargo feature `dicom`).
+/// Decodes the NIfTI-1 or NIfTI-2 file at `path`: `.nii`, `.nii.gz`, or either half of a `.hdr/.img` pair; or the
+/// folder of a DICOM series (with the cargo feature `dicom`).
 ///
 /// Memory: the stored numbers of one volume, 4 bytes per voxel for the result, and 4 more for percentiles.
 ///

@@ -7,8 +7,8 @@
 //!
 //! A `subject_id` that is no subject but something followed on one (an eye such as `9001-RE`) counts for its subject.
 //! Whatever the rows name, parts belong to subjects: a file that puts a subject, or the fellow eye, in another part is
-//! refused with the rows. Every subject of the cohort needs a part. Samples the file does not name follow their subject;
-//! rows about samples outside the cohort (excluded since) and rows that say the same again are counted.
+//! refused with the rows. Every subject of the cohort needs a part. Samples the file does not name follow their
+//! subject; rows about samples outside the cohort (excluded since) and rows that say the same again are counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;

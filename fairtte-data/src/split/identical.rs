@@ -2,9 +2,10 @@
 //!
 //! Images are compared by a hash (BLAKE3). Over files, three questions of growing cost are asked, each only of the
 //! images that the one before could not tell apart: how many bytes, which bytes at the beginning, in the middle and at
-//! the end, which bytes in all. So a folder of pictures is mostly told apart by sizes alone, and a folder of volumes
-//! of one shape by a few windows. The voxels of a header file (`.hdr`) are in the `.img` beside it: the two count as one
-//! image. So do the slices in the folder of a DICOM series, whatever the names of their files: hashes of slices are sorted.
+//! the end, which bytes in all. So a folder of pictures is mostly told apart by sizes alone, and a folder of volumes of
+//! one shape by a few windows. The voxels of a header file (`.hdr`) are in the `.img` beside it: the two count as one
+//! image. So do the slices in the folder of a DICOM series, whatever the names of their files: hashes of slices are
+//! sorted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

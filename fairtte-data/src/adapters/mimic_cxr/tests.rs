@@ -35,8 +35,8 @@ fn unchanged(_: &str, text: String) -> String {
     text
 }
 
-/// One line per row of the metadata, as `expected_mimic.csv` has it: identity (last two digits), subject, kept, reason, time,
-/// event, and of kept rows age, its group, sex, race, its group.
+/// One line per row of the metadata, as `expected_mimic.csv` has it: identity (last two digits), subject, kept, reason,
+/// time, event, and of kept rows age, its group, sex, race, its group.
 fn lines(cohort: &Cohort, exclusions: &Exclusions) -> Vec<String> {
     let fitted = FittedAttributes::fit(
         &MimicCxr::new(MimicCxrConfig::default()).default_attributes(),

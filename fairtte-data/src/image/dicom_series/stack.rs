@@ -1,11 +1,11 @@
 //! Slices in their order, the matrix they make, and their voxels.
 //!
-//! With the directions x (columns are counted along it) and y (rows) of the plane and its normal n = x * y (cross product),
-//! slices are ordered by position . n. The distance of neighbours may differ from the median distance by 1 % of it or
-//! 0.01 mm, whichever is more (positions are decimal texts, which scanners round), and a slice may lie as far beside the
-//! line from the first position to the last. In patient coordinates the matrix has the columns
-//! x * column spacing, y * row spacing, (last position - first position) / (number of slices - 1), first position.
-//! A stack that leans (gantry tilt) so keeps its shear; nothing is resampled.
+//! With the directions x (columns are counted along it) and y (rows) of the plane and its normal n = x * y (cross
+//! product), slices are ordered by position . n. The distance of neighbours may differ from the median distance by 1 %
+//! of it or 0.01 mm, whichever is more (positions are decimal texts, which scanners round), and a slice may lie as far
+//! beside the line from the first position to the last. In patient coordinates the matrix has the columns x * column
+//! spacing, y * row spacing, (last position - first position) / (number of slices - 1), first position. A stack that
+//! leans (gantry tilt) so keeps its shear; nothing is resampled.
 //!
 //! Slices without a position are refused: their instance numbers give an order but not its direction, and a brain whose
 //! left and right are exchanged looks like any other.

@@ -3,9 +3,9 @@
 //! A store is a folder of the cache, named by a fingerprint of the settings, the decoder and the path, size and
 //! modification time of every image: a changed image or setting gives another store, and an unchanged cohort is never
 //! decoded again. `shard-00000.bin` and so on hold the pixels, each with header and checksums (see `shard.rs`);
-//! `index.json` is written last. Building can be killed at any moment and is resumed at the first missing shard; the bytes
-//! are those of an undisturbed build, whatever the number of threads (see `build.rs`). Images that cannot be decoded are
-//! remembered with their reasons and take no room.
+//! `index.json` is written last. Building can be killed at any moment and is resumed at the first missing shard; the
+//! bytes are those of an undisturbed build, whatever the number of threads (see `build.rs`). Images that cannot be
+//! decoded are remembered with their reasons and take no room.
 
 mod build;
 mod damage;
@@ -101,14 +101,14 @@ impl ImageStore {
     /// them to [`Cohort::without`]. Call it with the cohort as labelled, before `without`: the excluded samples are
     /// part of the fingerprint.
     ///
-    /// `on_progress` is called with (image files done, image files in all): once before the first image is decoded, with
-    /// the files of shards that an earlier, interrupted build left, then after every image, from several threads; never
-    /// if the store is complete. Time left is to be estimated from the files done since the first call.
+    /// `on_progress` is called with (image files done, image files in all): once before the first image is decoded,
+    /// with the files of shards that an earlier, interrupted build left, then after every image, from several threads;
+    /// never if the store is complete. Time left is to be estimated from the files done since the first call.
     ///
     /// # Errors
-    /// [`DataError::InvalidSetting`], [`DataError::NoSamples`] if not one image can be decoded, [`DataError::NoRoom`] for
-    /// a full disk, [`DataError::Read`] and [`DataError::Write`] for the files of the store. Damaged shards are written
-    /// again.
+    /// [`DataError::InvalidSetting`], [`DataError::NoSamples`] if not one image can be decoded, [`DataError::NoRoom`]
+    /// for a full disk, [`DataError::Read`] and [`DataError::Write`] for the files of the store. Damaged shards are
+    /// written again.
     ///
     /// # Cost
     /// One decoding per image, once; then one `stat` per image and a memory map.
@@ -195,8 +195,8 @@ impl ImageStore {
         self.places.len()
     }
 
-    /// A hash of the samples and their pixels, as the checksums of the store have them: that of the same pixels elsewhere,
-    /// or decoded again.
+    /// A hash of the samples and their pixels, as the checksums of the store have them: that of the same pixels
+    /// elsewhere, or decoded again.
     pub fn fingerprint(&self) -> String {
         let images = self.shards.iter().flat_map(|shard| &shard.footer.images);
         let mut of_samples: Vec<_> = images.map(|image| (&image.sample, &image.blake3)).collect();

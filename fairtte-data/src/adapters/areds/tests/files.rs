@@ -1,4 +1,4 @@
-//! How the files are found, and what is said when they are not what they should be.
+//! How the files are found, and the messages if they are missing or invalid.
 
 use std::io::Write as _;
 
@@ -128,7 +128,7 @@ fn photographs_come_from_a_folder_a_list_or_the_root() {
     let found = message(&AredsConfig::new(folder.path()));
     assert_eq!(found, format!("the list of photographs (key images) could be {expected}"));
     fs::copy(&first, folder.path().join(LIST)).unwrap();
-    assert_eq!(outcomes(&AredsConfig::new(folder.path())), from_list, "the usual name goes first");
+    assert_eq!(outcomes(&AredsConfig::new(folder.path())), from_list, "the usual name is preferred");
     for file in ["areds_images_old.txt", "images.txt", LIST] {
         fs::remove_file(folder.path().join(file)).unwrap();
     }

@@ -305,8 +305,8 @@ fn oblique() -> Series {
 }
 
 /// Recorded from the files that these series write: geometry and voxels by `SimpleITK` 2.5.7
-/// (`ImageSeriesReader().SetFileNames(GetGDCMSeriesFileNames(folder))`, its run lengths unpacked by pydicom 3.0.2 before),
-/// brought to RAS+ by `nibabel.as_closest_canonical`, nibabel 5.4.2.
+/// (`ImageSeriesReader().SetFileNames(GetGDCMSeriesFileNames(folder))`, its run lengths unpacked by pydicom 3.0.2
+/// before), brought to RAS+ by `nibabel.as_closest_canonical`, nibabel 5.4.2.
 #[test]
 fn series_lie_where_simpleitk_and_nibabel_put_them() {
     let mut sagittal = Series::new();

@@ -3,9 +3,9 @@
 //! The data elements are found by `elements.rs`, which follows no length beyond the file and nests no calls, so that a
 //! hostile file reserves no memory; JPEG streams inside go through this crate's own JPEG path with its limits.
 //!
-//! Gray becomes 8 bits as PS3.3 C.7.6.3, C.11.1 and C.11.2 say: stored value, times slope plus intercept, then the first
-//! window (linear, linear exact or sigmoid); without a window the range of this picture is spread from black to white.
-//! `MONOCHROME1` is inverted at the end. The stored samples stay as they are.
+//! Gray becomes 8 bits as PS3.3 C.7.6.3, C.11.1 and C.11.2 say: stored value, times slope plus intercept, then the
+//! first window (linear, linear exact or sigmoid); without a window the range of this picture is spread from black to
+//! white. `MONOCHROME1` is inverted at the end. The stored samples stay as they are.
 //!
 //! Not read, and refused by name: several frames, palettes, JPEG 2000, JPEG-LS, video, modality look-up tables.
 
