@@ -19,11 +19,11 @@ fn inspect(folder: &Path, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> 
 fn refused(folder: &Path) -> Undecodable {
     let refused = inspect(folder, &[]).unwrap_err();
     let same = decode_volume_file(folder, &VolumeConfig::default(), &Limits::default()).unwrap_err();
-    assert_eq!(refused, same, "ingestion says the same");
+    assert_eq!(refused, same, "ingestion gives the same error");
     refused
 }
 
-/// The sentence about the series that `change` makes of a good one.
+/// The error for a valid series after `change`.
 fn sentence(change: impl FnOnce(&mut Series)) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut series = Series::new();
@@ -43,7 +43,7 @@ fn slices_become_one_volume_whatever_their_names_say() {
     assert_eq!((found.format.as_str(), found.n_slices, found.dtype.as_str()), ("dicom-series", Some(3), "int16"));
     assert_eq!(found.stored_size, [5, 4, 3]);
     assert_eq!((found.slope, found.intercept), (Some(2.0), Some(-7.0)));
-    // Columns run to the left and rows to the back, as DICOM counts: in RAS+ both run the other way.
+    // Columns run to the left and rows to the back, as in DICOM: in RAS+ both are reversed.
     assert_eq!(found.axis_codes.as_deref(), Some("LPS"));
     assert_eq!(found.affine_source, Some(AffineSource::Slices));
     let affine = [[-0.5, 0.0, 0.0, 10.0], [0.0, -0.75, 0.0, -20.0], [0.0, 0.0, 2.0, 30.0], [0.0, 0.0, 0.0, 1.0]];
@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// The made-up series of the recorded values: oblique, rows and columns of different spacing, packed by run length.
+/// The made-up series of the recorded values: oblique, rows and columns of different spacing, run-length encoded.
 fn oblique() -> Series {
     let mut series = Series::new();
     series.syntax = Syntax::RunLength;
