@@ -1,4 +1,4 @@
-//! Who is changed, how, and that nobody else is.
+//! The changed samples and their changes; all other samples are unchanged.
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
 use proptest::prelude::*;
@@ -260,7 +260,7 @@ fn the_record_is_written_and_told() {
 }
 
 proptest! {
-    /// The order of the training rows, and naming a row twice, changes nothing; shuffled samples keep what they got.
+    /// The order of the training rows, and naming a row twice, changes nothing; shuffled samples keep their changes.
     #[test]
     fn the_order_of_the_rows_changes_nothing(seed in 0_u64..1000, turn in 0_usize..60, share in 0.01_f64..=1.0) {
         let (cohort, groups) = cohort(60);

@@ -248,7 +248,7 @@ fn headers_are_compared_with_their_voxels_and_series_as_folders() {
         write(&format!("{name}.hdr"), b"the same shape");
         write(&format!("{name}.img"), if name == "b" { b"voxels 2" } else { b"voxels 1" });
     }
-    // The slices of the third series have other names, in another order; what else lies there is no slice.
+    // The slices of the third series have other names, in another order; the other files there are not slices.
     for (series, names, slice) in
         [("s1", ["1.dcm", "2.dcm"], b"x"), ("s2", ["1.dcm", "2.dcm"], b"y"), ("s3", ["b.dcm", "a.dcm"], b"x")]
     {

@@ -121,7 +121,7 @@ fn settings_that_change_nothing_change_no_bit() {
     assert_eq!(refused, "side of the augmentation's images has length 80, expected 96");
 }
 
-/// Writes down what it was given.
+/// Records its arguments.
 #[derive(Debug)]
 struct Stamp {
     row: usize,

@@ -1,4 +1,4 @@
-//! What an evaluation reads: the cohort and the predictions, saved and read again.
+//! The input of an evaluation: the cohort and the predictions, written and read back.
 
 use std::path::Path;
 

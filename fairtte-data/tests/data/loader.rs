@@ -1,4 +1,4 @@
-//! Batches: what is in them, in which order, and that nothing but seed and epoch decides it.
+//! Batches: their content and order, which depends only on seed and epoch.
 
 use approx::assert_abs_diff_eq;
 use fairtte_data::loader::Intensity;
@@ -152,7 +152,7 @@ fn batches_within_groups_hold_one_group_each_and_every_row_of_a_group_once() {
     for batch in &batches {
         assert!(groups[batch[0]].is_some() && batch.iter().all(|row| groups[*row] == groups[batch[0]]), "{batch:?}");
     }
-    // Five rows of one group and four of the other: a lone last one joins within its group.
+    // Five rows of one group and four of the other: a single last one is merged within its group.
     let mut sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [2, 2, 2, 3]);
@@ -160,7 +160,7 @@ fn batches_within_groups_hold_one_group_each_and_every_row_of_a_group_once() {
     drawn.sort_unstable();
     let expected: Vec<usize> = rows.iter().copied().filter(|row| groups[*row].is_some()).collect();
     assert_eq!(drawn, expected);
-    // The order of the groups and within them is that of seed and epoch.
+    // The order of the groups and within them depends on seed and epoch.
     let orders: Vec<Vec<usize>> = (0..8).map(|epoch| order(&loader, &rows, &sampling, 3, epoch)).collect();
     assert_eq!(orders[0], order(&loader, &rows, &sampling, 3, 0));
     let first_groups = orders.iter().map(|order| groups[order[0]]);
@@ -208,7 +208,7 @@ fn intensities_have_mean_0_and_deviation_1_over_the_training_images() {
     assert_abs_diff_eq!(mean, 0.0, epsilon = 1e-6);
     assert_abs_diff_eq!(variance, 1.0, epsilon = 1e-5);
     let other = Intensity::fit(&world.store, &world.cohort, &[0, 3]).unwrap();
-    assert_ne!(intensity, other, "only the rows given are seen");
+    assert_ne!(intensity, other, "only the given rows are used");
     for config in [IntensityConfig::None, IntensityConfig::Unit] {
         assert_eq!(config.fit(&world.store, &world.cohort, &train).unwrap(), Intensity::none(3));
     }

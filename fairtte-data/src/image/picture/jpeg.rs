@@ -2,7 +2,7 @@
 //!
 //! * Colour (YCbCr) and gray at full size: `zune-jpeg`, which is the faster one there, in its strict mode; streams that
 //!   it refuses, except those that end too early, are passed to `jpeg-decoder`.
-//! * Everything else (shrunk, CMYK, YCCK, RGB, lossless): `jpeg-decoder`, which is given the colour space, because its own
+//! * Everything else (shrunk, CMYK, YCCK, RGB, lossless): `jpeg-decoder`, with the colour space given, because its own
 //!   guess differs from libjpeg's.
 //! * With the feature `turbojpeg`: shrunk gray and colour by libjpeg-turbo.
 //!
