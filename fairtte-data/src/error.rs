@@ -42,7 +42,7 @@ pub enum DataError {
         source: io::Error,
     },
     /// The file name of a table has no known ending.
-    #[error("{} is no table this program reads, expected a name ending in .csv, .tsv (either also .gz) or .parquet", path.display())]
+    #[error("{} is not a table this program reads, expected a name ending in .csv, .tsv (either also .gz) or .parquet", path.display())]
     UnknownTableFormat {
         /// The file.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum DataError {
     /// A column that the run file names does not exist.
     #[error("column \"{column}\" is not in {}{}", path.display(), nearest_hint(nearest.as_deref()))]
     MissingColumn {
-        /// The column asked for.
+        /// The requested column.
         column: String,
         /// The table.
         path: PathBuf,
@@ -124,7 +124,7 @@ pub enum DataError {
     /// An attribute of the run file is not a column of the data.
     #[error("attribute \"{attribute}\" is not among the columns of {data}{}", nearest_hint(nearest.as_deref()))]
     UnknownAttribute {
-        /// The attribute asked for.
+        /// The requested attribute.
         attribute: String,
         /// The data set or file.
         data: String,
@@ -262,7 +262,7 @@ pub enum DataError {
         path: PathBuf,
     },
     /// The times that name the columns of curves do not ascend.
-    #[error("column \"{column}\" of {} stands after column \"{before}\", expected the grid times in ascending order", path.display())]
+    #[error("column \"{column}\" of {} comes after column \"{before}\", expected the grid times in ascending order", path.display())]
     UnsortedGrid {
         /// The column with the later time.
         before: String,
@@ -360,7 +360,7 @@ pub enum DataError {
     UnknownSite {
         /// The column of the sites.
         column: String,
-        /// The site asked for.
+        /// The requested site.
         site: String,
         /// The existing site whose name is nearest.
         nearest: Option<String>,

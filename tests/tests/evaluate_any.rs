@@ -274,7 +274,7 @@ fn a_bad_grid_names_its_columns() {
     fails(rename(FIRST_TIME + 2, "0.50"), &[], sentence);
     fails(rename(FIRST_TIME + 2, "0.50"), &[], "both name the time 0.5, expected each grid time once");
     let outcome = fails(rename(FIRST_TIME + 1, "1.5"), &[], "column \"1\" of ");
-    let expected = "stands after column \"1.5\", expected the grid times in ascending order";
+    let expected = "comes after column \"1.5\", expected the grid times in ascending order";
     assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     fails(rename(FIRST_TIME, "-1"), &[], "its name is no finite number >= 0");
     fails(rename(FIRST_TIME, "0.5"), &[], "column \"0.5\" appears more than once in ");

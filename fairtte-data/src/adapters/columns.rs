@@ -1,6 +1,6 @@
 //! Chosen columns of a hospital's CSV table as text, found by name, independent of case, order and line ends.
 //!
-//! The file is unpacked and split as a stream, and only the cells of the columns asked for are kept, end to end in one
+//! The file is unpacked and split as a stream, and only the cells of the requested columns are kept, end to end in one
 //! text per column: of sixteen columns of half a million admissions, five are needed. Cells stay text until an adapter
 //! reads them, so that an error can name file, column, row and value of an invalid cell. Quotes follow RFC 4180; a
 //! short row has empty cells at its end; a line without any cell is skipped. Whether a file is gzipped is recognised by
@@ -139,7 +139,7 @@ impl Columns {
     }
 }
 
-/// Splits bytes into cells as they come.
+/// Splits a stream of bytes into cells.
 struct Splitter<'a> {
     path: &'a Path,
     wanted: &'a [WantedColumn],

@@ -173,7 +173,7 @@ impl Tabular {
         &self.config
     }
 
-    /// The raw cells that features are made of, for every row of the table.
+    /// The raw cells from which features are computed, for every row of the table.
     ///
     /// [`FeatureTable::aligned`] brings them into the order of a cohort.
     ///

@@ -215,7 +215,7 @@ impl Step {
             Self::BeforeDeath => "taken before death",
             Self::BeforeDischarge => "taken before the last discharge",
             Self::Followed => "before the event and with follow-up",
-            Self::Attribute => "with the attributes asked for",
+            Self::Attribute => "with the requested attributes",
             Self::Image => "with a readable image",
         }
     }

@@ -1,4 +1,4 @@
-//! The raw cells that features are made of.
+//! The raw cells from which features are computed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

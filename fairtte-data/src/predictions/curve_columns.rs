@@ -211,7 +211,7 @@ mod tests {
         };
         assert_eq!(
             message(&["0", "2", "1"]),
-            "column \"1\" of c.csv stands after column \"2\", expected the grid times in ascending order"
+            "column \"1\" of c.csv comes after column \"2\", expected the grid times in ascending order"
         );
         assert_eq!(
             message(&["0.5", "1", "0.50"]),

@@ -1,7 +1,7 @@
 //! One table with the complete input of an evaluation: curves of any model, outcomes and sensitive attributes.
 //!
 //! Columns, in any order: `sample` (or `sample_id`), `subject` (or `subject_id`; without it every sample is its own
-//! subject), `time` (>= 0), `event` (1 or true, 0 or false), the attributes asked for, and one column of survival per
+//! subject), `time` (>= 0), `event` (1 or true, 0 or false), the requested attributes, and one column of survival per
 //! grid time whose name is the time as a plain number. All other columns are ignored and reported. No row is left out:
 //! a cell that cannot be read is an error, except that an attribute may be missing (an empty cell, `NA`, `<NA>`, `NaN`,
 //! `nan` or `null`, as R and pandas write it); such a sample belongs to no group of that attribute.

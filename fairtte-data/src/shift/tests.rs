@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Sample `i` is of subject `i / 2`, in group `i mod 3` (none for 2), has the time `i + 1` and an event unless `i mod
-/// 4` is 0.
+/// Sample `i` is of subject `i / 2`, in group `i mod 3` (none for 2), has the time `i + 1` and an event
+/// unless `i mod 4` is 0.
 fn cohort(n: usize) -> (Cohort, Vec<Groups>) {
     let sample = |i: usize| Sample {
         sample_id: format!("s{i}").into(),

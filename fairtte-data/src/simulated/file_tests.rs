@@ -266,7 +266,7 @@ fn severity_and_attributes_change_only_their_own_part_of_a_picture() {
     let outside = |film: &film::Film| -> Vec<u64> {
         film.brightness.iter().zip(&film.lungs).filter(|(_, lung)| **lung <= 0.0).map(|(b, _)| b.to_bits()).collect()
     };
-    assert!(outside(&mild) == outside(&severe), "the disease lies inside the lungs");
+    assert!(outside(&mild) == outside(&severe), "the disease is inside the lungs");
     assert!(mild.brightness != severe.brightness);
     for who in [
         Attributes { female: true, ..ADULT },

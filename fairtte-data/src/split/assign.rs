@@ -1,10 +1,10 @@
-//! The order of the subjects and how it is cut.
+//! The order of the subjects and its partition.
 //!
 //! Within each stratum (one for all, if nothing is stratified) the subjects are in the order of their keyed hash:
 //!
-//! - fractions: the first are train, then validation, the rest test. Without stratification the counts are `floor(train
-//!   n)`, `floor(validation n)` and the rest; with stratification those of `rounding.rs`, which differ by less than 1
-//!   from the exact shares.
+//! - fractions: the first are train, then validation, the rest test. Without stratification the counts are
+//!   `floor(train n)`, `floor(validation n)` and the rest; with stratification those of `rounding.rs`, which differ by
+//!   less than 1 from the exact shares.
 //! - k-fold: fold j is the j-th block of the order; the sizes of the blocks differ by at most one. Every subject is in
 //!   the test part of exactly one fold. The validation part is the first `validation / (train + validation)` of the
 //!   subjects that follow the test block, wrapping around at the end: with 5 folds and the default fractions

@@ -247,7 +247,7 @@ impl Table {
         Ok(trimmed.collect())
     }
 
-    /// The cells of column `name` as numbers; `Err` holds the text of a cell that is no number (empty if missing).
+    /// The cells of column `name` as numbers; `Err` holds the text of a cell that is not a number (empty if missing).
     ///
     /// # Errors
     /// [`DataError::MissingColumn`] with the nearest existing name.

@@ -47,7 +47,7 @@ pub(super) struct ListedImage {
 }
 
 impl ListedImage {
-    /// Magnetic resonance, and neither functional nor diffusion, which the archive lists under names of their own.
+    /// Magnetic resonance, and neither functional nor diffusion, which the archive lists under other names.
     pub(super) fn is_mri(&self) -> bool {
         self.modality
             .as_deref()

@@ -366,7 +366,7 @@ impl Wording<'_> {
             Fate::Duplicate { first } => {
                 let Place { file, row } = &self.images[first].place;
                 let elsewhere = if *file == place.file { String::new() } else { format!(" of {}", file.display()) };
-                excluded(Reason::DuplicateImageId, format!("the same image stands in row {row}{elsewhere}"))
+                excluded(Reason::DuplicateImageId, format!("the same image is in row {row}{elsewhere}"))
             }
             Fate::Repeat { kept } => {
                 let kept = self.images[kept].name.as_deref().unwrap_or_default();

@@ -159,7 +159,7 @@ fn several_image_lists_are_read_as_one() {
     let Label::Excluded { detail, .. } = read.rule.label(&read.manifest, 2).unwrap() else { panic!("excluded") };
     let place = |name: &str| folder.path().join(name).display().to_string();
     let expected =
-        format!("the same image stands in row 3 of {} ({}, row 2)", place("scans.csv"), place("scans_ADNI2.csv"));
+        format!("the same image is in row 3 of {} ({}, row 2)", place("scans.csv"), place("scans_ADNI2.csv"));
     assert_eq!(detail, expected);
 
     let named = |text: &str| -> AdniConfig {

@@ -191,7 +191,7 @@ impl DirectoryMap {
         Ok(map)
     }
 
-    /// Whether no directory is in the table, or there is no table.
+    /// Whether the table has no directory or does not exist.
     pub fn is_empty(&self) -> bool {
         self.id2.is_empty()
     }

@@ -1,9 +1,9 @@
 //! The label rule of MIMIC-CXR: days from the image to death, or to a year after the last discharge.
 //!
 //! Death known: `tte = death - study date`, 0 on the same day; later images are `after_death`. Otherwise the last
-//! discharge must be known (`no_censor_date`) and not before the image (`after_last_discharge`); `tte = last discharge
-//! + 365 d - study date`, so that every censored time is at least 365 days. Times are whole days; times of day are
-//! ignored.
+//! discharge must be known (`no_censor_date`) and not before the image (`after_last_discharge`);
+//! `tte = last discharge + 365 d - study date`, so that every censored time is at least 365 days. Times are whole days;
+//! times of day are ignored.
 
 use std::fmt::{self, Display};
 

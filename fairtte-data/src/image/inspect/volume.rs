@@ -116,8 +116,8 @@ impl Wanted {
     }
 }
 
-/// Number of the voxel at `index`, the first axis running fastest; entries beyond the axes must be 0, missing ones are
-/// 0.
+/// Number of the voxel at `index`, the first axis running fastest; entries beyond the axes must be 0,
+/// missing ones are 0.
 fn position(index: &[usize], shape: &[usize]) -> Option<u64> {
     if index.iter().skip(shape.len()).any(|entry| *entry > 0) {
         return None;

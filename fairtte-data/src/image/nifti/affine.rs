@@ -2,7 +2,7 @@
 //!
 //! A header may hold two matrices, one in full (`sform`, method 3 of the standard) and one as quaternion, spacing and
 //! shift (`qform`, method 2). Like nibabel 5.4 the reader takes the first if its code is 1 to 5, else the second if its
-//! code is, else one made of spacing and size alone, with the first axis running to the left and the centre of the
+//! code is, else one from spacing and size alone, with the first axis running to the left and the centre of the
 //! volume at the origin (the ANALYZE convention). Difference from nibabel: a singular or non-finite matrix is ignored,
 //! so the quaternion is used if its code allows; nibabel reads such a file and fails when reorienting it.
 //!

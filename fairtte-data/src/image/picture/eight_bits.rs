@@ -4,7 +4,7 @@
 //!   radiographs often hold 12 bits in 16 and division by 65535 would make them black.
 //! * Opacity is dropped; the colours are used as stored.
 //! * CMYK without a profile: `red = (255 - black) - cyan * (255 - black) / 255`, the same for the others, as Pillow does.
-//! * DICOM: by a table from stored value to gray, see `dicom.rs`.
+//! * DICOM: by a table from stored value to gray, see `dicom/`.
 //! * Colour to gray: luma of ITU-R BT.601 with Pillow's rounding, `(19595 R + 38470 G + 7471 B + 2^15) / 2^16`.
 
 use super::{Colour, DecodedPicture, Picture, Samples};

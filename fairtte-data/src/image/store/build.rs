@@ -37,7 +37,7 @@ pub(super) struct Build<'b> {
     pub folder: &'b Path,
 }
 
-/// A decoded shard on its way to the disk.
+/// A decoded shard to be written.
 struct Decoded<'p> {
     shard: &'p ShardPlan,
     footer: ShardFooter,

@@ -309,7 +309,7 @@ fn pixel_data<'a>(reader: &mut Reader<'a>, length: u32) -> Result<PixelData<'a>,
         match reader.header().ok_or_else(truncated)? {
             (Tag::ITEM, _, length) => items.push(reader.take(length as usize).ok_or_else(truncated)?),
             (Tag::SEQUENCE_END, ..) => break,
-            _ => return Err(unreadable("the DICOM pixel data holds something that is no fragment")),
+            _ => return Err(unreadable("the DICOM pixel data holds an item that is not a fragment")),
         }
     }
     if items.is_empty() {

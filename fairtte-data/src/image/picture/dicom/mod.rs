@@ -5,7 +5,7 @@
 //!
 //! Gray is converted to 8 bits as in PS3.3 C.7.6.3, C.11.1 and C.11.2: stored value, times slope plus intercept, then
 //! the first window (linear, linear exact or sigmoid); without a window the range of the picture is mapped from black
-//! to white. `MONOCHROME1` is inverted at the end. The stored samples stay as they are.
+//! to white. `MONOCHROME1` is inverted at the end. The stored samples are kept unchanged.
 //!
 //! Not read, and refused by name: several frames, palettes, JPEG 2000, JPEG-LS, video, modality look-up tables.
 
