@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p fairtte-data --example ingest -- COHORT.csv CACHE [SIDE [CHANNELS [augment]]]`
 //!
-//! The table has the columns of the `generic` data set (`image, subject_id, time, event`). Killed at any moment, the same
-//! command resumes where it stood. `dataloader.py` beside this file does the same epoch with PyTorch and Pillow.
+//! The table has the columns of the `generic` data set (`image, subject_id, time, event`). After an interruption at any
+//! moment, the same command resumes. `dataloader.py` beside this file does the same epoch with PyTorch and Pillow.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its results")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use fairtte_data::{
 };
 use mimalloc::MiMalloc;
 
-/// As in the program `fairtte`.
+/// The allocator of the program `fairtte`.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -91,7 +91,7 @@ fn epochs(cohort: &Cohort, store: &ImageStore, augmentation: Augmentation) -> Re
     let loader = Loader::new(store, cohort, vec![None; cohort.n()], &intensity)?.with_augmentation(augmentation)?;
     for epoch in 0..3 {
         let begin = Instant::now();
-        // Every value is looked at, so that no batch is left unmade.
+        // Every value is read, so that every batch is really made.
         let sum: f64 = loader
             .batches(&rows, BATCH_SIZE, &Sampling::Shuffled, 1, epoch)?
             .map(|batch| batch.pixels.iter().step_by(997).map(|value| f64::from(*value)).sum::<f64>())

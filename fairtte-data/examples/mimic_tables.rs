@@ -1,4 +1,4 @@
-//! Writes made-up MIMIC tables of real size, or reads such tables into a cohort and says how long it took.
+//! Writes made-up MIMIC tables of real size, or reads such tables into a cohort and prints how long it took.
 //!
 //! ```sh
 //! cargo run --release -p fairtte-data --example mimic_tables -- write /tmp/mimic 1
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Simulated data: every number is drawn. Sizes at scale 1 are those of MIMIC-CXR-JPG 2.1.0 and MIMIC-IV 3.1 (377,110
-//! images of 65,379 people, 364,627 patients, 546,028 admissions of 16 columns), gzipped as `PhysioNet` gives them out.
-//! `benches/mimic_tables.sh` reads the same tables with polars and pandas in Python beside this.
+//! images of 65,379 people, 364,627 patients, 546,028 admissions of 16 columns), gzipped as `PhysioNet` distributes
+//! them. `benches/mimic_tables.sh` reads the same tables with polars and pandas in Python beside this.
 
 use std::error::Error;
 use std::fs::File;
@@ -20,7 +20,7 @@ use fairtte_data::cohort::CohortSummary;
 use fairtte_data::{Adapter as _, FittedAttributes, build_cohort, write_cohort};
 use mimalloc::MiMalloc;
 
-/// As in the program `fairtte`.
+/// The allocator of the program `fairtte`.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 use flate2::Compression;
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// From files to a cohort with groups and its record on the disk, as `prepare --tables-only` does it.
+/// Reads the files into a cohort with groups and writes its record, as `prepare --tables-only` does it.
 fn read(folder: &Path) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let adapter = MimicCxr::new(MimicCxrConfig::new(folder));
@@ -157,7 +157,7 @@ impl People {
              ProcedureCodeSequence_CodeMeaning,ViewCodeSequence_CodeMeaning,PatientOrientationCodeSequence_CodeMeaning"
         )?;
         for i in 0..n {
-            // Everybody once, then at random.
+            // Every person once, then at random.
             let person = if i < n_people { i } else { random.random_range(0..n_people) };
             let (subject, month) = self.0[(person * 5) % self.0.len()];
             let day = date(month + random.random_range(0..24), random.random_range(0..28)).replace('-', "");

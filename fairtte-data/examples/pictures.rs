@@ -1,8 +1,8 @@
-//! Times the way from picture files to 8-bit pixels on one thread, for comparison with other programs.
+//! Times the conversion of picture files to 8-bit pixels on one thread, for comparison with other programs.
 //!
 //! `pictures SIZE CHANNELS exact|scaled OUT FILE..` prepares every file once, writes the pixels of all of them to OUT
-//! one after the other (`-` for nowhere) and prints the milliseconds it took. `examples/pictures.py` runs it in turn with
-//! Pillow and prints the ratios.
+//! one after the other (`-` for nowhere) and prints the milliseconds it took. `examples/pictures.py` runs it in turn
+//! with Pillow and prints the ratios.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::time::Instant;
 use fairtte_data::image::{ImageConfig, Pixels, prepare_image, recipe};
 use mimalloc::MiMalloc;
 
-/// As in the program `fairtte`.
+/// The allocator of the program `fairtte`.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

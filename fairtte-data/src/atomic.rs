@@ -1,8 +1,8 @@
 //! Files that are either complete or absent.
 //!
 //! The bytes go to a temporary file in the same folder, are flushed to the disk and then renamed over the final name;
-//! a rename within one folder is atomic, so a reader (or a killed run that starts again) sees the old file or the new
-//! one, never half of it.
+//! a rename within one folder is atomic, so a reader (or a restarted run) sees the complete old or the complete new
+//! file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -12,8 +12,8 @@ use crate::DataError;
 
 /// Writes `path` through `write`, atomically.
 ///
-/// The folder of `path` is created if it does not exist. If `write` fails, the temporary file is removed and a file
-/// that stood at `path` before is untouched.
+/// The folder of `path` is created if it does not exist. If `write` fails, the temporary file is removed and an
+/// existing file at `path` is left unchanged.
 ///
 /// # Errors
 /// [`DataError::Write`] naming `path` (disk full, folder not writable, or whatever `write` returned).
@@ -57,8 +57,8 @@ fn write_and_rename<T>(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) ->
     Ok(value)
 }
 
-/// Makes the rename itself durable. Not every file system lets a folder be opened and flushed, and the file is complete
-/// either way, so a refusal is no error.
+/// Makes the rename itself durable. Not every file system supports flushing a folder, and the file is complete either
+/// way, so a failure is ignored.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     if let Ok(folder) = File::open(folder) {

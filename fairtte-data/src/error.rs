@@ -1,4 +1,4 @@
-//! What can go wrong between a file and a batch; every message names the thing, its value and what was expected.
+//! Errors between a file and a batch; every message names the item, its value and what was expected.
 
 use std::fmt;
 use std::io;
@@ -21,7 +21,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why files could not become a cohort, a split, an image store or a batch.
+/// An error while making a cohort, a split, an image store or a batch from files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
@@ -30,19 +30,19 @@ pub enum DataError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file could not be written (disk full, folder not writable); nothing was left behind.
+    /// A file could not be written (disk full, folder not writable); no partial file is left.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A table has an ending that names no known format.
-    #[error("{} is no table this program reads, expected a name ending in .csv, .tsv (either also .gz) or .parquet", path.display())]
+    /// The file name of a table has no known ending.
+    #[error("{} is not a table this program reads, expected a name ending in .csv, .tsv (either also .gz) or .parquet", path.display())]
     UnknownTableFormat {
         /// The file.
         path: PathBuf,
@@ -52,20 +52,20 @@ pub enum DataError {
     InvalidTable {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// The message of the parser.
         detail: String,
     },
     /// A column that the run file names does not exist.
     #[error("column \"{column}\" is not in {}{}", path.display(), nearest_hint(nearest.as_deref()))]
     MissingColumn {
-        /// The column asked for.
+        /// The requested column.
         column: String,
         /// The table.
         path: PathBuf,
         /// The existing column whose name is nearest.
         nearest: Option<String>,
     },
-    /// A column name stands twice in a header.
+    /// A column name appears twice in a header.
     #[error("column \"{column}\" appears more than once in {}, expected each name once", path.display())]
     DuplicateColumn {
         /// The name.
@@ -80,14 +80,14 @@ pub enum DataError {
         column: String,
         /// Identity of the sample.
         sample: String,
-        /// The value found, as it stands in the table.
+        /// The value as in the table.
         value: String,
         /// What is allowed.
         expected: &'static str,
-        /// Where it stands.
+        /// File and row.
         place: Place,
     },
-    /// Two rows carry the same sample identity.
+    /// Two rows have the same sample identity.
     #[error("sample \"{sample}\" appears twice, expected each sample once ({place}; first in row {first_row})")]
     DuplicateSample {
         /// Identity of the sample.
@@ -97,7 +97,7 @@ pub enum DataError {
         /// Row of the first appearance.
         first_row: usize,
     },
-    /// Nothing is left to work with.
+    /// No sample is left.
     #[error("no sample is left {stage} ({n_read} read from {}, {n_excluded} excluded: {reasons})", source_file.display())]
     NoSamples {
         /// After which step, for example `after labelling`.
@@ -108,7 +108,7 @@ pub enum DataError {
         n_excluded: usize,
         /// The reasons with their counts.
         reasons: String,
-        /// Where the rows came from.
+        /// The source of the rows.
         source_file: PathBuf,
     },
     /// Rows kept and rows excluded do not add up to rows read.
@@ -121,10 +121,10 @@ pub enum DataError {
         /// Rows excluded.
         n_excluded: usize,
     },
-    /// An attribute that the run file names is no column of the data.
+    /// An attribute of the run file is not a column of the data.
     #[error("attribute \"{attribute}\" is not among the columns of {data}{}", nearest_hint(nearest.as_deref()))]
     UnknownAttribute {
-        /// The attribute asked for.
+        /// The requested attribute.
         attribute: String,
         /// The data set or file.
         data: String,
@@ -149,7 +149,7 @@ pub enum DataError {
         /// What is allowed.
         expected: &'static str,
     },
-    /// A part of the split holds no subject.
+    /// A part of the split has no subject.
     #[error("empty {part} part: too few subjects for this split ({n_subjects}), expected at least one in each part")]
     EmptyPart {
         /// The part.
@@ -188,7 +188,7 @@ pub enum DataError {
         time: String,
         /// The value found.
         value: String,
-        /// Where it stands, if it came from a file.
+        /// File and row, if it came from a file.
         place: Option<Place>,
     },
     /// A column of `predictions` is not named by a time, or the times do not ascend.
@@ -201,10 +201,10 @@ pub enum DataError {
         /// What is wrong.
         problem: &'static str,
     },
-    /// The shape of an array does not fit the identities beside it.
-    #[error("{what} has {found} entries, expected {expected}")]
+    /// The length of an array does not match that of the identities beside it.
+    #[error("{what} has length {found}, expected {expected}")]
     ShapeMismatch {
-        /// What was counted.
+        /// The array.
         what: &'static str,
         /// Number found.
         found: usize,
@@ -219,7 +219,7 @@ pub enum DataError {
         /// What is wrong.
         problem: &'static str,
     },
-    /// A file that this crate wrote is damaged or of another version.
+    /// A file written by this crate is damaged or of another version.
     #[error("{} is damaged: {detail}; delete it to have it written again", path.display())]
     DamagedFile {
         /// The file.
@@ -238,7 +238,7 @@ pub enum DataError {
     /// A cohort could not be simulated.
     #[error(transparent)]
     Simulation(#[from] crate::simulated::SimulationError),
-    /// Outcomes or groups that the metrics crate does not accept.
+    /// Outcomes or groups that the metrics crate rejects.
     #[error(transparent)]
     Metric(#[from] fairtte_metrics::MetricError),
     /// No column of a table of curves is named by a time.
@@ -246,7 +246,7 @@ pub enum DataError {
     NoGrid {
         /// The file.
         path: PathBuf,
-        /// A column whose name holds a number beside other characters, and that number.
+        /// A column whose name contains a number among other characters, and that number.
         look_alike: Option<(String, String)>,
     },
     /// Two columns of a table of curves name the same time.
@@ -262,7 +262,7 @@ pub enum DataError {
         path: PathBuf,
     },
     /// The times that name the columns of curves do not ascend.
-    #[error("column \"{column}\" of {} stands after column \"{before}\", expected the grid times in ascending order", path.display())]
+    #[error("column \"{column}\" of {} comes after column \"{before}\", expected the grid times in ascending order", path.display())]
     UnsortedGrid {
         /// The column with the later time.
         before: String,
@@ -286,10 +286,10 @@ pub enum DataError {
         value: f64,
         /// Time of its column.
         time: f64,
-        /// Where it stands.
+        /// File and row.
         place: Place,
     },
-    /// Two columns of a table could be meant.
+    /// A table has two columns of which only one is expected.
     #[error("\"{first}\" and \"{second}\" are both columns of {}, expected one of the two", path.display())]
     AmbiguousColumn {
         /// One name.
@@ -299,13 +299,13 @@ pub enum DataError {
         /// The table.
         path: PathBuf,
     },
-    /// A table has a header and nothing below it.
+    /// A table has a header and no rows.
     #[error("{} has no rows, expected at least one", path.display())]
     EmptyTable {
         /// The table.
         path: PathBuf,
     },
-    /// An attribute has too many values for each to be a group.
+    /// An attribute has too many values to use each as a group.
     #[error(
         "attribute \"{attribute}\" has {n_levels} different values, expected at most {most} levels, or a number cut in two"
     )]
@@ -325,27 +325,27 @@ pub enum DataError {
         /// The table.
         path: PathBuf,
     },
-    /// A file of a data set is not there.
-    #[error("{what} is not to be found: looked for {looked_for} in {} and the folders below", root.display())]
+    /// A file of a data set was not found.
+    #[error("{what} was not found: looked for {looked_for} in {} and the folders below", root.display())]
     FileNotFound {
-        /// What the file holds.
+        /// The content of the file.
         what: &'static str,
         /// The names that were looked for.
         looked_for: String,
         /// The folder that was searched.
         root: PathBuf,
     },
-    /// Several files fit equally well.
+    /// Several files match equally well.
     #[error("{what} could be {} or {}, expected one file: remove or name one", first.display(), second.display())]
     SeveralFiles {
-        /// What the file holds.
+        /// The content of the file.
         what: &'static str,
         /// One file.
         first: PathBuf,
         /// Another.
         second: PathBuf,
     },
-    /// A split lets a person or an image into two parts.
+    /// A split has a person or an image in two parts.
     #[error("{}: {}", path.display(), leaks_hint(leaks, *n_leaks))]
     LeakingSplit {
         /// The first few leaks.
@@ -355,19 +355,19 @@ pub enum DataError {
         /// The split file.
         path: PathBuf,
     },
-    /// No sample is of the site to leave out.
+    /// The site to leave out has no sample.
     #[error("site \"{site}\" to leave out is not in column \"{column}\" of the cohort{}", nearest_hint(nearest.as_deref()))]
     UnknownSite {
         /// The column of the sites.
         column: String,
-        /// The site asked for.
+        /// The requested site.
         site: String,
         /// The existing site whose name is nearest.
         nearest: Option<String>,
     },
-    /// Subjects have no site, so they could be of the one to leave out.
+    /// Subjects without a site, which could be of the site to leave out.
     #[error(
-        "{n_subjects} subjects have no {column} (the first is \"{subject}\"), expected a site for every subject when one site is left out"
+        "subjects without {column}: {n_subjects} (the first is \"{subject}\"), expected a site for every subject when one site is left out"
     )]
     MissingSite {
         /// The column of the sites.
@@ -377,14 +377,14 @@ pub enum DataError {
         /// How many there are.
         n_subjects: usize,
     },
-    /// The disk has no room for the image store.
+    /// The disk is too full for the image store.
     #[error("cannot write {}: {source}; {n_bytes} bytes of images are still to be written there", path.display())]
     NoRoom {
         /// The file that could not be written.
         path: PathBuf,
-        /// Bytes of pixels that are not yet stored, this file's among them.
+        /// Bytes of pixels that are not yet stored, including those of this file.
         n_bytes: u64,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A column cannot become a feature.
@@ -394,7 +394,7 @@ pub enum DataError {
         column: String,
         /// The table.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         problem: String,
     },
 }

@@ -161,7 +161,7 @@ fn attributes_are_levels_cut_numbers_or_one_value_against_all_others() {
         ("stage".to_owned(), owned(&["1", "2", "10"])),
     ];
     assert_eq!(groups(&numbers(folder.path())), expected);
-    assert!(outcome.stderr.contains("1 samples have no stage: they belong to no group."), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("samples without stage, in no group: 1."), "{}", outcome.stderr);
     let changing = "19 subjects have more than one value of stage (the first: \"p1\" with 10, 2)";
     assert!(outcome.stderr.contains(changing), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("of age"), "a subject may grow older: {}", outcome.stderr);
@@ -274,7 +274,7 @@ fn a_bad_grid_names_its_columns() {
     fails(rename(FIRST_TIME + 2, "0.50"), &[], sentence);
     fails(rename(FIRST_TIME + 2, "0.50"), &[], "both name the time 0.5, expected each grid time once");
     let outcome = fails(rename(FIRST_TIME + 1, "1.5"), &[], "column \"1\" of ");
-    let expected = "stands after column \"1.5\", expected the grid times in ascending order";
+    let expected = "comes after column \"1.5\", expected the grid times in ascending order";
     assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     fails(rename(FIRST_TIME, "-1"), &[], "its name is no finite number >= 0");
     fails(rename(FIRST_TIME, "0.5"), &[], "column \"0.5\" appears more than once in ");

@@ -1,12 +1,12 @@
-//! Cells that the tables of several data sets spell alike: missing values, whole numbers, sexes.
+//! Cells that the tables of several data sets write in the same way: missing values, whole numbers, sexes.
 
-/// The cell, unless it says that there is no value: empty, `-4` (not applicable), `-1` (confirmed missing), `NA`, `?`, `.`.
+/// The cell, unless it denotes a missing value: empty, `-4` (not applicable), `-1` (confirmed missing), `NA`, `?`, `.`.
 pub(super) fn present(cell: Option<&str>) -> Option<&str> {
     const MISSING: [&str; 11] = ["-4", "-4.0", "-1", "-1.0", "NA", "N/A", "nan", "null", "none", "?", "."];
     cell.map(str::trim).filter(|cell| !cell.is_empty() && !MISSING.iter().any(|code| code.eq_ignore_ascii_case(cell)))
 }
 
-/// A whole number >= 0, also as `04` and as `4.0`, which software makes of it that knows no missing whole numbers.
+/// A whole number >= 0, also as `04` and as `4.0`, which software without missing integers writes.
 pub(super) fn whole_number<T: std::str::FromStr>(text: &str) -> Option<T> {
     let whole = match text.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|byte| byte == b'0') => whole,
@@ -17,7 +17,7 @@ pub(super) fn whole_number<T: std::str::FromStr>(text: &str) -> Option<T> {
     if is_number { whole.parse().ok() } else { None }
 }
 
-/// `F` or `M`, also in words; anything else is none of the two.
+/// `F` or `M`, also in words; anything else is neither.
 pub(super) fn parse_sex(text: &str) -> Option<&'static str> {
     match text.to_ascii_lowercase().as_str() {
         "f" | "female" => Some("F"),

@@ -1,10 +1,10 @@
-//! Chosen columns of a hospital's CSV table as text, found by name whatever the case, the order and the line ends.
+//! Chosen columns of a hospital's CSV table as text, found by name, independent of case, order and line ends.
 //!
-//! The file is unpacked and split as it streams by, and only the cells of the columns asked for are kept, end to end in
-//! one text per column: of sixteen columns of half a million admissions, five are needed. Cells stay text until an adapter
-//! reads them, so that one which is not what its column promises can be named by file, column, row and value. Quotes are
-//! read as RFC 4180 has them; a short row has empty cells at its end; a line without any cell is no row. Whether a file is
-//! gzipped is recognised by its first bytes, not by its name; whether its lines end by `\r` alone, by the end of the header.
+//! The file is unpacked and split as a stream, and only the cells of the requested columns are kept, end to end in one
+//! text per column: of sixteen columns of half a million admissions, five are needed. Cells stay text until an adapter
+//! reads them, so that an error can name file, column, row and value of an invalid cell. Quotes follow RFC 4180; a
+//! short row has empty cells at its end; a line without any cell is skipped. Whether a file is gzipped is recognised by
+//! its first bytes, not by its name; whether its lines end by `\r` alone, by the end of the header.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
@@ -20,13 +20,13 @@ const ONES: u64 = u64::from_ne_bytes([1; 8]);
 /// The highest bit of each of eight bytes.
 const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// In place of the position of a cell that is not kept.
+/// Replaces the position of a cell that is not kept.
 const SKIPPED: usize = usize::MAX;
 
 /// Bytes unpacked at once.
 const CHUNK: usize = 1 << 17;
 
-/// A column to be read: the names under which releases have it, the usual first.
+/// A column to be read: its names in the releases, the usual one first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WantedColumn {
     pub(crate) names: &'static [&'static str],
@@ -49,7 +49,7 @@ pub(crate) struct Columns {
     path: PathBuf,
     n_rows: usize,
     texts: Vec<TextColumn>,
-    /// For every column asked for its position in `texts`; `None` if it is not there.
+    /// The position in `texts` of every requested column; `None` if it is absent.
     found: Vec<Option<usize>>,
 }
 
@@ -104,14 +104,14 @@ impl Columns {
         (0..self.found.len()).all(|position| self.cell(position, index).is_none())
     }
 
-    /// The cell of the column asked for at `position` in row `index` (from 0), trimmed; `None` if empty or absent.
+    /// The cell of the requested column `position` in row `index` (from 0), trimmed; `None` if empty or absent.
     pub(crate) fn cell(&self, position: usize, index: usize) -> Option<&str> {
         let column = self.column(position)?;
         let start = index.checked_sub(1).map_or(0, |before| column.ends[before] as usize);
         let cell = column.text.get(start..column.ends[index] as usize)?;
         let is_bare = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
         if is_bare(cell.as_bytes().first()) && is_bare(cell.as_bytes().last()) {
-            // Nearly every cell; what counts as a space beyond ASCII need not be looked up for it.
+            // Fast path for nearly every cell: no lookup of spaces beyond ASCII is needed.
             return Some(cell);
         }
         let cell = cell.trim();
@@ -127,7 +127,7 @@ impl Columns {
         index + 2
     }
 
-    /// That a cell is not what its column should hold; `whose` says whose cell it is.
+    /// The error for a cell that does not hold what its column should; `whose` names the person or sample.
     pub(crate) fn invalid(&self, position: usize, index: usize, whose: &str, expected: &'static str) -> DataError {
         DataError::InvalidCell {
             column: self.column(position).map(|column| column.name.clone()).unwrap_or_default(),
@@ -139,7 +139,7 @@ impl Columns {
     }
 }
 
-/// Splits bytes into cells as they come.
+/// Splits a stream of bytes into cells.
 struct Splitter<'a> {
     path: &'a Path,
     wanted: &'a [WantedColumn],
@@ -159,17 +159,17 @@ struct Splitter<'a> {
     is_begun: bool,
     /// How many `\r` in a row the header ends with so far.
     n_returns: usize,
-    /// Whether `\r` ends a line, as old Macs wrote it.
+    /// Whether `\r` alone ends a line, as on old Macs.
     is_by_return: bool,
 }
 
-/// Where in a field the next byte stands.
+/// The place of the next byte in a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Start,
     Plain,
     Quoted,
-    /// Behind a quote inside a quoted field: the end of it, or the first of two.
+    /// After a quote inside a quoted field: its end, or the first of two quotes.
     QuoteInQuoted,
 }
 
@@ -230,7 +230,7 @@ impl<'a> Splitter<'a> {
         Ok(())
     }
 
-    /// Takes bytes up to the end of the header and gives those behind it.
+    /// Consumes bytes up to the end of the header and returns the rest.
     fn take_header<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], DataError> {
         for (i, &byte) in bytes.iter().enumerate() {
             if self.n_returns > 0 && !matches!(byte, b'\r' | b'\n') {
@@ -395,7 +395,7 @@ fn find_column(path: &Path, header: &[String], wanted: &WantedColumn) -> Result<
     for name in wanted.names {
         let mut positions = (0..header.len()).filter(|position| is_called(position, name));
         if let Some(position) = positions.next() {
-            // Which of the two is meant only the user can say.
+            // Only the user knows which of the two is meant.
             return match positions.next() {
                 None => Ok(Some(position)),
                 Some(_) => Err(DataError::DuplicateColumn { column: (*name).to_owned(), path: path.to_owned() }),

@@ -4,8 +4,8 @@ use jiff::civil::Date;
 
 /// Days since 1 January 1970; differences between two are whole days.
 pub(crate) fn day_number(date: Date) -> i32 {
-    // Years from March on, so that the leap day is the last of its year; a million dates are too many for a calendar
-    // that carries units and zones along.
+    // Years from March on, so that the leap day is the last of its year; a general calendar library with
+    // units and time zones is too slow for a million dates.
     let (year, month, day) = (i32::from(date.year()), i32::from(date.month()), i32::from(date.day()));
     let years = if month > 2 { year } else { year - 1 };
     let months = (month + 9) % 12;
@@ -66,7 +66,8 @@ pub(crate) fn parse_clock(text: &str) -> Option<u32> {
     clock(number(hour)?, number(minute)?, number(second)?, fraction)
 }
 
-/// Milliseconds since midnight of the DICOM time `HHMMSS.fff` whose leading zeros were lost: `80556.875` is 08:05:56.875.
+/// Milliseconds since midnight of the DICOM time `HHMMSS.fff` whose leading zeros were lost: `80556.875` is
+/// 08:05:56.875.
 pub(crate) fn parse_dicom_time(text: &str) -> Option<u32> {
     let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
     let number = (1..=6).contains(&whole.len()).then(|| digits(whole.as_bytes()))??;
@@ -74,7 +75,7 @@ pub(crate) fn parse_dicom_time(text: &str) -> Option<u32> {
     clock(number / 10_000, number / 100 % 100, number % 100, fraction)
 }
 
-/// Milliseconds since midnight; `fraction` is what stands behind the point of the seconds.
+/// Milliseconds since midnight; `fraction` is the part after the decimal point of the seconds.
 fn clock(hour: u32, minute: u32, seconds: u32, fraction: &str) -> Option<u32> {
     if fraction.is_empty() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return None;

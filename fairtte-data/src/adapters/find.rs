@@ -1,10 +1,10 @@
-//! Finds the files of a data set below a folder, whatever way they were unpacked.
+//! Finds the files of a data set below a folder, however they were unpacked.
 //!
 //! A wanted file is described by name patterns without their ending (`*` stands for any text, case does not matter) and
 //! by endings (`.csv`, `.csv.gz`, ..); with `dated`, a date suffix as LONI and others append it may follow the pattern
 //! (`_12Oct2023`, `_2023-10-12`, `_7_02_2022`). Sub-folders are searched a few levels deep, but not hidden ones and not
-//! those full of images. If several files fit, two rules may decide: in one folder, the newest date wins, and of the same
-//! name the plain file wins over the gzipped one. Everything else is an error that names two of the files.
+//! those full of images. If several files match, two rules apply: in one folder, the newest date is used, and for the
+//! same name the plain file is preferred to the gzipped one. All other cases are errors that name two of the files.
 
 use std::path::{Path, PathBuf};
 
@@ -16,14 +16,14 @@ use crate::DataError;
 /// Levels of folders below the root that are searched: `root/physionet.org/files/mimiciv/3.1/hosp/patients.csv`.
 const DEPTH: usize = 6;
 
-/// What a file is called, and what it holds.
+/// The name and the content of a file to be found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// What the file holds, for messages: `the patients of MIMIC-IV`.
+    /// The content of the file, for messages: `the patients of MIMIC-IV`.
     pub(crate) what: &'static str,
     /// Patterns of the name without its ending; `*` stands for any text.
     pub(crate) patterns: &'static [&'static str],
-    /// Endings in lower case, with the dot; the first is preferred where all else is equal.
+    /// Endings in lower case, with the dot; the first is preferred if all else is equal.
     pub(crate) endings: &'static [&'static str],
     /// Whether a date may follow the pattern.
     pub(crate) dated: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Wanted {
 /// Endings of a comma-separated table.
 pub(crate) const CSV: &[&str] = &[".csv", ".csv.gz"];
 
-/// A file that fits, and what decides between several.
+/// A file that matches, and the criteria for choosing between several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Candidate {
     path: PathBuf,
@@ -43,11 +43,11 @@ struct Candidate {
     ending: usize,
 }
 
-/// The one file below `root` that fits; `root` itself, if it is a file.
+/// The only file below `root` that matches; `root` itself, if it is a file.
 ///
 /// # Errors
-/// [`DataError::FileNotFound`] with the names looked for, [`DataError::SeveralFiles`] naming two that fit equally well,
-/// [`DataError::Read`] if a folder cannot be listed.
+/// [`DataError::FileNotFound`] with the names looked for, [`DataError::SeveralFiles`] naming two that match equally
+/// well, [`DataError::Read`] if a folder cannot be listed.
 pub(crate) fn find_file(root: &Path, wanted: &Wanted) -> Result<PathBuf, DataError> {
     let candidates = find_candidates(root, wanted)?;
     let Some(best) = candidates.iter().max_by(|a, b| preference(a).cmp(&preference(b))) else {
@@ -73,7 +73,8 @@ pub(crate) fn find_optional(root: &Path, wanted: &Wanted) -> Result<Option<PathB
     }
 }
 
-/// Every file below `root` that fits, one per folder and name: the newest date, plain before gzipped. Sorted by path.
+/// Every file below `root` that matches, one per folder and name: the newest date, plain before gzipped. Sorted by
+/// path.
 ///
 /// # Errors
 /// [`DataError::FileNotFound`] if there is none, [`DataError::Read`] if a folder cannot be listed.
@@ -97,12 +98,12 @@ fn not_found(root: &Path, wanted: &Wanted) -> DataError {
     }
 }
 
-/// Later dates and earlier endings are better; a file without a date is taken for older than one with.
+/// Later dates and earlier endings are better; a file without a date counts as older than one with a date.
 fn preference(candidate: &Candidate) -> (Option<Date>, std::cmp::Reverse<usize>) {
     (candidate.date, std::cmp::Reverse(candidate.ending))
 }
 
-/// Whether date or ending decide between two files: only in one folder and under one name.
+/// Whether date or ending may choose between two files: only in the same folder and with the same name.
 fn is_decided(a: &Candidate, b: &Candidate) -> bool {
     a.path.parent() == b.path.parent() && a.stem == b.stem && preference(a) != preference(b)
 }
@@ -115,7 +116,7 @@ fn find_candidates(root: &Path, wanted: &Wanted) -> Result<Vec<Candidate>, DataE
     for entry in WalkDir::new(root).max_depth(DEPTH).follow_links(true).into_iter().filter_entry(is_searched) {
         let entry = match entry {
             Ok(entry) => entry,
-            // A link into nothing or into its own parent is no reason not to read the files beside it.
+            // A broken link or a link to its own parent must not prevent reading the files beside it.
             Err(error) if error.depth() > 0 => continue,
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_owned();
@@ -131,7 +132,7 @@ fn find_candidates(root: &Path, wanted: &Wanted) -> Result<Vec<Candidate>, DataE
     Ok(candidates)
 }
 
-/// Hidden folders hold no tables, and the image folders of MIMIC-CXR and ADNI hold some hundred thousand files. The
+/// Hidden folders hold no tables, and the image folders of MIMIC-CXR and ADNI hold several hundred thousand files. The
 /// downloads of `PhysioNet` begin with a folder `files` too, but it holds no folders `p10`, `p11`, ..
 fn is_searched(entry: &DirEntry) -> bool {
     let name = entry.file_name().to_string_lossy();
@@ -145,11 +146,11 @@ fn is_searched(entry: &DirEntry) -> bool {
 
 fn candidate(entry: &DirEntry, wanted: &Wanted) -> Option<Candidate> {
     let name = entry.file_name().to_str()?.to_lowercase();
-    // A file that another program hides beside the real one (`._patients.csv` on a Mac's disk) is no table.
+    // A file that another program hides beside the real one (`._patients.csv` on a Mac's disk) is not a table.
     if name.starts_with('.') {
         return None;
     }
-    // Of `.csv` and `.csv.gz`, only the longer can be meant where both fit.
+    // If both `.csv` and `.csv.gz` match, only the longer one can be meant.
     let endings = wanted.endings.iter().enumerate().filter(|(_, ending)| name.ends_with(*ending));
     let (ending, text) = endings.max_by_key(|(_, text)| text.len())?;
     let stem = &name[..name.len() - text.len()];
@@ -164,7 +165,7 @@ fn candidate(entry: &DirEntry, wanted: &Wanted) -> Option<Candidate> {
     fits(stem).then(|| found(stem, None))
 }
 
-/// Whether `text` is `pattern`, in which `*` stands for any text, also for none.
+/// Whether `text` matches `pattern`, in which `*` stands for any text, also for none.
 pub(crate) fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn image_folders_and_hidden_files_are_not_searched() {
         let error = found(&["files/p10/patients.csv", ".trash/patients.csv", "._patients.csv"], &PATIENTS).unwrap_err();
-        assert!(error.starts_with("the patients is not to be found: looked for patients{.csv|.csv.gz} in "), "{error}");
+        assert!(error.starts_with("the patients was not found: looked for patients{.csv|.csv.gz} in "), "{error}");
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl GenericConfig {
     }
 }
 
-/// Adapter of the generic table; see the head of this file.
+/// Adapter of the generic table; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Generic {
     config: GenericConfig,
@@ -174,7 +174,7 @@ impl Adapter for Generic {
             rows: (0..table.n_rows()).map(row).collect(),
             attributes,
         };
-        // A hospital's export may list an image twice; who makes a table of samples did not mean to.
+        // An export of a hospital may list an image twice, but in a table of samples it is a mistake.
         refuse_duplicates(&manifest, &vec![true; manifest.rows.len()])?;
         Ok(Unlabelled { manifest, rule: Box::new(rule), provenance })
     }

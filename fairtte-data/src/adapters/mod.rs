@@ -1,7 +1,7 @@
 //! The data sets this crate can read: one file each, and the only registry of them.
 //!
-//! An adapter knows the files and columns of its data set and turns them into [`Unlabelled`] rows; nothing outside its
-//! file or folder does. Adding a data set touches its file, [`DataConfig`] and [`catalogue`].
+//! An adapter reads the files and columns of its data set and turns them into [`Unlabelled`] rows; all code specific to
+//! a data set is in its file or folder. Adding a data set changes its file, [`DataConfig`] and [`catalogue`].
 
 pub mod adni;
 pub mod areds;
@@ -47,7 +47,7 @@ pub trait Adapter {
         Vec::new()
     }
 
-    /// One sentence on the terms under which the data are given out; `None` if nothing but the user's own care is asked.
+    /// One sentence on the terms of use of the data; `None` if there are no particular terms.
     fn data_use(&self) -> Option<&'static str> {
         None
     }
@@ -68,12 +68,12 @@ pub enum DataConfig {
     Adni(AdniConfig),
     /// Fundus photographs of AREDS with the tables of dbGaP.
     Areds(AredsConfig),
-    /// A table with one row per sample, whose columns are what the model sees.
+    /// A table with one row per sample, whose columns are the inputs of the model.
     Tabular(TabularConfig),
 }
 
 impl DataConfig {
-    /// The adapter of this data set. What has to be generated first is drawn from `seed` into a folder of `cache_dir`.
+    /// The adapter of this data set. Simulated data are generated from `seed` into a folder of `cache_dir`.
     pub fn adapter(&self, seed: u64, cache_dir: &Path) -> Box<dyn Adapter> {
         match self {
             Self::Generic(config) => Box::new(Generic::new(config.clone())),
@@ -103,7 +103,7 @@ impl DataConfig {
         }
     }
 
-    /// Takes relative paths as relative to `base` (the folder of the run file).
+    /// Resolves relative paths against `base` (the folder of the run file).
     pub fn resolve_paths(&mut self, base: &Path) {
         match self {
             Self::Generic(config) => config.resolve_paths(base),
@@ -121,7 +121,7 @@ impl DataConfig {
 pub struct CatalogueEntry {
     /// Name in the run file.
     pub name: &'static str,
-    /// What it reads, in one sentence.
+    /// Its description, in one sentence.
     pub about: &'static str,
 }
 

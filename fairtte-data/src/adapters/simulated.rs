@@ -19,7 +19,7 @@ use crate::{Adapter, DataError};
 
 pub(super) const NAME: &str = "simulated";
 
-/// Adapter of simulated cohorts; see the head of this file.
+/// Adapter of simulated cohorts; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     config: SimulationConfig,
@@ -29,10 +29,10 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// An adapter for the cohort that `config` and `seed` define, kept in a folder of its own inside `cache_dir`.
+    /// An adapter for the cohort that `config` and `seed` define, kept in a separate folder inside `cache_dir`.
     #[expect(clippy::missing_panics_doc, reason = "numbers and names always become JSON")]
     pub fn new(config: SimulationConfig, seed: u64, cache_dir: &Path) -> Self {
-        // Settings and seed are in the name, so two simulations never compete for one folder.
+        // Settings and seed are in the name, so two simulations never share a folder.
         let request = serde_json::to_string(&(&config, seed)).expect("numbers and names always become JSON");
         let fingerprint = blake3::hash(request.as_bytes()).to_hex();
         let folder = cache_dir.join(format!("simulated-{}", &fingerprint[..16]));

@@ -1,4 +1,4 @@
-//! Tabular data: one row per sample, and what the model sees are columns of the table.
+//! Tabular data: one row per sample; the inputs of the model are columns of the table.
 //!
 //! | card | |
 //! |---|---|
@@ -59,10 +59,10 @@ pub struct TabularConfig {
     /// Name of the data set in reports; the file name of the table without its ending if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Column with the identity of the person; every row is a person of its own if not given.
+    /// Column with the identity of the person; if not given, every row is a separate person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// Column with the identity of the sample, unique per row; see the head of this file if not given.
+    /// Column with the identity of the sample, unique per row; see the module documentation if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<String>,
     /// Column with the time to event or censoring, > 0; `time` if not given.
@@ -74,13 +74,14 @@ pub struct TabularConfig {
     /// Unit of the time column, for axis labels; `time units` if not given.
     #[serde(default = "unnamed_unit")]
     pub time_unit: String,
-    /// `"all"`: every column that is not mapped, excluded, or a sensitive attribute. Without it, the listed columns only.
+    /// `"all"`: every column that is not mapped, excluded, or a sensitive attribute. Without it, the listed columns
+    /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<FeatureChoice>,
-    /// Columns of numbers; also names a sensitive attribute that shall be a feature.
+    /// Columns of numbers; also names a sensitive attribute to be used as a feature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numeric: Vec<String>,
-    /// Columns of categories; also names a sensitive attribute that shall be a feature.
+    /// Columns of categories; also names a sensitive attribute to be used as a feature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categorical: Vec<String>,
     /// Columns that are never features.
@@ -89,7 +90,8 @@ pub struct TabularConfig {
     /// What replaces a missing value; `"mean-and-indicator"` if not given.
     #[serde(default)]
     pub missing: MissingPolicy,
-    /// Texts that count as missing in every column, without regard to case; `NA`, `N/A`, `NaN`, `null` and `.` if not given.
+    /// Texts that count as missing in every column, without regard to case; `NA`, `N/A`, `NaN`, `null` and `.` if not
+    /// given.
     #[serde(default = "default_missing_values")]
     pub missing_values: Vec<String>,
     /// Most categories of a column, >= 1; 100 if not given.
@@ -98,7 +100,7 @@ pub struct TabularConfig {
 }
 
 impl TabularConfig {
-    /// The defaults for the table at `table`, with every column that is nothing else as a feature.
+    /// The defaults for the table at `table`, with every column that has no other role as a feature.
     pub fn new(table: impl Into<PathBuf>) -> Self {
         Self {
             table: table.into(),
@@ -135,7 +137,7 @@ impl TabularConfig {
         self.table = base.join(&self.table);
     }
 
-    /// Mapped columns with what they hold.
+    /// Mapped columns with their content.
     fn mapped(&self) -> Vec<(String, &'static str)> {
         let identities = [(self.subject.as_ref(), "the subject"), (self.sample.as_ref(), "the sample identity")];
         let outcome = [(Some(&self.time), "the time"), (Some(&self.event), "the event")];
@@ -144,13 +146,13 @@ impl TabularConfig {
     }
 }
 
-/// Adapter of a table of features; see the head of this file.
+/// Adapter of a table of features; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Tabular {
     config: TabularConfig,
 }
 
-/// The table with its columns apart.
+/// The table with its columns separated by role.
 struct Parts {
     table: Table,
     samples: Vec<Option<String>>,
@@ -171,7 +173,7 @@ impl Tabular {
         &self.config
     }
 
-    /// The raw cells that features are made of, for every row of the table.
+    /// The raw cells from which features are computed, for every row of the table.
     ///
     /// [`FeatureTable::aligned`] brings them into the order of a cohort.
     ///
@@ -240,7 +242,7 @@ impl Tabular {
     }
 }
 
-/// Whether no two cells that are there are the same.
+/// Whether the cells that are not empty are all different.
 fn all_differ(cells: &[Option<String>]) -> bool {
     let mut seen = HashSet::with_capacity(cells.len());
     cells.iter().flatten().all(|cell| seen.insert(cell))
@@ -259,7 +261,7 @@ impl Adapter for Tabular {
             sample_id,
             subject_id: subject.map(SubjectId::from),
             unit: None,
-            // There is no image, which is not the same as one that is missing.
+            // There is no image, which differs from a missing image.
             image: Some(PathBuf::new()),
             source_row: table.row(index),
         };

@@ -109,9 +109,9 @@ impl fmt::Display for UngroupedValue {
         match value {
             Some(value) => write!(
                 f,
-                "{n_samples} samples have {attribute} \"{value}\", which is no level seen in training or listed: they belong to no group"
+                "samples with {attribute} \"{value}\", which is no level seen in training or listed, in no group: {n_samples}"
             ),
-            None => write!(f, "{n_samples} samples have no {attribute}: they belong to no group"),
+            None => write!(f, "samples without {attribute}, in no group: {n_samples}"),
         }
     }
 }
@@ -128,16 +128,16 @@ pub struct FittedAttributes {
 impl FittedAttributes {
     /// Fits thresholds and levels on the samples at `train_rows` and assigns every sample of `cohort` to its groups.
     ///
-    /// A level that the data set's rules know may be the reference though no training sample has it: its group is then
-    /// empty. A cohort without samples has no values to fit on, and that is no error.
+    /// A level known to the rules of the data set may be the reference even if no training sample has it; its group is
+    /// then empty. A cohort without samples has no values to fit on, which is not an error.
     ///
     /// # Errors
-    /// [`DataError::UnknownAttribute`], [`DataError::InvalidAttribute`] (contradicting settings, a reference that no
-    /// training sample has and no rule knows, no training value to fit on), [`DataError::InvalidCell`] for a value that is no number
-    /// where a threshold is given.
+    /// [`DataError::UnknownAttribute`], [`DataError::InvalidAttribute`] (contradicting settings, a reference that
+    /// neither a training sample nor a rule has, no training value to fit on), [`DataError::InvalidCell`] for a value
+    /// that is not a number if a threshold is given.
     pub fn fit(configs: &[AttributeConfig], cohort: &Cohort, train_rows: &[usize]) -> Result<Self, DataError> {
         let mut fitted = Self { groups: Vec::new(), own_levels: Vec::new(), ungrouped: Vec::new() };
-        // Side by side; of several errors the first in the order of the settings is given.
+        // In parallel; of several errors the first in the order of the settings is returned.
         let assigned: Vec<_> = configs.par_iter().map(|config| assign(config, cohort, train_rows)).collect();
         for (config, assigned) in configs.iter().zip(assigned) {
             let (column, rule, membership) = assigned?;
@@ -161,8 +161,8 @@ impl FittedAttributes {
         &self.groups
     }
 
-    /// Whether the groups of `attribute` are its own levels, so that its values say no more than its groups; `false` for
-    /// an attribute cut by a threshold or a reference, and for one that was not fitted.
+    /// Whether the groups of `attribute` are its own levels, so that its values add nothing to its groups; `false`
+    /// for an attribute cut by a threshold or a reference, and for one that was not fitted.
     pub fn has_own_levels(&self, attribute: &str) -> bool {
         let position = self.groups.iter().position(|groups| groups.attribute() == attribute);
         position.is_some_and(|position| self.own_levels[position])
@@ -204,7 +204,7 @@ fn find_column<'a>(cohort: &'a Cohort, name: &str) -> Result<&'a AttributeColumn
 enum LevelRule {
     Threshold(f64),
     Reference(String),
-    /// A reference among the levels that the data set's own rules give.
+    /// A reference among the levels defined by the rules of the data set.
     CodedReference(String),
     Levels {
         names: Vec<String>,

@@ -1,7 +1,8 @@
-//! Compares a cohort with Table A1 of the paper (images, censoring rate and mean time, for all samples and every group).
+//! Compares a cohort with Table A1 of the paper (images, censoring rate and mean time, for all samples and every
+//! group).
 //!
 //! The paper's "Mean TTE" is the mean over observed events, not over all images: of MIMIC-CXR, the means of the groups
-//! (503.3 and 484.2 days by age) give the 488.6 days of the total only when weighted by their events, and likewise by sex
+//! (503.3 and 484.2 days by age) give the 488.6 days of the total only if weighted by their events, and likewise by sex
 //! and race. A count agrees if it is the same; a rate or a mean agrees if it rounds to the printed decimal.
 //! ADNI's times are half-years and are compared in months.
 
@@ -64,7 +65,7 @@ const TABLE_A1: [Published; 3] = [
     },
 ];
 
-/// What a line of the comparison is about.
+/// The quantity compared in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
@@ -76,7 +77,7 @@ pub enum Quantity {
     MeanTime,
 }
 
-/// One number of the paper beside that of the cohort.
+/// One number of the paper and that of the cohort.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CheckLine {
@@ -86,7 +87,7 @@ pub struct CheckLine {
     pub quantity: Quantity,
     /// The number in the paper.
     pub expected: f64,
-    /// The number of the cohort; absent if it has no such group or nothing stands behind the number.
+    /// The number of the cohort; absent if the cohort has no such group or no sample for it.
     pub found: Option<f64>,
     /// Found minus expected.
     pub difference: Option<f64>,
@@ -94,7 +95,7 @@ pub struct CheckLine {
     pub agrees: bool,
 }
 
-/// A cohort beside Table A1.
+/// The comparison of a cohort with Table A1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CohortCheck {
@@ -108,7 +109,7 @@ pub struct CohortCheck {
 
 /// Compares `summary` with Table A1; `None` if its data set is not in the table.
 ///
-/// The data set is told by the adapter that made the cohort.
+/// The data set is identified by the adapter that made the cohort.
 ///
 /// ```
 /// # fn check(summary: fairtte_data::cohort::CohortSummary) {
@@ -139,7 +140,7 @@ fn lines(summary: &CohortSummary, row: &Row, factor: f64) -> [CheckLine; 3] {
     };
     let line = |quantity, expected: f64, found: Option<f64>| {
         let difference = found.map(|found| found - expected);
-        // Half a unit of the printed decimal, and the noise of a sum.
+        // Half a unit of the printed decimal, plus the rounding error of a sum.
         let slack = if quantity == Quantity::Images { 0.0 } else { 0.05 + 1e-9 };
         let agrees = difference.is_some_and(|difference| difference.abs() <= slack);
         CheckLine { group: name.clone(), quantity, expected, found, difference, agrees }

@@ -1,4 +1,5 @@
-//! Rows that did not become samples: which, why, and how many. Rows read = rows kept + rows excluded, always.
+//! Rows that did not become samples: their identities, reasons and counts. Rows read = rows kept + rows excluded,
+//! always.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,9 +18,9 @@ use crate::table::{ColumnValues, Table, write_csv};
 pub struct Exclusion {
     /// Identity of the sample, or `row 17` if it has none.
     pub sample_id: SampleId,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// One sentence with the place (file and row) or what the decoder said.
+    /// One sentence with the place (file and row) or the message of the decoder.
     pub source: String,
 }
 
@@ -34,7 +35,7 @@ pub struct Exclusions {
 /// One box of the exclusion flow: what remains after a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowStep {
-    /// What the kept rows have, for example `with time and event`.
+    /// The property of the kept rows, for example `with time and event`.
     pub label: String,
     /// Rows that remain after this step.
     pub n_kept: usize,
@@ -45,13 +46,13 @@ pub struct FlowStep {
 }
 
 impl Exclusions {
-    /// Nothing excluded yet of `n_read` rows.
+    /// An empty list for `n_read` rows.
     pub fn new(n_read: usize) -> Self {
         Self { n_read, list: Vec::new(), expected: Vec::new() }
     }
 
-    /// The same list, of a data set that leaves out rows for `reasons`, in the order in which it looks for them: their
-    /// steps are in the flow in this order, also where nothing was lost.
+    /// The same list for a data set that leaves out rows for `reasons`, given in the order in which they are checked:
+    /// their steps are in the flow in this order, even if no row was lost.
     #[must_use]
     pub fn expecting(mut self, reasons: &[Reason]) -> Self {
         self.expected = reasons.to_vec();
@@ -109,8 +110,8 @@ impl Exclusions {
         Err(DataError::RowsUnaccounted { n_read: self.n_read, n_kept, n_excluded: self.n() })
     }
 
-    /// The flow from rows read to rows kept: `rows read`, then one entry per step that this data set has, in the order of
-    /// the expected reasons, also where nothing was lost. Steps that nobody expected follow in the order of [`Reason`].
+    /// The flow from rows read to rows kept: `rows read`, then one entry per step of this data set, in the order of
+    /// the expected reasons, even if no row was lost. Unexpected steps follow in the order of [`Reason`].
     /// Decoding images is the last step of every data set.
     pub fn flow(&self) -> Vec<FlowStep> {
         let counts = self.counts();
@@ -135,7 +136,7 @@ impl Exclusions {
         flow
     }
 
-    /// The flow of data without images, or of tables read alone: no step says that images were looked at.
+    /// The flow of data without images, or of tables read alone: it has no step for decoding images.
     pub fn flow_of_tables(&self) -> Vec<FlowStep> {
         let mut flow = self.flow();
         if flow.last().is_some_and(|step| step.n_excluded == 0) {
@@ -163,8 +164,8 @@ impl Exclusions {
         write_csv(path, columns)
     }
 
-    /// Reads what [`write_csv`](Self::write_csv) wrote beside a cohort of `n_kept` samples, of a data set that leaves out
-    /// rows for `expected`, as the provenance of the cohort has it.
+    /// Reads what [`write_csv`](Self::write_csv) wrote beside a cohort of `n_kept` samples, of a data set that leaves
+    /// out rows for `expected`, according to the provenance of the cohort.
     ///
     /// # Errors
     /// [`DataError::InvalidCell`] for an unknown reason, and what [`Table::read`] returns.
@@ -245,7 +246,7 @@ mod tests {
         let steps: Vec<Step> = Reason::ALL.into_iter().map(Reason::step).collect();
         assert!(steps.is_sorted());
         let reasons: std::collections::BTreeSet<Reason> = Reason::ALL.into_iter().collect();
-        assert!(reasons.into_iter().eq(Reason::ALL), "every reason stands in the list once");
+        assert!(reasons.into_iter().eq(Reason::ALL), "every reason is in the list once");
     }
 
     #[test]
@@ -267,9 +268,9 @@ mod tests {
             "before the event and with follow-up",
             "with a readable image",
         ];
-        assert_eq!(labels(exclusions), expected, "then what nobody expected; images come last");
+        assert_eq!(labels(exclusions), expected, "then the unexpected ones; images come last");
         assert_eq!(labels(Exclusions::new(3)), ["rows read", "with a readable image"]);
-        assert_eq!(Exclusions::new(3).flow_of_tables().len(), 1, "nobody looked at an image");
+        assert_eq!(Exclusions::new(3).flow_of_tables().len(), 1, "no step for images");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! `cohort.parquet` and `cohort.csv` (or `.tsv`): the record of a cohort, one row per sample.
 //!
-//! Columns: `sample_id`, `subject_id`, `time`, `event` (0/1), then every attribute. An attribute whose groups are its own
-//! levels (`sex`) is one column with the number of the group; one cut by a threshold or by a reference is its raw value
-//! and then the number of its group (`age`, `age_group`). What is missing is an empty cell. In Parquet follow `image` and,
-//! where a data set follows eyes, `unit`; name of the data set, time unit, levels and provenance stand in its metadata.
+//! Columns: `sample_id`, `subject_id`, `time`, `event` (0/1), then every attribute. An attribute whose groups are its
+//! own levels (`sex`) is one column with the number of the group; one cut by a threshold or by a reference is its raw
+//! value and then the number of its group (`age`, `age_group`). A missing value is an empty cell. Parquet files also
+//! have `image` and, if the data set follows eyes, `unit`; the name of the data set, the time unit, levels and
+//! provenance are in the metadata.
 //!
-//! A CSV has no metadata. Read back, its time unit is unknown, a column `sex` of 0 and 1 is F and M (as every adapter
-//! numbers them), and every `x_group` is a grouping of `x` whose levels are the cells, whole numbers in their order. A
-//! table made by hand may have names instead of numbers there, and no `image`.
+//! A CSV has no metadata. When it is read back, its time unit is unknown, a column `sex` of 0 and 1 is F and M (the
+//! coding of every adapter), and every `x_group` is a grouping of `x` whose levels are the cells, integers in ascending
+//! order. A user-written table may have names instead of numbers there, and no `image`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -28,7 +29,7 @@ const GROUP_SUFFIX: &str = "_group";
 const SEX: &str = "sex";
 const SEXES: [&str; 2] = ["F", "M"];
 
-/// What does not fit into columns.
+/// The metadata that do not fit into columns.
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     name: String,
@@ -53,11 +54,12 @@ impl Metadata {
     }
 }
 
-/// Writes `cohort` with the groups of all its samples, atomically; the ending of `path` says how: `.parquet`, `.csv` or
-/// `.tsv`, in any case.
+/// Writes `cohort` with the groups of all its samples, atomically; the ending of `path` gives the format: `.parquet`,
+/// `.csv` or `.tsv`, in any case.
 ///
 /// # Errors
-/// [`DataError::UnknownTableFormat`] for another ending, [`DataError::ShapeMismatch`] if a grouping is not about all samples of the cohort, [`DataError::Write`].
+/// [`DataError::UnknownTableFormat`] for another ending, [`DataError::ShapeMismatch`] if a grouping does not cover all
+/// samples of the cohort, [`DataError::Write`].
 pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes) -> Result<(), DataError> {
     if let Some(other) = attributes.all().iter().find(|groups| groups.n() != cohort.n()) {
         return Err(DataError::ShapeMismatch { what: "grouping", found: other.n(), expected: cohort.n() });
@@ -99,7 +101,7 @@ pub fn write_cohort(path: &Path, cohort: &Cohort, attributes: &FittedAttributes)
     write_parquet(path, columns, &[(METADATA_KEY, metadata)])
 }
 
-/// The text of every sample, which stands in the sample.
+/// A text of every sample, borrowed from it.
 fn texts<'a>(samples: &'a [Sample], text: impl Fn(&'a Sample) -> &'a str) -> ColumnValues<'a> {
     ColumnValues::Borrowed(samples.iter().map(|sample| Some(text(sample))).collect())
 }
@@ -110,7 +112,7 @@ fn paths(samples: &[Sample]) -> ColumnValues<'_> {
     unicode.map_or_else(|| ColumnValues::text(samples.iter().map(|s| s.image.display())), ColumnValues::Borrowed)
 }
 
-/// Whether the ending of `path` asks for text with separators; the other format is Parquet.
+/// Whether the ending of `path` means delimited text; the other format is Parquet.
 fn is_separated(path: &Path) -> Result<bool, DataError> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     match ending.as_str() {
@@ -120,7 +122,7 @@ fn is_separated(path: &Path) -> Result<bool, DataError> {
     }
 }
 
-/// Every attribute, and its group beside it or in its place.
+/// The columns of every attribute: its values and its group, or its group alone.
 fn attribute_columns<'a>(cohort: &'a Cohort, attributes: &FittedAttributes) -> Vec<(String, ColumnValues<'a>)> {
     let mut columns = Vec::new();
     for attribute in &cohort.attributes {
@@ -176,7 +178,7 @@ pub fn read_cohort(path: &Path) -> Result<(Cohort, Vec<Groups>), DataError> {
     Ok((cohort, groups))
 }
 
-/// What a column that is none of the fixed ones holds.
+/// The content of a column that is not one of the fixed ones.
 enum Kind {
     /// Raw values of an attribute.
     Raw,
@@ -189,7 +191,7 @@ enum Kind {
 fn kind(table: &Table, name: &str, values: &[Option<String>], metadata: Option<&Metadata>) -> Kind {
     let base = name.strip_suffix(GROUP_SUFFIX);
     if let Some(metadata) = metadata {
-        // Our own files say which attributes have a grouping, and where.
+        // The metadata of files written here list the groupings and their columns.
         let own = metadata.own_levels.iter().any(|own| own == name);
         return match (metadata.levels(name).filter(|_| own), base.filter(|base| metadata.levels(base).is_some())) {
             (Some(levels), _) => Kind::OwnLevels(levels.to_vec()),
@@ -211,7 +213,7 @@ fn kind(table: &Table, name: &str, values: &[Option<String>], metadata: Option<&
 
 fn read_samples(table: &Table, has_units: bool) -> Result<Vec<Sample>, DataError> {
     let (ids, subjects) = (table.text("sample_id")?, table.text("subject_id")?);
-    // An evaluation needs no images, so a table made by hand may leave them out.
+    // An evaluation needs no images, so a user-written table may omit them.
     let mut images = if table.has("image") { table.text("image")? } else { vec![None; table.n_rows()] };
     let mut units = if has_units { table.text("unit")? } else { vec![None; table.n_rows()] };
     let (times, events) = (table.numbers("time")?, table.text("event")?);
@@ -274,7 +276,7 @@ fn read_groups(
     Ok(Groups::new(attribute, levels, membership)?)
 }
 
-/// Different values by name; whole numbers in their order, so that 10 stands after 9.
+/// Distinct values sorted by name, or numerically if all are integers, so that 10 follows 9.
 fn levels_seen(values: &[Option<String>]) -> Vec<String> {
     let seen: BTreeSet<&String> = values.iter().flatten().collect();
     let mut levels: Vec<String> = seen.into_iter().cloned().collect();

@@ -1,15 +1,15 @@
 //! From the evidence of a data set to (time, event), or to a reason why a row has no label.
 //!
-//! A rule is made by the adapter, holds its evidence in typed form and labels a row of the manifest by its index; it is
-//! free to look at all rows (the first of two equal images, the last visit of a person). A row is kept with a time >= 0
-//! in the unit of the data set, excluded with a reason code, or an error when a cell is not what its column promises. An
-//! empty cell is a gap in the data and is counted; a cell that cannot be read is a mistake in the data and stops the run.
+//! A rule is made by the adapter, holds its evidence in typed form and labels a row of the manifest by its index; it
+//! may use all rows (the first of two equal images, the last visit of a person). A row is kept with a time >= 0 in the
+//! unit of the data set, excluded with a reason code, or gives an error if a cell does not hold what its column should.
+//! An empty cell is a missing value and is counted; a cell that cannot be read is an error and stops the run.
 
 use crate::DataError;
 use crate::cohort::Manifest;
 use crate::cohort::Reason;
 
-/// What a rule says about one row.
+/// The result of a rule for one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Label {
     /// The row becomes a sample.
@@ -21,7 +21,7 @@ pub enum Label {
     },
     /// The row is left out.
     Excluded {
-        /// Why.
+        /// The reason.
         reason: Reason,
         /// One sentence for the exclusion list.
         detail: String,
@@ -35,11 +35,11 @@ impl Label {
     }
 }
 
-/// Makes time and event of the rows of one manifest; asked about several rows at once.
+/// Determines time and event of the rows of one manifest; called from several threads.
 pub trait LabelRule: Sync {
     /// Labels row `index` of `manifest`, the manifest that the rule was made for.
     ///
-    /// The rule says no to a row without sample or subject by [`Reason::MissingSample`] and [`Reason::MissingSubject`].
+    /// A row without sample or subject is excluded with [`Reason::MissingSample`] or [`Reason::MissingSubject`].
     ///
     /// # Errors
     /// [`DataError::InvalidCell`] if a cell is not what its column should hold.

@@ -1,8 +1,8 @@
-//! What an adapter reads: one row per image, still without labels, and the rule that labels the rows.
+//! The output of an adapter: one row per image, without labels, and the rule that labels the rows.
 //!
-//! A row keeps who and what it is about (sample, subject, unit, image file); the raw attribute values stand beside the
-//! rows, one column per attribute. Nothing is dropped here, so rows read can be counted. The evidence from which time
-//! and event are made (dates, visits, diagnoses) is typed and lives inside the rule.
+//! A row holds its identities and file (sample, subject, unit, image); the raw attribute values are kept beside the
+//! rows, one column per attribute. No row is dropped here, so the rows read can be counted. The evidence from which
+//! time and event are derived (dates, visits, diagnoses) is typed and held by the rule.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::cohort::LabelRule;
 use crate::cohort::Provenance;
 use crate::error::Place;
 
-/// One data set as its adapter read it: the rows, the rule that labels them, and where both came from.
+/// One data set as its adapter read it: the rows, the rule that labels them, and their provenance.
 pub struct Unlabelled {
     /// The rows.
     pub manifest: Manifest,
@@ -23,7 +23,7 @@ pub struct Unlabelled {
     pub provenance: Provenance,
 }
 
-/// All rows of one data set as its files hold them.
+/// All rows of one data set as in its files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     /// Name of the data set, for reports.
@@ -45,7 +45,7 @@ pub struct ManifestRow {
     pub sample_id: Option<String>,
     /// The person; `None` if the cell is empty.
     pub subject_id: Option<SubjectId>,
-    /// What is followed, where that is less than the person: `9001-RE` for one eye. `None` where it is the person.
+    /// The unit that is followed if it is a part of the person: `9001-RE` for one eye. `None` if it is the person.
     pub unit: Option<String>,
     /// Absolute path of the image file; `None` if it is not known.
     pub image: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct ManifestRow {
 }
 
 impl Manifest {
-    /// Where row `index` stands, for error messages.
+    /// The place (file and row) of row `index`, for error messages.
     ///
     /// # Panics
     /// If `index` is not below the number of rows.

@@ -1,4 +1,4 @@
-//! From rows and the rule that labels them to samples with a time and an event, in groups, with everything left out counted.
+//! From rows and their label rule to samples with a time and an event, in groups; all rows left out are counted.
 
 pub(crate) mod attributes;
 mod check;
@@ -38,7 +38,7 @@ pub struct Sample {
     pub sample_id: SampleId,
     /// The person.
     pub subject_id: SubjectId,
-    /// What is followed, where that is less than the person: `9001-RE` for one eye. `None` where it is the person.
+    /// The unit that is followed if it is a part of the person: `9001-RE` for one eye. `None` if it is the person.
     pub unit: Option<String>,
     /// Absolute path of the image file; empty if it is not known.
     pub image: PathBuf,
@@ -57,21 +57,21 @@ pub struct AttributeColumn {
     pub name: String,
     /// Value of every sample as the source gives it; `None` where it is missing.
     pub values: Vec<Option<String>>,
-    /// Level of every sample, where the data set's rules say what the values mean (`WHITE - RUSSIAN` is `White`); a
-    /// reference is compared with these.
+    /// Level of every sample, if the rules of the data set code the values (`WHITE - RUSSIAN` is `White`); a
+    /// reference is compared with these levels.
     pub coded: Option<Vec<Option<&'static str>>>,
-    /// Levels that the data set's rules know, whether or not any sample has one: a reference among them is no mistake
-    /// where nobody has it. Empty where every value speaks for itself.
+    /// Levels defined by the rules of the data set, whether or not any sample has one: a reference among them is valid
+    /// even if no sample has it. Empty if there are no such rules.
     pub known: &'static [&'static str],
 }
 
 impl AttributeColumn {
-    /// Values that speak for themselves.
+    /// A column whose values are their own levels.
     pub fn new(name: impl Into<String>, values: Vec<Option<String>>) -> Self {
         Self { name: name.into(), values, coded: None, known: &[] }
     }
 
-    /// The same column, of an attribute that has `levels` by the rules of its data set.
+    /// The same column with the `levels` of the rules of its data set.
     #[must_use]
     pub fn knowing(mut self, levels: &'static [&'static str]) -> Self {
         self.known = levels;
@@ -92,7 +92,7 @@ impl AttributeColumn {
         }
     }
 
-    /// Keeps the rows of which `keep` says so.
+    /// Keeps the rows for which `keep` returns `true`.
     fn retain(&mut self, keep: &[bool]) {
         let mut kept = keep.iter();
         self.values.retain(|_| kept.next().is_some_and(|keep| *keep));
@@ -116,7 +116,7 @@ pub struct Cohort {
     pub samples: Vec<Sample>,
     /// The attributes, each with one value per sample.
     pub attributes: Vec<AttributeColumn>,
-    /// Which rule and which content the labels came from; `None` if that is not known.
+    /// Rule and content hash of the labels; `None` if not known.
     pub provenance: Option<Provenance>,
 }
 
@@ -170,9 +170,9 @@ impl Cohort {
         (0..self.n()).collect()
     }
 
-    /// The cohort without the samples that `exclusions` names; the order of the others stays.
+    /// The cohort without the samples that `exclusions` names; the order of the others is kept.
     ///
-    /// An exclusion that says a row was repeated carries the name of the sample that was kept, and does not remove it.
+    /// An exclusion of a repeated row has the name of the sample that was kept and does not remove it.
     #[must_use]
     pub fn without(&self, exclusions: &[Exclusion]) -> Self {
         let about_samples = exclusions.iter().filter(|exclusion| !exclusion.reason.is_repetition());
@@ -189,7 +189,7 @@ impl Cohort {
         }
     }
 
-    /// Checks that something is left.
+    /// Checks that at least one sample is left.
     ///
     /// # Errors
     /// [`DataError::NoSamples`] with the counts of `exclusions`.
@@ -210,13 +210,13 @@ impl Cohort {
 /// Labels every row by the rule that came with it and keeps the columns that `attributes` names.
 ///
 /// A row with an empty cell where one is needed is excluded with its reason and counted. A row whose attribute is
-/// missing is kept: it belongs to no group of that attribute. The rows are used up: at the size of a hospital, a second
-/// copy of every name and path would be most of the memory. A cohort without samples is a result, with its exclusions as
-/// the explanation; who needs samples asks for them with [`Cohort::require_samples`].
+/// missing is kept: it belongs to no group of that attribute. The rows are consumed, because a second copy of every
+/// name and path of a large data set would take most of the memory. A cohort without samples is a valid result,
+/// explained by its exclusions; a caller that needs samples checks with [`Cohort::require_samples`].
 ///
 /// # Errors
 /// [`DataError::UnknownAttribute`], what the rule returns ([`DataError::InvalidCell`]; that of the first row that has
-/// one), [`DataError::DuplicateSample`] if two rows are kept under one name.
+/// one), [`DataError::DuplicateSample`] if two kept rows have the same name.
 pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<(Cohort, Exclusions), DataError> {
     let Unlabelled { mut manifest, rule, provenance } = read;
     let columns = attributes.iter().map(|attribute| attribute_position(&manifest, &attribute.name));
@@ -247,12 +247,12 @@ pub fn build_cohort(read: Unlabelled, attributes: &[AttributeConfig]) -> Result<
     Ok((cohort, exclusions))
 }
 
-/// The label of every row; rows are independent, so they are labelled side by side.
+/// The label of every row; rows are independent, so they are labelled in parallel.
 fn label_rows(manifest: &Manifest, rule: &dyn LabelRule) -> Result<Vec<Label>, DataError> {
     let rows = 0..manifest.rows.len();
     let labels: Result<Vec<Label>, DataError> =
         rows.clone().into_par_iter().map(|index| rule.label(manifest, index)).collect();
-    // Side by side, any of several errors may come first; one after another, it is always that of the first row.
+    // In parallel, any of several errors may come first; sequentially, it is always that of the first row.
     labels.or_else(|_| rows.map(|index| rule.label(manifest, index)).collect())
 }
 
@@ -280,7 +280,7 @@ fn chosen_columns(manifest: &mut Manifest, columns: &[usize], is_kept: &[bool]) 
     columns.iter().enumerate().map(&mut take).collect()
 }
 
-/// Refuses two rows of one name among those that `is_kept` marks.
+/// Returns an error if two rows marked by `is_kept` have the same name.
 pub(crate) fn refuse_duplicates(manifest: &Manifest, is_kept: &[bool]) -> Result<(), DataError> {
     let names = manifest.rows.par_iter().zip(is_kept);
     let names: Vec<Option<&str>> = names.map(|(row, kept)| row.sample_id.as_deref().filter(|_| *kept)).collect();

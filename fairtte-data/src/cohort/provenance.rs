@@ -1,8 +1,8 @@
-//! Where the labels of a cohort came from: the rule, its options, and one hash over everything that decides them.
+//! The origin of the labels of a cohort: the rule, its options, and one hash over everything that determines them.
 //!
-//! The content hash is BLAKE3 over the name and version of the rule, every option with its value, and the cells that the
-//! rule and the attributes read, trimmed. It does not depend on the order of rows, on compression, line ends, quotes or
-//! columns that are not used, so two people with the same release and the same options find the same 64 digits.
+//! The content hash is BLAKE3 over the name and version of the rule, every option with its value, and the cells that
+//! the rule and the attributes read, trimmed. It does not depend on the order of rows, on compression, line ends,
+//! quotes or columns that are not used, so the same release and the same options give the same 64 digits everywhere.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -17,49 +17,49 @@ pub struct Provenance {
     pub adapter: String,
     /// The label rule in one sentence.
     pub rule: String,
-    /// Version of the label rule; changes whenever the same tables would give other labels.
+    /// Version of the label rule; changes whenever the same tables would give different labels.
     pub rule_version: u32,
     /// Every option with the value it had, in the order of the documentation.
     pub options: Vec<(String, String)>,
     /// The reasons for which this data set may leave out a row before images are decoded.
     pub reasons: Vec<Reason>,
-    /// Hash over everything that decides the labels; 64 hexadecimal digits.
+    /// Hash over everything that determines the labels; 64 hexadecimal digits.
     pub content_hash: String,
-    /// What a user should know about the rows read, one sentence each, for the terminal and the record.
+    /// Notes for the user about the rows read, one sentence each, for the terminal and the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Takes up the cells that decide the labels, in any order of rows.
+/// Hashes the cells that determine the labels, independently of the order of rows.
 #[derive(Clone, Debug, Default)]
 pub struct ContentHasher {
     tables: Vec<(String, Vec<[u8; 16]>)>,
-    /// The row that is being taken up; kept for the next one, because there are a million of them.
+    /// Buffer for the current row, reused because there are a million rows.
     row: Vec<u8>,
 }
 
 impl ContentHasher {
-    /// Nothing taken up yet.
+    /// An empty hash.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The rows that follow belong to the table called `name`; it is a name of our own, not that of the file.
+    /// Starts a table called `name`, to which the following rows belong; a fixed name, not that of the file.
     #[must_use]
     pub fn table(mut self, name: &str) -> Self {
         self.tables.push((name.to_owned(), Vec::new()));
         self
     }
 
-    /// Takes up one row; an absent cell counts as empty.
+    /// Adds one row; an absent cell counts as empty.
     ///
     /// # Panics
-    /// If no table was named before.
+    /// If no table was started before.
     pub fn row<'a>(&mut self, cells: impl IntoIterator<Item = Option<&'a str>>) {
         self.row.clear();
         for cell in cells {
             let cell = cell.unwrap_or_default();
-            // The length keeps "ab" + "c" apart from "a" + "bc".
+            // The length distinguishes "ab" + "c" from "a" + "bc".
             self.row.extend_from_slice(&(cell.len() as u64).to_le_bytes());
             self.row.extend_from_slice(cell.as_bytes());
         }
@@ -69,7 +69,7 @@ impl ContentHasher {
         self.tables.last_mut().expect("a table was named before its rows").1.push(digest);
     }
 
-    /// Takes up the rows of another part of the same table.
+    /// Adds the rows of another part of the same table.
     pub(crate) fn more_rows(&mut self, part: Self) {
         for (name, rows) in part.tables {
             match self.tables.last_mut() {
@@ -79,12 +79,12 @@ impl ContentHasher {
         }
     }
 
-    /// Takes up what another hasher took up, after what this one has.
+    /// Adds all tables of another hasher after those of this one.
     pub fn append(&mut self, other: Self) {
         self.tables.extend(other.tables);
     }
 
-    /// Closes the hash and makes the provenance of it; `options` are part of the hash.
+    /// Finishes the hash and returns the provenance; `options` are part of the hash.
     pub fn finish(
         self,
         adapter: &str,
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(hash(parts), hash(part(&[["c"], ["b"], ["a"]])));
         let mut two = part(&[["a"], ["b"]]);
         two.append(part(&[["c"]]));
-        assert_ne!(hash(two), hash(part(&[["c"], ["b"], ["a"]])), "two tables of one name are not one");
+        assert_ne!(hash(two), hash(part(&[["c"], ["b"], ["a"]])), "two tables of the same name are not one table");
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! The reasons for which rows are left out, and the steps at which that happens.
+//! The reasons for which rows are left out, and the corresponding steps.
 //!
-//! The order of the reasons is that of the steps, and their precedence: a row to which several apply is given the first.
-//! Each data set has some of them; the codes are those of the lists that other software reads.
+//! The order of the reasons is that of the steps and their precedence: a row to which several apply has the first.
+//! Each data set uses some of them; the codes are those written to the exclusion lists.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a row was left out; the order is the order of the steps, and the first that applies is given.
+/// The reason why a row was left out; the order is that of the steps, and the first that applies is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub enum Reason {
     MissingSubject,
     /// The cell of the image path is empty.
     MissingImage,
-    /// The name of an image file does not say whose image it is, or of which visit.
+    /// The name of an image file does not identify the person or the visit.
     UnreadableName,
     /// The date on which the image was taken is not known.
     MissingDate,
@@ -26,7 +26,7 @@ pub enum Reason {
     DuplicateDicomId,
     /// A row above has the same image identity.
     DuplicateImageId,
-    /// The scan is no MRI.
+    /// The scan is not an MRI.
     NotMri,
     /// The photograph does not show field 2 (the macula).
     NotField2,
@@ -52,11 +52,11 @@ pub enum Reason {
     AfterDeath,
     /// The image is dated after the last discharge of the subject.
     AfterLastDischarge,
-    /// The event was there already when the image was taken.
+    /// The event had already occurred when the image was taken.
     AtOrAfterEvent,
-    /// Nothing is known after the image: it was taken at the last visit.
+    /// There is no follow-up after the image: it was taken at the last visit.
     FinalVisit,
-    /// The race of the subject is not known, and the options say to leave such rows out.
+    /// The race of the subject is not known, and the options exclude such rows.
     UnknownRace,
     /// There is no file at the image path.
     ImageMissing,
@@ -66,7 +66,7 @@ pub enum Reason {
     ImageUnopened,
     /// The file is truncated, damaged or not an image.
     ImageUnreadable,
-    /// An image of a kind this program does not take (colour or complex voxels, header without voxels, ..).
+    /// An image of a kind that is not supported (colour or complex voxels, header without voxels, ..).
     ImageUnsupported,
     /// A picture where volumes are expected, a volume where pictures are expected, a 4D series, a single slice.
     ImageWrongDimensions,
@@ -202,7 +202,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// What the rows have that pass the step.
+    /// The property of the rows that pass the step.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Identity => "with sample, subject and image path",
@@ -215,7 +215,7 @@ impl Step {
             Self::BeforeDeath => "taken before death",
             Self::BeforeDischarge => "taken before the last discharge",
             Self::Followed => "before the event and with follow-up",
-            Self::Attribute => "with the attributes asked for",
+            Self::Attribute => "with the requested attributes",
             Self::Image => "with a readable image",
         }
     }

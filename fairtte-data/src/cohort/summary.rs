@@ -1,7 +1,7 @@
-//! A cohort in numbers: how many images, people and events, for all samples and for every group, and where it came from.
+//! Summary of a cohort: counts of images, people and events, for all samples and for every group, and its origin.
 //!
-//! This is what stands beside a cohort as JSON, and what [`compare_with_paper`](crate::cohort::compare_with_paper) looks at.
-//! A number that no sample stands behind is absent, never NaN.
+//! It is written beside a cohort as JSON and is the input of [`compare_with_paper`](crate::cohort::compare_with_paper).
+//! A number without any sample is absent, never NaN.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::cohort::Reason;
 use crate::cohort::exclusions::Exclusions;
 use crate::cohort::{Cohort, Sample};
 
-/// A cohort in numbers.
+/// Summary statistics of a cohort.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CohortSummary {
@@ -37,7 +37,7 @@ pub struct CohortSummary {
     pub provenance: Option<Provenance>,
 }
 
-/// Some samples in numbers.
+/// Summary statistics of some samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SamplesSummary {
@@ -53,7 +53,7 @@ pub struct SamplesSummary {
     pub mean_event_time: Option<f64>,
 }
 
-/// The groups of one attribute in numbers.
+/// Summary statistics of the groups of one attribute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AttributeSummary {
@@ -65,7 +65,7 @@ pub struct AttributeSummary {
     pub groups: Vec<GroupSummary>,
 }
 
-/// One group in numbers.
+/// Summary statistics of one group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GroupSummary {
@@ -75,7 +75,7 @@ pub struct GroupSummary {
     pub samples: SamplesSummary,
 }
 
-/// Sums over some samples, taken up one after another.
+/// Sums over some samples, added one after another.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     n: usize,
@@ -107,7 +107,7 @@ impl Sums {
 }
 
 impl CohortSummary {
-    /// The numbers of `cohort`, of what was left out on the way to it, and of the groups of `attributes`.
+    /// The summary of `cohort`, of its exclusions, and of the groups of `attributes`.
     ///
     /// Cost: one pass over the samples per attribute.
     pub fn new(cohort: &Cohort, exclusions: &Exclusions, attributes: &FittedAttributes) -> Self {
@@ -215,7 +215,7 @@ pub(crate) mod tests {
         assert_eq!(age.groups[1].samples.mean_time, Some(5.0));
         assert_eq!(age.groups[1].samples.mean_event_time, Some(6.0));
         assert_eq!((sex.n_without_group, sex.groups[1].samples.n), (1, 0));
-        assert_eq!(sex.groups[1].samples.mean_time, None, "nobody has no mean");
+        assert_eq!(sex.groups[1].samples.mean_time, None, "an empty group has no mean");
     }
 
     #[test]

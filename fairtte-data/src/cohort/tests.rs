@@ -1,4 +1,4 @@
-//! Tables of a few rows as cohorts, and cohorts of nobody.
+//! Tables of a few rows as cohorts, and empty cohorts.
 
 use super::*;
 use crate::cohort::{CohortSummary, Reason, Threshold};
@@ -29,7 +29,7 @@ fn every_spelling_of_an_event_is_read() {
     assert_eq!(events, [true, false, true, false, true, false]);
     assert_eq!(cohort.outcomes(&[4]).unwrap().time(), [0.5]);
     assert_eq!((cohort.n(), cohort.n_subjects(), cohort.n_events(), exclusions.n()), (6, 3, 3, 0));
-    assert_eq!(cohort.attributes[0].values[3], None, "a missing attribute excludes nobody");
+    assert_eq!(cohort.attributes[0].values[3], None, "a missing attribute excludes no sample");
 }
 
 #[test]

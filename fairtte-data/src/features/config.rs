@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::DataError;
 
-/// Most levels of a one-hot encoded column, if the settings say nothing else.
+/// Default of the maximum number of levels of a one-hot encoded column.
 const MOST_LEVELS: usize = 100;
 
 /// How the columns of a table become features.
@@ -16,16 +16,16 @@ const MOST_LEVELS: usize = 100;
 /// | `categorical` | none | columns of categories, one-hot encoded |
 /// | `exclude` | none | columns that `features = "all"` leaves out |
 /// | `missing` | `"mean-and-indicator"` | what replaces a missing value: see [`MissingPolicy`] |
-/// | `missing-values` | `NA`, `N/A`, `NaN`, `null`, `.` | texts that count as missing beside the empty cell, without regard to case |
+/// | `missing-values` | `NA`, `N/A`, `NaN`, `null`, `.` | texts that count as missing in addition to the empty cell, ignoring case |
 /// | `max-levels` | 100 | most categories of a column, >= 1 |
 ///
-/// A sensitive attribute becomes a feature only if `numeric` or `categorical` names it. A column that both lists leave
-/// out and `"all"` takes is numeric if every cell of the table that is not missing is a number (or `true` and `false`),
-/// and categorical otherwise: the kind of a column belongs to the file, not to the split.
+/// A sensitive attribute becomes a feature only if `numeric` or `categorical` names it. A column selected by `"all"`
+/// that is in neither list is numeric if every cell of the table that is not missing is a number (or `true` and
+/// `false`), and categorical otherwise: the kind of a column depends on the whole file, not on the split.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FeatureConfig {
-    /// Which columns beside the listed ones.
+    /// Columns used in addition to the listed ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features: Option<FeatureChoice>,
     /// Columns of numbers.
@@ -66,7 +66,7 @@ pub(crate) fn default_max_levels() -> usize {
     MOST_LEVELS
 }
 
-/// Columns beside the listed ones.
+/// Columns used in addition to the listed ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureChoice {
@@ -89,7 +89,7 @@ pub enum MissingPolicy {
 }
 
 impl FeatureConfig {
-    /// Checks what can be checked without a table.
+    /// Checks the settings as far as possible without a table.
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] naming the key.

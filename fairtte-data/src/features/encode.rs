@@ -21,7 +21,7 @@ pub struct FeatureMatrix {
     missing: Vec<(String, usize)>,
 }
 
-/// Samples with a category that training has not seen, to be shown to the user.
+/// Samples with a category that is not in the training part, to be shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnknownCategory {
@@ -71,7 +71,7 @@ impl FeatureMatrix {
         &self.values[row * d..(row + 1) * d]
     }
 
-    /// Categories that training has not seen, with the number of samples.
+    /// Categories that are not in the training part, with the number of samples.
     pub fn unknown(&self) -> &[UnknownCategory] {
         &self.unknown
     }
@@ -86,8 +86,8 @@ impl TabularFeatures {
     /// The features of all samples of `table`, which needs the columns these encodings were fitted on.
     ///
     /// # Errors
-    /// [`DataError::MissingColumn`], [`DataError::InvalidCell`] for a cell that is no number in a numeric column, a
-    /// number too far from the training values for 32 bits, or a missing one that is refused.
+    /// [`DataError::MissingColumn`], [`DataError::InvalidCell`] for a cell that is not a number in a numeric column, a
+    /// number too far from the training values for 32 bits, or a missing value that is not allowed.
     pub fn encode(&self, table: &FeatureTable) -> Result<FeatureMatrix, DataError> {
         let (n, names) = (table.n(), self.names());
         let mut values = vec![0.0_f32; n * names.len()];
@@ -104,7 +104,7 @@ impl TabularFeatures {
                 match column.cells[row].as_deref().filter(|cell| !is_missing(&self.missing_values, cell)) {
                     Some(cell) => {
                         if !encoder.encode(table, column, row, cell, features)? {
-                            // The first spelling stands for all.
+                            // The first spelling represents all.
                             unknown.entry((index, folded(cell))).or_insert_with(|| (cell.to_owned(), 0)).1 += 1;
                         }
                     }
@@ -133,7 +133,7 @@ impl TabularFeatures {
     }
 }
 
-/// The encoding of one column, made ready for many cells.
+/// The encoding of one column, prepared for many cells.
 enum Encoder {
     Numeric { mean: f64, standard_deviation: f64 },
     Categorical(HashMap<String, usize>),
@@ -153,7 +153,8 @@ impl Encoder {
         }
     }
 
-    /// Fills `features` of the sample at `row`, which are 0 before; `false` for a category that training has not seen.
+    /// Fills `features` of the sample at `row`, which are initially 0; `false` for a category that is not in the
+    /// training part.
     fn encode(
         &self,
         table: &FeatureTable,

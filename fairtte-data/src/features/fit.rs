@@ -18,11 +18,11 @@ pub struct TabularFeatures {
     pub n_train: usize,
     /// What replaces a missing value.
     pub missing: MissingPolicy,
-    /// Texts that count as missing beside the empty cell.
+    /// Texts that count as missing in addition to the empty cell.
     pub missing_values: Vec<String>,
     /// The encoded columns.
     pub columns: Vec<FittedColumn>,
-    /// Columns that were asked for and give no feature.
+    /// Requested columns that give no feature.
     pub left_out: Vec<LeftOutColumn>,
 }
 
@@ -36,7 +36,7 @@ pub struct FittedColumn {
     pub encoding: Encoding,
     /// Training samples without a value.
     pub n_missing: usize,
-    /// Whether a further feature says that the value is missing.
+    /// Whether a further feature indicates that the value is missing.
     pub indicator: bool,
 }
 
@@ -52,12 +52,12 @@ pub enum Encoding {
         /// Population standard deviation of the training values, > 0.
         standard_deviation: f64,
     },
-    /// 1 for the own category and 0 for the others, one feature per category.
+    /// One-hot: one feature per category, 1 for the category of the sample and 0 for the others.
     Categorical {
         /// The categories of the training samples, ascending.
         levels: Vec<String>,
     },
-    /// The value is the same in all training samples that have one; only whether it is there says something.
+    /// The value is the same in all training samples that have one; only its presence is informative.
     Presence,
 }
 
@@ -67,7 +67,7 @@ pub enum Encoding {
 pub struct LeftOutColumn {
     /// Name of the column.
     pub column: String,
-    /// Why, as the end of a sentence that begins with the name.
+    /// The reason, as the end of a sentence that begins with the name.
     pub reason: String,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for LeftOutColumn {
     }
 }
 
-/// What kind of values a column holds, and whether the settings name it.
+/// The kind of values of a column, and whether the settings name it.
 struct Chosen<'a> {
     column: &'a FeatureColumn,
     is_numeric: bool,
@@ -87,16 +87,16 @@ struct Chosen<'a> {
 impl TabularFeatures {
     /// Chooses the columns of `table` that `config` asks for and fits their encodings on the samples at `train_rows`.
     ///
-    /// `attributes` are the names of the sensitive attributes, which `features = "all"` leaves out. The features stand in
+    /// `attributes` are the names of the sensitive attributes, which `features = "all"` leaves out. The features are in
     /// the order of the columns of the table. A row named twice counts once.
     ///
     /// Cost: one pass over the chosen cells.
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] for contradicting settings or no feature at all, [`DataError::MissingColumn`],
-    /// [`DataError::InvalidFeature`] (the outcome as a feature, too many categories),
-    /// [`DataError::InvalidCell`] for a training cell that is no number in a numeric column, or a missing one that is
-    /// refused, [`DataError::ShapeMismatch`] for no training row.
+    /// [`DataError::InvalidFeature`] (the outcome as a feature, too many categories), [`DataError::InvalidCell`] for a
+    /// training cell that is not a number in a numeric column, or a missing one that is not allowed,
+    /// [`DataError::ShapeMismatch`] for no training row.
     ///
     /// # Panics
     /// If a row is not below the number of samples.
@@ -296,8 +296,8 @@ fn fit_column(
 
 /// Mean and population standard deviation; `None` if all values are the same.
 ///
-/// Computed in ascending order, so that the order of the samples changes no bit, and on values divided by the largest
-/// magnitude, so that neither sums nor squares overflow.
+/// Computed in ascending order, so that the result does not depend on the order of the samples, and on values divided
+/// by the largest magnitude, so that neither sums nor squares overflow.
 fn moments(mut values: Vec<f64>) -> Option<(f64, f64)> {
     values.sort_by(f64::total_cmp);
     let (least, most) = (*values.first()?, *values.last()?);
@@ -312,13 +312,13 @@ fn moments(mut values: Vec<f64>) -> Option<(f64, f64)> {
     (deviation > 0.0).then_some((mean * scale, deviation))
 }
 
-/// What two spellings of one category have in common: no case, and one blank where there are several.
+/// The normalised form of a category for comparison: lower case, with single blanks.
 pub(super) fn folded(cell: &str) -> String {
     cell.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// The categories of `cells`, ascending by what is compared, each in its most frequent spelling (ties: the first in
-/// the order of the characters).
+/// The categories of `cells`, ascending by their normalised form, each in its most frequent spelling (ties: the first
+/// in the order of the characters).
 fn levels<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     cells.for_each(|cell| *counts.entry(cell).or_insert(0) += 1);

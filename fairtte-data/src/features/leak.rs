@@ -1,9 +1,10 @@
-//! Signs that a column is known only after the outcome.
+//! Signs that a column is known only after the outcome (target leakage).
 //!
-//! Looked for among the training samples only, one column at a time; a missing value counts as a value of its own, since
-//! a date of death is there exactly for the dead. The bounds are chosen so that honest predictors, which never order
-//! events without error, do not reach them; they are no tests. A column without a sign may leak all the same.
-//! The known case is `X_d` of the table `CarpenterFdaData`, which is the event indicator under another name.
+//! They are searched for among the training samples only, one column at a time; missing counts as a separate value,
+//! since a date of death is present exactly for the dead. The bounds are chosen so that legitimate predictors, which
+//! never order events without error, do not reach them; they are not statistical tests. A column without a sign may
+//! still leak. The known case is `X_d` of the table `CarpenterFdaData`, which is the event indicator under another
+//! name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,33 +17,33 @@ use super::table::{FeatureColumn, FeatureTable};
 use crate::DataError;
 use crate::cohort::{Cohort, Sample};
 
-/// Fewest training samples that a sign is looked for in.
+/// Minimum number of training samples for the search.
 const FEWEST_SAMPLES: usize = 10;
-/// Samples per different value below which values that each have one outcome prove nothing.
+/// Samples per distinct value below which values with a single outcome each are not considered evidence.
 const SAMPLES_PER_VALUE: usize = 5;
-/// Least share of the training samples that a value needs before it is looked at alone: the oldest age may be one at
-/// which all die.
+/// Minimum share of the training samples for a value to be examined alone: at the oldest age, for example, all samples
+/// may be events.
 const LEAST_SHARE: f64 = 0.05;
-/// Probability under which samples of one outcome are no accident.
+/// Probability below which samples with a single outcome are not considered chance.
 const ACCIDENT: f64 = 1e-9;
-/// Probability of ordering an event before a censored sample that no honest predictor has.
+/// AUC (probability of ordering an event before a censored sample) that no legitimate predictor reaches.
 const SUSPICIOUS_ORDER: f64 = 0.99;
-/// Rank correlation with the time that no honest predictor has.
+/// Rank correlation with the time that no legitimate predictor reaches.
 const SUSPICIOUS_CORRELATION: f64 = 0.95;
-/// Share of values equal to the time that is no accident.
+/// Share of values equal to the time that is not considered chance.
 const SUSPICIOUS_SHARE: f64 = 0.5;
 
-/// A feature that may give the outcome away.
+/// A feature that may reveal the outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LeakWarning {
     /// The column.
     pub column: String,
-    /// What was seen.
+    /// The sign found.
     pub sign: LeakSign,
 }
 
-/// What makes a column suspicious.
+/// A sign of target leakage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeakSign {
@@ -54,7 +55,7 @@ pub enum LeakSign {
         /// Training samples.
         n_samples: usize,
     },
-    /// All samples with one value have the same outcome, too many for an accident.
+    /// All samples with one value have the same outcome, too many for chance.
     #[serde(rename_all = "kebab-case")]
     ImpliesEvent {
         /// The value; `None` if it is the missing one.
@@ -82,7 +83,7 @@ pub enum LeakSign {
         /// Spearman's rank correlation.
         rank_correlation: f64,
     },
-    /// Whole numbers, each a different one: more likely names than measurements.
+    /// Whole numbers, all different: more likely identifiers than measurements.
     LooksLikeIdentity,
 }
 
@@ -93,35 +94,38 @@ impl fmt::Display for LeakWarning {
         match &self.sign {
             LeakSign::DeterminesEvent { n_values, n_samples } => write!(
                 f,
-                "gives the event away: each of its {n_values} values has only events or only censored samples among \
+                "reveals the event: each of its {n_values} values has only events or only censored samples among \
                  {n_samples} training samples"
             ),
             LeakSign::ImpliesEvent { value: Some(value), event, n_samples } => {
                 write!(
                     f,
-                    "may give the event away: all {n_samples} training samples with \"{value}\" are {}",
+                    "may reveal the event: all {n_samples} training samples with \"{value}\" are {}",
                     outcome(event)
                 )
             }
             LeakSign::ImpliesEvent { value: None, event, n_samples } => {
                 write!(
                     f,
-                    "may give the event away: all {n_samples} training samples without a value are {}",
+                    "may reveal the event: all {n_samples} training samples without a value are {}",
                     outcome(event)
                 )
             }
             LeakSign::OrdersEvent { auc } => {
-                write!(f, "may give the event away: it orders events and censored samples with an AUC of {auc:.4}")
+                write!(f, "may reveal the event: it orders events and censored samples with an AUC of {auc:.4}")
             }
             LeakSign::EqualsTime { share } => {
-                write!(f, "may give the time away: {:.1} % of its training values are the time itself", 100.0 * share)
+                write!(f, "may reveal the time: {:.1} % of its training values are the time itself", 100.0 * share)
             }
             LeakSign::FollowsTime { rank_correlation } => {
-                write!(f, "may give the time away: its rank correlation with the time is {rank_correlation:.4}")
+                write!(f, "may reveal the time: its rank correlation with the time is {rank_correlation:.4}")
             }
             LeakSign::LooksLikeIdentity => {
                 let advice = "leave it out unless it measures something";
-                return write!(f, "looks like an identity: every training sample has another whole number; {advice}");
+                return write!(
+                    f,
+                    "looks like an identifier: every training sample has a different whole number; {advice}"
+                );
             }
         }?;
         write!(f, "; leave it out unless it is known at time 0")
@@ -188,7 +192,7 @@ fn sign_in_values(pairs: &[Pair<'_>]) -> Option<LeakSign> {
     if n_events == 0 || n_events == n {
         return None;
     }
-    // Per value: samples and events. A sample without a value is a value of its own.
+    // Per value: samples and events. Missing counts as a separate value.
     let mut counts: BTreeMap<Option<String>, (usize, usize)> = BTreeMap::new();
     for pair in pairs {
         let (samples, events) = counts.entry(pair.cell.map(folded)).or_insert((0, 0));
@@ -230,7 +234,7 @@ fn sign_in_numbers(pairs: &[Pair<'_>]) -> Option<LeakSign> {
     let n_events = present.iter().filter(|pair| pair.event).count() as f64;
     let sum: f64 = present.iter().zip(&ranks_of_numbers).filter(|(pair, _)| pair.event).map(|(_, rank)| rank).sum();
     let auc = (sum - n_events * (n_events + 1.0) / 2.0) / (n_events * (n - n_events));
-    // Neither comparison holds where one of the outcomes is absent and the quotient is no number.
+    // Neither comparison holds if one of the outcomes is absent and the quotient is NaN.
     if auc >= SUSPICIOUS_ORDER || auc <= 1.0 - SUSPICIOUS_ORDER {
         return Some(LeakSign::OrdersEvent { auc });
     }
@@ -249,7 +253,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut begin = 0;
     while begin < order.len() {
         let value = values[order[begin]];
-        // In ascending order, what is not above the value is equal to it.
+        // In ascending order, a number that is not above the value is equal to it.
         let n_equal = order[begin..].iter().take_while(|&&row| values[row] <= value).count();
         let mean = begin as f64 + f64::midpoint(n_equal as f64, 1.0);
         order[begin..begin + n_equal].iter().for_each(|&row| ranks[row] = mean);

@@ -1,4 +1,4 @@
-//! The raw cells that features are made of.
+//! The raw cells from which features are computed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub struct FeatureTable {
     /// Rows of the source as a spreadsheet counts them.
     pub(super) source_rows: Vec<usize>,
     pub(super) columns: Vec<FeatureColumn>,
-    /// Columns that hold the outcome or an identity, with what they hold.
+    /// Columns that hold the outcome or an identity, with a description of their content.
     pub(super) mapped: Vec<(String, &'static str)>,
 }
 
@@ -31,7 +31,7 @@ pub struct FeatureColumn {
 }
 
 impl FeatureTable {
-    /// The columns of the table at `source`, of the samples `sample_ids`, which stand in the rows `source_rows`.
+    /// The columns of the table at `source`, of the samples `sample_ids`, which are in the rows `source_rows`.
     ///
     /// # Errors
     /// [`DataError::ShapeMismatch`] if a column or the rows are not one per sample.
@@ -51,8 +51,8 @@ impl FeatureTable {
         Ok(Self { source: source.into(), sample_ids, source_rows, columns, mapped: Vec::new() })
     }
 
-    /// Names columns that are not here because they hold the outcome or an identity, so that asking for one of them can
-    /// be answered: pairs of the name and what it holds (`the event`).
+    /// Registers columns that are not included because they hold the outcome or an identity, for the error if one of
+    /// them is requested: pairs of the name and its content (`the event`).
     #[must_use]
     pub fn with_mapped(mut self, mapped: Vec<(String, &'static str)>) -> Self {
         self.mapped = mapped;
@@ -139,7 +139,7 @@ impl FeatureTable {
         })
     }
 
-    /// The error that the cell of `row` in `column` is not what it should be.
+    /// The error for an invalid cell of `row` in `column`.
     pub(super) fn invalid_cell(&self, column: &FeatureColumn, row: usize, expected: &'static str) -> DataError {
         DataError::InvalidCell {
             column: column.name.clone(),

@@ -1,4 +1,4 @@
-//! What each kind of column becomes, that nothing is learnt from rows outside training, and what is refused.
+//! The encoding of each kind of column, its independence of rows outside the training part, and the errors.
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
 use std::fmt::Write as _;
@@ -71,7 +71,7 @@ fn numbers_are_standardised_as_by_scikit_learn_1_9_1() {
 fn categories_become_one_feature_each_whatever_case_and_blanks() {
     let text = "stage\nStage  II\nstage I\nSTAGE ii\nStage I\nstage i\nStage III\n\n";
     let (fitted, matrix) = encode(text, "categorical = ['stage']", 5).unwrap();
-    // "Stage I" and "stage I" and "stage i" stand once each: the first in the order of the characters is shown.
+    // "Stage I" and "stage I" and "stage i" occur once each: the first in the order of the characters is shown.
     assert_eq!(matrix.names(), ["stage=Stage I", "stage=STAGE ii"]);
     let expected = [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.0]];
     for (row, expected) in expected.iter().enumerate() {
@@ -125,7 +125,7 @@ fn each_policy_for_missing_values_does_what_it_says() {
     assert_eq!(matrix.names(), ["age", "age:missing", "sex=F", "sex=M", "sex:missing", "full"]);
     assert_eq!(matrix.row(1)[..5], [0.0, 1.0, 0.0, 1.0, 0.0]);
     assert_eq!(matrix.row(2)[..5], [1.0, 0.0, 0.0, 0.0, 1.0]);
-    // Training has no missing value in "full": the mean stands in, and the sample is counted.
+    // Training has no missing value in "full": the mean is used, and the sample is counted.
     assert_eq!(matrix.row(3), [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
     let counts: Vec<_> = matrix.missing().iter().map(|(column, n)| (column.as_str(), *n)).collect();
     assert_eq!(counts, [("age", 2), ("sex", 1), ("full", 1)]);
@@ -156,7 +156,7 @@ fn the_texts_for_missing_are_a_setting() {
 fn columns_that_say_nothing_in_training_are_left_out_with_a_note() {
     let text = "age,site,blank,there,one\n1,A,,7,x\n2,A,,,x\n3,B,5,,y\n";
     let (fitted, matrix) = encode(text, "features = 'all'", 2).unwrap();
-    assert_eq!(matrix.names(), ["age", "there:missing"], "of a constant that is often missing, the presence is left");
+    assert_eq!(matrix.names(), ["age", "there:missing"], "of a constant that is often missing, the presence remains");
     assert_eq!(matrix.row(2), [3.0, 1.0]);
     let told: Vec<String> = fitted.left_out.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -216,7 +216,7 @@ fn contradicting_settings_are_refused() {
     for misspelt in ["features = 'everything'", "feature = 'all'", "missing = 'median'"] {
         assert!(toml::from_str::<FeatureConfig>(misspelt).is_err(), "{misspelt}");
     }
-    assert_eq!(message("a\n1\n2\n", "features = 'all'", 0), "training part has 0 entries, expected 1");
+    assert_eq!(message("a\n1\n2\n", "features = 'all'", 0), "training part has length 0, expected 1");
 }
 
 #[test]
@@ -318,19 +318,19 @@ fn columns_that_give_the_outcome_away_are_named() {
     let warnings = leak_warnings(&fitted, &table, &cohort, &rows(n)).unwrap();
     let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let expected = [
-        "column \"copy\" gives the event away: each of its 2 values has only events or only censored samples among 60 \
+        "column \"copy\" reveals the event: each of its 2 values has only events or only censored samples among 60 \
          training samples",
-        "column \"date\" may give the event away: all 20 training samples without a value are censored",
-        "column \"score\" may give the event away: it orders events and censored samples with an AUC of 1.0000",
-        "column \"years\" may give the time away: its rank correlation with the time is 1.0000",
-        "column \"also\" may give the time away: 75.0 % of its training values are the time itself",
+        "column \"date\" may reveal the event: all 20 training samples without a value are censored",
+        "column \"score\" may reveal the event: it orders events and censored samples with an AUC of 1.0000",
+        "column \"years\" may reveal the time: its rank correlation with the time is 1.0000",
+        "column \"also\" may reveal the time: 75.0 % of its training values are the time itself",
     ];
     let expected = expected.map(|line| format!("{line}; leave it out unless it is known at time 0"));
-    let identity = "column \"number\" looks like an identity: every training sample has another whole number; leave it out \
+    let identity = "column \"number\" looks like an identifier: every training sample has a different whole number; leave it out \
                     unless it measures something";
     assert_eq!(told, [&expected[..], &[identity.to_owned()]].concat());
     let few = leak_warnings(&fitted, &table, &cohort, &rows(9)).unwrap();
-    assert!(few.is_empty(), "nothing is concluded from nine samples: {few:?}");
+    assert!(few.is_empty(), "no sign from nine samples: {few:?}");
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn a_value_that_only_the_dead_have_is_named_once_there_are_enough() {
 
 #[test]
 fn a_rare_value_of_one_outcome_is_no_sign() {
-    // The oldest 40 of 1000 all die, as they do in honest tables.
+    // The oldest 40 of 1000 all die, as in tables without leakage.
     let event: Vec<bool> = (0..1000).map(|i| i < 40 || i % 2 == 0).collect();
     let mut text = "age\n".to_owned();
     (0..1000).for_each(|i| writeln!(text, "{}", if i < 40 { 90 } else { 50 + i % 29 }).unwrap());

@@ -1,7 +1,7 @@
-//! How large an image may be before a file is refused unread, against files of a few bytes that announce gigabytes.
+//! Limits on the size of an image, against files of a few bytes whose header claims gigabytes.
 //!
 //! Every decoder compares the size in the header with these limits before it reserves memory, and with the number of
-//! bytes that follow: a file too short to hold what it announces is refused as truncated without being decoded.
+//! bytes that follow: a file too short for the size in its header is refused as truncated without being decoded.
 
 use serde::{Deserialize, Serialize};
 

@@ -30,7 +30,7 @@ pub use volume_resize::{Resampling, resize_volume};
 
 use crate::DataError;
 
-/// Size and channels that every image of a cohort is brought to.
+/// Size and channels to which every image of a cohort is converted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ImageConfig {
@@ -45,7 +45,7 @@ pub struct ImageConfig {
     pub exact: bool,
     /// How volumes are read; not used for pictures.
     pub volume: VolumeConfig,
-    /// How large an image may be.
+    /// Limits on the size of an image.
     pub limits: Limits,
 }
 

@@ -1,4 +1,5 @@
-//! One image file, or folder of a DICOM series, to the pixels a model sees: decode, scale to \[0, 1\], resize, bring to the wanted channels.
+//! Converts one image file, or the folder of a DICOM series, to the pixels a model sees: decode, scale to \[0, 1\],
+//! resize, convert the channels.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,7 +10,7 @@ use super::picture::{Kind, decode_picture_for};
 use super::{ImageConfig, decode_picture, decode_volume_file, resize_picture, resize_volume};
 use crate::cohort::Reason;
 
-/// Why a file gave no image.
+/// The reason why a file gave no image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecodable {
     /// The reason code.
@@ -37,9 +38,9 @@ pub enum Pixels {
 /// Reads, decodes and resizes the image at `path`.
 ///
 /// # Errors
-/// Every failure has a reason code; a damaged file is never a panic.
+/// Every failure has a reason code; a damaged file never causes a panic.
 pub fn prepare_image(path: &Path, config: &ImageConfig) -> Result<Pixels, Undecodable> {
-    // Third-party decoders work on arbitrary bytes here. A panic in one of them would end a run of hours over one
+    // Third-party decoders work on arbitrary bytes here. A panic in one of them would abort a long run because of one
     // damaged file, so it becomes an exclusion like every other failure.
     catch_unwind(AssertUnwindSafe(|| prepare(path, config)))
         .unwrap_or_else(|_| Err(Undecodable::new(Reason::ImageUnreadable, "the decoder stopped on an internal error")))
@@ -83,7 +84,7 @@ fn quantise(intensity: f32) -> u16 {
     quantised
 }
 
-/// `[pixels, from]` to `[to, pixels]`: gray is repeated, colour is taken apart.
+/// `[pixels, from]` to `[to, pixels]`: gray is repeated, colour is split into channels.
 fn planes(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
     if from != 3 {
         return pixels.repeat(to);
@@ -95,7 +96,7 @@ fn planes(pixels: &[u8], from: usize, to: usize) -> Vec<u8> {
     planes
 }
 
-/// What kind of image the first bytes announce, for sentences like "the file is a PNG picture".
+/// The kind of image according to the first bytes, for sentences like "the file is a PNG picture".
 pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     let starts = |signature: &[u8]| bytes.starts_with(signature);
     let nifti = |header: [u8; 4]| starts(&header) && bytes.get(344..347).is_some_and(|magic| magic == b"n+1");

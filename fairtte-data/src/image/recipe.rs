@@ -1,12 +1,12 @@
-//! One line that says how image files become pixels: decoders with versions, rules, filter. It is part of the
-//! fingerprint and of the header of a store, so that pixels made another way are never taken for the same.
+//! One line that describes how image files become pixels: decoders with versions, rules, filter. It is part of the
+//! fingerprint and of the header of a store, so that pixels made differently are never mistaken for the same.
 
 use super::{ImageConfig, picture};
 
-/// Counts up when the pixels change although no version below does.
+/// Incremented when the pixels change although no version below does.
 const REVISION: u32 = 2;
 
-/// How images are decoded and resized with these settings.
+/// Describes how images are decoded and resized with these settings.
 ///
 /// ```
 /// use fairtte_data::image::{ImageConfig, recipe};

@@ -7,7 +7,7 @@ use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resize
 
 use super::Picture;
 
-/// Resizes `picture` to `height` x `width` pixels; the channels stay.
+/// Resizes `picture` to `height` x `width` pixels; the channels are kept.
 ///
 /// # Panics
 /// If `picture.pixels` does not have `height * width * channels` entries, or a side is 0 or above 2^32.
@@ -22,8 +22,8 @@ pub fn resize_picture(picture: &Picture, height: usize, width: usize) -> Picture
     Picture { width, height, channels: picture.channels, pixels }
 }
 
-/// Resizes the bytes of a picture of pixels `P` to those of another, each with its `[height, width]`. The type is named
-/// because the library's own choice by value instantiates every type that it has, half of the code of this crate.
+/// Resizes the bytes of a picture of pixels `P` to those of another, each with its `[height, width]`. The type is given
+/// explicitly because dynamic dispatch in the library instantiates every type, half of the code size of this crate.
 pub(super) fn resize<P: PixelTrait + InnerPixel>(
     resizer: &mut Resizer,
     (source, from): (&[u8], [usize; 2]),

@@ -1,12 +1,13 @@
 //! NIfTI volumes and DICOM series to voxels in \[0, 1\] with body-aligned axes.
 //!
 //! Slope and intercept of the header are applied, the axes are brought to right, anterior, superior (see `nifti/`), and
-//! the intensities of each volume are scaled by its own range, because the units of magnetic resonance are arbitrary: by
-//! its minimum and maximum, or by the 0.5th and 99.5th percentile with clipping, which a few bright vessels or metal do
-//! not move. A constant volume becomes 0 everywhere. All arithmetic is in f64 on the stored numbers and rounded once.
+//! the intensities of each volume are scaled by its own range, because the units of magnetic resonance are arbitrary:
+//! by its minimum and maximum, or by the 0.5th and 99.5th percentile with clipping, which are robust to a few bright
+//! vessels or metal. A constant volume becomes 0 everywhere. All arithmetic is in f64 on the stored numbers and rounded
+//! once.
 //!
-//! A series (4D) is refused unless the settings pick one of its volumes: which moment of a series stands for the subject
-//! is a decision of the study.
+//! A series (4D) is refused unless the settings select one of its volumes: which time point of a series represents the
+//! subject is a decision of the study.
 
 use std::fs::File;
 use std::io::Read;
@@ -47,7 +48,7 @@ pub struct VolumeConfig {
     pub frame: Option<u32>,
     /// Which intensities become 0 and 1; `min-max` if not given.
     pub range: VolumeRange,
-    /// What becomes of a volume that holds NaN or infinite voxels; `exclude` if not given.
+    /// How a volume with NaN or infinite voxels is treated; `exclude` if not given.
     pub non_finite: NonFinite,
     /// How a volume is brought to `image.size`; `antialiased` if not given.
     pub resample: Resampling,
@@ -61,11 +62,11 @@ pub enum VolumeRange {
     #[default]
     MinMax,
     /// The 0.5th and the 99.5th percentile of all finite voxels (linear between neighbours, as numpy counts them);
-    /// what lies outside is clipped. If the two are equal, the lowest and the highest.
+    /// values outside are clipped. If the two are equal, the lowest and the highest.
     Percentile,
 }
 
-/// What becomes of a volume with voxels that are not finite numbers.
+/// How a volume with voxels that are not finite numbers is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NonFinite {
@@ -73,27 +74,27 @@ pub enum NonFinite {
     #[default]
     Exclude,
     /// Such voxels become 0, the darkest intensity, and do not count for the range: for software that writes NaN
-    /// outside the brain. A volume without any finite voxel is excluded all the same.
+    /// outside the brain. A volume without any finite voxel is still excluded.
     Zero,
 }
 
 /// Decodes a `.nii` or `.nii.gz` stream with the default settings and limits; see [`decode_volume_file`].
 ///
 /// # Errors
-/// As [`decode_volume_file`]; also the header of a `.hdr/.img` pair, whose voxels a stream does not lead to.
+/// As [`decode_volume_file`]; also the header of a `.hdr/.img` pair, whose voxels are not in the stream.
 pub fn decode_volume(file: impl Read) -> Result<Volume, Undecodable> {
     decode(Opened::from_stream(file)?, &VolumeConfig::default(), &Limits::default())
 }
 
-/// Decodes the NIfTI-1 or NIfTI-2 file at `path`: `.nii`, `.nii.gz`, or either half of a `.hdr/.img` pair; or the folder
-/// of a DICOM series (with the cargo feature `dicom`).
+/// Decodes the NIfTI-1 or NIfTI-2 file at `path`: `.nii`, `.nii.gz`, or either half of a `.hdr/.img` pair; or the
+/// folder of a DICOM series (with the cargo feature `dicom`).
 ///
 /// Memory: the stored numbers of one volume, 4 bytes per voxel for the result, and 4 more for percentiles.
 ///
 /// # Errors
 /// A reason code and a sentence: missing, unreadable, empty, not NIfTI, truncated, larger than the limits, damaged gzip
 /// stream, colour or complex voxels, no usable matrix, a series without `frame`, fewer than two voxels along an axis,
-/// voxels that are not finite; of a folder also slices that do not make one evenly spaced stack.
+/// voxels that are not finite; for a folder, also slices that do not form one evenly spaced stack.
 pub fn decode_volume_file(path: &Path, config: &VolumeConfig, limits: &Limits) -> Result<Volume, Undecodable> {
     if path.is_dir() {
         return decode_series(path, config, limits);
@@ -102,7 +103,7 @@ pub fn decode_volume_file(path: &Path, config: &VolumeConfig, limits: &Limits) -
     decode(opened, config, limits)
 }
 
-/// The refusal of a file that is a picture names the setting that asks for volumes.
+/// Adds the setting that requires volumes to the refusal of a file that is a picture.
 fn pictured(path: &Path, refused: Undecodable) -> Undecodable {
     let mut start = [0; 16];
     let n = File::open(path).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
@@ -140,7 +141,7 @@ fn orientation(grid: &Grid) -> Result<Orientation, Undecodable> {
     Ok(affine.map_err(|detail| Undecodable::new(Reason::ImageUnreadable, detail.clone()))?.orientation)
 }
 
-/// Which volume of the file is meant, and how many there are.
+/// The index of the selected volume of the file, and the number of volumes.
 fn frame_of(grid: &Grid, frame: Option<u32>) -> Result<(u64, u64), Undecodable> {
     let shown = grid.shown_shape();
     let refuse = |expected: &str| {
@@ -181,7 +182,7 @@ fn range(grid: &Grid, stored: &[u8], config: &VolumeConfig) -> Result<[f64; 2], 
     });
     let n = stored.len() / grid.voxel_type.n_bytes();
     if n_finite == 0 || (n_finite < n && config.non_finite == NonFinite::Exclude) {
-        let detail = format!("{} of {n} voxels are not finite numbers", n - n_finite);
+        let detail = format!("voxels that are not finite numbers: {} of {n}", n - n_finite);
         return Err(Undecodable::new(Reason::ImageNonFinite, detail));
     }
     Ok(match config.range {
@@ -212,11 +213,11 @@ fn percentiles(grid: &Grid, stored: &[u8], n_finite: usize) -> [f64; 2] {
     })
 }
 
-/// Stored numbers, `x` running fastest, to intensities at their place in `[superior, anterior, right]`.
+/// Stored numbers, `x` running fastest, to intensities at their index in `[superior, anterior, right]`.
 fn place(grid: &Grid, stored: &[u8], orientation: Orientation, [lowest, highest]: [f64; 2]) -> Volume {
     let extents = grid.space();
     let [width, height, depth] = orientation.size(extents);
-    // For each stored axis: where its first voxel lies in the result, and how far apart its neighbours are.
+    // For each stored axis: the index of its first voxel in the result, and the stride of its neighbours.
     let (mut first, mut step) = (0_usize, [0_isize; 3]);
     for ((axis, flipped), stride) in orientation.0.into_iter().zip([1, width, width * height]) {
         first += if flipped { stride * (extents[axis] - 1) } else { 0 };

@@ -1,13 +1,13 @@
-//! Bringing a volume to another size.
+//! Resizes volumes.
 //!
-//! `antialiased`: a triangle filter, linear interpolation when enlarging, widened to the footprint of a target voxel when
-//! shrinking, so that nothing between the sampled points is lost. Separable: first every slice, then along the depth,
-//! where the slices laid out as the rows of one picture of `depth` rows need a vertical pass only.
+//! `antialiased`: a triangle filter, linear interpolation when enlarging, widened to the footprint of a target voxel
+//! when shrinking, so that nothing between the sampled points is lost. Separable: first every slice, then along the
+//! depth, where the slices laid out as the rows of one picture of `depth` rows need a vertical pass only.
 //!
-//! `trilinear`: linear interpolation between the eight nearest voxels and nothing more, as
-//! `torch.nn.functional.interpolate(mode="trilinear", align_corners=False)` and
-//! `scipy.ndimage.zoom(order=1, mode="nearest", grid_mode=True)` do it. The centre of target voxel `i` of `n` lies at
-//! `(i + 1/2) from / n - 1/2` of the source, held inside it at the edges. Finer detail than the target can hold aliases.
+//! `trilinear`: linear interpolation between the eight nearest voxels without smoothing, as in
+//! `torch.nn.functional.interpolate(mode="trilinear", align_corners=False)` and `scipy.ndimage.zoom(order=1,
+//! mode="nearest", grid_mode=True)`. The centre of target voxel `i` of `n` is at `(i + 1/2) from / n - 1/2` of the
+//! source, clamped to it at the edges. Detail finer than the target resolution aliases.
 
 use fast_image_resize::Resizer;
 use fast_image_resize::pixels::F32;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::Volume;
 use super::resize::resize;
 
-/// How a volume is brought to another size.
+/// How a volume is resized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resampling {

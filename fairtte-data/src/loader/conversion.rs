@@ -24,7 +24,7 @@ pub(super) struct Conversion {
     n_channels: usize,
 }
 
-/// What happens to an image between the store and the scaling.
+/// The changes of an image between the store and the scaling.
 pub(super) struct Changes<'c> {
     pub transforms: &'c [Box<dyn PixelTransform + 'c>],
     pub row: usize,
@@ -32,7 +32,7 @@ pub(super) struct Changes<'c> {
     pub augmentation: Option<(&'c Augmentation, Draw)>,
 }
 
-/// Memory of one thread, kept between images.
+/// Buffers of one thread, reused between images.
 #[derive(Default)]
 pub(super) struct Scratch {
     unit: Vec<f32>,
@@ -135,7 +135,7 @@ fn standardise(channel: &mut [f32]) {
     let mean = channel.iter().copied().map(f64::from).sum::<f64>() / n;
     let variance = channel.iter().map(|value| (f64::from(*value) - mean).powi(2)).sum::<f64>() / n;
     let deviation = variance.sqrt();
-    // Below the resolution of a 16-bit store the spread is rounding.
+    // Below the resolution of a 16-bit store the spread is rounding error.
     let factor = if deviation > 1e-6 { 1.0 / deviation } else { 1.0 };
     for value in channel {
         *value = single((f64::from(*value) - mean) * factor);

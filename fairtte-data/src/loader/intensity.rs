@@ -1,16 +1,16 @@
-//! What is done to intensities in \[0, 1\] before a model sees them: `(intensity - mean) / standard_deviation`.
+//! The transformation of intensities in \[0, 1\] before they enter a model: `(intensity - mean) / standard_deviation`.
 //!
 //! | setting | mean and standard deviation |
 //! |---|---|
 //! | `standardise` | of every channel, over the training images only |
-//! | `per-image` | of every channel of every image, as it goes to the model |
+//! | `per-image` | of every channel of every image, as it enters the model |
 //! | `imagenet` | 0.485, 0.456, 0.406 and 0.229, 0.224, 0.225: torchvision's weights for pictures (and MEDFAIR's) |
 //! | `kinetics` | 0.43216, 0.394666, 0.37645 and 0.22803, 0.22145, 0.216989: torchvision's `r3d_18` weights for Kinetics-400 |
 //! | `unit`, `none` | 0 and 1: intensities stay in \[0, 1\] |
 //! | `symmetric` | 0.5 and 0.5: intensities in \[-1, 1\] |
 //!
 //! Sums over the training images are taken over whole numbers, so the result does not depend on the order of the images
-//! or the number of threads. They are taken over whole stored images, also where augmentation crops them.
+//! or the number of threads. They are taken over whole stored images, even if augmentation crops them.
 
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::DataError;
 use crate::cohort::Cohort;
 use crate::image::{ImageConfig, ImageStore, StoredPixels};
 
-/// What is done to intensities after they are scaled to \[0, 1\].
+/// The transformation of intensities after they are scaled to \[0, 1\].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntensityConfig {
@@ -47,7 +47,7 @@ const IMAGENET: ([f64; 3], [f64; 3]) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.
 const KINETICS: ([f64; 3], [f64; 3]) = ([0.43216, 0.394_666, 0.37645], [0.22803, 0.22145, 0.216_989]);
 
 impl IntensityConfig {
-    /// Whether this setting fits images of `config`; to be asked before anything is decoded.
+    /// Checks that this setting suits images of `config`; to be called before decoding.
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] for constants of three channels and images of one.
@@ -55,7 +55,7 @@ impl IntensityConfig {
         self.constants(config.channels).map(|_| ())
     }
 
-    /// The transformation this setting asks for, fitted on the samples of `cohort` at `train_rows`.
+    /// The transformation of this setting, fitted on the samples of `cohort` at `train_rows`.
     ///
     /// # Errors
     /// See [`Intensity::fit`] and [`check`](Self::check).
@@ -66,7 +66,7 @@ impl IntensityConfig {
         }
     }
 
-    /// `None` for the setting that looks at the training images.
+    /// `None` for the setting that depends on the training images.
     fn constants(self, n_channels: usize) -> Result<Option<Intensity>, DataError> {
         let same = |mean, deviation| Intensity {
             mean: vec![mean; n_channels],
@@ -102,8 +102,7 @@ pub struct Intensity {
     pub mean: Vec<f64>,
     /// Standard deviation of every channel, > 0; 1 where the channel is constant over the training images.
     pub standard_deviation: Vec<f64>,
-    /// Whether the two above are applied first and then those of every image itself, 1 for the deviation of a constant
-    /// channel.
+    /// Whether each image is then also standardised by its own mean and standard deviation, 1 for a constant channel.
     #[serde(default)]
     pub per_image: bool,
 }
@@ -114,7 +113,7 @@ impl Intensity {
         Self { mean, standard_deviation, per_image: false }
     }
 
-    /// The transformation that changes nothing.
+    /// The identity transformation.
     pub fn none(n_channels: usize) -> Self {
         Self::of(vec![0.0; n_channels], vec![1.0; n_channels])
     }
@@ -151,7 +150,8 @@ impl Intensity {
             let mean = sum as f64 / n;
             let variance = (sum_of_squares as f64 / n - mean * mean).max(0.0);
             let deviation = variance.sqrt() / full_scale;
-            // Below a quarter of a storage step the spread is rounding; division by it would blow up other images.
+            // Below a quarter of a storage step the spread is rounding error; dividing by it would scale other images
+            // excessively.
             (mean / full_scale, if deviation * full_scale > 0.25 / n.sqrt() { deviation } else { 1.0 })
         });
         let (mean, standard_deviation): (Vec<f64>, Vec<f64>) = moments.unzip();
@@ -166,7 +166,7 @@ pub(crate) fn full_scale(store: &ImageStore) -> f64 {
     if store.size().len() == 3 { f64::from(u16::MAX) } else { f64::from(u8::MAX) }
 }
 
-/// Where the pixels of `row` are.
+/// The position in the store of the pixels of `row`.
 pub(crate) fn store_position(store: &ImageStore, cohort: &Cohort, row: usize) -> Result<usize, DataError> {
     let sample = &cohort.samples[row].sample_id;
     store

@@ -1,9 +1,9 @@
 //! Batches of pixels, or of features of a table, with the identities, outcomes and groups of their samples.
 //!
-//! The order of an epoch depends on nothing but seed and epoch (the `order` stream), and the augmentation of a sample on
-//! nothing but seed, epoch, sample and how often the epoch drew it before (the `augmentation` stream). So a run that is
-//! interrupted and started again at any epoch or batch sees the same batches, whatever the number of threads. A last
-//! batch of one sample is joined to the one before: batch normalisation needs two.
+//! The order of an epoch depends only on seed and epoch (the `order` stream), and the augmentation of a sample only on
+//! seed, epoch, sample and the number of its earlier draws in the epoch (the `augmentation` stream). So a run that is
+//! interrupted and resumed at any epoch or batch sees the same batches, whatever the number of threads. A last batch of
+//! one sample is merged with the previous batch, because batch normalisation needs two.
 
 pub(crate) mod augment;
 pub(crate) mod intensity;
@@ -29,26 +29,27 @@ use crate::cohort::Cohort;
 use crate::features::FeatureMatrix;
 use crate::image::ImageStore;
 
-/// In which order an epoch visits the rows of a part.
+/// The order in which an epoch visits the rows of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sampling {
-    /// As given and without random augmentation; for prediction.
+    /// In the given order and without random augmentation; for prediction.
     Sequential,
     /// Every row once, in random order.
     Shuffled,
     /// As many draws as there are rows, with replacement, row `i` with probability proportional to weight `i`
     /// (finite, >= 0, not all 0; one per row).
     Weighted(Vec<f64>),
-    /// Every row with a group once, one group after the other in random order, in random order within them; a batch never
-    /// holds two groups. One entry per row; rows with `None` are left out.
+    /// Every row with a group once: the groups one after the other in random order, their rows in random order; a batch
+    /// never mixes two groups. One entry per row; rows with `None` are left out.
     WithinGroups(Vec<Option<GroupId>>),
-    /// Every cell (one entry per row) as often as the largest one: full copies of all its rows and, for the rest, rows
-    /// drawn without replacement, all in random order. A row without a cell comes once. An epoch is longer for it.
+    /// Oversampling of every cell (one entry per row) to the size of the largest: full copies of all its rows and, for
+    /// the remainder, rows drawn without replacement, all in random order. A row without a cell occurs once. This makes
+    /// an epoch longer.
     Oversampled(Vec<Option<usize>>),
 }
 
 impl Sampling {
-    /// `rows` in the order in which an epoch visits them; it depends on nothing but the arguments. Cost O(its length).
+    /// `rows` in the order in which an epoch visits them; it depends only on the arguments. Cost O(its length).
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] for weights out of range, [`DataError::ShapeMismatch`] if weights, groups or
@@ -58,10 +59,10 @@ impl Sampling {
     }
 }
 
-/// Something done to the intensities of single images, for example to those of one group.
+/// A transformation of the intensities of single images, for example of those of one group.
 ///
-/// It must depend on nothing but its own settings and the arguments: batches are made on several threads, and a resumed
-/// run must see the same ones.
+/// It must depend only on its own settings and the arguments: batches are made on several threads, and a resumed run
+/// must see the same batches.
 pub trait PixelTransform: fmt::Debug + Send + Sync {
     /// Changes the image of `row` of the cohort in `epoch`, before augmentation and normalisation.
     ///
@@ -70,15 +71,15 @@ pub trait PixelTransform: fmt::Debug + Send + Sync {
     /// table are as fitted, and `shape` is `[n_features]`.
     fn apply(&self, row: usize, epoch: u64, intensities: &mut [f32], shape: &[usize]);
 
-    /// Whether it may change the image of `row`. An image that nothing changes is scaled as if there were no
-    /// transformation at all, so that it keeps every bit.
+    /// Whether it may change the image of `row`. An image without any change is scaled as if there were no
+    /// transformation, so that the result is bit-identical.
     fn concerns(&self, row: usize) -> bool {
         let _ = row;
         true
     }
 }
 
-/// One batch in host memory; entry `i` of every field is about the same sample.
+/// One batch in host memory; entry `i` of every field belongs to the same sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostBatch {
     /// Rows of the cohort.
@@ -97,7 +98,7 @@ pub struct HostBatch {
     pub groups: Vec<Option<GroupId>>,
 }
 
-/// Makes batches of a cohort; the only one there is.
+/// Makes batches of a cohort.
 #[derive(Debug)]
 pub struct Loader<'a> {
     input: Input<'a>,
@@ -107,12 +108,12 @@ pub struct Loader<'a> {
     augmentation: Option<Augmentation>,
 }
 
-/// What the values of a batch are made of.
+/// The source of the values of a batch.
 #[derive(Debug)]
 enum Input<'a> {
     Images {
         store: &'a ImageStore,
-        /// Place in the store of every row of the cohort.
+        /// Position in the store of every row of the cohort.
         positions: Vec<usize>,
         conversion: Conversion,
     },
@@ -151,7 +152,8 @@ impl<'a> Loader<'a> {
         Ok(Self { input, cohort, groups, transforms: Vec::new(), augmentation: None })
     }
 
-    /// A loader over the features of the samples of `cohort`, one row of `features` and one group per row of the cohort.
+    /// A loader over the features of the samples of `cohort`, one row of `features` and one group per row of the
+    /// cohort.
     ///
     /// # Errors
     /// [`DataError::ShapeMismatch`] if `features` or `groups` are not one per sample.
@@ -170,17 +172,17 @@ impl<'a> Loader<'a> {
         Ok(Self { input, cohort, groups, transforms: Vec::new(), augmentation: None })
     }
 
-    /// Adds a transformation that every image (or row of features) of every batch goes through, after those added before.
+    /// Adds a transformation of every image (or row of features) of every batch, applied after those added before.
     #[must_use]
     pub fn with_transform(mut self, transform: Box<dyn PixelTransform + 'a>) -> Self {
         self.transforms.push(transform);
         self
     }
 
-    /// Augments the images of epochs in random order, and takes the centre of the others if it crops.
+    /// Augments the images of epochs in random order; other images are only cropped to the centre, if it crops.
     ///
     /// # Errors
-    /// [`DataError::ShapeMismatch`] if it was made for images of another size, or the inputs are no images.
+    /// [`DataError::ShapeMismatch`] if it was made for images of another size, or the inputs are not images.
     pub fn with_augmentation(mut self, augmentation: Augmentation) -> Result<Self, DataError> {
         let (made_for, stored) = (augmentation.stored_size(), self.input.image_size());
         if made_for.len() != stored.len() {
@@ -194,7 +196,8 @@ impl<'a> Loader<'a> {
         Ok(self)
     }
 
-    /// `[height, width]` or `[depth, height, width]` of the images in a batch, as stored or as cropped; `[]` for features.
+    /// `[height, width]` or `[depth, height, width]` of the images in a batch, as stored or as cropped; `[]` for
+    /// features.
     pub fn size(&self) -> &[usize] {
         self.augmentation.as_ref().map_or(self.input.image_size(), Augmentation::size)
     }
@@ -217,8 +220,9 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The batches of one epoch over `rows` of the cohort, each of `batch_size` samples but for the last (of each group, with
-    /// [`Sampling::WithinGroups`]), which has between 1 and `batch_size + 1`: a lone last sample joins the batch before it.
+    /// The batches of one epoch over `rows` of the cohort, each of `batch_size` samples except for the last (of each
+    /// group, with [`Sampling::WithinGroups`]), which has between 1 and `batch_size + 1`: a single last sample is
+    /// merged with the previous batch.
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] for a batch size of 0 or weights out of range, [`DataError::ShapeMismatch`] if the
@@ -251,7 +255,7 @@ impl<'a> Loader<'a> {
         Ok(Batches { loader: self, order, draws, seed, epoch, ranges: ranges.into_iter() })
     }
 
-    /// `draws` holds for every row how often the epoch drew it before; `None` for prediction.
+    /// `draws` holds for every row the number of its earlier draws in the epoch; `None` for prediction.
     fn batch(&self, rows: &[usize], draws: Option<&[u64]>, seed: u64, epoch: u64) -> HostBatch {
         let n_channels = self.n_channels();
         let n_values = n_channels * self.size().iter().product::<usize>();
@@ -296,7 +300,7 @@ impl<'a> Loader<'a> {
 }
 
 impl Input<'_> {
-    /// Size of the stored images; nothing for features.
+    /// Size of the stored images; empty for features.
     fn image_size(&self) -> &[usize] {
         match self {
             Self::Images { store, .. } => store.size(),
@@ -323,7 +327,7 @@ impl Batches<'_> {
         &self.order
     }
 
-    /// The rows of every batch that is still to come, in order; makes none of them.
+    /// The rows of every remaining batch, in order, without making the batches.
     pub fn rows(&self) -> impl Iterator<Item = &[usize]> {
         self.ranges.as_slice().iter().map(|range| &self.order[range.clone()])
     }

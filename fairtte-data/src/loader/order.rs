@@ -1,4 +1,4 @@
-//! In which order an epoch visits the rows of a part; nothing but seed and epoch decides it.
+//! The order in which an epoch visits the rows of a part; it depends only on seed and epoch.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Sampling;
 use crate::DataError;
 
-/// The rows of an epoch in their order; no batch holds rows of two runs.
+/// The rows of an epoch in their order; no batch mixes rows of two runs.
 pub(super) fn epoch_runs(
     rows: &[usize],
     sampling: &Sampling,
@@ -44,12 +44,12 @@ pub(super) fn epoch_runs(
     }
 }
 
-/// The first entry of the cumulative weights above `at`: a row of weight 0 has no entry of its own and is never drawn.
+/// The first entry of the cumulative weights above `at`: a row of weight 0 has an empty interval and is never drawn.
 fn drawn(cumulative: &[f64], at: f64) -> usize {
     cumulative.partition_point(|sum| *sum <= at).min(cumulative.len() - 1)
 }
 
-/// Every cell as often as the largest, in random order.
+/// Every cell oversampled to the size of the largest, in random order.
 fn oversampled(rows: &[usize], cells: &[Option<usize>], rng: &mut ChaCha8Rng) -> Result<Vec<usize>, DataError> {
     if cells.len() != rows.len() {
         return Err(DataError::ShapeMismatch { what: "list of cells", found: cells.len(), expected: rows.len() });
@@ -129,7 +129,7 @@ fn batch_ranges(n: usize, batch_size: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// How often each entry of `order` has appeared before it: draws of one row in one epoch are told apart by it.
+/// How often each entry of `order` has appeared before it: it distinguishes repeated draws of a row in one epoch.
 pub(super) fn earlier_draws(order: &[usize]) -> Vec<u64> {
     let mut counts: HashMap<usize, u64> = HashMap::new();
     let mut count = |row: &usize| {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     // Ten samples in groups of 6, 3 and 1 with four events, weighted by group, by event and by both (weights are
-    // 1 / (cells * samples of the cell)); draws at given uniform numbers, worked outside of this code in f64.
+    // 1 / (cells * samples of the cell)); draws at given uniform numbers, computed independently of this code in f64.
     fn epoch_order(rows: &[usize], sampling: &Sampling, seed: u64, epoch: u64) -> Result<Vec<usize>, DataError> {
         sampling.order(rows, seed, epoch)
     }
@@ -182,7 +182,7 @@ mod tests {
         let count = |row: usize| order.iter().filter(|other| **other == row).count();
         assert_eq!(order.len(), 16);
         assert!((10..15).all(|row| count(row) == 1) && count(17) == 1 && count(18) == 5);
-        // Five of two: two full copies of both, and one of them once more.
+        // Five draws from two rows: two full copies of both, and one of them once more.
         assert!([(2, 3), (3, 2)].contains(&(count(15), count(16))), "{order:?}");
         assert_eq!(order, epoch_order(&rows, &sampling, 3, 0).unwrap(), "the same seed and epoch");
         assert_ne!(order, epoch_order(&rows, &sampling, 3, 1).unwrap());
@@ -191,7 +191,7 @@ mod tests {
             order.iter().filter(|row| **row == 15).count() == 3
         };
         let n = (0..200).filter(more_of_15).count();
-        assert!((70..130).contains(&n), "who comes once more is drawn anew in each epoch: {n} of 200");
+        assert!((70..130).contains(&n), "the extra row is drawn again in each epoch: {n} of 200");
     }
 
     #[test]

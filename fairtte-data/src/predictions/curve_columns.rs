@@ -1,11 +1,11 @@
 //! Columns of survival curves: the grid of times in their names, the probabilities in their cells.
 //!
-//! A name is a time written as a plain number (`0`, `0.5`, `13`); the times ascend from left to right. A cell is S(t), the
-//! probability of no event up to that time. Values may leave \[0, 1\] or rise along a row by up to
-//! [`SURVIVAL_TOLERANCE`]: a model that computes in `f32` does that. Such noise is removed (values are clamped and each row
-//! becomes its running minimum) and counted. A larger rise is an error, or is removed by the same running minimum if
-//! [`Rising::RunningMinimum`] is asked for. A value further outside \[0, 1\] is an error always: no rule can tell what was
-//! meant.
+//! A name is a time written as a plain number (`0`, `0.5`, `13`); the times ascend from left to right. A cell is S(t),
+//! the probability of no event up to that time. Values may leave \[0, 1\] or rise along a row by up to
+//! [`SURVIVAL_TOLERANCE`]: as models that compute in `f32` may do. Such noise is removed (values are clamped and each
+//! row becomes its running minimum) and counted. A larger rise is an error, or is removed by the same running minimum
+//! with [`Rising::RunningMinimum`]. A value further outside \[0, 1\] is always an error, because its intended value is
+//! unknown.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::DataError;
 use crate::table::Table;
 
-/// What happens to a curve that rises by more than [`SURVIVAL_TOLERANCE`].
+/// The treatment of a curve that rises by more than [`SURVIVAL_TOLERANCE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rising {
     /// It is an error.
@@ -26,7 +26,7 @@ pub enum Rising {
     RunningMinimum,
 }
 
-/// What was changed so that every curve lies in \[0, 1\] and never rises; numerical noise counts too.
+/// The changes that bring every curve into \[0, 1\] and make it non-increasing; numerical noise counts too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CurveRepairs {
@@ -45,12 +45,12 @@ impl CurveRepairs {
     }
 }
 
-/// The time that a column name says, if it is a number at all (perhaps one that is no time).
+/// The number in a column name, if it is one (not necessarily a valid time).
 pub(crate) fn time_of(name: &str) -> Option<f64> {
     name.trim().parse().ok()
 }
 
-/// A column whose name is no number but holds one, as other programs write times: `X0.5`, `t_0.5`, `S(0.5)`.
+/// A column whose name is not a number but contains one, as other programs write times: `X0.5`, `t_0.5`, `S(0.5)`.
 pub(crate) fn look_alike(names: &[&str]) -> Option<(String, String)> {
     names.iter().find_map(|name| {
         let number = name.trim_matches(|letter: char| !letter.is_ascii_digit());
@@ -85,8 +85,8 @@ pub(crate) fn check_grid(path: &Path, names: &[String], grid: &[f64]) -> Result<
     Ok(())
 }
 
-/// Reads the columns `names` of `table`, with the times `grid`, as curves of `samples`, `[n_samples, n_times]`, that lie in
-/// \[0, 1\] and never rise.
+/// Reads the columns `names` of `table`, with the times `grid`, as curves of `samples`, `[n_samples, n_times]`, that
+/// lie in \[0, 1\] and never rise.
 ///
 /// # Errors
 /// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`], naming sample, column, value and row.
@@ -130,7 +130,7 @@ pub(crate) fn read_survival(
                     place: table.place(row),
                 });
             }
-            // Not `max`: a negative zero would stay one.
+            // Not `max`: it would keep a negative zero.
             let kept = if *value <= 0.0 { 0.0 } else { lowest.min(*value) };
             let change = (kept - *value).abs();
             if change > 0.0 {
@@ -211,7 +211,7 @@ mod tests {
         };
         assert_eq!(
             message(&["0", "2", "1"]),
-            "column \"1\" of c.csv stands after column \"2\", expected the grid times in ascending order"
+            "column \"1\" of c.csv comes after column \"2\", expected the grid times in ascending order"
         );
         assert_eq!(
             message(&["0.5", "1", "0.50"]),

@@ -1,8 +1,8 @@
-//! `predictions.parquet`: survival curves of samples on a grid of times, the seam between training and evaluation.
+//! `predictions.parquet`: survival curves of samples on a grid of times, the interface between training and evaluation.
 //!
 //! Columns: `sample_id` (or `sample`), then one column of numbers per grid time whose name is the time as the shortest
-//! decimal that reads back as the same number (`0`, `0.5`, `13`); the cell is the predicted probability S(t) of no event up
-//! to that time. Curves from any outside model can be scored by writing a `.csv` of the same columns.
+//! decimal that reads back as the same number (`0`, `0.5`, `13`); the cell is the predicted probability S(t) of no
+//! event up to that time. Curves of any other model can be evaluated by writing a `.csv` with the same columns.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -19,28 +19,28 @@ use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 /// The two names that the column of samples may have.
 pub(crate) const SAMPLE: [&str; 2] = ["sample_id", "sample"];
 
-/// Survival curves as a file holds them.
+/// Survival curves of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictionTable {
     /// The samples in the order of the file.
     pub samples: Vec<SampleId>,
     /// Times of the columns, ascending, >= 0, in the time unit of the cohort.
     pub grid: Vec<f64>,
-    /// Survival `[n_samples, n_times]`, in \[0, 1\], never rising along a row.
+    /// Survival `[n_samples, n_times]`, in \[0, 1\], non-increasing along a row.
     pub survival: Array2<f64>,
-    /// What was changed while reading.
+    /// The changes made while reading.
     pub repairs: CurveRepairs,
 }
 
-/// Writes survival curves, atomically; Parquet, or CSV if `path` ends so. The same curves give the same bytes.
+/// Writes survival curves, atomically; Parquet, or CSV by the ending of `path`. The same curves give the same bytes.
 ///
-/// `survival` is `[n_samples, n_times]` with values in \[0, 1\]; `grid` holds `n_times` ascending times >= 0 in the time
-/// unit of the cohort.
+/// `survival` is `[n_samples, n_times]` with values in \[0, 1\]; `grid` holds `n_times` ascending times >= 0 in the
+/// time unit of the cohort.
 ///
 /// # Errors
 /// [`DataError::ShapeMismatch`], [`DataError::InvalidGrid`], [`DataError::NoGrid`], [`DataError::RepeatedTime`],
-/// [`DataError::UnsortedGrid`], [`DataError::InvalidSurvival`], [`DataError::UnmatchedSample`] if a sample appears twice,
-/// [`DataError::Write`].
+/// [`DataError::UnsortedGrid`], [`DataError::InvalidSurvival`], [`DataError::UnmatchedSample`] if a sample appears
+/// twice, [`DataError::Write`].
 #[expect(clippy::needless_pass_by_value, reason = "a view is a reference already")]
 pub fn write_predictions(
     path: &Path,
@@ -80,13 +80,13 @@ pub fn write_predictions(
     write_parquet(path, columns, &[])
 }
 
-/// Reads survival curves; a curve that rises by more than noise is treated as `rising` says.
+/// Reads survival curves; `rising` gives the treatment of curves that rise by more than noise.
 ///
 /// # Errors
-/// [`DataError::MissingColumn`] without `sample_id`, [`DataError::InvalidGrid`] naming a column that is no time,
-/// [`DataError::NoGrid`], [`DataError::RepeatedTime`], [`DataError::UnsortedGrid`], [`DataError::InvalidCell`] for a row
-/// without sample, [`DataError::DuplicateSample`], [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`] naming
-/// column and row, and what [`Table::read`] returns.
+/// [`DataError::MissingColumn`] without `sample_id`, [`DataError::InvalidGrid`] naming a column that is not a time,
+/// [`DataError::NoGrid`], [`DataError::RepeatedTime`], [`DataError::UnsortedGrid`], [`DataError::InvalidCell`] for a
+/// row without sample, [`DataError::DuplicateSample`], [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`]
+/// naming column and row, and what [`Table::read`] returns.
 pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, DataError> {
     let table = Table::read(path)?;
     let id = either_column(&table, SAMPLE)?.unwrap_or(SAMPLE[0]);
@@ -136,7 +136,7 @@ pub(crate) fn either_column(table: &Table, names: [&'static str; 2]) -> Result<O
     }
 }
 
-/// The samples in column `id`: every row has one, and no two the same.
+/// The samples in column `id`: present in every row and unique.
 pub(crate) fn read_samples(table: &Table, id: &str) -> Result<Vec<SampleId>, DataError> {
     let cells = table.text(id)?;
     let mut first_rows = HashMap::with_capacity(cells.len());

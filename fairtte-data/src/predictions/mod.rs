@@ -1,4 +1,4 @@
-//! Predicted curves with outcomes and groups, in files: those of a run, and those of any other model.
+//! Files of predicted curves, with outcomes and groups: those of a run and of any other model.
 
 pub(crate) mod curve_columns;
 mod file;

@@ -1,10 +1,10 @@
-//! One table with everything an evaluation needs: curves of any model, beside them outcomes and sensitive attributes.
+//! One table with the complete input of an evaluation: curves of any model, outcomes and sensitive attributes.
 //!
 //! Columns, in any order: `sample` (or `sample_id`), `subject` (or `subject_id`; without it every sample is its own
-//! subject), `time` (>= 0), `event` (1 or true, 0 or false), the attributes asked for, and one column of survival per grid
-//! time whose name is the time as a plain number. Every other column is left aside and named. No row is left out: a cell
-//! that cannot be read is an error, except that an attribute may be missing (an empty cell, `NA`, `<NA>`, `NaN`, `nan` or
-//! `null`, as R and pandas write it); such a sample belongs to no group of that attribute.
+//! subject), `time` (>= 0), `event` (1 or true, 0 or false), the requested attributes, and one column of survival per
+//! grid time whose name is the time as a plain number. All other columns are ignored and reported. No row is left out:
+//! a cell that cannot be read is an error, except that an attribute may be missing (an empty cell, `NA`, `<NA>`, `NaN`,
+//! `nan` or `null`, as R and pandas write it); such a sample belongs to no group of that attribute.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -27,25 +27,25 @@ use crate::{DataError, Place};
 const SUBJECT: [&str; 2] = ["subject_id", "subject"];
 const TIME: &str = "time";
 const EVENT: &str = "event";
-/// What R and pandas write for a missing value.
+/// Texts that R and pandas write for a missing value.
 const MISSING: [&str; 5] = ["NA", "<NA>", "NaN", "nan", "null"];
-/// An attribute with more values than this is a number or a name, not a list of groups.
+/// Maximum number of values of an attribute; with more it is a number or a name rather than a set of groups.
 const MOST_LEVELS: usize = 20;
 
 /// Curves with their outcomes and attributes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredTable {
-    /// The samples in the order of the file, with the raw values of the attributes asked for; no images.
+    /// The samples in the order of the file, with the raw values of the requested attributes; no images.
     pub cohort: Cohort,
     /// Times of the columns of survival, ascending, >= 0.
     pub grid: Vec<f64>,
-    /// Survival `[n_samples, n_times]`, in \[0, 1\], never rising along a row.
+    /// Survival `[n_samples, n_times]`, in \[0, 1\], non-increasing along a row.
     pub survival: Array2<f64>,
-    /// What was changed in the curves while reading.
+    /// The changes to the curves while reading.
     pub repairs: CurveRepairs,
     /// Whether the file names subjects; without them every sample is its own subject.
     pub has_subjects: bool,
-    /// Columns that are neither asked for nor times.
+    /// Columns that are neither requested nor times.
     pub ignored: Vec<String>,
 }
 
@@ -74,14 +74,15 @@ impl fmt::Display for ChangingAttribute {
     }
 }
 
-/// Reads a table of curves, outcomes and the `attributes` named; rising curves are treated as `rising` says.
+/// Reads a table of curves, outcomes and the `attributes` named; `rising` gives the treatment of rising curves.
 ///
 /// # Errors
 /// [`DataError::MissingColumn`], [`DataError::AmbiguousColumn`], [`DataError::EmptyTable`],
-/// [`DataError::DuplicateSample`], [`DataError::InvalidCell`] (time, event, or an attribute that mixes numbers and text),
-/// [`DataError::InvalidAttribute`] for an attribute that is an outcome or an identity, [`DataError::EmptyColumn`],
-/// [`DataError::NoGrid`], [`DataError::InvalidGrid`], [`DataError::RepeatedTime`], [`DataError::UnsortedGrid`],
-/// [`DataError::InvalidSurvival`], [`DataError::RisingSurvival`], and what [`Table::read`] returns.
+/// [`DataError::DuplicateSample`], [`DataError::InvalidCell`] (time, event, or an attribute that mixes numbers and
+/// text), [`DataError::InvalidAttribute`] for an attribute that is an outcome or an identity,
+/// [`DataError::EmptyColumn`], [`DataError::NoGrid`], [`DataError::InvalidGrid`], [`DataError::RepeatedTime`],
+/// [`DataError::UnsortedGrid`], [`DataError::InvalidSurvival`], [`DataError::RisingSurvival`], and what [`Table::read`]
+/// returns.
 pub fn read_scored_table(path: &Path, attributes: &[&str], rising: Rising) -> Result<ScoredTable, DataError> {
     let table = Table::read(path)?;
     let sample_column = either_column(&table, SAMPLE)?;
@@ -139,10 +140,11 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], rising: Rising) -> Re
     Ok(ScoredTable { cohort, grid, survival, repairs, has_subjects: subjects.is_some(), ignored })
 }
 
-/// Reads the outcomes that a censoring curve is fitted on: columns `time` and `event`; other columns are not looked at.
+/// Reads the outcomes that a censoring curve is fitted on: columns `time` and `event`; other columns are ignored.
 ///
 /// # Errors
-/// [`DataError::MissingColumn`], [`DataError::InvalidCell`], [`DataError::EmptyTable`], and what [`Table::read`] returns.
+/// [`DataError::MissingColumn`], [`DataError::InvalidCell`], [`DataError::EmptyTable`], and what [`Table::read`]
+/// returns.
 pub fn read_outcomes(path: &Path) -> Result<Outcomes, DataError> {
     let table = Table::read(path)?;
     let names: Vec<SampleId> = (0..table.n_rows()).map(|row| format!("row {}", table.row(row)).into()).collect();
@@ -155,8 +157,8 @@ pub fn read_outcomes(path: &Path) -> Result<Outcomes, DataError> {
 }
 
 impl ScoredTable {
-    /// Groups of all samples. Thresholds and levels are those of the whole table: there is no training part here. An
-    /// attribute without threshold, reference or levels has its values as levels, whole numbers in their order.
+    /// Groups of all samples. Thresholds and levels are fitted on the whole table, because there is no training part.
+    /// An attribute without threshold, reference or levels has its values as levels, whole numbers in their order.
     ///
     /// # Errors
     /// [`DataError::TooManyLevels`], and what [`FittedAttributes::fit`] returns.

@@ -2,7 +2,7 @@
 //!
 //! One pass per axis with the weights `exp(-x^2 / (2 sigma^2))`, divided by their sum, for whole x from -r to r with
 //! `r = floor(4 sigma + 0.5)`. Beyond an edge the picture is continued by its mirror image, the edge pixel included
-//! (`d c b a | a b c d | d c b a`), so that a constant picture stays what it is and the mean is kept.
+//! (`d c b a | a b c d | d c b a`), so that a constant picture is unchanged and the mean is kept.
 //! These are the definitions of `scipy.ndimage.gaussian_filter(image, sigma)` with its defaults (`mode="reflect"`,
 //! `truncate=4.0`), which the recorded values of the tests come from (scipy 1.17.1). Channels are not mixed.
 
@@ -11,7 +11,7 @@ use fairtte_metrics::GroupId;
 use crate::DataError;
 use crate::loader::PixelTransform;
 
-/// Widest blur that a setting may ask for, in pixels; wider ones leave nothing of a stored picture.
+/// Widest blur that a setting may ask for, in pixels; wider ones remove all structure of a stored picture.
 const WIDEST: f64 = 100.0;
 
 /// A Gaussian of one width for every axis.
@@ -50,7 +50,7 @@ impl GaussianBlur {
         self.sigma
     }
 
-    /// Pixels on each side that take part.
+    /// The radius: number of pixels on each side that contribute.
     pub fn radius(&self) -> usize {
         self.weights.len() - 1
     }
@@ -96,7 +96,7 @@ impl GaussianBlur {
         }
     }
 
-    /// Blurs across rows of `inner` pixels each: the pixels of a row do not mix.
+    /// Blurs across rows of `inner` pixels each: the pixels of a row are not mixed.
     fn across_rows(&self, rows: &[f32], out: &mut [f32], inner: usize) {
         let n = rows.len() / inner;
         let row = |i: usize| &rows[i * inner..(i + 1) * inner];
@@ -116,7 +116,7 @@ impl GaussianBlur {
     }
 }
 
-/// The place in a line of `n` pixels that the place `i - offset`, mirrored at the edges as often as needed, falls on.
+/// The index in a line of `n` pixels of the position `i - offset`, mirrored at the edges as often as needed.
 fn mirrored(i: usize, offset: usize, n: usize) -> usize {
     let period = 2 * n;
     // Whole periods are added first, so that the difference is never negative.
@@ -124,7 +124,7 @@ fn mirrored(i: usize, offset: usize, n: usize) -> usize {
     if place < n { place } else { period - 1 - place }
 }
 
-/// Blurs the training images of one group and leaves every other image as it is.
+/// Blurs the training images of one group and leaves all other images unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupBlur {
     blur: GaussianBlur,
@@ -156,7 +156,7 @@ impl GroupBlur {
 }
 
 impl PixelTransform for GroupBlur {
-    /// Blurs `intensities`, of shape `[channels, ..]`, if the sample at `row` is one of those to blur.
+    /// Blurs `intensities`, of shape `[channels, ..]`, if the sample at `row` is to be blurred.
     ///
     /// # Panics
     /// If the length of `intensities` is not the product of `shape`.

@@ -13,13 +13,13 @@ use crate::DataError;
 /// | key | default | range | meaning |
 /// |---|---|---|---|
 /// | `attribute` | none, must be given | name of an `[[attribute]]` | the attribute whose group is changed |
-/// | `group` | none, must be given | name or number of a level | the group that is changed; nobody guesses which one is disadvantaged |
+/// | `group` | none, must be given | name or number of a level | the group that is changed; there is no default, because the disadvantaged group is not guessed |
 /// | `blur` | no blur | > 0, at most 100 | standard deviation of the Gaussian, in pixels (voxels) of the stored size |
 /// | `time-noise` | no noise | two finite numbers, low < high, high >= 0 | range of the uniform noise: `absolute` in the unit of the times, or `fraction` of the largest training time |
 /// | `censoring-flip` | no flip | in (0, 1] | share of the events of the group that become censored; 0.9 in the paper |
 ///
 /// The paper (F.5) states the 90 % of the flip, but neither the width of the blur nor the range of the noise: both have
-/// to be chosen, and what was chosen is part of the record.
+/// to be chosen, and the choice is part of the record.
 ///
 /// ```
 /// let config: fairtte_data::shift::ShiftConfig = toml::from_str(r#"
@@ -61,7 +61,7 @@ pub enum TimeNoise {
 }
 
 impl TimeNoise {
-    /// Lowest and highest value as they were given.
+    /// Lowest and highest value as given.
     pub fn bounds(self) -> [f64; 2] {
         let (Self::Absolute(bounds) | Self::Fraction(bounds)) = self;
         bounds
@@ -150,7 +150,7 @@ impl ShiftConfig {
         if let Some(noise) = self.time_noise {
             let [low, high] = noise.bounds();
             if !(low.is_finite() && high.is_finite() && low < high && high >= 0.0) {
-                // A range wholly below 0 has no positive time to offer to a sample whose time is short.
+                // With a range entirely below 0, a sample with a short time could have no positive time.
                 let expected = "two finite numbers, the lowest and the highest noise, of which the highest is >= 0";
                 return invalid("shift.time-noise", format!("[{low}, {high}]"), expected);
             }
@@ -163,14 +163,14 @@ impl ShiftConfig {
         }
     }
 
-    /// Checks the ranges, and that no blur is asked of features of a table, which have no neighbours to blur with.
+    /// Checks the ranges, and that no blur is set for features of a table, which have no neighbouring pixels.
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] naming the key.
     pub fn check_for_features(&self) -> Result<(), DataError> {
         self.check()?;
         self.blur.map_or(Ok(()), |sigma| {
-            let expected = "no blur, because the inputs are features of a table and no images";
+            let expected = "no blur, because the inputs are features of a table and not images";
             Err(DataError::InvalidSetting { key: "shift.blur", value: sigma.to_string(), expected })
         })
     }

@@ -1,19 +1,20 @@
-//! Distribution shift between training and testing: the training samples of one group are made worse, all others stay.
+//! Distribution shift between training and testing: the training samples of one group are degraded, all others stay
+//! unchanged.
 //!
 //! Source: FairTTE, F.5 and H.6. Three changes, alone or together, all in the training part and in one group only:
 //! X: the images are blurred by a Gaussian; Y: uniform noise is added to the observed time, of events and of censored
 //! samples alike; Delta: 90 % of the events become censored, at the time they had.
 //!
-//! Assumptions, where the paper says nothing:
-//! - The group is named by the user, because which one is disadvantaged is a statement and not a computation.
-//! - Times stay positive: where the range of the noise would reach below 0, the noise is drawn uniformly from the part
+//! Assumptions where the paper is silent:
+//! - The group is named by the user, because the disadvantaged group cannot be computed.
+//! - Times stay positive: if the range of the noise would reach below 0, the noise is drawn uniformly from the part
 //!   of the range that keeps the time above 0. The number of such samples is in the record.
-//! - The flip changes exactly `round(share x events)` samples: those whose identities come first in the order of a keyed
-//!   hash. Adding a sample therefore moves at most one other in or out, and never draws anything anew.
-//! - The noise of a sample depends on nothing but the seed, its identity and the range (with `fraction`, also the largest
+//! - The flip changes exactly `round(share x events)` samples: those whose identities come first in the order of a
+//!   keyed hash. Adding a sample therefore moves at most one other in or out, and changes no other draw.
+//! - The noise of a sample depends only on the seed, its identity and the range (with `fraction`, also the largest
 //!   training time).
 //!
-//! Samples of the validation and test parts keep every bit, and so do samples that belong to no group of the attribute.
+//! Samples of the validation and test parts, and samples in no group of the attribute, are unchanged to the last bit.
 
 mod blur;
 mod config;
@@ -39,8 +40,8 @@ use crate::error::nearest;
 /// Changes the samples of `cohort` at `train_rows` that are in the group that `config` names.
 ///
 /// `groups` holds the groups of every sample of the cohort, one entry per attribute
-/// ([`FittedAttributes::all`](crate::FittedAttributes::all)). The order of `train_rows` does not matter. The images are not touched here: their
-/// blur is made by [`image_blur`] and happens when they are loaded.
+/// ([`FittedAttributes::all`](crate::FittedAttributes::all)). The order of `train_rows` does not matter. The images are
+/// not changed here: their blur is returned by [`image_blur`] and applied when they are loaded.
 ///
 /// Cost: n log n in the events of the group.
 ///
@@ -105,7 +106,7 @@ pub fn apply_shift(
     Ok((shifted, record))
 }
 
-/// The blur of the images that `config` asks for, for the loader; `None` if it asks for none.
+/// The blur of the images according to `config`, for the loader; `None` without blur.
 ///
 /// # Errors
 /// As [`apply_shift`].
@@ -188,13 +189,13 @@ fn hash(key: &[u8; blake3::KEY_LEN], sample: &SampleId) -> [u8; 32] {
     *blake3::keyed_hash(key, sample.as_str().as_bytes()).as_bytes()
 }
 
-/// The time of `sample` with noise from the part of the range that keeps it above 0, and whether that cut the range.
+/// The time of `sample` with noise from the part of the range that keeps it above 0, and whether the range was cut.
 fn noisy_time(sample: &Sample, [low, high]: [f64; 2], key: &[u8; blake3::KEY_LEN]) -> (f64, bool) {
     let (lowest, highest) = (sample.time + low, sample.time + high);
     // The draw leaves out the lower end, so a lower end of 0 still gives a time above 0.
     let from = lowest.max(0.0);
     if highest <= from {
-        // Only a time of 0 in a range that ends at 0 has nowhere to go.
+        // Only a time of 0 with a range that ends at 0 cannot be moved.
         return (sample.time, false);
     }
     let hash = hash(key, &sample.sample_id);
@@ -214,7 +215,7 @@ fn events_to_flip(cohort: &Cohort, rows: &[usize], share: f64, key: &[u8; blake3
     ordered.into_iter().take(n).map(|(_, row)| row).collect()
 }
 
-/// What differs between `before` and `after`; `None` if nothing does.
+/// The differences between `before` and `after`; `None` if there are none.
 fn changed(before: &Sample, after: &Sample, blurred: bool) -> Option<ChangedSample> {
     let sample = ChangedSample {
         sample_id: after.sample_id.clone(),

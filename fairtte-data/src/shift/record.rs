@@ -1,4 +1,4 @@
-//! What a distribution shift changed, sample by sample.
+//! The changes of a distribution shift, sample by sample.
 
 use std::fmt;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub struct ShiftRecord {
     pub n_group: usize,
     /// Events among them before the flip.
     pub n_group_events: usize,
-    /// Lowest and highest noise in the unit of the times; nothing without noise.
+    /// Lowest and highest noise in the unit of the times; `None` without noise.
     pub noise_range: Option<[f64; 2]>,
     /// Images that are blurred.
     pub n_blurred: usize,

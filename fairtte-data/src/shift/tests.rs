@@ -1,11 +1,12 @@
-//! Who is changed, how, and that nobody else is.
+//! The changed samples and their changes; all other samples are unchanged.
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Sample `i` is of subject `i / 2`, in group `i mod 3` (none for 2), has the time `i + 1` and an event unless `i mod 4` is 0.
+/// Sample `i` is of subject `i / 2`, in group `i mod 3` (none for 2), has the time `i + 1` and an event
+/// unless `i mod 4` is 0.
 fn cohort(n: usize) -> (Cohort, Vec<Groups>) {
     let sample = |i: usize| Sample {
         sample_id: format!("s{i}").into(),
@@ -205,7 +206,7 @@ fn impossible_settings_name_the_key_and_what_exists() {
     }
     let short = [Groups::new("sex", vec!["F".to_owned()], vec![Some(GroupId(0))]).unwrap()];
     let message = apply_shift(&cohort, &[0], &short, &config("blur = 1"), 1).unwrap_err().to_string();
-    assert_eq!(message, "list of groups has 1 entries, expected 30");
+    assert_eq!(message, "list of groups has length 1, expected 30");
 }
 
 #[test]
@@ -259,7 +260,7 @@ fn the_record_is_written_and_told() {
 }
 
 proptest! {
-    /// The order of the training rows, and naming a row twice, changes nothing; shuffled samples keep what they got.
+    /// The order of the training rows, and naming a row twice, changes nothing; shuffled samples keep their changes.
     #[test]
     fn the_order_of_the_rows_changes_nothing(seed in 0_u64..1000, turn in 0_usize..60, share in 0.01_f64..=1.0) {
         let (cohort, groups) = cohort(60);

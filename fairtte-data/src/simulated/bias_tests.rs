@@ -1,6 +1,6 @@
-//! Does each knob do what the module header says, and nothing more? Simple estimators of the five disparities of
+//! Tests that each knob has the documented effect and no other. Simple estimators of the five disparities of
 //! `FairTTE` appendix F.4 over the hidden truth, 20,000 subjects; the limits were set from their sampling error
-//! before the first run: noise below 2.5 standard errors or so, a moved target well above twice that.
+//! before the first run: noise below about 2.5 standard errors, a real effect well above twice that.
 
 use super::causal::{CausalModel, Sample};
 use super::config::{BiasKnobs, BiasedAttribute, SimulationConfig};
@@ -95,7 +95,7 @@ fn normalised_mi(a: &[usize], b: &[usize]) -> f64 {
     2.0 * (of_a + of_b - of_both) / (of_a + of_b)
 }
 
-/// Harrell's C: share of comparable pairs in which the higher score has the event first; ties count one half.
+/// Harrell's C: share of comparable pairs in which the higher score has the earlier event; ties count one half.
 fn concordance<'a>(samples: impl Iterator<Item = &'a Sample>, score: fn(&Sample) -> f64) -> f64 {
     let samples: Vec<&Sample> = samples.collect();
     let (mut concordant, mut comparable) = (0.0, 0.0);

@@ -1,8 +1,8 @@
-//! The causal graph: who the people are, how ill, when the event comes, when they are lost, what the picture shows.
+//! The causal graph: attributes, health condition, event time, censoring time and visible severity of the people.
 //!
-//! Formulas and knobs are stated in the [module header](super). Every subject and every image draws from a stream
-//! of its own and always draws the same number of variates, so that turning a knob leaves all other draws as they
-//! were: two simulations of one seed that differ in a knob are paired.
+//! Formulas and knobs are stated in the [module header](super). Every subject and every image draws from a separate
+//! stream and always the same number of variates, so that a knob changes no other draw: two simulations with the same
+//! seed and different knobs are paired.
 
 use fairtte_metrics::seeds::stream;
 use rand::RngExt as _;
@@ -16,15 +16,15 @@ pub(super) const BETA: f64 = 1.02;
 const SHAPE: f64 = 2.0;
 /// Weibull scale in years.
 const SCALE_YEARS: f64 = 4.5;
-/// Correlation of `X_Z` and Z left to group 1 when `mi-time` is 1; gives Harrell's C of 0.56 there.
+/// Correlation of `X_Z` and Z in group 1 when `mi-time` is 1; gives Harrell's C of 0.56 there.
 const CORRELATION_LEFT: f64 = 0.27;
 /// Shift of `X_Z` in group 1, in standard deviations, when `image-features` is 1.
 const SEVERITY_SHIFT: f64 = 1.0;
 /// Rise of the log odds of censoring in group 1 when `censoring-rate` is 1.
 const LOG_ODDS_RISE: f64 = 1.5;
-/// Part of the follow-up over which later images are spread.
+/// Fraction of the follow-up over which later images are spread.
 const VISIT_SPAN: f64 = 0.8;
-/// Older than this is group 1 of age.
+/// Group 1 of age is older than this.
 const AGE_THRESHOLD: u32 = 60;
 /// Smallest time written, in the unit of the run.
 const SMALLEST_TIME: f64 = 0.001;
@@ -77,7 +77,7 @@ pub(super) struct Subject {
     pub censoring_time: f64,
 }
 
-/// One image and what is known and hidden about it; times in the unit of the run, from this image.
+/// One image with its observed and hidden values; times in the unit of the run, from this image.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub subject: u64,
@@ -93,7 +93,7 @@ pub(super) struct Sample {
     pub event: bool,
 }
 
-/// The graph with its knobs set.
+/// The graph with its knobs.
 pub(super) struct CausalModel<'a> {
     config: &'a SimulationConfig,
     seed: u64,
@@ -113,7 +113,7 @@ impl<'a> CausalModel<'a> {
         Self { config, seed, log_censoring_hazard }
     }
 
-    /// Draws person `subject`, the same whatever is drawn for others.
+    /// Draws person `subject`, independently of all others.
     pub fn subject(&self, subject: u64) -> Subject {
         let mut rng = stream(self.seed, "simulate-subject", &[subject]);
         let mut uniform = || -> f64 { rng.random() };

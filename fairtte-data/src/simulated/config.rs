@@ -1,4 +1,4 @@
-//! What to simulate: the raw settings of a run file, their defaults, and the check that makes them safe to use.
+//! Settings of a simulation: the raw settings of a run file, their defaults, and their check.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use super::error::SimulationError;
 /// | `group-share` | 0.5 | 0.01 to 0.99 | share of group 1 of the biased attribute |
 /// | `censoring-rate-base` | 0.4 | 0.05 to 0.9 | expected share of censored subjects before the knobs |
 /// | `time-unit` | `years` | `years`, `months`, `days` | unit of every time written |
-/// | `signal` | 1 | 0 to 1 | correlation of severity in the picture with the health condition; 0 = picture says nothing |
+/// | `signal` | 1 | 0 to 1 | correlation of severity in the picture with the health condition; 0 = the picture is uninformative |
 /// | `bias` | all 0 | each 0 to 1 | the five knobs, see [`BiasKnobs`] |
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", from = "RawConfig")]
@@ -53,15 +53,15 @@ pub struct BiasKnobs {
     pub image_features: f64,
     /// Disparity in I(`X_Z`; Y): the pictures of group 1 show less of Z.
     pub mi_time: f64,
-    /// Disparity in I(`X_Z`; event): in group 1 it is the healthy who are lost from follow-up.
+    /// Disparity in I(`X_Z`; event): in group 1 the healthy people are lost to follow-up.
     pub mi_censoring: f64,
-    /// Disparity in P(T | A): group 1 meets the event earlier.
+    /// Disparity in P(T | A): group 1 has the event earlier.
     pub time_distribution: f64,
     /// Disparity in the censoring rate: more of group 1 are censored.
     pub censoring_rate: f64,
 }
 
-/// What the pictures are.
+/// The kind of pictures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PictureKind {
@@ -117,7 +117,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// How many of this unit make a year.
+    /// Number of these units in a year.
     pub fn per_year(self) -> f64 {
         match self {
             Self::Years => 1.0,
@@ -204,7 +204,7 @@ impl SimulationConfig {
             if (low..=high).contains(&value) { Ok(()) } else { Err(setting(key, &value, expected)) }
         };
         let real = |key, value: f64, low, high, expected| {
-            // A NaN is inside no range.
+            // NaN is not inside any range.
             if (low..=high).contains(&value) { Ok(()) } else { Err(setting(key, &value, expected)) }
         };
         whole("n-subjects", self.n_subjects, 2, 1_000_000, "a whole number from 2 to 1000000")?;

@@ -1,13 +1,13 @@
-//! What can go wrong when a cohort is simulated.
+//! Errors of the simulation of a cohort.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a simulation was refused or could not be written.
+/// The reason why a simulation was refused or could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
-    /// A setting lies outside its range.
+    /// A setting is outside its range.
     #[error("{key} is {value}, expected {expected}")]
     Setting {
         /// Name of the setting, as in the run file.
@@ -17,15 +17,15 @@ pub enum SimulationError {
         /// The range allowed.
         expected: &'static str,
     },
-    /// The output folder holds something that this simulation did not write.
-    #[error("folder {} holds {found}, expected a new or empty folder or this very simulation", folder.display())]
+    /// The output folder has content that this simulation did not write.
+    #[error("folder {} holds {found}, expected a new or empty folder or one of the same simulation", folder.display())]
     FolderInUse {
         /// The output folder.
         folder: PathBuf,
-        /// What was found in it.
+        /// The content found.
         found: String,
     },
-    /// A finished simulation has lost one of its tables.
+    /// A table of a finished simulation is missing.
     #[error("{} is missing from a finished simulation; remove the folder to simulate again", path.display())]
     Incomplete {
         /// The missing file.
@@ -34,11 +34,11 @@ pub enum SimulationError {
     /// A file or folder could not be read or written.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was attempted: `read`, `write`, `create`, ..
+        /// The operation: `read`, `write`, `create`, ..
         action: &'static str,
         /// File or folder concerned.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -47,16 +47,16 @@ pub enum SimulationError {
     Encode {
         /// The file the picture was meant for.
         path: PathBuf,
-        /// The encoder's reason.
+        /// The error of the encoder.
         #[source]
         source: image::ImageError,
     },
-    /// The record of a simulation is not what this version writes.
+    /// The record of a simulation does not have the format of this version.
     #[error("cannot read the record {} as one of a simulation", path.display())]
     Record {
         /// The record's path.
         path: PathBuf,
-        /// Where the text stops making sense.
+        /// The parse error.
         #[source]
         source: serde_json::Error,
     },

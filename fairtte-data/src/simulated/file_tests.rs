@@ -1,5 +1,5 @@
-//! Are the files right: readable by others, the same whatever the threads, never overwritten, completed when
-//! interrupted; and do the pictures show the severity?
+//! Tests of the files: readable by other programs, independent of the threads, never overwritten, completed after an
+//! interruption; and tests that the pictures show the severity.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -128,7 +128,7 @@ fn nifti_files_are_read_back_by_an_independent_reader() {
     assert_eq!((header.datatype, header.bitpix, header.sform_code), (4, 16, 1));
     let expected = [200.0 / 18.0, 200.0 / 14.0, 150.0 / 12.0];
     assert!(header.pixdim[1..4].iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-4));
-    // The centre of the volume, voxel ((n - 1) / 2), lies at the origin.
+    // The centre of the volume, voxel ((n - 1) / 2), is at the origin.
     assert!((header.srow_x[0] * 8.5 + header.srow_x[3]).abs() < 1e-3);
     assert!((header.srow_y[1] * 6.5 + header.srow_y[3]).abs() < 1e-3);
     assert!((header.srow_z[2] * 5.5 + header.srow_z[3]).abs() < 1e-3);
@@ -180,7 +180,7 @@ fn an_interrupted_simulation_is_completed_by_the_same_call_only() {
     let config = small(PictureKind::Films);
     write(&config, 1, folder.path()).unwrap();
     let complete = contents(folder.path());
-    // As a kill between two images leaves it: no record, no tables, images missing, one half-written.
+    // The state after a kill between two images: no record, no tables, images missing, one half-written.
     fs::rename(folder.path().join("simulation.json"), folder.path().join("simulation.partial.json")).unwrap();
     for name in ["manifest.csv", "truth.csv", "images/s000002_v0.png"] {
         fs::remove_file(folder.path().join(name)).unwrap();
@@ -266,7 +266,7 @@ fn severity_and_attributes_change_only_their_own_part_of_a_picture() {
     let outside = |film: &film::Film| -> Vec<u64> {
         film.brightness.iter().zip(&film.lungs).filter(|(_, lung)| **lung <= 0.0).map(|(b, _)| b.to_bits()).collect()
     };
-    assert!(outside(&mild) == outside(&severe), "the disease lies inside the lungs");
+    assert!(outside(&mild) == outside(&severe), "the disease is inside the lungs");
     assert!(mild.brightness != severe.brightness);
     for who in [
         Attributes { female: true, ..ADULT },

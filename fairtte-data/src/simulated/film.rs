@@ -9,7 +9,7 @@
 //! | age | paler bones, wider aorta, calcified costal cartilage |
 //! | race | the side marker's corner and the film's contrast, as when groups are filmed at different sites |
 //!
-//! The last row is an arbitrary mark and no claim about people.
+//! The last row is an arbitrary mark, not a claim about people.
 
 use rand::{Rng, RngExt as _};
 
@@ -23,7 +23,7 @@ const FULL_BURDEN: f64 = 0.35;
 /// Lung apex in body coordinates.
 const LUNG_TOP: f64 = -0.74;
 
-/// A drawn film before quantisation, row by row, and where its lungs are.
+/// A drawn film before quantisation, row by row, and the position of its lungs.
 pub(super) struct Film {
     /// Brightness, nominally 0 to 1.
     pub brightness: Vec<f64>,
@@ -69,7 +69,7 @@ pub(super) fn draw(size: [usize; 2], who: Attributes, x_z: f64, body: &mut impl 
     Film { brightness, lungs }
 }
 
-/// How this person stood and how this film was exposed.
+/// Position of the person and exposure of the film.
 struct Pose {
     cos: f64,
     sin: f64,
@@ -281,7 +281,7 @@ fn sq(x: f64) -> f64 {
 struct Opacities {
     /// Centre, inverse radius along and across, direction, weight.
     spots: Vec<Spot>,
-    /// Mean brightness they add to the lungs.
+    /// Mean brightness added to the lungs.
     mean: f64,
 }
 
@@ -328,7 +328,7 @@ impl Opacities {
             spot.weight * bell(along * along + across * across)
         };
         let summed: f64 = self.spots.iter().filter(|spot| spot.weight > 0.0).map(one).sum();
-        // Where spots overlap, no more air can be lost than there was.
+        // Where spots overlap, the loss of air is limited to the total.
         1.0 - (-summed).exp()
     }
 }

@@ -16,22 +16,22 @@
 //! ```
 //!
 //! Because both times share one shape, P(event | Z) = logistic((1 + 2 m) beta Z - h) in closed form. T and C are
-//! independent given (Z, A), so a model that sees Z faces non-informative censoring whatever the knobs.
+//! independent given (Z, A), so censoring is non-informative for a model that sees Z, whatever the knobs.
 //!
 //! | knob at 1 | in group 1 | what else it moves |
 //! |---|---|---|
 //! | `image-features` | pictures look one standard deviation sicker | nothing inside a group; risks of the two groups are no longer comparable |
 //! | `mi-time` | corr(`X_Z`, Z) falls from 1 to 0.27, Harrell's C of `X_Z` from 0.74 to 0.56 | I(`X_Z`; event) falls too, because the event depends on Z through T; P(`X_Z`) stays |
 //! | `mi-censoring` | the healthy leave early: slope of logit P(event) on Z triples; rate unchanged | censored times are shorter; observed events come from sicker people, so Y given event and I(`X_Z`; Y) change somewhat; without Z, censoring is informative |
-//! | `time-distribution` | T and C halve | nothing else: a common factor leaves who is censored and all mutual information as they were |
+//! | `time-distribution` | T and C halve | nothing else: a common factor changes neither the censoring indicators nor any mutual information |
 //! | `censoring-rate` | log odds of censoring rise by 1.5 (40 % becomes 75 %) | Y gets shorter, also among events, so the time distribution and both mutual informations shift |
 //!
 //! Later images of a subject share Z and A; image j of m is taken after a share (j - 1 + U) / (m - 1) of 80 % of the
 //! follow-up Y, U uniform, and its times are counted from there. Follow-up is thus spread evenly over the images, and
-//! remaining times keep their shape; visits at fixed dates would instead drop those who had their event before.
+//! remaining times keep their shape; visits at fixed dates would instead exclude people with an earlier event.
 //!
 //! Attributes: sex F/M (1/2 each), age 21 to 89 (half over 60), race White 60, Black 20, Asian 12, Other 8 %; the
-//! biased attribute has `group-share` in group 1. They shape only `X_A` unless a knob says otherwise.
+//! biased attribute has `group-share` in group 1. They affect only `X_A` unless a knob is set.
 //!
 //! A folder holds `images/`, `manifest.csv` (image, `subject_id`, time, event, sex, age, race), `truth.csv` (what
 //! the manifest hides) and, last, `simulation.json`. The same config and seed give the same bytes with any number of
@@ -66,11 +66,11 @@ pub use error::SimulationError;
 /// A finished simulation on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
-    /// The folder everything lies in; image paths in the tables are relative to it.
+    /// The folder of all files; image paths in the tables are relative to it.
     pub folder: PathBuf,
     /// The table in the generic layout: image, `subject_id`, time, event, sex, age, race.
     pub manifest: PathBuf,
-    /// The hidden side: Z, `X_Z`, true risk, T, C and A of every image.
+    /// The table of hidden values: Z, `X_Z`, true risk, T, C and A of every image.
     pub truth: PathBuf,
     /// Number of people.
     pub n_subjects: usize,
@@ -84,9 +84,9 @@ pub struct Simulation {
 
 /// Simulates a cohort into the folder `out`.
 ///
-/// `on_progress(done, total)` is called from several threads, once per image. A folder that already holds this very
-/// simulation is returned as it is; one in which it was interrupted is completed. About 1 to 2 ms of one core per
-/// film of 64 x 64, 4 ms per volume of 24 x 32 x 32.
+/// `on_progress(done, total)` is called from several threads, once per image. A folder that already holds the same
+/// simulation is returned unchanged; an interrupted one is completed. About 1 to 2 ms of one core per film of 64 x 64,
+/// 4 ms per volume of 24 x 32 x 32.
 ///
 /// # Errors
 ///

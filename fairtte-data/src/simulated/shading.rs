@@ -1,4 +1,4 @@
-//! Small pieces both kinds of picture are drawn with: soft edges, smooth random fields, the scale of severity.
+//! Drawing functions for both kinds of picture: soft edges, smooth random fields, the scale of severity.
 
 use rand::Rng;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -18,7 +18,7 @@ pub(super) fn normal(rng: &mut impl Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// Disease burden in [0, 1] of severity `x_z`: linear from -3 to 4, so that every step of severity shows equally.
+/// Disease burden in [0, 1] of severity `x_z`: linear from -3 to 4, so that every step of severity is equally visible.
 pub(super) fn burden(x_z: f64) -> f64 {
     ((x_z + 3.0) / 7.0).clamp(0.0, 1.0)
 }
@@ -28,7 +28,7 @@ pub(super) fn spot_weight(index: usize, count: f64) -> f64 {
     (count - index as f64).clamp(0.0, 1.0)
 }
 
-/// Factor that makes the mean of `spots` over the region `mask` equal to `mean`; 0 where there is nothing to scale.
+/// Factor that makes the mean of `spots` over the region `mask` equal to `mean`; 0 if there is nothing to scale.
 pub(super) fn scale_to_mean(spots: &[f64], mask: &[f64], mean: f64) -> f64 {
     let (found, region) = (spots.iter().sum::<f64>(), mask.iter().sum::<f64>());
     if found > 0.0 { mean * region / found } else { 0.0 }
@@ -47,7 +47,7 @@ impl SmoothField {
         Self { lattice: (0..side.pow(3)).map(|_| normal(rng)).collect(), side }
     }
 
-    /// Value at a place in [-1, 1] cubed; places outside take the value of the nearest face.
+    /// Value at a point of [-1, 1] cubed; points outside have the value of the nearest face.
     pub fn at(&self, place: [f64; 3]) -> f64 {
         let cells = place.map(|x| cell(x, self.side));
         let mut value = 0.0;

@@ -10,7 +10,7 @@
 //! | age | size of the ventricles, width of the furrows |
 //! | race | the receiver's shading and gain, as when groups are scanned at different sites |
 //!
-//! The last row is an arbitrary mark and no claim about people.
+//! The last row is an arbitrary mark, not a claim about people.
 
 use rand::{Rng, RngExt as _};
 
@@ -24,7 +24,7 @@ const FULL_BURDEN: f64 = 0.15;
 /// Border of the brain as a share of the head's radius.
 const BRAIN: f64 = 0.80;
 
-/// A drawn volume before quantisation, `[depth, height, width]` in row-major order, and where its brain is.
+/// A drawn volume before quantisation, `[depth, height, width]` in row-major order, and the position of its brain.
 pub(super) struct Volume {
     /// Brightness, nominally 0 to 1.
     pub brightness: Vec<f64>,
@@ -69,7 +69,7 @@ pub(super) fn draw(size: [usize; 3], who: Attributes, x_z: f64, body: &mut impl 
     Volume { brightness, brain }
 }
 
-/// How the head lay and how strong the receiver was.
+/// Orientation of the head and gain of the receiver.
 struct Pose {
     /// Cosine and sine of the turn in the axial and in the sagittal plane.
     turn: [f64; 2],
@@ -105,7 +105,7 @@ struct Head {
     furrows: f64,
     /// Folds of the cortex.
     folds: SmoothField,
-    /// Where the skull's thickness and the scalp vary.
+    /// Random fields of the skull's thickness and the scalp.
     bumps: SmoothField,
     shading_direction: [f64; 3],
     gain: f64,
@@ -133,7 +133,7 @@ impl Head {
         }
     }
 
-    /// Distance from the centre as a share of the way to the scalp.
+    /// Distance from the centre as a share of the distance to the scalp.
     fn radius(&self, place: [f64; 3]) -> f64 {
         let scaled = self.scaled(place);
         // The base of the skull is flatter than its vault.
@@ -243,7 +243,7 @@ impl Lesions {
             spot.weight * bell(squared)
         };
         let summed: f64 = self.spots.iter().filter(|spot| spot.weight > 0.0).map(one).sum();
-        // Tissue can be no more than wholly replaced where lesions meet.
+        // Where lesions overlap, tissue is replaced completely at most.
         1.0 - (-summed).exp()
     }
 }

@@ -1,7 +1,7 @@
 //! Files of a simulation: pictures, tables, the record, and the rules for a folder that is not empty.
 //!
 //! Every file is written under a name ending in `.part` and renamed. `simulation.partial.json` is the first file
-//! and `simulation.json` the last, so that an interrupted simulation is known as such and completed by the same call.
+//! and `simulation.json` the last, so that an interrupted simulation is recognised and completed by the same call.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -29,7 +29,7 @@ const FIELD_OF_VIEW_MM: [f64; 3] = [200.0, 200.0, 150.0];
 /// Stored value of brightness 1 in a volume.
 const VOLUME_UNIT: f64 = 1000.0;
 
-/// What was asked for; equal requests give equal files.
+/// The request; equal requests give equal files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -38,7 +38,7 @@ pub(super) struct Request {
     pub config: SimulationConfig,
 }
 
-/// What came of it; named as in the record.
+/// The counts of the result; named as in the record.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Counts {
@@ -59,13 +59,13 @@ struct Record {
 
 /// State of the output folder before a simulation.
 pub(super) enum Folder {
-    /// New, empty, or left by this very simulation when it was interrupted.
+    /// New, empty, or left by an interruption of the same simulation.
     Ready,
-    /// This very simulation is finished.
+    /// The same simulation is finished.
     Finished(Counts),
 }
 
-/// Looks at `out` and refuses a folder that holds anything but this simulation.
+/// Checks `out` and returns an error for a folder that holds anything but this simulation.
 pub(super) fn inspect(out: &Path, request: &Request) -> Result<Folder, SimulationError> {
     let in_use = |found: String| SimulationError::FolderInUse { folder: out.to_owned(), found };
     if out.join(RECORD).exists() {
@@ -97,7 +97,7 @@ pub(super) fn inspect(out: &Path, request: &Request) -> Result<Folder, Simulatio
     }
 }
 
-/// Creates the folders and states what is about to be written.
+/// Creates the folders and records the request.
 pub(super) fn begin(out: &Path, request: &Request) -> Result<(), SimulationError> {
     let images = out.join(IMAGES);
     fs::create_dir_all(&images).map_err(|source| SimulationError::Io { action: "create", path: images, source })?;
@@ -111,14 +111,14 @@ pub(super) fn finish(out: &Path, request: &Request, counts: Counts) -> Result<()
     fs::remove_file(&partial).map_err(|source| SimulationError::Io { action: "remove", path: partial, source })
 }
 
-/// Compares what both requests are after a passage through text, so that no digit lost in parsing makes them differ.
+/// Compares both requests after a round trip through text, so that a digit lost in parsing makes no difference.
 fn same(stored: &Request, asked: &Request) -> bool {
     serde_json::to_string(asked)
         .and_then(|text| serde_json::from_str::<Request>(&text))
         .is_ok_and(|asked| *stored == asked)
 }
 
-/// Names what differs between two requests.
+/// Describes the differences between two requests.
 fn differences(stored: &Request, asked: &Request) -> String {
     let mut parts = Vec::new();
     if stored.generator_version != asked.generator_version {
@@ -149,13 +149,13 @@ fn write_record(path: &Path, request: &Request, counts: Option<Counts>) -> Resul
     write_file(path, text.as_bytes())
 }
 
-/// Writes a whole file under a temporary name, then renames it; nothing is left behind when that fails.
+/// Writes a whole file under a temporary name, then renames it; no file is left if that fails.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), SimulationError> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".part");
     let partial = PathBuf::from(partial);
     fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path)).map_err(|source| {
-        // The reason for the failure matters more than whether the remains could be removed.
+        // The error is more important than a failure to remove the temporary file.
         let _ = fs::remove_file(&partial);
         SimulationError::Io { action: "write", path: path.to_owned(), source }
     })
@@ -184,7 +184,7 @@ pub(super) fn write_nifti(path: &Path, size: [usize; 3], brightness: &[f64]) -> 
     write_file(path, &compressed)
 }
 
-/// The 348 bytes of a NIfTI-1 header and the 4 that say that no extension follows (nifti1.h, `nifti_1_header`).
+/// The 348 bytes of a NIfTI-1 header and the 4 bytes for "no extension" (nifti1.h, `nifti_1_header`).
 ///
 /// Width runs to the person's right, height forwards, depth up; the volume's centre is the origin.
 fn nifti_header([depth, height, width]: [usize; 3]) -> [u8; 352] {

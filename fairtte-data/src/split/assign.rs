@@ -1,12 +1,13 @@
-//! The order of the subjects and how it is cut.
+//! The order of the subjects and its partition.
 //!
-//! Within each stratum (one for all, if nothing is stratified) the subjects stand in the order of their keyed hash:
+//! Within each stratum (one for all, if nothing is stratified) the subjects are in the order of their keyed hash:
 //!
-//! - fractions: the first are train, then validation, the rest test. Unstratified the counts are `floor(train n)`,
-//!   `floor(validation n)` and the rest; stratified those of `rounding.rs`, all less than 1 from the exact shares.
+//! - fractions: the first are train, then validation, the rest test. Without stratification the counts are
+//!   `floor(train n)`, `floor(validation n)` and the rest; with stratification those of `rounding.rs`, which differ by
+//!   less than 1 from the exact shares.
 //! - k-fold: fold j is the j-th block of the order; the sizes of the blocks differ by at most one. Every subject is in
 //!   the test part of exactly one fold. The validation part is the first `validation / (train + validation)` of the
-//!   subjects that follow the test block, going on from the start at the end: with 5 folds and the default fractions
+//!   subjects that follow the test block, wrapping around at the end: with 5 folds and the default fractions
 //!   the next fold.
 //! - site left out: the subjects of the site are the test part, the first `validation / (train + validation)` of the
 //!   others the validation part.
@@ -37,7 +38,7 @@ impl<'a> Order<'a> {
     /// Orders the subjects of `cohort` by `seed` and `repeat`.
     pub(super) fn new(cohort: &'a Cohort, strata: &Strata<'a>, seed: u64, repeat: u32) -> Self {
         let mut key = [0_u8; blake3::KEY_LEN];
-        // Repeat 0 is the split of every run made before there were repeats.
+        // Repeat 0 is the split of runs made before repeats were introduced.
         let counters: &[u64] = if repeat == 0 { &[] } else { &[u64::from(repeat)] };
         stream(seed, "split", counters).fill_bytes(&mut key);
         let hash = |bytes: &[u8]| *blake3::keyed_hash(&key, bytes).as_bytes();
@@ -48,7 +49,7 @@ impl<'a> Order<'a> {
         for (_, subject) in ordered {
             by_stratum.entry(strata[subject].as_slice()).or_default().push(subject);
         }
-        // Where rounding leaves a choice between strata, the seed decides and not the alphabet.
+        // If rounding leaves a choice between strata, it depends on the seed and not on the alphabet.
         let with_hash =
             by_stratum.into_iter().map(|(stratum, subjects)| (hash(stratum.join("\0").as_bytes()), subjects));
         let mut with_hash: Vec<_> = with_hash.collect();

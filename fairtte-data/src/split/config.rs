@@ -1,6 +1,7 @@
-//! The `[split]` table of a run file: fractions, one fold of several, one site left out, or a file made by hand.
+//! The `[split]` table of a run file: fractions, one fold of several, one site left out, or a file of the user.
 //!
-//! The ways exclude each other and each has a table (or key) of its own, so a setting cannot be given to the wrong one:
+//! The methods are mutually exclusive and each has a separate table (or key), so a setting cannot be given to the wrong
+//! one:
 //!
 //! | way | keys | parts |
 //! |---|---|---|
@@ -9,7 +10,7 @@
 //! | leave-site-out | `[split.leave-site-out] site, leave-out` | test = the site; the rest likewise |
 //! | file | `file` | as the file says |
 //!
-//! `stratify` and `repeat` go with all but the file. Every way keeps all samples of a subject together.
+//! `stratify` and `repeat` apply to all methods except the file. Every method keeps all samples of a subject together.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -25,7 +26,7 @@ use super::site;
 /// The word in `stratify` that means the outcome rather than an attribute.
 pub(super) const EVENT: &str = "event";
 
-/// More folds than this are a mistake rather than a wish.
+/// Maximum number of folds; more are assumed to be a mistake.
 const MOST_FOLDS: usize = 1000;
 
 /// How subjects are divided into training, validation and test part.
@@ -43,16 +44,17 @@ const MOST_FOLDS: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SplitConfig {
-    /// Fraction for fitting, in (0, 1); 0.6 if not given. With folds or a site left out only `train : validation` counts.
+    /// Fraction for fitting, in (0, 1); 0.6 if not given. With folds or a site left out only `train : validation` is
+    /// used.
     pub train: f64,
-    /// Fraction for choosing when to stop, in (0, 1); 0.2 if not given.
+    /// Fraction for early stopping, in (0, 1); 0.2 if not given.
     pub validation: f64,
     /// Fraction for the reported numbers, in (0, 1); 0.2 if not given.
     pub test: f64,
-    /// What every part should hold in equal shares: `event` and names of attributes; nothing if not given.
+    /// Variables that should have equal shares in every part: `event` and names of attributes; none if not given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stratify: Vec<String>,
-    /// Another draw of the same kind with the same seed: 0 (the default), 1, 2, ..
+    /// Number of the repetition, another draw with the same seed: 0 (the default), 1, 2, ..
     #[serde(skip_serializing_if = "is_zero")]
     pub repeat: u32,
     /// A file with the columns `subject_id` or `sample_id`, and `part`; none if not given.
@@ -66,7 +68,7 @@ pub struct SplitConfig {
     pub leave_site_out: Option<LeaveSiteOut>,
 }
 
-/// `[split.k-fold]`: the subjects are dealt into `folds` of equal size (to within one).
+/// `[split.k-fold]`: the subjects are divided into `folds` of equal size (to within one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct KFold {
@@ -83,11 +85,11 @@ pub struct KFold {
 pub struct LeaveSiteOut {
     /// Column of the site.
     pub site: String,
-    /// The site, as it stands in that column.
+    /// The site, as written in that column.
     pub leave_out: String,
 }
 
-/// Which of the ways a checked configuration chose.
+/// The method chosen by a checked configuration.
 pub(super) enum Way<'a> {
     Fractions,
     KFold(KFold),
@@ -116,7 +118,7 @@ fn is_zero(repeat: &u32) -> bool {
 }
 
 impl SplitConfig {
-    /// Checks the ranges, and that at most one way is chosen.
+    /// Checks the ranges, and that at most one method is chosen.
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] naming the key.
@@ -172,7 +174,7 @@ impl SplitConfig {
         if fold >= folds {
             return invalid("split.k-fold.fold", fold, "a whole number from 0 to folds - 1");
         }
-        // The default fractions go with any number of folds; others must not contradict it.
+        // The default fractions are allowed with any number of folds; others must be consistent with it.
         let default = Self::default();
         let is_default = (self.train, self.validation, self.test) == (default.train, default.validation, default.test);
         if !is_default && (self.test - 1.0 / folds as f64).abs() > 1e-6 {
@@ -192,7 +194,7 @@ impl SplitConfig {
         invalid("split.file", path.display(), "no fractions, stratify or repeat beside a file that gives the parts")
     }
 
-    /// Which way is chosen; the first in the order of the errors of [`check`](Self::check) if there are several.
+    /// The chosen method; the first in the order of the errors of [`check`](Self::check) if there are several.
     pub(super) fn way(&self) -> Way<'_> {
         match (self.k_fold, &self.leave_site_out, &self.file) {
             (Some(folds), ..) => Way::KFold(folds),
@@ -202,7 +204,7 @@ impl SplitConfig {
         }
     }
 
-    /// Columns that the cohort must carry as attributes: those of `stratify` but `event`, and the site.
+    /// Columns that the cohort must have as attributes: those of `stratify` except `event`, and the site.
     pub fn columns(&self) -> Vec<&str> {
         let stratify = self.stratify.iter().map(String::as_str).filter(|name| *name != EVENT);
         let mut columns: Vec<&str> = stratify.collect();
@@ -225,12 +227,12 @@ impl SplitConfig {
     }
 
     /// Every split of a sweep: all folds (or all sites of `cohort`, or the one split by fractions), for each of the
-    /// repeats 0 to `n_repeats` - 1; the repeats are the outer loop. `fold`, `leave-out` and `repeat` of `self` do not
-    /// matter. A split by file is one split, whatever `n_repeats`.
+    /// repeats 0 to `n_repeats` - 1; the repeats are the outer loop. `fold`, `leave-out` and `repeat` of `self` are
+    /// ignored. A split by file is one split, whatever `n_repeats`.
     ///
     /// # Errors
-    /// [`DataError::InvalidSetting`] as in [`check`](Self::check), [`DataError::UnknownAttribute`] if the cohort does
-    /// not carry the column of the site.
+    /// [`DataError::InvalidSetting`] as in [`check`](Self::check), [`DataError::UnknownAttribute`] if the cohort lacks
+    /// the column of the site.
     pub fn sweep(&self, cohort: &Cohort, n_repeats: u32) -> Result<Vec<Self>, DataError> {
         self.check()?;
         let one_repeat: Vec<Self> = match self.way() {

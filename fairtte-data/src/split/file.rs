@@ -5,10 +5,10 @@
 //! | `sample_id` or `subject_id` | who; with both, `sample_id` decides and `subject_id` must agree with the cohort |
 //! | `part` (or `split`) | `train`, `validation` (`validate`, `valid`, `val`) or `test`, in any case |
 //!
-//! A `subject_id` that is no subject but something followed on one (an eye such as `9001-RE`) counts for its subject.
-//! Whatever the rows name, parts belong to subjects: a file that puts a subject, or the fellow eye, in another part is
-//! refused with the rows. Every subject of the cohort needs a part. Samples the file does not name follow their subject;
-//! rows about samples outside the cohort (excluded since) and rows that say the same again are counted.
+//! A `subject_id` that is not a subject but a unit of one (an eye such as `9001-RE`) counts for its subject. Parts
+//! always belong to subjects: a file that puts a subject, or the fellow eye, into different parts is an error that
+//! names the rows. Every subject of the cohort needs a part. Samples the file does not name follow their subject; rows
+//! about samples outside the cohort (excluded later) and repeated rows are counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -24,10 +24,10 @@ use crate::table::Table;
 use super::leak::{Leak, Placed};
 use super::{Part, Split};
 
-/// Subjects and leaks named in an error or a note; the rest is counted.
+/// Maximum number of subjects and leaks named in an error or a note; the rest is counted.
 pub(super) const N_NAMED: usize = 5;
 
-/// What the rows of a split file name.
+/// The column that identifies the rows of a split file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKey {
@@ -46,7 +46,7 @@ impl FileKey {
     }
 }
 
-/// What was found in a split file beside the parts.
+/// The report on a split file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SplitFileReport {
@@ -54,24 +54,24 @@ pub struct SplitFileReport {
     pub path: PathBuf,
     /// BLAKE3 of its bytes, in hexadecimal digits.
     pub blake3: String,
-    /// What its rows name.
+    /// The column that identifies its rows.
     pub key: FileKey,
     /// Rows with a part.
     pub n_rows: usize,
-    /// Rows that say again what an earlier row said.
+    /// Rows that repeat an earlier row.
     pub n_repeated: usize,
     /// Rows about subjects or samples that the cohort does not have.
     pub n_unknown: usize,
     /// The first few of those.
     pub unknown: Vec<String>,
-    /// Rows that name an eye (or what else is followed) in the place of a subject.
+    /// Rows that name an eye (or another followed unit) instead of a subject.
     pub n_by_unit: usize,
     /// Samples of the cohort that the file does not name and that follow their subject.
     pub n_following: usize,
 }
 
 impl SplitFileReport {
-    /// What the user should know, one sentence each; nothing for a file that fits the cohort.
+    /// Notes for the user, one sentence each; none for a file that matches the cohort.
     pub fn notes(&self) -> Vec<String> {
         let column = self.key.column();
         let named = self.unknown.iter().map(|key| format!("\"{key}\"")).collect::<Vec<_>>().join(", ");
@@ -79,14 +79,14 @@ impl SplitFileReport {
         let notes = [
             (
                 self.n_unknown,
-                format!("{} rows have a {column} that the cohort does not have: {named}{more}", self.n_unknown),
+                format!("rows with a {column} that the cohort does not have: {} ({named}{more})", self.n_unknown),
             ),
-            (self.n_repeated, format!("{} rows repeat an earlier row", self.n_repeated)),
+            (self.n_repeated, format!("rows that repeat an earlier row: {}", self.n_repeated)),
             (
                 self.n_by_unit,
-                format!("{} rows name an eye or another part of a subject; the subject goes with it", self.n_by_unit),
+                format!("rows that name a unit (an eye) and assign its whole subject: {}", self.n_by_unit),
             ),
-            (self.n_following, format!("{} samples are not in the file and follow their subject", self.n_following)),
+            (self.n_following, format!("samples not in the file that follow their subject: {}", self.n_following)),
         ];
         notes.into_iter().filter(|(n, _)| *n > 0).map(|(_, note)| note).collect()
     }
@@ -100,15 +100,15 @@ impl fmt::Display for SplitFileReport {
 }
 
 impl Split {
-    /// Reads a split file for the samples of `cohort` and refuses one that leaks.
+    /// Reads a split file for the samples of `cohort`; a leaking split is an error.
     ///
     /// Subjects of the file that the cohort does not have are kept in the split and have no rows.
     ///
     /// # Errors
     /// [`DataError::LeakingSplit`] with the rows, [`DataError::SubjectWithoutPart`] for subjects of the cohort that the
-    /// file lacks, [`DataError::InvalidCell`] for an unknown part, an empty cell or a subject other than the cohort's,
-    /// [`DataError::AmbiguousColumn`] for `part` beside `split`, [`DataError::EmptyPart`], and what [`Table::read`]
-    /// returns.
+    /// file lacks, [`DataError::InvalidCell`] for an unknown part, an empty cell or a subject that differs from the
+    /// cohort's, [`DataError::AmbiguousColumn`] for `part` beside `split`, [`DataError::EmptyPart`], and what
+    /// [`Table::read`] returns.
     pub fn from_file(path: &Path, cohort: &Cohort) -> Result<(Self, SplitFileReport), DataError> {
         let file = SplitFile::read(path)?;
         let mut placing = Placing::new(cohort, file.key);
@@ -126,7 +126,7 @@ impl Split {
     }
 }
 
-/// A split file as it stands.
+/// The rows of a split file.
 struct SplitFile {
     table: Table,
     key: FileKey,
@@ -137,7 +137,7 @@ struct FileRow {
     /// Position in the table.
     index: usize,
     key: String,
-    /// The subject beside a sample.
+    /// The subject given with a sample.
     subject: Option<String>,
     part: Part,
 }
@@ -183,20 +183,20 @@ impl SplitFile {
     }
 }
 
-/// What the rows of a file say about one subject.
+/// The rows of a file about one subject.
 struct Claims {
     first: Placed,
-    /// The first row that says otherwise.
+    /// The first row with a different part.
     second: Option<Placed>,
 }
 
-/// Goes through a file row by row and remembers where each subject of the cohort was put.
+/// Processes a file row by row and records the part of each subject of the cohort.
 struct Placing<'a> {
     cohort: &'a Cohort,
     key: FileKey,
     samples: HashMap<&'a str, usize>,
     subjects: HashSet<&'a str>,
-    /// The subject of every eye; an eye that two subjects share is not here.
+    /// The subject of every eye; an eye name that two subjects share is not included.
     units: HashMap<&'a str, &'a str>,
     parts: BTreeMap<String, Claims>,
     seen: HashSet<String>,
@@ -372,7 +372,7 @@ mod tests {
         let noted = SplitFileReport { n_unknown: 2, unknown: vec!["x".to_owned()], n_repeated: 1, ..report };
         assert_eq!(
             noted.to_string(),
-            "split.csv: 3 rows by sample_id; 2 rows have a sample_id that the cohort does not have: \"x\", ..; 1 rows repeat an earlier row"
+            "split.csv: 3 rows by sample_id; rows with a sample_id that the cohort does not have: 2 (\"x\", ..); rows that repeat an earlier row: 1"
         );
     }
 }

@@ -1,10 +1,10 @@
-//! Samples with the same image: a picture filed under two patients, or twice under one.
+//! Samples with the same image: a picture stored for two patients, or twice for one.
 //!
-//! Images are compared by a hash (BLAKE3). Over files, three questions of growing cost are asked, each only of the
-//! images that the one before could not tell apart: how many bytes, which bytes at the beginning, in the middle and at
-//! the end, which bytes in all. So a folder of pictures is mostly told apart by sizes alone, and a folder of volumes
-//! of one shape by a few windows. The voxels of a header file (`.hdr`) are in the `.img` beside it: the two count as one
-//! image. So do the slices in the folder of a DICOM series, whatever the names of their files: hashes of slices are sorted.
+//! Images are compared by a hash (BLAKE3). Files are compared in three steps of growing cost, each only for images that
+//! the previous step could not distinguish: file size; bytes at the beginning, in the middle and at the end; all bytes.
+//! So most pictures of a folder are distinguished by size alone, and volumes of one shape by a few windows. The voxels
+//! of a header file (`.hdr`) are in the `.img` beside it: the two count as one image. So do the slices in the folder of
+//! a DICOM series, whatever their file names: hashes of slices are sorted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -71,13 +71,13 @@ impl IdenticalSet {
     }
 }
 
-/// What a search for identical images found.
+/// The result of a search for identical images.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct IdenticalImages {
     /// Images compared.
     pub n_compared: usize,
-    /// Images that could not be read, so that nothing is known about them.
+    /// Images that could not be read and were not compared.
     pub n_unread: usize,
     /// Sets of samples with the same image, in the order of their first rows.
     pub sets: Vec<IdenticalSet>,
@@ -104,7 +104,7 @@ impl IdenticalImages {
         self.sets.iter().filter_map(IdenticalSet::leak).collect()
     }
 
-    /// Refuses the split that `path` gives if an image is in two parts.
+    /// Returns an error for the split in `path` if an image is in two parts.
     ///
     /// # Errors
     /// [`DataError::LeakingSplit`] with the first few leaks and their number.
@@ -116,10 +116,10 @@ impl IdenticalImages {
 impl fmt::Display for IdenticalImages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n_between = self.sets.iter().filter(|set| set.n_subjects() > 1).count();
-        write!(f, "{} images compared: {} stand under more than one sample", self.n_compared, self.sets.len())?;
-        write!(f, " ({n_between} of them under more than one subject, {} in more than one part)", self.n_leaks())?;
+        write!(f, "images compared: {}, shared by more than one sample: {}", self.n_compared, self.sets.len())?;
+        write!(f, " (by more than one subject: {n_between}, in more than one part: {})", self.n_leaks())?;
         if self.n_unread > 0 {
-            write!(f, ", {} could not be read", self.n_unread)?;
+            write!(f, ", unreadable: {}", self.n_unread)?;
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl fmt::Display for IdenticalImages {
 /// Looks for samples of `cohort` with the same hash; `hash_of` gives the hash of the image of a row, or `None` if it
 /// cannot be read. Rows are hashed in parallel.
 ///
-/// For hashes that are at hand, such as those of decoded pixels; [`check_identical_files`] reads the files.
+/// For hashes that are already known, such as those of decoded pixels; [`check_identical_files`] reads the files.
 ///
 /// # Panics
 /// If `split` was made for another cohort.
@@ -175,7 +175,7 @@ fn regroup<K: Hash + Eq + Send>(
 /// The files of one image with their sizes, in a fixed order.
 struct Files {
     files: Vec<(PathBuf, u64)>,
-    /// Whether they are the slices of a series, whose names and order say nothing.
+    /// Whether they are the slices of a series, whose names and order are irrelevant.
     is_series: bool,
 }
 
@@ -191,7 +191,7 @@ impl Files {
             Ok((path, size))
         };
         let files = paths.into_iter().map(with_size).collect::<io::Result<Vec<_>>>()?;
-        // A folder without slices is no image, and two of them are not the same image.
+        // A folder without slices is not an image, and two of them are not the same image.
         if files.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(Self { files, is_series }) }
     }
 

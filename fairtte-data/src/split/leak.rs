@@ -1,4 +1,4 @@
-//! Leaks between the parts of a split: the same person, or the same picture, on both sides of the fence.
+//! Leaks between the parts of a split: the same person, or the same picture, in two parts.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Part;
 
-/// What was found in two parts.
+/// A leak: an item found in two parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -16,23 +16,23 @@ pub enum Leak {
     Subject {
         /// The subject.
         subject: SubjectId,
-        /// Where it was found first.
+        /// Its first occurrence.
         first: Placed,
-        /// Where it was found in another part.
+        /// Its occurrence in another part.
         second: Placed,
     },
-    /// Two things followed on one subject (its two eyes) are in different parts.
+    /// Two units of one subject (its two eyes) are in different parts.
     Fellow {
         /// The subject.
         subject: SubjectId,
-        /// Where the first was found.
+        /// The occurrence of the first unit.
         first: Placed,
-        /// Where its fellow was found.
+        /// The occurrence of the other unit.
         second: Placed,
     },
     /// Samples with the same image are in two parts.
     Image {
-        /// The subjects of the two samples; the same or two.
+        /// The subjects of the two samples, which may be the same.
         subjects: [SubjectId; 2],
         /// The first sample.
         first: Placed,
@@ -47,16 +47,16 @@ pub enum Leak {
 pub struct Placed {
     /// The part.
     pub part: Part,
-    /// The sample, where the split goes by samples.
+    /// The sample, if the split is by samples.
     pub sample: Option<SampleId>,
-    /// What is followed (the eye), where it is known.
+    /// The followed unit (the eye), if known.
     pub unit: Option<String>,
-    /// Row of the split file as a spreadsheet counts it; `None` where the split came from no file.
+    /// Row of the split file as a spreadsheet counts it; `None` if the split is not from a file.
     pub row: Option<usize>,
 }
 
 impl Placed {
-    /// ` (sample "a")`, or nothing where no sample is known.
+    /// ` (sample "a")`, or nothing if no sample is known.
     fn of_sample(&self) -> String {
         self.sample.as_ref().map(|sample| format!(" (sample \"{sample}\")")).unwrap_or_default()
     }

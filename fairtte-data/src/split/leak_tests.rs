@@ -70,9 +70,9 @@ fn a_file_by_sample_may_lack_samples_of_a_known_subject() {
     assert_eq!(
         report.notes(),
         [
-            "1 rows have a sample_id that the cohort does not have: \"zz\"",
-            "1 rows repeat an earlier row",
-            "2 samples are not in the file and follow their subject",
+            "rows with a sample_id that the cohort does not have: 1 (\"zz\")",
+            "rows that repeat an earlier row: 1",
+            "samples not in the file that follow their subject: 2",
         ]
     );
 }
@@ -86,7 +86,7 @@ fn a_split_by_file_is_recorded_with_its_hash_and_notes() {
     let config = SplitConfig { file: Some(path), ..SplitConfig::default() };
     let (split, record) = make_split(&eyes(), &config, &[], 1).unwrap();
     assert_eq!(split.rows(Part::Test), [4, 5]);
-    assert_eq!(record.notes, ["1 rows have a subject_id that the cohort does not have: \"9009\""]);
+    assert_eq!(record.notes, ["rows with a subject_id that the cohort does not have: 1 (\"9009\")"]);
     assert_eq!(record.file.unwrap().blake3, blake3::hash(text.as_bytes()).to_hex().to_string());
 }
 
@@ -121,7 +121,7 @@ fn a_file_by_eye_counts_for_the_subject_and_is_refused_where_the_eyes_differ() {
     let rest = "9002-LE,val\n9003,test\n9004,test\n";
     let (split, report) = read(&format!("subject_id,part\n9001-LE,train\n{rest}")).unwrap();
     assert_eq!(split.rows(Part::Train), [0, 1]);
-    assert_eq!(report.notes(), ["2 rows name an eye or another part of a subject; the subject goes with it"]);
+    assert_eq!(report.notes(), ["rows that name a unit (an eye) and assign its whole subject: 2"]);
     assert_eq!(
         refused(&format!("subject_id,part\n9001-LE,train\n{rest}9001-RE,test\n")),
         "split.csv: \"9001-RE\" of subject \"9001\" is in the test part and its fellow \"9001-LE\" in the train part, \
@@ -224,8 +224,8 @@ fn the_same_file_under_two_patients_is_found_by_its_bytes() {
     assert_eq!((found.n_compared, found.n_unread, found.n_leaks()), (6, 1, 1));
     assert_eq!(
         found.to_string(),
-        "6 images compared: 2 stand under more than one sample (1 of them under more than one subject, 1 in more than \
-         one part), 1 could not be read"
+        "images compared: 6, shared by more than one sample: 2 (by more than one subject: 1, in more than \
+         one part: 1), unreadable: 1"
     );
     assert_eq!(
         found.refuse_leaks(Path::new("split.csv")).unwrap_err().to_string(),
@@ -248,7 +248,7 @@ fn headers_are_compared_with_their_voxels_and_series_as_folders() {
         write(&format!("{name}.hdr"), b"the same shape");
         write(&format!("{name}.img"), if name == "b" { b"voxels 2" } else { b"voxels 1" });
     }
-    // The slices of the third series have other names, in another order; what else lies there is no slice.
+    // The slices of the third series have other names, in another order; the other files there are not slices.
     for (series, names, slice) in
         [("s1", ["1.dcm", "2.dcm"], b"x"), ("s2", ["1.dcm", "2.dcm"], b"y"), ("s3", ["b.dcm", "a.dcm"], b"x")]
     {

@@ -1,12 +1,12 @@
 //! Train, validation and test parts by subject.
 //!
 //! Subjects are ordered by a keyed hash of their identity (BLAKE3, keyed by the `split` stream of the seed) and the
-//! order is cut into `floor(train n)`, `floor(validation n)` and the rest. A subject's place in the order depends on
-//! nothing but its identity and the seed: adding images never moves a subject, and adding a subject moves at most three
-//! others (one over the first cut, two over the second). Folds, a site left out and strata cut the same order otherwise
-//! (`assign.rs`, `strata.rs`); parts may also come from a file (`file.rs`), which is searched for leaks.
+//! order is cut into `floor(train n)`, `floor(validation n)` and the rest. The position of a subject in the order
+//! depends only on its identity and the seed: adding images never moves a subject, and adding a subject moves at most
+//! three others (one over the first cut, two over the second). Folds, a site left out and strata cut the same order
+//! differently (`assign.rs`, `strata.rs`); parts may also come from a file (`file.rs`), which is checked for leaks.
 //!
-//! What holds when stratified: the stratum of a subject follows from all of its samples, so an image that changes it
+//! With stratification, the stratum of a subject depends on all of its samples, so an image that changes it
 //! (the first event of a subject, say) may move that subject and others; images that change no stratum move no subject.
 
 mod assign;
@@ -51,7 +51,7 @@ use config::Way;
 pub enum Part {
     /// For fitting.
     Train,
-    /// For choosing when to stop.
+    /// For early stopping.
     Validation,
     /// For the reported numbers.
     Test,
@@ -70,7 +70,7 @@ impl Part {
         }
     }
 
-    /// The part that a cell of a split file names, in any case: `train`, `validation` (also `validate`, `valid`,
+    /// The part named by a cell of a split file, ignoring case: `train`, `validation` (also `validate`, `valid`,
     /// `val`), `test`.
     ///
     /// ```
@@ -108,7 +108,7 @@ impl Split {
         &self.rows[part as usize]
     }
 
-    /// Part of a subject; `None` if the split does not know it.
+    /// Part of a subject; `None` if it is not in the split.
     pub fn part(&self, subject: &SubjectId) -> Option<Part> {
         self.parts.get(subject).copied()
     }
@@ -129,7 +129,7 @@ impl Split {
         parts
     }
 
-    /// The split of `cohort` by the parts of its subjects; `Err` holds the first subject that has none.
+    /// The split of `cohort` by the parts of its subjects; `Err` holds the first subject without a part.
     fn new(cohort: &Cohort, parts: BTreeMap<SubjectId, Part>) -> Result<Self, SubjectId> {
         let mut rows = [Vec::new(), Vec::new(), Vec::new()];
         for (row, sample) in cohort.samples.iter().enumerate() {
@@ -156,7 +156,7 @@ impl Split {
         write_csv(path, columns)
     }
 
-    /// Reads what [`write_csv`](Self::write_csv) wrote, or a split made by hand, for the samples of `cohort`; see
+    /// Reads what [`write_csv`](Self::write_csv) wrote, or a split of the user, for the samples of `cohort`; see
     /// [`from_file`](Self::from_file).
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Split {
 }
 
 /// Splits the subjects of `cohort`; all samples of a subject are in the same part. Strata are formed from the raw
-/// values of the attributes; [`make_split`] forms them from groups and says what was done.
+/// values of the attributes; [`make_split`] forms them from groups and records the procedure.
 ///
 /// # Errors
 /// Those of [`make_split`].
@@ -175,16 +175,16 @@ pub fn split_by_subject(cohort: &Cohort, config: &SplitConfig, seed: u64) -> Res
     Ok(make_split(cohort, config, &[], seed)?.0)
 }
 
-/// Splits the subjects of `cohort` as `config` says, and records how.
+/// Splits the subjects of `cohort` by `config`, and records the procedure.
 ///
 /// `attributes` are the settings by which the attributes named in `stratify` become groups (a threshold, a reference
 /// level, ..); an attribute without settings stratifies by its values. A threshold at the median is here the median of
-/// the whole cohort: strata are not used for anything but the cut.
+/// the whole cohort, because strata are only used for the split.
 ///
 /// # Errors
 /// [`DataError::InvalidSetting`] for settings out of range, [`DataError::EmptyPart`] if there are too few subjects,
-/// [`DataError::UnknownAttribute`] if the cohort does not carry a column of [`SplitConfig::columns`],
-/// [`DataError::TooManyLevels`] or [`DataError::InvalidAttribute`] for an attribute that makes no strata,
+/// [`DataError::UnknownAttribute`] if the cohort lacks a column of [`SplitConfig::columns`],
+/// [`DataError::TooManyLevels`] or [`DataError::InvalidAttribute`] for an attribute that gives no strata,
 /// [`DataError::UnknownSite`] and [`DataError::MissingSite`] for a site to leave out, and for a file those of
 /// [`Split::from_file`].
 #[expect(clippy::missing_panics_doc, reason = "every subject of the cohort is given a part just before")]
@@ -219,7 +219,7 @@ pub fn make_split(
     Ok((split, record))
 }
 
-/// The different subjects of `cohort`, in no order.
+/// The distinct subjects of `cohort`, in arbitrary order.
 fn subjects(cohort: &Cohort) -> HashSet<&SubjectId> {
     cohort.samples.iter().map(|sample| &sample.subject_id).collect()
 }

@@ -1,4 +1,4 @@
-//! What was done to split a cohort, for the record of a run.
+//! How a cohort was split, for the record of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,7 +73,7 @@ pub struct SplitRecord {
     pub strata: Vec<StratumCounts>,
     /// The split file, if there was one.
     pub file: Option<SplitFileReport>,
-    /// What the user should know, one sentence each.
+    /// Notes for the user, one sentence each.
     pub notes: Vec<String>,
 }
 

@@ -1,15 +1,16 @@
-//! Whole numbers of subjects for every stratum and part, all as near to the exact shares as whole numbers can be.
+//! Whole numbers of subjects for every stratum and part, all as close as possible to the exact shares.
 //!
 //! `n_s share_p` is the exact number of stratum s in part p. Every count becomes its floor or its ceiling, so that the
-//! counts of a stratum add up to its size and the counts of a part, over all strata, are the floor or the ceiling of the
-//! exact total (controlled rounding of a two-way table: Cox 1987, JASA 82(398), 520-524). Rounding each
-//! stratum alone would keep the first law and break the second: twenty strata of one subject would all go to one part.
+//! counts of a stratum add up to its size and the counts of a part, over all strata, are the floor or the ceiling of
+//! the exact total (controlled rounding of a two-way table: Cox 1987, JASA 82(398), 520-524). Rounding each stratum
+//! separately would satisfy the first condition but not the second: twenty strata of one subject would all go to one
+//! part.
 //!
-//! A first table comes from dealing the left-over subjects of each stratum to the parts that are furthest behind. Where a
-//! total is still off, subjects are passed on along a shortest chain of parts; the integrality of flows in a bipartite
-//! graph says that there is one. Cost: strata x parts, and strata x parts^2 for each chain, of which there are few.
+//! A first table assigns the remaining subjects of each stratum to the parts with the largest deficit. If a total is
+//! still off, subjects are moved along a shortest chain of parts, which exists by the integrality of flows in a
+//! bipartite graph. Cost: strata x parts, and strata x parts^2 for each chain, of which there are few.
 
-/// A product that is whole but for the rounding of the share counts as whole.
+/// A product that is whole up to the rounding error of the share counts as whole.
 const SLACK: f64 = 1e-9;
 
 /// Counts by stratum and part for strata of `sizes` and parts of `shares`, which add up to 1.
@@ -25,11 +26,11 @@ pub(super) fn round_counts(sizes: &[usize], shares: &[f64]) -> Vec<Vec<usize>> {
 struct Rounding {
     /// Floors of the exact numbers, `[stratum][part]`.
     floors: Vec<Vec<usize>>,
-    /// What the floors cut off, in [0, 1); 0 where the exact number is whole.
+    /// The fractional parts, in [0, 1); 0 where the exact number is whole.
     fractions: Vec<Vec<f64>>,
-    /// Where one subject was added to the floor.
+    /// Whether one subject was added to the floor.
     extra: Vec<Vec<bool>>,
-    /// Subjects that the floors of each stratum leave over.
+    /// Remaining subjects of each stratum after the floors.
     left_over: Vec<usize>,
     n_parts: usize,
 }
@@ -49,7 +50,7 @@ impl Rounding {
         }
     }
 
-    /// Deals the left-over subjects, stratum after stratum, to the parts that are furthest behind.
+    /// Assigns the remaining subjects, stratum after stratum, to the parts with the largest deficit.
     fn deal(&mut self) {
         let mut behind = vec![0.0; self.n_parts];
         for (stratum, fractions) in self.fractions.iter().enumerate() {
@@ -65,7 +66,7 @@ impl Rounding {
         }
     }
 
-    /// Passes subjects on until every part has the floor or the ceiling of its exact total.
+    /// Moves subjects until every part has the floor or the ceiling of its exact total.
     fn even_out(&mut self) {
         let exact: Vec<f64> =
             (0..self.n_parts).map(|part| self.fractions.iter().map(|row| row[part]).sum::<f64>()).collect();
@@ -131,7 +132,7 @@ impl Rounding {
     }
 }
 
-/// `floor(fraction * n)`, where a product that is whole but for the rounding of the fraction counts as whole
+/// `floor(fraction * n)`, where a product that is whole up to the rounding error of the fraction counts as whole
 /// (0.6 * 5 must be 3, 0.29 * 100 must be 29).
 pub(super) fn floor_of(fraction: f64, n: usize) -> usize {
     floor(fraction * n as f64)

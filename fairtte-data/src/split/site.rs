@@ -1,9 +1,9 @@
-//! Leaving a site out: who was seen there.
+//! Leaving a site out: the subjects of the site.
 //!
-//! Every subject with a sample of the site is in the test part with all of its samples, also those of other sites, so
-//! that no training sample is of the site or of a person seen there. Such a subject is in the test part of each of its
-//! sites in a sweep; how many there are is noted. A subject without any site could be of the site left out: the split
-//! is refused. Sites are compared by exact match.
+//! Every subject with a sample of the site is in the test part with all of its samples, including those of other sites,
+//! so that no training sample is of the site or of one of its subjects. Such a subject is in the test part of each of
+//! its sites in a sweep; their number is reported. A subject without any site could be of the site left out, which is
+//! an error. Sites are compared by exact match.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,21 +15,21 @@ use crate::error::nearest;
 
 use super::config::LeaveSiteOut;
 
-/// Who is in the test part when a site is left out.
+/// The subjects in the test part when a site is left out.
 pub(super) struct SubjectsAtSite<'a> {
     /// Subjects with a sample of the site.
     pub(super) at_site: BTreeSet<&'a SubjectId>,
-    /// How many of them also have a sample of another site.
+    /// Number of them with a sample of another site as well.
     n_elsewhere: usize,
 }
 
 impl SubjectsAtSite<'_> {
-    /// What the user should know.
+    /// Note for the user.
     pub(super) fn notes(&self, LeaveSiteOut { site, leave_out }: &LeaveSiteOut) -> Option<String> {
         (self.n_elsewhere > 0).then(|| {
             let n = self.n_elsewhere;
             let of = self.at_site.len();
-            format!("{n} of the {of} subjects with {site} \"{leave_out}\" also have samples of other sites, which are in the test part too")
+            format!("subjects with {site} \"{leave_out}\" that also have samples of other sites: {n} of {of}; those samples are in the test part too")
         })
     }
 }

@@ -1,9 +1,9 @@
-//! Strata of subjects: what every part should hold in equal shares.
+//! Strata of subjects, which should have equal shares in every part.
 //!
-//! A stratum is a combination of the outcome (`event`) and of groups of attributes. Subjects are placed, not samples, so
-//! a subject with several samples needs one value of each: it has the event if any of its samples has it, and it is in
-//! the group that most of its samples are in (ties go to the group that comes first in the list of levels; samples of no
-//! group do not count). A subject none of whose samples is in a group forms a stratum with its likes.
+//! A stratum is a combination of the outcome (`event`) and of groups of attributes. Subjects are assigned, not samples,
+//! so a subject with several samples needs one value of each: it has the event if any of its samples has it, and it is
+//! in the group that most of its samples are in (ties go to the group that comes first in the list of levels; samples
+//! of no group do not count). Subjects without any sample in a group form a separate stratum.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ use crate::cohort::{AttributeConfig, FittedAttributes};
 
 use super::config::EVENT;
 
-/// An attribute with more values than this is a number that was not cut, or a name: no stratum would have two subjects.
+/// Maximum number of values of an attribute; with more it is an uncut number or a name, and no stratum would have two
+/// subjects.
 const MOST_LEVELS: usize = 20;
 
 /// The stratum of every subject: one text per entry of `stratify`, for example `["event=1", "sex=F"]`.
@@ -25,7 +26,7 @@ pub(super) type Strata<'a> = BTreeMap<&'a SubjectId, Vec<String>>;
 ///
 /// # Errors
 /// [`DataError::UnknownAttribute`], [`DataError::TooManyLevels`] for an attribute without settings that has more than
-/// 20 values and whose values no rule of the data set codes, and what [`FittedAttributes::fit`] returns.
+/// 20 values and whose values are not coded by a rule of the data set, and what [`FittedAttributes::fit`] returns.
 pub(super) fn strata<'a>(
     cohort: &'a Cohort,
     stratify: &[String],
@@ -79,7 +80,7 @@ fn levels<'a>(
     Ok(fitted.all().iter().flat_map(|groups| most_frequent(cohort, groups)).collect())
 }
 
-/// The levels that the rules of a data set give the values.
+/// The levels of the values by the rules of a data set.
 fn coded_groups(name: &str, coded: &[Option<&'static str>]) -> Result<Groups, DataError> {
     let levels: BTreeSet<&str> = coded.iter().flatten().copied().collect();
     let position: BTreeMap<&str, GroupId> = levels.iter().copied().zip((0..).map(GroupId)).collect();

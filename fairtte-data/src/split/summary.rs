@@ -1,7 +1,7 @@
 //! The table of a split: parts by subjects, samples and events, over all and for every group of every attribute.
 //!
-//! A subject counts in every group that one of its samples is in, so that the groups of an attribute that changes (an
-//! age group) may add up to more subjects than there are. Samples and events always add up.
+//! A subject counts in every group that one of its samples is in, so that the groups of a changing attribute (an age
+//! group) may add up to more than the number of subjects. Samples and events always add up.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::cohort::Cohort;
 
 use super::{Part, Split};
 
-/// What a part holds, of all or of one group.
+/// The content of a part, over all samples or in one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PartSize {
@@ -52,7 +52,7 @@ impl SplitRow {
         }
     }
 
-    /// What `part` holds.
+    /// The content of `part`.
     pub fn size(&self, part: Part) -> PartSize {
         match part {
             Part::Train => self.train,
@@ -75,7 +75,7 @@ impl SplitTable {
     /// Counts the parts of `split`, which was made for `cohort`; `groups` hold one entry per sample of the cohort.
     ///
     /// # Errors
-    /// [`DataError::ShapeMismatch`] if `groups` are of another number of samples.
+    /// [`DataError::ShapeMismatch`] if `groups` have a different number of samples.
     pub fn new(cohort: &Cohort, groups: &[Groups], split: &Split) -> Result<Self, DataError> {
         let mut rows = vec![row(cohort, split, None, None, |_| true)];
         for groups in groups {

@@ -251,7 +251,9 @@ fn the_subjects_of_the_site_left_out_are_the_test_part() {
     assert_eq!(in_part(&split, Part::Test), ["p0", "p1", "p10", "p2", "p4", "p6", "p8"].map(str::to_owned).into());
     assert_eq!(
         record.notes,
-        ["1 of the 7 subjects with site \"A\" also have samples of other sites, which are in the test part too"]
+        [
+            "subjects with site \"A\" that also have samples of other sites: 1 of 7; those samples are in the test part too"
+        ]
     );
     assert_eq!(record.method, "subjects with site \"A\" as test part");
     let (split, _) = make_split(&people(90), &without("B"), &[], 1).unwrap();
@@ -269,7 +271,7 @@ fn an_unknown_or_missing_site_is_refused() {
     lacking.attributes[1].values[4] = None;
     assert_eq!(
         message(&lacking, &without("B")),
-        "1 subjects have no site (the first is \"p4\"), expected a site for every subject when one site is left out"
+        "subjects without site: 1 (the first is \"p4\"), expected a site for every subject when one site is left out"
     );
     lacking.attributes.pop();
     assert!(message(&lacking, &without("B")).starts_with("attribute \"site\" is not among the columns"));

@@ -1,8 +1,9 @@
-//! The bytes of a CSV or TSV file before they are parsed: unpacked within limits, and refused where a parser would guess.
+//! The bytes of a CSV or TSV file before they are parsed: unpacked within limits, and refused if a parser would have to
+//! guess.
 //!
-//! A parser that meets a lone quotation mark swallows lines until the next one, and rows vanish without a word. So do
-//! tables in UTF-16, in an old code page, or with other line ends. Quotation marks follow RFC 4180: a cell is either
-//! quoted from its first to its last character, marks inside doubled, or it holds none.
+//! After a single quotation mark a parser skips lines until the next one, and rows are lost silently. The same happens
+//! with tables in UTF-16, in an old code page, or with other line ends. Quotation marks follow RFC 4180: a cell is
+//! either quoted from its first to its last character, marks inside doubled, or it holds none.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -13,14 +14,14 @@ use crate::DataError;
 const MOST_RATIO: u64 = 100;
 /// .. or to this many bytes, whichever is more. Tables of numbers and codes shrink 5 to 20 times.
 const ALWAYS_ALLOWED: u64 = 256 << 20;
-/// More columns are a file with its lines lost. Curves on a grid of days have some thousands.
+/// Maximum number of columns; more mean a file without line ends. Curves on a grid of days have several thousand.
 const MOST_COLUMNS: usize = 100_000;
 
 /// The text of a gzipped table, of any number of members.
 ///
 /// # Errors
 /// [`DataError::Read`] for damaged bytes, [`DataError::InvalidTable`] if it unpacks to more than 100 times its size and
-/// more than 256 MiB: a table would not, and memory is finite.
+/// more than 256 MiB, which a real table would not.
 pub(crate) fn unpack(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, DataError> {
     let most = (bytes.len() as u64).saturating_mul(MOST_RATIO).max(ALWAYS_ALLOWED);
     unpack_at_most(path, bytes, most)
@@ -38,7 +39,7 @@ fn unpack_at_most(path: &Path, bytes: &[u8], most: u64) -> Result<Vec<u8>, DataE
     Ok(plain)
 }
 
-/// The bytes with U+FFFD for what is no UTF-8 text; UTF-16 stays as it is, and is refused by [`check`].
+/// The bytes with U+FFFD for invalid UTF-8; UTF-16 is kept and refused by [`check`].
 pub(crate) fn lossy(bytes: Vec<u8>) -> Vec<u8> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return bytes;
@@ -49,11 +50,11 @@ pub(crate) fn lossy(bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Takes off a byte order mark, gives every line the end `\n` if the file ends them by `\r` alone, and checks the rest.
+/// Removes a byte order mark, converts line ends of `\r` alone to `\n`, and checks the rest.
 ///
 /// # Errors
-/// [`DataError::InvalidTable`] with the line for UTF-16, bytes that are not UTF-8, a zero byte, a quotation mark out of
-/// place or without its fellow, and for more than 100,000 columns.
+/// [`DataError::InvalidTable`] with the line for UTF-16, bytes that are not UTF-8, a zero byte, a misplaced or
+/// unmatched quotation mark, and for more than 100,000 columns.
 pub(crate) fn check(path: &Path, mut bytes: Vec<u8>, separator: u8) -> Result<Vec<u8>, DataError> {
     let invalid = |detail: String| DataError::invalid_table(path, detail);
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -139,7 +140,7 @@ fn record_end(text: &str, start: usize) -> usize {
     }
 }
 
-/// The positions of the separators of a record that stand between cells.
+/// The positions of the separators between cells of a record.
 fn cell_ends(record: &[u8], separator: u8) -> impl Iterator<Item = usize> {
     let mut is_quoted = false;
     let ends_cell = move |(at, byte): (usize, &u8)| {
@@ -166,7 +167,7 @@ fn line(bytes: &[u8], at: usize) -> usize {
     bytes[..at].split(|byte| *byte == b'\n').count()
 }
 
-/// Where the scan stands in a cell.
+/// The state of the scan in a cell.
 #[derive(Clone, Copy, PartialEq)]
 enum Within {
     Begin,
@@ -243,7 +244,7 @@ mod tests {
     const TOKENS: [&str; 14] =
         ["a", "7", ",", ",", ",", "\n", "\n", "\r\n", "\r", " ", "\t", "\"", "\"b,\"", "\"\"\"x\ny\""];
 
-    /// Cells by row, as RFC 4180 has them, for text that `check` lets through.
+    /// Cells by row, as RFC 4180 has them, for text that passes `check`.
     fn cells(text: &str) -> Vec<Vec<String>> {
         let mut rows = vec![vec![String::new()]];
         let mut is_quoted = false;

@@ -34,7 +34,7 @@ pub struct Table {
 pub enum ColumnValues<'a> {
     /// Text; `None` becomes an empty cell.
     Text(Vec<Option<String>>),
-    /// Text that stands elsewhere; `None` becomes an empty cell.
+    /// Borrowed text; `None` becomes an empty cell.
     Borrowed(Vec<Option<&'a str>>),
     /// Numbers.
     Number(Vec<f64>),
@@ -62,7 +62,7 @@ impl ColumnValues<'_> {
     }
 }
 
-/// What the ending of a name says.
+/// The format given by the ending of a name.
 enum Format {
     Separated { separator: u8, gzipped: bool },
     Parquet,
@@ -88,8 +88,8 @@ impl Table {
     /// # Errors
     /// [`DataError::Read`] if the file cannot be read, [`DataError::UnknownTableFormat`] for another ending,
     /// [`DataError::InvalidTable`] if it cannot be parsed (also when a row has a cell beyond the header, for a
-    /// quotation mark out of place, and for gzipped bytes that unpack to more than a table would),
-    /// [`DataError::DuplicateColumn`] if a name stands twice in the header.
+    /// misplaced quotation mark, and for gzipped bytes that unpack to an implausible size),
+    /// [`DataError::DuplicateColumn`] if a name appears twice in the header.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         match Format::of(path)? {
             Format::Parquet => Self::read_parquet(path),
@@ -99,7 +99,8 @@ impl Table {
         }
     }
 
-    /// Parses the bytes of a CSV or TSV file, plain or gzipped as the ending of `path` says; nothing is read from there.
+    /// Parses the bytes of a CSV or TSV file, plain or gzipped as the ending of `path` says; the file itself is not
+    /// read.
     ///
     /// # Errors
     /// Those of [`read`](Self::read); [`DataError::UnknownTableFormat`] also for Parquet.
@@ -111,7 +112,7 @@ impl Table {
         Self::parse_text(path, bytes, separator)
     }
 
-    /// Like [`read`](Self::read), but bytes that are no UTF-8 text, as old exports have them in remarks, become U+FFFD.
+    /// Like [`read`](Self::read), but bytes that are not UTF-8, as in remarks of old exports, become U+FFFD.
     ///
     /// # Errors
     /// Those of [`read`](Self::read).
@@ -127,13 +128,14 @@ impl Table {
         let bytes = bytes::check(path, bytes, separator)?;
         let read = |bytes: &[u8]| {
             CsvReadOptions::default()
-                // No inference: every cell stays the text it is, so "007" remains a name.
+                // No inference: every cell is kept as text, so "007" remains a name.
                 .with_infer_schema_length(Some(0))
                 .with_parse_options(CsvParseOptions::default().with_separator(separator))
                 .into_reader_with_file_handle(Cursor::new(bytes))
                 .finish()
         };
-        // The reader refuses rows that are longer than the header; only then it is worth looking for empty cells there.
+        // The reader refuses rows that are longer than the header; only then are empty cells beyond the header searched
+        // for.
         let frame = match read(&bytes) {
             Ok(frame) => frame,
             Err(error) => match bytes::without_surplus_cells(&bytes, separator).map_err(invalid)? {
@@ -149,7 +151,7 @@ impl Table {
     fn read_parquet(path: &Path) -> Result<Self, DataError> {
         let file = File::open(path).map_err(|source| DataError::read(path, source))?;
         let invalid = |error: PolarsError| {
-            // The names of the narrow types say nothing to who wrote the file with other software.
+            // The names of the narrow types are unknown to users of other software.
             let hint = if error.to_string().contains("cannot create series from") {
                 "; write whole numbers with 32 or 64 bits"
             } else {
@@ -164,7 +166,7 @@ impl Table {
         Ok(Self { path: path.to_owned(), frame, first_row: 1, metadata })
     }
 
-    /// The reader renames the second `time` to `time_duplicated_0`; which of the two is meant only the user can say.
+    /// The reader renames the second `time` to `time_duplicated_0`; only the user knows which of the two is meant.
     fn refuse_repeated_names(&self) -> Result<(), DataError> {
         let names: HashSet<&str> = self.names().into_iter().collect();
         for name in self.names() {
@@ -199,7 +201,7 @@ impl Table {
         self.names().contains(&name)
     }
 
-    /// Where row `index` (from 0) stands in the file.
+    /// The place (file and row) of row `index` (from 0).
     pub fn place(&self, index: usize) -> Place {
         Place { file: self.path.clone(), row: self.row(index) }
     }
@@ -209,7 +211,7 @@ impl Table {
         index + self.first_row
     }
 
-    /// Whether every cell of a row is empty, for each row. Cost: one look at every cell.
+    /// Whether every cell of a row is empty, for each row. Cost: one pass over the cells.
     ///
     /// # Errors
     /// [`DataError::InvalidTable`] if a column of a Parquet file cannot be read as text.
@@ -225,7 +227,7 @@ impl Table {
         Ok(is_blank)
     }
 
-    /// The text that the writer of a Parquet file left under `key`.
+    /// The metadata text of a Parquet file under `key`.
     pub fn metadata(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
@@ -245,7 +247,7 @@ impl Table {
         Ok(trimmed.collect())
     }
 
-    /// The cells of column `name` as numbers; `Err` holds the text of a cell that is no number (empty if missing).
+    /// The cells of column `name` as numbers; `Err` holds the text of a cell that is not a number (empty if missing).
     ///
     /// # Errors
     /// [`DataError::MissingColumn`] with the nearest existing name.
@@ -296,7 +298,7 @@ pub fn write_parquet(
     Ok(())
 }
 
-/// Writes `columns` as CSV (or TSV, if the name of `path` ends so), atomically.
+/// Writes `columns` as CSV (or TSV, by the ending of `path`), atomically.
 ///
 /// # Errors
 /// [`DataError::Write`] naming `path`.

@@ -1,14 +1,14 @@
-//! Names that stand more than once in a long list.
+//! Names that occur more than once in a long list.
 //!
-//! A map of half a million names is a wait for memory at every name. Their hashes are made and sorted side by side
-//! instead, and names are compared only where two hashes are the same. The seed of the hash is drawn anew for every call,
-//! so nobody can write a file whose names all collide.
+//! A hash map of half a million names has a cache miss for every name. Instead, their hashes are computed and sorted in
+//! parallel, and names are compared only if two hashes are equal. The seed of the hash is random for every call, so a
+//! malicious file cannot make all names collide.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use rayon::prelude::*;
 
-/// For every name that an earlier place has already: (the first place, this place), by this place.
+/// For every name that occurs earlier: (position of the first occurrence, this position), ordered by this position.
 ///
 /// ```text
 /// [a, b, -, a, c, a] gives [(0, 3), (0, 5)]
@@ -19,7 +19,7 @@ pub(crate) fn repeats(names: &[Option<&str>]) -> Vec<(usize, usize)> {
     repeats_among(names, names.par_iter().copied().enumerate().filter_map(key).collect())
 }
 
-/// The same of names with their hashes.
+/// The same for names with their hashes.
 fn repeats_among(names: &[Option<&str>], mut keys: Vec<(u64, usize)>) -> Vec<(usize, usize)> {
     keys.par_sort_unstable();
     let mut repeats = Vec::new();

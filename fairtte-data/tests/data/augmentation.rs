@@ -118,10 +118,10 @@ fn settings_that_change_nothing_change_no_bit() {
     let other = ImageConfig { size: vec![80, 80], channels: 3, ..ImageConfig::default() };
     let other = Augmentation::new(&AugmentationConfig::default(), &other, "generic").unwrap();
     let refused = world.plain().with_augmentation(other).unwrap_err().to_string();
-    assert_eq!(refused, "side of the augmentation's images has 80 entries, expected 96");
+    assert_eq!(refused, "side of the augmentation's images has length 80, expected 96");
 }
 
-/// Writes down what it was given.
+/// Records its arguments.
 #[derive(Debug)]
 struct Stamp {
     row: usize,

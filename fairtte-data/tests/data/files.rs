@@ -1,4 +1,4 @@
-//! What an evaluation reads: the cohort and the predictions, saved and read again.
+//! The input of an evaluation: the cohort and the predictions, written and read back.
 
 use std::path::Path;
 
@@ -205,7 +205,7 @@ fn predictions_of_an_outside_model_are_checked_cell_by_cell() {
     assert!(message("sample_id,0,later\na,1,1\n").starts_with("column \"later\" of "));
     assert!(
         message("sample_id,1,0\na,1,1\n")
-            .contains("stands after column \"1\", expected the grid times in ascending order")
+            .contains("comes after column \"1\", expected the grid times in ascending order")
     );
     assert!(message("sample_id,-1,0\na,1,1\n").contains("no finite number >= 0"));
     assert!(message("sample_id,NaN\na,1\n").contains("no finite number >= 0"));

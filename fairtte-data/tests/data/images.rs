@@ -1,4 +1,4 @@
-//! Damaged, misnamed and unexpected image files: each a reason, never a crash.
+//! Damaged, misnamed and unexpected image files: each gives a reason, never a crash.
 
 use std::path::Path;
 
@@ -115,7 +115,7 @@ fn bad_volumes_have_a_reason_and_a_sentence() {
     nan[..4].copy_from_slice(&f32::NAN.to_le_bytes());
     nan[8..12].copy_from_slice(&f32::INFINITY.to_le_bytes());
     write("nan.nii", &make::nifti_bytes(cube, 16, 32, nan));
-    check("nan.nii", Reason::ImageNonFinite, "2 of 210 voxels are not finite numbers");
+    check("nan.nii", Reason::ImageNonFinite, "voxels that are not finite numbers: 2 of 210");
     let mut bytes = make::nifti_bytes(cube, 4, 16, voxels());
     bytes[344..348].copy_from_slice(b"ni1\0");
     write("pair.hdr", &bytes);
@@ -167,7 +167,7 @@ fn slope_intercept_and_flips_of_the_header_are_applied() {
         bytes[280 + 20 * axis..284 + 20 * axis].copy_from_slice(&edge.to_le_bytes());
     }
     let volume = decode_volume(bytes.as_slice()).unwrap();
-    // A negative slope turns bright into dark: (90 - v) / 80, and each pair along x is swapped.
+    // A negative slope inverts the intensities: (90 - v) / 80, and each pair along x is swapped.
     let expected = [20.0, 10.0, 40.0, 30.0, 60.0, 50.0, 90.0, 70.0].map(|v: f32| (90.0 - v) / 80.0);
     for (found, expected) in volume.voxels.iter().zip(expected) {
         assert_abs_diff_eq!(*found, expected, epsilon = 1e-6);

@@ -1,4 +1,4 @@
-//! Ingestion that is killed, that runs twice at once, or that fills the disk.
+//! Ingestion that is killed, runs twice at the same time, or fills the disk.
 
 #![cfg(unix)]
 
@@ -44,7 +44,7 @@ fn folder_of_pictures() -> tempfile::TempDir {
     folder
 }
 
-/// Not a check but the process that the tests below start, kill and starve; without its variables it does nothing.
+/// Not a test but the process that the tests below start, kill and limit; without its variables it does nothing.
 #[test]
 fn child_process() {
     let (Some(cache), Some(images)) = (std::env::var_os(CACHE), std::env::var_os(IMAGES)) else { return };
@@ -66,7 +66,7 @@ fn child(images: &Path, cache: &Path, threads: usize) -> Command {
     command
 }
 
-/// The one store of a cache.
+/// The only store of a cache.
 fn store_folder(cache: &Path) -> Option<PathBuf> {
     let mut entries = std::fs::read_dir(cache).ok()?.map(|entry| entry.unwrap().path());
     entries.next()
@@ -115,7 +115,7 @@ fn a_build_killed_at_any_moment_ends_with_the_same_bytes() {
         let mut process = child(images.path(), &cache, [1, 2, 4][moment % 3]).spawn().unwrap();
         let begin = Instant::now();
         while (n_shards(&cache) as u64) < shards && process.try_wait().unwrap().is_none() {
-            assert!(begin.elapsed() < Duration::from_mins(2), "the child does not come forward");
+            assert!(begin.elapsed() < Duration::from_mins(2), "the child makes no progress");
             std::thread::sleep(Duration::from_micros(200));
         }
         std::thread::sleep(Duration::from_micros(pause));

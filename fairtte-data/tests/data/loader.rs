@@ -1,4 +1,4 @@
-//! Batches: what is in them, in which order, and that nothing but seed and epoch decides it.
+//! Batches: their content and order, which depends only on seed and epoch.
 
 use approx::assert_abs_diff_eq;
 use fairtte_data::loader::Intensity;
@@ -152,7 +152,7 @@ fn batches_within_groups_hold_one_group_each_and_every_row_of_a_group_once() {
     for batch in &batches {
         assert!(groups[batch[0]].is_some() && batch.iter().all(|row| groups[*row] == groups[batch[0]]), "{batch:?}");
     }
-    // Five rows of one group and four of the other: a lone last one joins within its group.
+    // Five rows of one group and four of the other: a single last one is merged within its group.
     let mut sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [2, 2, 2, 3]);
@@ -160,14 +160,14 @@ fn batches_within_groups_hold_one_group_each_and_every_row_of_a_group_once() {
     drawn.sort_unstable();
     let expected: Vec<usize> = rows.iter().copied().filter(|row| groups[*row].is_some()).collect();
     assert_eq!(drawn, expected);
-    // The order of the groups and within them is that of seed and epoch.
+    // The order of the groups and within them depends on seed and epoch.
     let orders: Vec<Vec<usize>> = (0..8).map(|epoch| order(&loader, &rows, &sampling, 3, epoch)).collect();
     assert_eq!(orders[0], order(&loader, &rows, &sampling, 3, 0));
     let first_groups = orders.iter().map(|order| groups[order[0]]);
     assert!(first_groups.clone().any(|group| group == Some(GroupId(0))));
     assert!(first_groups.clone().any(|group| group == Some(GroupId(1))));
     let short = loader.batches(&rows, 2, &Sampling::WithinGroups(vec![None]), 3, 0).unwrap_err().to_string();
-    assert_eq!(short, "list of groups has 1 entries, expected 14");
+    assert_eq!(short, "list of groups has length 1, expected 14");
 }
 
 #[test]
@@ -178,12 +178,12 @@ fn impossible_requests_are_refused() {
     let message =
         |batch_size, sampling: &Sampling| loader.batches(&rows, batch_size, sampling, 0, 0).unwrap_err().to_string();
     assert_eq!(message(0, &Sampling::Shuffled), "batch-size is 0, expected a whole number >= 1");
-    assert!(message(2, &Sampling::Weighted(vec![1.0])).contains("has 1 entries, expected 3"));
+    assert!(message(2, &Sampling::Weighted(vec![1.0])).contains("has length 1, expected 3"));
     assert!(message(2, &Sampling::Weighted(vec![1.0, -1.0, 1.0])).contains("weights is -1"));
     assert!(message(2, &Sampling::Weighted(vec![1.0, f64::NAN, 1.0])).contains("weights is NaN"));
     assert!(message(2, &Sampling::Weighted(vec![0.0; 3])).contains("sum > 0"));
     let short = Loader::new(&world.store, &world.cohort, vec![None], &Intensity::none(1)).unwrap_err().to_string();
-    assert_eq!(short, "list of groups has 1 entries, expected 3");
+    assert_eq!(short, "list of groups has length 1, expected 3");
     let mut stranger = world.cohort.clone();
     stranger.samples[1].sample_id = "unknown".into();
     let message = Loader::new(&world.store, &stranger, vec![None; 3], &Intensity::none(1)).unwrap_err().to_string();
@@ -208,7 +208,7 @@ fn intensities_have_mean_0_and_deviation_1_over_the_training_images() {
     assert_abs_diff_eq!(mean, 0.0, epsilon = 1e-6);
     assert_abs_diff_eq!(variance, 1.0, epsilon = 1e-5);
     let other = Intensity::fit(&world.store, &world.cohort, &[0, 3]).unwrap();
-    assert_ne!(intensity, other, "only the rows given are seen");
+    assert_ne!(intensity, other, "only the given rows are used");
     for config in [IntensityConfig::None, IntensityConfig::Unit] {
         assert_eq!(config.fit(&world.store, &world.cohort, &train).unwrap(), Intensity::none(3));
     }

@@ -9,7 +9,8 @@ use fairtte_data::{Adapter as _, Cohort, Generic, GenericConfig, Sample, build_c
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// A cohort of the image files `images`, sample `i` of subject `i`, with times 1, 2, .. and every second an event.
+/// A cohort of the image files `images`, sample `i` of subject `i`, with times 1, 2, .. and an event in every second
+/// sample.
 pub fn cohort(folder: &Path, images: &[&str]) -> Cohort {
     let mut table = String::from("image,subject_id,time,event\n");
     for (i, image) in images.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Real files, where they are present beside the repository; nothing of them is kept.
+//! Real files, if present beside the repository; no output is kept.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -11,7 +11,7 @@ use fairtte_data::{
 };
 use serde_json::Value;
 
-/// `../shared/data/{name}` beside the repository, or a printed reason to skip.
+/// `../shared/data/{name}` beside the repository, or a message that the test is skipped.
 fn shared(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(name);
     if !path.exists() {
@@ -94,7 +94,7 @@ fn lgg_brain_volumes() {
     run_through(&cohort, &attributes, &[32, 48, 48]);
 }
 
-/// The listed cases of a folder, with `path`, `must` and what another program read.
+/// The listed cases of a folder, with `path`, `must` and the values that another program read.
 fn cases(name: &str) -> Vec<(PathBuf, Value)> {
     let Some(folder) = shared(name) else { return Vec::new() };
     let index = std::fs::read(folder.join("index.json")).unwrap();
@@ -102,7 +102,7 @@ fn cases(name: &str) -> Vec<(PathBuf, Value)> {
     cases.into_iter().map(|case| (folder.join(case["path"].as_str().unwrap()), case)).collect()
 }
 
-/// Pictures that are broken, odd or misnamed in every way their collectors could find, read by Pillow before.
+/// Broken, unusual and misnamed pictures, with the values read by Pillow.
 #[test]
 fn collected_pictures_are_read_or_refused() {
     let mut wrong = Vec::new();

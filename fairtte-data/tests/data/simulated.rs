@@ -1,4 +1,4 @@
-//! From a simulation to batches, as a run does it.
+//! From a simulation to batches, as in a run.
 
 use fairtte_data::simulated::{PictureKind, SimulationConfig};
 use fairtte_data::{

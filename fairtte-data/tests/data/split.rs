@@ -76,7 +76,7 @@ fn the_seed_decides_and_nothing_else() {
     assert_ne!(parts(&subjects, 4), parts(&subjects, 5));
 }
 
-/// A change here would move subjects between the parts of every run made before.
+/// A change here would move subjects between the parts of every earlier run.
 #[test]
 fn the_order_of_subjects_is_fixed_for_all_versions() {
     let parts = parts(&people(10), 7);

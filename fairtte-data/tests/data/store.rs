@@ -1,4 +1,4 @@
-//! The image store: equal to direct decoding, written once, found again.
+//! The image store: equal to direct decoding, written once and reused.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn open(cohort: &Cohort, config: &ImageConfig, folder: &TempDir) -> (ImageStore,
     let mut calls = calls.into_inner().unwrap();
     calls.sort_unstable();
     let n_decoded = calls.len().saturating_sub(1);
-    // From what was there before to everything, each number once.
+    // From the files of the earlier build to all files, each number once.
     assert!(calls.is_empty() || calls == (cohort.n() - n_decoded..=cohort.n()).collect::<Vec<_>>(), "{calls:?}");
     (store, exclusions, n_decoded)
 }
@@ -106,9 +106,9 @@ fn another_size_or_a_changed_image_is_another_store() {
     assert_ne!(first.path(), other.path());
     make::png(&folder.path().join("empty.png"), 200);
     let (changed, exclusions, n_decoded) = open(&cohort, &films(1), &folder);
-    // Last by its path: the five shards before its own are those of the first store.
+    // Last by its path: the five earlier shards are those of the first store.
     assert_eq!((changed.n(), exclusions.len(), n_decoded), (41, 0, 6));
-    assert_eq!(first.n(), 40, "a store in use stays as it was");
+    assert_eq!(first.n(), 40, "a store in use stays unchanged");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn images_added_behind_the_others_leave_the_full_shards_as_they_are() {
     }
 }
 
-/// Two stores of one cache may share the file of a shard; its damage must not be shared back.
+/// Two stores of one cache may share the file of a shard; damage to it must not spread back.
 #[test]
 fn a_damaged_shard_is_not_taken_from_the_store_beside_it() {
     let (folder, cohort) = folder_of_films();
@@ -250,7 +250,7 @@ fn a_flipped_bit_is_found_and_its_shard_written_again_alone() {
     shard[4096 + 3 * 63 + 5] ^= 0x10;
     std::fs::write(path.join("shard-00002.bin"), &shard).unwrap();
     let (store, _, n_decoded) = open(&cohort, &films(1), &folder);
-    assert_eq!(n_decoded, 0, "pixels are looked at on request only");
+    assert_eq!(n_decoded, 0, "pixels are checked on request only");
     let footer = String::from_utf8_lossy(&shard).into_owned();
     let sample = footer.split("\"sample\":\"").nth(4).unwrap().split('"').next().unwrap();
     let message = store.verify().unwrap_err().to_string();
@@ -286,7 +286,7 @@ fn the_size_is_known_before_anything_is_decoded() {
     assert!(!estimate.folder.exists());
     assert_eq!((estimate.n_images, estimate.n_bytes, estimate.n_shards), (41, 41 * 3 * 63, 1));
     assert_eq!((estimate.n_shards_kept, estimate.n_bytes_missing), (0, estimate.n_bytes));
-    assert!(estimate.to_string().starts_with("41 images, 0.0 MB in 1 shards"), "{estimate}");
+    assert!(estimate.to_string().starts_with("41 images, 0.0 MB, number of shards: 1"), "{estimate}");
     let (store, _) = ImageStore::open_or_build(&cohort, &films(3), &cache, &|_, _| {}).unwrap();
     assert_eq!(store.path(), estimate.folder);
     let estimate = ImageStore::estimate(&cohort, &films(3), &cache).unwrap();

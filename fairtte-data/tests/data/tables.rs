@@ -1,4 +1,4 @@
-//! Tables as they come: other separators, line ends, compression, Parquet, and damage.
+//! Tables with various separators, line ends and compression, Parquet, and damaged tables.
 
 use std::path::Path;
 
@@ -105,7 +105,7 @@ fn numbers_keep_every_bit_and_text_that_is_none_is_returned() {
 #[test]
 #[cfg(unix)]
 fn an_unwritable_folder_is_named_and_left_as_it_was() {
-    // A folder below a file can be written by nobody, not even by a superuser.
+    // A folder below a file cannot be written by any user, not even by root.
     let folder = tempfile::tempdir().unwrap();
     let file = write(folder.path(), "file", "x");
     let columns = vec![("x".to_owned(), ColumnValues::Number(vec![1.0]))];

@@ -1,4 +1,4 @@
-//! Tables of features from file to matrix: real ones where they are present beside the repository, made-up ones always.
+//! Tables of features from file to matrix: real ones if present beside the repository, and made-up ones.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use fairtte_data::{
 };
 use fairtte_metrics::GroupId;
 
-/// Everything between the file and the model.
+/// All steps between the file and the model.
 struct Loaded {
     cohort: Cohort,
     exclusions: Exclusions,
@@ -113,7 +113,8 @@ fn the_run_file_of_support_loads_8873_patients_by_race_and_sex() {
     assert!(record.n_group > 1000 && record.n_times_changed == record.n_group);
 }
 
-/// The same on 300 made-up patients with what real tables hold: blanks, odd case, missing values spelt out.
+/// The same on 300 made-up patients with the irregularities of real tables: blanks, mixed case, texts for missing
+/// values.
 #[test]
 fn a_made_up_table_becomes_a_cohort_with_features() {
     let mut text = "time,event,age,sex,race,lab,ward,smoker,visit id\n".to_owned();
@@ -139,7 +140,7 @@ fn a_made_up_table_becomes_a_cohort_with_features() {
     assert_eq!(loaded.matrix.names(), ["age", "lab", "lab:missing", "ward=A", "ward=b", "ward=C1", "smoker"]);
     assert_eq!(loaded.fitted.left_out[0].column, "visit id");
     assert_eq!(loaded.matrix.missing(), [("lab".to_owned(), 30)]);
-    // Every row of the matrix is about the sample of its row: age and ward stand where the cohort says.
+    // Every row of the matrix belongs to the sample of its row: age and ward match the cohort.
     for (row, sample) in loaded.cohort.samples.iter().enumerate() {
         let i = sample.source_row - 2;
         let ward = [3, 4, 4, 3, 5][i % 5];
@@ -177,7 +178,7 @@ fn batches_of_features_are_about_the_same_samples_as_those_of_images() {
     seen.sort_unstable();
     assert_eq!(seen, train);
     let too_few = Loader::of_features(&table.matrix, &table.cohort, groups[1..].to_vec()).unwrap_err();
-    assert_eq!(too_few.to_string(), "list of groups has 29 entries, expected 30");
+    assert_eq!(too_few.to_string(), "list of groups has length 29, expected 30");
 }
 
 #[test]
@@ -247,7 +248,7 @@ fn what_is_wrong_with_a_table_is_named() {
     assert_eq!(loaded.exclusions.summary(), "missing_time 1");
 }
 
-/// `../shared/data/{folder}` beside the repository, or a printed reason to skip.
+/// `../shared/data/{folder}` beside the repository, or a message that the test is skipped.
 fn tables(folder: &str) -> Vec<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(folder);
     let Ok(entries) = std::fs::read_dir(&path) else {

@@ -1,10 +1,10 @@
-//! Columns by name and cells by type, as the tables of ADNI spell them.
+//! Reads columns by name and cells by type from the tables of ADNI.
 //!
 //! Names of columns are compared by their letters and digits without regard to case: exports write `Phase` and `PHASE`,
 //! and R turns `Image Data ID` into `Image.Data.ID`. Missing is an empty cell, `-4` (not applicable), `-1` (confirmed
-//! missing), `NA` and `?`; rows whose cells are all empty are no rows.
-//! Dates come as `2006-01-20`, `2006/01/20` or `1/20/2006`, also followed by a time of day. A cell that is none of these
-//! is refused with its place where it decides a label, and counted where it decides none.
+//! missing), `NA` and `?`; rows whose cells are all empty are skipped.
+//! Dates come as `2006-01-20`, `2006/01/20` or `1/20/2006`, also followed by a time of day. Any other cell is an
+//! error that names its place if it affects a label, and is only counted otherwise.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::table::Table;
 /// The cells of one column; `None` where the cell is empty.
 pub(super) type Cells = Vec<Option<String>>;
 
-/// What a date may look like, for messages.
+/// The accepted forms of a date, for messages.
 pub(super) const EXPECTED_DATE: &str = "a date: YYYY-MM-DD, YYYY/MM/DD or M/D/YYYY";
 
 /// A table whose columns are found whatever the case and punctuation of their names.
@@ -43,7 +43,7 @@ impl NamedTable {
     /// Reads the table at `path`.
     ///
     /// # Errors
-    /// What [`Table::read_lossy`] returns, [`DataError::EmptyTable`] for a header without rows that hold anything,
+    /// What [`Table::read_lossy`] returns, [`DataError::EmptyTable`] if all rows below the header are empty,
     /// [`DataError::DuplicateColumn`] if two names differ in case or punctuation only.
     pub(super) fn read(path: &Path) -> Result<Self, DataError> {
         let table = Table::read_lossy(path)?;
@@ -80,7 +80,7 @@ impl NamedTable {
         self.table.row(self.rows[index])
     }
 
-    /// Where row `index` (from 0) stands.
+    /// The place (file and row) of row `index` (from 0).
     pub(super) fn place(&self, index: usize) -> Place {
         self.table.place(self.rows[index])
     }
@@ -146,7 +146,7 @@ impl NamedTable {
     }
 }
 
-/// Cells that are not what their column promises, but decide nothing: counted by column, the first one kept.
+/// Cells of an unexpected kind that affect no label: counted by column, with the first one as an example.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OddCells(BTreeMap<&'static str, (usize, String)>);
 
@@ -157,7 +157,7 @@ impl OddCells {
         self.0.entry(name).or_insert_with(first).0 += 1;
     }
 
-    /// The day of a cell that decides nothing should it be odd.
+    /// The day of a cell that affects no label if it is not a date.
     pub(super) fn day(
         &mut self,
         table: &NamedTable,
@@ -175,7 +175,8 @@ impl OddCells {
         }
     }
 
-    /// The value of the cell in row `index` of column `name`; `None` if it is missing, or odd, which is counted.
+    /// The value of the cell in row `index` of column `name`; `None` if it is missing or unexpected; the latter is
+    /// counted.
     pub(super) fn read<T>(
         &mut self,
         table: &NamedTable,
@@ -197,7 +198,7 @@ impl OddCells {
         let file = table.file();
         self.0.iter().map(move |(name, (n, first))| {
             format!(
-                "{n} cells of column {name} of {file} hold none of the known values and count as missing: first {first}"
+                "cells of column {name} of {file} without a known value, which count as missing: {n}, the first is {first}"
             )
         })
     }

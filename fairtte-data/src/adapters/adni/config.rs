@@ -30,10 +30,10 @@ pub struct AdniConfig {
     /// The diagnostic summary, `DXSUM..csv`; found by its name if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dxsum: Option<PathBuf>,
-    /// The registry of visits, `REGISTRY..csv`; found by its name, if it is there, if not given.
+    /// The registry of visits, `REGISTRY..csv`; if not given, found by its name if it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<PathBuf>,
-    /// The merged table, `ADNIMERGE..csv`; found by its name, if it is there, if not given.
+    /// The merged table, `ADNIMERGE..csv`; if not given, found by its name if it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adnimerge: Option<PathBuf>,
     /// Folder below which the image files are searched; `root` if not given.
@@ -48,7 +48,7 @@ pub struct AdniConfig {
     /// Which dementia is the event.
     #[serde(default, alias = "dementia_cause")]
     pub dementia_cause: DementiaCause,
-    /// What a diagnosis without an exam date is.
+    /// How a diagnosis without an exam date is used.
     #[serde(default, alias = "undated_diagnosis")]
     pub undated_diagnosis: UndatedDiagnosis,
     /// Whether diagnoses of unscheduled visits (`uns1`) are used.
@@ -60,7 +60,7 @@ pub struct AdniConfig {
     /// Where diagnoses come from.
     #[serde(default, alias = "diagnosis_source")]
     pub diagnosis_source: DiagnosisSource,
-    /// Where a row of ADNI1 without a current diagnosis gets it from.
+    /// The source of the diagnosis for a row of ADNI1 without a current one.
     #[serde(default, alias = "missing_current")]
     pub missing_current: MissingCurrent,
     /// Where ages come from.
@@ -135,21 +135,21 @@ pub enum Rounding {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DementiaCause {
-    /// Any.
+    /// Dementia of any cause.
     #[default]
     Any,
     /// Only dementia due to Alzheimer's disease, `DXDDUE = 1`.
     Alzheimer,
 }
 
-/// What a diagnosis without an exam date is.
+/// How a diagnosis without an exam date is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UndatedDiagnosis {
-    /// A record: its subject has been diagnosed. It dates no event.
+    /// It counts as a record, so its subject has been diagnosed, but it dates no event.
     #[default]
     Record,
-    /// Nothing.
+    /// It is ignored.
     Ignored,
 }
 
@@ -157,10 +157,10 @@ pub enum UndatedDiagnosis {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnscheduledVisits {
-    /// Like all others.
+    /// Like those of all other visits.
     #[default]
     Used,
-    /// As if they were not there.
+    /// They are ignored.
     Skipped,
 }
 
@@ -172,7 +172,7 @@ pub enum ScanOfDay {
     #[default]
     #[serde(alias = "first_listed")]
     FirstListed,
-    /// `Scaled` before `Scaled_2` before everything else; of equals the lowest image id.
+    /// `Scaled` before `Scaled_2` before everything else; ties go to the lowest image id.
     #[serde(alias = "best_description")]
     BestDescription,
 }
@@ -188,11 +188,11 @@ pub enum DiagnosisSource {
     Adnimerge,
 }
 
-/// Where a row of ADNI1 without a current diagnosis (`DXCURREN`) gets it from.
+/// The source of the diagnosis for a row of ADNI1 without a current one (`DXCURREN`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingCurrent {
-    /// Nowhere: it holds no diagnosis.
+    /// None: the row holds no diagnosis.
     #[default]
     Missing,
     /// From the recorded conversion or reversion (`DXCONV` with `DXCONTYP` or `DXREV`).
@@ -203,7 +203,7 @@ pub enum MissingCurrent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgeSource {
-    /// Column `Age` of the image list; an empty cell is filled from ADNIMERGE if that table is there.
+    /// Column `Age` of the image list; an empty cell is filled from ADNIMERGE if that table exists.
     #[default]
     #[serde(alias = "image_list")]
     ImageList,

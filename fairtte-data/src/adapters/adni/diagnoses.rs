@@ -1,4 +1,4 @@
-//! The diagnostic summary `DXSUM`: what every phase of ADNI calls the current diagnosis.
+//! The diagnostic summary `DXSUM`: the codes of the current diagnosis in every phase of ADNI.
 //!
 //! | column | phase | codes |
 //! |---|---|---|
@@ -6,10 +6,11 @@
 //! | `DXCHANGE` | ADNIGO, ADNI2 | 1 2 3 stable CN, MCI, dementia; 4 5 6 to MCI, dementia, dementia; 7 8 9 back to CN, MCI, CN |
 //! | `DXCURREN` | ADNI1 | 1 NL, 2 MCI, 3 AD |
 //!
-//! The first of them that holds one of its codes decides, whatever the phase; a row without any is no diagnosis. Anything
-//! else (`0`, `7` in `DIAGNOSIS`, several answers such as `1:3`) is passed over and counted. Words in place of codes (`MCI`, `MCI to Dementia`), as the R packages write them, are read too. On request, ADNI1 rows without
-//! a current diagnosis take it from the recorded conversion: `DXCONV` 1 with `DXCONTYP` 1 2 3 = to MCI, AD, AD and
-//! `DXCONV` 2 with `DXREV` 1 2 3 = back to NL, MCI, NL.
+//! The first of these columns that holds one of its codes is used, whatever the phase; a row without any holds no
+//! diagnosis. Other values (`0`, `7` in `DIAGNOSIS`, several answers such as `1:3`) are skipped and counted. Words in
+//! place of codes (`MCI`, `MCI to Dementia`), as the R packages write them, are read too. On request, ADNI1 rows
+//! without a current diagnosis take it from the recorded conversion: `DXCONV` 1 with `DXCONTYP` 1 2 3 = to MCI, AD, AD
+//! and `DXCONV` 2 with `DXREV` 1 2 3 = back to NL, MCI, NL.
 
 use super::cells::{Cells, DateCell, EXPECTED_DATE, NamedTable, OddCells, whole_number};
 use super::config::{AdniConfig, DementiaCause, MissingCurrent};
@@ -17,7 +18,7 @@ use super::subjects::{People, Subjects};
 use super::visits::{Visit, VisitCodes};
 use crate::DataError;
 
-/// What a visit found.
+/// The diagnosis made at a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Diagnosis {
     /// Cognitively normal.
@@ -30,11 +31,11 @@ pub(super) enum Diagnosis {
 
 use Diagnosis::{Dementia, Impaired, Normal};
 
-/// The rows of the diagnostic summary about people with images, and what a user should know about them.
+/// The rows of the diagnostic summary about people with images, and notes for the user.
 ///
 /// # Errors
 /// [`DataError::MissingColumn`] without any column of diagnoses, without `EXAMDATE`, without `PTID` and `RID`, or
-/// without `DXDDUE` where the cause is asked for; [`DataError::InvalidCell`] for a bad date of a diagnosis.
+/// without `DXDDUE` if the cause is needed; [`DataError::InvalidCell`] for a bad date of a diagnosis.
 pub(super) fn read_dxsum(
     table: &NamedTable,
     subjects: &Subjects,
@@ -64,7 +65,7 @@ pub(super) fn read_dxsum(
     Ok((visits, notes))
 }
 
-/// The columns that say what was found, each all missing if the file has it not.
+/// The columns of diagnoses; a column that the file lacks is all missing.
 struct Columns {
     state: Cells,
     change: Cells,
@@ -128,7 +129,7 @@ fn after_change(code: u8) -> Option<Diagnosis> {
     }
 }
 
-/// One row, for reading codes and counting cells that hold none.
+/// One row, for reading codes and counting cells without a known code.
 struct Row<'a> {
     table: &'a NamedTable,
     index: usize,

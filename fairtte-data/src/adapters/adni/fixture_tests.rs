@@ -1,4 +1,4 @@
-//! Every label and reason of the made-up tables in `tests/fixtures/adni`, whose expected column was made by hand.
+//! Every label and reason of the made-up tables in `tests/fixtures/adni`, whose expected column was written manually.
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
@@ -13,7 +13,7 @@ pub(super) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/adni")
 }
 
-/// A copy of the fixture tables in a folder of its own, each text changed by `change(file name, text)`.
+/// A copy of the fixture tables in a new folder, each text changed by `change(file name, text)`.
 pub(super) fn changed_tables(change: impl Fn(&str, String) -> String) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["adni_images.csv", "DXSUM_PDXCONV_ADNIALL.csv"] {
@@ -26,7 +26,7 @@ pub(super) fn changed_tables(change: impl Fn(&str, String) -> String) -> tempfil
 /// One row of the result: image, kept, reason, time and event.
 pub(super) type Row = (String, bool, String, String, String);
 
-/// What became of every row of the image list, in its order.
+/// The outcome of every row of the image list, in its order.
 pub(super) fn outcome(config: AdniConfig) -> Result<Vec<Row>, DataError> {
     let Unlabelled { manifest, rule, .. } = Adni::new(config).read()?;
     let row = |index: usize| {
@@ -122,7 +122,7 @@ fn line_ends_of_other_systems_and_missing_columns_change_no_label() {
     let folder = changed_tables(|_, text| format!("\u{feff}{}", text.replace('\n', "\r\n")));
     assert_eq!(outcome(AdniConfig::new(folder.path())).unwrap(), before);
 
-    // ADNI4 writes PHASE; PTID may be missing, so that RID alone says who it is.
+    // ADNI4 writes PHASE; PTID may be missing, so that RID alone identifies the person.
     let without_ptid = changed_tables(|name, text| {
         if name == "adni_images.csv" { text } else { without_columns(&text, &["PTID", "USERDATE2"], "Phase", "PHASE") }
     });

@@ -97,7 +97,7 @@ proptest! {
                 exam_rows.push(format!("{who},{},{change},{current},{state}\n", written(days, form)));
             }
         }
-        // Somebody without images, whose table is there too.
+        // A person without images, who is in the table too.
         exam_rows.push(format!("{},2006-01-01,,3,\n", if with_ptid { "999_S_0001" } else { "1" }));
         if reverse_exams {
             exam_rows.reverse();

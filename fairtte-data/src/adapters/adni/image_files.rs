@@ -1,13 +1,13 @@
-//! Where the image files are: one walk over the folder of images makes an index from image number to path.
+//! Locates the image files: one walk over the folder of images builds an index from image number to path.
 //!
 //! Downloads come as `<PTID>/<description>/<date>/<S.. or I..>/ADNI_<PTID>_MR_.._S<series>_I<image>.nii`, in older and
-//! newer shapes of these folders, so only the end of the file name counts: `_I<image>.`, or, where a file was renamed, a
-//! folder `I<image>`. Numbers have any length. A series of DICOM slices (`.dcm`) is its folder, which is read as one
-//! volume (`image/dicom_series/`). For one image, NIfTI (`.nii`, `.nii.gz`) comes before a header with its voxels beside it
-//! (`.hdr`), DICOM and MINC (`.mnc`, which is found and not read).
+//! newer shapes of these folders, so only the end of the file name counts: `_I<image>.`, or, where a file was renamed,
+//! a folder `I<image>`. Numbers have any length. A series of DICOM slices (`.dcm`) is its folder, which is read as one
+//! volume (`image/dicom_series/`). For one image, NIfTI (`.nii`, `.nii.gz`) comes before a header with its voxels
+//! beside it (`.hdr`), DICOM and MINC (`.mnc`, which is found but not read).
 //!
-//! Nothing here stops the reading of tables: what cannot be listed or told apart is remembered for the notes, and its
-//! images are missing when they are to be decoded.
+//! No error here stops the reading of tables: folders that cannot be listed and ambiguous files are kept for the notes,
+//! and their images count as missing when they are decoded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
@@ -47,7 +47,7 @@ pub(super) struct ImageFiles {
     unlisted: Vec<PathBuf>,
 }
 
-/// Two different files claim to be one image.
+/// Two different files have the number of one image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InTwoFiles {
     /// One file.
@@ -57,14 +57,14 @@ pub(super) struct InTwoFiles {
 }
 
 impl ImageFiles {
-    /// Walks `folder` with everything below it; a folder that does not exist holds no images, nor does a link to nothing.
+    /// Walks `folder` with everything below it; a folder that does not exist and a broken link hold no images.
     pub(super) fn find(folder: &Path) -> Self {
         let mut files = Self::default();
         for entry in WalkDir::new(folder).follow_links(true).sort_by_file_name() {
             match entry {
                 Ok(entry) if entry.file_type().is_dir() => {}
                 Ok(entry) => files.add(entry.path()),
-                // A link to a folder above, whose files are found already; a link to nothing.
+                // A link to a parent folder, whose files are found already, or a broken link.
                 Err(error) if error.loop_ancestor().is_some() => {}
                 Err(error) if error.io_error().is_some_and(|error| error.kind() == ErrorKind::NotFound) => {}
                 Err(error) => files.unlisted.push(error.path().unwrap_or(folder).to_owned()),
@@ -73,7 +73,7 @@ impl ImageFiles {
         files
     }
 
-    /// What a user should know about the folders.
+    /// Notes for the user about the folders.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.unlisted.iter().map(|path| format!("images below {} are not found: it cannot be listed", path.display()))
     }
@@ -93,7 +93,7 @@ impl ImageFiles {
     /// Of copies (one name, one size) in several folders the first in the order of paths is taken.
     ///
     /// # Errors
-    /// [`InTwoFiles`] if two different files of the preferred kind claim to be this image.
+    /// [`InTwoFiles`] if two different files of the preferred kind have the number of this image.
     pub(super) fn path(&self, id: u64) -> Result<Option<&Path>, InTwoFiles> {
         let Some(found) = self.by_id.get(&id) else { return Ok(None) };
         let mut found = found.iter();
@@ -108,13 +108,14 @@ impl ImageFiles {
     }
 }
 
-/// Bytes of a file, 0 for a folder, whose size says nothing about what is in it; `None` if it cannot be asked.
+/// The size of a file in bytes; 0 for a folder, whose size says nothing about its content; `None` if unknown.
 fn size(path: &Path) -> Option<u64> {
     let metadata = std::fs::metadata(path).ok()?;
     Some(if metadata.is_dir() { 0 } else { metadata.len() })
 }
 
-/// `120917` of `ADNI_002_S_0413_.._S54591_I120917.nii` and of `I120917.nii.gz`: the last `_I`, digits and a dot.
+/// The number `120917` of `ADNI_002_S_0413_.._S54591_I120917.nii` and of `I120917.nii.gz`: the last `_I`, digits and a
+/// dot.
 fn id_in_name(name: &str) -> Option<u64> {
     let id_before_dot = |rest: &str| digits(rest.split_once('.')?.0);
     let starts = name.rmatch_indices("_I").map(|(position, mark)| &name[position + mark.len()..]);

@@ -1,9 +1,10 @@
-//! The image collection list of the archive: one row per image, whose name the user chose.
+//! The image collection list of the archive: one row per image, in a file whose name the user chose.
 //!
-//! Read by name: `Image Data ID` (`I118671`, in older exports `118671`), `Subject` (PTID), `Modality`, `Acq Date`, and if
-//! they are there `Description`, `Age` and `Sex`. `Group` is the diagnosis at enrolment, not at the scan, and `Visit` is
-//! coded differently from export to export: neither is used. No description is lost: "T1" has no test beyond `MRI`.
-//! Several lists (ADNI1, ADNI2, ..) are read one after the other. Of rows about one image the first counts.
+//! Read by name: `Image Data ID` (`I118671`, in older exports `118671`), `Subject` (PTID), `Modality`, `Acq Date`, and,
+//! if present, `Description`, `Age` and `Sex`. `Group` is the diagnosis at enrolment, not at the scan, and `Visit` is
+//! coded differently from export to export: neither is used. No scan is left out by its description: the only test for
+//! "T1" is the modality `MRI`. Several lists (ADNI1, ADNI2, ..) are read one after the other. If several rows are about
+//! one image, the first is used.
 
 use std::collections::HashMap;
 
@@ -27,7 +28,7 @@ const EXPECTED_ID: &str = "a number, with or without I before it";
 pub(super) struct ListedImage {
     /// File, and row as a spreadsheet counts it.
     pub place: Place,
-    /// `I118671`; in a row of another modality the cell as it stands if it is no such number. `None` if it is empty.
+    /// `I118671`; in a row of another modality the unchanged cell if it is not such a number. `None` if it is empty.
     pub name: Option<String>,
     /// The number of the image; `None` if the cell is empty or the row is of another modality.
     pub id: Option<u64>,
@@ -46,7 +47,7 @@ pub(super) struct ListedImage {
 }
 
 impl ListedImage {
-    /// Magnetic resonance, and neither functional nor diffusion, which the archive lists under names of their own.
+    /// Magnetic resonance, and neither functional nor diffusion, which the archive lists under other names.
     pub(super) fn is_mri(&self) -> bool {
         self.modality
             .as_deref()
@@ -57,8 +58,8 @@ impl ListedImage {
 /// Every row of every list, and the people in them.
 ///
 /// # Errors
-/// [`DataError::MissingColumn`]; [`DataError::InvalidCell`] for an identity, date or age of a magnetic resonance image
-/// that is none.
+/// [`DataError::MissingColumn`]; [`DataError::InvalidCell`] for an invalid identity, date or age of a
+/// magnetic resonance image.
 pub(super) fn read_image_lists(lists: &[NamedTable]) -> Result<(Vec<ListedImage>, Subjects), DataError> {
     let (mut images, mut subjects) = (Vec::new(), Subjects::default());
     for list in lists {
@@ -91,7 +92,7 @@ fn read_image_list(
             age: None,
             sex: sexes[index].as_deref().and_then(parse_sex),
         };
-        // What stands in the rows of other modalities is not ours to judge.
+        // Rows of other modalities are not checked.
         if image.is_mri() {
             let who = || image.name.clone().unwrap_or_else(|| format!("row {}", image.place.row));
             let invalid = |name, cell, expected| table.invalid(name, who(), cell, expected, index);
@@ -110,7 +111,7 @@ fn read_image_list(
     Ok(())
 }
 
-/// The number of rows that disagree about subject or day with the first row of their image, which is the one that counts.
+/// The number of rows that disagree about subject or day with the first row of their image, which is the one used.
 pub(super) fn n_contradictions(images: &[ListedImage]) -> usize {
     let mut first_rows: HashMap<u64, (usize, Date)> = HashMap::with_capacity(images.len());
     let contradicts = |image: &&ListedImage| {
@@ -126,7 +127,7 @@ fn parse_id(cell: &str) -> Option<u64> {
     whole_number(digits)
 }
 
-/// By the last step of processing that the description names.
+/// The rank of a description by the last processing step that it names.
 fn preference(description: &str) -> u8 {
     let description = description.trim().to_ascii_lowercase();
     if description.ends_with("scaled_2") {

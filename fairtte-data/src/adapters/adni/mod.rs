@@ -7,12 +7,12 @@
 //! | event, time origin | first recorded dementia diagnosis (later reversion is ignored); time in half-years from the scan |
 //! | censoring | no such diagnosis: the last imaging visit |
 //! | attributes | `age` (years at the scan; groups at 80), `sex` (F, M; anything else is missing) |
-//! | expected folder | one folder with the image lists (any name), `DXSUM..csv`, if at hand `REGISTRY..csv` and `ADNIMERGE..csv`; images below it |
+//! | expected folder | one folder with the image lists (any name), `DXSUM..csv`, optionally `REGISTRY..csv` and `ADNIMERGE..csv`; images below it |
 //! | web site | <https://adni.loni.usc.edu>, files from the LONI Image and Data Archive |
 //! | publication | Petersen et al. 2010, Neurology 74(3):201-209; label rule: FairTTE, appendix C.3 |
 //! | licence, access | ADNI Data Use Agreement, free of charge after application; the data must not be passed on |
 //!
-//! Nobody who wrote this holds the data: it was tested on made-up tables in the published layout.
+//! The authors of this adapter do not have the data: it was tested on made-up tables in the published layout.
 
 mod cells;
 mod config;
@@ -62,10 +62,10 @@ use crate::{Adapter, AttributeConfig, DataError};
 
 pub(super) const NAME: &str = "adni";
 
-/// Rises whenever the same tables would get other labels.
+/// Incremented whenever the same tables would get different labels.
 const RULE_VERSION: u32 = 2;
 
-/// In the order in which they are applied: what is no MRI is not looked at any further.
+/// In the order in which they are applied: a row that is not an MRI is not examined further.
 const REASONS: [Reason; 9] = [
     Reason::NotMri,
     Reason::MissingSample,
@@ -78,7 +78,7 @@ const REASONS: [Reason; 9] = [
     Reason::FinalVisit,
 ];
 
-/// Adapter of ADNI; see the head of this file.
+/// Adapter of ADNI; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Adni {
     config: AdniConfig,
@@ -122,8 +122,8 @@ impl Adapter for Adni {
         let n_contradictions = image_list::n_contradictions(&images);
         if n_contradictions > 0 {
             notes.push(format!(
-                "{n_contradictions} rows of the image list contradict the first row of their image about subject or day; \
-                 the first counts"
+                "rows of the image list that contradict the first row of their image about subject or day: {n_contradictions}; \
+                 the first row is used"
             ));
         }
         let evidence = Evidence::read(&tables, &subjects, config, &mut notes)?;
@@ -183,7 +183,7 @@ impl Adni {
         let mut row = |image: &ListedImage| {
             let subject = image.subject.map(|subject| subjects.name(subject));
             let mut path = |id| {
-                // Where no file was found, or which it is cannot be told, the path says what was looked for.
+                // If no file or more than one was found, the path shows the name that was searched for.
                 let sought = || folder.join(subject.unwrap_or_default()).join(format!("*_I{id}.*"));
                 match files.path(id) {
                     Ok(found) => found.map_or_else(sought, Path::to_path_buf),
@@ -205,8 +205,8 @@ impl Adni {
         let rows = images.iter().map(&mut row).collect();
         if let Some((id, InTwoFiles { first, second })) = first_in_two {
             notes.push(format!(
-                "{n_in_two} images count as missing because two different files claim to be each of them: image I{id} is in {} \
-                 and in {}; keep one, or name the folder of the right ones by key images",
+                "images that count as missing because each was found in two different files: {n_in_two}; image I{id} is in {} \
+                 and in {}; keep one, or set the key images to the folder of the right ones",
                 first.display(),
                 second.display()
             ));
@@ -215,7 +215,7 @@ impl Adni {
     }
 }
 
-/// The label rule, and what it found to work on.
+/// The label rule in words, with the counts of its input.
 fn rule_sentence(counts: DiagnosisCounts) -> String {
     let DiagnosisCounts { n_rows, n_diagnoses, n_dated_elsewhere, n_undated, n_undated_events } = counts;
     format!(
@@ -225,7 +225,7 @@ fn rule_sentence(counts: DiagnosisCounts) -> String {
     )
 }
 
-/// What the tables beside the image list say.
+/// The content of the tables other than the image list.
 struct Evidence {
     histories: Vec<History>,
     counts: DiagnosisCounts,
@@ -273,7 +273,7 @@ impl Evidence {
         for ((image, age), fate) in images.iter().zip(ages).zip(fates) {
             let subject = image.subject.map(|subject| subjects.name(subject));
             let date = image.date.map(|date| date.to_string());
-            // Which scan of a day is kept may depend on the order of rows, which is no part of the hash.
+            // The scan of a day that is kept may depend on the order of rows, which is not part of the hash.
             let is_repeat = match fate {
                 Some(Fate::Repeat { .. }) => Some("repeat"),
                 Some(Fate::Duplicate { .. }) => Some("duplicate"),
@@ -314,7 +314,7 @@ fn fates(images: &[ListedImage], histories: &[History], config: &AdniConfig) -> 
 fn ages(images: &[ListedImage], merge: &AdniMerge, config: &AdniConfig) -> Vec<Option<String>> {
     let from_merge = |image: &ListedImage| {
         let age = merge.baselines.get(&image.subject?)?.age_on(image.date?);
-        // Four decimals are less than an hour, and hide that a year is no whole number of days.
+        // Four decimals resolve one hour and hide that a year is not a whole number of days.
         Some(((age * 1e4).round() / 1e4).to_string())
     };
     let age = |image: &ListedImage| match config.age {
@@ -335,7 +335,7 @@ impl LabelRule for AdniRule {
     }
 }
 
-/// Says of every row what became of it, in words that name the evidence.
+/// The outcome of every row, with a sentence that names the evidence.
 struct Wording<'a> {
     images: &'a [ListedImage],
     subjects: &'a Subjects,
@@ -366,7 +366,7 @@ impl Wording<'_> {
             Fate::Duplicate { first } => {
                 let Place { file, row } = &self.images[first].place;
                 let elsewhere = if *file == place.file { String::new() } else { format!(" of {}", file.display()) };
-                excluded(Reason::DuplicateImageId, format!("the same image stands in row {row}{elsewhere}"))
+                excluded(Reason::DuplicateImageId, format!("the same image is in row {row}{elsewhere}"))
             }
             Fate::Repeat { kept } => {
                 let kept = self.images[kept].name.as_deref().unwrap_or_default();

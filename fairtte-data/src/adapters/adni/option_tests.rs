@@ -1,4 +1,4 @@
-//! Every option on a small made-up table set, by hand.
+//! Every option on a small made-up table set, with manually derived labels.
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
@@ -108,7 +108,7 @@ fn a_diagnosis_without_a_date_is_a_record_but_dates_no_event() {
     let provenance = Adni::new(AdniConfig::new(folder.path())).read().unwrap().provenance;
     assert!(provenance.rule.ends_with("1 without a date, of these 1 of dementia"), "{}", provenance.rule);
 
-    // REGISTRY dates it, and is believed before ADNIMERGE; of several rows the earliest.
+    // REGISTRY dates it and has priority over ADNIMERGE; of several rows the earliest is used.
     let add = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     add("ADNIMERGE.csv", "RID,VISCODE,EXAMDATE,DX\n1,m24,2011-07-02,MCI\n");
     assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 3 1", "I2 at_or_after_event"]);
@@ -162,7 +162,7 @@ fn adnimerge_is_a_source_of_diagnoses_in_all_its_words() {
     let expected = ["I1 4 1", "I2 at_or_after_event", "I3 1 0", "I4 final_visit", "I5 no_diagnosis"];
     assert_eq!(lines(&config), expected);
 
-    // An empty age is filled; with `age = adnimerge` the list is not asked. 182 days are 0.4983 of 365.25.
+    // An empty age is filled; with `age = adnimerge` the list is not used. 182 days are 0.4983 of 365.25.
     let ages = |config: &AdniConfig| Adni::new(config.clone()).read().unwrap().manifest.attributes[0].values.clone();
     let text = |values: [&str; 5]| values.map(|value| Some(value.to_owned()));
     assert_eq!(ages(&config), text(["70.5", "73.5007", "66", "80.3983", "60"]));
@@ -178,7 +178,7 @@ fn adnimerge_is_a_source_of_diagnoses_in_all_its_words() {
 fn a_recorded_conversion_stands_for_a_missing_diagnosis_on_request() {
     let list = "I1,1_S_1,F,70,MRI,x,1/1/2006\nI2,1_S_1,F,72,MRI,x,1/1/2010\n";
     let header = "RID,EXAMDATE,DXCURREN,DXCONV,DXCONTYP,DXREV\n";
-    // What a row means: conversion to MCI, to AD from NL and from MCI; reversions; nothing.
+    // The meaning of a row: conversion to MCI, to AD from NL and from MCI; reversions; no diagnosis.
     for (cells, is_event, is_record) in [
         ("1,1,-4", false, true),
         ("1,2,-4", true, true),

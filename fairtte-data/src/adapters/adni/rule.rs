@@ -1,20 +1,20 @@
 //! The label rule of ADNI as a pure function from dated scans and diagnoses to a time or a reason.
 //!
-//! For a subject, `end` is the date of the first dementia diagnosis (later reversion is ignored) or, without one, of the
-//! last imaging visit. A scan is kept if it lies at least one half-year before `end`, half-years counted as
+//! For a subject, `end` is the date of the first dementia diagnosis (later reversion is ignored) or, without one, of
+//! the last imaging visit. A scan is kept if it is at least one half-year before `end`, half-years counted as
 //! `floor(days / 182.625 + 0.5)`; that removes scans at the conversion visit even where they precede the exam by weeks.
 //! Source: FairTTE, appendix C.3.2.
 //!
-//! Laws, each held by a property test:
+//! Laws, each checked by a property test:
 //! - No scan on or after the day of the first dementia diagnosis is kept, whatever the options.
 //! - A label is censored only if no dementia diagnosis of the subject is dated at all, and `time` half-years after the
-//!   scan the subject was still seen: there is a later scan. What was recorded before a scan never shows that an event
-//!   is absent after it: other diagnoses of that time may change or move within it, and no label does.
-//! - The order of rows decides which scan of one day is kept under `first listed` (that scan's id, description and age),
-//!   and which of two rows of one image is the duplicate. It decides no time and no event, unless the rows of one image
-//!   contradict each other about subject or day: the first of them counts.
+//!   scan the subject was still seen: there is a later scan. Diagnoses recorded before a scan never serve as
+//!   evidence that no event follows: changing or moving them within that period changes no label.
+//! - The order of rows decides which scan of one day is kept under `first listed` (that scan's id, description and
+//!   age), and which of two rows of one image is the duplicate. It affects no time and no event, unless the rows of one
+//!   image contradict each other about subject or day; then the first of them is used.
 //!
-//! That nobody was diagnosed between the last exam and a later scan is an assumption of the source, kept by default.
+//! The source assumes that no diagnosis is made between the last exam and a later scan; this is kept by default.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -56,7 +56,7 @@ pub(super) struct RuleOptions {
     pub scan_of_day: ScanOfDay,
 }
 
-/// What becomes of one scan. Positions are those in the image list.
+/// The outcome of one scan. Positions are those in the image list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// A sample: half-years to the event or to the last imaging visit, at least 1.
@@ -73,7 +73,7 @@ pub(super) enum Fate {
     AtOrAfterEvent { event: Date },
 }
 
-/// The fate of every scan; `histories` has one entry per subject. Cost: O(n log n).
+/// The outcome of every scan; `histories` has one entry per subject. Cost: O(n log n).
 pub(super) fn label_scans(scans: &[Scan], histories: &[History], options: RuleOptions) -> Vec<Fate> {
     let mut fates = vec![None; scans.len()];
     mark_duplicates(scans, &mut fates);
@@ -93,7 +93,7 @@ fn mark_duplicates(scans: &[Scan], fates: &mut [Option<Fate>]) {
     }
 }
 
-/// Day of the last scan per subject; a duplicate, whose row may contradict the first, is no scan.
+/// Day of the last scan per subject; duplicates, whose row may contradict the first, are not counted.
 fn last_visits(scans: &[Scan], fates: &[Option<Fate>]) -> HashMap<usize, Date> {
     let mut last_visits = HashMap::new();
     for (scan, _) in scans.iter().zip(fates).filter(|(_, fate)| fate.is_none()) {
@@ -159,7 +159,8 @@ fn half_years_of_visits(from: Date, to: Date, months: &BTreeMap<Date, i32>) -> i
     }
 }
 
-/// The month of the visit nearest to `date` (of two equally near ones the earlier), plus six for every half-year between.
+/// The month of the visit nearest to `date` (of two equally near ones the earlier), plus six for every half-year
+/// between.
 fn scheduled_month(date: Date, months: &BTreeMap<Date, i32>) -> Option<i64> {
     let before = months.range(..=date).next_back();
     let after = months.range(date..).next();

@@ -1,4 +1,4 @@
-//! The rule on cases small enough for paper, and its laws on generated visit histories.
+//! The rule on small cases that can be verified manually, and its laws on generated visit histories.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn scheduled_months_come_from_the_nearest_visit() {
     // Day 0 is month 0, day 290 month 6; by days they would be 2 and 1 before day 400, and day 320 none.
     let scans = [scan(0, 0, 0), scan(1, 0, 290), scan(2, 0, 320), scan(3, 0, 399)];
     assert_eq!(times(&scans, history.clone(), options), [Some((2, true)), Some((1, true)), Some((1, true)), None]);
-    // Far from any visit the half-years between count too; without any visit the days decide.
+    // Far from any visit the half-years in between count too; without any visit the days are used.
     assert_eq!(times(&[scan(0, 0, -730)], history, options), [Some((6, true))]);
     assert_eq!(times(&[scan(0, 0, 0)], diagnosed(Some(400)), options), [Some((2, true))]);
 }
@@ -112,7 +112,7 @@ fn options() -> impl Strategy<Value = RuleOptions> {
     })
 }
 
-/// The rule once more, row by row from the days, in floating point and without any of the functions under test.
+/// The rule implemented again, row by row from the days, in floating point and without any of the functions under test.
 fn brute_force(people: &[Person], subject: usize, day: i64, is_literal: bool) -> Result<(u32, bool), &'static str> {
     let (scans, exams) = &people[subject];
     if exams.is_empty() {
@@ -179,7 +179,7 @@ proptest! {
                 prop_assert!(half_years >= 1 && history.is_diagnosed);
                 prop_assert_eq!(event, history.event.is_some());
                 prop_assert!(history.event.is_none_or(|event| scan.date < event));
-                // A censored time is never longer than the subject was seen.
+                // A censored time is never longer than the follow-up of the subject.
                 let is_later = |other: &Scan| other.subject == scan.subject && scan.date < other.date;
                 prop_assert!(event || scans.iter().any(is_later));
             }
@@ -201,7 +201,7 @@ proptest! {
         prop_assert_eq!(outcomes(&scans), outcomes(&shuffled));
     }
 
-    /// Findings before a scan, as long as none is dementia and some remain, may be anything.
+    /// Findings before a scan do not affect its label, as long as none is dementia and some remain.
     #[test]
     fn what_was_found_before_a_scan_never_decides_its_label(people in people(), options in options(), found in 1..=2_u8) {
         let scans = scans_of(&people);

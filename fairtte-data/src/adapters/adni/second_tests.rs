@@ -1,4 +1,4 @@
-//! Two more made-up table sets, in the manner of ADNI1 and of ADNI4, with every label worked out by hand.
+//! Two more made-up table sets, in the manner of ADNI1 and of ADNI4, with every label derived manually.
 //!
 //! A half-year has 182.625 days, halves up: 92 to 273 days are 1, 274 to 456 are 2, 457 to 639 are 3, 640 to 821 are 4.
 
@@ -41,7 +41,7 @@ const OLD_LIST: &str = r#""Image Data ID","Subject","Group","Sex","Age","Visit",
 ,,,,,,,,,,,
 "#;
 
-/// No PTID and no DIAGNOSIS; one blank line, one row about nobody, one with commas to spare.
+/// No PTID and no DIAGNOSIS; one blank line, one row without a subject, one with surplus commas.
 const OLD_DXSUM: &str = "\
 Phase,ID,RID,SITEID,VISCODE,VISCODE2,USERDATE,USERDATE2,EXAMDATE,DXCHANGE,DXCURREN,DXCONV,DXCONTYP,DXREV
 ADNI1,1,11,1,bl,bl,2006-02-10,,2006-02-10,,2,0,-4,-4
@@ -79,14 +79,14 @@ fn tables_in_the_manner_of_adni1_get_the_labels_made_by_hand() {
         "I910002 2 1",
         "I910002 duplicate_image_id",
         "I910003 1 1",
-        // DXCHANGE 0 is no code, DXCURREN 1 is: normal; censored at the last scan, 735 days.
+        // DXCHANGE 0 is not a code, DXCURREN 1 is: normal; censored at the last scan, 735 days.
         "I920001 4 0",
         "I920001 duplicate_image_id",
         "I920002 final_visit",
-        // Dementia on 2011-03-01; that it is gone in September changes nothing.
+        // Dementia on 2011-03-01; the reversion in September changes nothing.
         "I930001 at_or_after_event",
         "I930002 at_or_after_event",
-        // Dementia at m12, dated 2007-07-01 by the registry: 365, 92 and 91 days; PET is no visit.
+        // Dementia at m12, dated 2007-07-01 by the registry: 365, 92 and 91 days; a PET scan is not a visit.
         "I940001 2 1",
         "I940002 1 1",
         "I940003 at_or_after_event",
@@ -96,7 +96,7 @@ fn tables_in_the_manner_of_adni1_get_the_labels_made_by_hand() {
         "I950002 repeat_scan_same_visit",
         // -4 and -1 only.
         "I960001 no_diagnosis",
-        // Dementia at an unscheduled visit on 2010-01-10, 254 days; the failed screening (f) is no visit.
+        // Dementia at an unscheduled visit on 2010-01-10, 254 days; the failed screening (f) is not a visit.
         "I970001 1 1",
     ];
     assert_eq!(lines(&config), expected);
@@ -106,9 +106,9 @@ fn tables_in_the_manner_of_adni1_get_the_labels_made_by_hand() {
     assert_eq!((sexes.values[9].as_deref(), sexes.values[16].as_deref()), (None, Some("F")));
     assert_eq!(manifest.rows[7].source_row, 10, "the blank line is counted");
     let expected = [
-        "1 rows of DXSUM_PDXCONV_ADNIALL.csv name nobody (no PTID, no RID) and are not used",
-        "1 cells of column DXCHANGE of DXSUM_PDXCONV_ADNIALL.csv hold none of the known values and count as missing: \
-         first \"0\" in row 7",
+        "rows of DXSUM_PDXCONV_ADNIALL.csv without PTID and RID, which are not used: 1",
+        "cells of column DXCHANGE of DXSUM_PDXCONV_ADNIALL.csv without a known value, which count as missing: 1, \
+         the first is \"0\" in row 7",
     ];
     assert_eq!(notes(&config), expected);
     let scheduled = AdniConfig { unscheduled_visits: UnscheduledVisits::Skipped, ..config.clone() };
@@ -166,10 +166,10 @@ fn tables_in_the_manner_of_adni4_get_the_labels_made_by_hand() {
         // Dementia on 2023-05-05, 730 days.
         "I990004 4 1",
         "I990005 at_or_after_event",
-        // The site of the PTID is another one, the RID is theirs: normal, censored after 182 days.
+        // The PTID has a different site, but the RID matches: normal, censored after 182 days.
         "I990006 1 0",
         "I990007 final_visit",
-        // Two answers in one cell are none.
+        // Two answers in one cell count as no answer.
         "I990008 no_diagnosis",
         // The dementia has no date: a record, but no event; 364 days to the last scan.
         "I990009 2 0",
@@ -180,14 +180,14 @@ fn tables_in_the_manner_of_adni4_get_the_labels_made_by_hand() {
     ];
     assert_eq!(lines(&config), expected);
     let expected = [
-        "1 rows of DXSUM_01May2024.csv have a PTID that the image list lacks, and found their subject by RID",
-        "1 cells of column DIAGNOSIS of DXSUM_01May2024.csv hold none of the known values and count as missing: first \
+        "rows of DXSUM_01May2024.csv whose PTID is not in the image list and whose subject was found by RID: 1",
+        "cells of column DIAGNOSIS of DXSUM_01May2024.csv without a known value, which count as missing: 1, the first is \
          \"2|3\" in row 9",
     ];
     assert_eq!(notes(&config), expected);
     let rule = Adni::new(config.clone()).read().unwrap().provenance.rule;
     assert!(rule.ends_with("1 without a date, of these 1 of dementia"), "{rule}");
-    // Dementia of another cause is none of Alzheimer's: censored at the last scan, 757 days.
+    // Dementia of another cause is not due to Alzheimer's disease: censored at the last scan, 757 days.
     let alzheimer = AdniConfig { dementia_cause: DementiaCause::Alzheimer, ..config };
     assert_eq!(lines(&alzheimer)[3..5], ["I990004 4 0", "I990005 final_visit"]);
 }

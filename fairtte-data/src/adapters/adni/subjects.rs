@@ -1,8 +1,8 @@
-//! The people of the image list, and how rows of other tables find them: by `PTID`, or by `RID` where `PTID` is missing
-//! or unknown.
+//! The people of the image list, and how rows of other tables are matched to them: by `PTID`, or by `RID` where `PTID`
+//! is missing or unknown.
 //!
-//! `PTID` is `NNN_S_NNNN`: site and RID, the RID padded with zeros to four digits (ADNI4: five). A RID therefore names
-//! one person, and the table of diagnoses may carry only that.
+//! `PTID` is `NNN_S_NNNN`: site and RID, the RID padded with zeros to four digits (ADNI4: five). A RID therefore
+//! identifies one person, and the table of diagnoses may hold only the RID.
 
 use std::collections::HashMap;
 
@@ -56,15 +56,15 @@ fn rid_of(ptid: &str) -> Option<u64> {
     last.bytes().all(|byte| byte.is_ascii_digit()).then(|| last.parse().ok()).flatten()
 }
 
-/// Who the rows of a table are about.
+/// The subjects of the rows of a table.
 pub(super) struct People {
     ptid: Cells,
     rid: Cells,
-    /// The subject of each row; `None` for a person without images, and for nobody.
+    /// The subject of each row; `None` for a person without images or a row without a subject.
     subjects: Vec<Option<usize>>,
     /// Rows without `PTID` and without the number of a person.
     n_nobody: usize,
-    /// Rows of a subject whose `PTID` is another one than in the image list.
+    /// Rows of a subject whose `PTID` differs from the one in the image list.
     n_by_rid: usize,
 }
 
@@ -72,8 +72,8 @@ impl People {
     /// The columns `PTID` and `RID` of `table`, at least one of them.
     ///
     /// # Errors
-    /// [`DataError::MissingColumn`] if there is neither, [`DataError::InvalidCell`] for a row without `PTID` whose RID two
-    /// subjects share.
+    /// [`DataError::MissingColumn`] if there is neither, [`DataError::InvalidCell`] for a row without `PTID` whose RID
+    /// two subjects share.
     pub(super) fn read(table: &NamedTable, subjects: &Subjects) -> Result<Self, DataError> {
         let ptid = table.optional("PTID")?;
         let rid = if table.first_of(&["PTID"]).is_some() { table.optional("RID")? } else { table.required("RID")? };
@@ -109,7 +109,7 @@ impl People {
         }
     }
 
-    /// How messages call the person of row `index`.
+    /// The name of the person of row `index` in messages.
     pub(super) fn display(&self, index: usize) -> String {
         let rid = || present(self.rid[index].as_deref()).map(|rid| format!("RID {rid}"));
         let ptid = present(self.ptid[index].as_deref()).map(str::to_owned);
@@ -121,14 +121,14 @@ impl People {
         self.subjects.iter().enumerate().filter_map(|(index, subject)| Some((index, (*subject)?)))
     }
 
-    /// What a user should know about how the rows of `table` found their subjects.
+    /// Notes for the user about how the rows of `table` were matched to their subjects.
     pub(super) fn notes(&self, table: &NamedTable) -> Vec<String> {
         let file = table.file();
         let nobody = (self.n_nobody > 0)
-            .then(|| format!("{} rows of {file} name nobody (no PTID, no RID) and are not used", self.n_nobody));
+            .then(|| format!("rows of {file} without PTID and RID, which are not used: {}", self.n_nobody));
         let by_rid = (self.n_by_rid > 0).then(|| {
             format!(
-                "{} rows of {file} have a PTID that the image list lacks, and found their subject by RID",
+                "rows of {file} whose PTID is not in the image list and whose subject was found by RID: {}",
                 self.n_by_rid
             )
         });

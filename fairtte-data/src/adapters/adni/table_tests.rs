@@ -1,4 +1,4 @@
-//! Hostile and sloppy tables and folders: exact messages, and what is found where.
+//! Malformed and inconsistent tables and folders: exact messages, and which files are found.
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
@@ -70,26 +70,26 @@ const TWO_SCANS: &str = "I1,1_S_0001,F,70,MRI,x,1/1/2010\nI2,1_S_0001,F,72,MRI,x
 #[test]
 fn a_cell_that_holds_no_code_is_passed_over_and_counted_whoever_it_is_about() {
     let header = "RID,EXAMDATE,DIAGNOSIS,DXCHANGE,DXCURREN\n";
-    // No code in one column: the next one decides.
+    // No code in one column: the next one is used.
     for odd in ["0", "7", "9", "-2", "1:3", "1|3", "3|1", "dementia?", "3.5", "99999999999"] {
         let dxsum =
             format!("{header}1,2010-01-01,{odd},1,\n1,2011-01-01,{odd},{odd}x,3\n2,soon,{odd},{odd},{odd}\nx,,,,9\n");
         let folder = folder(TWO_SCANS, &[("DXSUM.csv", &dxsum)]);
         assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 2 1", "I2 at_or_after_event"], "{odd}");
         let expected = [
-            "1 rows of DXSUM.csv name nobody (no PTID, no RID) and are not used".to_owned(),
+            "rows of DXSUM.csv without PTID and RID, which are not used: 1".to_owned(),
             format!(
-                "2 cells of column DIAGNOSIS of DXSUM.csv hold none of the known values and count as missing: first \
+                "cells of column DIAGNOSIS of DXSUM.csv without a known value, which count as missing: 2, the first is \
                  \"{odd}\" in row 2"
             ),
             format!(
-                "1 cells of column DXCHANGE of DXSUM.csv hold none of the known values and count as missing: first \
+                "cells of column DXCHANGE of DXSUM.csv without a known value, which count as missing: 1, the first is \
                  \"{odd}x\" in row 3"
             ),
         ];
         assert_eq!(notes(folder.path()), expected, "{odd}");
     }
-    // Nothing but odd cells is no diagnosis; a date that cannot be read decides nothing there.
+    // A row with only unexpected cells holds no diagnosis; an unreadable date has no effect there.
     let folder = folder(TWO_SCANS, &[("DXSUM.csv", &format!("{header}1,soon,0,0,7\n1,later,-4,,\n"))]);
     assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 no_diagnosis", "I2 no_diagnosis"]);
     assert_eq!(notes(folder.path()).len(), 4, "three columns of codes and the dates");
@@ -132,7 +132,7 @@ fn tables_found_by_themselves_that_are_of_no_use_are_left_out_with_a_note() {
         *key = Some(folder.path().join(name));
         assert!(message_of(&named, folder.path()).starts_with(why), "{why}");
     }
-    // Cells that date or describe nothing are passed over in a table that is of use.
+    // Cells without a date or finding are skipped in a table that is used.
     let registry = ("REGISTRY.csv", "RID,VISCODE2,EXAMDATE\n1,bl,soon\n,,\n1,m24,1/2/2011\n,m24,1/2/2010\n");
     let merge = ("ADNIMERGE.csv", "RID,VISCODE,EXAMDATE,AGE,EXAMDATE_bl,M\n1,bl,someday,old,before,first\n");
     let folder = folder(TWO_SCANS, &[dxsum, registry, merge]);
@@ -159,7 +159,7 @@ fn several_image_lists_are_read_as_one() {
     let Label::Excluded { detail, .. } = read.rule.label(&read.manifest, 2).unwrap() else { panic!("excluded") };
     let place = |name: &str| folder.path().join(name).display().to_string();
     let expected =
-        format!("the same image stands in row 3 of {} ({}, row 2)", place("scans.csv"), place("scans_ADNI2.csv"));
+        format!("the same image is in row 3 of {} ({}, row 2)", place("scans.csv"), place("scans_ADNI2.csv"));
     assert_eq!(detail, expected);
 
     let named = |text: &str| -> AdniConfig {
@@ -185,9 +185,9 @@ fn a_ptid_that_the_list_lacks_is_looked_up_by_its_rid() {
     let dxsum = "PTID,RID,EXAMDATE,DIAGNOSIS\n941_S_0001,1,2010-01-01,2\nunknown,1.0,2011-01-01,3\n077_S_0077,77,2010-01-01,3\n";
     let folder = folder(TWO_SCANS, &[("DXSUM.csv", dxsum)]);
     assert_eq!(lines(&AdniConfig::new(folder.path())), ["I1 2 1", "I2 at_or_after_event"]);
-    let expected = "2 rows of DXSUM.csv have a PTID that the image list lacks, and found their subject by RID";
+    let expected = "rows of DXSUM.csv whose PTID is not in the image list and whose subject was found by RID: 2";
     assert_eq!(notes(folder.path()), [expected]);
-    // Where the number is that of two subjects, an unknown PTID stays unknown.
+    // If two subjects share the number, an unknown PTID stays unknown.
     let list = "I1,1_S_0001,F,70,MRI,x,1/1/2010\nI2,2_S_0001,F,72,MRI,x,1/1/2012\n";
     std::fs::write(
         folder.path().join("scans.csv"),
@@ -253,8 +253,7 @@ fn of_two_rows_of_one_image_the_first_counts_and_a_contradiction_is_noted() {
         let list = format!("I1,1_S_1,F,70,MRI,x,1/1/2010\n1,{subject},F,70,MRI,x,{date}\n{rest}");
         let other = folder(&list, &[dxsum]);
         assert_eq!(lines(&AdniConfig::new(other.path())), expected, "{subject} {date}");
-        let expected =
-            "1 rows of the image list contradict the first row of their image about subject or day; the first counts";
+        let expected = "rows of the image list that contradict the first row of their image about subject or day: 1; the first row is used";
         assert_eq!(notes(other.path()), [expected]);
     }
 }
@@ -324,7 +323,7 @@ fn a_table_that_is_missing_or_twice_there_is_named_with_what_was_looked_for() {
     let list = "I1,1_S_1,F,70,MRI,x,1/1/2010\nI2,1_S_1,F,72,MRI,x,1/1/2012\n";
     let dxsum = ("dxsum.csv", "RID,EXAMDATE,DIAGNOSIS\n1,2010-01-01,1\n");
     let lone = folder(list, &[]);
-    let expected = "the table of diagnoses of ADNI (key dxsum) is not to be found: looked for \
+    let expected = "the table of diagnoses of ADNI (key dxsum) was not found: looked for \
                     DXSUM_PDXCONV_ADNIALL[_date]{.csv|.csv.gz} or DXSUM_PDXCONV[_date]{.csv|.csv.gz} or \
                     DXSUM[_date]{.csv|.csv.gz} in FOLDER and the folders below";
     assert_eq!(message_of(&AdniConfig::new(lone.path()), lone.path()), expected);
@@ -376,7 +375,7 @@ fn image_files_are_found_in_every_documented_shape() {
     assert_eq!(found(77).as_deref(), Some("ADNI/003_S_4288/a/ADNI_x_I77.nii.gz"), "NIfTI before DICOM");
     assert_eq!(found(1_234_567_890).as_deref(), Some("I1234567890.nii"));
     assert_eq!(found(55).as_deref(), Some("ADNI/004_S_1/ADNI_v1.5_Br_I55.mnc"));
-    assert_eq!(found(12_091), None, "part of a number is another number");
+    assert_eq!(found(12_091), None, "part of a number is a different number");
     assert_eq!(ImageFiles::find(&root.path().join("nowhere")).path(55).unwrap(), None);
 }
 
@@ -392,7 +391,7 @@ fn links_to_nothing_and_locked_folders_stop_no_reading_of_tables() {
     std::os::unix::fs::symlink(folder.path().join("nothing"), folder.path().join("x_I1.nii")).unwrap();
     std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
     std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o0)).unwrap();
-    // Whoever may read everything sees an empty folder.
+    // A user with all permissions sees an empty folder.
     let is_locked = std::fs::read_dir(&locked).is_err();
     let read = Adni::new(AdniConfig::new(folder.path())).read();
     let notes = notes(folder.path());
@@ -416,17 +415,17 @@ fn of_copies_the_first_path_is_taken_and_two_different_files_are_a_missing_image
     let rows = Adni::new(config.clone()).read().unwrap().manifest.rows;
     assert_eq!(rows[0].image, Some(folder.path().join("a/x_I1.nii")));
     let sought = folder.path().join("1_S_1").join("*_I2.*");
-    assert_eq!(rows[1].image, Some(sought), "where nothing was found, the path says what was looked for");
+    assert_eq!(rows[1].image, Some(sought), "if nothing was found, the path shows what was searched for");
     std::fs::write(folder.path().join("b/x_I1.nii"), "longer").unwrap();
-    assert_eq!(lines(&config), ["I1 4 0", "I2 final_visit"], "the tables can be read all the same");
+    assert_eq!(lines(&config), ["I1 4 0", "I2 final_visit"], "the tables can still be read");
     let rows = Adni::new(config.clone()).read().unwrap().manifest.rows;
     assert_eq!(rows[0].image, Some(folder.path().join("1_S_1").join("*_I1.*")));
-    let expected = "1 images count as missing because two different files claim to be each of them: image I1 is in \
-                    a/x_I1.nii and in b/x_I1.nii; keep one, or name the folder of the right ones by key images";
+    let expected = "images that count as missing because each was found in two different files: 1; image I1 is in \
+                    a/x_I1.nii and in b/x_I1.nii; keep one, or set the key images to the folder of the right ones";
     assert_eq!(notes(folder.path()), [expected]);
     std::fs::write(folder.path().join("b/x_I1.nii.gz"), "another kind").unwrap();
     std::fs::remove_file(folder.path().join("b/x_I1.nii")).unwrap();
-    assert_eq!(notes(folder.path()), Vec::<String>::new(), "NIfTI goes before NIfTI that is gzipped");
+    assert_eq!(notes(folder.path()), Vec::<String>::new(), "plain NIfTI is preferred to gzipped NIfTI");
     let elsewhere = AdniConfig { images: Some(folder.path().join("nowhere")), ..config };
     assert_eq!(lines(&elsewhere), ["I1 4 0", "I2 final_visit"], "the tables alone decide the labels");
 }

@@ -1,8 +1,8 @@
-//! Which files are the tables: the image list by its header, the others by their names with or without a date.
+//! Identifies the tables: the image list by its header, the others by their names with or without a date.
 //!
-//! `DXSUM_PDXCONV_ADNIALL.csv`, `DXSUM_PDXCONV_ADNIALL_12Oct2023.csv`, `DXSUM_20Nov2024.csv` and `dxsum.csv` are all the
-//! diagnostic summary; likewise `REGISTRY..csv` and `ADNIMERGE..csv`, each also gzipped. How folders are searched, and
-//! which of several dated files is taken, is said in `find.rs`. Of image lists every one is taken.
+//! `DXSUM_PDXCONV_ADNIALL.csv`, `DXSUM_PDXCONV_ADNIALL_12Oct2023.csv`, `DXSUM_20Nov2024.csv` and `dxsum.csv` are all
+//! the diagnostic summary; likewise `REGISTRY..csv` and `ADNIMERGE..csv`, each also gzipped. `find.rs` describes how
+//! folders are searched and which of several dated files is used. All image lists are used.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
@@ -44,12 +44,13 @@ pub(super) struct Tables {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
     pub path: PathBuf,
-    /// Whether a key names it or an option needs it; if not, it is left out should it be of no use.
+    /// Whether a key names it or an option needs it; otherwise an unusable file is left out.
     pub is_needed: bool,
 }
 
 impl Source {
-    /// Reads the file and what `read` takes from it, with its notes; nothing but a note if it is of no use and not needed.
+    /// Reads the file and extracts what `read` needs, with its notes; returns only a note if it is unusable and not
+    /// needed.
     ///
     /// # Errors
     /// Those of [`NamedTable::read`] and of `read`, for a file that is needed.
@@ -73,7 +74,7 @@ impl Source {
 }
 
 impl Tables {
-    /// Finds what `config` does not name.
+    /// Finds the files that `config` does not name.
     ///
     /// # Errors
     /// [`DataError::FileNotFound`], [`DataError::SeveralFiles`], [`DataError::InvalidSetting`] for options that ask for
@@ -138,8 +139,8 @@ fn only_in_dxsum(key: &'static str, value: &str) -> DataError {
     DataError::InvalidSetting { key, value: value.to_owned(), expected }
 }
 
-/// The tables below `root` with the header of an image list: of those that can be told by two columns, the ones with all
-/// four; if there are none, those with the two, so that the missing column is named.
+/// The tables below `root` with the header of an image list: those with all four columns; if there are none, those with
+/// the two identifying columns, so that the error names the missing column.
 fn find_image_lists(root: &Path) -> Result<Vec<Source>, DataError> {
     let tables = match find_all(root, &ANY_TABLE) {
         Err(DataError::FileNotFound { .. }) => Vec::new(),
@@ -169,7 +170,7 @@ fn find_image_lists(root: &Path) -> Result<Vec<Source>, DataError> {
     Ok(lists.into_iter().map(|(path, _)| Source { path, is_needed: false }).collect())
 }
 
-/// The first line; `None` for a file that cannot be read, which is then nothing we know.
+/// The first line; `None` for a file that cannot be read, which is then ignored.
 fn first_line(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?;
     let is_gzipped = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));

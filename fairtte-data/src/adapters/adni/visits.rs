@@ -26,7 +26,7 @@ pub(super) struct Visit {
     pub month: Option<i32>,
     /// Day of the exam.
     pub date: Option<Date>,
-    /// What was found.
+    /// The diagnosis.
     pub diagnosis: Option<Diagnosis>,
     /// Whether the finding is the event.
     pub is_event: bool,
@@ -62,7 +62,7 @@ impl VisitCode {
 }
 
 impl Visit {
-    /// Everything that may decide a label, as one text.
+    /// Everything that may affect a label, as one text.
     pub(super) fn evidence(&self) -> String {
         let Self { subject: _, code, month, date, diagnosis, is_event } = self;
         let date = date.map(|date| date.to_string()).unwrap_or_default();
@@ -87,7 +87,7 @@ impl VisitCodes {
     }
 }
 
-/// The rows of `REGISTRY` about people with images: the dates of visits; and what a user should know about them.
+/// The rows of `REGISTRY` about people with images: the dates of visits, and notes for the user.
 ///
 /// # Errors
 /// [`DataError::MissingColumn`] without `EXAMDATE` or a person.
@@ -128,11 +128,11 @@ pub(super) struct AdniMerge {
     pub baselines: HashMap<usize, Baseline>,
 }
 
-/// The rows of `ADNIMERGE` about people with images, diagnoses (`DX`) only if `with_diagnoses`; and what a user should
-/// know about them.
+/// The rows of `ADNIMERGE` about people with images, diagnoses (`DX`) only if `with_diagnoses`, and notes for
+/// the user.
 ///
 /// # Errors
-/// [`DataError::MissingColumn`] without `EXAMDATE`, a person, or `DX` where it is asked for;
+/// [`DataError::MissingColumn`] without `EXAMDATE`, a person, or `DX` if it is needed;
 /// [`DataError::InvalidCell`] for a bad date of a diagnosis.
 pub(super) fn read_adnimerge(
     table: &NamedTable,
@@ -167,7 +167,7 @@ pub(super) fn read_adnimerge(
         let is_event = diagnosis == Some(Diagnosis::Dementia);
         merge.visits.push(Visit { subject, code, month, date, diagnosis, is_event });
     }
-    // Every row repeats the age at baseline; should rows differ, the earliest baseline is taken whatever their order.
+    // Every row repeats the age at baseline; if rows differ, the earliest baseline is used, whatever their order.
     let earliest = |baselines: Vec<Baseline>| {
         baselines.into_iter().min_by(|a, b| a.date.cmp(&b.date).then(a.age.total_cmp(&b.age)))
     };
@@ -181,7 +181,7 @@ fn parse_month(cell: &str) -> Option<i32> {
     whole_number::<u16>(cell).filter(|month| *month < 1200).map(i32::from)
 }
 
-/// What an age may be, for messages.
+/// The accepted values of an age, for messages.
 pub(super) const EXPECTED_AGE: &str = "an age in years from 0 to 130, or missing (empty, -4, -1, NA, ?)";
 
 /// A number of years from 0 to 130.
@@ -189,7 +189,7 @@ pub(super) fn parse_age(cell: &str) -> Option<f64> {
     cell.parse::<f64>().ok().filter(|age| (0.0..=130.0).contains(age))
 }
 
-/// What happened to the rows of a table of diagnoses.
+/// Counts of the rows of a table of diagnoses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "counts are called n_* everywhere")]
 pub(super) struct DiagnosisCounts {
@@ -201,7 +201,7 @@ pub(super) struct DiagnosisCounts {
     pub n_dated_elsewhere: usize,
     /// Of these, without any date.
     pub n_undated: usize,
-    /// Of these undated ones, those of the event, which therefore dates nothing.
+    /// Of the undated ones, those of the event, which therefore have no event date.
     pub n_undated_events: usize,
 }
 
@@ -243,7 +243,7 @@ pub(super) fn histories(
     (histories, counts)
 }
 
-/// Should two visits of one day claim different months, the earlier month is taken whatever their order.
+/// If two visits of one day have different months, the earlier month is used, whatever their order.
 fn note_month(history: &mut History, date: Option<Date>, month: Option<i32>) {
     if let (Some(date), Some(month)) = (date, month) {
         history.months.entry(date).and_modify(|earlier| *earlier = month.min(*earlier)).or_insert(month);

@@ -1,10 +1,11 @@
-//! Text tables as dbGaP hands them out: tab-separated, with `#` comments above the header.
+//! Text tables as dbGaP distributes them: tab-separated, with `#` comments above the header.
 //!
 //! The header is the first line that starts with `dbGaP` (`dbGaP SubjID`, in newer releases `dbGaP_Subject_ID`); the
-//! number of lines above it differs from table to table. Below it, blank lines and `#` lines are no rows, nor is a line
-//! that repeats the header, as in files of two consent groups joined by hand. Trailing empty fields belong to the row;
-//! where an editor removed them, they are put back, and such rows are counted. A field beyond the header that is not
-//! empty has no name, and is refused. `\n` and `\r\n` ends; plain or gzipped, which the content tells. Bytes that are not UTF-8 can only stand in free text and become U+FFFD.
+//! number of lines above it differs from table to table. Below it, blank lines, `#` lines and lines that repeat the
+//! header (files of two consent groups joined by a user) are skipped. Trailing empty fields belong to the row; where an
+//! editor removed them, they are restored, and such rows are counted. A non-empty field beyond the header is an error,
+//! because it has no name. Lines end in `\n` or `\r\n`; gzip is recognised by the content. Bytes that are not UTF-8 can
+//! only occur in free text and become U+FFFD.
 
 use std::borrow::Cow;
 use std::io::{self, Read as _};
@@ -63,11 +64,11 @@ impl DbgapTable {
         Self::parse(path, &bytes)
     }
 
-    /// Reads the table that `bytes` hold; `path` is only named in messages.
+    /// Reads the table that `bytes` hold; `path` is used in messages only.
     ///
     /// # Errors
     /// [`DataError::InvalidTable`] if there is no header or a row has a field beyond the header,
-    /// [`DataError::DuplicateColumn`] if a name stands twice in the header.
+    /// [`DataError::DuplicateColumn`] if a name appears twice in the header.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, DataError> {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -107,13 +108,13 @@ impl DbgapTable {
         self.n_padded
     }
 
-    /// Whether names and rows are the same, wherever they stand in their files.
+    /// Whether names and rows are the same, at whatever lines of their files.
     pub(super) fn holds_the_same(&self, other: &Self) -> bool {
         let (mine, theirs) = (self.rows.iter().map(|row| &row.text), other.rows.iter().map(|row| &row.text));
         self.names == other.names && mine.eq(theirs)
     }
 
-    /// Position of the column `name`, whatever its case.
+    /// Position of the column `name`, ignoring case.
     ///
     /// # Errors
     /// [`DataError::MissingColumn`] with the nearest existing name.
@@ -127,7 +128,7 @@ impl DbgapTable {
     }
 }
 
-/// The content of `bytes`, unpacked if they start as gzip does; several members in a row are one text.
+/// The content of `bytes`, unpacked if they start like gzip; several members in a row are one text.
 pub(super) fn unpacked(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(bytes);
@@ -174,7 +175,7 @@ fn row(path: &Path, line: usize, text: &str, header: (usize, usize)) -> Result<D
         fields.push((start, start + field.len()));
         start += field.len() + 1;
     }
-    // One tab more at the end of a line adds nothing; a cell beyond the header has no name.
+    // A surplus tab at the end of a line adds nothing; a cell beyond the header has no name.
     while fields.len() > header.1 && fields.last().is_some_and(|&(start, end)| text[start..end].trim().is_empty()) {
         fields.pop();
     }

@@ -1,8 +1,9 @@
 //! Finds the tables of dbGaP, the directory map and the list of photographs below the root folder.
 //!
 //! The names that dbGaP gives carry study, table, version and consent group
-//! (`phs000001.v3.pht000375.v2.p1.c1.fundus.EDO.txt`); only the table decides here, so other versions are found too, in
-//! whatever folder they were unpacked. A table may be there plain and gzipped, or twice, as long as its rows are the same.
+//! (`phs000001.v3.pht000375.v2.p1.c1.fundus.EDO.txt`); only the table is compared here, so other versions are found
+//! too, in whatever folder they were unpacked. A table may exist both plain and gzipped, or twice, if its rows are the
+//! same.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,9 @@ use crate::DataError;
 /// A kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kind {
-    /// What the tables hold, for messages.
+    /// The content of the tables, for messages.
     what: &'static str,
-    /// Marks in the lower-cased name, one of which must be there.
+    /// Parts of the lower-cased name, one of which must occur.
     marks: [&'static str; 2],
     /// The name for messages.
     pattern: &'static str,
@@ -53,14 +54,14 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Looks for the files below `config.root`; the folder of images, if one is named, is not searched.
+    /// Finds the files below `config.root`; the folder of images, if one is given, is not searched.
     ///
     /// # Errors
     /// [`DataError::Read`] for a root or table that cannot be read, [`DataError::FileNotFound`] without a table of
-    /// either kind, [`DataError::SeveralFiles`] where map or list could be two files, [`DataError::InvalidTable`] for a
-    /// table that is damaged, only there encrypted, or there with two contents.
+    /// either kind, [`DataError::SeveralFiles`] if two files could be the map or the list, [`DataError::InvalidTable`]
+    /// for a table that is damaged, exists only encrypted, or exists with two different contents.
     pub fn find(config: &AredsConfig) -> Result<Self, DataError> {
-        // Among hundreds of thousands of photographs, only text is of interest here.
+        // Only text files are relevant here, among hundreds of thousands of photographs.
         let is_text = |name: &str| {
             let name = name.to_lowercase();
             !name.starts_with('.') && [".txt", ".txt.gz", ".ncbi_enc"].iter().any(|ending| name.ends_with(ending))
@@ -81,7 +82,7 @@ fn find_map(config: &AredsConfig, files: &[PathBuf]) -> Result<Option<PathBuf>, 
         return Ok(config.mapping.clone());
     }
     let maps: Vec<&PathBuf> = files.iter().filter(|path| is_map(&lower_case_name(path))).collect();
-    // The same file packed and unpacked, side by side, is one map.
+    // The same file, plain and gzipped side by side, counts as one map.
     let is_packed_copy = |path: &Path| {
         path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"))
             && maps.iter().any(|other| path.with_extension("") == **other)
@@ -118,7 +119,7 @@ fn is_image_list(name: &str) -> bool {
     name.contains("images") && is_plain_text(name) && !is_map(name) && !name.starts_with("phs")
 }
 
-/// The one file of `found`, or none.
+/// The only file of `found`, or none.
 fn only<'a>(what: &'static str, mut found: impl Iterator<Item = &'a PathBuf>) -> Result<Option<PathBuf>, DataError> {
     let Some(first) = found.next() else { return Ok(None) };
     match found.next() {
@@ -157,7 +158,7 @@ fn tables(kind: Kind, files: &[PathBuf], root: &Path) -> Result<Vec<DbgapTable>,
     copies.values().map(|paths| read_copies(paths)).collect()
 }
 
-/// Reads every copy of one table; they must hold the same.
+/// Reads every copy of one table; all must have the same rows.
 fn read_copies(paths: &[&PathBuf]) -> Result<DbgapTable, DataError> {
     let mut first: Option<DbgapTable> = None;
     for path in paths {
@@ -167,7 +168,7 @@ fn read_copies(paths: &[&PathBuf]) -> Result<DbgapTable, DataError> {
             Some(first) if first.holds_the_same(&table) => {}
             Some(first) => {
                 let detail =
-                    format!("{} has the same name and other rows, expected one of them", first.path().display());
+                    format!("{} has the same name and different rows, expected one of them", first.path().display());
                 return Err(DataError::invalid_table(path, detail));
             }
         }
@@ -175,7 +176,7 @@ fn read_copies(paths: &[&PathBuf]) -> Result<DbgapTable, DataError> {
     Ok(first.expect("a name is only listed with a path"))
 }
 
-/// The consent groups that the names of `tables` announce: `c1, c2`; `unnamed` for a name without one.
+/// The consent groups in the names of `tables`: `c1, c2`; `unnamed` for a name without one.
 pub(super) fn consent_groups(tables: &[DbgapTable]) -> String {
     let group = |table: &DbgapTable| {
         let name = lower_case_name(table.path());

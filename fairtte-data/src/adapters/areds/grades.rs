@@ -1,9 +1,9 @@
 //! The fundus tables: from one row per person and visit to what happened to each eye.
 //!
 //! `AMDSEVRE` and `AMDSEVLE` hold the severity of both eyes: 1 to 9 on the nine-step scale, 10 to 12 late AMD. Anything
-//! else (empty, 88, 99, `?`) is no grade. `VISNO` counts half-years since baseline. The order of rows, and a row that
-//! stands in both consent groups, change nothing: of an eye only its earliest late grade counts, and whether it has a
-//! grade at all.
+//! else (empty, 88, 99, `?`) is not a grade. `VISNO` counts half-years since baseline. The order of rows, and a row
+//! that is in both consent groups, change nothing: only the earliest late grade of an eye matters, and whether it has
+//! any grade.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,7 +17,7 @@ const LATE: u8 = 10;
 /// Highest grade.
 const HIGHEST: u8 = 12;
 
-/// What the grades of one eye say.
+/// The summary of the grades of one eye.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EyeGrades {
     /// Whether the eye has a grade in 1 to 12 at any visit.
@@ -30,7 +30,7 @@ pub(super) struct EyeGrades {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Grades {
     people: HashMap<String, [EyeGrades; 2]>,
-    /// Texts that are no grade, with their number of cells; empty cells are not among them.
+    /// Texts that are not a grade, with their number of cells; empty cells are not included.
     pub unknown_texts: BTreeMap<String, usize>,
     /// Rows left out because ID2 or VISNO is missing.
     pub n_unplaced: usize,
@@ -40,7 +40,7 @@ impl Grades {
     /// Collects the grades of `tables`, one or more consent groups.
     ///
     /// # Errors
-    /// [`DataError::MissingColumn`], and [`DataError::InvalidTable`] for a VISNO that is no visit.
+    /// [`DataError::MissingColumn`], and [`DataError::InvalidTable`] for an invalid VISNO.
     pub fn collect(tables: &[DbgapTable]) -> Result<Self, DataError> {
         let mut grades = Self::default();
         for table in tables {

@@ -1,7 +1,7 @@
 //! The photographs: every picture below a folder, or every line of a text file of relative paths.
 //!
-//! The text of the path, relative and with forward slashes, is the identity of the sample. In a folder, files whose
-//! ending announces no picture are not listed; in a text file, every line that is not blank and no `#` comment is.
+//! The text of the path, relative and with forward slashes, is the identity of the sample. In a folder, files without
+//! the ending of a picture are not listed; in a text file, every line is listed except blank lines and `#` comments.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,10 +59,10 @@ pub(super) fn walk(folder: &Path) -> Result<(Vec<Listed>, Vec<PathBuf>), DataErr
     Ok(((1..).zip(files).map(listed).collect(), unlisted))
 }
 
-/// What lies below a folder.
+/// The files below a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Below {
-    /// The files asked for, in the order of their names.
+    /// The requested files, in the order of their names.
     pub files: Vec<PathBuf>,
     /// Folders that cannot be listed.
     pub unlisted: Vec<PathBuf>,
@@ -71,10 +71,10 @@ pub(super) struct Below {
 /// Files below `folder` whose name `is_wanted`, in the order of their names; links are followed, `leave_out` is not
 /// entered.
 ///
-/// A link to nothing is a file by its name: whoever reads it says what is wrong.
+/// A broken link is listed as a file; reading it gives the error.
 ///
 /// # Errors
-/// [`DataError::Read`] if `folder` itself cannot be read; others are returned, and hold no files.
+/// [`DataError::Read`] if `folder` itself cannot be read; unreadable folders below it are returned and hold no files.
 pub(super) fn files_below(
     folder: &Path,
     leave_out: Option<&Path>,
@@ -86,7 +86,7 @@ pub(super) fn files_below(
         let path = match entry {
             Ok(entry) if entry.file_type().is_file() => entry.into_path(),
             Ok(_) => continue,
-            // A link to a folder above: its files are listed already.
+            // A link to a parent folder: its files are listed already.
             Err(error) if error.loop_ancestor().is_some() => continue,
             Err(error) => match (error.path(), error.io_error().map(io::Error::kind)) {
                 (Some(path), Some(io::ErrorKind::NotFound)) if error.depth() > 0 => path.to_owned(),
@@ -154,7 +154,7 @@ mod tests {
         std::fs::create_dir(&locked).unwrap();
         std::fs::write(folder.path().join("2 00 F2 RE LS.jpg"), "").unwrap();
         std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o0)).unwrap();
-        // Whoever may read everything sees an empty folder.
+        // A user with all permissions sees an empty folder.
         let expected = if std::fs::read_dir(&locked).is_err() { vec![locked.clone()] } else { Vec::new() };
         let (listed, unlisted) = walk(folder.path()).unwrap();
         std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o700)).unwrap();

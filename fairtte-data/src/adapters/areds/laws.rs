@@ -1,4 +1,4 @@
-//! Laws of the label rule on generated histories, against a second rule that looks at every pair of rows.
+//! Laws of the label rule on generated histories, against a second rule that compares every pair of rows.
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
@@ -47,7 +47,7 @@ fn path((person, visit, eye, view, side, ending): Picture) -> String {
     format!("7{person}/{visit:02}/7{person} {visit:02} {view} {eye} {side}.{ending}")
 }
 
-/// What the adapter says about each picture.
+/// The outcome of each picture according to the adapter.
 fn labels(config: &AredsConfig, grades: &[GradeRow], pictures: &[Picture]) -> Vec<Result<(f64, bool), &'static str>> {
     let rows = grades.iter().map(|(person, visit, right, left)| format!("x\t7{person}\t{visit:02}\t{right}\t{left}\n"));
     let text = format!("dbGaP SubjID\tID2\tVISNO\tAMDSEVRE\tAMDSEVLE\n{}", rows.collect::<String>());
@@ -83,7 +83,7 @@ fn history(grades: &[GradeRow], person: u8, eye: &str) -> Vec<(u8, &'static str)
     of_person.map(|row| (row.1, if eye == "RE" { row.2 } else { row.3 })).collect()
 }
 
-/// The same rule, read off the documentation row by row.
+/// The same rule, implemented from the documentation row by row.
 fn expected(
     config: &AredsConfig,
     grades: &[GradeRow],

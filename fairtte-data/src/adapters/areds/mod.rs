@@ -3,7 +3,7 @@
 //! | card | |
 //! |---|---|
 //! | modality | colour fundus photographs of field 2 (the macula), stereo pairs |
-//! | subject, visit, unit | the person (`ID2`); visits by half-years since baseline (`VISNO`); each eye is followed alone |
+//! | subject, visit, unit | the person (`ID2`); visits by half-years since baseline (`VISNO`); each eye is followed separately |
 //! | event, time origin | first visit at which the eye is graded late AMD (severity 10 to 12); from the photograph, in years |
 //! | censoring | at the last imaging visit of the eye |
 //! | attributes | `age` (at enrolment + visit), `sex` (F, M), `race` (White, Black, Hispanic, Asian, Other) |
@@ -12,7 +12,7 @@
 //! | publication | AREDS Research Group, Control Clin Trials 20 (1999) 573-600; grading: AREDS report 17, Arch Ophthalmol 123 (2005) 1484-1498 |
 //! | licence, access | dbGaP data use certification, by application |
 //!
-//! The rule is that of the FairTTE paper, appendix C.1; where its words leave a choice, [`AredsConfig`] has an option.
+//! The rule is that of the FairTTE paper, appendix C.1; where its text leaves a choice, [`AredsConfig`] has an option.
 
 mod dbgap;
 mod files;
@@ -62,7 +62,7 @@ pub enum Stereo {
     One,
 }
 
-/// What becomes of an eye that has no grade at any visit, of a person who is in the fundus tables.
+/// How an eye without a grade at any visit is treated, if its person is in the fundus tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EyeNeverGraded {
@@ -81,7 +81,7 @@ pub enum LastImagingVisit {
     #[default]
     #[serde(rename = "field-2", alias = "field_2", alias = "field2")]
     Field2,
-    /// Pictures of the eye of whatever field, reflex images too.
+    /// Pictures of the eye of any field, including reflex images.
     #[serde(alias = "any_field")]
     AnyField,
 }
@@ -107,8 +107,8 @@ pub struct AredsConfig {
     /// Folder that the paths of a text file are relative to; the folder of the text file if not given.
     #[serde(default, alias = "image_root", skip_serializing_if = "Option::is_none")]
     pub image_root: Option<PathBuf>,
-    /// Table from image directory to `ID2`; if not given, the one `.txt` below the root with `ImageDir` and `ID2` in its
-    /// name, else directories are `ID2` already.
+    /// Table from image directory to `ID2`; if not given, the one `.txt` below the root with `ImageDir` and `ID2` in
+    /// its name, else directories are `ID2` already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping: Option<PathBuf>,
     /// Photographs kept per eye and visit: `both` stereo sides or `one`; `both` if not given.
@@ -163,13 +163,13 @@ impl AredsConfig {
     }
 }
 
-/// Adapter of AREDS; see the head of this module.
+/// Adapter of AREDS; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Areds {
     config: AredsConfig,
 }
 
-/// The photographs and where their paths start.
+/// The photographs and the folder that their paths are relative to.
 struct Listing {
     source: PathBuf,
     root: PathBuf,
@@ -244,7 +244,7 @@ impl Areds {
     }
 }
 
-/// The rule, and what it was given, for the record.
+/// The rule and its input tables, for the record.
 fn sentence(files: &Files, grades: &Grades) -> String {
     format!(
         "years from the photograph to the first visit at which its eye is graded late AMD (severity 10 to 12), else to \
@@ -255,27 +255,27 @@ fn sentence(files: &Files, grades: &Grades) -> String {
     )
 }
 
-/// What a user should know about the rows and folders read.
+/// Notes for the user about the rows and folders read.
 fn notes(files: &Files, grades: &Grades, people: &People, map: &DirectoryMap, unlisted: &[PathBuf]) -> Vec<String> {
     let n_padded = |tables: &[DbgapTable]| tables.iter().map(DbgapTable::n_padded).sum::<usize>();
     let counts = [
-        (n_padded(&files.fundus), "rows of the fundus tables are short of trailing cells, which are taken as empty"),
+        (n_padded(&files.fundus), "rows of the fundus tables with missing trailing cells, which are taken as empty"),
         (
             n_padded(&files.enrolment),
-            "rows of the enrolment tables are short of trailing cells, which are taken as empty",
+            "rows of the enrolment tables with missing trailing cells, which are taken as empty",
         ),
-        (grades.unknown_texts.values().sum(), "severity cells hold something else than 1 to 12 and are no grades"),
-        (grades.n_unplaced, "fundus rows lack ID2 or VISNO and are not used"),
-        (people.n_unplaced, "enrolment rows lack ID2 and are not used"),
-        (people.n_unknown_codes, "cells of SEX or RACE hold no known code and count as missing"),
-        (people.n_coded_ages, "cells of ENROLLAGE hold a code for missing"),
-        (people.n_contradictions(), "values of a person contradict each other and count as missing"),
-        (map.n_without_id2, "rows of the directory map give no ID2; such a directory is taken for an ID2"),
+        (grades.unknown_texts.values().sum(), "severity cells other than 1 to 12, which are no grades"),
+        (grades.n_unplaced, "rows of the fundus tables without ID2 or VISNO, which are not used"),
+        (people.n_unplaced, "rows of the enrolment tables without ID2, which are not used"),
+        (people.n_unknown_codes, "cells of SEX or RACE without a known code, which count as missing"),
+        (people.n_coded_ages, "cells of ENROLLAGE that hold a code for missing"),
+        (people.n_contradictions(), "contradictory values of one person, which count as missing"),
+        (map.n_without_id2, "rows of the directory map without an ID2, whose directory is taken for the ID2"),
     ];
-    let counts = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+    let counts = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}"));
     let folders: BTreeSet<&PathBuf> = files.unlisted.iter().chain(unlisted).collect();
     let folders =
-        folders.into_iter().map(|path| format!("nothing below {} is found: it cannot be listed", path.display()));
+        folders.into_iter().map(|path| format!("files below {} are not found: it cannot be listed", path.display()));
     counts.chain(folders).collect()
 }
 

@@ -1,12 +1,12 @@
-//! File names of the AREDS photographs: which eye, which visit, which field, which stereo side.
+//! File names of the AREDS photographs: eye, visit, field and stereo side.
 //!
-//! The name is cut into words at everything that is neither letter nor digit. The first word is the identity (a
+//! The name is split into words at every character that is neither letter nor digit. The first word is the identity (a
 //! directory number, or `ID2` in re-packed copies), the second the visit in half-years; the others are read as a set,
 //! because copies differ in their order: `F1` `F2` `F3` (field; 2 is the macula), `RE` `LE` (eye), `LS` `RS` (stereo
 //! side), `REF` (reflex image, not a photograph of the retina). Case does not matter, other words are ignored.
 //!
-//! Source: names as they stand in public code and in the public text of NCBI (`59011/00/59011 00 F2 RE LS.jpg`,
-//! `2419_24_RE_F2_LS.jpg`, `1000/1000_06_F2_RE_LS.jpg`); folders in front of the name are not looked at.
+//! Source: names in public code and in the public documentation of NCBI (`59011/00/59011 00 F2 RE LS.jpg`,
+//! `2419_24_RE_F2_LS.jpg`, `1000/1000_06_F2_RE_LS.jpg`); folders in front of the name are ignored.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The kind of picture that the ending of `file_name` announces, whatever its case.
+    /// The kind of picture given by the ending of `file_name`, ignoring case.
     pub fn of(file_name: &str) -> Option<Self> {
         let (_, ending) = file_name.rsplit_once('.')?;
         match ending.to_ascii_lowercase().as_str() {
@@ -100,10 +100,10 @@ impl Ending {
     }
 }
 
-/// What the name of one picture says. A name that says field 2 says visit and eye as well.
+/// The parsed name of one picture. A name with field 2 also has a visit and an eye.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ImageName {
-    /// First word as it stands: number of the image directory, or `ID2`.
+    /// First word, unchanged: number of the image directory, or `ID2`.
     pub identity: String,
     /// Half-years since baseline, 0 to 99.
     pub visit: Option<u8>,
@@ -115,20 +115,20 @@ pub struct ImageName {
     pub side: Side,
     /// How the picture is stored.
     pub ending: Ending,
-    /// Words that mean nothing here, such as the `2` of a second copy.
+    /// Words without a meaning here, such as the `2` of a second copy.
     pub n_other_words: usize,
 }
 
-/// Why a name cannot be read.
+/// The reason why a name cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnreadableName {
-    /// The name starts with a dot, as the companions do that macOS writes (`._59011 00 F2 RE LS.jpg`).
+    /// The name starts with a dot, like the metadata files that macOS writes (`._59011 00 F2 RE LS.jpg`).
     Hidden,
-    /// The ending announces no picture.
+    /// The ending is not that of a picture.
     Ending,
-    /// The first word is no identity.
+    /// The first word is not an identity.
     Identity,
-    /// Field 2, but the second word is no visit.
+    /// Field 2, but the second word is not a visit.
     Visit,
     /// Field 2, but no eye.
     Eye,
@@ -153,10 +153,10 @@ impl fmt::Display for UnreadableName {
 
 /// Reads the name of the picture at `path` (folders may be separated by `/` or `\`).
 ///
-/// A picture that is not of field 2 may lack visit and eye; it is left out anyway.
+/// A picture that is not of field 2 may lack visit and eye, because it is left out anyway.
 ///
 /// # Errors
-/// [`UnreadableName`] if the name is that of no picture, has no identity, contradicts itself, or says field 2 without
+/// [`UnreadableName`] if the name is not that of a picture, has no identity, contradicts itself, or has field 2 without
 /// a visit or an eye.
 ///
 /// ```
@@ -222,7 +222,7 @@ fn keyword(word: &str) -> Option<Keyword> {
     }
 }
 
-/// The keywords of one name, each with the word that said it.
+/// The keywords of one name, each with the word it was read from.
 #[derive(Default)]
 struct Said<'a> {
     field: Option<(u8, &'a str)>,

@@ -1,7 +1,7 @@
 //! The enrolment tables: sex, race and age of every person; and the table that gives image directories their `ID2`.
 //!
-//! A person may stand in both consent groups. An empty cell in one is filled from the other; where the two differ, the
-//! value is missing and counted, because nothing says which is right (and the order of rows must not).
+//! A person may be in both consent groups. An empty cell in one is filled from the other; if the two differ, the value
+//! counts as missing and is counted, because neither can be preferred (the order of rows must not matter).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::adapters::codes::{parse_sex, present, whole_number};
 /// The levels of race by their code, 1 to 5; `White` is the one the paper compares with the others.
 pub(super) const RACES: [&str; 5] = ["White", "Black", "Hispanic", "Asian", "Other"];
 
-/// What the enrolment tables say about one person.
+/// The enrolment data of one person.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Person {
     sex: Known<&'static str>,
@@ -21,7 +21,7 @@ pub(super) struct Person {
     age: Known<f64>,
 }
 
-/// A value that several rows may give.
+/// A value that may come from several rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Known<T> {
     #[default]
@@ -59,7 +59,7 @@ impl Person {
     /// Age at a visit, in years: age at enrolment plus half a year per count of `visit`.
     pub fn age_at(&self, visit: u8) -> Option<f64> {
         let age = self.age.value()? + f64::from(visit) / 2.0;
-        // Six decimals: what adding leaves beyond them is no part of the age, and would be printed.
+        // Six decimals: further digits are rounding errors of the sum, which would be printed.
         Some((age * 1e6).round() / 1e6)
     }
 
@@ -70,13 +70,13 @@ impl Person {
     }
 }
 
-/// Everybody in the enrolment tables.
+/// All people in the enrolment tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct People {
     by_id2: HashMap<String, Person>,
-    /// Cells of SEX or RACE that hold no known code.
+    /// Cells of SEX or RACE without a known code.
     pub n_unknown_codes: usize,
-    /// Cells of ENROLLAGE that say in a word or code that the age is missing.
+    /// Cells of ENROLLAGE with a word or code for a missing age.
     pub n_coded_ages: usize,
     /// Rows left out because ID2 is empty.
     pub n_unplaced: usize,
@@ -86,7 +86,7 @@ impl People {
     /// Collects the rows of `tables`, one or more consent groups.
     ///
     /// # Errors
-    /// [`DataError::MissingColumn`], and [`DataError::InvalidTable`] for an age that is no number from 0 to 130.
+    /// [`DataError::MissingColumn`], and [`DataError::InvalidTable`] for an age that is not a number from 0 to 130.
     pub fn collect(tables: &[DbgapTable]) -> Result<Self, DataError> {
         let mut people = Self::default();
         for table in tables {
@@ -112,12 +112,12 @@ impl People {
         Ok(people)
     }
 
-    /// The person with this `ID2`; nothing is known of one who is not in the tables.
+    /// The person with this `ID2`; all values are missing for a person who is not in the tables.
     pub fn get(&self, id2: &str) -> Person {
         self.by_id2.get(id2).copied().unwrap_or_default()
     }
 
-    /// Values that two rows of a person give differently.
+    /// The number of values that differ between rows of one person.
     pub fn n_contradictions(&self) -> usize {
         self.by_id2.values().map(Person::n_contradictions).sum()
     }
@@ -137,11 +137,12 @@ fn parse_age(table: &DbgapTable, row: &DbgapRow, id: &str, text: &str) -> Result
 
 /// The `ID2` of image directories, from a text table of two columns separated by blanks: directory, then `ID2`.
 ///
-/// Where the header calls them `ID2` and `ImageDir`, the names decide; other names, or none at all, change nothing.
+/// Where the header calls them `ID2` and `ImageDir`, the names determine the columns; other names, or no header, keep
+/// this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DirectoryMap {
     id2: HashMap<String, String>,
-    /// Rows that give a directory no `ID2`.
+    /// Rows without an `ID2` for the directory.
     pub n_without_id2: usize,
 }
 
@@ -149,7 +150,7 @@ impl DirectoryMap {
     /// Reads the table at `path`, plain or gzipped.
     ///
     /// # Errors
-    /// [`DataError::Read`]; [`DataError::InvalidTable`] if a row has more than two words, or a directory is given to two
+    /// [`DataError::Read`]; [`DataError::InvalidTable`] if a row has more than two words, or a directory belongs to two
     /// people.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = std::fs::read(path).and_then(unpacked).map_err(|source| DataError::read(path, source))?;
@@ -190,12 +191,12 @@ impl DirectoryMap {
         Ok(map)
     }
 
-    /// Whether no directory is in the table, or there is no table.
+    /// Whether the table has no directory or does not exist.
     pub fn is_empty(&self) -> bool {
         self.id2.is_empty()
     }
 
-    /// Every directory with its `ID2`, in no order.
+    /// Every directory with its `ID2`, in arbitrary order.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
         self.id2.iter().map(|(directory, id2)| (directory.as_str(), id2.as_str()))
     }
@@ -206,7 +207,7 @@ impl DirectoryMap {
     }
 }
 
-/// Whether the first line of a directory map names columns: directories are numbers, names begin otherwise.
+/// Whether the first line of a directory map names columns: directories are numbers, column names are not.
 fn is_header(line: &str) -> bool {
     !line.trim_start().starts_with(|c: char| c.is_ascii_digit())
 }

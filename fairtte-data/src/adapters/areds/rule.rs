@@ -2,10 +2,10 @@
 //!
 //! An eye is followed from the photograph to the first visit with late AMD (event), or to its last imaging visit
 //! (censored). With half-years counted from baseline, time = (end - visit) / 2 years, and a photograph is kept iff its
-//! time is > 0. What decides is the photograph's own eye; the fellow eye has its own fate.
+//! time is > 0. Only the photographed eye matters; the fellow eye has its own outcome.
 //!
-//! Reasons are given in this order: unreadable name, path listed twice, not field 2, repeat, no row in the fundus tables,
-//! eye never graded (if such eyes are dropped), last visit, at or after the event.
+//! Reasons are given in this order: unreadable name, path listed twice, not field 2, repeat, no row in the fundus
+//! tables, eye never graded (if such eyes are dropped), last visit, at or after the event.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::cohort::Manifest;
 use crate::cohort::Reason;
 use crate::cohort::{Label, LabelRule};
 
-/// Every reason the rule may give, in the order of the steps.
+/// Every reason of the rule, in the order of the steps.
 pub(super) const REASONS: [Reason; 8] = [
     Reason::UnreadableName,
     Reason::DuplicateImageId,
@@ -31,7 +31,7 @@ pub(super) const REASONS: [Reason; 8] = [
     Reason::FinalVisit,
 ];
 
-/// Whose photograph a listed file is, as far as its name says.
+/// The person, visit and eye of a listed file, according to its name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Photographed {
     /// The person.
@@ -49,14 +49,14 @@ impl Photographed {
     }
 }
 
-/// What is known of one listed file, without its label.
+/// The evidence about one listed file, without its label.
 #[derive(Clone, Debug, PartialEq)]
 enum Evidence {
     Unreadable(UnreadableName),
-    /// The same path stands in the row with this index.
+    /// The same path is in the row with this index.
     Duplicate(usize),
     OtherView(View),
-    /// The photograph in the row with this index stands for this one.
+    /// The photograph in the row with this index is kept instead of this one.
     Repeat(usize),
     Photograph {
         visit: u8,
@@ -70,13 +70,13 @@ enum Evidence {
 pub(super) struct FollowedEye {
     /// `9001-RE`.
     pub unit: String,
-    /// What its grades say; `None` if no fundus table has a row of this person.
+    /// The summary of its grades; `None` if no fundus table has a row of this person.
     pub grades: Option<EyeGrades>,
     /// Last imaging visit, in half-years.
     pub last_visit: u8,
 }
 
-/// How a photograph ends.
+/// The outcome of a photograph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FollowUp {
     /// Followed for this many half-years, >= 1.
@@ -91,7 +91,7 @@ pub(super) enum FollowUp {
     AtOrAfterEvent(u8),
 }
 
-/// Follows `eye` from a photograph at `visit`.
+/// The follow-up of `eye` from a photograph at `visit`.
 pub(super) fn follow_up(visit: u8, eye: &FollowedEye, config: &AredsConfig) -> FollowUp {
     let Some(grades) = eye.grades else { return FollowUp::NoPhenotype };
     if !grades.is_graded && config.eye_never_graded == EyeNeverGraded::Dropped {
@@ -109,7 +109,7 @@ pub(super) fn follow_up(visit: u8, eye: &FollowedEye, config: &AredsConfig) -> F
     }
 }
 
-/// The label rule of AREDS with its evidence; see the head of this file.
+/// The label rule of AREDS with its evidence; see the module documentation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AredsRule {
     config: AredsConfig,
@@ -119,7 +119,8 @@ pub(super) struct AredsRule {
 }
 
 impl AredsRule {
-    /// Gathers the evidence for every file of `listed`, and whose photograph each is (`None` for unreadable names).
+    /// Gathers the evidence for every file of `listed`, and the person, visit and eye of each (`None` for unreadable
+    /// names).
     pub fn new(
         config: &AredsConfig,
         listed: &[Listed],
@@ -171,10 +172,10 @@ impl AredsRule {
     }
 }
 
-/// Eye, visit, and the side where both sides are kept: of these one photograph is kept.
+/// Eye, visit, and the side if both sides are kept: one photograph is kept for each combination.
 type Slot = (usize, u8, Option<Side>);
 
-/// Order of preference in a slot; nothing in it depends on the order of the list.
+/// Order of preference in a slot; it does not depend on the order of the list.
 type Rank<'a> = (Side, Ending, usize, &'a str);
 
 /// Collects the eyes in the order of their first photograph.

@@ -1,4 +1,4 @@
-//! Tables as they come, damaged ones, and any bytes at all.
+//! Typical tables, damaged ones, and arbitrary bytes.
 
 use std::io::Write as _;
 
@@ -125,9 +125,9 @@ fn a_gzipped_file_that_ends_early_or_is_damaged_is_an_error() {
     let mut wrong = bytes.clone();
     wrong[bytes.len() - 6] ^= 1;
     std::fs::write(&path, wrong).unwrap();
-    assert!(Columns::read(&path, &RACE).is_err(), "the checksum is looked at");
+    assert!(Columns::read(&path, &RACE).is_err(), "the checksum is verified");
     std::fs::write(&path, [bytes.clone(), bytes].concat()).unwrap();
-    assert_eq!(Columns::read(&path, &RACE).unwrap().n_rows(), 3, "two members are one file, header and all");
+    assert_eq!(Columns::read(&path, &RACE).unwrap().n_rows(), 3, "two members are one file, including the header");
 }
 
 proptest::proptest! {

@@ -1,4 +1,4 @@
-//! Settings of the MIMIC-CXR adapter: where the tables are, and every choice that the paper's text leaves open.
+//! Settings of the MIMIC-CXR adapter: the paths of the tables, and every choice that the text of the paper leaves open.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::DataError;
 
 /// Settings of [`MimicCxr`](super::MimicCxr), the table `[data.mimic-cxr]` of a run file.
 ///
-/// Keys and words may also be spelt with underscores, as the tables of options in papers have them.
+/// Keys and values may also be spelt with underscores, as in the option tables of papers.
 ///
 /// ```
 /// let config: fairtte_data::adapters::MimicCxrConfig = toml::from_str(r#"
@@ -21,7 +21,8 @@ use crate::DataError;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MimicCxrConfig {
-    /// Folder that holds MIMIC-CXR-JPG and MIMIC-IV, at any depth up to six; not needed if both folders below are given.
+    /// Folder that holds MIMIC-CXR-JPG and MIMIC-IV, at any depth up to six; not needed if both folders below are
+    /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<PathBuf>,
     /// Folder of MIMIC-CXR-JPG (or the file of its metadata); `root` if not given.
@@ -30,20 +31,21 @@ pub struct MimicCxrConfig {
     /// Folder of MIMIC-IV; `root` if not given.
     #[serde(alias = "iv_root", skip_serializing_if = "Option::is_none")]
     pub iv_root: Option<PathBuf>,
-    /// Folder that holds the image folder `files`; the folder of the metadata if not given. Need not exist for tables only.
+    /// Folder that holds the image folder `files`; the folder of the metadata if not given. Need not exist for tables
+    /// only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<PathBuf>,
     /// Which death is the event.
     pub death: Death,
-    /// Whose images after the last discharge are left out.
+    /// The people whose images after the last discharge are left out.
     #[serde(alias = "after_discharge")]
     pub after_discharge: AfterDischarge,
-    /// Which of several recorded races counts.
+    /// Which of several recorded races is used.
     pub race: RaceChoice,
-    /// What becomes of a person whose race is not known (`UNKNOWN`, declined, unable to obtain, `?`, empty).
+    /// How a person is treated whose race is not known (`UNKNOWN`, declined, unable to obtain, `?`, empty).
     #[serde(alias = "unknown_race")]
     pub unknown_race: UnknownRace,
-    /// What becomes of a person without any admission, so without a record of race; as `unknown-race` if not given.
+    /// How a person without any admission, hence without a record of race, is treated; as `unknown-race` if not given.
     #[serde(alias = "race_without_admission", skip_serializing_if = "Option::is_none")]
     pub race_without_admission: Option<UnknownRace>,
     /// Whether `PORTUGUESE` counts as White; `false` if not given.
@@ -63,19 +65,19 @@ pub enum Death {
     InHospital,
 }
 
-/// Whose images after the last discharge are left out.
+/// The people whose images after the last discharge are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterDischarge {
-    /// Those of people who are censored.
+    /// Images of people who are censored.
     #[default]
     #[serde(alias = "censored_only")]
     CensoredOnly,
-    /// Those of everybody, as the paper's sentence can be read.
+    /// Images of all people, another reading of the paper's sentence.
     All,
 }
 
-/// Which of several recorded races counts.
+/// Which of several recorded races is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RaceChoice {
@@ -84,21 +86,21 @@ pub enum RaceChoice {
     First,
     /// The last informative one.
     Last,
-    /// The most frequent informative one; of equally frequent ones, the first.
+    /// The most frequent informative one; ties go to the first.
     Mode,
 }
 
-/// What becomes of a person whose race is not known.
+/// How a person whose race is not known is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownRace {
-    /// Counts as Non-White.
+    /// The person counts as Non-White.
     #[default]
     #[serde(alias = "non_white")]
     NonWhite,
-    /// Belongs to no group of race.
+    /// The person belongs to no group of race.
     Missing,
-    /// Is left out.
+    /// The person is left out.
     Drop,
 }
 
@@ -108,7 +110,7 @@ impl MimicCxrConfig {
         Self { root: Some(root.into()), ..Self::default() }
     }
 
-    /// What becomes of a person without any admission.
+    /// How a person without any admission is treated.
     pub(super) fn without_admission(&self) -> UnknownRace {
         self.race_without_admission.unwrap_or(self.unknown_race)
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::tests::{FILES, cohort_of};
 use super::*;
 
-/// Tables of a few people with a few images and stays each; dates around two turns of a century.
+/// Tables of a few people with a few images and stays each; dates around two turns of the century.
 fn tables() -> impl Strategy<Value = [Vec<String>; 3]> {
     let day = || (2199_i16..2202, 1_i8..13, 1_i8..29);
     let stay = (0_u32..6, day(), prop::option::of(day()), 0_usize..4);
@@ -76,7 +76,7 @@ proptest! {
 
     #[test]
     fn the_order_of_rows_changes_neither_labels_nor_hash(tables in tables()) {
-        // Two different lines under one identity cannot both be right; which came first then decides.
+        // Two different lines with one identity cannot both be right; the outcome then depends on which comes first.
         let mut tables = tables;
         tables[0].sort();
         tables[0].dedup_by_key(|line| line.split(',').next().map(str::to_owned));

@@ -10,7 +10,7 @@
 //! | expected folder | `mimic-cxr-2.0.0-metadata.csv(.gz)`, `patients.csv(.gz)` and `admissions.csv(.gz)` (in `hosp/`, `core/` or anywhere) below one root or two; images `files/p10/p10000032/s50414267/<dicom_id>.jpg` |
 //! | web site | <https://physionet.org/content/mimic-cxr-jpg/>, <https://physionet.org/content/mimiciv/> |
 //! | publication | Johnson et al. 2019 (arXiv:1901.07042); Johnson et al. 2023 (doi:10.1038/s41597-022-01899-x) |
-//! | licence, access | PhysioNet Credentialed Health Data License; training and a signed agreement; not to be passed on |
+//! | licence, access | PhysioNet Credentialed Health Data License; training and a signed agreement; redistribution is not allowed |
 
 mod config;
 #[cfg(test)]
@@ -52,14 +52,14 @@ const PATIENTS: Wanted =
 const ADMISSIONS: Wanted =
     Wanted { what: "the table of admissions of MIMIC-IV", patterns: &["admissions"], endings: CSV, dated: false };
 
-/// Adapter of MIMIC-CXR-JPG and MIMIC-IV; see the head of this file.
+/// Adapter of MIMIC-CXR-JPG and MIMIC-IV; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct MimicCxr {
     config: MimicCxrConfig,
 }
 
 impl MimicCxr {
-    /// An adapter for the tables that `config` says where to find.
+    /// An adapter for the tables at the paths in `config`.
     pub fn new(config: MimicCxrConfig) -> Self {
         Self { config }
     }
@@ -131,7 +131,7 @@ impl MimicCxr {
     fn manifest(&self, metadata: PathBuf, images: Vec<Image>, persons: &[Person]) -> Result<Manifest, DataError> {
         let person = |image: &Image| image.film.person.map(|person| &persons[person as usize]);
         let age = |image: &Image| person(image)?.age(image.year).filter(|_| image.film.day.is_some());
-        // A million small texts: the only step after reading that takes longer than a blink, and every image is its own.
+        // A million small texts: the only slow step after reading, and images are independent.
         let (age, (sex, race)) = rayon::join(
             || images.par_iter().map(|image| age(image).map(|age| age.to_string())).collect(),
             || {
@@ -170,7 +170,8 @@ impl MimicCxr {
         })
     }
 
-    /// The folder with the folders `p10`, `p11`, ..: `files` beside the metadata or in the folder given, or that itself.
+    /// The folder with the folders `p10`, `p11`, ..: `files` beside the metadata or in the given folder, or the given
+    /// folder itself.
     fn image_folder(&self, metadata: &Path) -> Result<PathBuf, DataError> {
         let folder = self.config.images.as_deref().or(metadata.parent()).unwrap_or(Path::new(""));
         let folder = std::path::absolute(folder).map_err(|source| DataError::read(folder, source))?;
@@ -183,14 +184,14 @@ impl MimicCxr {
 fn image_path(folder: &Path, subject: &str, image: &Image) -> Option<PathBuf> {
     let (study, dicom) = (image.study?, image.dicom.as_deref()?);
     let start = &subject[..subject.len().min(2)];
-    // One text per image and half a million images: made in one piece.
+    // One allocation per image, because there are half a million images.
     let mut path = OsString::with_capacity(folder.as_os_str().len() + dicom.len() + 40);
     path.push(folder);
     write!(path, "/p{start}/p{subject}/s{study}/{dicom}.jpg").ok()?;
     Some(path.into())
 }
 
-/// Everything known of one person.
+/// All data about one person.
 struct Person {
     patient: Option<Patient>,
     stays: Stays,
@@ -212,14 +213,14 @@ impl Person {
         Course { is_patient: self.patient.is_some(), death, last_discharge, is_dropped: self.race.is_dropped }
     }
 
-    /// Age in the year of a study, as MIMIC's own code computes it; may be a year off the true age.
+    /// Age in the year of a study, as MIMIC's own code computes it; may differ from the true age by one year.
     fn age(&self, year: i16) -> Option<i32> {
         let (age, anchor_year) = self.patient.as_ref()?.anchor?;
         Some(age + i32::from(year) - i32::from(anchor_year))
     }
 }
 
-/// How many images are of people whose race is not known, and what becomes of them.
+/// The number of images of people whose race is not known, and how they are treated.
 fn unknown_races(images: &[Image], persons: &[Person]) -> Option<String> {
     let is_unknown = |image: &&Image| {
         let person = image.film.person.map(|person| &persons[person as usize]);
@@ -234,8 +235,8 @@ fn unknown_races(images: &[Image], persons: &[Person]) -> Option<String> {
     }
     let (n_dropped, n_grouped) = (unknown.iter().filter(dropped).count(), unknown.iter().filter(grouped).count());
     Some(format!(
-        "{} of the images read are of people whose race is not known: {n_grouped} count as {}, {} belong to no group, \
-         {n_dropped} are left out",
+        "images of people whose race is not known: {} (counted as {}: {n_grouped}, in no group: {}, \
+         left out: {n_dropped})",
         unknown.len(),
         race::NON_WHITE,
         unknown.len() - n_grouped - n_dropped

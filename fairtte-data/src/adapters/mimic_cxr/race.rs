@@ -1,4 +1,4 @@
-//! Race of a person from the races written at admissions, and what it means for the two groups of the paper.
+//! Race of a person from the races recorded at admissions, and its assignment to the two groups of the paper.
 //!
 //! A race is informative unless it is empty, `?`, `UNKNOWN`, `UNABLE TO OBTAIN` or declined. `WHITE` and every
 //! `WHITE - ..` is White, everything else informative is Non-White; `PORTUGUESE` is an option.
@@ -7,7 +7,7 @@ use super::config::{MimicCxrConfig, RaceChoice, UnknownRace};
 
 /// The level of the reference group.
 pub(super) const WHITE: &str = "White";
-/// The level of everybody else.
+/// The level of all other people.
 pub(super) const NON_WHITE: &str = "Non-White";
 /// Both levels, in the order of their groups.
 pub(super) const LEVELS: [&str; 2] = [NON_WHITE, WHITE];
@@ -23,9 +23,9 @@ pub(super) fn is_informative(race: &str) -> bool {
     !says_nothing
 }
 
-/// The race that counts among those of a person's admissions in their order; `None` without an admission.
+/// The race that is used among those of a person's admissions, given in their order; `None` without an admission.
 ///
-/// If none is informative, it is the first (or last) that says anything, even if only `?`.
+/// If none is informative, it is the first (or last) non-empty one, even if only `?`.
 pub(super) fn choose<'a>(races: &[&'a str], choice: RaceChoice) -> Option<&'a str> {
     let informative: Vec<&str> = races.iter().copied().filter(|race| is_informative(race)).collect();
     if informative.is_empty() {
@@ -40,12 +40,12 @@ pub(super) fn choose<'a>(races: &[&'a str], choice: RaceChoice) -> Option<&'a st
     match choice {
         RaceChoice::First => informative.first().copied(),
         RaceChoice::Last => informative.last().copied(),
-        // `max_by_key` gives the last of equal ones; the first is wanted.
+        // `max_by_key` returns the last of equal ones; the first is wanted.
         RaceChoice::Mode => informative.iter().rev().copied().max_by_key(|race| count(race)),
     }
 }
 
-/// What a chosen race means.
+/// The interpretation of a chosen race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meaning {
     /// White or Non-White; `None` if the person belongs to neither.
@@ -56,7 +56,7 @@ pub(super) struct Meaning {
     pub(super) is_dropped: bool,
 }
 
-/// What `race` means under the options; `None` is a person without admission.
+/// The interpretation of `race` under the options; `None` is a person without admission.
 pub(super) fn meaning(race: Option<&str>, config: &MimicCxrConfig) -> Meaning {
     let unknown = |rule: UnknownRace| Meaning {
         level: (rule == UnknownRace::NonWhite).then_some(NON_WHITE),
@@ -106,7 +106,7 @@ mod tests {
     fn who_has_no_known_race_is_counted_left_without_group_or_dropped() {
         let config = MimicCxrConfig { unknown_race: UnknownRace::Drop, ..MimicCxrConfig::default() };
         assert!(meaning(Some("PATIENT DECLINED TO ANSWER"), &config).is_dropped);
-        assert!(meaning(None, &config).is_dropped, "nobody asked for another rule without admission");
+        assert!(meaning(None, &config).is_dropped, "no other rule is set for people without admission");
         let config = MimicCxrConfig { race_without_admission: Some(UnknownRace::Missing), ..config };
         assert_eq!(meaning(None, &config), Meaning { level: None, is_unknown: true, is_dropped: false });
         assert!(!meaning(Some("ASIAN"), &config).is_unknown);

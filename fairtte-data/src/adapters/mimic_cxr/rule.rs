@@ -1,8 +1,9 @@
 //! The label rule of MIMIC-CXR: days from the image to death, or to a year after the last discharge.
 //!
-//! Death known: `tte = death - study date`, on the same day 0, later images `after_death`. Otherwise the last discharge
-//! must be known (`no_censor_date`) and not before the image (`after_last_discharge`); `tte = last discharge + 365 d -
-//! study date`, so that every censored time is at least 365 days. Whole days; times of day are not looked at.
+//! Death known: `tte = death - study date`, 0 on the same day; later images are `after_death`. Otherwise the last
+//! discharge must be known (`no_censor_date`) and not before the image (`after_last_discharge`);
+//! `tte = last discharge + 365 d - study date`, so that every censored time is at least 365 days. Times are whole days;
+//! times of day are ignored.
 
 use std::fmt::{self, Display};
 
@@ -18,7 +19,7 @@ use crate::cohort::{Label, LabelRule};
 /// Days after the last discharge at which people without recorded death are censored.
 pub(super) const FOLLOW_UP: i32 = 365;
 
-/// Reasons for which this rule leaves out a row, in the order in which it looks for them.
+/// Reasons for which this rule leaves out a row, in the order in which they are checked.
 pub(super) const REASONS: [Reason; 8] = [
     Reason::DuplicateDicomId,
     Reason::MissingSample,
@@ -30,12 +31,12 @@ pub(super) const REASONS: [Reason; 8] = [
     Reason::AfterLastDischarge,
 ];
 
-/// What is known of one person; days since 1970.
+/// The evidence about one person; dates in days since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Course {
     /// Whether the person is in the table of patients.
     pub(super) is_patient: bool,
-    /// Date of death, by the definition chosen.
+    /// Date of death, by the chosen definition.
     pub(super) death: Option<i32>,
     /// Date of the last discharge.
     pub(super) last_discharge: Option<i32>,
@@ -43,14 +44,14 @@ pub(super) struct Course {
     pub(super) is_dropped: bool,
 }
 
-/// What is known of one image.
+/// The evidence about one image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Film {
     /// Position of the person in [`MimicRule::courses`]; `None` without a subject.
     pub(super) person: Option<u32>,
     /// Date of the study in days since 1970; `None` if its cell is empty.
     pub(super) day: Option<i32>,
-    /// Row (as a spreadsheet counts) of the first image of the same identity, if that was an earlier one.
+    /// Row (as a spreadsheet counts) of the first image of the same identity, if that is an earlier row.
     pub(super) repeats: Option<usize>,
 }
 

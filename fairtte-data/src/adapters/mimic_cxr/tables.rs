@@ -1,7 +1,7 @@
 //! The three tables of MIMIC, read into what the rule and the attributes need.
 //!
-//! Only people who have an image matter: rows of others are skipped once their subject is read. A date that is no date or
-//! a number that is none stops the run; cells of columns that decide nothing are not looked at.
+//! Only people who have an image matter: rows of others are skipped once their subject is read. An invalid date
+//! or number is an error; columns that do not affect the result are not read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,10 +21,10 @@ use crate::table::repeats::repeats;
 /// Positions of people by their number in the tables.
 pub(super) type People = HashMap<u64, u32>;
 
-/// What the content hash calls the table of images.
+/// The name of the table of images in the content hash.
 const METADATA_NAME: &str = "metadata";
 
-/// Rows that are read in one piece.
+/// Rows that are read in one chunk.
 const CHUNK_ROWS: usize = 8192;
 
 const METADATA: [WantedColumn; 5] = [
@@ -54,7 +54,7 @@ const ADMISSIONS: [WantedColumn; 5] = [
 
 const DEATHS: [WantedColumn; 2] = [required(&["deathtime"]), required(&["hospital_expire_flag"])];
 
-/// What the tables say, and the content that the hash of the cohort takes up.
+/// The data of the tables, and the content that enters the hash of the cohort.
 pub(super) struct Evidence {
     pub(super) images: Vec<Image>,
     pub(super) patients: Vec<Option<Patient>>,
@@ -63,7 +63,7 @@ pub(super) struct Evidence {
     pub(super) odd_times: OddTimes,
 }
 
-/// Cells of `StudyTime` that are no time of day. Nothing is decided by them, so they are counted and no more.
+/// Cells of `StudyTime` that are not a time of day. They affect no label, so they are only counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OddTimes {
     n: usize,
@@ -87,8 +87,8 @@ impl OddTimes {
     pub(super) fn note(&self) -> Option<String> {
         let (cell, row) = self.first.as_ref()?;
         Some(format!(
-            "{} cells of StudyTime are no time of day such as 213014.531 (the first is \"{cell}\" in row {row}); the time \
-             of day decides nothing",
+            "cells of StudyTime that are no time of day such as 213014.531: {} (the first is \"{cell}\" in row {row}); the time \
+             of day does not affect the labels",
             self.n
         ))
     }
@@ -96,8 +96,8 @@ impl OddTimes {
 
 /// Reads the columns that are needed of the tables at these paths.
 ///
-/// Unpacking is most of the work and no table can be unpacked by two, so the three are read side by side, and the images
-/// are gone through while other tables are still being unpacked.
+/// Unpacking is most of the work and a single table cannot be unpacked in parallel, so the three are read concurrently,
+/// and the images are processed while other tables are still being unpacked.
 pub(super) fn read(
     metadata: &Path,
     patients: &Path,
@@ -132,7 +132,7 @@ pub(super) struct Image {
     pub(super) source_row: usize,
 }
 
-/// What the metadata say.
+/// The content of the metadata.
 struct Films {
     images: Vec<Image>,
     /// The people they are of, numbered in the order of their first image.
@@ -141,8 +141,8 @@ struct Films {
     odd_times: OddTimes,
 }
 
-/// Every image, and the people they are of. Rows are read side by side; who is who and what is repeated is told
-/// afterwards, in their order.
+/// Every image, and the people they are of. Rows are read in parallel; people and repetitions are
+/// identified afterwards, in row order.
 fn images(table: &Columns) -> Result<Films, DataError> {
     let n_chunks = table.n_rows().div_ceil(CHUNK_ROWS);
     let rows = |chunk: usize| chunk * CHUNK_ROWS..table.n_rows().min((chunk + 1) * CHUNK_ROWS);
@@ -197,7 +197,7 @@ fn image_rows(table: &Columns, rows: Range<usize>) -> Result<(Vec<Image>, Conten
         if let Some(cell) = cells[4].filter(|cell| parse_dicom_time(cell).is_none()) {
             odd_times.count(cell, Columns::row(index));
         }
-        // The time of day decides nothing.
+        // The time of day does not affect the labels.
         content.row(cells[..4].iter().copied());
         images.push(Image {
             dicom: dicom.map(str::to_owned),
@@ -266,7 +266,7 @@ fn patients(table: &Columns, people: &People) -> Result<(Vec<Option<Patient>>, C
             dod: dod.transpose()?.map(day_number),
         };
         match &patients[person as usize] {
-            // The same line twice says nothing new; two different lines about one person cannot both be true.
+            // A repeated line adds nothing; two different lines about one person cannot both be true.
             Some(first) if *first == patient => continue,
             Some(_) => return Err(invalid(0, "each subject once, or the same line again")),
             None => patients[person as usize] = Some(patient),
@@ -276,19 +276,19 @@ fn patients(table: &Columns, people: &People) -> Result<(Vec<Option<Patient>>, C
     Ok((patients, content))
 }
 
-/// What the admissions say about one person.
+/// The admissions data of one person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stays {
     /// Date of the last discharge in days since 1970.
     pub(super) last_discharge: Option<i32>,
-    /// Date of the first death recorded during an admission, if deaths in hospital were asked for.
+    /// Date of the first death recorded during an admission, if deaths in hospital are the event.
     pub(super) death: Option<i32>,
-    /// The race that counts; `None` without an admission, empty if no admission has one.
+    /// The race that is used; `None` without an admission, empty if no admission has one.
     pub(super) race: Option<String>,
 }
 
-/// One admission, to be ordered by time; the number and the race decide between equal times, so that the order of the
-/// rows never does.
+/// One admission, to be ordered by time; ties are broken by the number and the race, so that the order of the
+/// rows does not matter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stay<'a> {
     person: u32,
@@ -298,7 +298,7 @@ struct Stay<'a> {
     race: &'a str,
 }
 
-/// What the admissions say about `people`, by position.
+/// The admissions data of `people`, by position.
 fn stays(table: &Columns, people: &People, config: &MimicCxrConfig) -> Result<(Vec<Stays>, ContentHasher), DataError> {
     let mut content = ContentHasher::new().table("admissions");
     let mut found = vec![Stays::default(); people.len()];

@@ -35,8 +35,8 @@ fn unchanged(_: &str, text: String) -> String {
     text
 }
 
-/// One line per row of the metadata, as `expected_mimic.csv` has it: identity (last two digits), subject, kept, reason, time,
-/// event, and of kept rows age, its group, sex, race, its group.
+/// One line per row of the metadata, as `expected_mimic.csv` has it: identity (last two digits), subject, kept, reason,
+/// time, event, and of kept rows age, its group, sex, race, its group.
 fn lines(cohort: &Cohort, exclusions: &Exclusions) -> Vec<String> {
     let fitted = FittedAttributes::fit(
         &MimicCxr::new(MimicCxrConfig::default()).default_attributes(),
@@ -280,7 +280,7 @@ fn a_missing_file_or_column_says_what_was_looked_for() {
     let folder = tempfile::tempdir().unwrap();
     unpack(folder.path(), [METADATA_FILE, "hosp/patients.csv", "hosp/stays.csv"], &unchanged);
     let error = cohort_of(MimicCxrConfig::new(folder.path())).unwrap_err().to_string();
-    let expected = "the table of admissions of MIMIC-IV is not to be found: looked for admissions{.csv|.csv.gz} in ";
+    let expected = "the table of admissions of MIMIC-IV was not found: looked for admissions{.csv|.csv.gz} in ";
     assert!(error.starts_with(expected), "{error}");
     let error = message(&|_, text| text.replace("StudyDate", "StudyDates"));
     assert!(
@@ -300,8 +300,8 @@ fn the_default_is_offered_by_the_run_file_too() {
 #[test]
 fn how_many_have_no_known_race_is_noted() {
     let notes = labelled("").0.provenance.unwrap().notes;
-    let expected = "5 of the images read are of people whose race is not known: 5 count as Non-White, 0 belong to no \
-                    group, 0 are left out";
+    let expected = "images of people whose race is not known: 5 (counted as Non-White: 5, in no \
+                    group: 0, left out: 0)";
     assert_eq!(notes, [expected]);
 }
 
@@ -320,8 +320,8 @@ fn an_odd_time_of_day_decides_nothing_and_is_noted() {
     });
     assert_eq!(lines(&cohort, &exclusions), expected(&[]));
     let provenance = cohort.provenance.unwrap();
-    let note = "2 cells of StudyTime are no time of day such as 213014.531 (the first is \"246060\" in row 4); the time of \
-                day decides nothing";
+    let note = "cells of StudyTime that are no time of day such as 213014.531: 2 (the first is \"246060\" in row 4); the time of \
+                day does not affect the labels";
     assert_eq!(provenance.notes[0], note);
     assert_eq!(provenance.content_hash, labelled("").0.provenance.unwrap().content_hash);
 }

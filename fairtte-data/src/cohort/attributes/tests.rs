@@ -39,7 +39,7 @@ fn a_threshold_puts_its_own_value_into_the_lower_group() {
     let groups = &fitted.groups(&[0, 1, 2, 3])[0];
     assert_eq!(groups.levels(), ["<= 60", "> 60"]);
     assert_eq!(indices(groups), [Some(0), Some(1), None, Some(0)]);
-    assert_eq!(fitted.ungrouped()[0].to_string(), "1 samples have no trait: they belong to no group");
+    assert_eq!(fitted.ungrouped()[0].to_string(), "samples without trait, in no group: 1");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_median_is_that_of_the_training_samples() {
     let fitted = fit("threshold = 'median'", &["1", "2", "4", "1000", "3000", "2000"], &[0, 1, 2, 3]).unwrap();
     assert_eq!(fitted.all()[0].levels(), ["<= 3", "> 3"]);
     let changed = fit("threshold = 'median'", &["1", "2", "4", "1000", "-7", "-9"], &[0, 1, 2, 3]).unwrap();
-    assert_eq!(changed.all()[0].levels(), fitted.all()[0].levels(), "values outside the training part are not seen");
+    assert_eq!(changed.all()[0].levels(), fitted.all()[0].levels(), "values outside the training part are not used");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_reference_that_the_data_set_knows_may_be_that_of_nobody() {
     assert!(fit(&cohort, "White", &[0]).is_err(), "it may be misspelt");
     cohort.attributes[0].known = &["Non-White", "White"];
     let fitted = fit(&cohort, "white", &[0]).unwrap();
-    assert_eq!(indices(&fitted.all()[0]), [Some(0), Some(0), None], "values that speak for themselves");
+    assert_eq!(indices(&fitted.all()[0]), [Some(0), Some(0), None], "values without coding rules");
     cohort.attributes[0].coded = Some(vec![Some("Non-White"), Some("White"), Some("Non-White")]);
     let fitted = fit(&cohort, "White", &[0]).unwrap();
     assert_eq!(fitted.all()[0].levels(), ["Non-White", "White"]);

@@ -1,8 +1,8 @@
-//! Which files of a folder may be slices, and their first bytes.
+//! Selection of the files of a folder that may be slices, and reading of their first bytes.
 //!
-//! A slice ends in `.dcm`, or has no ending (`IM0001`, `MR.1.2.840.113619`: digits after a dot are no ending) and the
-//! DICOM signature after its preamble. Hidden files are none, nor is the directory file of a medium (`DICOMDIR`).
-//! Sub-folders are not entered, so no link leads in circles; links to files are followed.
+//! A slice ends in `.dcm`, or has no ending (`IM0001`, `MR.1.2.840.113619`: digits after a dot are not an ending) and
+//! the DICOM signature after its preamble. Hidden files and the directory file of a medium (`DICOMDIR`) are excluded.
+//! Sub-folders are not entered, so there are no cycles of links; links to files are followed.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -33,7 +33,7 @@ pub(crate) fn slice_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let name = entry.file_name();
         let Some(ending) = Ending::of(&name.to_string_lossy()) else { continue };
         let path = entry.path();
-        // A link to nothing stays: whoever reads it says what is wrong.
+        // A broken link is kept: reading it gives the error.
         let kind = entry.file_type()?;
         let is_file =
             if kind.is_symlink() { path.metadata().map_or(true, |target| target.is_file()) } else { kind.is_file() };
@@ -52,7 +52,7 @@ enum Ending {
 }
 
 impl Ending {
-    /// `None` if a file of this name is no slice.
+    /// `None` if a file of this name is not a slice.
     fn of(name: &str) -> Option<Self> {
         if name.starts_with('.') || name.eq_ignore_ascii_case("DICOMDIR") {
             return None;

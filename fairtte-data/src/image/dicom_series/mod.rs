@@ -1,15 +1,15 @@
 //! A folder of DICOM slices read as one volume.
 //!
-//! Every file of the folder that may be a slice (`files.rs`) must be one of the same series, size, direction, pixel spacing
-//! and number type. Slices are ordered by where they lie (`stack.rs`), whatever their names, and must be evenly spaced:
-//! what is missing, doubled or mixed is refused with the two files that show it. The result is what a NIfTI file gives:
-//! stored numbers with slope and intercept, and a matrix to right, anterior, superior (DICOM counts to the left and to
-//! the back, so its first two rows change sign). Nothing is interpolated.
+//! Every file of the folder that may be a slice (`files.rs`) must belong to the same series and have the same size,
+//! direction, pixel spacing and number type. Slices are ordered by their positions (`stack.rs`), whatever their names,
+//! and must be evenly spaced: missing, repeated or mixed slices are an error that names two of the files. The result is
+//! that of a NIfTI file: stored numbers with slope and intercept, and a matrix to right, anterior, superior (DICOM
+//! counts to the left and to the back, so its first two rows change sign). Nothing is interpolated.
 //!
 //! Source: PS3.3 C.7.6.2.1.1 (image plane). Differs from dcm2niix and dicom2nifti: no series is divided, cropped or
-//! resampled to make it fit. The private fields of makers are not read, so mosaics are refused; so are files of several
-//! frames, localisers and colours. Sub-folders, hidden files, `DICOMDIR` and files with another ending are passed over.
-//! Values recorded in tests: `SimpleITK` 2.5.7 with nibabel 5.4.2.
+//! resampled to make it fit. The private fields of manufacturers are not read, so mosaics are refused; so are files of
+//! several frames, localisers and colours. Sub-folders, hidden files, `DICOMDIR` and files with another ending are
+//! skipped. Values recorded in tests: `SimpleITK` 2.5.7 with nibabel 5.4.2.
 
 mod files;
 #[cfg(feature = "dicom")]
@@ -31,37 +31,37 @@ use super::nifti::Grid;
 use super::{Limits, Undecodable};
 use crate::cohort::Reason;
 
-/// The voxels of a series, and where they lie.
+/// The voxels of a series, and their positions.
 pub(super) struct Series {
     pub grid: Grid,
     /// Numbers of type `grid.voxel_type`, `[slices, rows, columns]`.
     pub stored: Vec<u8>,
-    /// What a user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Slices that one volume may have; more are a folder of many series.
+/// Maximum number of slices of a volume; a folder with more holds many series.
 #[cfg(feature = "dicom")]
 const MOST_SLICES: usize = 10_000;
 
-/// Bytes at the beginning of a file that mostly hold all but the pixels.
+/// Bytes at the beginning of a file that usually hold everything except the pixels.
 #[cfg(feature = "dicom")]
 const HEADER_BYTES: u64 = 1 << 16;
 
 /// Reads the series in `folder`.
 ///
-/// Files are read twice: their headers, before memory is taken for the volume, and their pixels. Memory: the stored numbers
-/// of the volume (as `f64` if slope or intercept change from slice to slice) and one file.
+/// Files are read twice: their headers, before memory is taken for the volume, and their pixels. Memory: the stored
+/// numbers of the volume (as `f64` if slope or intercept change from slice to slice) and one file.
 ///
 /// # Errors
-/// A reason code and the one sentence why the folder is no volume.
+/// A reason code and a sentence why the folder is not a volume.
 #[cfg(feature = "dicom")]
 pub(super) fn read(folder: &Path, limits: &Limits) -> Result<Series, Undecodable> {
     let stack = stack::Stack::new(headers(folder, limits)?)?;
     stack.read(limits)
 }
 
-/// Reads the series in `folder`: not in this build.
+/// Reads the series in `folder`; not available in this build.
 ///
 /// # Errors
 /// Always.
@@ -101,7 +101,7 @@ fn headers(folder: &Path, limits: &Limits) -> Result<Vec<stack::Placed>, Undecod
     Ok(slices)
 }
 
-/// A refusal with the name of the file it speaks of.
+/// A refusal with the name of its file.
 #[cfg(feature = "dicom")]
 fn named(path: &Path, refused: &Undecodable) -> Undecodable {
     Undecodable::new(refused.reason, format!("{}: {}", name(path), refused.detail))

@@ -1,11 +1,11 @@
-//! Slices in their order, the matrix they make, and their voxels.
+//! The order of the slices, their matrix, and their voxels.
 //!
-//! With the directions x (columns are counted along it) and y (rows) of the plane and its normal n = x * y (cross product),
-//! slices are ordered by position . n. The distance of neighbours may differ from the median distance by 1 % of it or
-//! 0.01 mm, whichever is more (positions are decimal texts, which scanners round), and a slice may lie as far beside the
-//! line from the first position to the last. In patient coordinates the matrix has the columns
-//! x * column spacing, y * row spacing, (last position - first position) / (number of slices - 1), first position.
-//! A stack that leans (gantry tilt) so keeps its shear; nothing is resampled.
+//! With the directions x (columns are counted along it) and y (rows) of the plane and its normal n = x * y (cross
+//! product), slices are ordered by position . n. The distance of neighbours may differ from the median distance by 1 %
+//! of it or 0.01 mm, whichever is more (positions are decimal texts, which scanners round); a slice may be as far off
+//! the line from the first position to the last. In patient coordinates the matrix has the columns x * column spacing,
+//! y * row spacing, (last position - first position) / (number of slices - 1), first position. A tilted stack (gantry
+//! tilt) thus keeps its shear; nothing is resampled.
 //!
 //! Slices without a position are refused: their instance numbers give an order but not its direction, and a brain whose
 //! left and right are exchanged looks like any other.
@@ -18,10 +18,10 @@ use crate::image::nifti::{Affine, AffineSource, ByteOrder, Grid, VoxelType};
 use crate::image::picture::dicom::{Slice, slice_samples};
 use crate::image::{Limits, Samples, Undecodable};
 
-/// Share of the spacing, and millimetres, by which a slice may lie off its place.
+/// Share of the spacing, and millimetres, by which a slice may be off its position.
 const TOLERANCE: (f64, f64) = (0.01, 0.01);
 
-/// Difference of two direction cosines that is rounding.
+/// Difference of two direction cosines that counts as rounding error.
 const SAME_DIRECTION: f64 = 1e-4;
 
 /// How far a direction may be from length 1, and two of them from perpendicular.
@@ -36,7 +36,7 @@ pub(super) struct Placed {
     pub header: Slice,
 }
 
-/// Slices in order, and what their numbers mean.
+/// Slices in order, and the interpretation of their numbers.
 pub(super) struct Stack {
     slices: Vec<Placed>,
     affine: Affine,
@@ -44,7 +44,7 @@ pub(super) struct Stack {
     notes: Vec<String>,
 }
 
-/// Where the first slice lies and what leads to the next, in patient coordinates.
+/// Position of the first slice and the step to the next, in patient coordinates.
 struct Line {
     first: Vector,
     step: Vector,
@@ -59,7 +59,7 @@ impl Placed {
         name(&self.path)
     }
 
-    /// Refuses `other` if it is no slice of the same volume.
+    /// Returns an error if `other` is not a slice of the same volume.
     pub(super) fn check_agreement(&self, other: &Self) -> Result<(), Undecodable> {
         let (a, b) = (&self.header, &other.header);
         let are_close = |a: &[f64], b: &[f64], most: f64| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= most);
@@ -95,14 +95,14 @@ impl Stack {
         if without > 0 {
             let n = slices.len();
             return Err(unreadable(format!(
-                "{without} of {n} slices have no Image Position (Patient): the direction of the stack is unknown"
+                "slices without Image Position (Patient): {without} of {n}; the direction of the stack is unknown"
             )));
         }
         let line = by_position(&mut slices, normal)?;
         let [x, y] = header.orientation;
         let [row_spacing, column_spacing] = header.pixel_spacing;
         let row = |axis: usize| {
-            // Left to right, back to front; up is up in both.
+            // From left to right and from back to front; the vertical axis is the same in both.
             let sign = if axis < 2 { -1.0 } else { 1.0 };
             [x[axis] * column_spacing, y[axis] * row_spacing, line.step[axis], line.first[axis]]
                 .map(|entry| sign * entry)
@@ -154,7 +154,7 @@ impl Stack {
     }
 }
 
-/// What the matrix assumes or keeps.
+/// Notes on the assumptions of the matrix.
 fn notes(line: &Line, normal: Vector) -> Vec<String> {
     let mut notes = Vec::new();
     let aside = length(beside(line.step, normal));
@@ -166,7 +166,7 @@ fn notes(line: &Line, normal: Vector) -> Vec<String> {
     notes
 }
 
-/// Sorts by the distance along the normal, and refuses what is not evenly spaced on a line.
+/// Sorts by the distance along the normal, and refuses slices that are not evenly spaced on a line.
 fn by_position(slices: &mut [Placed], normal: Vector) -> Result<Line, Undecodable> {
     let position = |slice: &Placed| slice.header.position.unwrap_or_default();
     let depth = |slice: &Placed| dot(position(slice), normal);
@@ -195,13 +195,13 @@ fn by_position(slices: &mut [Placed], normal: Vector) -> Result<Line, Undecodabl
         let off = beside(std::array::from_fn(|axis| here[axis] - first[axis] - step[axis] * at as f64), normal);
         if length(off) > tolerance(usual) {
             let (name, off) = (slice.name(), length(off));
-            return Err(unreadable(format!("the slice {name} lies {off:.3} mm beside the line of the others")));
+            return Err(unreadable(format!("the slice {name} is {off:.3} mm off the line of the others")));
         }
     }
     Ok(Line { first, step })
 }
 
-/// Perpendicular to the plane, at length 1.
+/// The unit normal of the plane.
 fn normal([x, y]: [Vector; 2]) -> Result<Vector, Undecodable> {
     let is_unit = |direction: Vector| (length(direction) - 1.0).abs() <= UNIT;
     if !is_unit(x) || !is_unit(y) || dot(x, y).abs() > UNIT {
@@ -219,14 +219,14 @@ fn tolerance(spacing: f64) -> f64 {
     (TOLERANCE.0 * spacing).max(TOLERANCE.1)
 }
 
-/// The lower of the two in the middle; of one or more numbers.
+/// The lower median of one or more numbers.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// What is left of a vector without its part along the normal.
+/// The component of a vector perpendicular to the normal.
 fn beside(vector: Vector, normal: Vector) -> Vector {
     let along = dot(vector, normal);
     std::array::from_fn(|axis| vector[axis] - along * normal[axis])

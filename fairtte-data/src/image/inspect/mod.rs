@@ -1,9 +1,10 @@
-//! What the reader sees in an image file or the folder of a series: format, size, numbers, orientation, and values at chosen places.
+//! Description of an image file or the folder of a series: format, size, numbers, orientation, and values at chosen
+//! indices.
 //!
-//! The content decides what a file is; the name only says that a file that should be a volume is none. Nothing here is
-//! scaled to \[0, 1\] or resized: the values are those that the file states (after slope and intercept for volumes, the
-//! stored samples for pictures), so that they can be compared with any other reader. A series (4D) is described as a whole
-//! although ingestion wants one of its volumes to be picked.
+//! The format is recognised by the content; the name is only used to report a file named like a volume that is not one.
+//! Nothing is scaled to \[0, 1\] or resized: the values are those of the file (after slope and intercept for volumes,
+//! the stored samples for pictures), so that they can be compared with any other reader. A series (4D) is described as
+//! a whole although ingestion requires that one of its volumes is selected.
 
 mod number;
 mod picture;
@@ -24,7 +25,7 @@ use super::nifti::{AffineSource, ByteOrder, Matrix};
 use super::prepare::{Undecodable, sniff};
 use crate::cohort::Reason;
 
-/// What a file holds; JSON by `serde`, one line per fact by `Display`.
+/// The description of a file; JSON by `serde`, one line per property by `Display`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Inspection {
@@ -34,14 +35,14 @@ pub struct Inspection {
     pub format: String,
     /// Whether the file, or a half of a pair, is gzipped.
     pub gzip: bool,
-    /// Order of the bytes of a number; `null` for pictures and series.
+    /// Byte order of the numbers; `null` for pictures and series.
     pub byte_order: Option<ByteOrder>,
     /// Slices of a series; `null` for files.
     pub n_slices: Option<usize>,
     /// Extents as stored: `[x, y, z, ..]` of volumes, `[width, height]` of pictures.
     pub stored_size: Vec<usize>,
-    /// Extents after bringing volumes to right, anterior, superior (RAS+) and turning pictures as EXIF says; `null` for
-    /// arrays of fewer than three dimensions that are not stored so.
+    /// Extents after bringing volumes to right, anterior, superior (RAS+) and rotating pictures by EXIF; `null` for
+    /// arrays of fewer than three dimensions that are not stored in this orientation.
     pub oriented_size: Option<Vec<usize>>,
     /// Type of the stored numbers, as numpy names it, for example `int16`.
     pub dtype: String,
@@ -49,7 +50,7 @@ pub struct Inspection {
     pub channels: usize,
     /// Factor that stored numbers are multiplied with; `null` for none.
     pub slope: Option<f64>,
-    /// What is added after the factor; `null` for none.
+    /// Offset that is added after the factor; `null` for none.
     pub intercept: Option<f64>,
     /// Lowest finite value; `null` if there is none.
     pub min: Option<f64>,
@@ -62,7 +63,7 @@ pub struct Inspection {
     /// Distance of neighbours along each stored axis in the units of the header (millimetres, seconds); `null` for
     /// pictures.
     pub spacing: Option<Vec<Number>>,
-    /// The sides that the stored axes run to, for example `LAS`; `null` for pictures.
+    /// The directions of the stored axes, for example `LAS`; `null` for pictures.
     pub axis_codes: Option<String>,
     /// From stored voxel index to millimetres; `null` for pictures.
     pub affine: Option<Matrix>,
@@ -72,9 +73,9 @@ pub struct Inspection {
     pub canonical_affine: Option<Matrix>,
     /// EXIF orientation 1 to 8 of a picture; `null` for volumes.
     pub exif_orientation: Option<u8>,
-    /// The values asked for.
+    /// The requested values.
     pub at: Vec<ValueAt>,
-    /// What was ignored or replaced.
+    /// Notes on ignored or replaced data.
     pub notes: Vec<String>,
 }
 
@@ -84,22 +85,23 @@ pub struct Inspection {
 pub struct ValueAt {
     /// `[x, y, z, ..]` of volumes, `[x, y]` (column, row) of pictures, counted from 0.
     pub index: Vec<usize>,
-    /// In the array as stored; `null` if the index lies outside of it.
+    /// In the array as stored; `null` if the index is outside of it.
     pub stored: Option<PixelValue>,
-    /// At the same index of the oriented image; `null` if it lies outside of it or there is none.
+    /// At the same index of the oriented image; `null` if it is outside of it or there is none.
     pub oriented: Option<PixelValue>,
 }
 
-/// Describes the image at `path`, a file or the folder of a DICOM series; `at` lists the indices whose values are wanted.
+/// Describes the image at `path`, a file or the folder of a DICOM series; `at` lists the indices whose values are
+/// wanted.
 ///
-/// An index may leave out trailing zeros (`[3, 4, 5]` in a series is its first volume). It must lie inside the stored or
+/// An index may leave out trailing zeros (`[3, 4, 5]` in a series is its first volume). It must be inside the stored or
 /// the oriented image.
 ///
-/// Cost: one pass over the values. A volume is not held in memory, so only its file's length bounds its size; pictures and
-/// series are decoded and compared with `limits`.
+/// Cost: one pass over the values. A volume is not held in memory, so its size is only bounded by the length of its
+/// file; pictures and series are decoded and compared with `limits`.
 ///
 /// # Errors
-/// A reason code and the one sentence why the file is refused.
+/// A reason code and a sentence why the file is refused.
 pub fn inspect_file(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> {
     // Third-party decoders work on arbitrary bytes here, as in `prepare_image`.
     catch_unwind(AssertUnwindSafe(|| inspect(path, limits, at)))

@@ -1,4 +1,4 @@
-//! The facts of a picture file.
+//! The description of a picture file.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ pub(super) fn inspect(path: &Path, limits: &Limits, at: &[Vec<usize>]) -> Result
     })
 }
 
-/// The samples of one pixel in the stored and in the upright picture; it must lie inside one of them.
+/// The samples of one pixel in the stored and in the upright picture; it must be inside one of them.
 fn value_at(picture: &DecodedPicture, index: &[usize]) -> Result<ValueAt, Undecodable> {
     let size = shown_size(&[picture.width, picture.height]);
     let &[column, row] = index else { return Err(outside(index, &size)) };

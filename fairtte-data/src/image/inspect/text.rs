@@ -1,4 +1,4 @@
-//! An inspection as text: one line per fact, the names aligned.
+//! An inspection as text: one line per property, the names aligned.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The facts of a NIfTI file or a DICOM series, in one pass over the voxels.
+//! The description of a NIfTI file or a DICOM series, in one pass over the voxels.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(super) fn inspect_series(folder: &Path, limits: &Limits, at: &[Vec<usize>]) 
     Ok(Inspection { format: "dicom-series".to_owned(), n_slices: Some(n_slices), ..inspection })
 }
 
-/// The facts of a grid whose voxels `pass` shows to the summary; it returns further notes.
+/// The description of a grid; `pass` feeds its voxels to the summary and returns further notes.
 fn describe(
     path: &Path,
     grid: &Grid,
@@ -85,7 +85,7 @@ fn describe(
     })
 }
 
-/// Fewer than three axes stay if they run to right and anterior already, and else cannot be permuted.
+/// Fewer than three axes are kept if they already run to right and anterior; otherwise they cannot be permuted.
 fn oriented_size(grid: &Grid, orientation: Orientation) -> Option<Vec<usize>> {
     let Some((_, rest)) = grid.shape.split_first_chunk::<3>() else {
         return (orientation == Orientation::RAS).then(|| grid.shape.clone());
@@ -93,7 +93,7 @@ fn oriented_size(grid: &Grid, orientation: Orientation) -> Option<Vec<usize>> {
     Some([orientation.size(grid.space()).as_slice(), rest].concat())
 }
 
-/// Where the voxels of one index stand in the file, counted in voxels.
+/// Positions in the file of the voxels of one index, counted in voxels.
 struct Wanted {
     stored: Option<u64>,
     oriented: Option<u64>,
@@ -116,7 +116,8 @@ impl Wanted {
     }
 }
 
-/// Number of the voxel at `index`, the first axis running fastest; entries beyond the axes must be 0, missing ones are 0.
+/// Number of the voxel at `index`, the first axis running fastest; entries beyond the axes must be 0,
+/// missing ones are 0.
 fn position(index: &[usize], shape: &[usize]) -> Option<u64> {
     if index.iter().skip(shape.len()).any(|entry| *entry > 0) {
         return None;
@@ -132,14 +133,14 @@ fn position(index: &[usize], shape: &[usize]) -> Option<u64> {
     Some(position)
 }
 
-/// What is gathered while the voxels pass by.
+/// Statistics that are collected in one pass over the voxels.
 struct Summary {
     n: u64,
     n_finite: u64,
     lowest: f64,
     highest: f64,
     sum: f64,
-    /// Voxels asked for, and their values once they have passed.
+    /// Requested voxels, and their values once they have been read.
     values: Vec<(u64, Option<f64>)>,
 }
 
@@ -160,7 +161,7 @@ impl Summary {
                 voxel_type.for_each(order, number, |number| *found = Some(grid.scaled(number)));
             }
         }
-        // A sum per piece keeps the rounding of millions of additions small.
+        // A sum per chunk keeps the rounding error of millions of additions small.
         let (mut n, mut n_finite, mut sum) = (0, 0, 0.0);
         voxel_type.for_each(order, piece, |number| {
             let value = grid.scaled(number);
@@ -182,7 +183,7 @@ impl Summary {
         if self.n_finite == 0 {
             return (None, None, None);
         }
-        // The sum of finite numbers near the largest of f64 may overflow: then there is no mean to show.
+        // The sum of finite numbers near the maximum of f64 may overflow; then there is no mean.
         let mean = Some(self.sum / self.n_finite as f64).filter(|mean| mean.is_finite());
         (Some(self.lowest), Some(self.highest), mean)
     }

@@ -2,11 +2,12 @@
 //!
 //! A header may hold two matrices, one in full (`sform`, method 3 of the standard) and one as quaternion, spacing and
 //! shift (`qform`, method 2). Like nibabel 5.4 the reader takes the first if its code is 1 to 5, else the second if its
-//! code is, else one made of spacing and size alone, with the first axis running to the left and the centre of the volume
-//! at the origin (the ANALYZE convention). Where we differ: a matrix that is singular or not finite is no matrix, so the
-//! quaternion takes its place if its code allows; nibabel reads such a file and fails when it is to be reoriented.
+//! code is, else one from spacing and size alone, with the first axis running to the left and the centre of the
+//! volume at the origin (the ANALYZE convention). Difference from nibabel: a singular or non-finite matrix is ignored,
+//! so the quaternion is used if its code allows; nibabel reads such a file and fails when reorienting it.
 //!
-//! Sources: NIfTI-1 standard (Cox et al. 2004, `nifti1.h`); the quaternion's fourth part and its rounding follow there.
+//! Sources: NIfTI-1 standard (Cox et al. 2004, `nifti1.h`); the fourth part of the quaternion and its rounding follow
+//! it.
 
 use serde::Serialize;
 
@@ -15,7 +16,7 @@ use super::orientation::Orientation;
 /// Four rows, the last of them `[0, 0, 0, 1]`.
 pub type Matrix = [[f64; 4]; 4];
 
-/// Where the matrix of a volume comes from.
+/// The source of the matrix of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AffineSource {
@@ -29,17 +30,17 @@ pub enum AffineSource {
     Slices,
 }
 
-/// A matrix whose three directions are independent and finite, and the orientation it means.
+/// A matrix whose three directions are independent and finite, and its orientation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Affine {
     pub matrix: Matrix,
     pub source: AffineSource,
     pub orientation: Orientation,
-    /// Why another source than the one of highest rank was taken.
+    /// The reason why a source other than the one of highest rank was used.
     pub note: Option<String>,
 }
 
-/// The fields of a header that say where its voxels are.
+/// The fields of a header that give the positions of its voxels.
 pub(crate) struct AffineFields {
     pub sform_code: i32,
     pub qform_code: i32,
@@ -47,7 +48,7 @@ pub(crate) struct AffineFields {
     /// The second to fourth part.
     pub quaternion: [f64; 3],
     pub shift: [f64; 3],
-    /// `pixdim[0]`: -1 turns the third axis round, everything else counts as 1.
+    /// `pixdim[0]`: -1 reverses the third axis, everything else counts as 1.
     pub qfac: f64,
     /// Millimetres, not negative.
     pub spacing: [f64; 3],
@@ -58,7 +59,7 @@ pub(crate) struct AffineFields {
 }
 
 impl Affine {
-    /// The matrix that the rules above choose, or the sentence why there is none.
+    /// The matrix by the rules above, or a sentence why there is none.
     pub(crate) fn choose(fields: &AffineFields) -> Result<Self, String> {
         let is_known = |code: i32| (1..=5).contains(&code);
         let from_quaternion = || {
@@ -169,7 +170,7 @@ mod tests {
         };
         assert_eq!(chosen(1, 1), (AffineSource::Sform, [2.0, 0.0, 0.0, 1.0], 2.0));
         assert_eq!(chosen(0, 2), (AffineSource::Qform, [1.0, 0.0, 0.0, 7.0], 8.0));
-        // Codes that the standard does not know count as 0.
+        // Codes outside the standard count as 0.
         assert_eq!(chosen(-1, 6), (AffineSource::Spacing, [-1.0, 0.0, 0.0, 2.0], -6.0));
     }
 
@@ -184,11 +185,11 @@ mod tests {
         let matrix = |quaternion, qfac| {
             Affine::choose(&AffineFields { qform_code: 1, quaternion, qfac, ..fields() }).unwrap().matrix
         };
-        // c = 1 is half a turn about the anterior axis; as rounding writes it, a little more than 1.
+        // c = 1 is half a turn about the anterior axis; with rounding error, slightly more than 1.
         let half_turn = matrix([0.0, 1.000_000_1, 0.0], 1.0);
         assert_abs_diff_eq!(half_turn[0][0], -1.0, epsilon = 1e-12);
         assert_abs_diff_eq!(half_turn[2][2], -3.0, epsilon = 1e-12);
-        // A quarter turn about the superior axis brings the first axis to anterior.
+        // A quarter turn about the superior axis turns the first axis to anterior.
         let quarter = matrix([0.0, 0.0, 0.5_f64.sqrt()], -1.0);
         assert_abs_diff_eq!(quarter[1][0], 1.0, epsilon = 1e-12);
         assert_abs_diff_eq!(quarter[0][1], -2.0, epsilon = 1e-12);

@@ -1,5 +1,5 @@
-//! Every collected or generated file of `../shared/data/nifti_cases`, where it is present, against what nibabel 5.4.2
-//! read from it: shape, type, byte order, spacing, matrix, axes, codes, values as stored and after reorientation, lowest,
+//! Every collected or generated file of `../shared/data/nifti_cases`, if present, against the values that nibabel 5.4.2
+//! reads: shape, type, byte order, spacing, matrix, axes, codes, values as stored and after reorientation, lowest,
 //! highest and mean value; or the refusal.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/nifti_cases")
 }
 
-/// What the index says about one file, and what did not agree.
+/// The index entry of one file, and the differences found.
 struct Case<'a> {
     entry: &'a Value,
     wrong: Vec<String>,
@@ -125,7 +125,7 @@ impl Case<'_> {
         }
     }
 
-    /// What a model sees agrees with the reoriented values, brought to \[0, 1\].
+    /// The input of a model agrees with the reoriented values, scaled to \[0, 1\].
     fn check_decoded(&mut self, path: &Path) {
         let frame = self.extents("shape").filter(|shape| shape.len() > 3).map(|_| 0);
         let config = VolumeConfig { frame, non_finite: NonFinite::Zero, ..VolumeConfig::default() };

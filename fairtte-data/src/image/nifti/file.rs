@@ -1,11 +1,12 @@
 //! Opening a NIfTI file or pair, and the bytes of its voxels.
 //!
-//! A pair is `name.hdr` with `name.img`, or `name.hdr.gz` with `name.img.gz`; either member may be given. The content says
-//! whether a file is gzipped and whether it holds its own voxels, the name only where the other half of a pair lies.
+//! A pair is `name.hdr` with `name.img`, or `name.hdr.gz` with `name.img.gz`; either member may be given. The content
+//! determines whether a file is gzipped and whether it holds its own voxels; the name is only used to find the other
+//! half of a pair.
 //!
-//! A header of a few bytes may announce any size. Before memory is taken, the size is compared with the limits and with
-//! what a file of that length can hold: its own length if plain, 1032 times its length if gzipped (the most that deflate
-//! can do: 258 bytes in two bits). A gzip stream is read to its end, because only there it says whether its checksum holds.
+//! A header of a few bytes may claim any size. Before memory is allocated, the size is compared with the limits and
+//! with what a file of that length can hold: its own length if plain, 1032 times its length if gzipped (the most that
+//! deflate can do: 258 bytes in two bits). A gzip stream is read to its end, because its checksum is at the end.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,11 +17,11 @@ use super::header::{HEADER_BYTES, Header};
 use crate::cohort::Reason;
 use crate::image::{Limits, Undecodable};
 
-/// Bytes that deflate can make of one.
+/// Maximum expansion of a byte by deflate.
 const MOST_EXPANSION: u64 = 1032;
 const FIRST_HEADER_BYTES: usize = 348;
 
-/// A header, and a stream that stands at the first voxel.
+/// A header, and a stream positioned at the first voxel.
 pub(crate) struct Opened<R: Read> {
     pub header: Header,
     /// Whether a file was gzipped.
@@ -45,7 +46,7 @@ impl Opened<File> {
         let header = match Header::parse(&bytes) {
             Ok(header) if !header.is_pair => return Self::at_voxels(header, content, n_packed, bytes.len()),
             Ok(header) => header,
-            // The voxels of a pair say nothing about themselves.
+            // The voxel file of a pair has no header of its own.
             Err(refused) => return Self::open_by_voxels(path, refused),
         };
         let other = other_half(path, "hdr", "img").filter(|other| other.is_file()).ok_or_else(|| missing_half(path))?;
@@ -99,7 +100,7 @@ impl<R: Read> Opened<R> {
             let detail = format!("vox_offset is {}, beyond the end of the file: it is truncated", header.offset);
             return Err(Undecodable::new(Reason::ImageUnreadable, detail));
         }
-        // Nothing to skip if a header says that its voxels begin inside it: refused when it was parsed.
+        // Voxels that begin inside the header were refused when it was parsed.
         skip(&mut voxels, header.offset.saturating_sub(n_read as u64))?;
         Ok(Self { header, is_gzip, voxels, n_packed })
     }
@@ -133,7 +134,8 @@ impl<R: Read> Opened<R> {
         self.voxels.is_gzip()
     }
 
-    /// The bytes of `span`, and whether bytes that are no gzip followed the stream, which is read to its end if gzipped.
+    /// The bytes of `span`, and whether bytes that are not gzip followed the stream, which is read to its end if
+    /// gzipped.
     ///
     /// Memory: `span.n_bytes`, which the caller has compared with the limits.
     pub(crate) fn read(mut self, span: Span, limits: &Limits) -> Result<(Vec<u8>, bool), Undecodable> {
@@ -155,7 +157,7 @@ impl<R: Read> Opened<R> {
         Ok((bytes, has_trailing_bytes))
     }
 
-    /// Calls `take` with all voxels in pieces of whole numbers; says the same as [`Opened::read`].
+    /// Calls `take` with all voxels in chunks of whole numbers; returns the same as [`Opened::read`].
     ///
     /// Memory: a quarter of a megabyte, however many they are.
     pub(crate) fn for_each_piece(mut self, limits: &Limits, mut take: impl FnMut(&[u8])) -> Result<bool, Undecodable> {
@@ -176,7 +178,7 @@ impl<R: Read> Opened<R> {
         self.finish(0, limits)
     }
 
-    /// Reads a gzip stream to its end; whether bytes that are no gzip followed it.
+    /// Reads a gzip stream to its end; returns whether bytes that are not gzip followed it.
     fn finish(mut self, n_voxels_left: u64, limits: &Limits) -> Result<bool, Undecodable> {
         if !self.is_packed() {
             return Ok(false);
@@ -203,13 +205,13 @@ fn open_file(path: &Path) -> Result<(Content<File>, Option<u64>), Undecodable> {
     };
     let file = File::open(path).map_err(unopened)?;
     let metadata = file.metadata().map_err(unopened)?;
-    // A pipe has no length of its own.
+    // A pipe has no length.
     let n_packed = metadata.is_file().then_some(metadata.len());
     let content = Content::open(file).map_err(unopened)?.ok_or_else(empty)?;
     Ok((content, n_packed))
 }
 
-/// As many bytes as the header of the version at hand has, fewer if the content ends before.
+/// As many bytes as the header of this version has, fewer if the content ends earlier.
 fn header_bytes<R: Read>(content: &mut Content<R>) -> Result<Vec<u8>, Undecodable> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
     content.take(FIRST_HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(|error| damaged(&error))?;
@@ -230,7 +232,7 @@ fn skip<R: Read>(content: &mut Content<R>, n: u64) -> Result<(), Undecodable> {
     Err(Undecodable::new(Reason::ImageUnreadable, detail))
 }
 
-/// `name.hdr` -> `name.img`, also with `.gz`, in the case of the name; `None` if the name does not end in `from`.
+/// `name.hdr` -> `name.img`, also with `.gz`, keeping the case of the name; `None` if the name does not end in `from`.
 fn other_half(path: &Path, from: &str, to: &str) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let is_suffix = |end: &str| end.eq_ignore_ascii_case(".gz");

@@ -1,4 +1,4 @@
-//! The content of a file, unpacked if it is gzip: told apart by its first two bytes and never by its name.
+//! The content of a file, unpacked if it is gzip, which is recognised by its first two bytes and never by its name.
 //!
 //! A gzip file may consist of several members one after another (RFC 1952, section 2.2), as bgzip and pigz write them;
 //! all are read, and the checksum and length at the end of each are compared (by `flate2`). Bytes after the last member
@@ -32,7 +32,7 @@ impl<R: Read> Content<R> {
         matches!(self, Self::Gzip(_))
     }
 
-    /// Whether bytes that are no gzip member followed the last one; known once the stream has been read to its end.
+    /// Whether bytes that are not a gzip member followed the last one; known once the stream has been read to its end.
     pub(super) fn has_trailing_bytes(&self) -> bool {
         matches!(self, Self::Gzip(members) if members.has_trailing_bytes)
     }
@@ -70,7 +70,7 @@ impl<R: Read> Read for GzipMembers<R> {
             if n > 0 {
                 return Ok(n);
             }
-            // The member is at its end, its checksum compared.
+            // The member is at its end and its checksum has been verified.
             let Some(mut rest) = self.member.take().map(GzDecoder::into_inner) else { break };
             match rest.peek_two()? {
                 [] => {}
@@ -82,16 +82,16 @@ impl<R: Read> Read for GzipMembers<R> {
     }
 }
 
-/// A reader whose next two bytes can be looked at, even where they lie in two fillings of the buffer.
+/// A reader with a two-byte lookahead, even across a refill of the buffer.
 struct Ahead<R: Read> {
     seen: [u8; 2],
-    /// The last `n_seen` of `seen` come before what `reader` gives.
+    /// The last `n_seen` of `seen` come before the bytes of `reader`.
     n_seen: usize,
     reader: BufReader<R>,
 }
 
 impl<R: Read> Ahead<R> {
-    /// The next two bytes, fewer at the end; asked between members only, when nothing is held back.
+    /// The next two bytes, fewer at the end; called between members only, when no byte is buffered here.
     fn peek_two(&mut self) -> io::Result<&[u8]> {
         let mut next = Vec::with_capacity(2);
         self.take(2).read_to_end(&mut next)?;
@@ -139,7 +139,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// One byte at a time, the worst a reader may do.
+    /// One byte at a time, the worst case of a reader.
     struct Drip<'a>(&'a [u8]);
 
     impl Read for Drip<'_> {

@@ -1,11 +1,11 @@
-//! The header of a NIfTI-1 or NIfTI-2 file: what the reader needs of it, checked.
+//! The header of a NIfTI-1 or NIfTI-2 file: the fields that the reader needs, checked.
 //!
-//! Source: NIfTI-1 standard (Cox et al. 2004, `nifti1.h`), NIfTI-2 standard (2011, `nifti2.h`). The magic text decides the
-//! version, so that a wrong `sizeof_hdr` does no harm. NIfTI-1 is parsed by the `nifti` crate; NIfTI-2 is parsed here.
-//! What is repaired and what is refused follows nibabel 5.4 (`nifti1.py`, `analyze.py`): spacings of 0 count as 1 and
-//! negative ones by their size, a slope of 0 or NaN means no scaling, unknown transform codes count as 0, an offset of
-//! the voxels inside the header is refused (0 means "directly after it"). Refused beyond that: sizes below 1, CIFTI
-//! matrices (no image), and ANALYZE 7.5 headers, which do not say which side of the body is the left one.
+//! Source: NIfTI-1 standard (Cox et al. 2004, `nifti1.h`), NIfTI-2 standard (2011, `nifti2.h`). The magic text decides
+//! the version, so that a wrong `sizeof_hdr` is harmless. NIfTI-1 is parsed by the `nifti` crate; NIfTI-2 is parsed
+//! here. Repairs and refusals follow nibabel 5.4 (`nifti1.py`, `analyze.py`): spacings of 0 count as 1 and negative
+//! ones by their magnitude, a slope of 0 or NaN means no scaling, unknown transform codes count as 0, an offset of the
+//! voxels inside the header is refused (0 means "directly after it"). Refused beyond that: sizes below 1, CIFTI
+//! matrices (no image), and ANALYZE 7.5 headers, which do not define the left side of the body.
 
 use nifti::{Endianness, NiftiHeader};
 
@@ -38,7 +38,7 @@ pub(crate) struct Header {
     pub grid: Grid,
 }
 
-/// What stored voxels are and where they lie, whatever format they come from.
+/// Type, extents and positions of stored voxels, for every format.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     pub byte_order: ByteOrder,
@@ -53,7 +53,7 @@ pub(crate) struct Grid {
     pub affine: Result<Affine, String>,
 }
 
-/// The fields of both versions in one shape.
+/// The common fields of both versions.
 struct Fields {
     dim: [i64; 8],
     datatype: i16,
@@ -143,7 +143,7 @@ fn magic(bytes: &[u8]) -> Result<(Version, bool), Undecodable> {
         _ => None,
     };
     match second.filter(|_| announces(540)) {
-        // The four bytes after the text reveal a transfer that changed line ends; all zero if the writer left them out.
+        // The four bytes after the text reveal a transfer that changed line ends; all zero if the writer omitted them.
         Some(_) if !matches!(at(8, 4), None | Some(b"\r\n\x1a\n" | b"\0\0\0\0")) => {
             Err(unreadable("bytes 9 to 12 of the NIfTI-2 header are changed: the file was transferred as text"))
         }
@@ -157,7 +157,7 @@ fn magic(bytes: &[u8]) -> Result<(Version, bool), Undecodable> {
     }
 }
 
-/// What else the bytes could be, for the end of a sentence.
+/// A guess at what the bytes are, for the end of a sentence.
 fn other_content(bytes: &[u8]) -> &'static str {
     if bytes.starts_with(&[0, 0, 0, 1]) {
         return ", perhaps a FreeSurfer volume (.mgh), expected .nii, .nii.gz or .hdr/.img";
@@ -174,7 +174,7 @@ fn too_short(bytes: &[u8], expected: usize, version: usize) -> Undecodable {
 fn first_version(bytes: &[u8]) -> Result<(ByteOrder, Fields), Undecodable> {
     let header = NiftiHeader::from_reader(bytes).map_err(|error| unreadable(error.to_string()))?;
     if header.sizeof_hdr.swap_bytes() == ANNOUNCED_BYTES_1 {
-        // `dim[0]` outside its range is taken for the other byte order; the size of the header knows better.
+        // `dim[0]` outside its range would be interpreted as the other byte order; the size of the header is decisive.
         let detail = format!("dim[0] is {}, expected 1 to 7 dimensions", header.dim[0].swap_bytes().cast_signed());
         return Err(unreadable(detail));
     }
@@ -195,7 +195,7 @@ fn first_version(bytes: &[u8]) -> Result<(ByteOrder, Fields), Undecodable> {
     Ok((if is_big { ByteOrder::Big } else { ByteOrder::Little }, fields))
 }
 
-/// The offset of the voxels, a float in NIfTI-1; a fraction is cut off.
+/// The offset of the voxels, a float in NIfTI-1; a fraction is truncated.
 fn whole(offset: f32) -> Result<i64, Undecodable> {
     if !(offset.is_finite() && offset.abs() <= 9e15) {
         return Err(unreadable(format!("vox_offset is {offset}, expected a number of bytes")));
@@ -276,7 +276,7 @@ fn shape(dim: &[i64; 8]) -> Result<Vec<usize>, Undecodable> {
     })
 }
 
-/// `pixdim[1..]`: along the axes of space 0 counts as 1 and negative distances by their size.
+/// `pixdim[1..]`: along the spatial axes 0 counts as 1 and negative distances by their magnitude.
 fn spacing(pixdim: &[f64; 8]) -> [f64; 7] {
     std::array::from_fn(|axis| match pixdim[axis + 1] {
         0.0 if axis < 3 => 1.0,

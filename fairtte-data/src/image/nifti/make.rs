@@ -45,7 +45,7 @@ impl Made {
         }
     }
 
-    /// The header, and for single files the four bytes that announce no extension.
+    /// The header, and for single files the four bytes for "no extension".
     pub(crate) fn header(&self) -> Vec<u8> {
         let mut header = match self.version {
             Version::One => self.first(),

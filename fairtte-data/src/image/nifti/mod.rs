@@ -1,7 +1,7 @@
 //! NIfTI-1 and NIfTI-2: header, byte order, voxel types, the matrix to body axes, gzip and pairs of files.
 //!
-//! This folder reads what a file says, without judgement of whether a model can use it: `volume.rs` makes a volume with
-//! intensities in \[0, 1\] of it, `inspect.rs` a list of facts.
+//! This folder reads the content of a file, independently of whether a model can use it: `volume.rs` makes a volume
+//! with intensities in \[0, 1\] from it, `inspect/` a description.
 
 mod affine;
 mod file;

@@ -1,30 +1,30 @@
-//! Which axis of a stored volume runs from left to right, back to front and bottom to top.
+//! The axes of a stored volume that run from left to right, back to front and bottom to top.
 //!
-//! Scanners store volumes in any axis order. Every volume is brought to right, anterior, superior (RAS) by permuting and
-//! flipping axes, never by interpolation, so that the same position means the same side of the body in all volumes of a
-//! cohort.
+//! Scanners store volumes in any axis order. Every volume is brought to right, anterior, superior (RAS) by permuting
+//! and flipping axes, never by interpolation, so that the same position means the same side of the body in all volumes
+//! of a cohort.
 //!
 //! Source: `io_orientation` of nibabel 5.4. The directions of the matrix are brought to length 1 and to the nearest
 //! rotation or mirrored rotation (the orthogonal part of its polar decomposition, here by Newton's iteration of Higham,
-//! SIAM J. Sci. Stat. Comput. 7, 1986). Then every stored axis takes the free body axis with which its direction has the
-//! largest cosine, the most certain stored axis first.
+//! SIAM J. Sci. Stat. Comput. 7, 1986). Then every stored axis takes the free body axis with which its direction has
+//! the largest cosine, the most certain stored axis first.
 
 use super::affine::Matrix;
 
 type Square = [[f64; 3]; 3];
 
-/// For each axis of the result (right, anterior, superior): the stored axis, and whether it runs the other way.
+/// For each axis of the result (right, anterior, superior): the stored axis, and whether it is reversed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Orientation(pub [(usize, bool); 3]);
 
-/// Of the directions at length 1, the volume they span; below this they count as dependent.
+/// Volume spanned by the unit directions below which they count as dependent.
 const SMALLEST_DETERMINANT: f64 = 1e-12;
 
 impl Orientation {
-    /// Of a volume that is stored as wanted.
+    /// The orientation of a volume that is stored in RAS order.
     pub(crate) const RAS: Self = Self([(0, false), (1, false), (2, false)]);
 
-    /// By the directions (columns) of `matrix`; `None` if they are dependent or not finite.
+    /// The orientation given by the directions (columns) of `matrix`; `None` if they are dependent or not finite.
     pub(crate) fn of(matrix: Square) -> Option<Self> {
         let rotation = nearest_rotation(with_unit_columns(matrix)?)?;
         let certainty = |stored: usize| (0..3).map(|world| rotation[world][stored].abs()).fold(0.0, f64::max);
@@ -34,7 +34,7 @@ impl Orientation {
         for stored in order {
             let free = (0..3).filter(|world| axes[*world].is_none());
             let cosine = |world: usize| rotation[world][stored].abs();
-            // The first of equals, as in the source.
+            // The first of equal values, as in the source.
             let world = free.reduce(|best, other| if cosine(other) > cosine(best) { other } else { best })?;
             axes[world] = Some((stored, rotation[world][stored] < 0.0));
         }
@@ -42,7 +42,7 @@ impl Orientation {
         Some(Self([right, anterior, superior]))
     }
 
-    /// Three letters for the stored axes, each the side it runs to: `LAS` runs to the left, anterior, superior.
+    /// Three letters for the stored axes, each the direction it runs in: `LAS` runs to the left, anterior, superior.
     pub(crate) fn codes(self) -> String {
         const SIDES: [[char; 2]; 3] = [['R', 'L'], ['A', 'P'], ['S', 'I']];
         let side = |stored: usize| {
@@ -57,7 +57,7 @@ impl Orientation {
         self.0.map(|(axis, _)| stored[axis])
     }
 
-    /// Where the voxel at `index` of the reoriented volume is stored.
+    /// The stored index of the voxel at `index` of the reoriented volume.
     pub(crate) fn stored_index(self, index: [usize; 3], stored_size: [usize; 3]) -> [usize; 3] {
         let mut stored = [0; 3];
         for ((axis, flipped), position) in self.0.into_iter().zip(index) {
@@ -95,7 +95,7 @@ fn with_unit_columns(mut matrix: Square) -> Option<Square> {
 }
 
 /// The orthogonal part of the polar decomposition: `r` becomes the mean of itself and its inverse transposed, until it
-/// does not change any more.
+/// converges.
 fn nearest_rotation(mut r: Square) -> Option<Square> {
     const MOST_STEPS: usize = 100;
     if determinant(&r).abs() < SMALLEST_DETERMINANT {

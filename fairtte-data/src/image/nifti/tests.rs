@@ -1,4 +1,4 @@
-//! Made-up files of every version, byte order, type and packaging, and hostile ones.
+//! Made-up files of every version, byte order, type and compression, and malicious ones.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn inspected(path: &Path, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> 
     inspect_file(path, &Limits::default(), at)
 }
 
-/// Writes `bytes` to a file of its own and describes it.
+/// Writes `bytes` to a new file and describes it.
 fn inspect_bytes(name: &str, bytes: &[u8], at: &[Vec<usize>]) -> Result<Inspection, Undecodable> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -56,7 +56,7 @@ fn count(n: usize) -> Vec<f64> {
     (0..n).map(|i| i as f64).collect()
 }
 
-/// Writes the file or the pair, and gives the paths that must all lead to the same volume.
+/// Writes the file or the pair, and returns the paths that must all give the same volume.
 fn write(folder: &Path, made: &Made, values: &[f64], is_gzip: bool) -> Vec<std::path::PathBuf> {
     let (end, pack): (_, fn(&[u8]) -> Vec<u8>) = if is_gzip { (".gz", gzip) } else { ("", <[u8]>::to_vec) };
     let at = |name: &str| folder.join(format!("{name}{end}"));
@@ -91,7 +91,7 @@ fn every_type_order_version_and_packaging_gives_the_same_numbers() {
                             if code == 16 { (f64::from(low as f32), f64::from(high as f32)) } else { (low, high) };
                         assert_eq!((found.min, found.max), (Some(low), Some(high)));
                         assert_eq!(found.at.iter().map(|v| value(&v.stored)).collect::<Vec<_>>(), [high, 1.0, 14.0]);
-                        // Without a matrix the first axis runs to the left, so it is turned round.
+                        // Without a matrix the first axis runs to the left, so it is reversed.
                         assert_eq!(found.axis_codes.as_deref(), Some("LAS"));
                         assert_eq!(value(&found.at[1].oriented), low);
                         let volume = decode_volume_file(&path, &VolumeConfig::default(), &Limits::default()).unwrap();
@@ -227,7 +227,7 @@ fn sizes_of_64_bits_are_no_way_to_take_all_memory() {
         let refused = inspect_bytes("a.nii.gz", &gzip(&bytes), &[]).unwrap_err();
         assert!(refused.detail.contains("more than a"), "{}", refused.detail);
     }
-    // Without the length of the file only the limit of memory is there to refuse.
+    // Without the length of the file, only the limit of memory applies.
     let bytes = Made { version: Version::Two, ..Made::new(&[1 << 13, 1 << 13, 1 << 13]) }.file(&count(8));
     assert!(decode_volume(bytes.as_slice()).unwrap_err().detail.contains("image.limits.max-pixels"));
     let small = Limits { max_bytes: 47, ..Limits::default() };
@@ -270,7 +270,7 @@ fn damage_anywhere_in_a_gzip_stream_is_noticed_and_garbage_after_it_is_noted() {
     }
     let members: Vec<u8> = bytes.chunks(100).flat_map(gzip).collect();
     assert_eq!(inspect_bytes("a.nii.gz", &members, &[]).unwrap().max, Some(209.0));
-    // A stream of zeros that goes on long after the voxels.
+    // A stream of zeros that continues long after the voxels.
     let bomb = gzip(&[bytes, vec![0; 1 << 22]].concat());
     let limits = Limits { max_bytes: 1 << 20, ..Limits::default() };
     let folder = tempfile::tempdir().unwrap();
@@ -325,7 +325,7 @@ fn an_index_outside_the_volume_is_an_error_that_shows_both() {
         let refused = inspect_bytes("a.nii", &bytes, &[index]).unwrap_err();
         assert!(refused.detail.contains("lies outside the image of 2 x 3 x 4"), "{}", refused.detail);
     }
-    // Permuted axes: an index may lie inside only one of the two.
+    // Permuted axes: an index may be inside only one of the two.
     let rows = [[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]];
     let bytes = Made { codes: [0, 1], rows, ..Made::new(&[2, 3, 4]) }.file(&count(24));
     let found = inspect_bytes("a.nii", &bytes, &[vec![3, 0, 1]]).unwrap();
@@ -366,7 +366,7 @@ fn non_finite_voxels_exclude_a_volume_or_become_its_darkest() {
     let refused = with_settings(&values, VolumeConfig::default()).unwrap_err();
     assert_eq!(
         (refused.reason, refused.detail.as_str()),
-        (Reason::ImageNonFinite, "3 of 200 voxels are not finite numbers")
+        (Reason::ImageNonFinite, "voxels that are not finite numbers: 3 of 200")
     );
     let config = VolumeConfig { non_finite: NonFinite::Zero, ..VolumeConfig::default() };
     let volume = with_settings(&values, config).unwrap();

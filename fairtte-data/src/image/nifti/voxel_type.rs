@@ -1,8 +1,8 @@
 //! The numbers a voxel can be: codes of the NIfTI field `datatype`, their size, and reading them in either byte order.
 //!
 //! Source: NIfTI-1 and NIfTI-2 standards (`nifti1.h`, `nifti2.h`: the codes are the same). The ten real types up to 64
-//! bits are read; 128-bit floats, complex numbers, colours and single bits are named in the refusal. Every value becomes
-//! an `f64`, exactly but for 64-bit integers beyond 2^53, which are rounded to the nearest.
+//! bits are read; 128-bit floats, complex numbers, colours and single bits are named in the refusal. Every value
+//! becomes an `f64`, exactly except for 64-bit integers beyond 2^53, which are rounded to the nearest.
 
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ impl VoxelType {
         }
     }
 
-    /// The name that numpy gives it.
+    /// The name of the type in numpy.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::U8 => "uint8",
@@ -88,7 +88,7 @@ impl VoxelType {
         }
     }
 
-    /// Calls `take` with every value of `bytes` in turn; a rest shorter than one value is not looked at.
+    /// Calls `take` with every value of `bytes` in turn; a remainder shorter than one value is ignored.
     pub(crate) fn for_each(self, order: ByteOrder, bytes: &[u8], mut take: impl FnMut(f64)) {
         macro_rules! read {
             ($number:ty) => {{

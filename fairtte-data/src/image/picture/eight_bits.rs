@@ -2,9 +2,9 @@
 //!
 //! * 16 bits: divided by the depth in use (8, 12 or 16 bits, the smallest that holds the brightest sample), because
 //!   radiographs often hold 12 bits in 16 and division by 65535 would make them black.
-//! * Opacity is dropped, whatever lies under it is shown.
+//! * Opacity is dropped; the colours are used as stored.
 //! * CMYK without a profile: `red = (255 - black) - cyan * (255 - black) / 255`, the same for the others, as Pillow does.
-//! * DICOM: by a table from stored value to gray, see `dicom.rs`.
+//! * DICOM: by a table from stored value to gray, see `dicom/`.
 //! * Colour to gray: luma of ITU-R BT.601 with Pillow's rounding, `(19595 R + 38470 G + 7471 B + 2^15) / 2^16`.
 
 use super::{Colour, DecodedPicture, Picture, Samples};
@@ -12,7 +12,7 @@ use super::{Colour, DecodedPicture, Picture, Samples};
 /// How stored samples become 8-bit ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::image) enum Rendering {
-    /// In proportion to the depth in use.
+    /// Proportionally to the depth in use.
     DepthInUse,
     /// By a table: `levels[sample - lowest]`, samples outside take the nearest entry.
     #[cfg_attr(not(feature = "dicom"), expect(dead_code, reason = "only DICOM files bring such a table"))]
@@ -33,7 +33,7 @@ impl DecodedPicture {
             }
             (Samples::U8(samples), Rendering::DepthInUse) => samples,
             (Samples::U16(samples), Rendering::DepthInUse) => scale_16(&samples, colour),
-            // Signed samples come with a table; without one their own range is the only scale there is.
+            // Signed samples come with a table; without one, the only available scale is their own range.
             (Samples::I16(samples), Rendering::DepthInUse) => {
                 let lowest = i32::from(samples.iter().copied().min().unwrap_or(0));
                 let shifted = |sample: &i16| u16::try_from(i32::from(*sample) - lowest).unwrap_or(u16::MAX);
@@ -101,7 +101,7 @@ fn look_up(samples: &Samples, lowest: i32, levels: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Samples of 16 bits at 8; opacity takes no part in finding the depth in use.
+/// 16-bit samples reduced to 8 bits; opacity is ignored when finding the depth in use.
 fn scale_16(samples: &[u16], colour: Colour) -> Vec<u8> {
     let n = colour.n_channels();
     let n_coloured = if matches!(colour, Colour::GrayAlpha | Colour::Rgba) { n - 1 } else { n };

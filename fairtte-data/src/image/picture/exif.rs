@@ -1,7 +1,7 @@
 //! The orientation tag of an EXIF block: tag 274 of the first directory (EXIF 2.3, JEITA CP-3451C, table 4).
 //!
-//! Cameras write it as a 16-bit number; some programs as 32 bits or as a byte, which is taken as well. What is damaged
-//! or absent means upright, as in every viewer.
+//! Cameras write it as a 16-bit number; some programs as 32 bits or as a byte, which is accepted as well. A damaged
+//! or absent tag means upright, as in every viewer.
 
 const TAG: u16 = 274;
 

@@ -1,12 +1,12 @@
 //! JPEG pictures, at full size or, for ingestion, at 1/2, 1/4 or 1/8 of it straight from the coefficients.
 //!
-//! * Colour (YCbCr) and gray at full size: `zune-jpeg`, which is the faster one there, in its strict mode; what it
-//!   refuses, other than a stream that ends too early, is given to `jpeg-decoder`.
-//! * Everything else (shrunk, CMYK, YCCK, RGB, lossless): `jpeg-decoder`, which is told the colour space, because its own
+//! * Colour (YCbCr) and gray at full size: `zune-jpeg`, which is the faster one there, in its strict mode; streams that
+//!   it refuses, except those that end too early, are passed to `jpeg-decoder`.
+//! * Everything else (shrunk, CMYK, YCCK, RGB, lossless): `jpeg-decoder`, with the colour space given, because its own
 //!   guess differs from libjpeg's.
 //! * With the feature `turbojpeg`: shrunk gray and colour by libjpeg-turbo.
 //!
-//! Shrinking while decoding leaves at least twice the wanted size for the filter that follows; against full decoding
+//! Shrinking while decoding leaves at least twice the target size for the resizing filter; against full decoding
 //! the result differs by about 0.1 gray levels in the mean.
 
 use jpeg_decoder::{ColorTransform, PixelFormat};
@@ -20,7 +20,7 @@ use super::jpeg_markers::{self, Coding, Markers, Space};
 use super::{Colour, DecodedPicture, PictureFormat, Samples, unreadable, unsupported};
 use crate::image::{Limits, Undecodable};
 
-/// Samples of a JPEG stream, and their size, which is smaller than stored if it was shrunk.
+/// Samples of a JPEG stream, and their size, which is smaller than stored if shrunk.
 pub(super) struct Pixels {
     pub width: usize,
     pub height: usize,
@@ -57,7 +57,7 @@ pub(super) fn decode_scaled(
     Ok(picture(&markers, pixels))
 }
 
-/// Decoders and rules for the record of a run.
+/// Names of decoders and rules, for the record of a run.
 pub(super) fn describe(exact: bool) -> String {
     let full = "jpeg zune-jpeg 0.5.15, jpeg-decoder 0.3.2";
     if exact {
@@ -69,7 +69,7 @@ pub(super) fn describe(exact: bool) -> String {
     format!("{full}, shrunk by 8, 4 or (gray) 2 to at least twice the size by jpeg-decoder 0.3.2")
 }
 
-/// Decodes a stream whose markers have been read and admitted.
+/// Decodes a stream whose markers have been read and accepted.
 pub(super) fn decode_pixels(bytes: &[u8], markers: &Markers, limits: &Limits) -> Result<Pixels, Undecodable> {
     let is_usual = markers.coding != Coding::Lossless && matches!(markers.space, Space::Gray | Space::YCbCr);
     if is_usual {
@@ -82,14 +82,15 @@ pub(super) fn decode_pixels(bytes: &[u8], markers: &Markers, limits: &Limits) ->
     decode_by_jpeg_decoder(bytes, markers, 1, limits)
 }
 
-/// Refuses what is too large; a progressive picture needs its coefficients, 2 bytes each, all at once.
+/// Returns an error if the picture is too large; a progressive picture needs its coefficients, 2 bytes each, all at
+/// once.
 pub(super) fn admit(markers: &Markers, limits: &Limits) -> Result<(), Undecodable> {
     let n_components: u64 = match markers.space {
         Space::Gray => 1,
         Space::YCbCr | Space::Rgb => 3,
         Space::Cmyk | Space::Ycck => 4,
     };
-    // Samples of the components before and after colours are converted.
+    // Samples of the components before and after colour conversion.
     let bytes_per_sample = match markers.coding {
         Coding::Baseline => 2,
         Coding::Progressive | Coding::Lossless => 4,
@@ -112,7 +113,7 @@ fn picture(markers: &Markers, pixels: Pixels) -> DecodedPicture {
 
 /// The largest of 8, 4, 2 and 1 by which the picture can be shrunk so that twice `height` x `width` pixels are left.
 fn divisor(markers: &Markers, height: usize, width: usize) -> u16 {
-    // The size is wanted of the upright picture.
+    // The target size is that of the upright picture.
     let (height, width) = if markers.orientation >= 5 { (width, height) } else { (height, width) };
     let leaves_enough = |divisor: &u16| {
         usize::from(markers.width.div_ceil(*divisor)) >= 2 * width
@@ -121,7 +122,7 @@ fn divisor(markers: &Markers, height: usize, width: usize) -> u16 {
     [8, 4, 2].into_iter().find(leaves_enough).unwrap_or(1)
 }
 
-/// Colour at half size by `jpeg-decoder` is no faster than at full size by `zune-jpeg` (measured), and less like it.
+/// Colour at half size by `jpeg-decoder` is no faster than at full size by `zune-jpeg` (measured), and less accurate.
 fn is_worth_shrinking(markers: &Markers, divisor: u16) -> bool {
     let is_cheap = cfg!(feature = "turbojpeg") || markers.space == Space::Gray;
     divisor > if is_cheap { 1 } else { 2 }
@@ -137,7 +138,7 @@ fn decode_shrunk(bytes: &[u8], markers: &Markers, divisor: u16, limits: &Limits)
     decode_by_jpeg_decoder(bytes, markers, divisor, limits)
 }
 
-/// `None` if this decoder cannot read the stream and another one should be asked.
+/// `None` if this decoder cannot read the stream and another one should be tried.
 fn decode_by_zune(bytes: &[u8], markers: &Markers) -> Result<Option<Pixels>, Undecodable> {
     let is_gray = markers.space == Space::Gray;
     let (input, output) =

@@ -1,16 +1,17 @@
-//! What the markers of a JPEG stream say, found without decoding: size, coding, colours, orientation, completeness.
+//! The content of the markers of a JPEG stream, read without decoding: size, coding, colours, orientation,
+//! completeness.
 //!
-//! The decoders fill what a truncated file lacks with gray and report success; half a film would then be a sample like
-//! any other. So the markers must lead to the end-of-image marker, and the entropy-coded bytes must be enough for the
-//! blocks announced: every block of 8 x 8 samples takes at least one bit.
+//! The decoders fill the missing part of a truncated file with gray and report success; half an image would then count
+//! as a valid sample. So the markers must lead to the end-of-image marker, and the entropy-coded bytes must be enough
+//! for the declared blocks: every block of 8 x 8 samples takes at least one bit.
 //!
 //! Marker structure after ITU-T T.81 (1992), annex B; the Adobe segment after Adobe Technical Note 5116 (1992).
 
 use super::{exif, unreadable, unsupported};
 use crate::image::Undecodable;
 
-/// Scans that a progressive file may have. Encoders write about ten; each one walks over all blocks, so thousands of
-/// empty scans would keep a decoder busy for hours.
+/// Maximum number of scans of a progressive file. Encoders write about ten; each one passes over all blocks, so
+/// thousands of empty scans would keep a decoder busy for hours.
 pub(super) const MAX_SCANS: usize = 256;
 
 /// How the samples are coded.
@@ -31,7 +32,7 @@ pub(super) enum Space {
     Ycck,
 }
 
-/// What the markers say.
+/// The content of the markers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Markers {
     pub width: u16,
@@ -40,7 +41,7 @@ pub(super) struct Markers {
     pub precision: u8,
     pub coding: Coding,
     pub space: Space,
-    /// Whether a JFIF or Adobe segment, and not a guess, tells the colour space.
+    /// Whether the colour space is given by a JFIF or Adobe segment rather than guessed.
     pub space_is_told: bool,
     pub orientation: u8,
 }
@@ -115,7 +116,7 @@ impl Walk {
                 }
             }
             0xe0 if content.starts_with(b"JFIF\0") => self.is_jfif = true,
-            // The first block counts: later ones are continuations or belong to thumbnails.
+            // The first block is used: later ones are continuations or belong to thumbnails.
             0xe1 if content.starts_with(b"Exif\0\0") && self.orientation.is_none() => {
                 self.orientation = Some(exif::orientation(content).unwrap_or(1));
             }
@@ -210,7 +211,7 @@ impl Frame {
     }
 }
 
-/// The marker at or after `at` (fill bytes and garbage between segments are skipped); `at` moves behind it.
+/// The marker at or after `at` (fill bytes and garbage between segments are skipped); `at` moves past it.
 fn next_marker(bytes: &[u8], at: &mut usize) -> Option<u8> {
     loop {
         let start = *at + bytes.get(*at..)?.iter().position(|byte| *byte == 0xff)?;
@@ -226,7 +227,7 @@ fn next_marker(bytes: &[u8], at: &mut usize) -> Option<u8> {
 fn skip_entropy_coded(bytes: &[u8], at: &mut usize) {
     const STRIDE: usize = 64;
     while *at + 1 < bytes.len() {
-        // Whole strides without `ff` first: a film has megabytes of this, and such a test is vectorised.
+        // Whole strides without `ff` first: an image has megabytes of these, and the test is vectorised.
         while let Some(stride) = bytes.get(*at..*at + STRIDE) {
             #[expect(clippy::needless_bitwise_bool, reason = "a lazy or would not be vectorised")]
             let has_marker = stride.iter().fold(false, |found, byte| found | (*byte == 0xff));

@@ -1,4 +1,4 @@
-//! Tests of the rule by which JPEG files are shrunk, and of what their markers say.
+//! Tests of the rule by which JPEG files are shrunk, and of reading their markers.
 
 use super::*;
 use crate::cohort::Reason;
@@ -15,7 +15,7 @@ fn shrinking_leaves_at_least_twice_the_wanted_size() {
     assert_eq!(divisor(&markers(4000, 4000), 224, 224), 8);
     assert_eq!(divisor(&markers(4000, 447), 224, 224), 1);
     assert_eq!(divisor(&markers(896, 896), 224, 224), 2);
-    // Stored lying on its side: 100 wide and 400 high once upright.
+    // Stored rotated by 90 degrees: 100 wide and 400 high once upright.
     assert_eq!(divisor(&Markers { orientation: 6, ..markers(400, 100) }, 100, 25), 2);
 }
 

@@ -1,4 +1,4 @@
-//! What kind of file the first bytes announce.
+//! The kind of a file, recognised by its first bytes.
 
 use super::{unreadable, unsupported};
 use crate::cohort::Reason;
@@ -15,7 +15,7 @@ pub(in crate::image) enum Kind {
 }
 
 impl Kind {
-    /// The format of `bytes`, or the sentence why the file is no picture that can be read.
+    /// The format of `bytes`, or a sentence why the file is not a readable picture.
     pub(super) fn of(bytes: &[u8]) -> Result<Self, Undecodable> {
         if bytes.is_empty() {
             return Err(Undecodable::new(Reason::ImageEmpty, "the file has no bytes"));
@@ -23,7 +23,7 @@ impl Kind {
         Self::announced(bytes).ok_or_else(|| not_a_picture(bytes))
     }
 
-    /// The format that the signature in `bytes` announces.
+    /// The format of the signature in `bytes`.
     pub(in crate::image) fn announced(bytes: &[u8]) -> Option<Self> {
         let starts = |signature: &[u8]| bytes.starts_with(signature);
         let little_tiff = starts(b"II\x2a\0") || starts(b"II\x2b\0");
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// With its preamble, or without it: then the file begins with an element of group 2 (explicit) or 8 (either).
+/// With its preamble, or without it; then the file begins with an element of group 2 (explicit) or 8 (either).
 fn is_dicom(bytes: &[u8]) -> bool {
     let preamble = bytes.get(128..132).is_some_and(|magic| magic == b"DICM");
     let group_2 = bytes.starts_with(&[2, 0]) && bytes.get(4..6).is_some_and(|kind| kind == b"UL");
@@ -70,7 +70,7 @@ fn not_a_picture(bytes: &[u8]) -> Undecodable {
     let beginning = &bytes[..bytes.len().min(256)];
     let is_text = match std::str::from_utf8(beginning) {
         Ok(text) => !text.contains('\0'),
-        // A character that straddles the end of the sample.
+        // A character that is cut off at the end of the sample.
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
     };
     if is_text {
@@ -79,7 +79,7 @@ fn not_a_picture(bytes: &[u8]) -> Undecodable {
     unreadable("the content is neither JPEG nor PNG nor TIFF nor DICOM")
 }
 
-/// Formats that are known and not read.
+/// Formats that are recognised but not supported.
 fn other_format(bytes: &[u8]) -> Option<&'static str> {
     let at = |begin: usize, signature: &[u8]| bytes.get(begin..begin + signature.len()) == Some(signature);
     let brand = |name: &[u8; 4]| at(4, b"ftyp") && at(8, name);

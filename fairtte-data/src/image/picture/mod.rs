@@ -1,4 +1,4 @@
-//! JPEG, PNG, TIFF and DICOM pictures, told apart by content and not by the name of the file.
+//! JPEG, PNG, TIFF and DICOM pictures, recognised by content and not by the name of the file.
 //!
 //! | format | read | refused with a sentence |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | TIFF | 1, 8 and 16 bits, gray, RGB, CMYK; strips, tiles, LZW, deflate, `PackBits` | several pages, palette, signed, float |
 //! | DICOM (feature `dicom`) | uncompressed, deflated, RLE, JPEG, JPEG lossless; gray and colour | several frames, JPEG 2000, JPEG-LS |
 //!
-//! GIF, BMP, WebP and others are refused by their names. [`decode_picture_full`] gives what the file holds;
-//! [`DecodedPicture::into_picture`] makes of it the upright 8-bit picture that is resized for a model.
+//! GIF, BMP, WebP and others are refused by name. [`decode_picture_full`] returns the full content of the file;
+//! [`DecodedPicture::into_picture`] converts it to the upright 8-bit picture that is resized for a model.
 
 #[cfg(feature = "dicom")]
 pub(super) mod dicom;
@@ -35,7 +35,7 @@ pub use self::statistics::Statistics;
 use super::{Limits, Undecodable};
 use crate::cohort::Reason;
 
-/// A decoded picture, 8 bits per channel, the right way up.
+/// A decoded picture, 8 bits per channel, upright.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// Pixels per row.
@@ -63,7 +63,7 @@ pub enum PictureFormat {
 }
 
 impl PictureFormat {
-    /// The name that people use: `JPEG`, `PNG`, `TIFF` or `DICOM`.
+    /// The common name: `JPEG`, `PNG`, `TIFF` or `DICOM`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jpeg => "JPEG",
@@ -74,7 +74,7 @@ impl PictureFormat {
     }
 }
 
-/// What the channels of a picture mean.
+/// The meaning of the channels of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Colour {
@@ -113,7 +113,7 @@ pub enum Samples {
     I16(Vec<i16>),
 }
 
-/// What a picture file holds.
+/// The content of a picture file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodedPicture {
     /// The file format.
@@ -128,8 +128,8 @@ pub struct DecodedPicture {
     pub bit_depth: u8,
     /// The meaning of the channels.
     pub colour: Colour,
-    /// The values. One bit gives 0 and 1; 2 and 4 bits of gray are widened to 8 (times 85 and 17, as the PNG standard
-    /// asks); a palette is looked up, and its transparency left out; CMYK is amounts of ink; a TIFF whose zero is white
+    /// The values. One bit gives 0 and 1; 2 and 4 bits of gray are widened to 8 (times 85 and 17, as in the PNG
+    /// standard); palettes are looked up without their transparency; CMYK is amounts of ink; a TIFF whose zero is white
     /// is inverted; everything else is as stored.
     pub samples: Samples,
     pub(super) rendering: Rendering,
@@ -151,20 +151,20 @@ impl DecodedPicture {
         }
     }
 
-    /// Width and height once the picture is turned the right way up.
+    /// Width and height of the upright picture.
     pub fn oriented_size(&self) -> [usize; 2] {
         if self.orientation >= 5 { [self.height, self.width] } else { [self.width, self.height] }
     }
 }
 
-/// Decodes a picture and keeps everything the file says about it.
+/// Decodes a picture and keeps all its properties in the file.
 ///
 /// # Errors
 /// A reason code and a sentence: empty, not a picture, truncated, of an unsupported kind, too large, or a volume.
-/// A damaged file is never a panic.
+/// A damaged file never causes a panic.
 ///
 /// # Cost
-/// One decoding at full size; the size is compared with `limits` before any memory is reserved.
+/// One decoding at full size; the size is compared with `limits` before any memory is allocated.
 pub fn decode_picture_full(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Undecodable> {
     guarded(|| match Kind::of(bytes)? {
         Kind::Jpeg => jpeg::decode(bytes, limits),
@@ -174,7 +174,7 @@ pub fn decode_picture_full(bytes: &[u8], limits: &Limits) -> Result<DecodedPictu
     })
 }
 
-/// Decodes a picture to 8 bits per channel, the right way up.
+/// Decodes a picture to 8 bits per channel, upright.
 ///
 /// # Errors
 /// As [`decode_picture_full`].
@@ -203,8 +203,8 @@ pub(super) fn decoders(exact: bool) -> String {
     format!("{}; png and tiff image 0.25.10{dicom}", jpeg::describe(exact))
 }
 
-/// Third-party decoders work on arbitrary bytes. A panic in one of them would end a run of hours over one damaged file,
-/// so it becomes a refusal like every other failure.
+/// Third-party decoders work on arbitrary bytes. A panic in one of them would abort a long run because of one damaged
+/// file, so it is turned into an error like every other failure.
 fn guarded(decode: impl FnOnce() -> Result<DecodedPicture, Undecodable>) -> Result<DecodedPicture, Undecodable> {
     catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|_| Err(unreadable("the decoder stopped on an internal error")))

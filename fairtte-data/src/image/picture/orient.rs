@@ -2,9 +2,9 @@
 
 use super::{DecodedPicture, Picture, Samples};
 
-/// Where the pixel at `column`, `row` of the upright picture lies in the stored one of `width` x `height`.
+/// The position, in the stored picture of `width` x `height`, of the pixel at `column`, `row` of the upright one.
 fn stored_place(orientation: u8, [width, height]: [usize; 2], [column, row]: [usize; 2]) -> [usize; 2] {
-    // Whether rows become columns, and whether the stored picture is read from its right side or from its bottom.
+    // Whether rows become columns, and whether the stored picture is read from the right or from the bottom.
     let (transposed, from_right, from_bottom) = match orientation {
         2 => (false, true, false),
         3 => (false, true, true),

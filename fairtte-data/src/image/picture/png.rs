@@ -1,8 +1,8 @@
-//! PNG pictures by the `image` crate, after a walk over the chunks that it does not need and we do.
+//! PNG pictures by the `image` crate, after a pass over the chunks for properties that the crate does not report.
 //!
-//! The walk finds the bits per sample, whether a transparent colour is only announced (then no opacity channel is
+//! The pass finds the bits per sample, whether a transparent colour is only declared (then no opacity channel is
 //! kept, as in the file), the orientation in an `eXIf` chunk anywhere in the file, whether the file is complete, and
-//! whether it can hold the pixels it announces at all: deflate packs at most 1032 bytes into one.
+//! whether it can hold the declared number of pixels: deflate packs at most 1032 bytes into one.
 //!
 //! Source: Portable Network Graphics, third edition (W3C 2025), sections 5.3 (chunks) and 11.2.1 (IHDR).
 
@@ -15,7 +15,7 @@ use super::eight_bits::{Rendering, without_last};
 use super::{Colour, DecodedPicture, PictureFormat, Samples, exif, unreadable, unsupported};
 use crate::image::{Limits, Undecodable};
 
-/// Bytes that one byte of a deflate stream can become (RFC 1951: a copy of 258 bytes takes at least 2 bits).
+/// Maximum number of bytes from one byte of a deflate stream (RFC 1951: a copy of 258 bytes takes at least 2 bits).
 pub(super) const DEFLATE_RATIO: u64 = 1032;
 
 struct Header {
@@ -31,7 +31,7 @@ struct Header {
 pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Undecodable> {
     let header = read_header(bytes)?;
     let stored = stored_colour(&header)?;
-    // Palettes and announced transparency are expanded by the decoder: up to four channels.
+    // Palettes and declared transparency are expanded by the decoder: up to four channels.
     let bytes_per_pixel = if header.bit_depth == 16 { 8 } else { 4 };
     limits.admit(&[header.width.into(), header.height.into()], bytes_per_pixel)?;
     check_plausible(&header)?;
@@ -69,7 +69,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
     })
 }
 
-/// All samples a decoder of the `image` crate gives, of 8 or 16 bits.
+/// All samples from a decoder of the `image` crate, of 8 or 16 bits.
 pub(super) fn read_samples(decoder: impl image::ImageDecoder) -> Result<Samples, Undecodable> {
     let colour = decoder.color_type();
     let n_samples = usize::try_from(decoder.total_bytes()).map_err(|error| unreadable(error.to_string()))?;
@@ -86,7 +86,7 @@ pub(super) fn read_samples(decoder: impl image::ImageDecoder) -> Result<Samples,
     Ok(Samples::U16(samples))
 }
 
-/// The sentence of the `image` crate, with the reason it belongs to.
+/// The error message of the `image` crate, with its reason code.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(super) fn refused(error: image::ImageError) -> Undecodable {
     match error {
@@ -134,7 +134,7 @@ fn check_plausible(header: &Header) -> Result<(), Undecodable> {
     Ok(())
 }
 
-/// Walks over all chunks to the end chunk.
+/// Reads all chunks up to the end chunk.
 fn read_header(bytes: &[u8]) -> Result<Header, Undecodable> {
     let mut header = None;
     let (mut orientation, mut n_packed_bytes) = (1, 0_u64);
@@ -163,7 +163,7 @@ fn chunk(bytes: &[u8], at: usize) -> Option<([u8; 4], &[u8])> {
     let kind = *bytes.get(at + 4..)?.first_chunk()?;
     let begin = at + 8;
     let end = begin.checked_add(usize::try_from(length).ok()?)?;
-    // The checksum that follows must be there as well.
+    // The checksum after it must be complete as well.
     bytes.get(end..end.checked_add(4)?)?;
     Some((kind, &bytes[begin..end]))
 }

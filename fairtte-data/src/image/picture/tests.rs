@@ -1,5 +1,5 @@
-//! Tests of the decoding of pictures as a whole: files of `tests/fixtures/pictures` (made by us; `index.json` there says
-//! what other programs read in them), pictures encoded here, and files that lie about their size.
+//! Tests of the decoding of pictures as a whole: files of `tests/fixtures/pictures` (made for this crate; `index.json`
+//! there holds the values that other programs read), pictures encoded here, and files with a false size in the header.
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
 use std::io::Cursor;
@@ -39,7 +39,7 @@ fn mean_gray(picture: DecodedPicture) -> f64 {
     gray.pixels.iter().map(|pixel| f64::from(*pixel)).sum::<f64>() / gray.pixels.len() as f64
 }
 
-/// What differs between a decoded picture and what `case` says another program read.
+/// The differences between a decoded picture and the values in `case` from another program.
 fn differences(picture: &DecodedPicture, case: &Value, tolerance: f64) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut differ = |what: &str, found: f64, allowed: f64| {
@@ -52,7 +52,7 @@ fn differences(picture: &DecodedPicture, case: &Value, tolerance: f64) -> Vec<St
     differ("channels", picture.n_channels() as f64, 0.0);
     differ("orientation", picture.orientation.into(), 0.0);
     let statistics = picture.statistics();
-    // Decoders round single pixels differently; extremes are single pixels.
+    // Decoders round single pixels differently, and the extremes are single pixels.
     differ("min", statistics.min, 4.0 * tolerance);
     differ("max", statistics.max, 4.0 * tolerance);
     differ("mean", statistics.mean, tolerance + 1e-5);
@@ -138,7 +138,8 @@ fn resized_pictures_differ_from_pillow_by_a_fraction_of_a_gray_level_in_the_mean
                 let sum: f64 = pixels.iter().zip(expected).map(|pair| difference(pair).abs()).sum();
                 let mean = sum / pixels.len() as f64;
                 println!("{name} {key} exact = {exact}: mean difference {mean:.3}");
-                // Photographs differ by 0.1; here every channel of a tiny picture is rounded alike by the colour conversion.
+                // Photographs differ by 0.1; here every channel of a tiny picture is rounded alike by the colour
+                // conversion.
                 let most = if name.ends_with("colour.jpg") { 0.6 } else { 0.3 };
                 assert!(mean < most, "{name} {key} exact = {exact}: {mean}");
             }
@@ -237,7 +238,7 @@ fn bytes_after_the_end_of_a_jpeg_do_not_matter() {
     assert_eq!(full(&bytes).unwrap(), picture);
 }
 
-/// Whether a file is refused for its size, within a time in which no gigabyte is touched.
+/// Whether a file is refused for its size, too quickly for a gigabyte to be touched.
 fn is_refused_quickly(bytes: &[u8], limits: &Limits) -> String {
     let begin = Instant::now();
     let refused = decode_picture_full(bytes, limits).unwrap_err();
@@ -250,7 +251,7 @@ fn files_of_a_few_bytes_that_announce_gigabytes_are_refused_at_once() {
     let limits = Limits::default();
     let png = png_file(65_500, 65_500, 8, 0, &[], &[0; 20]);
     assert!(is_refused_quickly(&png, &limits).contains("image.limits.max-pixels"));
-    // Admitted by the limits, but too few bytes for the pixels.
+    // Within the limits, but too few bytes for the pixels.
     let png = png_file(16_000, 16_000, 8, 0, &[], &[0; 20]);
     assert!(is_refused_quickly(&png, &limits).contains("cannot hold"));
 
@@ -314,8 +315,8 @@ fn without_the_feature_a_dicom_file_is_refused_and_the_feature_named() {
     assert!(refused.detail.contains("feature `dicom`"), "{}", refused.detail);
 }
 
-/// Collected from the tests of other programs: broken, odd and misnamed in every way their authors could find, read by
-/// Pillow before. The folder is optional.
+/// Broken, unusual and misnamed files from the tests of other programs, with the values read by Pillow. The folder is
+/// optional.
 #[test]
 fn the_collected_pictures_are_read_or_refused_as_listed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/image_cases");
@@ -346,7 +347,8 @@ fn the_collected_pictures_are_read_or_refused_as_listed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Pillow has no colours of 16 bits: it keeps the high byte of each sample, and shows gray with opacity as colour.
+/// Pillow does not support 16-bit colours: it keeps the high byte of each sample, and shows gray with opacity as
+/// colour.
 fn compare_to_index(mut picture: DecodedPicture, case: &Value) -> Vec<String> {
     if case["mode"] != "I;16"
         && let Samples::U16(samples) = &picture.samples

@@ -1,9 +1,9 @@
-//! TIFF pictures by the `image` crate, after a look at the directories.
+//! TIFF pictures by the `image` crate, after a check of the directories.
 //!
 //! Read are 1, 8 and 16 bits, gray and RGB with or without opacity, and CMYK; in strips or tiles; uncompressed, LZW,
-//! deflate or `PackBits`. A file of several pages is refused, because nothing says which one is meant; reduced versions
-//! of the first page and masks are no pages. Floating-point and signed samples have no agreed black and white, so they
-//! are refused instead of guessed.
+//! deflate or `PackBits`. A file of several pages is refused, because it is unknown which one is meant; reduced
+//! versions of the first page and masks do not count as pages. Floating-point and signed samples have no agreed black
+//! and white, so they are refused instead of guessed.
 
 use std::io::Cursor;
 
@@ -25,7 +25,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
     }
     let page = &pages[0];
     let bit_depth = check_kind(page)?;
-    // A tile or strip is decoded into a buffer of its own, and tiles may be larger than the picture.
+    // A tile or strip is decoded into a separate buffer, and tiles may be larger than the picture.
     let bytes_per_pixel = 2 * page.n_samples.saturating_mul(if bit_depth == 16 { 2 } else { 1 });
     limits.admit(&[page.width, page.height], bytes_per_pixel)?;
     limits.admit(&page.tile, bytes_per_pixel)?;
@@ -102,12 +102,12 @@ fn check_kind(page: &Page) -> Result<u8, Undecodable> {
         },
     );
     if n < fewest || n > 4 {
-        return Err(unsupported(format!("the TIFF picture has {n} channels, expected {fewest} to 4")));
+        return Err(unsupported(format!("the number of channels of the TIFF picture is {n}, expected {fewest} to 4")));
     }
     u8::try_from(bits).map_err(|_| unsupported(format!("the TIFF samples have {bits} bits")))
 }
 
-/// Refuses a file that cannot hold the pixels it announces, by the ratio its compression reaches at best.
+/// Refuses a file that cannot hold its declared pixels, given the best ratio of its compression.
 fn check_plausible(page: &Page, n_file_bytes: u64) -> Result<(), Undecodable> {
     let ratio = match page.compression {
         1 => 1,
@@ -119,7 +119,8 @@ fn check_plausible(page: &Page, n_file_bytes: u64) -> Result<(), Undecodable> {
     };
     let n_bits = page.width.saturating_mul(page.n_samples).saturating_mul(page.bits_per_sample[0]);
     let n_bytes = n_bits.div_ceil(8).saturating_mul(page.height);
-    // Strips may be shared between rows of a malicious file, so the announced bytes count only up to the whole file.
+    // Strips may be shared between rows of a malicious file, so the declared bytes count only up to the size of the
+    // file.
     let n_packed = page.n_packed_bytes.min(n_file_bytes);
     if n_packed.saturating_add(16).saturating_mul(ratio) < n_bytes {
         let Page { width, height, .. } = page;

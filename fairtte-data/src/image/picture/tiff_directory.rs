@@ -1,11 +1,11 @@
-//! The directories of a TIFF file: what its pictures are, before any decoder is asked.
+//! The directories of a TIFF file: properties of its pictures, read before decoding.
 //!
 //! Source: TIFF 6.0 (Adobe 1992), section 2 and appendix A; `BigTIFF` has 64-bit counts and offsets.
 
 use super::{unreadable, unsupported};
 use crate::image::Undecodable;
 
-/// Pages that are looked at; a file of more is refused anyway, and a directory may point back at itself.
+/// Maximum number of pages read; a file with more is refused anyway, and a directory may point back at itself.
 const MAX_PAGES: usize = 1000;
 
 /// One picture of the file.
@@ -23,7 +23,7 @@ pub(super) struct Page {
     pub orientation: u64,
     /// A smaller version of another page or a mask.
     pub is_auxiliary: bool,
-    /// Compressed bytes as announced.
+    /// Declared number of compressed bytes.
     pub n_packed_bytes: u64,
     /// Width and height of a tile, or of the picture if it is stored in strips.
     pub tile: [u64; 2],
@@ -65,8 +65,8 @@ impl File<'_> {
         Some(if self.is_big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
     }
 
-    /// The tags of the directory at `at`, and the offset of the next directory. Of pages after the first one only what
-    /// says whether they are auxiliary and how large they are.
+    /// The tags of the directory at `at`, and the offset of the next directory. Of pages after the first one, only the
+    /// tags for their kind (auxiliary or not) and size.
     fn directory(&self, at: u64, is_first: bool) -> Option<(Tags, u64)> {
         let (count_size, entry_size, offset_size) = if self.is_big_tiff { (8, 20, 8) } else { (2, 12, 4) };
         let n_entries = self.number(at, count_size)?;
@@ -86,7 +86,7 @@ impl File<'_> {
         Some((tags, following))
     }
 
-    /// The whole numbers of an entry; none of another kind. At most 4 samples and any number of strips are of interest.
+    /// The whole numbers of an entry; none if it is of another kind. Samples have at most 4, strips any number.
     fn values(&self, entry: u64, offset_size: usize) -> Option<Vec<u64>> {
         let size = match self.number(entry + 2, 2)? {
             1 | 6 => 1,
@@ -99,7 +99,7 @@ impl File<'_> {
         let inline = entry + 4 + offset_size as u64;
         let n_bytes = count.checked_mul(size as u64)?;
         let begin = if n_bytes <= offset_size as u64 { inline } else { self.number(inline, offset_size)? };
-        // So that a count of millions over a short file reserves nothing.
+        // A count of millions in a short file must not allocate memory.
         if begin.checked_add(n_bytes)? > self.bytes.len() as u64 {
             return None;
         }
@@ -154,7 +154,7 @@ impl Tags {
             height,
             bits_per_sample: if self.bits.is_empty() { vec![1] } else { self.bits },
             n_samples: first(&self.n_samples).unwrap_or(1),
-            // The largest kind, should the channels differ.
+            // The largest kind, if the channels differ.
             sample_format: self.sample_format.into_iter().max().unwrap_or(1),
             compression: first(&self.compression).unwrap_or(1),
             photometric: first(&self.photometric).unwrap_or(1),

@@ -1,12 +1,12 @@
 //! Writes the missing shards of a store.
 //!
 //! Images are handed out to all cores one by one in the order of their paths; while one wave of shards is written, the
-//! next is decoded. Memory holds two waves: twice what a shard has, or twice four images per thread, whichever is more.
-//! A shard is written under a temporary name and renamed, the index comes last. So a killed run leaves complete shards,
-//! which the next run keeps after looking at length, header and footer, and a temporary file, which it removes.
+//! next is decoded. Memory holds two waves: twice the size of a shard, or twice four images per thread, whichever is
+//! more. A shard is written under a temporary name and renamed, the index comes last. So a killed run leaves complete
+//! shards, which the next run keeps after checking length, header and footer, and a temporary file, which it removes.
 //!
-//! One process at a time builds in a folder: the others wait for a lock that the operating system gives back when its
-//! holder ends in whatever way. Where the file system has no locks, two processes do the same work twice; the renames
+//! One process at a time builds in a folder: the others wait for a lock that the operating system releases when its
+//! holder ends, however it ends. If the file system has no locks, two processes do the same work twice; the renames
 //! leave one of two equal files.
 
 use std::fs::File;
@@ -29,7 +29,7 @@ pub(super) type Progress<'p> = dyn Fn(usize, usize) + Sync + 'p;
 /// Images decoded at a time, per thread: enough that threads seldom wait for the slowest image.
 const IMAGES_PER_THREAD: usize = 4;
 
-/// What one build works on.
+/// The input and state of one build.
 pub(super) struct Build<'b> {
     pub cohort: &'b Cohort,
     pub config: &'b ImageConfig,
@@ -37,7 +37,7 @@ pub(super) struct Build<'b> {
     pub folder: &'b Path,
 }
 
-/// A decoded shard on its way to the disk.
+/// A decoded shard to be written.
 struct Decoded<'p> {
     shard: &'p ShardPlan,
     footer: ShardFooter,
@@ -45,7 +45,7 @@ struct Decoded<'p> {
 }
 
 impl Build<'_> {
-    /// Writes what is missing, and the index.
+    /// Writes the missing shards, and the index.
     pub(super) fn run(&self, on_progress: &Progress<'_>) -> Result<(), DataError> {
         std::fs::create_dir_all(self.folder).map_err(|source| DataError::write(self.folder, source))?;
         let lock = lock(self.folder)?;
@@ -72,7 +72,7 @@ impl Build<'_> {
         Shard::open(&self.folder.join(shard.file_name()), &self.header(shard))
     }
 
-    /// Whether `shard` is there, or could be linked from another store of the same cache.
+    /// Whether `shard` exists, or could be linked from another store of the same cache.
     fn keep_or_reuse(&self, shard: &ShardPlan) -> bool {
         if self.open(shard).is_ok() {
             return true;
@@ -117,7 +117,7 @@ impl Build<'_> {
         prepare: &(impl Fn(usize) -> Result<(Vec<u8>, blake3::Hash), Undecodable> + Sync),
     ) -> Vec<Decoded<'p>> {
         let rows: Vec<usize> = wave.iter().flat_map(|shard| shard.rows.iter().copied()).collect();
-        // A bridge hands the files out in their order, each to the thread that is free.
+        // A parallel bridge distributes the files in their order, each to a free thread.
         let prepared = rows.iter().copied().enumerate().par_bridge().map(|(at, row)| (at, prepare(row)));
         let mut prepared: Vec<_> = prepared.collect();
         prepared.sort_unstable_by_key(|(at, _)| *at);
@@ -141,11 +141,11 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Not one image could be decoded: leaves no store and tells the reasons.
+    /// No image could be decoded: leaves no store and returns the reasons as an error.
     fn nothing_decoded(&self, shards: &[Shard]) -> Result<(), DataError> {
         let mut exclusions = Exclusions::new(self.cohort.n());
         exclusions.extend(shards.iter().flat_map(|shard| shard.footer.exclusions.iter().cloned()));
-        // What cannot be removed holds no image and is written again; the reasons matter more.
+        // A file that cannot be removed holds no image and is written again; the error is more important.
         let _ = std::fs::remove_dir_all(self.folder);
         self.cohort.without(exclusions.list()).require_samples("after decoding the images", &exclusions)
     }
@@ -185,7 +185,7 @@ fn exclusion(sample: &Sample, undecodable: &Undecodable) -> Exclusion {
     }
 }
 
-/// A full disk becomes an error that also says how much room is needed.
+/// Turns a full disk into an error that also gives the space needed.
 fn with_size(error: DataError, n_missing_bytes: usize) -> DataError {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     match error {
@@ -196,16 +196,16 @@ fn with_size(error: DataError, n_missing_bytes: usize) -> DataError {
     }
 }
 
-/// Waits until no other process builds in `folder`; `None` where the file system has no locks.
+/// Waits until no other process builds in `folder`; `None` if the file system has no locks.
 fn lock(folder: &Path) -> Result<Option<File>, DataError> {
     let path = folder.join(".lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|source| DataError::write(&path, source))?;
-    // Network file systems refuse in several ways; none of them is a reason not to build.
+    // Network file systems fail in several ways; none of them should prevent the build.
     Ok(file.lock().is_ok().then_some(file))
 }
 
-/// Temporary files of killed runs; one that cannot be removed disturbs nothing.
+/// Removes temporary files of killed runs; one that cannot be removed is harmless.
 fn remove_temporary_files(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries {

@@ -1,4 +1,4 @@
-//! Comparing every stored image with its checksum, and forgetting the shards that fail.
+//! Compares every stored image with its checksum, and removes the shards that fail.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{ImageStore, Shard};
 use crate::DataError;
 
-/// A stored image whose pixels do not have their checksum.
+/// A stored image whose pixels do not match their checksum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DamagedImage {
@@ -18,7 +18,7 @@ pub struct DamagedImage {
     pub sample_id: SampleId,
     /// The file that holds it.
     pub shard: PathBuf,
-    /// Its place among the images of that file, counted from 0.
+    /// Its index among the images of that file, counted from 0.
     pub slot: usize,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for DamagedImage {
 }
 
 impl ImageStore {
-    /// Every image whose pixels do not have their checksum, in the order of the store.
+    /// Every image whose pixels do not match their checksum, in the order of the store.
     ///
     /// # Cost
     /// Reads the whole store, on all cores.
@@ -50,7 +50,8 @@ impl ImageStore {
         self.places.par_iter().filter_map(damaged).collect()
     }
 
-    /// Compares every image with its checksum; for a store that came from elsewhere, or a disk in doubt.
+    /// Compares every image with its checksum; for a store that was copied from elsewhere, or a disk that may be
+    /// faulty.
     ///
     /// # Errors
     /// [`DataError::DamagedFile`] naming the shard and the sample of the first image that differs, and how many do.
@@ -68,7 +69,7 @@ impl ImageStore {
         Err(DataError::damaged(&first.shard, detail))
     }
 
-    /// Removes the shards with damaged images, so that [`open_or_build`](Self::open_or_build) writes those alone again.
+    /// Removes the shards with damaged images, so that [`open_or_build`](Self::open_or_build) writes only these again.
     ///
     /// # Errors
     /// [`DataError::Write`] if a shard cannot be removed.

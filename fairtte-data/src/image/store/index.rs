@@ -1,4 +1,4 @@
-//! `index.json`: what makes a folder of shards a finished store. It is written last.
+//! `index.json` marks a folder of shards as a finished store. It is written last.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ struct ShardEntry {
     file: String,
     /// Fingerprint of the shard.
     key: String,
-    /// Image files it covers, also those that could not be decoded.
+    /// Image files it covers, including those that could not be decoded.
     n_files: usize,
 }
 
@@ -46,7 +46,7 @@ impl Index {
         })
     }
 
-    /// Whether the index of `folder` is this one.
+    /// Whether the index of `folder` equals this one.
     pub(super) fn stands_in(&self, folder: &Path) -> bool {
         let bytes = std::fs::read(folder.join(FILE_NAME)).unwrap_or_default();
         serde_json::from_slice::<Self>(&bytes).is_ok_and(|stored| &stored == self)

@@ -1,11 +1,11 @@
 //! All images of a cohort decoded once, in memory-mapped shards of a fixed number of images.
 //!
 //! A store is a folder of the cache, named by a fingerprint of the settings, the decoder and the path, size and
-//! modification time of every image: a changed image or setting gives another store, and an unchanged cohort is never
+//! modification time of every image: a changed image or setting gives a new store, and an unchanged cohort is never
 //! decoded again. `shard-00000.bin` and so on hold the pixels, each with header and checksums (see `shard.rs`);
-//! `index.json` is written last. Building can be killed at any moment and is resumed at the first missing shard; the bytes
-//! are those of an undisturbed build, whatever the number of threads (see `build.rs`). Images that cannot be decoded are
-//! remembered with their reasons and take no room.
+//! `index.json` is written last. Building can be killed at any moment and is resumed at the first missing shard; the
+//! bytes are those of an uninterrupted build, whatever the number of threads (see `build.rs`). Images that cannot be
+//! decoded are recorded with their reasons and take no space.
 
 mod build;
 mod damage;
@@ -57,14 +57,14 @@ pub enum StoredPixels<'a> {
     Volume(&'a [u16]),
 }
 
-/// How a store is cut; the defaults serve every cohort.
+/// How a store is divided into shards; the defaults suit every cohort.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreOptions {
     /// Image files per shard, >= 1. If not given, as many as fill 64 MiB, but at least 1 and at most 512.
     pub images_per_shard: Option<usize>,
 }
 
-/// What building a store takes.
+/// The size of a store to be built.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StoreEstimate {
@@ -76,7 +76,7 @@ pub struct StoreEstimate {
     pub n_bytes: u64,
     /// Shards in all.
     pub n_shards: usize,
-    /// Shards that are already there.
+    /// Shards that already exist.
     pub n_shards_kept: usize,
     /// Bytes of pixels still to be written.
     pub n_bytes_missing: u64,
@@ -85,10 +85,10 @@ pub struct StoreEstimate {
 impl fmt::Display for StoreEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let megabytes = |n_bytes: u64| n_bytes as f64 / 1e6;
-        write!(f, "{} images, {:.1} MB in {} shards", self.n_images, megabytes(self.n_bytes), self.n_shards)?;
+        write!(f, "{} images, {:.1} MB, number of shards: {}", self.n_images, megabytes(self.n_bytes), self.n_shards)?;
         if self.n_shards_kept > 0 {
             let missing = megabytes(self.n_bytes_missing);
-            write!(f, " ({} of them already there, {missing:.1} MB to be written)", self.n_shards_kept)?;
+            write!(f, " (already present: {}, {missing:.1} MB to be written)", self.n_shards_kept)?;
         }
         write!(f, ", {}", self.folder.display())
     }
@@ -101,14 +101,14 @@ impl ImageStore {
     /// them to [`Cohort::without`]. Call it with the cohort as labelled, before `without`: the excluded samples are
     /// part of the fingerprint.
     ///
-    /// `on_progress` is called with (image files done, image files in all): once before the first image is decoded, with
-    /// the files of shards that an earlier, interrupted build left, then after every image, from several threads; never
-    /// if the store is complete. Time left is to be estimated from the files done since the first call.
+    /// `on_progress` is called with (image files done, image files in all): once before the first image is decoded,
+    /// with the files of shards that an earlier, interrupted build left, then after every image, from several threads;
+    /// never if the store is complete. Time left is to be estimated from the files done since the first call.
     ///
     /// # Errors
-    /// [`DataError::InvalidSetting`], [`DataError::NoSamples`] if not one image can be decoded, [`DataError::NoRoom`] for
-    /// a full disk, [`DataError::Read`] and [`DataError::Write`] for the files of the store. Damaged shards are written
-    /// again.
+    /// [`DataError::InvalidSetting`], [`DataError::NoSamples`] if no image can be decoded, [`DataError::NoRoom`]
+    /// for a full disk, [`DataError::Read`] and [`DataError::Write`] for the files of the store. Damaged shards are
+    /// written again.
     ///
     /// # Cost
     /// One decoding per image, once; then one `stat` per image and a memory map.
@@ -121,7 +121,7 @@ impl ImageStore {
         Self::open_or_build_with(cohort, config, cache_dir, &StoreOptions::default(), on_progress)
     }
 
-    /// [`open_or_build`](Self::open_or_build) with shards of another size.
+    /// Like [`open_or_build`](Self::open_or_build), with a given shard size.
     ///
     /// # Errors
     /// See [`open_or_build`](Self::open_or_build).
@@ -152,7 +152,7 @@ impl ImageStore {
         Ok((Self::new(folder, plan.layout, shards, config.channels), exclusions))
     }
 
-    /// What [`open_or_build`](Self::open_or_build) would write.
+    /// Estimates what [`open_or_build`](Self::open_or_build) would write.
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`].
@@ -195,8 +195,8 @@ impl ImageStore {
         self.places.len()
     }
 
-    /// A hash of the samples and their pixels, as the checksums of the store have them: that of the same pixels elsewhere,
-    /// or decoded again.
+    /// A hash of the samples and the checksums of their pixels: the same for the same pixels in another folder or
+    /// decoded again.
     pub fn fingerprint(&self) -> String {
         let images = self.shards.iter().flat_map(|shard| &shard.footer.images);
         let mut of_samples: Vec<_> = images.map(|image| (&image.sample, &image.blake3)).collect();

@@ -1,10 +1,10 @@
-//! Which image goes into which shard, and the fingerprints that tell whether a stored shard is still the right one.
+//! The assignment of images to shards, and the fingerprints that show whether a stored shard is still valid.
 //!
-//! Images are taken in the order of their paths, so folders are read in their own order, and the order of the cohort's
-//! rows changes nothing. A shard's fingerprint covers the settings, the recipe (decoder, filter, crate versions) and
-//! identity, path, size and modification time of each of its images (of a series: of each slice); the fingerprint of the store covers its shards.
-//! Images added behind all others leave the full shards before them as they are; an image added in the middle moves the
-//! borders of all later shards, which are then written anew.
+//! Images are taken in the order of their paths, so folders are read sequentially, and the order of the cohort's rows
+//! does not matter. A shard's fingerprint covers the settings, the recipe (decoder, filter, crate versions) and
+//! identity, path, size and modification time of each of its images (of a series: of each slice); the fingerprint of
+//! the store covers its shards. Images added after all others leave the full shards before them unchanged; an image
+//! added in the middle moves the borders of all later shards, which are then written again.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -17,11 +17,11 @@ use super::StoreOptions;
 use crate::cohort::{Cohort, Sample};
 use crate::image::{ImageConfig, recipe, slice_files};
 
-/// Counts up when the layout of the files changes.
+/// Incremented when the layout of the files changes.
 const LAYOUT_VERSION: u32 = 2;
 
-/// Bytes of pixels that a shard has at most (but always one image), and the images it has at most: what is lost when a
-/// process is killed, and what is held in memory until it is written.
+/// Maximum bytes of pixels of a shard (but always one image), and maximum number of its images: the work lost when a
+/// process is killed, and the memory held until the shard is written.
 const MOST_SHARD_BYTES: usize = 64 << 20;
 const MOST_SHARD_IMAGES: usize = 512;
 
@@ -35,14 +35,14 @@ pub(super) enum Element {
     U16,
 }
 
-/// What all shards of a store have in common.
+/// The properties common to all shards of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Layout {
     pub element: Element,
     /// `[channels, height, width]` or `[1, depth, height, width]` as stored.
     pub shape: Vec<usize>,
-    /// Image files per shard, but for the last one.
+    /// Image files per shard, except for the last one.
     pub images_per_shard: usize,
     /// Decoder, scaling rule, filter and crate versions.
     pub recipe: String,
@@ -68,7 +68,7 @@ impl Layout {
     }
 }
 
-/// One shard to be: its fingerprint and the rows of the cohort whose images it holds.
+/// One planned shard: its fingerprint and the rows of the cohort whose images it holds.
 #[derive(Clone, Debug)]
 pub(super) struct ShardPlan {
     pub number: usize,
@@ -129,7 +129,7 @@ fn common_print(config: &ImageConfig, layout: &Layout) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// What the file system says about one image.
+/// The metadata of one image in the file system.
 fn file_print(sample: &Sample) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     add(&mut hasher, sample.sample_id.as_str().as_bytes());
@@ -138,7 +138,7 @@ fn file_print(sample: &Sample) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Of a folder: name, size and time of each slice, because a file that is written anew changes nothing about its folder.
+/// Of a folder: name, size and time of each slice, because rewriting a file changes nothing about its folder.
 fn add_file(hasher: &mut blake3::Hasher, path: &Path) {
     let Ok(metadata) = std::fs::metadata(path) else { return add(hasher, b"missing") };
     if metadata.is_dir() {
@@ -162,7 +162,7 @@ fn add_metadata(hasher: &mut blake3::Hasher, metadata: &Metadata) {
     add(hasher, &modified.map_or(0, |age| age.as_nanos()).to_le_bytes());
 }
 
-/// With its length, so that neighbours cannot trade bytes.
+/// Includes the length, so that adjacent texts cannot be confused.
 fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(&(bytes.len() as u64).to_le_bytes());
     hasher.update(bytes);

@@ -31,7 +31,7 @@ const PRELUDE: usize = 72;
 /// A page of memory: pixels in a map are then aligned for any element.
 const PAGE: usize = 4096;
 
-/// What is known before the first image is decoded.
+/// The header, known before the first image is decoded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct ShardHeader {
@@ -49,7 +49,7 @@ pub(super) struct StoredImage {
     pub blake3: String,
 }
 
-/// What became of the image files, in the order of the pixels.
+/// The results of decoding the image files, in the order of the pixels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ShardFooter {
@@ -103,7 +103,7 @@ impl Shard {
     /// Opens the shard of `header`; checks lengths, header and footer, but reads no pixel.
     ///
     /// # Errors
-    /// [`DataError::DamagedFile`] also for the shard of something else, [`DataError::Read`].
+    /// [`DataError::DamagedFile`], also for a shard with another header, [`DataError::Read`].
     pub(super) fn open(path: &Path, header: &ShardHeader) -> Result<Self, DataError> {
         let file = File::open(path).map_err(|source| DataError::read(path, source))?;
         let map = mmap::map(&file).map_err(|source| DataError::read(path, source))?;
@@ -122,7 +122,7 @@ impl Shard {
         &self.map[begin..begin + self.n_image_bytes]
     }
 
-    /// Whether the pixels at `slot` have the checksum in the footer. Reads them all.
+    /// Whether the pixels at `slot` match the checksum in the footer. Reads them all.
     pub(super) fn is_intact(&self, slot: usize) -> bool {
         blake3::hash(self.image(slot)).to_hex().as_str() == self.footer.images[slot].blake3
     }
@@ -133,7 +133,7 @@ impl Shard {
     }
 }
 
-/// Begin of the pixels, and the footer; the sentence of an error says what is damaged.
+/// Begin of the pixels, and the footer; the error is a sentence on the damage.
 fn read(file: &[u8], header: &ShardHeader) -> Result<(usize, ShardFooter), String> {
     let prelude = file.first_chunk::<PRELUDE>().ok_or("the file is shorter than its header")?;
     if &prelude[..8] != MAGIC {

@@ -2,10 +2,11 @@
 //! B.2.1, arXiv 2210.01725): pictures stored at 256 x 256, random crops of 224 x 224, random horizontal flips, random
 //! rotations of up to 15 degrees.
 //!
-//! `image.size` is the stored size, `augmentation.crop` what the model sees: a crop at a random place in training, the
-//! centre in prediction. Here the whole stored picture is rotated and the crop taken out of it, where MEDFAIR rotates the
-//! crop, so fewer of the corners that a rotation empties are seen. The numbers of a sample come from a stream of its own
-//! (seed, epoch, sample, how often the epoch drew it before). Flips that no anatomy survives are refused (`flip.rs`).
+//! `image.size` is the stored size, `augmentation.crop` the input size of the model: a crop at a random position in
+//! training, the centre in prediction. Here the whole stored picture is rotated before cropping, whereas MEDFAIR
+//! rotates the crop, so fewer of the corners that a rotation empties are in the input. The random numbers of a sample
+//! come from a separate stream (seed, epoch, sample, number of earlier draws in the epoch). Anatomically invalid flips
+//! are refused (`flip.rs`).
 
 mod flip;
 mod resample;
@@ -27,10 +28,10 @@ pub struct AugmentationConfig {
     /// `image.size`; the stored size if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crop: Option<Vec<usize>>,
-    /// Which mirror images may take the place of an image, each with probability 1/2; `none` if not given.
+    /// Mirror images that may replace an image, each with probability 1/2; `none` if not given.
     pub flip: Flip,
-    /// Largest angle of rotation in degrees, 0 to 15, drawn evenly from both directions; volumes turn in the axial plane.
-    /// 0 if not given.
+    /// Largest angle of rotation in degrees, 0 to 15, drawn uniformly in both directions; volumes rotate in the axial
+    /// plane. 0 if not given.
     pub rotation: f64,
     /// Allows a flip that the anatomy of the data set forbids; `false` if not given.
     pub force: bool,
@@ -45,7 +46,7 @@ pub struct Augmentation {
     rotation: f64,
 }
 
-/// What is done to one image.
+/// The random change of one image.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Draw {
     /// First stored pixel of the crop, one per side.
@@ -104,7 +105,7 @@ impl Augmentation {
         &self.size
     }
 
-    /// The size of the images before.
+    /// The size of the stored images.
     pub fn stored_size(&self) -> &[usize] {
         &self.stored
     }
@@ -114,14 +115,14 @@ impl Augmentation {
         self.size == self.stored && self.flip == Flip::None && self.rotation == 0.0
     }
 
-    /// What the `earlier + 1`-th draw of `sample` in `epoch` goes through.
+    /// The random change of the `earlier + 1`-th draw of `sample` in `epoch`.
     pub(crate) fn draw(&self, seed: u64, epoch: u64, sample: &SampleId, earlier: u64) -> Draw {
         let mut rng = stream(seed, "augmentation", &[epoch, identity(sample), earlier]);
         let mut begin = Vec::with_capacity(self.size.len());
         for (stored, side) in self.stored.iter().zip(&self.size) {
             begin.push(offset(rng.random_range(0..=(stored - side) as u64)));
         }
-        // All numbers are drawn whatever is asked for, so that one setting does not change what another one does.
+        // All numbers are always drawn, so that one setting does not change the effect of another.
         let (mirror_width, mirror_height, turn): (bool, bool, f64) = (rng.random(), rng.random(), rng.random());
         Draw {
             begin,
@@ -131,7 +132,7 @@ impl Augmentation {
         }
     }
 
-    /// The centre, for prediction; where it cannot be in the middle, it is one pixel nearer to the beginning.
+    /// The centre, for prediction; if it cannot be exactly centred, it is one pixel nearer to the beginning.
     pub(crate) fn centre(&self) -> Draw {
         let begin = self.stored.iter().zip(&self.size).map(|(stored, side)| (stored - side) / 2).collect();
         Draw { begin, mirror_width: false, mirror_height: false, angle: 0.0 }
@@ -142,7 +143,7 @@ fn offset(drawn: u64) -> usize {
     usize::try_from(drawn).expect("at most a side of an image")
 }
 
-/// A number for the identity of a sample: rows change when a cohort grows, identities stay.
+/// A number for the identity of a sample: row numbers change when a cohort grows, identities do not.
 fn identity(sample: &SampleId) -> u64 {
     let hash = blake3::hash(sample.as_str().as_bytes());
     u64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i]))

@@ -1,21 +1,21 @@
 //! The pixels of an augmented image: rotated about the centre of the stored one, cropped, mirrored.
 //!
-//! A rotated pixel is the bilinear mean of its four neighbours; where it comes from outside the image it is 0, black, as
-//! the background of films, scans and photographs. This is `scipy.ndimage.rotate(.., reshape=False, order=1,
-//! mode="constant", cval=0)`: positive angles turn counterclockwise as seen on a screen. Angles are in pixels, so a
-//! picture that was stored with another aspect ratio is also sheared a little. Volumes turn slice by slice in the plane
-//! of height and width.
+//! A rotated pixel is the bilinear mean of its four neighbours; outside the image it is 0, black, as the background of
+//! films, scans and photographs. This is `scipy.ndimage.rotate(.., reshape=False, order=1, mode="constant", cval=0)`:
+//! positive angles rotate counterclockwise on the screen. Rotation is in pixel coordinates, so a picture that was
+//! stored with a changed aspect ratio is also slightly sheared. Volumes rotate slice by slice in the plane of height
+//! and width.
 
 use super::{Augmentation, Draw};
 
-/// Where one pixel of the target comes from.
+/// The source of one pixel of the target.
 #[derive(Clone, Copy)]
 struct Tap {
     /// Begin of the upper and of the lower row of neighbours.
     rows: [usize; 2],
     /// Left and right neighbour.
     columns: [usize; 2],
-    /// Weight of the lower row and of the right column; `None` for a pixel from outside.
+    /// Weight of the lower row and of the right column; `None` for a pixel from outside the image.
     weights: Option<(f32, f32)>,
 }
 

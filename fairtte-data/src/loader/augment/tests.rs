@@ -165,12 +165,12 @@ fn every_place_of_the_crop_and_both_directions_are_drawn() {
     let draws: Vec<Draw> = (0..400).map(|epoch| augmentation.draw(3, epoch, &"a".into(), 0)).collect();
     let begins: HashSet<_> = draws.iter().map(|draw| draw.begin.clone()).collect();
     assert_eq!(begins, HashSet::from([vec![0, 0], vec![1, 0], vec![2, 0]]));
-    // 400 fair draws: four standard deviations are 40.
+    // 400 draws with probability 1/2: four standard deviations are 40.
     let n_mirrored = draws.iter().filter(|draw| draw.mirror_width).count();
     assert!((160..=240).contains(&n_mirrored), "{n_mirrored}");
     assert!(draws.iter().all(|draw| draw.angle.abs() <= 15.0 && !draw.mirror_height));
     let mean = draws.iter().map(|draw| draw.angle).sum::<f64>() / 400.0;
-    // Standard deviation of an even draw from -15 to 15 over 400 draws: 15 / sqrt(3 * 400) = 0.43.
+    // Standard error of the mean of 400 uniform draws from -15 to 15: 15 / sqrt(3 * 400) = 0.43.
     assert_abs_diff_eq!(mean, 0.0, epsilon = 1.8);
     assert!(draws.iter().any(|draw| draw.angle > 10.0) && draws.iter().any(|draw| draw.angle < -10.0));
 }

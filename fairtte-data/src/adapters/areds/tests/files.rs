@@ -1,4 +1,4 @@
-//! How the files are found, and what is said when they are not what they should be.
+//! How the files are found, and the messages if they are missing or invalid.
 
 use std::io::Write as _;
 
@@ -49,7 +49,7 @@ fn a_person_may_stand_in_both_consent_groups_and_one_group_alone_is_read() {
     let config = AredsConfig::new(folder.path());
     assert_eq!(different(&config, &outcomes(&AredsConfig::new(fixtures()))), BTreeMap::new());
     let rule = |config: &AredsConfig| Areds::new(config.clone()).read().unwrap().provenance.rule;
-    let severities = "2 severity cells hold something else than 1 to 12 and are no grades";
+    let severities = "severity cells other than 1 to 12, which are no grades: 2";
     assert_eq!(notes(&config), [severities]);
     let both = "fundus tables of consent group c1, c2 with 6 people, enrolment tables of c1, c2";
     assert!(rule(&config).contains(both), "{}", rule(&config));
@@ -78,7 +78,7 @@ fn a_missing_or_encrypted_table_says_what_to_do() {
         fs::remove_file(path(file)).unwrap();
     }
     let pattern = "phs000001.*.pht000373.*.c{1,2}.enrollment_randomization.*.txt(.gz)";
-    let expected = "the enrolment table of AREDS is not to be found";
+    let expected = "the enrolment table of AREDS was not found";
     let place = folder.path().display();
     assert_eq!(message(&config), format!("{expected}: looked for {pattern} in {place} and the folders below"));
     let nowhere = AredsConfig::new(folder.path().join("nowhere"));
@@ -95,7 +95,7 @@ fn two_copies_of_a_table_must_hold_the_same() {
     assert_eq!(different(&config, &outcomes(&AredsConfig::new(fixtures()))), BTreeMap::new());
     fs::write(&packed, gzip(&text.replace("\t10\t6\t12", "\t10\t6\t9"))).unwrap();
     let first = folder.path().join(FUNDUS_1);
-    let expected = format!("{} has the same name and other rows, expected one of them", first.display());
+    let expected = format!("{} has the same name and different rows, expected one of them", first.display());
     assert_eq!(message(&config), format!("{} cannot be read as a table: {expected}", packed.display()));
 }
 
@@ -128,7 +128,7 @@ fn photographs_come_from_a_folder_a_list_or_the_root() {
     let found = message(&AredsConfig::new(folder.path()));
     assert_eq!(found, format!("the list of photographs (key images) could be {expected}"));
     fs::copy(&first, folder.path().join(LIST)).unwrap();
-    assert_eq!(outcomes(&AredsConfig::new(folder.path())), from_list, "the usual name goes first");
+    assert_eq!(outcomes(&AredsConfig::new(folder.path())), from_list, "the usual name is preferred");
     for file in ["areds_images_old.txt", "images.txt", LIST] {
         fs::remove_file(folder.path().join(file)).unwrap();
     }
@@ -139,7 +139,7 @@ fn photographs_come_from_a_folder_a_list_or_the_root() {
     let looked_for = "areds_images.txt, *.jpg, *.png, *.tif or *.dng";
     let expected = format!("looked for {looked_for} in {} and the folders below", folder.path().display());
     let found = message(&AredsConfig::new(folder.path()));
-    assert_eq!(found, format!("a photograph of AREDS is not to be found: {expected}"));
+    assert_eq!(found, format!("a photograph of AREDS was not found: {expected}"));
 }
 
 #[test]
@@ -167,11 +167,11 @@ fn rows_without_their_trailing_tabs_directories_without_id2_and_ages_in_codes_ar
     let config = AredsConfig::new(folder.path());
     assert_eq!(different(&config, &outcomes(&AredsConfig::new(fixtures()))), BTreeMap::new());
     let expected = [
-        "2 rows of the fundus tables are short of trailing cells, which are taken as empty",
-        "1 rows of the enrolment tables are short of trailing cells, which are taken as empty",
-        "2 severity cells hold something else than 1 to 12 and are no grades",
-        "1 cells of ENROLLAGE hold a code for missing",
-        "2 rows of the directory map give no ID2; such a directory is taken for an ID2",
+        "rows of the fundus tables with missing trailing cells, which are taken as empty: 2",
+        "rows of the enrolment tables with missing trailing cells, which are taken as empty: 1",
+        "severity cells other than 1 to 12, which are no grades: 2",
+        "cells of ENROLLAGE that hold a code for missing: 1",
+        "rows of the directory map without an ID2, whose directory is taken for the ID2: 2",
     ];
     assert_eq!(notes(&config), expected);
 }

@@ -1,5 +1,5 @@
-//! The adapter on the made-up tables of `tests/fixtures/areds` (and of `../shared/fixtures`, where that folder is), and
-//! on small variations of them.
+//! The adapter on the made-up tables of `tests/fixtures/areds` (and of `../shared/fixtures`, if that folder exists),
+//! and on small variations of them.
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 #![expect(clippy::print_stdout, reason = "a test that skips says so")]
@@ -56,7 +56,7 @@ fn notes(config: &AredsConfig) -> Vec<String> {
     Areds::new(config.clone()).read().unwrap().provenance.notes
 }
 
-/// What became of every path; checks that every path became one thing.
+/// The outcome of every path; checks that every path has exactly one.
 fn outcomes(config: &AredsConfig) -> BTreeMap<String, Outcome> {
     let (cohort, exclusions) = built(config);
     exclusions.check(cohort.n()).unwrap();

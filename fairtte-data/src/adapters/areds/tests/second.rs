@@ -1,4 +1,5 @@
-//! A second made-up table set in the layout of dbGaP: 50 columns, newer header, gzipped, with every label made by hand.
+//! A second made-up table set in the layout of dbGaP: 50 columns, newer header, gzipped, with every label derived
+//! manually.
 
 use super::files::gzip;
 use super::*;
@@ -8,7 +9,7 @@ const EYE_COLUMNS: [&str; 21] = [
     "RPEDWI", "INCPCI", "INCPWI", "DRSZWI", "DRSOFT", "DRARWI", "DRRETI", "DRCALC", "ELICAT", "PHTIME",
 ];
 
-/// A fundus table with `rows` of ID2, VISNO, AMDSEVRE and AMDSEVLE; the other 46 columns hold gradings that decide nothing.
+/// A fundus table with `rows` of ID2, VISNO, AMDSEVRE and AMDSEVLE; the other 46 columns hold gradings without effect.
 fn fundus(rows: &[[&str; 4]]) -> String {
     let eyes = ["RE", "LE"].into_iter().flat_map(|eye| EYE_COLUMNS.map(|column| format!("{eye}{column}")));
     let names: Vec<String> = ["dbGaP_Subject_ID", "ID2", "VISNO", "AMDSEVRE", "AMDSEVLE", "SCALE"]
@@ -56,7 +57,7 @@ const PICTURES: [&str; 22] = [
     "52001/00/52001 00 F2.jpg",
 ];
 
-/// Consent group c2 with everything that lies beside its tables, and the photographs as files.
+/// Consent group c2 with all files beside its tables, and the photographs as files.
 fn second() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let tables = folder.path().join("RootStudyConsentSet_phs000001.AREDS.v3.p1.c2.GRU/PhenotypeFiles");
@@ -78,7 +79,7 @@ fn second() -> TempDir {
         ("phs000001.v3.pht000375.v2.p1.c2.fundus.GRU.txt.gz", fundus(&rows)),
         ("phs000001.v3.pht000373.v2.p1.c2.enrollment_randomization.GRU.txt.gz", ENROLMENT.to_owned()),
         ("phs000001.v3.pht000001.v2.p1.c2.genspecphenotype.GRU.txt.gz", other.to_owned()),
-        ("phs000001.v3.pht002477.v1.p1.AREDS_Subject.MULTI.txt.gz", "nothing that anybody knows".to_owned()),
+        ("phs000001.v3.pht002477.v1.p1.AREDS_Subject.MULTI.txt.gz", "an unknown table".to_owned()),
     ] {
         fs::write(tables.join(name), gzip(&text)).unwrap();
     }
@@ -115,13 +116,13 @@ const BY_HAND: [&str; 22] = [
     "at_or_after_event",
     "not_field2",
     "0.5 1",
-    // 1002: left eye late at 07, an odd visit; the grade 3 at 10 undoes nothing. Right eye censored at 10.
+    // 1002: left eye late at 07, an odd visit; the grade 3 at 10 does not undo it. Right eye censored at 10.
     "3.5 1",
     "0.5 1",
     "at_or_after_event",
     "5 0",
     "final_visit",
-    // 51003 has no ID2, and is none.
+    // 51003 has no ID2 and is not one.
     "no_phenotype",
     // 1003: the directory is the ID2; never graded, censored at 04.
     "2 0",
@@ -152,10 +153,10 @@ fn one_consent_group_in_the_layout_of_a_newer_release_gets_the_labels_made_by_ha
     assert_eq!(attributes("1004_02_LE_F2_LS.png"), (Some(70.0), [Some(0), Some(1), Some(0)]), "70 is not above 70");
     assert_eq!(attributes("1003/1003_00_F2_RE_LS.jpg"), (None, [None; 3]), "no enrolment row");
     let expected = [
-        "1 rows of the enrolment tables are short of trailing cells, which are taken as empty",
-        "1 severity cells hold something else than 1 to 12 and are no grades",
-        "1 cells of ENROLLAGE hold a code for missing",
-        "1 rows of the directory map give no ID2; such a directory is taken for an ID2",
+        "rows of the enrolment tables with missing trailing cells, which are taken as empty: 1",
+        "severity cells other than 1 to 12, which are no grades: 1",
+        "cells of ENROLLAGE that hold a code for missing: 1",
+        "rows of the directory map without an ID2, whose directory is taken for the ID2: 1",
     ];
     assert_eq!(notes(&config), expected);
     let stereo = AredsConfig { stereo: Stereo::One, ..config };
@@ -170,7 +171,7 @@ fn the_other_consent_group_adds_its_people_and_repeats_change_nothing() {
     let rows =
         [["1001", "00", "3", "9"], ["1001", "06", "11", "12"], ["2001", "00", "10", "2"], ["2001", "06", "9", "2"]];
     let table = |name: &str| folder.path().join(format!("phs000001.v3.{name}.txt"));
-    // The tabs at the ends of the rows are gone.
+    // The tabs at the ends of the rows are missing.
     let text: String = fundus(&rows).lines().map(|line| line.trim_end().to_owned() + "\n").collect();
     fs::write(table("pht000375.v2.p1.c1.fundus.EDO"), text).unwrap();
     let enrolment = "dbGaP SubjID\tID2\tSEX\tRACE\tENROLLAGE\n1\t1001\tF\t1\t70.5\n2\t2001\tM\t3\t\n";
@@ -183,6 +184,6 @@ fn the_other_consent_group_adds_its_people_and_repeats_change_nothing() {
     assert_eq!(fates(&config(&folder)), by_hand);
     assert_eq!(
         notes(&config(&folder))[0],
-        "4 rows of the fundus tables are short of trailing cells, which are taken as empty"
+        "rows of the fundus tables with missing trailing cells, which are taken as empty: 4"
     );
 }

@@ -46,7 +46,7 @@ pub(super) struct Slice {
     pub samples: Vec<i16>,
 }
 
-/// A series, one file per slice, named by their order here.
+/// A series, one file per slice, named by their order in this list.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     pub slices: Vec<Slice>,
@@ -57,7 +57,8 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Three axial slices of 4 rows and 5 columns, 2 mm apart, from the lowest up; of stored files the highest comes first.
+    /// Three axial slices of 4 rows and 5 columns, 2 mm apart, from the lowest up; the first stored file is the highest
+    /// slice.
     pub(super) fn new() -> Self {
         let slice = |z: usize| Slice {
             series: "1.2.3",
@@ -131,7 +132,7 @@ impl Series {
     }
 }
 
-/// What is stored at column x, row y of the slice z, counted from the lowest.
+/// The value stored at column x, row y of the slice z, counted from the lowest.
 pub(super) fn voxel(x: usize, y: usize, z: usize) -> i16 {
     // Distinct, also in both bytes, some negative.
     x as i16 * 251 + y as i16 * 1999 - z as i16 * 4003
@@ -151,7 +152,7 @@ impl Elements {
         if self.syntax == Syntax::BigEndian { number.to_be_bytes() } else { number.to_le_bytes() }
     }
 
-    /// Group and element number, representation, length; of no known length without one.
+    /// Group and element number, representation, length; undefined length if `None`.
     fn header(&mut self, (group, element): (u16, u16), kind: [u8; 2], n: Option<usize>) {
         let n = n.map_or(u32::MAX, |n| n as u32);
         self.bytes.extend(self.half(group));
@@ -194,7 +195,7 @@ impl Elements {
         }
         let segment = |shift: u32| {
             let bytes = samples.iter().map(|sample| (sample.cast_unsigned() >> shift) as u8);
-            // Each byte a literal of its own.
+            // Each byte is a separate literal.
             bytes.flat_map(|byte| [0, byte]).collect::<Vec<u8>>()
         };
         let (high, low) = (segment(8), segment(0));

@@ -19,11 +19,11 @@ fn inspect(folder: &Path, at: &[Vec<usize>]) -> Result<Inspection, Undecodable> 
 fn refused(folder: &Path) -> Undecodable {
     let refused = inspect(folder, &[]).unwrap_err();
     let same = decode_volume_file(folder, &VolumeConfig::default(), &Limits::default()).unwrap_err();
-    assert_eq!(refused, same, "ingestion says the same");
+    assert_eq!(refused, same, "ingestion gives the same error");
     refused
 }
 
-/// The sentence about the series that `change` makes of a good one.
+/// The error for a valid series after `change`.
 fn sentence(change: impl FnOnce(&mut Series)) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut series = Series::new();
@@ -43,7 +43,7 @@ fn slices_become_one_volume_whatever_their_names_say() {
     assert_eq!((found.format.as_str(), found.n_slices, found.dtype.as_str()), ("dicom-series", Some(3), "int16"));
     assert_eq!(found.stored_size, [5, 4, 3]);
     assert_eq!((found.slope, found.intercept), (Some(2.0), Some(-7.0)));
-    // Columns run to the left and rows to the back, as DICOM counts: in RAS+ both run the other way.
+    // Columns run to the left and rows to the back, as in DICOM: in RAS+ both are reversed.
     assert_eq!(found.axis_codes.as_deref(), Some("LPS"));
     assert_eq!(found.affine_source, Some(AffineSource::Slices));
     let affine = [[-0.5, 0.0, 0.0, 10.0], [0.0, -0.75, 0.0, -20.0], [0.0, 0.0, 2.0, 30.0], [0.0, 0.0, 0.0, 1.0]];
@@ -106,9 +106,9 @@ fn what_is_no_series_is_refused_with_the_slices_that_show_it() {
         (sentence(|s| s.slices[2].pixel_spacing = vec![0.75, 0.6]), "differ in pixel spacing"),
         (sentence(|s| s.slices[2].is_signed = false), "differ in number type"),
         (sentence(|s| s.slices[2].position[2] = 32.0), "lie at the same place"),
-        (sentence(|s| s.slices[2].position[0] += 0.5), "mm beside the line"),
+        (sentence(|s| s.slices[2].position[0] += 0.5), "mm off the line"),
         (sentence(|s| s.slices[2].position = vec![f64::NAN; 3]), "Image Position (Patient) is `NaN`"),
-        (sentence(|s| s.slices[0].position = vec![]), "1 of 3 slices have no Image Position"),
+        (sentence(|s| s.slices[0].position = vec![]), "slices without Image Position (Patient): 1 of 3"),
         (sentence(|s| s.slices.truncate(1)), "holds 1 DICOM slice, expected 2 or more"),
         (sentence(|s| s.slices.clear()), "holds no DICOM slices"),
         (sentence(|s| s.each(|slice| slice.n_frames = 3)), "3 frames (enhanced or multi-frame)"),
@@ -143,7 +143,7 @@ fn a_missing_slice_is_named_by_its_neighbours() {
 #[test]
 fn slices_without_positions_are_refused_because_their_direction_is_unknown() {
     let all = sentence(|series| series.each(|slice| slice.position.clear()));
-    assert_eq!(all, "3 of 3 slices have no Image Position (Patient): the direction of the stack is unknown");
+    assert_eq!(all, "slices without Image Position (Patient): 3 of 3; the direction of the stack is unknown");
 }
 
 #[test]
@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// The made-up series of the recorded values: oblique, rows and columns of different spacing, packed by run length.
+/// The made-up series of the recorded values: oblique, rows and columns of different spacing, run-length encoded.
 fn oblique() -> Series {
     let mut series = Series::new();
     series.syntax = Syntax::RunLength;
@@ -305,8 +305,8 @@ fn oblique() -> Series {
 }
 
 /// Recorded from the files that these series write: geometry and voxels by `SimpleITK` 2.5.7
-/// (`ImageSeriesReader().SetFileNames(GetGDCMSeriesFileNames(folder))`, its run lengths unpacked by pydicom 3.0.2 before),
-/// brought to RAS+ by `nibabel.as_closest_canonical`, nibabel 5.4.2.
+/// (`ImageSeriesReader().SetFileNames(GetGDCMSeriesFileNames(folder))`, its run lengths unpacked by pydicom 3.0.2
+/// before), brought to RAS+ by `nibabel.as_closest_canonical`, nibabel 5.4.2.
 #[test]
 fn series_lie_where_simpleitk_and_nibabel_put_them() {
     let mut sagittal = Series::new();

@@ -1,7 +1,7 @@
 //! The data elements of a DICOM file that a picture needs (PS3.5 section 7 and annex A, PS3.10 section 7.1).
 //!
-//! Sequences are stepped over with a count of what is open instead of recursion; every length is compared with what is
-//! left of the file; values are borrowed. Explicit and implicit value representation, either byte order.
+//! Sequences are skipped with a count of the open ones instead of recursion; every length is compared with the
+//! remaining bytes of the file; values are borrowed. Explicit and implicit value representation, either byte order.
 
 use std::io::Read as _;
 
@@ -45,7 +45,7 @@ impl Tag {
     const SEQUENCE_END: Self = Self(0xfffe, 0xe0dd);
 }
 
-/// How the pixels are packed.
+/// How the pixels are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     Native,
@@ -53,7 +53,7 @@ pub(super) enum Coding {
     Jpeg,
 }
 
-/// What the transfer syntax says.
+/// The content of the transfer syntax.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syntax {
     pub is_explicit: bool,
@@ -193,7 +193,7 @@ pub(super) fn inflate(packed: &[u8], limits: &Limits) -> Result<Vec<u8>, Undecod
 }
 
 impl<'a> Elements<'a> {
-    /// Steps over a data set to its pixel data; what comes after it does not matter.
+    /// Reads a data set up to its pixel data; the elements after it do not matter.
     pub(super) fn read(bytes: &'a [u8], syntax: Syntax) -> Result<Self, Undecodable> {
         let (mut elements, pixels) = Self::before_pixels(bytes, syntax)?;
         if let Some((mut reader, length)) = pixels {
@@ -202,18 +202,18 @@ impl<'a> Elements<'a> {
         Ok(elements)
     }
 
-    /// What comes before the pixel data, of which `bytes` need not hold anything; `None` if they end before it.
+    /// The elements before the pixel data, of which `bytes` need not hold any; `None` if `bytes` end before them.
     pub(super) fn read_header(bytes: &'a [u8], syntax: Syntax) -> Result<Option<Self>, Undecodable> {
         let (elements, pixels) = Self::before_pixels(bytes, syntax)?;
         Ok(pixels.is_some().then_some(elements))
     }
 
-    /// Elements up to the pixel data, and the reader at its first byte with the length announced.
+    /// Elements up to the pixel data, and the reader at its first byte with its declared length.
     fn before_pixels(bytes: &'a [u8], syntax: Syntax) -> Result<(Self, Option<(Reader<'a>, u32)>), Undecodable> {
         let Syntax { is_explicit, is_big_endian, .. } = syntax;
         let mut reader = Reader { bytes, at: 0, is_explicit, is_big_endian };
         let mut elements = Self { values: Vec::new(), pixels: None, is_big_endian };
-        // Sequences and items of undefined length that are open; those of a known length are jumped over.
+        // Sequences and items of undefined length that are open; those of a known length are skipped.
         let mut n_open = 0_usize;
         while reader.at < bytes.len() {
             let (tag, is_sequence, length) = reader.header().ok_or_else(truncated)?;
@@ -279,7 +279,9 @@ impl<'a> Elements<'a> {
         let values = texts.iter().map(|text| decimal(text, name)).collect::<Result<Vec<f64>, _>>()?;
         let n = values.len();
         let values = values.try_into().ok();
-        values.map(Some).ok_or_else(|| unreadable(format!("the DICOM {name} has {n} values, expected {N}")))
+        values
+            .map(Some)
+            .ok_or_else(|| unreadable(format!("the number of values of the DICOM {name} is {n}, expected {N}")))
     }
 }
 
@@ -307,7 +309,7 @@ fn pixel_data<'a>(reader: &mut Reader<'a>, length: u32) -> Result<PixelData<'a>,
         match reader.header().ok_or_else(truncated)? {
             (Tag::ITEM, _, length) => items.push(reader.take(length as usize).ok_or_else(truncated)?),
             (Tag::SEQUENCE_END, ..) => break,
-            _ => return Err(unreadable("the DICOM pixel data holds something that is no fragment")),
+            _ => return Err(unreadable("the DICOM pixel data holds an item that is not a fragment")),
         }
     }
     if items.is_empty() {

@@ -1,11 +1,11 @@
 //! DICOM files of one frame: pictures (gray with its rescaling and window, and colour), and slices of a volume.
 //!
-//! The data elements are found by `elements.rs`, which follows no length beyond the file and nests no calls, so that a
-//! hostile file reserves no memory; JPEG streams inside go through this crate's own JPEG path with its limits.
+//! The data elements are found by `elements.rs`, which follows no length beyond the file and does not recurse, so that
+//! a malicious file allocates no memory; embedded JPEG streams go through this crate's own JPEG path with its limits.
 //!
-//! Gray becomes 8 bits as PS3.3 C.7.6.3, C.11.1 and C.11.2 say: stored value, times slope plus intercept, then the first
-//! window (linear, linear exact or sigmoid); without a window the range of this picture is spread from black to white.
-//! `MONOCHROME1` is inverted at the end. The stored samples stay as they are.
+//! Gray is converted to 8 bits as in PS3.3 C.7.6.3, C.11.1 and C.11.2: stored value, times slope plus intercept, then
+//! the first window (linear, linear exact or sigmoid); without a window the range of the picture is mapped from black
+//! to white. `MONOCHROME1` is inverted at the end. The stored samples are kept unchanged.
 //!
 //! Not read, and refused by name: several frames, palettes, JPEG 2000, JPEG-LS, video, modality look-up tables.
 
@@ -21,7 +21,7 @@ use super::eight_bits::Rendering;
 use super::{Colour, DecodedPicture, PictureFormat, Samples, jpeg, jpeg_markers, unreadable, unsupported};
 use crate::image::{Limits, Undecodable};
 
-/// What the header says about the pixels.
+/// The layout of the pixels according to the header.
 struct Layout {
     width: usize,
     height: usize,
@@ -47,7 +47,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedPicture, Un
     finish(words, &layout, &elements)
 }
 
-/// The samples as stored, each in a word, and their layout once unpacked; as many as the layout says.
+/// The stored samples, each in a word, and their layout after unpacking; their number matches the layout.
 fn stored_words(
     elements: &Elements,
     syntax: elements::Syntax,
@@ -109,11 +109,12 @@ impl Layout {
         }
         let (allocated, stored, high) = (self.bits_allocated, self.bits_stored, self.high_bit);
         if !matches!(allocated, 8 | 16) {
-            return Err(unsupported(format!("the DICOM samples have {allocated} bits allocated, expected 8 or 16")));
+            return Err(unsupported(format!("the DICOM file has Bits Allocated {allocated}, expected 8 or 16")));
         }
         if !(1..=allocated).contains(&stored) || high >= allocated || high + 1 < stored {
-            let detail =
-                format!("the DICOM samples have {stored} bits stored below bit {high} of {allocated} allocated");
+            let detail = format!(
+                "the DICOM file has Bits Stored {stored} and High Bit {high}, which do not fit Bits Allocated {allocated}"
+            );
             return Err(unreadable(detail));
         }
         let expected = match self.photometric.as_str() {
@@ -128,7 +129,7 @@ impl Layout {
         if self.n_channels != expected {
             let (n, photometric) = (self.n_channels, &self.photometric);
             return Err(unreadable(format!(
-                "the DICOM picture has {n} samples per pixel, expected {expected} for {photometric}"
+                "the number of samples per pixel of the DICOM picture is {n}, expected {expected} for {photometric}"
             )));
         }
         if expected == 3 && (allocated != 8 || self.is_signed) {
@@ -162,7 +163,7 @@ fn native(raw: &[u8], layout: &Layout, is_big_endian: bool) -> Result<Vec<u16>, 
     if !is_halved {
         return Ok(samples);
     }
-    // Two neighbours share their colour: Y1 Y2 Cb Cr.
+    // Two neighbours share their chroma: Y1 Y2 Cb Cr.
     Ok(samples.chunks_exact(4).flat_map(|pair| [pair[0], pair[2], pair[3], pair[1], pair[2], pair[3]]).collect())
 }
 
@@ -189,7 +190,7 @@ fn from_jpeg(stream: &[u8], layout: Layout, limits: &Limits) -> Result<(Vec<u16>
         );
         return Err(unreadable(detail));
     }
-    // A stream that names no colour space is what the header says, not what libjpeg would guess.
+    // The colour space of a stream that names none is that of the header, not the guess of libjpeg.
     if !markers.space_is_told && markers.space == jpeg_markers::Space::YCbCr && layout.photometric == "RGB" {
         markers.space = jpeg_markers::Space::Rgb;
     }
@@ -197,20 +198,22 @@ fn from_jpeg(stream: &[u8], layout: Layout, limits: &Limits) -> Result<(Vec<u16>
     let pixels = jpeg::decode_pixels(stream, &markers, limits)?;
     if pixels.colour.n_channels() != layout.n_channels {
         let (found, expected) = (pixels.colour.n_channels(), layout.n_channels);
-        return Err(unreadable(format!("the JPEG stream has {found} channels, the DICOM header {expected}")));
+        return Err(unreadable(format!(
+            "the number of channels is {found} in the JPEG stream, but {expected} in the DICOM header"
+        )));
     }
     let words = match pixels.samples {
         Samples::U8(samples) => samples.into_iter().map(u16::from).collect(),
         Samples::U16(samples) => samples,
         Samples::I16(_) => return Err(unreadable("a JPEG stream has no signed samples")),
     };
-    // Colours are RGB once decoded, except from a lossless stream, which keeps what was put in.
+    // Colours are RGB once decoded, except from a lossless stream, which keeps its input.
     let is_converted = markers.coding != jpeg_markers::Coding::Lossless;
     let photometric = if is_converted && layout.n_channels == 3 { "RGB".to_owned() } else { layout.photometric };
     Ok((words, Layout { photometric, is_planar: false, ..layout }))
 }
 
-/// From words to the picture: sign, order of channels, colours, window.
+/// Converts words to the picture: sign, order of channels, colours, window.
 fn finish(words: Vec<u16>, layout: &Layout, elements: &Elements) -> Result<DecodedPicture, Undecodable> {
     let (colour, samples, rendering) = if layout.n_channels == 3 {
         let mut samples: Vec<u8> = words.into_iter().map(|word| u8::try_from(word & 0xff).unwrap_or(0)).collect();
@@ -247,7 +250,7 @@ fn gray(words: &[u16], layout: &Layout) -> Samples {
     let stored = words.iter().map(|word| (word >> shift) & mask);
     if layout.is_signed {
         let unused = 16 - layout.bits_stored;
-        // To the top and back: the shift to the right repeats the sign.
+        // Shifted to the top and back: the right shift extends the sign.
         return Samples::I16(stored.map(|word| (word << unused).cast_signed() >> unused).collect());
     }
     if layout.bits_allocated == 8 {

@@ -16,7 +16,7 @@ pub(super) fn decode(stream: &[u8], layout: &Layout) -> Result<Vec<u8>, Undecoda
     let (found, expected) = (number(0)?, bytes_per_sample * layout.n_channels);
     if found != expected {
         return Err(unreadable(format!(
-            "the run-length coded DICOM pixels have {found} segments, expected {expected}"
+            "the number of segments of the run-length coded DICOM pixels is {found}, expected {expected}"
         )));
     }
     let n_pixels = layout.width * layout.height;
@@ -42,7 +42,7 @@ pub(super) fn decode(stream: &[u8], layout: &Layout) -> Result<Vec<u8>, Undecoda
     Ok(samples)
 }
 
-/// Hands on up to `n` unpacked bytes; returns how many are missing.
+/// Passes on up to `n` unpacked bytes; returns how many are missing.
 fn unpack(packed: &[u8], n: usize, mut put: impl FnMut(u8)) -> usize {
     let (mut left, mut at) = (n, 0);
     while left > 0 {

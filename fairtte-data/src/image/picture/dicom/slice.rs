@@ -1,7 +1,8 @@
-//! What a DICOM file says about one slice of a volume: the series it belongs to, where it lies, and what its numbers mean.
+//! The header of one DICOM slice of a volume: its series, its position, and the interpretation of its numbers.
 //!
 //! Positions and directions stay in the patient coordinates of DICOM (millimetres to the left, posterior and superior;
-//! PS3.3 C.7.6.2.1.1). Window and `MONOCHROME1` say how a slice is shown, not what its numbers are, and are not applied.
+//! PS3.3 C.7.6.2.1.1). Window and `MONOCHROME1` only affect the display of a slice, not its values, and are not
+//! applied.
 
 use super::super::{unreadable, unsupported};
 use super::elements::{self, Elements, Syntax, Tag};
@@ -33,8 +34,8 @@ impl Slice {
     /// Reads the header from `bytes`, the beginning of a file; `None` if the pixel data begin later.
     ///
     /// # Errors
-    /// What cannot be a slice of a volume: several frames, mosaics, localisers, colours, no orientation or spacing. An
-    /// element may seem truncated because `bytes` end within it.
+    /// A file that cannot be a slice of a volume: several frames, mosaics, localisers, colours, no orientation or
+    /// spacing. An element may seem truncated because `bytes` end within it.
     pub(in crate::image) fn read(bytes: &[u8], limits: &Limits) -> Result<Option<Self>, Undecodable> {
         with_data_set(bytes, limits, |data_set, syntax| {
             Elements::read_header(data_set, syntax)?.map(|elements| Self::of(&elements)).transpose()
@@ -73,7 +74,7 @@ impl Slice {
     }
 }
 
-/// Files that hold more or less than one slice of a volume, by the sentence that helps.
+/// The error for files that hold more or less than one slice of a volume.
 fn refuse_what_is_no_slice(elements: &Elements) -> Result<(), Undecodable> {
     let n_frames = elements.text(Tag::NUMBER_OF_FRAMES).and_then(|text| text.parse::<i64>().ok()).unwrap_or(1);
     if n_frames > 1 {
@@ -110,7 +111,7 @@ pub(in crate::image) fn slice_samples(bytes: &[u8], limits: &Limits) -> Result<S
     })
 }
 
-/// Hands on what follows the file meta information, inflated if it was deflated.
+/// Passes on the bytes after the file meta information, inflated if they were deflated.
 fn with_data_set<T>(
     bytes: &[u8],
     limits: &Limits,

@@ -41,7 +41,8 @@ pub(super) fn rescaling(elements: &Elements) -> Result<[f64; 2], Undecodable> {
 }
 
 impl Window {
-    /// What the header says; numbers that cannot be read are refused, because black and white would be guessed.
+    /// The rescaling and window of the header; unreadable numbers are an error, because black and white would be
+    /// guesses.
     pub(super) fn read(elements: &Elements) -> Result<Self, Undecodable> {
         let [slope, intercept] = rescaling(elements)?;
         let function = match elements.text(Tag::VOI_LUT_FUNCTION).as_deref() {
@@ -52,7 +53,7 @@ impl Window {
         let centre = elements.decimal(Tag::WINDOW_CENTER, "Window Center")?;
         let width = elements.decimal(Tag::WINDOW_WIDTH, "Window Width")?;
         let least = if function == Function::Linear { 1.0 } else { f64::MIN_POSITIVE };
-        // A width below the least allowed is what some machines write for "no window".
+        // Some machines write a width below the minimum for "no window".
         let window = centre.zip(width).filter(|(_, width)| *width >= least);
         Ok(Self { slope, intercept, bounds: window, function })
     }
