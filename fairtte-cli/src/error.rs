@@ -156,6 +156,10 @@ impl<T, E: Into<CliError>> InTable<T> for Result<T, E> {
             CliError::Training(FairnessError::Survival(SurvivalError::Setting { key, value, expected })) => {
                 setting(key, value.to_string(), expected.to_owned())
             }
+            CliError::Training(FairnessError::Model(ModelError::OtherBackbone { table: other, backbone })) => {
+                let message = format!("{table}.backbone is \"{backbone}\", expected no settings of another backbone");
+                CliError::setting(&format!("{table}.{other}"), message, None)
+            }
             other => other,
         })
     }

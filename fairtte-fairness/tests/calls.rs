@@ -236,7 +236,7 @@ fn settings_are_checked_before_the_first_step() {
     setting.training.patience = 0;
     let folder = tempfile::tempdir().unwrap();
     let (events, trained) = setting.run(folder.path());
-    assert_eq!(trained.unwrap_err().to_string(), "training.patience is 0, expected at least 1");
+    assert_eq!(trained.unwrap_err().to_string(), "patience is 0, expected at least 1");
     assert!(events.is_empty(), "{events:?}");
 }
 

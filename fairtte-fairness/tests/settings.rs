@@ -110,7 +110,7 @@ fn settings_outside_their_range_are_refused_by_key_and_those_at_its_ends_are_tak
         let text = |value: &str| format!("{strategy} = {{ {with}{setting} = {value} }}");
         let (wrong, right) = range.wrong_and_right();
         for value in wrong {
-            let message = format!("strategy.{strategy}.{setting} is VALUE, expected {}", range.expected());
+            let message = format!("{setting} is VALUE, expected {}", range.expected());
             refused(&study, &text(&value), &value, &message);
         }
         for value in right {
@@ -129,7 +129,8 @@ fn intervals_have_closed_and_open_ends() {
         ("dro-chi-square.alpha", "a number > 0 and <= 1", ["0.0", "1.001", "nan"], ["0.01", "1.0"]),
     ] {
         for value in wrong {
-            let message = format!("strategy.{setting} is VALUE, expected {expected}");
+            let field = setting.split('.').next_back().unwrap();
+            let message = format!("{field} is VALUE, expected {expected}");
             refused(&study, &format!("{setting} = {value}"), value, &message);
         }
         for value in right {
@@ -137,7 +138,7 @@ fn intervals_have_closed_and_open_ends() {
         }
     }
     // An alpha so small that the radius is infinite.
-    let message = "strategy.dro-chi-square.alpha is VALUE, expected a number > 0 and <= 1";
+    let message = "alpha is VALUE, expected a number > 0 and <= 1";
     refused(&study, "dro-chi-square.alpha = 1e-300", "1e-300", message);
 }
 
@@ -145,78 +146,78 @@ fn intervals_have_closed_and_open_ends() {
 fn settings_without_effect_are_refused() {
     let study = study();
     for (text, value, message) in [
-        ("sam = { eta = 0.5 }", "0.5", "sam.eta is VALUE, expected no value without adaptive = true"),
+        ("sam = { eta = 0.5 }", "0.5", "eta is VALUE, expected no value without adaptive = true"),
         (
             "fair-representation = { gamma = 3.0 }",
             "3",
-            "fair-representation.gamma is VALUE, expected no value without kernels = \"single\"",
+            "gamma is VALUE, expected no value without kernels = \"single\"",
         ),
         (
             "fair-representation = { stratum.kind = \"event\" }",
             "Event",
-            "fair-representation.stratum is VALUE, expected no value without conditional = true",
+            "stratum is VALUE, expected no value without conditional = true",
         ),
         (
             "laftr = { mode = \"dp\", stratum.kind = \"event\" }",
             "Event",
-            "laftr.stratum is VALUE, expected no value with mode = \"dp\", which reads no stratum",
+            "stratum is VALUE, expected no value with mode = \"dp\", which reads no stratum",
         ),
         (
             "laftr = { mode = \"eqopp1\", stratum = { kind = \"event-x-bin\", bins = 2 } }",
             "eqopp1",
-            "laftr.mode is VALUE, expected dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within \
+            "mode is VALUE, expected dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within \
              one of two strata",
         ),
         (
             "laftr = { mode = \"eqopp0\", stratum.kind = \"event-x-bin\" }",
             "eqopp0",
-            "laftr.mode is VALUE, expected dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within \
+            "mode is VALUE, expected dp or eqodd with stratum.kind = \"event-x-bin\": equal opportunity is within \
              one of two strata",
         ),
         (
             "laftr = { mode = \"eqodd\", stratum.bins = 3 }",
             "3",
-            "laftr.stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\"",
+            "stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\"",
         ),
         (
             "cfair.stratum.bins = 3",
             "3",
-            "cfair.stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\"",
+            "stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\"",
         ),
-        ("end.stratum.bins = 3", "3", "end.stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\""),
+        ("end.stratum.bins = 3", "3", "stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\""),
         (
             "recalibration = { method = \"quantile\", prior = 2.0 }",
             "2",
-            "recalibration.prior is VALUE, expected no value without method = \"oe\"",
+            "prior is VALUE, expected no value without method = \"oe\"",
         ),
         (
             "recalibration = { ridge = 2.0 }",
             "2",
-            "recalibration.ridge is VALUE, expected no value without method = \"hazard-intercept\"",
+            "ridge is VALUE, expected no value without method = \"hazard-intercept\"",
         ),
         (
             "recalibration = { shared = true }",
             "true",
-            "recalibration.shared is VALUE, expected no value without method = \"hazard-intercept\"",
+            "shared is VALUE, expected no value without method = \"hazard-intercept\"",
         ),
         (
             "recalibration = { min-events = 7 }",
             "7",
-            "recalibration.min-events is VALUE, expected no value without method = \"quantile\"",
+            "min-events is VALUE, expected no value without method = \"quantile\"",
         ),
         (
             "domain-independent = { missing-attribute = \"refuse\" }",
             "refuse",
-            "domain-independent.missing-attribute is VALUE, expected average, unless inference = \"own-group\"",
+            "missing-attribute is VALUE, expected average, unless inference = \"own-group\"",
         ),
         (
             "subgroup-rebalancing = { mode = \"reweigh\", by = \"event\" }",
             "Event",
-            "subgroup-rebalancing.by is VALUE, expected no value with mode = \"reweigh\", whose weights are those of \
+            "by is VALUE, expected no value with mode = \"reweigh\", whose weights are those of \
              group and event",
         ),
     ] {
-        refused(&study, text, value, &format!("strategy.{message}"));
+        refused(&study, text, value, message);
     }
 }
 
@@ -306,7 +307,7 @@ fn batches_with_which_a_method_cannot_work_are_refused() {
     let expected = ExpectedBatch { size: 8, head: &NnetSurvival, share_with_loss: 1.0 };
     let checked = |text: &str| parsed(text).check_batches(&expected).map_err(|error| error.to_string());
     assert!(
-        checked("dro-chi-square = { alpha = 0.05 }").unwrap_err().starts_with("strategy.dro-chi-square.alpha is 0.05")
+        checked("dro-chi-square = { alpha = 0.05 }").unwrap_err().starts_with("alpha is 0.05")
     );
     assert_eq!(checked("dro-chi-square = { alpha = 1.0 }"), Ok(()));
     for (name, ..) in ABOUT.iter().filter(|(name, ..)| *name != "dro-chi-square") {

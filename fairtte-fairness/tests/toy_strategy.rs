@@ -75,6 +75,6 @@ fn the_toy_is_trained_saved_loaded_and_resumed() {
 #[test]
 fn a_setting_out_of_range_names_its_key() {
     let error = build(&trial(), -1.0).err().unwrap();
-    let sentence = "strategy.worst-group.weight is -1, expected a finite number >= 0";
+    let sentence = "weight is -1, expected a finite number >= 0";
     assert_eq!(error.to_string(), sentence);
 }

@@ -45,7 +45,7 @@ pub enum ModelError {
         expected: usize,
     },
     /// The settings of one backbone were given beside the name of another.
-    #[error("{table} is given, but model.backbone is \"{backbone}\", expected no settings of another backbone")]
+    #[error("{table} is given, but backbone is \"{backbone}\", expected no settings of another backbone")]
     OtherBackbone {
         /// Name of the table.
         table: &'static str,

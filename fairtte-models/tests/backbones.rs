@@ -164,20 +164,20 @@ fn stochastic_depth_drops_whole_samples() {
 #[test]
 fn settings_outside_their_range_are_named() {
     let config = EncoderConfig { dropout: 1.0, ..EncoderConfig::new(BackboneKind::Small2d) };
-    assert_eq!(config.validate().unwrap_err().to_string(), "model.dropout is 1, expected a number in [0, 1)");
+    assert_eq!(config.validate().unwrap_err().to_string(), "dropout is 1, expected a number in [0, 1)");
     let mlp = |settings| EncoderConfig { mlp: Some(settings), ..EncoderConfig::new(BackboneKind::Mlp) };
     let said = |config: EncoderConfig| config.validate().unwrap_err().to_string();
     let empty = mlp(MlpConfig { widths: vec![], ..MlpConfig::default() });
-    assert_eq!(said(empty), "model.mlp.widths is [], expected 1 to 32 whole numbers from 1 to 65536");
+    assert_eq!(said(empty), "mlp.widths is [], expected 1 to 32 whole numbers from 1 to 65536");
     let certain = mlp(MlpConfig { dropout: -0.1, ..MlpConfig::default() });
-    assert_eq!(said(certain), "model.mlp.dropout is -0.1, expected a number in [0, 1)");
+    assert_eq!(said(certain), "mlp.dropout is -0.1, expected a number in [0, 1)");
     let vit =
         EncoderConfig { vit: Some(VitConfig { drop_path: f64::NAN }), ..EncoderConfig::new(BackboneKind::VitBase16) };
-    assert_eq!(said(vit), "model.vit.drop-path is NaN, expected a number in [0, 1)");
+    assert_eq!(said(vit), "vit.drop-path is NaN, expected a number in [0, 1)");
     let other = EncoderConfig { backbone: BackboneKind::ResNet18, ..EncoderConfig::new(BackboneKind::Mlp) };
     assert_eq!(
         said(other),
-        "model.mlp is given, but model.backbone is \"resnet18\", expected no settings of another backbone"
+        "mlp is given, but backbone is \"resnet18\", expected no settings of another backbone"
     );
 }
 
@@ -225,7 +225,7 @@ fn a_representation_of_length_zero_is_the_features_of_the_backbone() {
     }
     assert_eq!(
         EncoderConfig { representation: 65_537, ..config }.validate().unwrap_err().to_string(),
-        "model.representation is 65537, expected a whole number from 0 to 65536"
+        "representation is 65537, expected a whole number from 0 to 65536"
     );
 }
 

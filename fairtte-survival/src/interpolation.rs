@@ -160,6 +160,6 @@ mod tests {
     #[test]
     fn a_number_of_points_outside_its_range_is_refused() {
         let error = PredictionGrid::check(0).unwrap_err();
-        assert_eq!(error.to_string(), "time.points-per-interval is 0, expected a whole number from 1 to 1000");
+        assert_eq!(error.to_string(), "points-per-interval is 0, expected a whole number from 1 to 1000");
     }
 }

@@ -188,12 +188,12 @@ mod tests {
             schedule.validate().map_or_else(|error| error.to_string(), |()| "accepted".to_owned())
         };
         let every = ScheduleConfig::Step(StepSchedule { every: 0, ..StepSchedule::default() });
-        assert_eq!(message(every), "training.schedule.step.every is 0, expected at least 1");
+        assert_eq!(message(every), "schedule.step.every is 0, expected at least 1");
         let factor = ScheduleConfig::Step(StepSchedule { factor: 1.5, ..StepSchedule::default() });
-        assert_eq!(message(factor), "training.schedule.step.factor is 1.5, expected a number in (0, 1]");
+        assert_eq!(message(factor), "schedule.step.factor is 1.5, expected a number in (0, 1]");
         for factor in [0.0, f64::NAN] {
             let step = ScheduleConfig::Step(StepSchedule { factor, ..StepSchedule::default() });
-            let expected = format!("training.schedule.step.factor is {factor}, expected a number in (0, 1]");
+            let expected = format!("schedule.step.factor is {factor}, expected a number in (0, 1]");
             assert_eq!(message(step), expected);
         }
         for (every, factor) in [(1, 1.0), (7, 1e-9)] {
@@ -201,6 +201,6 @@ mod tests {
         }
         assert_eq!(message(ScheduleConfig::Cosine(CosineSchedule { floor: 0.0, warm_up: 0 })), "accepted");
         let floor = ScheduleConfig::Cosine(CosineSchedule { floor: 1.0, warm_up: 0 });
-        assert_eq!(message(floor), "training.schedule.cosine.floor is 1, expected a number in [0, 1)");
+        assert_eq!(message(floor), "schedule.cosine.floor is 1, expected a number in [0, 1)");
     }
 }

@@ -132,7 +132,7 @@ fn a_group_with_few_events_is_named_or_left_out() {
     let config = ControlledAttributeConfig { small_group: SmallGroup::Drop, ..ControlledAttributeConfig::default() };
     assert!(ControlledAttribute::new(&config, &world.spec(), &cells).is_err(), "somebody must be left");
     let config = ControlledAttributeConfig { min_events: 1, ..config };
-    let expected = "strategy.controlled-attribute.min-events is 1, expected at least 2";
+    let expected = "min-events is 1, expected at least 2";
     assert_eq!(config.validate().unwrap_err().to_string(), expected);
 }
 

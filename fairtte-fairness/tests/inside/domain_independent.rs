@@ -243,7 +243,7 @@ fn a_sample_without_the_attribute_is_refused_if_the_settings_say_so() {
     let error = strategy.predict(&world.batch(&[world.test[0], row], false), &rule).unwrap_err().to_string();
     let expected = format!(
         "strategy domain-independent predicts by group, but sample \"s{row}\" has no group that it knows; \
-         strategy.domain-independent.missing-attribute = \"average\" predicts it without one"
+         missing-attribute = \"average\" predicts it without one"
     );
     assert_eq!(error, expected);
     let useless = DomainIndependentConfig { inference: DomainInference::MeanLogits, ..config };

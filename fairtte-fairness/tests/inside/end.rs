@@ -126,7 +126,7 @@ fn settings_out_of_range_name_their_key() {
     assert!(default.validate().is_ok());
     let message = |config: EndConfig| config.validate().unwrap_err().to_string();
     let alpha = message(EndConfig { alpha: -0.5, ..default });
-    assert_eq!(alpha, "strategy.end.alpha is -0.5, expected a finite number >= 0");
+    assert_eq!(alpha, "alpha is -0.5, expected a finite number >= 0");
     let beta = message(EndConfig { beta: f64::NAN, ..default });
-    assert_eq!(beta, "strategy.end.beta is NaN, expected a finite number >= 0");
+    assert_eq!(beta, "beta is NaN, expected a finite number >= 0");
 }

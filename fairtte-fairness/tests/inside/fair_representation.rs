@@ -205,12 +205,12 @@ fn settings_out_of_range_or_without_effect_name_their_key() {
     assert!(FairRepresentationConfig { kernels: Kernels::Single, gamma: 0.3, ..default }.validate().is_ok());
     let message = |config: FairRepresentationConfig| config.validate().unwrap_err().to_string();
     let lambda = message(FairRepresentationConfig { lambda: -1.0, ..default });
-    assert_eq!(lambda, "strategy.fair-representation.lambda is -1, expected a finite number >= 0");
+    assert_eq!(lambda, "lambda is -1, expected a finite number >= 0");
     let gamma = message(FairRepresentationConfig { gamma: 0.3, ..default });
-    assert_eq!(gamma, "strategy.fair-representation.gamma is 0.3, expected no value without kernels = \"single\"");
+    assert_eq!(gamma, "gamma is 0.3, expected no value without kernels = \"single\"");
     let stratum = StratumConfig { kind: crate::strategies::StratumKind::Event, ..StratumConfig::default() };
     let stratum = message(FairRepresentationConfig { stratum, ..default });
-    assert_eq!(stratum, "strategy.fair-representation.stratum is Event, expected no value without conditional = true");
+    assert_eq!(stratum, "stratum is Event, expected no value without conditional = true");
 }
 
 fn training_cells(n_groups: u32) -> TrainingCells {

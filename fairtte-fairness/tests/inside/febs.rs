@@ -122,7 +122,7 @@ fn settings_out_of_range_name_their_key() {
     assert!(default.validate().is_ok());
     let message = |config: FebsConfig| config.validate().unwrap_err().to_string();
     let gamma = message(FebsConfig { gamma: -1.0, ..default });
-    assert_eq!(gamma, "strategy.febs.gamma is -1, expected a number in [0, 100]");
+    assert_eq!(gamma, "gamma is -1, expected a number in [0, 100]");
     let decay = message(FebsConfig { decay: 1.0, ..default });
-    assert_eq!(decay, "strategy.febs.decay is 1, expected a number in [0, 1)");
+    assert_eq!(decay, "decay is 1, expected a number in [0, 1)");
 }

@@ -148,11 +148,11 @@ fn settings_out_of_range_name_their_key() {
     let message = |config: GroupDroConfig| config.validate().unwrap_err().to_string();
     for eta in [0.0, -0.5, f64::INFINITY] {
         let found = message(GroupDroConfig { eta, ..default });
-        assert_eq!(found, format!("strategy.group-dro.eta is {eta}, expected a finite number > 0"));
+        assert_eq!(found, format!("eta is {eta}, expected a finite number > 0"));
     }
     for adjustment in [-0.5, f64::INFINITY] {
         let found = message(GroupDroConfig { adjustment, ..default });
-        assert_eq!(found, format!("strategy.group-dro.adjustment is {adjustment}, expected a finite number >= 0"));
+        assert_eq!(found, format!("adjustment is {adjustment}, expected a finite number >= 0"));
     }
 }
 

@@ -212,7 +212,7 @@ fn weights_that_do_not_fit_are_no_network() {
 #[test]
 fn settings_out_of_range_name_their_key() {
     let config = pretrained(Freeze::None, Some(0.0)).config;
-    assert!(config.validate().unwrap_err().to_string().starts_with("pretrained.head-learning-rate is 0, expected"));
+    assert!(config.validate().unwrap_err().to_string().starts_with("head-learning-rate is 0, expected"));
     let config = PretrainedConfig { sha256: Some("ab".to_owned()), head_learning_rate: None, ..config };
-    assert!(config.validate().unwrap_err().to_string().starts_with("pretrained.sha256 is ab, expected"));
+    assert!(config.validate().unwrap_err().to_string().starts_with("sha256 is ab, expected"));
 }

@@ -123,7 +123,7 @@ fn without_the_attribute_the_curves_of_all_maps_are_averaged_or_refused() {
     let error = as_group(None, &strategy).unwrap_err().to_string();
     let expected = format!(
         "strategy recalibration predicts by group, but sample \"s{}\" has no group that it knows; \
-         strategy.recalibration.missing-attribute = \"average\" predicts it without one",
+         missing-attribute = \"average\" predicts it without one",
         world.test[0]
     );
     assert_eq!(error, expected);
@@ -181,9 +181,9 @@ fn settings_are_checked_and_too_few_events_for_quantiles_are_named() {
     let world = World::new(&HeadConfig::default());
     let message = |config: RecalibrationConfig| config.validate().unwrap_err().to_string();
     let oe = config(RecalibrationMethod::Oe);
-    let expected = "strategy.recalibration.prior is 0, expected a finite number > 0";
+    let expected = "prior is 0, expected a finite number > 0";
     assert_eq!(message(RecalibrationConfig { prior: 0.0, ..oe }), expected);
-    let expected = "strategy.recalibration.shared is true, expected no value without method = \"hazard-intercept\"";
+    let expected = "shared is true, expected no value without method = \"hazard-intercept\"";
     assert_eq!(message(RecalibrationConfig { shared: true, ..oe }), expected);
     let config = RecalibrationConfig { method: RecalibrationMethod::Quantile, ..RecalibrationConfig::default() };
     let learner = Learner::new(&world.spec(), "network").unwrap();

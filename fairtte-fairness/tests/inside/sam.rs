@@ -141,12 +141,12 @@ fn the_default_radius_is_that_of_the_form_and_a_setting_without_effect_is_refuse
     assert_eq!(read(&serde_json::to_string(&adaptive).unwrap()).unwrap(), adaptive);
     assert!(read(r#"{"radius": 1.0}"#).is_err());
     let message = |config: SamConfig| config.validate().unwrap_err().to_string();
-    let expected = "strategy.sam.rho is 0, expected a finite number > 0";
+    let expected = "rho is 0, expected a finite number > 0";
     assert_eq!(message(SamConfig { rho: 0.0, ..SamConfig::default() }), expected);
-    let expected = "strategy.sam.eta is 0.5, expected no value without adaptive = true";
+    let expected = "eta is 0.5, expected no value without adaptive = true";
     assert_eq!(message(SamConfig { eta: 0.5, ..SamConfig::default() }), expected);
     for eta in [-0.5, f64::INFINITY] {
-        let expected = format!("strategy.sam.eta is {eta}, expected a finite number >= 0");
+        let expected = format!("eta is {eta}, expected a finite number >= 0");
         assert_eq!(message(SamConfig { eta, ..adaptive }), expected);
     }
     let learner = Learner::new(&World::new(&HeadConfig::default()).spec(), "network").unwrap();

@@ -261,9 +261,9 @@ fn the_criterion_may_be_the_worst_group_and_settings_have_ranges() {
     assert_eq!(threshold.to_bits(), largest.to_bits());
     let message = |config: SwadConfig| config.validate().unwrap_err().to_string();
     let config = SwadConfig { n_converge: 0, ..SwadConfig::default() };
-    assert_eq!(message(config), "strategy.swad.n-converge is 0, expected at least 1");
+    assert_eq!(message(config), "n-converge is 0, expected at least 1");
     let config = SwadConfig { tolerance_ratio: -0.1, ..SwadConfig::default() };
-    assert_eq!(message(config), "strategy.swad.tolerance-ratio is -0.1, expected a finite number >= 0");
+    assert_eq!(message(config), "tolerance-ratio is -0.1, expected a finite number >= 0");
 }
 
 #[test]

@@ -11,17 +11,17 @@ fn settings_out_of_range_name_their_key_and_those_at_its_ends_are_taken() {
     }
     let message = |config: TrainingConfig| config.validate().unwrap_err().to_string();
     let found = message(TrainingConfig { epochs: 0, ..default });
-    assert_eq!(found, "training.epochs is 0, expected at least 1");
+    assert_eq!(found, "epochs is 0, expected at least 1");
     let found = message(TrainingConfig { batch_size: 1, ..default });
-    assert_eq!(found, "training.batch-size is 1, expected at least 2 (batch norm needs two)");
+    assert_eq!(found, "batch-size is 1, expected at least 2 (batch norm needs two)");
     let found = message(TrainingConfig { accumulate: 0, ..default });
-    assert_eq!(found, "training.accumulate is 0, expected at least 1");
+    assert_eq!(found, "accumulate is 0, expected at least 1");
     let found = message(TrainingConfig { patience: 0, ..default });
-    assert_eq!(found, "training.patience is 0, expected at least 1");
+    assert_eq!(found, "patience is 0, expected at least 1");
     for checkpoint_minutes in [-1.0, 2e6, f64::NAN] {
         let found = message(TrainingConfig { checkpoint_minutes, ..default });
         let expected = "expected a number from 0 to 1e6 (0 = off)";
-        assert_eq!(found, format!("training.checkpoint-minutes is {checkpoint_minutes}, {expected}"));
+        assert_eq!(found, format!("checkpoint-minutes is {checkpoint_minutes}, {expected}"));
     }
 }
 

@@ -28,7 +28,7 @@ impl WorstGroup {
         if weight >= 0.0 && weight.is_finite() {
             return Ok(Self { weight, n_groups: cells.levels.len() });
         }
-        let (key, expected) = ("strategy.worst-group.weight", "a finite number >= 0".to_owned());
+        let (key, expected) = ("weight", "a finite number >= 0".to_owned());
         Err(FairnessError::Setting { key, value: weight.to_string(), expected })
     }
 }
