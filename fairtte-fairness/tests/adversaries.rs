@@ -411,8 +411,8 @@ fn one_group_alone_cannot_be_told_from_another() {
     let study = Study::new(table, 13);
     for config in four() {
         let error = config.build(&study.spec, &study.cells).err().unwrap();
-        let expected =
-            "tells groups apart, but all training samples with a value of attribute \"group\" are in group level 0";
+        let expected = "needs at least two groups, but all training samples with a value of \
+                        attribute \"group\" are in group level 0";
         assert!(error.to_string().ends_with(expected), "{error}");
     }
 }

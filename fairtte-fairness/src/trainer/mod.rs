@@ -1,10 +1,10 @@
 //! Step 8: the only epoch loop.
 //!
 //! Every epoch draws its batches, dropout and sampling from streams that are named by seed, epoch and batch, and ends in
-//! a checkpoint, as does every interval of wall-clock time and every wish to stop: a run that is killed is resumed from its last
-//! checkpoint and ends with the same weights. Weights move, and checkpoints stand, between steps of the optimisers only, each
-//! of which is made of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
-//! is no part of its step: no strategy sees it, and a step of such batches alone is not taken (`plan.rs`).
+//! a checkpoint, as does every interval of wall-clock time and every stop request: a killed run resumes from its last
+//! checkpoint and ends with the same weights. Checkpoints are written only between steps of the optimisers, each of which
+//! consists of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
+//! is not part of its step: no strategy sees it, and a step of such batches alone is skipped (`plan.rs`).
 
 mod plan;
 mod progress;
@@ -50,8 +50,9 @@ pub struct TrainingConfig {
     pub epochs: usize,
     /// Samples per batch, at least 2.
     pub batch_size: usize,
-    /// Batches per step of the optimisers, at least 1; gradients are averaged. Whatever looks at a batch (ranking, risk sets,
-    /// discrepancies, groups of a batch, batch norm) sees one batch. The last step of an epoch may have fewer.
+    /// Batches per step of the optimisers, at least 1; gradients are averaged. What is computed over a batch (ranking,
+    /// risk sets, discrepancies, groups of a batch, batch norm) still uses one batch. The last step of an epoch may
+    /// have fewer.
     pub accumulate: usize,
     /// Validation metric that early stopping watches and by which the weights are chosen.
     pub monitor: Monitor,
@@ -105,7 +106,7 @@ fn best_epoch(epochs: &[EpochReport]) -> usize {
     epochs.iter().rposition(|epoch| epoch.best).map_or(0, |index| index + 1)
 }
 
-/// What a training reads, all of it fixed before the first step.
+/// The input of a training, fixed before the first step.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingData<'a> {
     /// The samples.
@@ -139,11 +140,11 @@ pub struct TrainedRun {
     pub epochs: Vec<EpochReport>,
     /// The epoch whose weights the strategy now has, counted from 1: the best by the watched metric.
     pub best_epoch: usize,
-    /// Whether the patience ran out before the epochs did.
+    /// Whether training stopped before the last epoch of the settings.
     pub stopped_early: bool,
-    /// What every selection rule chooses; [`use_epoch`] gives a strategy the weights of one of them.
+    /// The epoch that each selection rule chooses; [`use_epoch`] loads the weights of one of them into a strategy.
     pub choices: BTreeMap<SelectionRule, Choice>,
-    /// What did nothing, with what to change.
+    /// Warnings about parts of the method without effect, with what to change.
     pub warnings: Vec<Warning>,
 }
 
@@ -153,7 +154,7 @@ pub struct TrainedRun {
 /// # Errors
 /// [`FairnessError::Survival`] if a part has no event, [`FairnessError::NotFinite`] if training diverges,
 /// [`FairnessError::Monitor`] if the watched metric is undefined, [`FairnessError::Interrupted`] if `stop` was set
-/// (while the weights are finished after the last epoch it is the caller that looks at it),
+/// (while the weights are finished after the last epoch, checking it is left to the caller),
 /// [`FairnessError::Data`] or [`FairnessError::Checkpoint`] if a file cannot be written or read.
 pub fn fit(
     strategy: &mut dyn Strategy,
@@ -177,7 +178,7 @@ pub fn fit(
     let mut training =
         Training { strategy, data, config, validator, checkpoints, progress, observer, stop, saved_at, n_batches };
     if !training.progress.epochs.is_empty() {
-        write_logs(folder, &training.progress.epochs)?; // a kill may have come between checkpoint and logs
+        write_logs(folder, &training.progress.epochs)?; // the run may have been killed between checkpoint and logs
     }
     while !training.is_finished() {
         training.epoch()?;
@@ -187,10 +188,10 @@ pub fn fit(
     training.finish()
 }
 
-/// Gives `strategy`, trained in `folder`, the weights of an epoch that a selection rule chose, counted from 1.
+/// Loads the weights of an epoch (counted from 1) that a selection rule chose into `strategy`, trained in `folder`.
 ///
 /// # Errors
-/// [`FairnessError::Checkpoint`] if they were not kept, and whatever [`Strategy::finish`] gives.
+/// [`FairnessError::Checkpoint`] if they were not kept, and the errors of [`Strategy::finish`].
 pub fn use_epoch(
     strategy: &mut dyn Strategy,
     data: &TrainingData<'_>,
@@ -206,7 +207,7 @@ pub fn use_epoch(
 /// weights may have been averaged and curves recalibrated since.
 ///
 /// # Errors
-/// [`FairnessError::Survival`] if the part has no event, [`FairnessError::Metric`] if the curves are none.
+/// [`FairnessError::Survival`] if the part has no event, [`FairnessError::Metric`] if they are not survival curves.
 pub fn score_validation(data: &TrainingData<'_>, survival: &Array2<f64>) -> Result<Validation, FairnessError> {
     Ok(Validator::new(data)?.score_curves(survival)?.unwatched())
 }
@@ -308,7 +309,7 @@ impl Training<'_> {
         Ok(Plan::new(has_loss, self.config.accumulate))
     }
 
-    /// One batch, which has a loss.
+    /// Makes the step of one batch that has a loss.
     fn step(
         &mut self,
         (epoch, step): (usize, usize),
@@ -337,7 +338,8 @@ impl Training<'_> {
         Ok(validation)
     }
 
-    /// Writes the state in the middle of an epoch if it is time or a stop was requested; returns `Interrupted` after the latter.
+    /// Writes the state in the middle of an epoch if it is time or a stop was requested; returns `Interrupted` in the
+    /// latter case.
     fn pause(&mut self, epoch: usize, step: usize, totals: &Totals) -> Result<(), FairnessError> {
         let is_wanted = self.stop.load(Ordering::Relaxed);
         let interval = self.config.checkpoint_minutes * 60.0;
@@ -367,7 +369,7 @@ impl Training<'_> {
         self.progress.epochs.iter().map(|epoch| &epoch.validation).collect()
     }
 
-    /// Tells the observer of the epoch that is complete, and stops after it if that is wanted.
+    /// Reports the completed epoch to the observer; returns `Interrupted` if a stop was requested.
     fn tell_epoch(&mut self) -> Result<(), FairnessError> {
         let Some(report) = self.progress.epochs.last() else { return Ok(()) };
         self.observer.epoch_done(report);
@@ -378,7 +380,7 @@ impl Training<'_> {
         Ok(())
     }
 
-    /// The weights of the best epoch, finished.
+    /// Loads the weights of the best epoch and finishes them.
     fn finish(self) -> Result<TrainedRun, FairnessError> {
         let best_epoch = self.best_epoch();
         let choices = selection::choices(&self.validations())?;

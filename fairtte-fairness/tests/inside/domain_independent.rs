@@ -242,8 +242,8 @@ fn a_sample_without_the_attribute_is_refused_if_the_settings_say_so() {
     let row = world.test.iter().copied().find(|row| world.groups[*row].is_none()).unwrap();
     let error = strategy.predict(&world.batch(&[world.test[0], row], false), &rule).unwrap_err().to_string();
     let expected = format!(
-        "strategy domain-independent predicts by group, but sample \"s{row}\" has no group that it knows; \
-         strategy.domain-independent.missing-attribute = \"average\" predicts it without one"
+        "strategy domain-independent predicts by group, but sample \"s{row}\" has no known group; set \
+         strategy.domain-independent.missing-attribute = \"average\" to predict without one"
     );
     assert_eq!(error, expected);
     let useless = DomainIndependentConfig { inference: DomainInference::MeanLogits, ..config };

@@ -122,8 +122,8 @@ fn without_the_attribute_the_curves_of_all_maps_are_averaged_or_refused() {
     strategy.config.missing_attribute = MissingAttribute::Refuse;
     let error = as_group(None, &strategy).unwrap_err().to_string();
     let expected = format!(
-        "strategy recalibration predicts by group, but sample \"s{}\" has no group that it knows; \
-         strategy.recalibration.missing-attribute = \"average\" predicts it without one",
+        "strategy recalibration predicts by group, but sample \"s{}\" has no known group; set \
+         strategy.recalibration.missing-attribute = \"average\" to predict without one",
         world.test[0]
     );
     assert_eq!(error, expected);
