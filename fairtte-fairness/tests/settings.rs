@@ -176,14 +176,14 @@ fn settings_without_effect_are_refused() {
         (
             "laftr = { mode = \"eqodd\", stratum.bins = 3 }",
             "3",
-            "laftr.stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\"",
+            "laftr.stratum.bins is VALUE, expected no value without kind = \"event-x-bin\"",
         ),
         (
             "cfair.stratum.bins = 3",
             "3",
-            "cfair.stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\"",
+            "cfair.stratum.bins is VALUE, expected no value without kind = \"event-x-bin\"",
         ),
-        ("end.stratum.bins = 3", "3", "end.stratum.bins is VALUE, expected no value but with kind = \"event-x-bin\""),
+        ("end.stratum.bins = 3", "3", "end.stratum.bins is VALUE, expected no value without kind = \"event-x-bin\""),
         (
             "recalibration = { method = \"quantile\", prior = 2.0 }",
             "2",

@@ -1,4 +1,4 @@
-//! Which strategies there are: one variant, one line in the catalogue and one arm each.
+//! The registry of strategies: one variant, one line in the catalogue and one match arm each.
 
 use fairtte_survival::NoSettings;
 use serde::{Deserialize, Serialize};
@@ -65,20 +65,20 @@ impl StrategyConfig {
         ("group-dro", "groups with a larger loss gain weight (Sagawa et al. 2020)"),
         ("domain-independent", "one encoder, one classifier per group (Wang et al. 2020)"),
         ("controlled-attribute", "one network per group, whose curves are averaged (Pope & Sydnor 2011)"),
-        ("sam", "the loss at the sharpest place nearby, in two passes (Foret et al. 2021)"),
-        ("swad", "the mean of the weights of a valley of the validation loss (Cha et al. 2021)"),
-        ("recalibration", "as erm, then the curves of each group are mapped by what the validation part showed"),
-        ("laftr", "an adversary guesses the group from the representation, which makes that hard (Madras et al. 2018)"),
+        ("sam", "the loss at the worst nearby weights, in two passes (Foret et al. 2021)"),
+        ("swad", "the mean of the weights over a valley of the validation loss (Cha et al. 2021)"),
+        ("recalibration", "as erm, then the curves of each group are recalibrated on the validation part"),
+        ("laftr", "the representation is trained against an adversary that predicts the group (Madras et al. 2018)"),
         ("cfair", "one adversary per stratum through gradient reversal, balanced errors (Zhao et al. 2020)"),
-        ("lnl", "the representation unlearns what a predictor of the group finds in it (Kim et al. 2019)"),
+        ("lnl", "the representation unlearns the group, by a predictor of the group (Kim et al. 2019)"),
         ("odr", "two orthogonal codes, one for the task and one for the group (Sarhan et al. 2020)"),
         (
             "fair-representation",
-            "representations of the groups come closer by maximum mean discrepancy (the paper's D.2.3)",
+            "representations of the groups are aligned by maximum mean discrepancy (the paper's D.2.3)",
         ),
-        ("end", "representations of a group are told apart, those of a stratum joined (Tartaglione et al. 2021)"),
+        ("end", "representations are disentangled within groups, entangled within strata (Tartaglione et al. 2021)"),
         ("dro-chi-square", "the worst subpopulation of a given size, without groups (Hu & Chen 2022, 2024)"),
-        ("febs", "groups with a larger loss weigh more, an adaptation of FairSeg's scaling (Tian et al. 2024)"),
+        ("febs", "groups with a larger loss get more weight, an adaptation of FairSeg's scaling (Tian et al. 2024)"),
     ];
 
     /// Whether training reads the groups of the samples.
@@ -126,7 +126,7 @@ impl StrategyConfig {
         }
     }
 
-    /// Refuses batches, or a head, with which the method cannot work; a training asks again when it knows its outcomes.
+    /// Rejects batches, or a head, with which the method cannot work; training checks again once the outcomes are known.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and what was expected.
@@ -137,8 +137,8 @@ impl StrategyConfig {
         }
     }
 
-    /// What of `training` is too short for the method to work as it says, a sentence each; `n_steps` are the steps of the
-    /// optimisers in an epoch.
+    /// The settings of `training` that are too short for the method to work as described, one sentence each; `n_steps` is
+    /// the number of optimiser steps in an epoch.
     pub fn training_notes(&self, training: &TrainingConfig, n_steps: usize) -> Vec<String> {
         match self {
             Self::Swad(config) => config.training_notes(training, n_steps),

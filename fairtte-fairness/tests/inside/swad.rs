@@ -283,11 +283,13 @@ fn a_training_too_short_for_a_valley_is_said_with_both_numbers() {
     assert!(config.training_notes(&training(9, 9), 100).is_empty());
     let notes = config.training_notes(&training(30, 8), 100);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].contains("training.patience = 8 gives 8 evaluations"), "{notes:?}");
+    assert!(notes[0].contains("training.patience = 8 gives too few evaluations (8;"), "{notes:?}");
     assert!(notes[0].contains("n-converge + n-tolerance = 9") && notes[0].contains("= 9 or more"), "{notes:?}");
     assert_eq!(config.training_notes(&training(8, 8), 100).len(), 2);
     let often = SwadConfig { interval: 40, ..config };
     assert!(often.training_notes(&training(3, 3), 100).is_empty());
     let notes = often.training_notes(&training(3, 2), 100);
-    assert!(notes.len() == 1 && notes[0].contains("= 2 gives 6 evaluations") && notes[0].contains("= 3 or more"));
+    assert!(
+        notes.len() == 1 && notes[0].contains("= 2 gives too few evaluations (6;") && notes[0].contains("= 3 or more")
+    );
 }
