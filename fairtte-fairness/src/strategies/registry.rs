@@ -70,7 +70,7 @@ impl StrategyConfig {
         ("recalibration", "as erm, then the curves of each group are recalibrated on the validation part"),
         ("laftr", "the representation is trained against an adversary that predicts the group (Madras et al. 2018)"),
         ("cfair", "one adversary per stratum through gradient reversal, balanced errors (Zhao et al. 2020)"),
-        ("lnl", "the representation unlearns the group, by a predictor of the group (Kim et al. 2019)"),
+        ("lnl", "the representation is trained to hide the group from a predictor (Kim et al. 2019)"),
         ("odr", "two orthogonal codes, one for the task and one for the group (Sarhan et al. 2020)"),
         (
             "fair-representation",

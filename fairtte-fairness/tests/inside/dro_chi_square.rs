@@ -150,7 +150,7 @@ fn gradients_agree_with_differences_through_losses_and_halves() {
     };
     let logits = tensor(z.clone(), [6, 3]).require_grad();
     let analytic = gradient(&objective(&logits), &logits);
-    // The weights move with the losses too, and by the envelope theorem that changes nothing.
+    // The weights change with the losses too; by the envelope theorem this does not affect the derivative.
     let numeric = differences(&z, |z| values(&objective(&tensor(z, [6, 3])))[0]);
     assert!(analytic.iter().any(|slope| slope.abs() > 1e-2));
     for (analytic, numeric) in analytic.iter().zip(&numeric) {
@@ -241,7 +241,7 @@ fn settings_out_of_range_name_their_key() {
     }
 }
 
-// With a head whose losses stand alone the given losses count, with one that ranks those against the other half.
+// With a head whose losses are independent the given losses are used, with one that ranks those against the other half.
 #[test]
 fn the_objective_splits_the_batch_only_where_losses_depend_on_it() {
     let (cuts, clock) = (whole_cuts(3), Clock::default());
@@ -281,7 +281,7 @@ fn the_objective_splits_the_batch_only_where_losses_depend_on_it() {
     assert!((n_weighted - first.1 - second.1).abs() < 1e-9);
 }
 
-// The worst part is found by the likelihood of each half, and the losses of its members are descended.
+// The worst part is found by the likelihood of each half, and the losses of its members are minimised.
 #[test]
 fn by_likelihood_the_weights_change_and_the_losses_stay() {
     let (cuts, clock) = (whole_cuts(3), Clock::default());

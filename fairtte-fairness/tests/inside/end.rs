@@ -4,7 +4,7 @@ use crate::strategies::worked_cases::{
     Compared, cases, differences, gradient, leaf, name, numbers, tensor, values, whole_numbers,
 };
 
-/// Cases of the released code's rule, which drops pairs by their order in the batch: not offered.
+/// Cases of the released code's rule, which drops pairs by their order in the batch: not implemented.
 const OTHER_RULE: [&str; 2] = ["original code and MEDFAIR", "rule 'code'"];
 
 fn group(code: usize) -> GroupId {

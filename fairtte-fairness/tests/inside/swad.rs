@@ -9,7 +9,7 @@ use super::valley::Averaged as _;
 use super::*;
 use crate::{EpochReport, Observer, Silent};
 
-/// SWAD that keeps every iteration, to be compared with.
+/// SWAD that keeps every iteration, as reference.
 struct Recording {
     inner: Swad,
     iterations: Vec<Vec<(String, Vec<f64>)>>,
@@ -167,8 +167,8 @@ fn averaging_leaves_the_network_alone_and_covers_running_statistics() {
     assert_eq!(numbers(&written), numbers(mean.module()));
 }
 
-// From (mean 0, variance 1) one pass gives 0.1 mean and 0.9 + 0.1 variance: the statistics of each batch, found without
-// the way of the code.
+// From (mean 0, variance 1) one pass gives 0.1 mean and 0.9 + 0.1 variance: the statistics of each batch, computed
+// independently of the code.
 #[test]
 fn statistics_of_batch_norm_are_means_over_the_samples_of_one_pass() {
     let world = World::new(&HeadConfig::default());
@@ -205,8 +205,8 @@ fn statistics_of_batch_norm_are_means_over_the_samples_of_one_pass() {
     assert_eq!(n_statistics, 2 * (32 + 32));
 }
 
-// In one batch of all rows the statistics of the first norm are those of its inputs. Rows in the order of a feature have next
-// to none of its variance within batches of 64.
+// In one batch of all rows the statistics of the first norm are those of its inputs. Rows in the order of a feature have
+// almost none of its variance within batches of 64.
 #[test]
 fn statistics_of_batch_norm_hold_the_variance_between_neighbours_of_an_ordered_cohort() {
     let mut world = World::of(&HeadConfig::default(), 900, 0.8, 0);
