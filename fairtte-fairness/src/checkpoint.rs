@@ -30,7 +30,7 @@ pub(crate) struct Progress {
     pub(crate) stopped: bool,
 }
 
-/// The hashes in `trainer.json`, beside the progress.
+/// The hashes in `trainer.json`, besides the progress.
 #[derive(Default, Deserialize)]
 struct Hashes {
     /// BLAKE3 in hexadecimal digits, by path in the folder; empty where none were kept.

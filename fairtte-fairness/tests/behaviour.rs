@@ -24,7 +24,7 @@
 //! Two claims did not hold. `end` at 1 and 1 lowered the probe in all seeds, but by 0.02 (its MMD^2 was a quarter of
 //! that under `erm`). On seeds 101 and 102 the entangling term alone (alpha 0, beta 5) brought the probe from 0.92 to
 //! 0.80, and alpha 5 beside it back to 0.89: the disentangling term spreads the directions of a group apart and thereby
-//! keeps what tells the groups apart. `swad` was worse than the best epoch in all seeds, by 0.08: the source's ratio
+//! keeps the difference between the groups. `swad` was worse than the best epoch in all seeds, by 0.08: the source's ratio
 //! continues the mean until the loss is 30 % above the valley, far into the overfitting. On seeds 101 and 102 a ratio
 //! of 0.05 was as good as the best epoch at step size 5e-3, and better by 0.03 to 0.05 at 2e-2, where single epochs
 //! scatter; 0.3 was worse by 0.07 there too.

@@ -19,7 +19,7 @@ use fairtte_survival::{ClassifierConfig, HeadConfig, PredictionGrid};
 
 const N_TRAIN: usize = 400;
 
-/// At most one sample in four has an event: about a third of the batches of four have none.
+/// At most three samples in eight have an event: about a third of the batches of four have none.
 fn table() -> Table {
     let mut table = Table::planted(N_TRAIN + 100, 4, Plant::default());
     for i in 0..table.event.len() {

@@ -121,7 +121,7 @@ pub(crate) fn idle_adversary(term: &str, means: &'static str, change: &'static s
     Watch { name: "idle-adversary", terms, idle, warns: Warns::Throughout, means, change }
 }
 
-/// Every sample in a cell weighs 1/n. (Not a division of the sum by n: burn 0.22.1 rounds the divisor's inverse to `f32` in
+/// Every sample in a cell has weight 1/n. (Not a division of the sum by n: burn 0.22.1 rounds the divisor's inverse to `f32` in
 /// the backward pass, which the worked cases in `f64` show.)
 fn mean_over_cells(of_sample: Tensor<1>, cells: &BatchCells) -> Tensor<1> {
     let n = cells.coefficients(|_, _| 1.0).iter().sum::<f64>().max(1.0);

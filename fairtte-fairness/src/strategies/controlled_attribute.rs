@@ -1,7 +1,7 @@
 //! Controlling for the sensitive attribute (CSA; Pope & Sydnor 2011, Zhao & Ng 2023; the paper's D.2.5).
 //!
 //! Acts on the whole model: one network per group, trained on that group alone; the prediction is the mean of all of them,
-//! S(t|x) = `sum_g` `pi_g` `S_g(t|x)` with `pi_g` the training shares, whatever the group of the sample. The attribute is read in
+//! S(t|x) = `sum_g` `pi_g` `S_g(t|x)` with `pi_g` the training shares, for any group of the sample. The attribute is read in
 //! training only. The mean of curves is not the curve of the mean hazard. G networks: the time of one training, G times the
 //! memory, and G passes for a prediction.
 //!

@@ -2,7 +2,7 @@
 //!
 //! Acts on the weights of the losses. With `L_g` the mean loss of group g in the batch,
 //! `W_g` = tanh((min over groups of L / `L_g`)^gamma), `v_g` = 1 / `W_g` divided by its mean over the samples, without gradient;
-//! loss = mean `v_g(i)` `l_i`: the group with the larger loss weighs more. Needs the attribute in training only.
+//! loss = mean `v_g(i)` `l_i`: the group with the larger loss gets more weight. Needs the attribute in training only.
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|

@@ -10,7 +10,7 @@
 //! of the training events at or before it. It conditions on what is known at one time and not on the event indicator, whose
 //! distribution is partly that of censoring, and it does not put an event in the first and in the last year into the
 //! same class. Events are binned by the cut point they round up to, censorings by the one they round down to; a
-//! censoring at the horizon's cut point lies after it. Bins are blocks of cut points of equal number.
+//! censoring at the horizon's cut point is after it. Bins are blocks of cut points of equal number.
 //!
 //! The three kinds are definitions of our own (a stratum in place of the class label); `event` is closest to
 //! MEDFAIR (Zong et al. 2023).
@@ -181,7 +181,7 @@ mod tests {
     fn a_sample_censored_before_the_horizon_has_no_status() {
         let strata = Strata::fit(&StratumConfig::default(), &cells(40, &OUTCOMES), "laftr").unwrap();
         let outcomes = IntervalTargets { index: vec![2, 3, 1, 2, 4], event: vec![true, true, false, false, false] };
-        // Half of the events lie at cut 2: one at 3 comes later, a censoring at 1 gives no information on cut 2.
+        // Half of the events are at cut 2: one at 3 comes later, a censoring at 1 gives no information on cut 2.
         assert_eq!(strata.of(&outcomes), [Some(1), Some(0), None, Some(0), Some(0)]);
     }
 

@@ -100,7 +100,7 @@ fn compare_split(compared: &mut Compared, case: &serde_json::Value, dro: DroChiS
     compared.close(what, &gradient(&total, &logits), &numbers(&expected["d_total_d_logits"]));
 }
 
-// The value is an infimum: no other eta may give less, whatever the losses, ties and alpha.
+// The value is an infimum: no other eta may give less, for any losses, ties and alpha.
 #[test]
 fn no_other_eta_gives_less() {
     let mut n_tried = 0;

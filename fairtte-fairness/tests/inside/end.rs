@@ -73,7 +73,7 @@ fn gradients_agree_with_differences() {
 }
 
 // Unit vectors, so that products are cosines. Group 0 has three samples (pairs 0-1, 0-3, 1-3), groups 1 and 2 one each;
-// of the pairs with equal strata (0, 2 and 4 have stratum 1) all three lie across groups.
+// of the pairs with equal strata (0, 2 and 4 have stratum 1) all three are across groups.
 #[test]
 fn pairs_worked_by_hand() {
     let (h, z) = (0.5_f64.sqrt(), vec![1.0, 0.0, 0.0, 2.0, 0.0, 3.0, 5.0, 5.0, -1.0, 0.0]);

@@ -183,7 +183,7 @@ fn equal_representations_have_a_term_of_0_and_no_gradient() {
     }
 }
 
-// Of the ten pairs of two samples six are 0: the median of the others, 1, 1, 4 and 9, stands in.
+// Of the ten pairs of two samples six are 0: the median of the others, 1, 1, 4 and 9, replaces it.
 #[test]
 fn a_median_of_0_gives_way_to_that_of_the_positive_distances() {
     let median = |z: Vec<f64>| {

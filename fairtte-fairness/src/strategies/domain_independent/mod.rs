@@ -84,7 +84,7 @@ impl DomainIndependentConfig {
     /// Checks that no setting is without effect.
     ///
     /// # Errors
-    /// [`FairnessError::Setting`] if missing attributes are refused by a rule that does not read them.
+    /// [`FairnessError::Setting`] if samples without the attribute are rejected by a rule that does not read it.
     pub fn validate(&self) -> Result<(), FairnessError> {
         let has_effect =
             self.missing_attribute == MissingAttribute::Average || self.inference == DomainInference::OwnGroup;
