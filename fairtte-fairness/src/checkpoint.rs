@@ -3,8 +3,8 @@
 //! One folder at a time, written under a temporary name and renamed: `epoch-00012/` after a complete epoch,
 //! `epoch-00012-batch-0000034/` in the middle of the thirteenth. It holds `last/` (networks, optimisers, strategy state),
 //! `kept/epoch-00007/` (networks of every epoch that a selection rule chooses or may still choose) and `trainer.json`, with a
-//! hash of every file: tensors do not show that a byte of them has changed. Older
-//! folders are removed once the newer one stands, so a kill at any moment leaves the newest complete state.
+//! hash of every file, because a changed byte in a tensor is not detectable otherwise. Older
+//! folders are removed once the newer one is complete, so the newest complete state survives a kill at any moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -18,19 +18,19 @@ use crate::FairnessError;
 use crate::strategies::{Saved, Strategy};
 use crate::trainer::{EpochReport, Partial, TrainingConfig};
 
-/// Where a training stands.
+/// The progress of a training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Progress {
     /// One report per complete epoch.
     pub(crate) epochs: Vec<EpochReport>,
-    /// What is done of the next one.
+    /// The completed part of the next epoch.
     pub(crate) partial: Option<Partial>,
     /// Whether the strategy ended the training after the last one.
     #[serde(default)]
     pub(crate) stopped: bool,
 }
 
-/// The hashes in `trainer.json`, beside the progress.
+/// The hashes in `trainer.json`, besides the progress.
 #[derive(Default, Deserialize)]
 struct Hashes {
     /// BLAKE3 in hexadecimal digits, by path in the folder; empty where none were kept.
@@ -38,7 +38,7 @@ struct Hashes {
     files: BTreeMap<String, String>,
 }
 
-/// `trainer.json` as it is written.
+/// The content of `trainer.json`.
 #[derive(Serialize)]
 struct Record<'a> {
     #[serde(flatten)]
@@ -46,7 +46,7 @@ struct Record<'a> {
     files: BTreeMap<String, String>,
 }
 
-/// Whether training in this run folder has left a state to resume from.
+/// Whether this run folder contains a state from which training can resume.
 ///
 /// # Errors
 /// [`FairnessError::Checkpoint`] if the folder of the checkpoints cannot be read.
@@ -54,8 +54,8 @@ pub fn has_checkpoint(run_folder: &Path) -> Result<bool, FairnessError> {
     Ok(!Checkpoints::new(&run_folder.join(FOLDER)).complete()?.is_empty())
 }
 
-/// Whether a training of `kept` settings that left its state in this run folder can be resumed with another number of epochs and
-/// another patience: what was trained is then the beginning of what would be trained anew.
+/// Whether the training in this run folder, made with the settings `kept`, can be resumed with the number of epochs and the
+/// patience of `asked`: true if a new training with `asked` would begin with the same epochs.
 ///
 /// # Errors
 /// [`FairnessError::Checkpoint`] if the newest state cannot be read.
@@ -66,7 +66,7 @@ pub fn can_resume(run_folder: &Path, kept: &TrainingConfig, asked: &TrainingConf
     Ok(same_rates && (1..n_gone_on_from).all(|n| !asked.is_over(&epochs[..n])))
 }
 
-/// Whether a training with these settings has more to do than what it left in this run folder.
+/// Whether a training with these settings would continue beyond the newest state in this run folder.
 ///
 /// # Errors
 /// [`FairnessError::Checkpoint`] if the newest state cannot be read.
@@ -110,7 +110,7 @@ impl Checkpoints {
         Self { folder: folder.to_owned() }
     }
 
-    /// Goes back to the newest state, if there is one.
+    /// Restores the newest state, if there is one.
     pub(crate) fn restore(&self, strategy: &mut dyn Strategy) -> Result<Progress, FairnessError> {
         let Some(newest) = self.complete()?.pop() else { return Ok(Progress::default()) };
         let progress = read_progress(&newest)?;
@@ -119,7 +119,7 @@ impl Checkpoints {
         Ok(progress)
     }
 
-    /// Keeps the present state and the weights of the epochs `kept` (counted from 1), of which the last complete one is
+    /// Saves the current state and the weights of the epochs `kept` (counted from 1), of which the last complete one is
     /// that of `strategy` and all others are in the checkpoint before.
     pub(crate) fn keep(
         &self,
@@ -132,10 +132,10 @@ impl Checkpoints {
         let name = name_of((n_epochs, progress.partial.as_ref().map(|partial| partial.step)));
         let complete = self.folder.join(&name);
         if older.last() == Some(&complete) {
-            return Ok(()); // nothing was done since
+            return Ok(()); // no progress since the last checkpoint
         }
         let temporary = self.folder.join(format!(".{name}.tmp"));
-        // Left over by a kill; its content is of no use.
+        // Left over from a killed process; its content may be incomplete.
         remove(&temporary)?;
         let last = temporary.join(LAST);
         create(&last)?;
@@ -149,7 +149,7 @@ impl Checkpoints {
             match older.last() {
                 Some(previous) if *epoch < n_epochs || progress.partial.is_some() => {
                     link_tree(&previous.join(&inside), &weights)?;
-                    // Their hashes of the day they were written.
+                    // The hashes computed when they were written.
                     files.extend(read_hashes(previous)?.into_iter().filter(|(file, _)| is_below(file, &inside)));
                 }
                 _ => {
@@ -176,7 +176,7 @@ impl Checkpoints {
 
     fn newest(&self) -> Result<PathBuf, FairnessError> {
         let missing =
-            || FairnessError::Checkpoint { path: self.folder.clone(), reason: "no complete state is there".to_owned() };
+            || FairnessError::Checkpoint { path: self.folder.clone(), reason: "no complete state found".to_owned() };
         self.complete()?.pop().ok_or_else(missing)
     }
 
@@ -216,7 +216,7 @@ fn name_of((epoch, batch): Place) -> String {
     format!("{}{}", of_epoch(epoch), middle.unwrap_or_default())
 }
 
-/// The place that a folder is named by; `None` for any other name.
+/// The progress (epochs, batches) that a folder name encodes; `None` for any other name.
 fn place(name: &str) -> Option<Place> {
     let numbers = name.strip_prefix("epoch-")?;
     let (epoch, batch) = match numbers.split_once("-batch-") {
@@ -250,13 +250,13 @@ fn read_hashes(root: &Path) -> Result<BTreeMap<String, String>, FairnessError> {
     read_record(root).map(|hashes: Hashes| hashes.files)
 }
 
-/// Refuses files below `inside`, a folder of the checkpoint `root`, that are not as they were written.
+/// Returns an error if a file below `inside`, a folder of the checkpoint `root`, has changed since it was written.
 fn verify(root: &Path, inside: &str) -> Result<(), FairnessError> {
     for (file, kept) in read_hashes(root)?.into_iter().filter(|(file, _)| is_below(file, inside)) {
         let path = root.join(file);
         let bytes = std::fs::read(&path).map_err(|error| failed(&path, &error))?;
         if blake3::hash(&bytes).to_hex().as_str() != kept {
-            let reason = "its bytes are not those that were written (BLAKE3)".to_owned();
+            let reason = "its content has changed since it was written (BLAKE3)".to_owned();
             return Err(FairnessError::Checkpoint { path, reason });
         }
     }
@@ -275,7 +275,7 @@ fn read_record<T: DeserializeOwned>(folder: &Path) -> Result<T, FairnessError> {
     serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))
 }
 
-/// Files of a checkpoint do not change: a link costs nothing, and a copy serves where links do not exist.
+/// Hard-links all files of a folder, or copies them where links are not supported; files of a checkpoint do not change.
 fn link_tree(from: &Path, to: &Path) -> Result<(), FairnessError> {
     create(to)?;
     for entry in std::fs::read_dir(from).map_err(|error| failed(from, &error))? {

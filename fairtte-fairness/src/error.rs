@@ -1,4 +1,4 @@
-//! What can go wrong in training.
+//! Errors of training.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub enum FairnessError {
         /// Name of the attribute.
         attribute: String,
     },
-    /// The loss or its gradient left the number range.
+    /// The loss or its gradient is not finite.
     #[error(
         "{what} is {value} in epoch {epoch}, step {step}{}; a lower optimiser.learning-rate or optimiser.gradient-clip may help",
         of_samples(samples)
@@ -76,7 +76,7 @@ pub enum FairnessError {
         /// Why.
         reason: String,
     },
-    /// A strategy needs strata of the outcome and there is no event to find the horizon from.
+    /// A strategy needs strata of the outcome and there is no event from which to derive the horizon.
     #[error("strategy {strategy} needs strata of the outcome, but the training part has no event")]
     NoStrata {
         /// Name of the strategy.
@@ -98,7 +98,7 @@ pub enum FairnessError {
         /// Training samples needed.
         needed: usize,
     },
-    /// A group has too few events to fit anything on.
+    /// A group has too few events for a fit.
     #[error("strategy {strategy} needs {needed} events of group {group} in the {part} part, found {n_events}")]
     FewEvents {
         /// Name of the strategy.
@@ -112,7 +112,7 @@ pub enum FairnessError {
         /// Events needed.
         needed: usize,
     },
-    /// A group has no sample in a part that a strategy fits or chooses on.
+    /// A group has no sample in a part that a strategy uses for fitting or selection.
     #[error("strategy {strategy} needs samples of group {group} in the {part} part, found none")]
     EmptyGroup {
         /// Name of the strategy.
@@ -124,14 +124,15 @@ pub enum FairnessError {
     },
     /// A method that reads the attribute at prediction is given a sample without it.
     #[error(
-        "strategy {strategy} predicts by group, but sample \"{sample}\" has no group that it knows; {key} = \"average\" predicts it without one"
+        "strategy {strategy} predicts by group, but sample \"{sample}\" has no known group; \
+         set {key} = \"average\" to predict without one"
     )]
     NoGroupToPredict {
         /// Name of the strategy.
         strategy: &'static str,
         /// The sample.
         sample: SampleId,
-        /// Key of the setting that admits it.
+        /// Key of the setting that allows it.
         key: &'static str,
     },
     /// From the data.
@@ -146,9 +147,10 @@ pub enum FairnessError {
     /// From a metric.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// A strategy tells groups apart and there is only one.
+    /// A strategy needs at least two groups and there is only one.
     #[error(
-        "strategy {strategy} tells groups apart, but all training samples with a value of attribute \"{attribute}\" are in group {group}"
+        "strategy {strategy} needs at least two groups, but all training samples with a value of \
+         attribute \"{attribute}\" are in group {group}"
     )]
     OneGroup {
         /// Name of the strategy.

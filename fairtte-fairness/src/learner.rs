@@ -1,4 +1,4 @@
-//! One survival network with its optimiser: the piece from which strategies are put together.
+//! One survival network with its optimiser: the building block of the strategies.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub struct LearnerSpec {
     pub seed: u64,
     /// Device without autodiff.
     pub device: Device,
-    /// Weights that the backbone begins with, in place of drawn ones.
+    /// Initial weights of the backbone, in place of randomly drawn ones.
     pub pretrained: Option<Pretrained>,
 }
 
@@ -51,7 +51,7 @@ impl LearnerSpec {
     }
 }
 
-/// A network whose encoder can begin with the weights of a file.
+/// A network whose encoder can be initialised with the weights of a file.
 pub trait EncoderNetwork: Module {
     /// The part up to the representation.
     fn encoder(&self) -> &ImageEncoder;
@@ -75,7 +75,8 @@ impl<N> std::fmt::Debug for Learner<N> {
 }
 
 impl<N: EncoderNetwork> Learner<N> {
-    /// Joins a network with freshly drawn weights, whose encoder takes those of the file if there is one, and an optimiser.
+    /// Combines an optimiser and a network with freshly drawn weights, whose encoder takes the weights of the file if
+    /// there is one.
     ///
     /// # Errors
     /// As [`LearnerSpec::validate`]; [`FairnessError::Model`] if the weights of the file do not fit.
@@ -96,7 +97,7 @@ impl<N: EncoderNetwork> Learner<N> {
         self.trainable.module()
     }
 
-    /// Gives the network other weights.
+    /// Replaces the network.
     pub fn replace(&mut self, network: N) {
         self.trainable.replace(network);
     }
@@ -106,7 +107,7 @@ impl<N: EncoderNetwork> Learner<N> {
         self.trainable.gradients(loss, context)
     }
 
-    /// One step along `gradients`; gives their norm before clipping.
+    /// Makes one step along `gradients` and returns their norm before clipping.
     ///
     /// # Errors
     /// As [`Trainable::update`].
@@ -115,18 +116,18 @@ impl<N: EncoderNetwork> Learner<N> {
         self.trainable.update_apart(gradients, context, apart)
     }
 
-    /// One optimiser step down the gradient of `loss` (`[1]`); gives the gradient norm before clipping.
+    /// Makes one optimiser step down the gradient of `loss` (`[1]`) and returns the gradient norm before clipping.
     ///
     /// # Errors
-    /// [`FairnessError::NotFinite`] if the loss or its gradient is not finite; the weights are then untouched.
+    /// [`FairnessError::NotFinite`] if the loss or its gradient is not finite; the weights are then unchanged.
     pub fn descend(&mut self, loss: &Tensor<1>, context: &StepContext<'_>) -> Result<f64, FairnessError> {
         Ok(self.descend_reading(loss, &[], context)?.norm)
     }
 
-    /// As [`descend`](Self::descend); the numbers `also` (`[1]` each) come to the host in the same transfer.
+    /// As [`descend`](Self::descend); the values `also` (`[1]` each) are read to the host in the same transfer.
     ///
     /// # Errors
-    /// As [`descend`](Self::descend); also if one of these numbers is not finite.
+    /// As [`descend`](Self::descend); also if one of these values is not finite.
     pub fn descend_reading(
         &mut self,
         loss: &Tensor<1>,
@@ -169,7 +170,7 @@ impl<N: EncoderNetwork> Learner<N> {
         self.trainable.load(folder, name, what)?;
         if let Some(from_file) = &self.from_file {
             let network = self.trainable.module().clone();
-            let encoder = from_file.frozen(network.encoder().clone()); // a record says nothing of what stays
+            let encoder = from_file.frozen(network.encoder().clone()); // a record does not store what is frozen
             self.trainable.replace(network.with_encoder(encoder));
         }
         let path = folder.join(format!("{name}.baseline.json"));
@@ -184,7 +185,7 @@ impl<N: EncoderNetwork> Learner<N> {
     }
 }
 
-/// Takes out what came from the file, if the rest has a step size of its own.
+/// Separates the gradients of the weights from the file, if the other weights have their own step size.
 fn two_rates<N: EncoderNetwork>(
     from_file: Option<&FromFile>,
 ) -> impl FnOnce(&N, &mut GradientsParams) -> Option<(GradientsParams, f64)> {
@@ -213,7 +214,7 @@ impl Learner {
         self.network().forward(batch, query, noise)
     }
 
-    /// Survival in evaluation mode, `[batch, n_times]`; `batch` lives on the device without autodiff.
+    /// Survival in evaluation mode, `[batch, n_times]`; `batch` is on the device without autodiff.
     ///
     /// # Errors
     /// As [`SurvivalNetwork::forward`]; [`FairnessError::Survival`] if the head needs a baseline and none was fitted.

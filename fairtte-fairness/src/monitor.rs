@@ -58,7 +58,7 @@ impl Monitor {
         }
     }
 
-    /// Which end of the metric is good.
+    /// The direction in which the metric improves.
     pub fn direction(self) -> Direction {
         match self {
             Self::Nll | Self::Ibs => Direction::LowerIsBetter,
@@ -146,7 +146,7 @@ impl Validation {
     }
 }
 
-/// What validation curves are scored against.
+/// The data against which validation curves are scored.
 #[derive(Debug)]
 pub(crate) struct Truth<'a> {
     pub(crate) subjects: &'a [SubjectId],
@@ -163,7 +163,7 @@ pub(crate) struct Truth<'a> {
     pub(crate) settings: &'a EvaluationSettings,
 }
 
-/// Scores before it is said which one is watched, with why one is undefined.
+/// Scores before the watched metric is chosen, with the reasons why metrics are undefined.
 #[derive(Debug)]
 pub(crate) struct Scores {
     validation: Validation,
@@ -176,8 +176,8 @@ impl Scores {
         self.validation
     }
 
-    /// The scores with the value of the watched metric. Without a group that has a concordance, the worst group's is that
-    /// of all.
+    /// The scores with the value of the watched metric. If no group has a defined concordance, the
+    /// overall one replaces that of the worst group.
     pub(crate) fn watched(self, monitor: Monitor, epoch: usize) -> Result<Validation, FairnessError> {
         let Self { mut validation, undefined } = self;
         let stands_in = || (monitor == Monitor::WorstGroupCTd).then_some(validation.c_td).flatten();
@@ -221,7 +221,7 @@ pub(crate) fn validate(
     Ok(Scores { validation: Validation { nll, c_td, auc_td, ibs, monitored: nll, spread, groups }, undefined })
 }
 
-/// What an evaluation calls the metrics.
+/// The names of the metrics in an evaluation.
 const METRICS: [(Monitor, &str); 3] =
     [(Monitor::CTd, "c_td_antolini_strict"), (Monitor::AucTd, "auc_td"), (Monitor::Ibs, "ibs")];
 

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::FairnessError;
 use crate::learner::EncoderNetwork;
 
-/// Everything that fixes the shape of a network.
+/// The configuration that determines the shape of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkSpec {
     /// Backbone, length of the representation, dropout.
@@ -22,21 +22,21 @@ pub struct NetworkSpec {
     pub classifier: ClassifierConfig,
 }
 
-/// Pixels to what a head reads.
+/// The network that maps pixels to the input of a head.
 #[derive(Module, Debug)]
 pub struct SurvivalNetwork {
     encoder: ImageEncoder,
     classifier: Classifier,
 }
 
-/// What one forward pass gives.
+/// The result of one forward pass.
 #[derive(Clone, Debug)]
 pub struct Forward {
     /// [`representation`](Self::representation) before its dropout.
     pub before_dropout: Tensor<2>,
-    /// What the classifier reads, `[batch, representation]`.
+    /// Input of the classifier, `[batch, representation]`.
     pub representation: Tensor<2>,
-    /// What the head reads: `[batch, n_outputs]`, or one column per query time.
+    /// Input of the head: `[batch, n_outputs]`, or one column per query time.
     pub outputs: Tensor<2>,
 }
 

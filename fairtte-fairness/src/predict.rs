@@ -1,5 +1,5 @@
-//! Step 9: survival curves of any rows. burn ends here. Also what is fitted on the outputs of a trained network: the
-//! baseline of the Cox heads.
+//! Step 9: survival curves of any rows, as host arrays (later steps do not use burn). Also the fit of the baseline of the
+//! Cox heads on the outputs of a trained network.
 
 use crate::Batch;
 use burn::tensor::Device;
@@ -30,7 +30,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// How outputs become curves.
+/// How outputs are converted to curves.
 #[derive(Clone, Copy, Debug)]
 pub struct CurveRule<'a> {
     /// What the outputs mean.
@@ -54,7 +54,7 @@ pub struct EvaluationPart<'a> {
     pub device: &'a Device,
 }
 
-/// What a strategy may look at between its steps.
+/// The data that a strategy may use between its steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
     /// The training part.
@@ -73,10 +73,10 @@ impl<'a> Parts<'a> {
 }
 
 impl EvaluationPart<'_> {
-    /// Gives every batch to `read`, in the order of the rows.
+    /// Passes every batch to `read`, in the order of the rows.
     ///
     /// # Errors
-    /// [`FairnessError::Model`] if the pixels do not form a batch, and whatever `read` gives.
+    /// [`FairnessError::Model`] if the pixels do not form a batch, and the errors of `read`.
     pub fn for_each_batch(
         &self,
         mut read: impl FnMut(&Batch) -> Result<(), FairnessError>,
@@ -92,7 +92,7 @@ impl EvaluationPart<'_> {
 /// `[batch, n_times]`; `None` for heads without one. Cost: one pass over the part.
 ///
 /// # Errors
-/// What `outputs` gives; [`FairnessError::Survival`] if an output is not finite.
+/// The errors of `outputs`; [`FairnessError::Survival`] if an output is not finite.
 pub fn fit_baseline(
     part: &EvaluationPart<'_>,
     mut outputs: impl FnMut(&Batch, &[f64]) -> Result<Array2<f32>, FairnessError>,
@@ -109,7 +109,7 @@ pub fn fit_baseline(
 /// Survival at the times of the rule, `[batch, n_times]`, of a network whose `outputs` at query times are given.
 ///
 /// # Errors
-/// What `outputs` gives; [`FairnessError::Survival`] if the head needs a baseline and there is none.
+/// The errors of `outputs`; [`FairnessError::Survival`] if the head needs a baseline and there is none.
 pub fn survival(
     rule: &CurveRule<'_>,
     baseline: Option<&Baseline>,

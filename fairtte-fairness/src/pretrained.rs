@@ -1,15 +1,15 @@
-//! Networks that begin with the weights of a file: which of them move in training, and how fast.
+//! Networks initialised with the weights of a file: which weights are trained, and with which step size.
 //!
 //! | `freeze` | weights of the file | batch norm of the backbone |
 //! |---|---|---|
-//! | `none` | trained | batch statistics, running statistics follow |
-//! | `batch-norm` | trained but for scale and shift of batch norm | running statistics, which stay |
-//! | `all-but-head` | stay | running statistics, which stay |
+//! | `none` | trained | batch statistics, running statistics updated |
+//! | `batch-norm` | trained except scale and shift of batch norm | running statistics, fixed |
+//! | `all-but-head` | fixed | running statistics, fixed |
 //!
-//! A frozen weight has no gradient, so neither the step nor weight decay of `AdamW` moves it. With `all-but-head` the backbone
-//! computes as in evaluation, without stochastic depth. What the file did not give (the projection, the classifier, a norm that
-//! its layout lacks) is always trained, with a step size of its own if `head-learning-rate` is set: step sizes enter `AdamW` as
-//! one factor per parameter, so two groups are two steps on disjoint parameters.
+//! A frozen weight has no gradient, so neither the step nor the weight decay of `AdamW` changes it. With `all-but-head`
+//! the backbone computes as in evaluation, without stochastic depth. What the file does not contain (the projection, the
+//! classifier, a norm that its layout lacks) is always trained, with its own step size if `head-learning-rate` is
+//! set: step sizes enter `AdamW` as one factor per parameter, so two groups are two steps on disjoint parameters.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -23,20 +23,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FairnessError, check};
 
-/// Which weights of a file stay as they are.
+/// Which weights of a file are frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Freeze {
     /// None.
     #[default]
     None,
-    /// All of them: only what the file did not give is trained.
+    /// All of them: only what the file does not contain is trained.
     AllButHead,
     /// Scale, shift and running statistics of batch norm.
     BatchNorm,
 }
 
-/// Weights of a file to begin with, table `[pretrained]`.
+/// Initial weights from a file, table `[pretrained]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PretrainedConfig {
@@ -48,13 +48,13 @@ pub struct PretrainedConfig {
     /// Whose names the keys have. Default `auto`.
     #[serde(default)]
     pub layout: Layout,
-    /// What becomes of the first convolution for another number of input channels. Default `auto`.
+    /// How the first convolution is adapted to another number of input channels. Default `auto`.
     #[serde(default)]
     pub gray: Gray,
-    /// Which weights stay. Default `none`.
+    /// Which weights are frozen. Default `none`.
     #[serde(default)]
     pub freeze: Freeze,
-    /// Step size of what the file did not give, above 0. Default: `optimiser.learning-rate`.
+    /// Step size of what the file does not contain, above 0. Default: `optimiser.learning-rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_learning_rate: Option<f64>,
 }
@@ -76,7 +76,7 @@ impl PretrainedConfig {
     }
 }
 
-/// A file of weights, read, with what is to be done with it.
+/// The content of a file of weights, with the settings for its use.
 #[derive(Clone, Debug)]
 pub struct Pretrained {
     /// The file.
@@ -85,7 +85,8 @@ pub struct Pretrained {
     pub config: PretrainedConfig,
 }
 
-/// What of a network came from a file; by name, since a parameter gets another identity when a checkpoint is loaded.
+/// The parts of a network that came from a file; by name, since a parameter gets another identity when a checkpoint is
+/// loaded.
 #[derive(Clone, Debug)]
 pub(crate) struct FromFile {
     names: HashSet<String>,
@@ -94,7 +95,7 @@ pub(crate) struct FromFile {
 }
 
 impl Pretrained {
-    /// The weights held against a backbone.
+    /// Compares the weights with a backbone.
     ///
     /// # Errors
     /// As [`Fit::new`].
@@ -102,7 +103,7 @@ impl Pretrained {
         Ok(Fit::new(&self.file, backbone, self.config.layout, self.config.gray)?)
     }
 
-    /// `encoder` with the weights of the file.
+    /// Returns `encoder` with the weights of the file.
     ///
     /// # Errors
     /// [`FairnessError::Model`] if they do not fit, [`FairnessError::Setting`] if there is nothing to freeze.
@@ -124,7 +125,7 @@ impl Pretrained {
 }
 
 impl FromFile {
-    /// `encoder` with the weights that stay cut off from gradients; to be called again when weights were loaded.
+    /// Returns `encoder` with the frozen weights detached from gradients; to be called again after weights are loaded.
     pub(crate) fn frozen(&self, encoder: fairtte_models::ImageEncoder) -> fairtte_models::ImageEncoder {
         match self.freeze {
             Freeze::None => encoder,
@@ -133,7 +134,7 @@ impl FromFile {
         }
     }
 
-    /// Takes the gradients of what came from the file out of `gradients`.
+    /// Removes the gradients of the weights from the file from `gradients` and returns them.
     pub(crate) fn split<M: Module>(
         &self,
         encoder: &fairtte_models::ImageEncoder,

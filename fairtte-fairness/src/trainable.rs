@@ -1,7 +1,8 @@
-//! A module with its `AdamW`: gradient, accumulation, clipping and step, apart, so that a method may do things between.
+//! A module with its `AdamW`: gradient, accumulation, clipping and step as separate operations, so that a method can
+//! act between them.
 //!
-//! One optimiser moves the parameters of its own module only: a second module in the same graph, such as an adversary, is
-//! left alone.
+//! One optimiser updates the parameters of its own module only: a second module in the same graph, such as an adversary, is
+//! unchanged.
 
 use std::path::Path;
 
@@ -51,7 +52,7 @@ impl OptimiserConfig {
 
 /// A module and the optimiser of its parameters.
 pub struct Trainable<M> {
-    /// Missing only within a step: the optimiser changes in place what nobody else holds.
+    /// `None` only within a step: the optimiser updates a tensor in place only if there is no other reference to it.
     module: Option<M>,
     optimiser: ModuleOptimizer,
     config: OptimiserConfig,
@@ -65,19 +66,19 @@ impl<M> std::fmt::Debug for Trainable<M> {
     }
 }
 
-/// What one step was.
+/// The result of one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Descent {
     /// Value of the loss.
     pub loss: f64,
     /// L2 norm of this batch's gradient before clipping.
     pub norm: f64,
-    /// Values of the numbers that were read along with it.
+    /// Further values that were read in the same transfer.
     pub also: Vec<f64>,
 }
 
 impl<M: Module> Trainable<M> {
-    /// Joins a module, on a device with autodiff, and a fresh optimiser.
+    /// Combines a module, on a device with autodiff, and a fresh optimiser.
     pub fn new(module: M, config: &OptimiserConfig) -> Self {
         Self { module: Some(module), optimiser: optimiser(config), config: *config, pending: None }
     }
@@ -90,7 +91,7 @@ impl<M: Module> Trainable<M> {
         self.module.as_ref().expect("the optimiser gives the module back")
     }
 
-    /// Gives the module other weights; the optimiser keeps what it remembers of the parameters (by their ids).
+    /// Replaces the module; the optimiser keeps its state for the parameters (by their ids).
     pub fn replace(&mut self, module: M) {
         self.module = Some(module);
     }
@@ -100,26 +101,26 @@ impl<M: Module> Trainable<M> {
         context.clock.time(Phase::Backward, || GradientsParams::from_grads(loss.backward(), self.module()))
     }
 
-    /// One step along `gradients`, which are those of one batch; gives their norm before clipping. If several batches make
-    /// a step, gradients are averaged and the weights move with the last of them.
+    /// Makes one step along `gradients`, which are those of one batch, and returns their norm before clipping. If
+    /// several batches make a step, gradients are averaged and the weights are updated with the last of them.
     ///
     /// # Errors
-    /// [`FairnessError::NotFinite`] if a gradient is not finite; the weights are then untouched.
+    /// [`FairnessError::NotFinite`] if a gradient is not finite; the weights are then unchanged.
     pub fn update(&mut self, gradients: GradientsParams, context: &StepContext<'_>) -> Result<f64, FairnessError> {
         self.update_apart(gradients, context, |_, _| None)
     }
 
-    /// One step down the gradient of `loss` (`[1]`); gives the gradient norm before clipping.
+    /// Makes one step down the gradient of `loss` (`[1]`) and returns the gradient norm before clipping.
     ///
     /// # Errors
-    /// [`FairnessError::NotFinite`] if the loss or its gradient is not finite; the weights are then untouched.
+    /// [`FairnessError::NotFinite`] if the loss or its gradient is not finite; the weights are then unchanged.
     pub fn descend(&mut self, loss: &Tensor<1>, context: &StepContext<'_>) -> Result<f64, FairnessError> {
         Ok(self.descend_reading(loss, &[], context, |_, _| None)?.norm)
     }
 
-    /// As [`descend`](Self::descend); the loss, the norm and the numbers `also` (`[1]` each) come to the host in one go,
-    /// which is the only wait for the device in a step. `apart` may take gradients out whose parameters move at
-    /// `learning_rate`; the rest then moves at the rate that it gives.
+    /// As [`descend`](Self::descend); the loss, the norm and the values `also` (`[1]` each) are read in one transfer,
+    /// which is the only wait for the device in a step. `apart` may remove gradients whose parameters are updated at
+    /// `learning_rate`; the others are then updated at the rate that it returns.
     pub(crate) fn descend_reading(
         &mut self,
         loss: &Tensor<1>,
@@ -147,7 +148,7 @@ impl<M: Module> Trainable<M> {
         Ok(norm)
     }
 
-    /// The numbers `read` and the norm of the gradients, all finite, in one transfer.
+    /// Reads the values `read` and the norm of the gradients, all finite, in one transfer.
     fn measured(
         &self,
         gradients: &GradientsParams,
@@ -199,7 +200,7 @@ impl<M: Module> Trainable<M> {
         }
     }
 
-    /// The mean gradient of the batches of this step and its norm, once the last of them is there.
+    /// The mean gradient of the batches of this step and its norm, once the last of them has arrived.
     fn accumulated(
         &mut self,
         mut gradients: GradientsParams,
@@ -222,15 +223,15 @@ impl<M: Module> Trainable<M> {
         Some((gradients, norm))
     }
 
-    /// Writes `<name>.weights.bpk` and, for [`Saved::Everything`], `<name>.optimiser.bpk` into `folder`. Gradients that wait
-    /// for further batches are not kept: a checkpoint stands between steps.
+    /// Writes `<name>.weights.bpk` and, for [`Saved::Everything`], `<name>.optimiser.bpk` into `folder`. Gradients
+    /// accumulated within a step are not saved: checkpoints are written between steps only.
     ///
     /// # Errors
     /// [`FairnessError::Data`] if a file cannot be written.
     pub fn save(&self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
         let unusable = |path: &Path, reason: String| FairnessError::Checkpoint { path: path.to_owned(), reason };
         let weights = folder.join(format!("{name}.weights.bpk"));
-        // A record holds running statistics as of the batch before, unless something asked for the evaluation mode since.
+        // A record holds running statistics as of the batch before, unless the evaluation mode was requested since.
         drop(self.module().valid());
         let bytes = self.module().clone().into_record().into_bytes().map_err(|e| unusable(&weights, e.to_string()))?;
         write_atomically(&weights, |file| std::io::Write::write_all(file, &bytes))?;

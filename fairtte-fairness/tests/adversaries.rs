@@ -1,24 +1,27 @@
-//! What the adversarial strategies do, on simulated tables: column 0 tells the group (+-1 with deviation 0.5: the best rule is
-//! right for 97.7 %), columns 1 and 2 the risk, five columns nothing; the group has no part in the risk.
+//! Effects of the adversarial strategies on simulated tables: column 0 depends on the group (+-1 with deviation 0.5: the
+//! best rule is right for 97.7 %), columns 1 and 2 determine the risk, five columns are noise; the group has no effect on
+//! the risk.
 //!
 //! The probe is a fresh linear rule for the group: ridge least squares on the standardised representation of the training
-//! samples in evaluation mode, its accuracy read on 400 new ones; five seeds, paired with `erm` by seed.
+//! samples in evaluation mode, its accuracy measured on 400 new ones; five seeds, paired with `erm` by seed.
 //!
 //! A first run had 240 samples, 240 steps and every network's step size at 1e-3, and expected each strategy below `erm` by 0.05
-//! on average. Only `cfair` was near it (-0.05; `laftr` +0.02 and 0.00, `lnl` and `odr` +0.01). On two other seeds (101, 102) the
-//! reasons showed. `laftr`: an adversary of one step per batch lags; the encoder turns its guesses round (`L_adv` below 0) and
-//! back instead of losing the group. With ten steps it keeps up; a step size of 1e-2 instead saturates its L1 loss, and it
-//! stops learning at `L_adv` = 0. `lnl`: likewise, the predictor needs the larger step size. `odr`: over 64 entries the
-//! distance to the prior empties the sensitive code, the classifier learns nothing there and its entropy says nothing; a
-//! code of 8 with a tenth of the weight hides the group, but it does so without the entropy term too (-0.32 against -0.34).
+//! on average. Only `cfair` came near it (-0.05; `laftr` +0.02 and 0.00, `lnl` and `odr` +0.01). On two other seeds
+//! (101, 102) the reasons became visible. `laftr`: an adversary of one step per batch lags; the encoder inverts its
+//! predictions (`L_adv` below 0) and back instead of losing the group. With ten steps it keeps up; a step size of
+//! 1e-2 instead saturates its L1 loss, and it stops learning at `L_adv` = 0. `lnl`: likewise, the predictor needs the
+//! larger step size. `odr`: over 64 entries the distance to the prior empties the sensitive code, the classifier learns
+//! nothing there and its entropy is uninformative; a code of 8 with a tenth of the weight hides the group, but it does so
+//! without the entropy term too (-0.32 against -0.34).
 //!
 //! Stated before the run on the seeds below, with 800 samples and 400 steps: each strategy, at the settings of the test, is
 //! below `erm` in at least four of five seeds and by at least 0.05 on average; `erm` itself is at 0.85 or above in all.
 //!
-//! *Controls.* The same is asserted against the method itself with its weights at 0: its passes, second network and noise stay,
-//! nothing of it reaches the encoder. `odr` loses part of its distance by that (0.16 in place of 0.31: two noisy codes of 8
-//! hide something by themselves), and no effect of its entropy term was seen: without it, the distances to the priors alone, the
-//! probe is as low (0.007 apart, asserted to be within 0.05).
+//! *Controls.* The same is asserted against the method itself with its weights at 0: its passes, second network and noise
+//! stay, but it has no effect on the encoder. `odr` loses part of its distance by that (0.16 in place of 0.31: two noisy
+//! codes of 8
+//! hide part of the group by themselves), and no effect of its entropy term was seen: without it, the distances to the
+//! priors alone, the probe is as low (0.007 apart, asserted to be within 0.05).
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "the sizes are worth seeing")]
 
@@ -80,7 +83,7 @@ impl Study {
         strategy.step(batch, &context).unwrap()
     }
 
-    /// Batches in an order that is drawn anew for each epoch; gives the last report.
+    /// Trains on batches in an order drawn anew for each epoch; returns the last report.
     fn train(&self, strategy: &mut dyn Strategy, epochs: usize) -> StepReport {
         let mut last = None;
         for epoch in 0..epochs {
@@ -264,8 +267,9 @@ fn a_batch_without_two_groups_trains_the_task_as_plain_training_does() {
     }
 }
 
-// Samples without a group move the network and not what the adversaries see: half of a batch without a group gives another
-// task loss than that half left out, and the same terms. Without batch norm a sample's representation is its own affair.
+// Samples without a group train the network, but do not enter the input of the adversaries: half of a batch without a
+// group gives another task loss than that half left out, and the same terms. Without batch norm a sample's representation
+// does not depend on the others.
 #[test]
 fn samples_without_a_group_train_the_task_alone() {
     let study = Study::new(Table::new(240, 8), 8).without_batch_norm();
@@ -308,8 +312,8 @@ fn three_groups_and_a_group_of_one_sample_are_trained() {
     }
 }
 
-// Left to itself the encoder keeps column 0; an adversary that learns finds the group in it. Chance is ln 2 = 0.69, and 0 for
-// LAFTR's gain, whose most is 1.
+// Without a penalty the encoder keeps column 0; an adversary that learns finds the group in it. Chance is ln 2 = 0.69,
+// and 0 for LAFTR's gain, whose maximum is 1.
 #[test]
 fn an_adversary_that_nobody_resists_finds_the_group() {
     let study = Study::new(Table::new(400, 10), 10);
@@ -336,13 +340,13 @@ fn weights_move_with_the_last_of_the_batches_that_make_a_step() {
         let name = strategy.name();
         let before = study.curves(strategy.as_ref());
         study.step(strategy.as_mut(), &rows(0), 0, Accumulation { of: 2, last: false });
-        assert_eq!(study.curves(strategy.as_ref()), before, "{name} moves before its step is complete");
+        assert_eq!(study.curves(strategy.as_ref()), before, "{name} changes before its step is complete");
         study.step(strategy.as_mut(), &rows(1), 1, Accumulation { of: 2, last: true });
         let after = study.curves(strategy.as_ref());
         assert_ne!(after, before, "{name}");
         // The same two batches with the second one first: the sum of their gradients does not depend on the order.
         if name == "lnl" || name == "odr" {
-            continue; // the reversed gradient of the last batch is that of moved weights; noise is drawn by step
+            continue; // the reversed gradient of the last batch is that of updated weights; noise is drawn by step
         }
         let mut other = config.build(&study.spec, &study.cells).unwrap();
         study.step(other.as_mut(), &rows(1), 0, Accumulation { of: 2, last: false });
@@ -419,8 +423,8 @@ fn one_group_alone_cannot_be_told_from_another() {
     let study = Study::new(table, 13);
     for config in four() {
         let error = config.build(&study.spec, &study.cells).err().unwrap();
-        let expected =
-            "tells groups apart, but all training samples with a value of attribute \"group\" are in group level 0";
+        let expected = "needs at least two groups, but all training samples with a value of \
+                        attribute \"group\" are in group level 0";
         assert!(error.to_string().ends_with(expected), "{error}");
     }
 }

@@ -1,48 +1,53 @@
-//! What the strategies without an adversary do, on simulated tables (`common/mod.rs`) with one planted bias each, trained
-//! through `fit` with the multilayer perceptron; five seeds, paired with `erm` by seed. The adversarial strategies stand in
+//! Effects of the strategies without an adversary on simulated tables (`common/mod.rs`) with one planted bias each, trained
+//! through `fit` with the multilayer perceptron; five seeds, paired with `erm` by seed. The adversarial strategies are in
 //! `adversaries.rs`; `domain-independent` and `controlled-attribute`, where the labelling functions differ, in
 //! `inside/differing_labels.rs`.
 //!
 //! Stated before the first run, on seeds 1 to 5:
-//! - *The group can be seen and has no part in the risk.* MMD^2 between the groups on 600 samples that were not trained on,
-//!   with a bank around the median distance of the representation measured (so that a smaller one is no closer), is under
-//!   `fair-representation` (median-scaled bank, lambda 10) at most half of that under `erm`, in all seeds; a fresh linear probe
-//!   finds the group less often in four of five seeds and by 0.05 on average. The same of the probe under `end` (1 and 1).
+//! - **The group is visible in the inputs and has no effect on the risk.* MMD^2 between the groups on 600 samples that
+//! were not trained on,   with a bank around the median distance of the representation measured (so that a smaller one
+//! is no closer), is under   `fair-representation` (median-scaled bank, lambda 10) at most half of that under `erm`, in
+//! all seeds; a fresh linear probe   finds the group less often in four of five seeds and by 0.05 on average. The same
+//! of the probe under `end` (1 and 1).
 //! - *Shares.* `subgroup-rebalancing` draws cells within 0.01 of equal shares over 200 epochs; with `oversample` exactly.
-//! - *A group of 15 % that cannot be seen, in which column 1 lowers the risk as much as it raises it in the other.* The mean
-//!   loss of the worse group on new samples is lower than under `erm`: `group-dro` in all seeds and by 0.05 on average; `febs`
-//!   (gamma 5) in four of five and by 0.02; `dro-chi-square` (alpha 0.2), which sees no group, in four of five and by 0.01.
+//! - **A group of 15 % that is not visible in the inputs, in which column 1 lowers the risk as much as it raises it in
+//! the other.* The mean   loss of the worse group on new samples is lower than under `erm`: `group-dro` in all seeds
+//! and by 0.05 on average; `febs`   (gamma 5) in four of five and by 0.02; `dro-chi-square` (alpha 0.2), which does not
+//! read the group, in four of five and by 0.01.
 //! - *150 samples, 60 epochs, step size 5e-3.* `sam` (rho 0.2) has the lower loss on new samples after the last epoch in four of
 //!   five seeds, by 0.02 on average. `swad` has a lower one than the best epoch of `erm` in four of five. Neither makes a
 //!   claim about groups.
-//! - *A group that cannot be seen has 2.5 times the hazard.* With `recalibration` the mean over the groups of |mean curve minus
-//!   Kaplan-Meier| in the middle of the grid is smaller in all seeds, and at most half on average.
+//! - **A group that is not visible in the inputs has 2.5 times the hazard.* With `recalibration` the mean over the
+//! groups of |mean curve minus   Kaplan-Meier| in the middle of the grid is smaller in all seeds, and at most half on
+//! average.
 //!
-//! Two did not hold. `end` at 1 and 1 lowered the probe in all seeds, but by 0.02 (its MMD^2 was a quarter of that under `erm`).
-//! On seeds 101 and 102 the entangling term alone (alpha 0, beta 5) brought the probe from 0.92 to 0.80, and alpha 5 beside it
-//! back to 0.89: the disentangling term spreads the directions of a group apart and thereby keeps what tells the groups apart.
-//! `swad` was worse than the best epoch in all seeds, by 0.08: the source's ratio lets the mean run on until the loss is 30 %
-//! above the valley, far into the overfitting. On seeds 101 and 102 a ratio of 0.05 was as good as the best epoch at step size
-//! 5e-3, and better by 0.03 to 0.05 at 2e-2, where single epochs scatter; 0.3 was worse by 0.07 there too.
+//! Two claims did not hold. `end` at 1 and 1 lowered the probe in all seeds, but by 0.02 (its MMD^2 was a quarter of
+//! that under `erm`). On seeds 101 and 102 the entangling term alone (alpha 0, beta 5) brought the probe from 0.92 to
+//! 0.80, and alpha 5 beside it back to 0.89: the disentangling term spreads the directions of a group apart and thereby
+//! keeps the difference between the groups. `swad` was worse than the best epoch in all seeds, by 0.08: the source's ratio
+//! continues the mean until the loss is 30 % above the valley, far into the overfitting. On seeds 101 and 102 a ratio
+//! of 0.05 was as good as the best epoch at step size 5e-3, and better by 0.03 to 0.05 at 2e-2, where single epochs
+//! scatter; 0.3 was worse by 0.07 there too.
 //!
 //! What `group-dro` (eta 0.01) gains here, equal weights gain too: with eta at 0 in its place, which leaves its balanced
-//! sampler, the losses are the same. In 300 steps eta times the differences of the losses hardly moves a weight. What moved
-//! weights add to that is measured in docs/src/results/defaults.md.
+//! sampler, the losses are the same. In 300 steps eta times the differences of the losses hardly changes a weight. The
+//! further effect of changed weights is measured in docs/src/results/defaults.md.
 //!
 //! Stated before the run on seeds 11 to 15: `end` (0 and 5) lowers the probe in four of five seeds and by 0.05 on average;
 //! `end` (1 and 1) has at most half of the MMD^2 of `erm` in four of five. `swad` (ratio 0.05; 600 samples, 20 epochs, step size
 //! 2e-2) has a lower loss than the best epoch of `erm` in four of five, by 0.01 on average.
 //!
-//! *Controls.* Every claim is made against `erm` and against the method itself with its knob at 0, which has the same sampler,
-//! passes and number of draws: `lambda` 0, `alpha` and `beta` 0, `gamma` 0, `alpha` 1; where 0 is refused a value without effect
-//! (`eta` 1e-12, `rho` 1e-12, 1e12 prior events); for `swad` the mean of the last epoch. All claims but one hold against both.
+//! *Controls.* Every claim is made against `erm` and against the method itself with its setting at 0, which has the
+//! same sampler, passes and number of draws: `lambda` 0, `alpha` and `beta` 0, `gamma` 0, `alpha` 1; where 0 is rejected
+//! a value without effect (`eta` 1e-12, `rho` 1e-12, 1e12 prior events); for `swad` the mean of the last epoch. All
+//! claims but one hold against both.
 //! *Group DRO* with the minority of 15 %: what it gains over `erm` is the gain of equal group weights (its sampler); on seeds 101
 //! and 102 no step size from 0.003 to 1 was better than 1e-12, and 0.03 to 1 were worse, because the few samples of the
-//! minority are learnt by heart: their training loss is then the smaller one, and the weights turn to the majority. The
-//! test asserts that both agree within 0.02. Its own effect was looked for where sizes are equal and one group is harder
-//! (2.5 times the hazard, column 1 the other way round, 1,200 samples, 12 epochs). Stated before the run on seeds 1 to 5: with
-//! `eta` 0.01 and with 0.3 the worse group's loss is lower than with 1e-12 in four of five seeds and by 0.01 on average. Found:
-//! five by 0.015, and four by 0.025.
+//! minority are memorised: their training loss is then the smaller one, and the weights shift to the majority. The
+//! test asserts that both agree within 0.02. Its own effect was tested where sizes are equal and one group is harder
+//! (2.5 times the hazard, column 1 with the opposite sign, 1,200 samples, 12 epochs). Stated before the run on seeds 1
+//! to 5: with `eta` 0.01 and with 0.3 the worse group's loss is lower than with 1e-12 in four of five seeds and by 0.01
+//! on average. Found: five by 0.015, and four by 0.025.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "the sizes are worth seeing")]
 
@@ -82,7 +87,7 @@ impl Trial {
         strategy
     }
 
-    /// The strategy after its last epoch, in place of the best one, and as it was chosen.
+    /// The strategy after its last epoch, and with the weights of the best epoch.
     fn last_and_chosen(&self, config: &StrategyConfig) -> [Box<dyn Strategy>; 2] {
         let folder = tempfile::tempdir().unwrap();
         let chosen = self.trained_in(config, folder.path());
@@ -169,7 +174,7 @@ fn assert_lower(what: &str, by_seed: &[(f64, f64)], n_below: usize, size: f64) {
     assert!(mean(differences.clone()) <= -size, "{what}: {differences:?}");
 }
 
-/// No effect was seen: the mean difference is at most `size` in either direction.
+/// Asserts that there is no effect: the mean difference is at most `size` in either direction.
 fn assert_alike(what: &str, by_seed: &[(f64, f64)], size: f64) {
     let differences: Vec<f64> = by_seed.iter().map(|(without, value)| value - without).collect();
     println!(
@@ -302,7 +307,7 @@ fn the_worse_group_loses_less_where_its_labelling_function_differs() {
         febs(5.0),
         dro_chi_square(1.0),
         dro_chi_square(0.2),
-        // A step size of 0 is refused; with 1e-12 the weights stay equal to 9 digits. The sampler is that of the method.
+        // A step size of 0 is rejected; with 1e-12 the weights stay equal to 9 digits. The sampler is that of the method.
         group_dro(1e-12),
         group_dro(0.01),
     ];
@@ -343,7 +348,7 @@ fn group_dro_beats_equal_weights_where_one_of_two_equal_groups_is_harder() {
 
 #[test]
 fn sharpness_aware_steps_overfit_less() {
-    // A radius of 0 is refused; 1e-12 moves no weight by a unit in the last place.
+    // A radius of 0 is rejected; 1e-12 changes no weight by a unit in the last place.
     let sam = |rho| StrategyConfig::Sam(SamConfig { rho, ..SamConfig::default() });
     let by_seed = SEEDS.map(|seed| {
         let mut trial = Trial::new(150, Plant::default(), seed);
@@ -377,7 +382,7 @@ fn recalibration_makes_up_for_a_hazard_that_cannot_be_seen() {
     let plant = Plant { visible: 0.0, hazard: 2.5, ..Plant::default() };
     let errors = SEEDS.map(|seed| {
         let trial = Trial::new(600, plant, seed);
-        // So many prior events draw every exponent to 1: the maps are fitted and change nothing.
+        // So many prior events shrink every exponent to 1: the maps are fitted but change nothing.
         let recalibration = |prior| {
             let config =
                 RecalibrationConfig { method: RecalibrationMethod::Oe, prior, ..RecalibrationConfig::default() };

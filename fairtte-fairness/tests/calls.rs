@@ -1,5 +1,5 @@
-//! What a training calls of a strategy and tells an observer, and when: validations within an epoch, a strategy that wants
-//! to stop, a training that is resumed, and the logs of all of it.
+//! The calls of a training to a strategy and to an observer, and their order: validations within an epoch, a strategy
+//! that ends the training, a resumed training, and the logs of each.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 mod common;
@@ -23,7 +23,7 @@ use ndarray::Array2;
 
 type Events = Rc<RefCell<Vec<String>>>;
 
-/// `erm` that writes down what is called, validates every `interval` steps, and wants to stop after `last` validations.
+/// `erm` that records its calls, validates every `interval` steps, and ends the training after `last` validations.
 struct Recorded {
     inner: Box<dyn Strategy>,
     events: Events,
@@ -73,7 +73,7 @@ impl Strategy for Recorded {
     }
 }
 
-/// Writes down what it is told, and stops the training after a number of batches.
+/// Records the events it receives, and stops the training after a number of batches.
 struct Told<'a> {
     events: Events,
     stop: &'a AtomicBool,
@@ -142,7 +142,7 @@ impl Setting {
         (events.take(), trained)
     }
 
-    /// The validation part by what a strategy predicts now.
+    /// The metrics of the validation part by the present predictions of a strategy.
     fn scored(&self, strategy: &dyn Strategy) -> Validation {
         let trial = &self.trial;
         let grid = PredictionGrid::at_cut_points(&trial.study.cut_points);
@@ -151,7 +151,7 @@ impl Setting {
         trial.with_data(|data| score_validation(data, &curves)).unwrap()
     }
 
-    /// Without what the observer is told of batches.
+    /// The calls without the batch events of the observer.
     fn calls(&self) -> (String, TrainedRun) {
         let folder = tempfile::tempdir().unwrap();
         let (events, trained) = self.run(folder.path());
@@ -171,7 +171,7 @@ fn validations_come_at_the_end_of_an_epoch_unless_a_strategy_asks_for_more() {
     assert_eq!((&calls[..], trained.stopped_early), (expected, false));
     setting = Setting { interval: Some(4), ..Setting::new(1) };
     assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 4 V 5 6 7 8 V 9 10 V epoch 1 done");
-    // The last one of an epoch is not doubled.
+    // The last validation of an epoch is not repeated.
     setting.interval = Some(5);
     assert_eq!(setting.calls().0, "started at 0 of 1 with 10 1 2 3 4 5 V 6 7 8 9 10 V epoch 1 done");
 }
@@ -217,7 +217,7 @@ fn an_observer_is_told_where_a_training_is_resumed() {
     assert_eq!(events[..3], ["started at 1 of 2 with 10", "resumed after 3", "batch 4"]);
     assert_eq!(trained.unwrap().epochs[1].n_steps, 10);
     let (events, _) = Setting::new(2).run(folder.path());
-    assert_eq!(events, ["started at 2 of 2 with 10"], "a training that is done is not begun again");
+    assert_eq!(events, ["started at 2 of 2 with 10"], "a completed training does not start again");
 }
 
 /// Ten batches are four steps of up to three: a warm-up of eight steps is over after two epochs.
@@ -282,7 +282,7 @@ fn a_validation_part_is_scored_again_as_it_was_in_training() {
     for epoch in &trained.epochs {
         let use_it = |data: &TrainingData<'_>| use_epoch(strategy.as_mut(), data, folder.path(), epoch.epoch);
         if setting.trial.with_data(use_it).is_err() {
-            continue; // no rule chose it
+            continue; // not chosen by any rule
         }
         let scored = setting.scored(strategy.as_ref());
         assert_eq!(of_metrics(&scored), of_metrics(&epoch.validation));
@@ -290,7 +290,7 @@ fn a_validation_part_is_scored_again_as_it_was_in_training() {
     }
 }
 
-/// Steps so large that some training gets worse before it ends.
+/// Step sizes so large that some training gets worse before it ends.
 #[test]
 fn a_training_ends_with_the_weights_of_its_best_epoch() {
     let mut n_worse = 0;
@@ -308,7 +308,7 @@ fn a_training_ends_with_the_weights_of_its_best_epoch() {
     assert!(n_worse > 0, "the last epoch was always the best");
 }
 
-/// Seconds by phase are parts of the epoch's, and none of them is forgotten.
+/// Seconds by phase are parts of the epoch's, and none is missing.
 #[test]
 fn the_time_of_an_epoch_is_told_by_phase() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! One test over every strategy x head x kind of input (films, volumes, tables): it learns on a few samples, is saved and loaded again, and
-//! predicts the same; a training that was stopped ends with the same bits as one that was not.
+//! One test over every strategy x head x kind of input (films, volumes, tables): it learns on a few samples, predicts the
+//! same after saving and loading, and an interrupted and resumed training ends bit-identical to an uninterrupted one.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 mod common;
@@ -36,7 +36,7 @@ use ndarray::Array2;
 
 const SEED: u64 = 5;
 
-/// What a model reads.
+/// The kind of input of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Pictures(PictureKind),
@@ -117,7 +117,7 @@ impl Study {
     }
 }
 
-/// Everything one training needs.
+/// The inputs of one training.
 struct Bench<'a> {
     study: &'a Study,
     loader: Loader<'a>,
@@ -148,7 +148,7 @@ impl<'a> Bench<'a> {
 
     fn classifier(&self, hidden: usize) -> ClassifierConfig {
         let train = self.study.cohort.outcomes(self.study.split.rows(Part::Train)).unwrap();
-        // Started at equal outputs: six epochs show learning only from there.
+        // Started at equal outputs, from which six epochs suffice to show learning.
         let fitted = ClassifierConfig::for_head(self.head.as_ref(), &self.cut_points, &train, hidden).unwrap();
         ClassifierConfig { start: None, ..fitted }
     }
@@ -328,7 +328,7 @@ fn check_every_strategy(kind: Kind) {
             assert_eq!(error.to_string(), message, "{name}");
             let mut resumed = bench.strategy(&config);
             bench.fit(resumed.as_mut(), 6, &run.join("stopped"), &mut Silent, &never).unwrap();
-            assert_eq!(bench.curves(resumed.as_ref()), curves, "{name}: a resumed training ends elsewhere");
+            assert_eq!(bench.curves(resumed.as_ref()), curves, "{name}: a resumed training ends with other curves");
         }
     }
 }
@@ -378,7 +378,7 @@ fn a_validation_part_without_an_event_is_refused_before_training() {
     let error = bench.fit(strategy.as_mut(), 1, &run, &mut Silent, &AtomicBool::new(false)).unwrap_err();
     let expected = "the validation part has 24 samples and no observed event, expected at least one";
     assert_eq!(error.to_string(), expected);
-    assert!(!run.exists(), "a refused training leaves nothing behind");
+    assert!(!run.exists(), "a rejected training leaves no files");
 }
 
 #[test]

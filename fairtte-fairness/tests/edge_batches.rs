@@ -1,4 +1,4 @@
-//! One step of every strategy with every head on the batches that small groups make: a group missing, a group of one
+//! One step of every strategy with every head on the batches that occur with small groups: a group missing, a group of one
 //! sample, no group at all, one group only, no event, two samples. The task is always trained, and no number is NaN.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
@@ -97,7 +97,7 @@ fn every_strategy_makes_a_step_on_every_kind_of_batch() {
         ("a group is missing", batch(&some(&[0, 1, 3, 3, 0, 1, 0, 3]), two_of_three)),
         ("a group has one sample", batch(&some(&[0, 1, 3, 3, 0, 1, 0, 2]), two_of_three)),
         ("some without group", batch(&no_group_twice, two_of_three)),
-        ("nobody has a group", batch(&[None; 6], two_of_three)),
+        ("no sample has a group", batch(&[None; 6], two_of_three)),
         ("one group only", batch(&some(&[2; 6]), two_of_three)),
         ("every group once", batch(&some(&[3, 0, 2, 1]), two_of_three)),
         ("no event", batch(&some(&[0, 1, 2, 3, 0, 1, 2, 3]), |_| false)),

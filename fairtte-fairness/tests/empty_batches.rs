@@ -1,5 +1,5 @@
-//! Batches without a loss term (no event, with the Cox heads) move nothing: no parameter, no moment of an optimiser and no
-//! state of a strategy, alone or among the batches of one step. Seen through the checkpoints of `fit`.
+//! Batches without a loss term (no event, with the Cox heads) change nothing: no parameter, no moment of an optimiser
+//! and no state of a strategy, alone or among the batches of one step. Checked by the checkpoints of `fit`.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 mod common;
@@ -19,7 +19,7 @@ use fairtte_survival::{ClassifierConfig, HeadConfig, PredictionGrid};
 
 const N_TRAIN: usize = 400;
 
-/// One sample in four may have its event: about a third of the batches of four have none.
+/// At most three samples in eight have an event: about a third of the batches of four have none.
 fn table() -> Table {
     let mut table = Table::planted(N_TRAIN + 100, 4, Plant::default());
     for i in 0..table.event.len() {
@@ -28,7 +28,7 @@ fn table() -> Table {
     table
 }
 
-/// Every file of the newest state, networks, optimisers and counters alike.
+/// Every file of the newest state: networks, optimisers and counters.
 type State = BTreeMap<PathBuf, Vec<u8>>;
 
 fn state(checkpoint: &Path) -> State {
@@ -38,12 +38,12 @@ fn state(checkpoint: &Path) -> State {
     files.map(|path| (path.file_name().unwrap().into(), std::fs::read(&path).unwrap())).collect()
 }
 
-/// Looks at the state before every batch, and stops after some.
+/// Records the state before every batch, and stops after a number of batches.
 struct Look<'a> {
     checkpoint: PathBuf,
     n: usize,
     stop: &'a AtomicBool,
-    /// Whether a batch has a loss, and the state that it found.
+    /// Whether a batch has a loss, and the state before it.
     seen: Vec<(bool, State)>,
 }
 
@@ -67,7 +67,7 @@ impl Observer for Look<'_> {
     fn epoch_done(&mut self, _report: &EpochReport) {}
 }
 
-/// How a training in batches of four ends early.
+/// The error with which a training in batches of four ends early.
 fn train(config: &StrategyConfig, head: &str, accumulate: usize, run: &Path, look: &mut Look<'_>) -> FairnessError {
     let (table, train) = (table(), (0..N_TRAIN).collect::<Vec<_>>());
     let validation: Vec<usize> = (N_TRAIN..N_TRAIN + 100).collect();
@@ -122,7 +122,7 @@ fn a_batch_without_an_event_moves_nothing_and_any_other_one_does() {
         let (seen, end) = first_batches(&config(name), "cox", 1, &folder.path().join(name));
         let after = seen[1..].iter().map(|(_, state)| state).chain([&end]);
         let mut n_skipped = 0;
-        // The first batch finds no state yet.
+        // Before the first batch there is no state yet.
         for (k, ((has_loss, before), after)) in seen.iter().zip(after).enumerate().skip(1) {
             assert!(!before.is_empty(), "{name}: no state before batch {k}");
             assert_eq!(*has_loss, before != after, "{name}: batch {k}");
@@ -157,7 +157,7 @@ fn a_step_of_several_batches_is_taken_if_one_of_them_has_an_event() {
     assert!(n_taken < 6 * 11 && n_mixed > 6, "{n_taken} steps taken, {n_mixed} of one batch with and one without");
 }
 
-/// A head without censored samples' terms is not asked: with the others every batch counts.
+/// With the heads in which censored samples have a loss term, every batch counts.
 #[test]
 fn heads_that_give_censored_samples_a_loss_pass_over_no_batch() {
     let folder = tempfile::tempdir().unwrap();

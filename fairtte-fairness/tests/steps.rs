@@ -3,9 +3,10 @@
 //! `golden/steps`).
 //!
 //! Four batches in a row (all groups; one absent; a single group; one sample of a group; some samples without a group in each),
-//! so that optimiser state, group weights and running statistics are those of a training. After every step the report is
+//! so that optimiser state, group weights and running statistics are as in a training. After every step the report is
 //! compared, and every tensor of every network as it is saved: how far it is from its initial value, or that it did not
-//! move. Then predictions, for which baselines, maps and averages are fitted. A clipped and an unclipped gradient are among the steps, weight
+//! change. Then predictions, for which baselines, maps and averages are fitted. A clipped and an unclipped gradient are
+//! among the steps, weight
 //! decay is large, and every setting is written out, so that no default matters. Nothing here reads a private field.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 #![expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
@@ -108,7 +109,7 @@ struct Report {
     terms: BTreeMap<String, f64>,
 }
 
-/// One training in the making.
+/// One training in progress.
 struct Training<'a> {
     world: &'a World,
     strategy: Box<dyn Strategy>,

@@ -1,6 +1,6 @@
-//! The recipe "A strategy" of CONTRIBUTING.md, followed once: the file of the strategy (step 1), with nothing but what the
-//! crate shows to everybody, in under 60 lines. Step 2, the registry, is a list in the crate that a test cannot add to: what
-//! its arm in `build` would say stands in [`build`].
+//! The recipe "A strategy" of CONTRIBUTING.md, followed once: the file of the strategy (step 1), with the public items of
+//! the crate only, in under 60 lines. Step 2, the registry, is a list in the crate that a test cannot extend: the content
+//! of its match arm in `build` is in [`build`].
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 mod common;

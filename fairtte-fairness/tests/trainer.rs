@@ -1,5 +1,5 @@
-//! The loop itself, on columns of a table: batches that make one step together, schedules, states in the middle of an epoch,
-//! and the weights that selection rules choose.
+//! The training loop, on columns of a table: gradient accumulation, schedules, states in the middle of an epoch, and the
+//! weights that selection rules choose.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ use ndarray::Array2;
 
 const SEED: u64 = 3;
 
-/// 160 people whose time follows from two columns, in two groups.
+/// 160 subjects in two groups, whose time depends on two columns.
 struct Study {
     cohort: Cohort,
     features: FeatureMatrix,
@@ -77,7 +77,7 @@ impl Study {
         }
     }
 
-    /// A network without batch norm and dropout: what a batch gives is the mean over its samples.
+    /// A network without batch norm and dropout: the loss of a batch is the mean over its samples.
     fn strategy(&self, config: &StrategyConfig) -> Box<dyn Strategy> {
         let train = self.split.rows(Part::Train);
         let outcomes = self.cohort.outcomes(train).unwrap();
@@ -239,7 +239,7 @@ fn states(run: &Path) -> Vec<String> {
     names
 }
 
-/// Looks at the checkpoints between batches.
+/// Records the checkpoints between batches.
 struct Look {
     run: PathBuf,
     seen: Vec<Vec<String>>,

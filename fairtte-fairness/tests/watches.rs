@@ -1,4 +1,4 @@
-//! What did nothing is in the log of every epoch and in the warnings of a training, and what did something is not.
+//! Idle parts are in the log of every epoch and in the warnings of a training, and active parts are not.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failed test may panic; values are worth seeing")]
 
 mod common;
@@ -16,7 +16,7 @@ use fairtte_fairness::{
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
-/// Four epochs of ten batches; the groups can be seen, and differ in hazard.
+/// Four epochs of ten batches; the groups are visible in the inputs, and differ in hazard.
 fn trial() -> Trial {
     let mut trial = Trial::new(400, Plant { hazard: 2.5, ..Plant::default() }, 8);
     trial.epochs = 4;
@@ -46,7 +46,8 @@ fn warned(trained: &TrainedRun, text: &str) -> (Vec<String>, bool) {
     (trained.warnings.iter().map(|warning| warning.name.clone()).collect(), says)
 }
 
-/// Trains `idle`, which must warn of `name` in words with `change`, and `busy`, which must warn of nothing.
+/// Trains `idle`, which must give the warning `name` with a text containing `change`, and `busy`, which must give no
+/// warning.
 fn check(name: &str, change: &str, idle: Value, busy: Value) {
     let trial = trial();
     let what = idle.to_string();
@@ -116,7 +117,7 @@ fn an_average_without_a_valley_is_named() {
     assert_eq!(warned(&trained, "training.patience"), (vec!["no-valley".to_owned()], true));
 }
 
-/// Trains as another strategy, and predicts the mean of its curves for everybody.
+/// Trains as another strategy, and predicts the mean of its curves for every sample.
 struct Constant(Box<dyn Strategy>);
 
 impl Strategy for Constant {

@@ -175,10 +175,7 @@ fn settings_outside_their_range_are_named() {
         EncoderConfig { vit: Some(VitConfig { drop_path: f64::NAN }), ..EncoderConfig::new(BackboneKind::VitBase16) };
     assert_eq!(said(vit), "vit.drop-path is NaN, expected a number in [0, 1)");
     let other = EncoderConfig { backbone: BackboneKind::ResNet18, ..EncoderConfig::new(BackboneKind::Mlp) };
-    assert_eq!(
-        said(other),
-        "mlp is given, but backbone is \"resnet18\", expected no settings of another backbone"
-    );
+    assert_eq!(said(other), "mlp is given, but backbone is \"resnet18\", expected no settings of another backbone");
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn damaged_states_are_refused_by_name_and_foreign_folders_are_none() {
     };
     let last_byte = |bytes: &mut Vec<u8>| *bytes.last_mut().unwrap() ^= 1;
     damage("checkpoint/epoch-00002/trainer.json", &|bytes| bytes.truncate(100), "cannot be used: EOF");
-    damage(tensors, &last_byte, "its bytes are not those that were written");
+    damage(tensors, &last_byte, "its content has changed since it was written");
     succeed(resume(&run, &longer));
 }
 

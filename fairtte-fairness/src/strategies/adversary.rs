@@ -1,7 +1,7 @@
-//! The second network of the adversarial strategies: a representation to one output per group.
+//! The second network of the adversarial strategies: it maps a representation to one output per group.
 //!
 //! `Linear(n_inputs, width)`, an activation, `Linear(width, n_groups)`. Weights are uniform on +-1/sqrt(`fan_in`) from the
-//! stream `weights/NAME` of the run, biases start at 0. It reads what the classifier reads, after dropout.
+//! stream `weights/NAME` of the run, biases start at 0. Its input is that of the classifier, after dropout.
 
 use burn::module::Module;
 use burn::nn::{Initializer, Linear, LinearConfig};
@@ -16,7 +16,7 @@ use super::numbers::constant;
 use super::{Idle, TrainingCells, Warns, Watch};
 use crate::{FairnessError, LearnerSpec, OptimiserConfig};
 
-/// What stands between the two layers.
+/// The activation between the two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// max(x, 0).
@@ -28,17 +28,17 @@ pub enum Activation {
 /// Shape of an adversary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdversarySpec {
-    /// Length of what it reads.
+    /// Length of its input.
     pub n_inputs: usize,
     /// Width of its hidden layer.
     pub width: usize,
-    /// What follows the hidden layer.
+    /// Activation after the hidden layer.
     pub activation: Activation,
     /// Number of groups.
     pub n_groups: usize,
 }
 
-/// A network that guesses the group.
+/// A network that predicts the group.
 #[derive(Module, Debug)]
 pub struct Adversary {
     hidden: Linear,
@@ -48,14 +48,14 @@ pub struct Adversary {
 }
 
 impl Adversary {
-    /// Builds it and draws its weights from `stream`.
+    /// Builds the network and draws its weights from `stream`.
     pub fn drawn(spec: &AdversarySpec, stream: ChaCha8Rng, device: &Device) -> Self {
         let linear = |from, to| LinearConfig::new(from, to).with_initializer(Initializer::Zeros).init(device);
         let AdversarySpec { n_inputs, width, activation, n_groups } = *spec;
         initialise(Self { hidden: linear(n_inputs, width), output: linear(width, n_groups), activation }, stream)
     }
 
-    /// What it reads, `[n, n_inputs]` -> logits `[n, n_groups]`.
+    /// Inputs `[n, n_inputs]` -> logits `[n, n_groups]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         let hidden = self.hidden.forward(x);
         self.output.forward(match self.activation {
@@ -68,7 +68,7 @@ impl Adversary {
 /// Number of groups with a training sample.
 ///
 /// # Errors
-/// [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`] if there are no two of them.
+/// [`FairnessError::NoGroups`] and [`FairnessError::OneGroup`] if there are fewer than two.
 pub(crate) fn n_trained_groups(cells: &TrainingCells, strategy: &'static str) -> Result<usize, FairnessError> {
     cells.require_groups(strategy)?;
     let counts = cells.counts();
@@ -80,7 +80,7 @@ pub(crate) fn n_trained_groups(cells: &TrainingCells, strategy: &'static str) ->
     Ok(trained.len())
 }
 
-/// Adam at a step size of its own: no weight decay, clipping as for the network.
+/// Adam with its own step size: no weight decay, clipping as for the network.
 pub(crate) fn adversary_optimiser(spec: &LearnerSpec, learning_rate: f64) -> OptimiserConfig {
     OptimiserConfig { learning_rate, weight_decay: 0.0, gradient_clip: spec.optimiser.gradient_clip }
 }
@@ -92,36 +92,37 @@ pub(crate) fn cross_entropy(logits: Tensor<2>, cells: &BatchCells) -> Tensor<1> 
 }
 
 /// Mean of sum over groups of p log p over the samples in a cell: logits `[batch, n_groups]` -> `[1]`, from -ln(`n_groups`)
-/// (no idea of the group) to 0 (certain).
+/// (no information on the group) to 0 (certain).
 pub(crate) fn negative_entropy(logits: Tensor<2>, cells: &BatchCells) -> Tensor<1> {
     let log = log_softmax(logits, 1);
     let of_sample = (log.clone().exp() * log).sum_dim(1).flatten(0, 1); // [batch]
     mean_over_cells(of_sample, cells)
 }
 
-/// How far a cross-entropy lies between that of the best guess that reads nothing (0) and certainty (1); negative if it is worse
+/// The position of a cross-entropy between that of the best constant guess (0) and certainty (1); negative if it is worse
 /// than the guess.
 pub(crate) fn advantage(cross_entropy: f64, of_guess: f64) -> f64 {
     1.0 - cross_entropy / of_guess
 }
 
-/// Mean over the samples of a batch that have a group of -log of its `shares`: the cross-entropy of guessing by them.
+/// Mean over the samples of a batch that have a group of -log of its `shares`: the cross-entropy of a guess by these
+/// shares.
 pub(crate) fn guess(groups: &[Option<GroupId>], shares: &[f64]) -> f64 {
     let known: Vec<f64> = groups.iter().flatten().map(|group| -shares[group.index()].ln()).collect();
     known.iter().sum::<f64>() / known.len().max(1) as f64
 }
 
-/// An advantage below which an adversary, on the mean over an epoch, does no better than guessing.
+/// The mean advantage over an epoch below which an adversary counts as no better than guessing.
 pub(crate) const NO_ADVANTAGE: f64 = 0.02;
 
-/// The watch over an adversary whose advantage is the term `term`.
+/// The watch on an adversary whose advantage is the term `term`.
 pub(crate) fn idle_adversary(term: &str, means: &'static str, change: &'static str) -> Watch {
     let (terms, idle) = (vec![term.to_owned()], Idle::Below(NO_ADVANTAGE));
     Watch { name: "idle-adversary", terms, idle, warns: Warns::Throughout, means, change }
 }
 
-/// Every sample in a cell weighs 1/n. (Not a division of the sum by n: burn 0.22.1 rounds the divisor's inverse to `f32` on
-/// the way back, which the worked cases in `f64` show.)
+/// Every sample in a cell has weight 1/n. (Not a division of the sum by n: burn 0.22.1 rounds the divisor's inverse to `f32` in
+/// the backward pass, which the worked cases in `f64` show.)
 fn mean_over_cells(of_sample: Tensor<1>, cells: &BatchCells) -> Tensor<1> {
     let n = cells.coefficients(|_, _| 1.0).iter().sum::<f64>().max(1.0);
     let shares = cells.coefficients(|_, _| 1.0 / n);

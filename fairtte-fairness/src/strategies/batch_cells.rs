@@ -1,4 +1,4 @@
-//! Cells of group x stratum within one batch, from which the adversarial strategies take their means.
+//! Cells of group x stratum within one batch, over which the adversarial strategies take their means.
 //!
 //! A sample without group or stratum is in no cell and has coefficient 0. A cell without a sample contributes nothing.
 
@@ -57,7 +57,7 @@ impl BatchCells {
         (0..n_groups).filter(|group| self.counts.iter().all(|stratum| stratum[*group] == 0)).count()
     }
 
-    /// Whether two groups are there to be told apart.
+    /// Whether samples of two groups are present.
     pub(crate) fn can_compare(&self) -> bool {
         let n_groups = self.counts.first().map_or(0, Vec::len);
         n_groups - self.n_absent_groups() >= 2

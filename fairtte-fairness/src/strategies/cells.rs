@@ -1,4 +1,4 @@
-//! The training part as strategies count it.
+//! Counts of the training part by group and outcome.
 
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
@@ -6,7 +6,7 @@ use fairtte_metrics::GroupId;
 use super::subgroup_rebalancing::sampling_weights;
 use crate::FairnessError;
 
-/// Group and outcome of every training sample, which sampling, weights and strata are computed from.
+/// Group and outcome of every training sample, from which sampling, weights and strata are computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainingCells {
     /// Name of the attribute.
@@ -33,8 +33,8 @@ impl TrainingCells {
         counts
     }
 
-    /// What `balanced-sampler` asks for: every group is drawn equally often, with replacement, as by `subgroup-rebalancing`; a
-    /// sample without a group keeps its share. Otherwise every sample comes once.
+    /// The sampling of `balanced-sampler`: every group is drawn equally often, with replacement, as by
+    /// `subgroup-rebalancing`; a sample without a group keeps its share. Otherwise every sample is drawn once.
     pub(crate) fn sampling(&self, balanced: bool) -> Sampling {
         if !balanced {
             return Sampling::Shuffled;

@@ -1,9 +1,10 @@
 //! Conditional learning of fair representations (Zhao, Coston, Adel & Gordon 2020, sections 3 and 4, arXiv 1910.07162).
 //!
-//! Acts on the representation; needs the attribute in training only. Each stratum has an adversary that guesses the group
-//! from relu(z). With `E_y` the balanced error of the adversary of stratum y, the encoder descends `L_task` - lambda mean over
-//! y of `E_y` and the adversaries descend mean over y of `E_y`, in one pass by gradient reversal and with one optimiser.
-//! Surrogate of `E_y`: the mean over groups of the mean cross-entropy of cell (y, group). Adversary: Linear 128, `ReLU`, Linear.
+//! Acts on the representation; needs the attribute in training only. Each stratum has an adversary that predicts the group
+//! from relu(z). With `E_y` the balanced error of the adversary of stratum y, the encoder minimises `L_task` - lambda
+//! mean over y of `E_y` and the adversaries minimise mean over y of `E_y`, in one pass by gradient reversal and with one
+//! optimiser. Surrogate of `E_y`: the mean over groups of the mean cross-entropy of cell (y, group). Adversary: Linear
+//! 128, `ReLU`, Linear.
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
@@ -14,12 +15,12 @@
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
-//! Survival: the class becomes the stratum; without one a sample keeps its share 1/n of the task loss and reaches no
+//! Survival: the class becomes the stratum; without one a sample keeps its share 1/n of the task loss and enters no
 //! adversary. Balancing the task over strata shifts the predicted event rate, so `cfair` trades calibration for balance;
-//! `cfair-eo` does not. An adversary without a sample in the batch is left alone; without two groups only the task trains.
-//! Beside the source: more than two groups; the weights of its code are 1/P(stratum given group), group and stratum
-//! exchanged. Adam nearly cancels a common factor of an adversary's gradients, so `scaling` acts through clipping most.
-//! Golden values: our worked cases `golden/cfair.json`.
+//! `cfair-eo` does not. An adversary without a sample in the batch is unchanged; without two groups only the task is
+//! trained. Beyond the source: more than two groups; the weights of its code are 1/P(stratum given group), group and
+//! stratum exchanged. Adam nearly cancels a common factor of an adversary's gradients, so `scaling` acts through
+//! clipping most. Golden values: our worked cases `golden/cfair.json`.
 
 use crate::Batch;
 use burn::module::Module;
@@ -44,11 +45,11 @@ use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts, fit_baseline};
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
-/// What happens to the task loss.
+/// How the task loss is weighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CfairMode {
-    /// Every stratum weighs the same.
+    /// All strata have the same weight.
     #[default]
     Cfair,
     /// The plain mean.
@@ -72,15 +73,15 @@ impl CfairMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CfairScaling {
-    /// The gradient that reaches the encoder; the adversaries learn at full speed.
+    /// The gradient that reaches the encoder; that of the adversaries is not scaled.
     #[default]
     Reversal,
-    /// The loss of the adversaries, and so both.
+    /// The loss of the adversaries, and thereby both gradients.
     Both,
 }
 
 impl CfairScaling {
-    /// Factors of the gradient that is reversed on its way to the encoder, and of the adversaries' loss before that.
+    /// Factors of the reversed gradient that reaches the encoder, and of the adversaries' loss before that.
     fn factors(self, lambda: f64) -> (f64, f64) {
         match self {
             Self::Reversal => (lambda, 1.0),
@@ -89,7 +90,7 @@ impl CfairScaling {
     }
 }
 
-/// Where the weights of an adversary's samples come from.
+/// The source of the weights of an adversary's samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CfairWeights {
@@ -104,13 +105,13 @@ pub enum CfairWeights {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CfairConfig {
-    /// What happens to the task loss.
+    /// How the task loss is weighted.
     pub mode: CfairMode,
     /// Weight of the adversaries, at least 0.
     pub lambda: f64,
     /// What lambda scales.
     pub scaling: CfairScaling,
-    /// Where the weights of an adversary's samples come from.
+    /// The source of the weights of an adversary's samples.
     pub weights: CfairWeights,
     /// What takes the place of the class.
     pub stratum: StratumConfig,
@@ -184,7 +185,7 @@ impl CfairNetwork {
     }
 }
 
-/// The balanced errors of the groups within strata are kept from the representation.
+/// Removes the group from the representation by the balanced errors within strata.
 #[derive(Debug)]
 pub struct Cfair {
     config: CfairConfig,
@@ -226,8 +227,8 @@ impl Cfair {
         &self.learner.network().survival
     }
 
-    /// Mean loss of the adversaries, and the term of it that one pass descends beside the task: its gradients are those of
-    /// the adversaries, and what comes back to `representation` is that of -lambda times the mean loss. `None` without a cell
+    /// Mean loss of the adversaries, and the term that one pass minimises besides the task: its gradients are those of
+    /// the adversaries, and the gradient of `representation` is that of -lambda times the mean loss. `None` without a cell
     /// in the batch.
     fn adversaries(&self, representation: Tensor<2>, cells: &BatchCells) -> Option<(Tensor<1>, Tensor<1>)> {
         let (reversal, factor) = self.config.scaling.factors(self.config.lambda);
@@ -264,12 +265,12 @@ impl Strategy for Cfair {
             let descent = self.learner.descend_reading(&task, &[plain], context)?;
             return Ok(task_alone(&descent, descent.also[0], absent_groups));
         };
-        // The value of the encoder's objective; adversaries and encoder descend different ones in one pass.
+        // The value of the encoder's objective; adversaries and encoder minimise different ones in one pass.
         let objective = task.clone() - adversaries.clone() * self.config.lambda;
         let loss = task + term;
         let descent = self.learner.descend_reading(&loss, &[plain, objective, adversaries], context)?;
         let [task_loss, objective, adversaries] = descent.also[..] else { unreachable!("three numbers were read") };
-        // Groups weigh the same within a stratum: the best guess that reads nothing gives each 1/G.
+        // Groups have the same weight within a stratum: the best constant guess gives each 1/G.
         let advantage = advantage(adversaries, (self.n_groups as f64).ln());
         let terms = vec![("adversary loss".to_owned(), adversaries), (ADVANTAGE.to_owned(), advantage)];
         Ok(StepReport { task_loss, objective, gradient_norm: descent.norm, absent_groups, terms })
@@ -277,9 +278,9 @@ impl Strategy for Cfair {
 
     fn watches(&self) -> Vec<Watch> {
         let means =
-            "the adversaries never did better than guessing the group, so the representation learnt nothing from them";
-        let change = "raise training.epochs or optimiser.learning-rate, by which they learn too, or set \
-                      strategy.cfair.balanced-sampler if a group is rare; where the inputs do not show the group, there is \
+            "the adversaries were never better than guessing the group, so they had no effect on the representation";
+        let change = "raise training.epochs or optimiser.learning-rate, which is theirs too, or set \
+                      strategy.cfair.balanced-sampler if a group is rare; if the inputs do not show the group, there is \
                       nothing to remove";
         vec![idle_adversary(ADVANTAGE, means, change)]
     }
@@ -304,9 +305,9 @@ impl Strategy for Cfair {
 /// Weight of a sample in the loss of its stratum, which is divided by their sum.
 #[derive(Clone, Debug, PartialEq)]
 enum Weights {
-    /// 1 / number of samples of its cell in the batch: every group there weighs the same.
+    /// 1 / number of samples of its cell in the batch: every group there has the same weight.
     Batch,
-    /// 1 / P(group | stratum) in training, `[n_strata][n_groups]`: so it is on average.
+    /// 1 / P(group | stratum) in training, `[n_strata][n_groups]`: equal weights of the groups on average.
     Training(Vec<Vec<f64>>),
 }
 
@@ -329,8 +330,9 @@ fn training_weights(counts: &[Vec<usize>]) -> Weights {
     Weights::Training(counts.iter().map(of_stratum).collect())
 }
 
-/// Loss of the adversary of every stratum in the batch, `[1]` each; `logits(stratum, rows)` asks it about these rows of the
-/// batch, `[n, n_groups]`. An adversary without a sample is not asked: neither momentum nor weight decay moves it then.
+/// Loss of the adversary of every stratum in the batch, `[1]` each; `logits(stratum, rows)` returns its logits for
+/// these rows of the batch, `[n, n_groups]`. An adversary without a sample is not evaluated, so neither momentum nor
+/// weight decay changes it.
 fn adversary_losses(
     cells: &BatchCells,
     weights: &Weights,
@@ -361,8 +363,8 @@ fn stratum_loss(logits: Tensor<2>, groups: &[usize], weight: impl Fn(usize) -> f
     (losses * shares).sum()
 }
 
-/// Coefficient of the task loss of every sample, `[batch]`: every stratum in the batch gets the same mass. Samples without a
-/// stratum keep their share 1/n; those that are not counted get 0.
+/// Coefficient of the task loss of every sample, `[batch]`: every stratum in the batch gets the same total weight.
+/// Samples without a stratum keep their share 1/n; those that are not counted get 0.
 fn task_coefficients(strata: &[Option<usize>], counted: &[bool]) -> Vec<f64> {
     let mut counts = vec![0_usize; strata.iter().flatten().max().map_or(0, |last| last + 1)];
     for stratum in strata.iter().zip(counted).filter_map(|(stratum, counted)| stratum.filter(|_| *counted)) {

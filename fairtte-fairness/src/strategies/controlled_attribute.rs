@@ -1,7 +1,7 @@
 //! Controlling for the sensitive attribute (CSA; Pope & Sydnor 2011, Zhao & Ng 2023; the paper's D.2.5).
 //!
 //! Acts on the whole model: one network per group, trained on that group alone; the prediction is the mean of all of them,
-//! S(t|x) = `sum_g` `pi_g` `S_g(t|x)` with `pi_g` the training shares, whatever the group of the sample. The attribute is read in
+//! S(t|x) = `sum_g` `pi_g` `S_g(t|x)` with `pi_g` the training shares, for any group of the sample. The attribute is read in
 //! training only. The mean of curves is not the curve of the mean hazard. G networks: the time of one training, G times the
 //! memory, and G passes for a prediction.
 //!
@@ -45,11 +45,11 @@ use crate::trainable::Descent;
 use crate::trainable::read;
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
-/// What becomes of a group with too few events for a network of its own.
+/// What is done with a group with too few events for a network of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SmallGroup {
-    /// An error names it.
+    /// It is an error that names the group.
     #[default]
     Refuse,
     /// It is left out, and the shares of the others are scaled to sum to 1.
@@ -62,7 +62,7 @@ pub enum SmallGroup {
 pub struct ControlledAttributeConfig {
     /// Training events that a group needs, at least 2.
     pub min_events: usize,
-    /// What becomes of a group with fewer.
+    /// What is done with a group with fewer.
     pub small_group: SmallGroup,
 }
 
@@ -97,11 +97,11 @@ struct GroupModel {
     level: String,
     /// In training.
     current: Learner,
-    /// What predicts: the best so far on the group's validation rows.
+    /// The network used for prediction: the best so far on the group's validation rows.
     chosen: Learner,
-    /// The same weights with the negative log-likelihood that they had, for the end of the training.
+    /// The same weights with their negative log-likelihood, for the end of the training.
     best: Option<(SurvivalNetwork, f64)>,
-    /// Sum of the gradients of some batches, if several make one step.
+    /// Sum of the gradients of the batches so far, if several make one step.
     pending: Option<(GradientsParams, usize)>,
 }
 
@@ -111,7 +111,7 @@ pub struct ControlledAttribute {
     models: Vec<GroupModel>,
     /// Share of each model, `[n_models]`.
     weights: Vec<f64>,
-    /// Group of every training sample that trains.
+    /// Group of every training sample that is used.
     groups: Vec<Option<GroupId>>,
 }
 
@@ -196,7 +196,7 @@ impl GroupModel {
         Ok(task_alone(&Descent { loss: task_loss, norm: 0.0, also: Vec::new() }, task_loss, 0))
     }
 
-    /// Moves along the mean of the gradients that wait, and gives its norm.
+    /// Makes a step along the mean of the accumulated gradients and returns its norm.
     fn move_on(&mut self, context: &StepContext<'_>) -> Result<f64, FairnessError> {
         let Some((mut gradients, n)) = self.pending.take() else { return Ok(0.0) };
         scale(self.current.network(), &mut gradients, 1.0 / n as f64);
@@ -334,7 +334,7 @@ impl Strategy for ControlledAttribute {
         if what == Saved::Everything {
             for (model, best) in self.models.iter_mut().zip(best) {
                 model.pending = None;
-                // Between epochs what predicts is the best.
+                // Between epochs the best weights are used for prediction.
                 model.best = best.map(|nll: f64| (model.chosen.network().valid(), nll));
             }
         }

@@ -12,16 +12,16 @@
 //!
 //! eta is exact (sorting and a closed form between two losses; the source searches it in [min - 1000, max]) and has no
 //! gradient, so that the value is a weighted mean of the losses. If C^2 is not below the number of losses, the value is their
-//! maximum: alpha is refused where C^2 >= the number of losses that a batch is expected to have, which with the Cox heads is the
-//! batch size times the event rate of the training part. It may still happen in a smaller last batch or one with few events; the
-//! report says over how many losses weight was spread.
+//! maximum: alpha is rejected where C^2 >= the number of losses that a batch is expected to have, which with the Cox
+//! heads is the batch size times the event rate of the training part. It may still happen in a smaller last batch or
+//! one with few events; the report contains the number of losses with weight.
 //! Survival: losses must not depend on each other. With heads whose losses do (`deephit`, the Cox heads) the batch is split
 //! into two halves with the same share of events, samples are ranked (risk sets formed, controls drawn) against the other
 //! half only, and the values of both halves are added; gradients flow through both. There C^2 must be below half of that number.
-//! The halves change with every step. Only samples that count enter: with the Cox heads the events.
+//! The halves change with every step. Only samples with a loss term enter: with the Cox heads the events.
 //! With these heads a loss depends on when its event happens, by the size of the risk set and the number of pairs: with
-//! `weigh-by = "loss"` the worst subpopulation is that of early events, fitted badly or not. `likelihood` (`weigh_by.rs`) finds it
-//! by the likelihood and descends its weighted mean loss.
+//! `weigh-by = "loss"` the worst subpopulation is that of early events, whether fitted badly or not. `likelihood`
+//! (`weigh_by.rs`) determines it by the likelihood and minimises its weighted mean loss.
 //! Where we differ from the released code: its ranking term ignores whether the first of a pair had an event.
 //! Golden values: our worked cases `golden/chi_square_dro.json`.
 
@@ -88,7 +88,7 @@ impl StrategySettings for DroChiSquareConfig {
         };
         let expected = format!(
             "an alpha with 2 (1/alpha - 1)^2 + 1 (here {}) below {number}: \
-             from there on only the largest loss of a batch would count",
+             otherwise only the largest loss of a batch would count",
             rounded(squared_radius)
         );
         let in_range = squared_radius < n_losses || squared_radius <= 1.0;
@@ -107,7 +107,7 @@ impl DroChiSquareConfig {
     }
 }
 
-/// The worst subpopulation of a given share counts.
+/// Minimises the loss of the worst subpopulation of a given share.
 #[derive(Clone, Copy, Debug)]
 pub struct DroChiSquare {
     config: DroChiSquareConfig,
@@ -123,7 +123,8 @@ impl DroChiSquare {
         Ok(Self { config: *config })
     }
 
-    /// Derivative of the value by every loss, `[batch]`: one problem over the samples that count, or one in each half.
+    /// Derivative of the value by every loss, `[batch]`: one problem over the samples with a loss term, or one in each
+    /// half.
     ///
     /// # Errors
     /// [`FairnessError::NotFinite`] for a loss that is not finite.
@@ -193,16 +194,16 @@ fn halves(event: &[bool], context: &StepContext<'_>) -> Vec<bool> {
     half
 }
 
-/// Where the infimum lies, and what every loss contributes.
+/// The position of the infimum, and the contribution of every loss.
 #[derive(Clone, Debug, PartialEq)]
 struct Optimum {
-    /// The optimal eta; `None` for the plain mean, whose infimum lies at minus infinity.
+    /// The optimal eta; `None` for the plain mean, whose infimum is at minus infinity.
     eta: Option<f64>,
     /// Derivative of the value by every loss, `[n]`, summing to 1; the value is the sum of losses times these.
     weights: Vec<f64>,
 }
 
-/// The infimum over eta of C sqrt(mean (l - eta)_+^2) + eta for C^2 = `squared_radius`; 1 loss at least.
+/// The infimum over eta of C sqrt(mean (l - eta)_+^2) + eta for C^2 = `squared_radius` and at least one loss.
 ///
 /// Left of the largest loss the derivative by eta rises with eta: it is not positive at a loss exactly if
 /// (C^2 k/n - 1) (m - loss)^2 >= v, with m and v mean and variance of the k losses above it. So the first such loss from

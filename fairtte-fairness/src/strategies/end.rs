@@ -4,8 +4,8 @@
 //! Acts on the representation. With u = z / |z| and g the group, y the stratum of a sample,
 //! disentangle = (1/M) sum over groups of |sum of `u_i` . `u_j` over its `M_b` pairs i < j|, M all these pairs;
 //! entangle = (1/M') sum of (1 - `u_i` . `u_j`) / 2 over the M' pairs i < j of the same stratum and different groups;
-//! loss = mean `l_i` + alpha disentangle + beta entangle. A term without a pair is 0, and both are in a batch of one group. Only the terms see u; the head sees z.
-//! Needs the attribute in training only.
+//! loss = mean `l_i` + alpha disentangle + beta entangle. A term without a pair is 0; a batch of one group has neither
+//! term. Only the terms use u; the head uses z. Needs the attribute in training only.
 //!
 //! | setting | default | values | meaning |
 //! |---|---|---|---|
@@ -83,7 +83,7 @@ impl StrategySettings for EndConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "representations of a group are told apart, those of a stratum joined (Tartaglione et al. 2021)"
+        "representations are disentangled within groups, entangled within strata (Tartaglione et al. 2021)"
     }
 
     fn validate(&self) -> Result<(), FairnessError> {
@@ -98,7 +98,7 @@ impl StrategySettings for EndConfig {
     }
 }
 
-/// Directions of a group are told apart, those of a stratum joined across groups.
+/// Disentangles the directions of a group and entangles those of a stratum across groups.
 #[derive(Clone, Debug)]
 pub struct End {
     config: EndConfig,

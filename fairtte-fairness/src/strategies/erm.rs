@@ -1,6 +1,6 @@
 //! Empirical risk minimisation: the mean loss of the batch, the paper's base model.
 //!
-//! Acts nowhere; needs no attribute; has no settings. With the `DeepHit` head the mean over the batch is pycox's loss.
+//! No fairness term; needs no attribute; has no settings. With the `DeepHit` head the mean over the batch is pycox's loss.
 
 use super::objective::{Objective, Terms, Value};
 use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells};
@@ -25,7 +25,7 @@ impl StrategySettings for NoSettings {
     }
 }
 
-/// The plain mean loss of the samples that count.
+/// The plain mean loss of the samples with a loss term.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Erm;
 

@@ -1,4 +1,4 @@
-//! What is known of the batches of a training before its first step.
+//! The expected content of the batches of a training, before its first step.
 
 use fairtte_survival::{SurvivalHead, Targets};
 

@@ -19,7 +19,7 @@
 //! A pair with a group of fewer than 2 samples in the batch is skipped and counted in the report; the mean is over the
 //! others, so that lambda means the same for any number of groups; without any the step trains the task. At 64 dimensions
 //! squared distances are large and mostly the small gammas of `domainbed` carry gradient: `median-scaled` suits better.
-//! Censoring: the term reads no outcome unless `conditional`, whose strata then leave out what censoring hides.
+//! Censoring: the term reads no outcome unless `conditional`, whose strata leave out outcomes unknown due to censoring.
 //! Distances are sums of squared differences, never differences of squares: not negative, and 0 on the diagonal.
 //! Golden values: our worked cases `golden/frl_mmd.json`.
 
@@ -40,19 +40,19 @@ use crate::{FairnessError, LearnerSpec, check};
 const DOMAINBED: [f64; 7] = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3];
 /// c of the median-scaled bank.
 const MULTIPLIERS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
-/// Samples that a group needs for a pair.
+/// Samples that each group of a pair needs.
 const SMALLEST_GROUP: usize = 2;
 
 /// Name of the term in the log.
 const DISCREPANCY: &str = "mmd2";
-/// A mean discrepancy below this is rounding.
+/// A mean discrepancy below this is rounding error.
 const SMALLEST_DISCREPANCY: f64 = 1e-6;
 
-/// Which z is compared.
+/// The representation z that is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Representation {
-    /// What the head receives.
+    /// The input of the head.
     #[default]
     AfterDropout,
     /// The same without the encoder's dropout.
@@ -77,10 +77,10 @@ pub enum Kernels {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
-    /// Over all pairs, a sample with itself included.
+    /// Over all pairs, including a sample with itself.
     #[default]
     Biased,
-    /// Over pairs of two samples.
+    /// Over pairs of two different samples.
     Unbiased,
 }
 
@@ -90,7 +90,7 @@ pub enum Estimator {
 pub struct FairRepresentationConfig {
     /// Weight of the term, at least 0.
     pub lambda: f64,
-    /// Which z is compared.
+    /// The representation z that is compared.
     pub representation: Representation,
     /// Which kernels are summed.
     pub kernels: Kernels,
@@ -127,7 +127,7 @@ impl StrategySettings for FairRepresentationConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "representations of the groups come closer by maximum mean discrepancy (the paper's D.2.3)"
+        "representations of the groups are aligned by maximum mean discrepancy (the paper's D.2.3)"
     }
 
     fn validate(&self) -> Result<(), FairnessError> {
@@ -150,7 +150,7 @@ impl StrategySettings for FairRepresentationConfig {
     }
 }
 
-/// Representations of the groups come closer.
+/// Reduces the discrepancy between the representations of the groups.
 #[derive(Clone, Debug)]
 pub struct FairRepresentation {
     config: FairRepresentationConfig,
@@ -270,7 +270,7 @@ impl Kernels {
             Self::Single => vec![single],
             Self::MedianScaled => {
                 let median = median_squared_distance(&on_host(&distances.clone().flatten(0, 1)), distances.dims()[0]);
-                // Without a distance every kernel is 1 whatever its gamma.
+                // If all distances are 0, every kernel is 1 regardless of gamma.
                 MULTIPLIERS
                     .iter()
                     .map(|c| median.map_or(1.0, |median| 1.0 / (2.0 * c * median.max(SMALLEST_MEDIAN))))
@@ -280,10 +280,10 @@ impl Kernels {
     }
 }
 
-/// Below it gamma would leave the range of `f32`, and 0 times infinity stand on the diagonal.
+/// Below it gamma would exceed the range of `f32`, and the diagonal would be 0 times infinity.
 const SMALLEST_MEDIAN: f64 = 1e-30;
 
-/// The sum over kernel values that is the term.
+/// The term as a weighted sum over kernel values.
 #[derive(Debug)]
 struct Contrast {
     /// Coefficient of the kernel of i and j, `[n, n]`.

@@ -2,7 +2,7 @@
 //!
 //! Acts on the weights of the losses. With `L_g` the mean loss of group g in the batch,
 //! `W_g` = tanh((min over groups of L / `L_g`)^gamma), `v_g` = 1 / `W_g` divided by its mean over the samples, without gradient;
-//! loss = mean `v_g(i)` `l_i`: the group with the larger loss weighs more. Needs the attribute in training only.
+//! loss = mean `v_g(i)` `l_i`: the group with the larger loss gets more weight. Needs the attribute in training only.
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
@@ -13,11 +13,11 @@
 //! *Adaptation.* The source multiplies predicted scores by W inside the Dice loss, where a smaller W means a larger loss for
 //! a group that does worse. A likelihood has no such scores, and W as weight of the loss would favour the group that does
 //! best; its inverse keeps the direction. 1e-8 is added to every `L_g`, and a negative one counts as 0.
-//! A group without a sample that counts is left out of minimum and mean (the released code leaves 0 there, and NaN after
-//! it). Samples without the attribute weigh 1. With the Cox heads `L_g` is the mean over the events of the group.
-//! There and with `deephit` `L_g` depends on when the events of the group happen, by the size of the risk sets and the number of
-//! pairs: with `weigh-by = "loss"` the weight goes to groups with early events, fitted badly or not. `likelihood` (`weigh_by.rs`)
-//! takes that out of the weights. Golden values: our worked cases `golden/febs.json`.
+//! A group without a sample with a loss term is left out of minimum and mean (the released code leaves 0 there, and then
+//! NaN). Samples without the attribute have weight 1. With the Cox heads `L_g` is the mean over the events of the group.
+//! There and with `deephit` `L_g` depends on when the events of the group happen, by the size of the risk sets and the
+//! number of pairs: with `weigh-by = "loss"` the weight goes to groups with early events, whether fitted badly or not.
+//! `likelihood` (`weigh_by.rs`) removes that from the weights. Golden values: our worked cases `golden/febs.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ use super::objective::{Objective, Terms, Value};
 use super::{ObjectiveStrategy, Strategy, StrategySettings, TrainingCells, Watch, WeighBy};
 use crate::{FairnessError, LearnerSpec, check};
 
-/// What is added to the mean loss of a group.
+/// The constant added to the mean loss of a group.
 const EPSILON: f64 = 1e-8;
 
 /// Settings of fair error-bound scaling.
@@ -53,7 +53,7 @@ impl StrategySettings for FebsConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "groups with a larger loss weigh more, an adaptation of FairSeg's scaling (Tian et al. 2024)"
+        "groups with a larger loss get more weight, an adaptation of FairSeg's scaling (Tian et al. 2024)"
     }
 
     fn validate(&self) -> Result<(), FairnessError> {
@@ -67,7 +67,7 @@ impl StrategySettings for FebsConfig {
     }
 }
 
-/// Groups with a larger loss weigh more.
+/// Gives more weight to groups with a larger loss.
 #[derive(Clone, Debug)]
 pub struct Febs {
     config: FebsConfig,
@@ -88,7 +88,7 @@ impl Febs {
         Ok(Self { config: *config, levels: cells.levels.clone(), running: vec![None; cells.levels.len()] })
     }
 
-    /// Mean loss of the groups of a batch with their past, which they become; `None` for an absent group.
+    /// Updates the running mean losses of the groups with those of a batch and returns them; `None` for an absent group.
     fn with_past(&mut self, means: Vec<Option<f64>>) -> Vec<Option<f64>> {
         let decay = self.config.decay;
         let join = |(running, mean): (&mut Option<f64>, Option<f64>)| {
@@ -141,7 +141,7 @@ impl Objective for Febs {
         vec![unmoved_weights(self.levels.iter(), 1.0, means, change)]
     }
 
-    /// For every group whether it was met, and its mean loss.
+    /// For every group whether it has occurred, and its mean loss.
     fn state(&self) -> Vec<f64> {
         self.running.iter().flat_map(|mean| [f64::from(u8::from(mean.is_some())), mean.unwrap_or(0.0)]).collect()
     }
@@ -157,7 +157,7 @@ impl Objective for Febs {
 
 /// `v_g` of every group from its mean loss and number of samples, both `None` and 0 for a group that is absent.
 ///
-/// In logarithms: 1 / tanh(x) is 1 / x below exp(-20), to the last digit, and may leave the range of numbers there.
+/// In logarithms: 1 / tanh(x) is 1 / x below exp(-20), to the last digit, and may overflow there.
 fn weights(means: &[Option<f64>], counts: &[usize], gamma: f64, epsilon: f64) -> Vec<Option<f64>> {
     let losses: Vec<Option<f64>> = means.iter().map(|mean| mean.map(|mean| mean.max(0.0) + epsilon)).collect();
     let smallest = losses.iter().flatten().copied().fold(f64::INFINITY, f64::min);

@@ -1,8 +1,9 @@
 //! Group distributionally robust optimisation (Sagawa et al. 2020, Algorithm 1, arXiv 1911.08731; the paper's D.2.1).
 //!
 //! Acts on the objective; needs the attribute in training only. Per step, with `L_g` the mean loss of group g in the batch:
-//! `w_g` <- `w_g` exp(eta (`L_g` + C / `sqrt(n_g)`)), normalise, then descend `sum_g` `w_g` `L_g` (weights without gradient, `L_g`
-//! without the adjustment, `n_g` the training count). Weights are kept as logarithms: large losses do not overflow.
+//! `w_g` <- `w_g` exp(eta (`L_g` + C / `sqrt(n_g)`)), normalise, then minimise `sum_g` `w_g` `L_g` (weights without
+//! gradient, `L_g` without the adjustment, `n_g` the training count). Weights are kept as logarithms: large losses do
+//! not overflow.
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
@@ -12,15 +13,16 @@
 //! | `balanced-sampler` | true | | draw every group equally often, as the released code does |
 //! | `weigh-by` | `loss` | `loss`, `likelihood` | what weights are computed from: `likelihood` for heads whose losses depend on when events happen |
 //!
-//! After t steps a weight has moved by exp(eta t times the difference of the losses): eta must be such that this exponent is of
-//! order 1, or the method is equal weights, which `subgroup-rebalancing` gives as well. 300 steps at a difference of 0.3 need
-//! an eta above 0.01, and the gain once seen there was that of equal weights. The log has the weights.
-//! With `unit` and positive losses a rare group would lose weight in every batch that misses it, hence the sampler.
-//! Survival: `L_g` is the mean survival loss, censored samples included, except with the Cox heads, where a censored sample
-//! has no loss: a group without an event in the batch counts as absent. Samples without the attribute train the task with
-//! weight 1/n each. With the Cox heads and `deephit` a group's loss depends on when its events happen, by the size of the risk
-//! sets and the number of pairs: with `weigh-by = "loss"` the weights then go to groups with early events, fitted badly or not.
-//! `likelihood` (`weigh_by.rs`) takes that out of the weights, not out of what is descended. Golden values: our worked cases `golden/group_dro.json`.
+//! After t steps a weight has changed by exp(eta t times the difference of the losses): eta must be such that this
+//! exponent is of order 1, or the weights stay equal, which `subgroup-rebalancing` achieves as well. 300 steps at a
+//! difference of 0.3 need an eta above 0.01, and a gain once observed there was that of equal weights. The log contains
+//! the weights. With `unit` and positive losses a rare group would lose weight in every batch without it, hence the
+//! sampler. Survival: `L_g` is the mean survival loss, censored samples included, except with the Cox heads, where a
+//! censored sample has no loss: a group without an event in the batch counts as absent. Samples without the attribute
+//! train the task with weight 1/n each. With the Cox heads and `deephit` a group's loss depends on when its events
+//! happen, by the size of the risk sets and the number of pairs: with `weigh-by = "loss"` the weights then go to groups
+//! with early events, whether fitted badly or not. `likelihood` (`weigh_by.rs`) removes that from the weights, not from
+//! the objective. Golden values: our worked cases `golden/group_dro.json`.
 
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
@@ -38,7 +40,7 @@ pub enum AbsentGroup {
     /// Factor 1, then all weights are normalised (Algorithm 1).
     #[default]
     Unit,
-    /// It stays; the present groups share the mass that they had.
+    /// It is held; the groups in the batch share the mass that they had.
     Hold,
 }
 
@@ -85,7 +87,7 @@ impl StrategySettings for GroupDroConfig {
     }
 }
 
-/// Groups with a larger loss gain weight.
+/// Increases the weight of groups with a larger loss.
 #[derive(Clone, Debug)]
 pub struct GroupDro {
     eta: f64,
@@ -100,7 +102,7 @@ pub struct GroupDro {
 }
 
 impl GroupDro {
-    /// Starts with equal weights for the groups that occur in training.
+    /// Creates the strategy with equal weights for the groups that occur in training.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] for a value outside its range, [`FairnessError::NoGroups`] if no training sample has a
@@ -156,7 +158,7 @@ impl GroupDro {
         }
     }
 
-    /// Updates the weights and gives the coefficient of every sample's loss, which carries no gradient, `[batch]`.
+    /// Updates the weights and returns the coefficient of every sample's loss, which carries no gradient, `[batch]`.
     fn coefficients(&mut self, losses: &[f64], counted: &[bool], groups: &[Option<GroupId>]) -> (Vec<f64>, usize) {
         let present = GroupMeans::new(groups, counted, self.log_weights.len());
         self.update(&present.of(losses));
@@ -207,7 +209,7 @@ impl Objective for GroupDro {
     }
 
     fn state(&self) -> Vec<f64> {
-        // Logarithms, so that a resumed run continues with the same bits; minus infinity has no place in JSON.
+        // Logarithms, so that a resumed run continues bit-identically; JSON cannot represent minus infinity.
         self.log_weights.iter().map(|w| w.max(f64::MIN)).collect()
     }
 

@@ -9,12 +9,12 @@ use super::{Idle, Warns, Watch};
 /// The groups of a batch: which samples of each have a loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupMeans {
-    /// Samples that count in each group, by their position in the batch; `[n_groups]`.
+    /// Samples with a loss term in each group, by their position in the batch; `[n_groups]`.
     pub members: Vec<Vec<usize>>,
 }
 
 impl GroupMeans {
-    /// Sorts the samples that count by group; those without one are in none.
+    /// Sorts the samples with a loss term by group; those without a group are in none.
     pub fn new(groups: &[Option<GroupId>], counted: &[bool], n_groups: usize) -> Self {
         let mut members = vec![Vec::new(); n_groups];
         for (i, (group, counted)) in groups.iter().zip(counted).enumerate() {
@@ -25,17 +25,17 @@ impl GroupMeans {
         Self { members }
     }
 
-    /// Number of samples that count in each group.
+    /// Number of samples with a loss term in each group.
     pub fn counts(&self) -> Vec<usize> {
         self.members.iter().map(Vec::len).collect()
     }
 
-    /// Groups without a sample that counts.
+    /// Groups without a sample that has a loss term.
     pub fn n_absent(&self) -> usize {
         self.members.iter().filter(|members| members.is_empty()).count()
     }
 
-    /// Number of samples that count and have a group.
+    /// Number of samples with a loss term and a group.
     pub fn n_known(&self) -> usize {
         self.members.iter().map(Vec::len).sum()
     }
@@ -55,10 +55,10 @@ pub(crate) fn weight_term(level: &str) -> String {
     format!("weight of {level}")
 }
 
-/// By how much of its size the weight of a group must differ from equal weights for the weights to have moved.
+/// The relative difference from equal weights from which on the weights count as changed.
 const MOVED: f64 = 0.05;
 
-/// The watch over weights of groups that are `equal` as long as the losses of the groups do not move them.
+/// The watch on the weights of groups, which are `equal` as long as the losses of the groups do not change them.
 pub(crate) fn unmoved_weights<'a>(
     levels: impl Iterator<Item = &'a String>,
     equal: f64,

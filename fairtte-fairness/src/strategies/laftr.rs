@@ -1,12 +1,12 @@
 //! LAFTR: learning adversarially fair and transferable representations (Madras et al. 2018, section 4, arXiv 1802.06309).
 //!
-//! Acts on the representation; needs the attribute in training only. Encoder and head descend `L_task` + gamma `L_adv`, an
-//! adversary that reads the representation z ascends on `L_adv` = J - (2 / G) sum over cells of the mean of 1 - p(own group):
-//! G groups, J strata, one cell per (group, stratum). For two groups that is 1 - sum of mean |h - a| (`dp`) and
+//! Acts on the representation; needs the attribute in training only. Encoder and head minimise `L_task` + gamma `L_adv`, an
+//! adversary that reads the representation z maximises `L_adv` = J - (2 / G) sum over cells of the mean of 1 - p(own
+//! group): G groups, J strata, one cell per (group, stratum). For two groups that is 1 - sum of mean |h - a| (`dp`) and
 //! 2 - sum of mean |h - a| (`eqodd`) of the paper. A step: (1) encoder and head, the adversary fixed; (2) a new forward pass,
-//! then `aud-steps` steps of the adversary on `L_adv` times gamma. With gradient accumulation the further steps come with the
-//! last batch, and on it alone: a last batch that cannot compare two groups, as a small one at the end of an epoch may not,
-//! leaves them out. Adversary: Linear 128, leaky `ReLU`, Linear.
+//! then `aud-steps` steps of the adversary on `L_adv` times gamma. With gradient accumulation the further steps are
+//! made with the last batch only; they are skipped if it does not contain two groups, as may happen with a small batch
+//! at the end of an epoch. Adversary: Linear 128, leaky `ReLU`, Linear.
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
@@ -17,11 +17,14 @@
 //! | `stratum` | `status-at-horizon` | see `strata.rs` | what takes the place of the class; not read for `dp` |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
-//! Survival: the class becomes the stratum, appended to what the adversary reads (as J - 1 indicators). Without one a sample
-//! trains the task alone. A cell missing from the batch adds nothing; without two groups in the batch only the task trains.
-//! Beside the source: more than two groups; means over cells of the batch in place of weights by the groups' shares, which
-//! counted a majority twice. MEDFAIR's code descends the adversary on the encoder's own loss; here it ascends.
-//! The second pass moves the running statistics of batch norm too. Golden values: our worked cases `golden/laftr.json`.
+//! Survival: the class becomes the stratum, appended to the input of the adversary (as J - 1 indicators). A sample
+//! without one enters the task loss only. A cell missing from the batch adds nothing; without two groups in the batch
+//! only the task is trained. Beyond the source: more than two groups; means over cells of the batch in place of weights
+//! by
+//! the groups' shares, which counted a majority twice. MEDFAIR's code lets the adversary minimise the encoder's loss;
+//! here it maximises `L_adv`. The second pass moves the running statistics of batch norm too. Golden values: our worked
+//! cases
+//! `golden/laftr.json`.
 
 use crate::Batch;
 use burn::optim::GradientsParams;
@@ -46,13 +49,13 @@ use crate::predict::{CurveRule, Parts};
 use crate::trainable::Trainable;
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
-/// Which fairness the adversary stands for.
+/// The fairness criterion of the adversary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LaftrMode {
     /// Demographic parity: the adversary sees every sample.
     Dp,
-    /// Equalised odds: it is told the stratum, and every (group, stratum) cell weighs the same.
+    /// Equalised odds: it also reads the stratum, and every (group, stratum) cell has the same weight.
     #[default]
     Eqodd,
     /// Equal opportunity in stratum 0.
@@ -83,7 +86,7 @@ impl LaftrMode {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LaftrConfig {
-    /// Which fairness the adversary stands for.
+    /// The fairness criterion of the adversary.
     pub mode: LaftrMode,
     /// Weight of the adversary, at least 0.
     pub gamma: f64,
@@ -110,7 +113,7 @@ impl StrategySettings for LaftrConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "an adversary guesses the group from the representation, which makes that hard (Madras et al. 2018)"
+        "the representation is trained against an adversary that predicts the group (Madras et al. 2018)"
     }
 
     fn validate(&self) -> Result<(), FairnessError> {
@@ -134,7 +137,7 @@ impl StrategySettings for LaftrConfig {
     }
 }
 
-/// An adversary guesses the group from the representation; encoder and head make that hard.
+/// An adversary predicts the group from the representation; encoder and head are trained against it.
 #[derive(Debug)]
 pub struct Laftr {
     config: LaftrConfig,
@@ -187,7 +190,7 @@ impl Laftr {
         }
     }
 
-    /// `L_adv` by the adversary as it is, `[1]`.
+    /// `L_adv` with the present adversary, `[1]`.
     fn gain(
         &self,
         representation: Tensor<2>,
@@ -220,7 +223,7 @@ impl Strategy for Laftr {
         let (task, absent_groups) = (pass.task(), cells.n_absent_groups());
         if !cells.can_compare() {
             let descent = self.learner.descend_reading(&task, &[], context)?;
-            self.adversary.update(GradientsParams::new(), context)?; // what earlier batches of this step left
+            self.adversary.update(GradientsParams::new(), context)?; // gradients of earlier batches of this step
             return Ok(task_alone(&descent, descent.loss, absent_groups));
         }
         let gain = self.gain(pass.representation, &strata, n_strata, &cells);
@@ -242,10 +245,9 @@ impl Strategy for Laftr {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let means =
-            "the adversary never did better than guessing the group, so the representation learnt nothing from it";
+        let means = "the adversary was never better than guessing the group, so it had no effect on the representation";
         let change = "raise strategy.laftr.aud-steps or strategy.laftr.adversary-learning-rate, or set \
-                      strategy.laftr.balanced-sampler if a group is rare; where the inputs do not show the group, there is \
+                      strategy.laftr.balanced-sampler if a group is rare; if the inputs do not show the group, there is \
                       nothing to remove";
         vec![idle_adversary(ADVANTAGE, means, change)]
     }
@@ -285,7 +287,7 @@ fn adversary_gain(errors: Tensor<1>, cells: &BatchCells, n_groups: usize) -> Ten
     (errors * coefficients).sum().neg() + cells.n_strata() as f64
 }
 
-/// How far the adversary's mean error over the cells of the batch lies between that of guessing, 1 - 1/G (0), and none (1).
+/// The position of the adversary's mean error over the cells of the batch between that of guessing, 1 - 1/G (0), and 0 (1).
 fn advantage_of_gain(gain: f64, cells: &BatchCells, n_groups: usize) -> f64 {
     let n_present = cells.counts().iter().flatten().filter(|n| **n > 0).count() as f64;
     let (n_strata, n_groups) = (cells.n_strata() as f64, n_groups as f64);
@@ -298,12 +300,12 @@ fn gain_of_logits(logits: Tensor<2>, cells: &BatchCells, n_groups: usize) -> Ten
     adversary_gain(errors(softmax(logits, 1), cells), cells, n_groups)
 }
 
-/// What encoder and head descend: the task and, times gamma, the adversary's gain.
+/// The objective of encoder and head: the task and, times gamma, the adversary's gain.
 fn for_network(task: Tensor<1>, gain: Tensor<1>, gamma: f64) -> Tensor<1> {
     task + gain * gamma
 }
 
-/// What the adversary descends: it ascends on its gain, times gamma.
+/// The loss of the adversary: minus gamma times its gain.
 fn for_adversary(gain: Tensor<1>, gamma: f64) -> Tensor<1> {
     gain * -gamma
 }

@@ -1,9 +1,9 @@
 //! Learning not to learn (Kim, Kim, Kim, Kim & Kim 2019, section 3, arXiv 1812.10352).
 //!
-//! Acts on the representation; needs the attribute in training only. A predictor guesses the group from the representation z.
-//! Phase 1: encoder and head descend `L_task` + lambda mean of sum over groups of p log p, p the predictor's probabilities,
-//! the predictor frozen. Phase 2, on a new forward pass: the predictor descends its cross-entropy, the encoder mu times the
-//! reversed gradient of it. Predictor: Linear 64, `ReLU`, Linear, with an optimiser of its own.
+//! Acts on the representation; needs the attribute in training only. A predictor of the group reads the representation z.
+//! Phase 1: encoder and head minimise `L_task` + lambda mean of sum over groups of p log p, p the predictor's
+//! probabilities, the predictor frozen. Phase 2, on a new forward pass: the predictor minimises its cross-entropy; the
+//! encoder receives mu times the reversed gradient of it. Predictor: Linear 64, `ReLU`, Linear, with its own optimiser.
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
@@ -12,10 +12,10 @@
 //! | `predictor-learning-rate` | 1e-2 | > 0 | step size of the predictor (Adam); without weight decay |
 //! | `balanced-sampler` | false | | every group is drawn equally often: rare groups are in every batch |
 //!
-//! Survival: no class is read, so nothing changes. Samples without the attribute train the task; a batch without two groups
-//! trains it alone. The encoder takes two steps per batch with one `AdamW`, as in the source's code: its moments see both
-//! gradients, and weight decay acts in both, so it moves and decays faster than the head (with `mu` = 0 it takes the first
-//! step only). With gradient accumulation each phase averages its own gradients. The second
+//! Survival: no class is read, so nothing changes. Samples without the attribute enter the task loss only; a batch without
+//! two groups trains the task only. The encoder takes two steps per batch with one `AdamW`, as in the source's code:
+//! its moments see both gradients, and weight decay acts in both, so it changes and decays faster than the head (with
+//! `mu` = 0 it takes the first step only). With gradient accumulation each phase averages its own gradients. The second
 //! pass moves the running statistics of batch norm too. MEDFAIR's code takes the predictor's features for its
 //! probabilities and gives the predictor's optimiser the main network's parameters. Golden values: our worked cases
 //! `golden/lnl.json`.
@@ -72,7 +72,7 @@ impl StrategySettings for LnlConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "the representation unlearns what a predictor of the group finds in it (Kim et al. 2019)"
+        "the representation is trained to hide the group from a predictor (Kim et al. 2019)"
     }
 
     fn validate(&self) -> Result<(), FairnessError> {
@@ -89,7 +89,7 @@ impl StrategySettings for LnlConfig {
     }
 }
 
-/// The representation unlearns what a predictor of the group finds in it.
+/// Removes from the representation the information by which a predictor recognises the group.
 #[derive(Debug)]
 pub struct Lnl {
     config: LnlConfig,
@@ -97,7 +97,7 @@ pub struct Lnl {
     predictor: Trainable<Adversary>,
     n_levels: usize,
     sampling: Sampling,
-    /// Share of every group among what is drawn.
+    /// Share of every group among the samples drawn.
     shares: Vec<f64>,
     /// Sum of the encoder's gradients of phase 2 since its last step, if several batches make one.
     pending: Option<GradientsParams>,
@@ -131,7 +131,7 @@ impl Lnl {
         self.learner.network()
     }
 
-    /// Phase 2 on a new forward pass; without `cells` only what earlier batches of this step left.
+    /// Phase 2 on a new forward pass; without `cells` only the gradients of earlier batches of this step.
     fn second_phase(
         &mut self,
         batch: &Batch,
@@ -142,7 +142,7 @@ impl Lnl {
         if let Some(cells) = cells {
             let encoder = self.learner.network().encoder();
             let representation = encoder.forward(batch.pixels.clone(), &mut context.noise(PREDICTOR))?;
-            // A gradient of 0 would still let momentum and weight decay move the encoder.
+            // With a gradient of 0, momentum and weight decay would still change the encoder.
             let representation = if self.config.mu > 0.0 { representation } else { representation.detach() };
             let loss = for_predictor(representation, self.config.mu, |z| self.predictor.module().forward(z), cells);
             let mut gradients = context.clock.time(Phase::Backward, || loss.backward());
@@ -150,7 +150,7 @@ impl Lnl {
             of_predictor = GradientsParams::from_module(&mut gradients, self.predictor.module());
         }
         self.predictor.update(of_predictor, context)?;
-        // The learner averages the gradients of phase 1 over batches; those of phase 2 must not get among them.
+        // The learner averages the gradients of phase 1 over batches; those of phase 2 must be kept apart.
         let Accumulation { of, last } = context.accumulation;
         scale(self.learner.network(), &mut of_network, 1.0 / of as f64);
         if let Some(pending) = self.pending.take() {
@@ -203,10 +203,9 @@ impl Strategy for Lnl {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let means =
-            "the predictor never did better than guessing the group, so the representation learnt nothing from it";
+        let means = "the predictor was never better than guessing the group, so it had no effect on the representation";
         let change = "raise strategy.lnl.predictor-learning-rate, or set strategy.lnl.balanced-sampler if a group is rare; \
-                      where the inputs do not show the group, there is nothing to remove";
+                      if the inputs do not show the group, there is nothing to remove";
         vec![idle_adversary(ADVANTAGE, means, change)]
     }
 
@@ -228,12 +227,13 @@ impl Strategy for Lnl {
     }
 }
 
-/// What encoder and head descend in phase 1: the task and, times lambda, the negative entropy of the predictor.
+/// The objective of encoder and head in phase 1: the task and, times lambda, the negative entropy of the predictor.
 fn for_network(task: Tensor<1>, negative_entropy: Tensor<1>, lambda: f64) -> Tensor<1> {
     task + negative_entropy * lambda
 }
 
-/// What the predictor descends in phase 2, and the encoder ascends times mu: the cross-entropy of the groups.
+/// The loss that the predictor minimises in phase 2, and that the encoder maximises times mu: the cross-entropy of the
+/// groups.
 fn for_predictor(
     representation: Tensor<2>,
     mu: f64,

@@ -1,18 +1,18 @@
-//! What a method that reads the attribute at prediction does with a sample that lacks it.
+//! Predictions for samples without the attribute, by methods that read it at prediction.
 
 use fairtte_metrics::{GroupId, SampleId};
 use serde::{Deserialize, Serialize};
 
 use crate::FairnessError;
 
-/// What is predicted for a sample without the attribute (or of a group that training did not see), by methods that read it.
+/// The prediction for a sample without the attribute (or of a group absent from training), by methods that read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingAttribute {
     /// The mean of the curves of all groups, weighed by their shares.
     #[default]
     Average,
-    /// Nothing: an error that names the sample.
+    /// None: an error that names the sample.
     Refuse,
 }
 
@@ -20,7 +20,7 @@ impl MissingAttribute {
     /// Checks that every sample has a group that `is_known`.
     ///
     /// # Errors
-    /// [`FairnessError::NoGroupToPredict`] naming the first that has none, if they are refused.
+    /// [`FairnessError::NoGroupToPredict`] naming the first that has none, if such samples are refused.
     pub(super) fn admit(
         self,
         strategy: &'static str,

@@ -1,11 +1,12 @@
-//! Weighted means of curves: what is predicted from several models, or without a group.
+//! Weighted means of curves: the prediction of several models, or without a group.
 
 use ndarray::Array2;
 
-/// sum of `weight` x curves, `[n, n_times]`, with weights that sum to 1; `None` without any. A weight of 0 is not computed.
+/// sum of `weight` x curves, `[n, n_times]`, with weights that sum to 1; `None` without any. Curves of weight 0 are not
+/// computed.
 ///
 /// # Errors
-/// What `curves` gives.
+/// The errors of `curves`.
 pub(super) fn mixture<E>(
     weights: &[f64],
     mut curves: impl FnMut(usize) -> Result<Array2<f64>, E>,
@@ -18,7 +19,7 @@ pub(super) fn mixture<E>(
             None => part,
         });
     }
-    // Weights sum to 1 up to rounding: a probability must not exceed 1 by it.
+    // Weights sum to 1 up to rounding, which must not make a probability exceed 1.
     Ok(sum.map(|curves| curves.mapv_into(|s| s.clamp(0.0, 1.0))))
 }
 

@@ -1,7 +1,7 @@
 //! Training strategies, one file each, and their registry.
 //!
 //! A method that only changes the loss implements [`Objective`]; one with a second network, a second pass or weight
-//! averaging implements [`Strategy`]. No strategy has a loop over epochs: the trainer has the only one.
+//! averaging implements [`Strategy`]. The only loop over epochs is that of the trainer.
 
 mod adversary;
 mod batch_cells;
@@ -89,13 +89,13 @@ pub trait Strategy {
     /// Name in run files.
     fn name(&self) -> &'static str;
 
-    /// How the training samples of an epoch are drawn. Asked at its start, and again when a killed run is resumed in the middle of
-    /// it: it may change between epochs only.
+    /// How the training samples of an epoch are drawn. Called at the start of an epoch, and again when a run resumes in
+    /// the middle of it: it may change between epochs only.
     fn sampling(&self) -> Sampling {
         Sampling::Shuffled
     }
 
-    /// Refuses batches, or a head, with which the method cannot work; asked before training.
+    /// Rejects batches, or a head, with which the method cannot work; called before training.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and what was expected.
@@ -106,11 +106,11 @@ pub trait Strategy {
     /// One training step: as many passes, losses and optimisers as the method has.
     ///
     /// # Errors
-    /// [`FairnessError::NotFinite`] if a loss leaves the number range.
+    /// [`FairnessError::NotFinite`] if a loss is not finite.
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError>;
 
     /// Called before each validation, whose predictions it prepares: fits the baseline hazard of every network for its
-    /// present weights if the head needs one, chooses among weights. What it makes is saved with the weights.
+    /// present weights if the head needs one, chooses among weights. Its results are saved with the weights.
     ///
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read a part, [`FairnessError::Survival`] if an output is not finite.
@@ -121,31 +121,31 @@ pub trait Strategy {
         None
     }
 
-    /// Told what each validation gave (weight averaging needs it).
+    /// Receives the result of each validation (needed by weight averaging).
     ///
     /// # Errors
-    /// Whatever the method needs to refuse.
+    /// Any error of the method.
     fn after_validation(&mut self, _validation: &Validation) -> Result<(), FairnessError> {
         Ok(())
     }
 
-    /// Numbers of the method's state for the log, asked at the end of every epoch, after its validation.
+    /// Values of the method's state for the log, called at the end of every epoch, after its validation.
     fn log_terms(&self) -> Vec<(String, f64)> {
         Vec::new()
     }
 
-    /// Parts of the method that may do nothing without any error, with the numbers of the log that show it.
+    /// Parts of the method that may be without effect although there is no error, with the values of the log that show it.
     fn watches(&self) -> Vec<Watch> {
         Vec::new()
     }
 
-    /// Whether the method itself is done before the epochs are; asked after each validation.
+    /// Whether the method itself ends the training before the last epoch; called after each validation.
     fn wants_to_stop(&self) -> bool {
         false
     }
 
-    /// Called when training has ended and weights are chosen and loaded. Must depend on the weights, the saved state and the
-    /// data only: it runs again when a killed run is resumed.
+    /// Called when training has ended and the weights are chosen and loaded. Must depend on the weights, the saved
+    /// state and the data only: it runs again when a killed run is resumed.
     ///
     /// # Errors
     /// As [`before_validation`](Self::before_validation).
@@ -153,8 +153,8 @@ pub trait Strategy {
         Ok(())
     }
 
-    /// What the weights are that predict after [`finish`](Self::finish), if those of `epoch` (counted from 1) were loaded
-    /// before it: a name for people, without a capital.
+    /// Description of the weights that are used for prediction after [`finish`](Self::finish), if those of `epoch`
+    /// (counted from 1) were loaded before it; human-readable, without a capital.
     fn describe_weights(&self, epoch: usize) -> String {
         format!("epoch {epoch}")
     }

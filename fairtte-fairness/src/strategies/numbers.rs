@@ -1,9 +1,9 @@
-//! Constants of the host in formulas on the device. Nothing fixes a precision: training runs in `f32`, checks of the
-//! formulas in `f64`.
+//! Host constants in formulas on the device. No precision is fixed: training runs in `f32`, checks of the formulas in
+//! `f64`.
 
 use burn::tensor::{Tensor, TensorData};
 
-/// Numbers of the host in the precision of `like`, on its device and without gradient.
+/// Host values in the precision of `like`, on its device and without gradient.
 pub(super) fn constant<const D: usize, const E: usize>(
     values: Vec<f64>,
     shape: [usize; D],

@@ -15,16 +15,16 @@ use crate::predict::{CurveRule, Parts};
 use crate::trainable::Descent;
 use crate::{FairnessError, Learner, LearnerSpec};
 
-/// What an objective may combine.
+/// The terms that an objective may combine.
 #[derive(Clone, Debug)]
 pub struct Terms<'a> {
     /// Loss of every sample, `[batch]`; 0 for those that are not counted.
     pub losses: Tensor<1>,
-    /// Which samples have a loss term, `[batch]`: means do not count the others.
+    /// Which samples have a loss term, `[batch]`: means leave out the others.
     pub counted: &'a [bool],
-    /// What the head reads: `[batch, n_outputs]`, or one column per query time.
+    /// Input of the head: `[batch, n_outputs]`, or one column per query time.
     pub outputs: Tensor<2>,
-    /// What the classifier read, `[batch, representation]`.
+    /// Input of the classifier, `[batch, representation]`.
     pub representation: Tensor<2>,
     /// The same before its dropout.
     pub before_dropout: Tensor<2>,
@@ -32,12 +32,12 @@ pub struct Terms<'a> {
     pub targets: &'a Targets,
     /// Group of every sample, `[batch]`.
     pub groups: &'a [Option<GroupId>],
-    /// Head, time grid, seed and place of the step.
+    /// Head, time grid, seed and position of the step.
     pub context: &'a StepContext<'a>,
 }
 
 impl Terms<'_> {
-    /// Number of samples that count, at least 1: what a mean over the batch divides by. Without any, all losses are 0.
+    /// Number of samples with a loss term, at least 1: the divisor of a mean over the batch. Without any, all losses are 0.
     pub fn n_counted(&self) -> usize {
         self.counted.iter().filter(|counted| **counted).count().max(1)
     }
@@ -47,26 +47,26 @@ impl Terms<'_> {
         by.of(&self.losses, &self.outputs, (self.targets, None), self.context)
     }
 
-    /// Mean loss of the samples that count, `[1]`.
+    /// Mean loss of the samples with a loss term, `[1]`.
     pub fn mean(&self) -> Tensor<1> {
         self.losses.clone().sum() / self.n_counted() as f64
     }
 }
 
-/// What an objective gives.
+/// The result of an objective.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// The number to descend, `[1]`.
+    /// The value to minimise, `[1]`.
     pub objective: Tensor<1>,
-    /// Groups without a sample that counts in the batch.
+    /// Groups without a sample in the batch that has a loss term.
     pub absent_groups: usize,
     /// Further terms by name, for the log.
     pub terms: Vec<(String, f64)>,
-    /// Further terms (`[1]` each) that the host has not read: they come along with the objective.
+    /// Further terms (`[1]` each) that are still on the device: they are read together with the objective.
     pub unread: Vec<(String, Tensor<1>)>,
 }
 
-/// A strategy that turns the losses of a batch into one number.
+/// A strategy that turns the losses of a batch into one value.
 pub trait Objective {
     /// Name in run files.
     fn name(&self) -> &'static str;
@@ -76,7 +76,7 @@ pub trait Objective {
         Sampling::Shuffled
     }
 
-    /// Refuses batches, or a head, with which the method cannot work; asked before training.
+    /// Rejects batches, or a head, with which the method cannot work; called before training.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] naming the key, its value and what was expected.
@@ -87,10 +87,10 @@ pub trait Objective {
     /// Combines the losses of one batch; may change the objective's state.
     ///
     /// # Errors
-    /// [`FairnessError::NotFinite`] if a number that the method computes on the host is not finite.
+    /// [`FairnessError::NotFinite`] if a value that the method computes on the host is not finite.
     fn value(&mut self, terms: &Terms<'_>) -> Result<Value, FairnessError>;
 
-    /// Parts of the method that may do nothing without any error, with the terms that show it.
+    /// Parts of the method that may be without effect although there is no error, with the terms that show it.
     fn watches(&self) -> Vec<Watch> {
         Vec::new()
     }
@@ -100,7 +100,7 @@ pub trait Objective {
         Vec::new()
     }
 
-    /// Takes back what [`state`](Self::state) gave; false if it does not fit.
+    /// Restores what [`state`](Self::state) returned; false if it does not fit.
     fn restore(&mut self, state: &[f64]) -> bool {
         state.is_empty()
     }
@@ -114,7 +114,7 @@ pub struct ObjectiveStrategy<O> {
 }
 
 impl<O: Objective> ObjectiveStrategy<O> {
-    /// Joins an objective and the network that it trains.
+    /// Combines an objective and the network that it trains.
     pub fn new(objective: O, learner: Learner) -> Self {
         Self { objective: Stateful(objective), learner }
     }

@@ -1,8 +1,8 @@
 //! Orthogonal disentangled representations (Sarhan, Navab, Eslami & Albarqouni 2020, section 2, arXiv 2003.05707).
 //!
-//! Acts on the representation; needs the attribute in training only. Two codes are read off the representation, for the task
-//! `z_T` ~ N(`mu_T`, `s_T`) and for the group `z_S` ~ N(`mu_S`, `s_S`). The head reads `z_T`, a classifier of the group both.
-//! `L_task` + `l_E`(t) mean of sum q log q (classifier on `z_T`, its weights fixed) + `l_OD`(t) mean of
+//! Acts on the representation; needs the attribute in training only. Two codes are computed from the representation,
+//! for the task `z_T` ~ N(`mu_T`, `s_T`) and for the group `z_S` ~ N(`mu_S`, `s_S`). The head reads `z_T`, a classifier
+//! of the group both. `L_task` + `l_E`(t) mean of sum q log q (classifier on `z_T`, its weights fixed) + `l_OD`(t) mean of
 //! (KL(`z_T` || N(`m_T`, I)) + KL(`z_S` || N(`m_S`, I))) + `L_s`, with `m_T` = (0 .. 0, 1 .. 1) orthogonal to `m_S` = (1 .. 1, 0 .. 0)
 //! and l(t) = lambda gamma^(t / `t_s`). `L_s`, the cross-entropy on `z_S`, trains classifier and sensitive code and does not
 //! reach the encoder that both codes share. Noise is drawn entry by entry in training; prediction reads the mean of `z_T`.
@@ -19,8 +19,8 @@
 //!
 //! Survival: no class is read. Samples without the attribute enter the task and the distances to the priors, which read no
 //! group; a batch without two groups has no entropy term and no `L_s`. The classifier (Linear 64, `ReLU`, Linear) learns from
-//! `L_s` alone; in MEDFAIR's code the entropy teaches it to look ignorant, the noise is one matrix for the whole batch that
-//! stays on in prediction, and the distance is taken between draws without gradient. Golden values: our worked cases
+//! `L_s` alone; in MEDFAIR's code it is also trained on the entropy, the noise is one matrix for the whole batch that is
+//! also used in prediction, and the distance is taken between draws without gradient. Golden values: our worked cases
 //! `golden/odr.json`.
 
 use crate::Batch;
@@ -130,7 +130,7 @@ impl OdrConfig {
     }
 }
 
-/// Pixels to two codes, and from the target code to what a head reads.
+/// The network that maps pixels to two codes, and the target code to the input of a head.
 #[derive(Module, Debug)]
 pub struct OdrNetwork {
     encoder: ImageEncoder,
@@ -139,7 +139,7 @@ pub struct OdrNetwork {
     sensitive: CodeLayers,
 }
 
-/// Representation to the parameters of a code.
+/// The layers that map a representation to the parameters of a code.
 #[derive(Module, Debug)]
 struct CodeLayers {
     mean: Linear,
@@ -191,7 +191,7 @@ impl OdrNetwork {
     }
 }
 
-/// Two codes with orthogonal priors: the task reads one, the group is to be found in the other alone.
+/// Two codes with orthogonal priors: the task reads one, and only the other is to contain the group.
 #[derive(Debug)]
 pub struct Odr {
     config: OdrConfig,
@@ -200,12 +200,12 @@ pub struct Odr {
     n_levels: usize,
     n_training: usize,
     sampling: Sampling,
-    /// Share of every group among what is drawn.
+    /// Share of every group among the samples drawn.
     shares: Vec<f64>,
     state: State<Seen>,
 }
 
-/// What a resumed run needs beside weights and optimisers.
+/// The state that a resumed run needs besides weights and optimisers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Seen {
     /// Training samples seen, with repetitions.
@@ -216,8 +216,8 @@ const GROUP_CLASSIFIER: &str = "group-classifier";
 const TARGET_CODE: &str = "nats in the target code";
 const ADVANTAGE: &str = "classifier advantage";
 
-/// The mean distance of the target code to its prior is at least the information that the code has about which sample it is
-/// of: with less than this there is next to none.
+/// The mean distance of the target code to its prior is at least the information that the code has about the identity of
+/// the sample: below this value there is almost none.
 const FEWEST_NATS: f64 = 1.0;
 
 impl Odr {
@@ -254,7 +254,7 @@ impl Odr {
         let target = network.target.forward(representation.clone());
         let sensitive = network.sensitive.forward(representation.clone());
         let target_value = target.value(context.noise("target-code").standard_normal(&target.mean));
-        // The cross-entropy of the group moves the layers of the code, not the encoder before them.
+        // The cross-entropy of the group trains the layers of the code, not the encoder before them.
         let apart = network.sensitive.forward(representation.detach());
         let sensitive_value = apart.value(context.noise("sensitive-code").standard_normal(&apart.mean));
         let read = |query: &[f64]| {
@@ -266,12 +266,12 @@ impl Odr {
     }
 }
 
-/// What a training pass gives; the representation of `pass` is the draw from the target code.
+/// The result of a training pass; the representation of `pass` is the draw from the target code.
 struct Drawn {
     pass: Pass,
     target: Code,
     sensitive: Code,
-    /// A draw from the sensitive code, cut off from the shared encoder, `[batch, code]`.
+    /// A draw from the sensitive code, detached from the shared encoder, `[batch, code]`.
     sensitive_value: Tensor<2>,
 }
 
@@ -299,7 +299,7 @@ impl Strategy for Odr {
             of_group = cross_entropy(classifier.forward(sensitive_value.clone()), &cells);
             classifier_loss = Some(cross_entropy(classifier.forward(sensitive_value.detach()), &cells));
         }
-        // The learner moves its own parameters only: the classifier's weights are fixed in both terms.
+        // The learner updates its own parameters only: the classifier's weights are fixed in both terms.
         let loss = objective(task.clone(), entropy.clone(), kl, weights) + of_group.clone();
         let read = [task, entropy, of_group, of_target, of_sensitive];
         let descent = self.learner.descend_reading(&loss, &read, context)?;
@@ -336,12 +336,12 @@ impl Strategy for Odr {
             terms: vec![TARGET_CODE.to_owned()],
             idle: Idle::Below(FEWEST_NATS),
             warns: Warns::InTheEnd,
-            means: "the code that the head reads carries next to nothing about a sample, in nats of its distance to the prior",
-            change: "lower strategy.odr.lambda-orthogonality, which holds the codes at their priors, or strategy.odr.code",
+            means: "the code that the head reads contains almost no information about a sample, in nats of its distance to the prior",
+            change: "lower strategy.odr.lambda-orthogonality, which keeps the codes at their priors, or strategy.odr.code",
         };
         let means =
-            "the classifier never found the group in the code that is made for it, so it cannot keep it from the other";
-        let change = "raise strategy.odr.classifier-learning-rate, or lower strategy.odr.lambda-orthogonality; where the inputs \
+            "the classifier never found the group in the sensitive code, so it cannot keep it out of the target code";
+        let change = "raise strategy.odr.classifier-learning-rate, or lower strategy.odr.lambda-orthogonality; if the inputs \
                       do not show the group, there is nothing to remove";
         vec![empty, idle_adversary(ADVANTAGE, means, change)]
     }
@@ -367,7 +367,7 @@ impl Strategy for Odr {
     }
 }
 
-/// Weights of the two terms at one moment.
+/// Weights of the two terms at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Weights {
     entropy: f64,
@@ -412,8 +412,8 @@ impl Code {
     }
 }
 
-/// What encoder, codes and head descend beside the loss of the sensitive code, `[1]`: the task, the negative entropy of the
-/// classifier on the target code, and the distances of both codes (`[batch]` each) from their priors.
+/// The objective of encoder, codes and head besides the loss of the sensitive code, `[1]`: the task, the negative
+/// entropy of the classifier on the target code, and the distances of both codes (`[batch]` each) from their priors.
 fn objective(task: Tensor<1>, negative_entropy: Tensor<1>, kl: [Tensor<1>; 2], weights: Weights) -> Tensor<1> {
     let [of_target, of_sensitive] = kl;
     task + negative_entropy * weights.entropy + (of_target.mean() + of_sensitive.mean()) * weights.orthogonality

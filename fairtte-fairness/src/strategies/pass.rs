@@ -12,12 +12,12 @@ use crate::predict::{CurveRule, survival};
 use crate::trainable::Descent;
 use crate::{FairnessError, Forward, Learner};
 
-/// What a training pass gives.
+/// The result of a training pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Pass {
     /// Outcome of every sample.
     pub(crate) targets: Targets,
-    /// What the classifier read, `[batch, representation]`.
+    /// Input of the classifier, `[batch, representation]`.
     pub(crate) representation: Tensor<2>,
     /// Loss of every sample, `[batch]`; 0 for those that are not counted.
     pub(crate) losses: Tensor<1>,
@@ -26,7 +26,7 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Losses of what `forward` gives at the query times of the head.
+    /// Losses of the outputs of `forward` at the query times of the head.
     pub(crate) fn new(
         batch: &Batch,
         context: &StepContext<'_>,
@@ -39,14 +39,14 @@ impl Pass {
         Ok(Self { targets, representation, losses, counted })
     }
 
-    /// Mean loss of the samples that count, `[1]`.
+    /// Mean loss of the samples with a loss term, `[1]`.
     pub(crate) fn task(&self) -> Tensor<1> {
         let n_counted = self.counted.iter().filter(|counted| **counted).count().max(1);
         self.losses.clone().sum() / n_counted as f64
     }
 }
 
-/// The report of a step that trained the task alone, because the batch has no two groups to tell apart.
+/// The report of a step that trained the task only, because the batch has fewer than two groups.
 pub(crate) fn task_alone(descent: &Descent, task_loss: f64, absent_groups: usize) -> StepReport {
     let Descent { loss: objective, norm: gradient_norm, .. } = *descent;
     StepReport { task_loss, objective, gradient_norm, absent_groups, terms: Vec::new() }
@@ -67,7 +67,7 @@ pub(crate) fn plain_step(
     Ok(task_alone(&descent, descent.loss, 0))
 }
 
-/// Survival by the `outputs` of a network in evaluation mode at query times, `[batch, n_times]`.
+/// Survival from the `outputs` of a network in evaluation mode at query times, `[batch, n_times]`.
 pub(crate) fn survival_of<N: EncoderNetwork>(
     learner: &Learner<N>,
     rule: &CurveRule<'_>,

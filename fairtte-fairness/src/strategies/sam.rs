@@ -11,7 +11,7 @@
 //! | `rho` | 0.05, adaptive 0.5 | > 0 | radius; source 0.05 and 0.5, searched 0.01 to 0.5, MEDFAIR 0.01 to 5 |
 //! | `eta` | 0.01 | >= 0 | added to the sizes of the weights; adaptive only |
 //!
-//! The second pass computes on a copy of the network, so the weights are never moved there and back, and running statistics
+//! The second pass computes on a copy of the network, so the weights themselves are never perturbed, and running statistics
 //! of batch norm advance in the first pass only (both passes normalise with the statistics of the batch). Weight decay and
 //! clipping belong to the optimiser's step, at w. Weights without a gradient (frozen ones of a pre-trained start) are not
 //! perturbed. With gradient accumulation each small batch has its own e.
@@ -43,7 +43,7 @@ pub struct SamConfig {
     pub eta: f64,
 }
 
-/// What a run file says; the default radius depends on the form.
+/// The settings in a run file; the default radius depends on `adaptive`.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Written {
@@ -74,7 +74,7 @@ impl StrategySettings for SamConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "the loss at the sharpest place nearby, in two passes (Foret et al. 2021)"
+        "the loss at the worst nearby weights, in two passes (Foret et al. 2021)"
     }
 
     fn needs_groups(&self) -> bool {
@@ -105,7 +105,7 @@ impl SamConfig {
         }
     }
 
-    /// rho / (norm + 1e-12), `[1]`; `None` without a gradient. `module` lives on the device without autodiff.
+    /// rho / (norm + 1e-12), `[1]`; `None` without a gradient. `module` is on the device without autodiff.
     fn scale<M: Module>(&self, module: &M, gradients: &GradientsParams) -> Option<Tensor<1>> {
         Some((self.norm(module, gradients)? + 1e-12).recip() * self.rho)
     }
@@ -163,7 +163,7 @@ impl ModuleMapper for Move<'_> {
     }
 }
 
-/// Descends the mean loss as it is at the sharpest place nearby.
+/// Minimises the mean loss at the worst nearby weights.
 #[derive(Debug)]
 pub struct Sam {
     config: SamConfig,
@@ -171,7 +171,7 @@ pub struct Sam {
 }
 
 impl Sam {
-    /// Joins the settings and the network that is trained.
+    /// Combines the settings and the network that is trained.
     ///
     /// # Errors
     /// As [`SamConfig::validate`].
@@ -187,7 +187,7 @@ impl Strategy for Sam {
     }
 
     fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
-        // One name, one stream: both passes drop the same entries.
+        // The same stream name in both passes: both drop the same entries.
         let pass = |network: &SurvivalNetwork| {
             Pass::new(batch, context, |query| network.forward(batch, query, &mut context.noise(NETWORK)))
         };

@@ -1,4 +1,4 @@
-//! What one training step knows besides its batch, and what it tells.
+//! The context of one training step besides its batch, and its report.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use fairtte_survival::Targets;
 use crate::FairnessError;
 use crate::predict::Outputs;
 
-/// What a step knows besides its batch.
+/// The context of a step besides its batch.
 #[derive(Clone, Copy, Debug)]
 pub struct StepContext<'a> {
     /// What the outputs mean.
@@ -25,9 +25,9 @@ pub struct StepContext<'a> {
     pub step: usize,
     /// Factor of every step size, from the schedule; 1 = as configured.
     pub rate: f64,
-    /// Which of the batches that make one step of the optimisers this one is.
+    /// The position of this batch among those of one optimiser step.
     pub accumulation: Accumulation,
-    /// Where the time of the step is written down.
+    /// The clock that records the time of the step.
     pub clock: &'a Clock,
 }
 
@@ -36,7 +36,7 @@ pub struct StepContext<'a> {
 pub struct Accumulation {
     /// How many batches make this step, at least 1.
     pub of: usize,
-    /// Whether this batch is the last of them, with which the weights move.
+    /// Whether this batch is the last of them, with which the weights are updated.
     pub last: bool,
 }
 
@@ -46,16 +46,17 @@ impl Default for Accumulation {
     }
 }
 
-/// What the optimisers' part of a step is made of; the rest is the forward pass with the loss.
+/// The phases of the optimisers' part of a step; the rest is the forward pass with the loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Gradients, and the wait for the numbers of the step.
+    /// Gradients, and the wait for the values of the step.
     Backward,
-    /// New weights.
+    /// The update of the weights.
     Update,
 }
 
-/// Wall-clock time by phase. On a device that computes while the host continues, work shows where the host waits for it.
+/// Wall-clock time by phase. On a device that computes asynchronously, work is counted in the phase in which the host
+/// waits for it.
 #[derive(Debug, Default)]
 pub struct Clock {
     backward: Cell<Duration>,
@@ -91,7 +92,7 @@ impl StepContext<'_> {
         Noise::on(stream(self.seed, &format!("noise/{name}"), &[self.epoch as u64, self.step as u64]))
     }
 
-    /// What the head reads of the outcomes of a training batch.
+    /// The targets of the head from the outcomes of a training batch.
     ///
     /// # Errors
     /// [`FairnessError::Survival`] for a negative time.
@@ -117,14 +118,14 @@ impl StepContext<'_> {
         self.outputs.head.losses_against_other_half(outputs, targets, half, &mut controls)
     }
 
-    /// How badly every sample is fitted by the likelihood alone, `[batch]`
+    /// The misfit of every sample by the likelihood alone, `[batch]`
     /// ([`SurvivalHead::misfits`]), with the controls of [`subject_losses`](Self::subject_losses).
     pub fn misfits(&self, outputs: Tensor<2>, targets: &Targets, half: Option<&[bool]>) -> Tensor<1> {
         let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
         self.outputs.head.misfits(outputs, targets, half, &mut controls)
     }
 
-    /// A number that must be finite.
+    /// Checks that a value is finite.
     ///
     /// # Errors
     /// [`FairnessError::NotFinite`] naming it with epoch and step.
@@ -136,16 +137,16 @@ impl StepContext<'_> {
     }
 }
 
-/// What happened in one step.
+/// The report of one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepReport {
-    /// Mean task loss of the samples that count, before any weighting.
+    /// Mean task loss of the samples with a loss term, before any weighting.
     pub task_loss: f64,
-    /// What the optimiser descended.
+    /// The objective that the optimiser minimised.
     pub objective: f64,
     /// L2 norm of the gradient before clipping.
     pub gradient_norm: f64,
-    /// Groups without a sample that counts in the batch.
+    /// Groups without a sample in the batch that has a loss term.
     pub absent_groups: usize,
     /// Further terms by name, for example the weight of a group.
     pub terms: Vec<(String, f64)>,

@@ -1,4 +1,4 @@
-//! Strata of the outcome: what stands in for the class label of methods that were made for classification.
+//! Strata of the outcome, which replace the class label of methods designed for classification.
 //!
 //! | `kind` | strata |
 //! |---|---|
@@ -8,9 +8,9 @@
 //!
 //! The horizon is the median observed event time of the training part: in indices the smallest cut point with at least half
 //! of the training events at or before it. It conditions on what is known at one time and not on the event indicator, whose
-//! distribution is partly that of censoring, and it does not call an event in the first and in the last year the same class.
-//! Events are binned by the cut point they round up to, censorings by the one they round down to; a censoring at the horizon's
-//! cut point lies after it. Bins are blocks of cut points of equal number.
+//! distribution is partly that of censoring, and it does not put an event in the first and in the last year into the
+//! same class. Events are binned by the cut point they round up to, censorings by the one they round down to; a
+//! censoring at the horizon's cut point is after it. Bins are blocks of cut points of equal number.
 //!
 //! The three kinds are definitions of our own (a stratum in place of the class label); `event` is closest to
 //! MEDFAIR (Zong et al. 2023).
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::TrainingCells;
 use crate::{FairnessError, check};
 
-/// What makes a stratum.
+/// The definition of the strata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StratumKind {
@@ -40,7 +40,7 @@ pub enum StratumKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StratumConfig {
-    /// What makes a stratum.
+    /// The definition of the strata.
     pub kind: StratumKind,
     /// Number of bins of the time grid for `event-x-bin`, at least 2.
     pub bins: usize,
@@ -59,15 +59,15 @@ impl StratumConfig {
     /// [`FairnessError::Setting`] naming the key, its value and its range.
     pub fn validate(&self, key: &'static str) -> Result<(), FairnessError> {
         let has_effect = self.kind == StratumKind::EventXBin || self.bins == Self::default().bins;
-        check(key, self.bins, has_effect, "no value but with kind = \"event-x-bin\"")?;
+        check(key, self.bins, has_effect, "no value without kind = \"event-x-bin\"")?;
         check(key, self.bins, self.bins >= 2, "at least 2")
     }
 }
 
-/// Training samples below which a cell of group and stratum is refused.
+/// Training samples below which a cell of group and stratum is rejected.
 pub const SMALLEST_CELL: usize = 10;
 
-/// The rule by which outcomes fall into strata, fitted on the training part.
+/// The rule that assigns outcomes to strata, fitted on the training part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strata {
     config: StratumConfig,
@@ -129,7 +129,7 @@ impl Strata {
         }
     }
 
-    /// The stratum in words.
+    /// Description of the stratum.
     fn name(&self, stratum: usize) -> String {
         let status = if stratum % 2 == 1 { "event" } else { "censored" };
         match self.config.kind {
@@ -181,7 +181,7 @@ mod tests {
     fn a_sample_censored_before_the_horizon_has_no_status() {
         let strata = Strata::fit(&StratumConfig::default(), &cells(40, &OUTCOMES), "laftr").unwrap();
         let outcomes = IntervalTargets { index: vec![2, 3, 1, 2, 4], event: vec![true, true, false, false, false] };
-        // Half of the events lie at cut 2: one at 3 comes later, a censoring at 1 tells nothing of cut 2.
+        // Half of the events are at cut 2: one at 3 comes later, a censoring at 1 gives no information on cut 2.
         assert_eq!(strata.of(&outcomes), [Some(1), Some(0), None, Some(0), Some(0)]);
     }
 
@@ -203,7 +203,7 @@ mod tests {
         let name = |status: &str, bin: usize| format!("{status} in time bin {bin} of 3");
         let expected = (1..=3).flat_map(|bin| [name("censored", bin), name("event", bin)]);
         assert_eq!(names, expected.collect::<Vec<_>>());
-        // A group in which one of them is missing is refused, and not a group without samples.
+        // A group in which one of them is missing is rejected, but not a group without samples.
         let mut lacking = cells(120, &outcomes);
         lacking.levels.push("Other".to_owned());
         assert!(Strata::fit(&config, &lacking, "cfair").is_ok());

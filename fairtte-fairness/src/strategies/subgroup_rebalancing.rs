@@ -7,7 +7,7 @@
 //! replacement: exact counts, and an epoch of K times the largest cell.
 //! Reweighing: `w_i` = P(g) P(d) / P(g, d) as loss weights, the definition in Kamiran & Calders; the paper describes
 //! resampling. A sample without the attribute keeps its natural share 1/n (comes once), and the cells share the rest. A
-//! cell without a sample is no cell.
+//! cell without a sample is ignored.
 //!
 //! | setting | default | values |
 //! |---|---|---|
@@ -42,7 +42,7 @@ pub enum Cells {
     GroupXEvent,
 }
 
-/// Where the weights act.
+/// Where the weights are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RebalancingMode {
@@ -59,9 +59,9 @@ pub enum RebalancingMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SubgroupRebalancingConfig {
-    /// What makes a cell (resampling, oversampling).
+    /// The definition of the cells (resampling, oversampling).
     pub by: Cells,
-    /// Where the weights act.
+    /// Where the weights are applied.
     pub mode: RebalancingMode,
 }
 
@@ -89,7 +89,7 @@ impl StrategySettings for SubgroupRebalancingConfig {
     }
 }
 
-/// Every cell is drawn equally often, or weighs as if group and event were independent.
+/// Draws every cell equally often, or weights it as if group and event were independent.
 #[derive(Clone, Debug)]
 pub struct SubgroupRebalancing {
     sampling: Sampling,

@@ -1,71 +1,72 @@
-//! Parts of a method that may do nothing without any error: the number of the log that shows it, and what to change.
+//! Parts of a method that may be without effect although there is no error: the value of the log that shows it, and
+//! what to change.
 //!
 //! A [`Watch`] is declared beside the terms of a strategy. At the end of an epoch the mean of its terms over the batches becomes
-//! a [`Watched`] in the log; at the end of the training what stayed idle becomes a [`Warning`]. All of it is a function of the
-//! reports of the epochs, so a run that was killed warns as one that was not.
+//! a [`Watched`] in the log; at the end of the training parts that stayed idle become a [`Warning`]. Both are functions
+//! of the reports of the epochs, so a resumed run gives the same warnings as an uninterrupted one.
 
 use std::collections::BTreeMap;
 
 use fairtte_metrics::SURVIVAL_TOLERANCE;
 use serde::{Deserialize, Serialize};
 
-/// A part of a method, and how the log shows that it does nothing.
+/// A part of a method, and how the log shows that it has no effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
     /// Name in logs and records.
     pub name: &'static str,
-    /// Terms of a [`StepReport`](super::StepReport), or of the state at the end of an epoch, that are looked at.
+    /// Terms of a [`StepReport`](super::StepReport), or of the state at the end of an epoch, that are watched.
     pub terms: Vec<String>,
-    /// When the part does nothing.
+    /// When the part counts as idle.
     pub idle: Idle,
-    /// When that is worth a warning at the end.
+    /// When this leads to a warning at the end.
     pub warns: Warns,
-    /// What it means that the part does nothing, without a full stop.
+    /// What it means that the part is idle, without a full stop.
     pub means: &'static str,
     /// What to change, without a full stop.
     pub change: &'static str,
 }
 
-/// When a part does nothing.
+/// When a part counts as idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Idle {
     /// All terms are below this.
     Below(f64),
     /// All terms are closer to `center` than `by`.
     Near {
-        /// Where they are if the part does nothing.
+        /// Their value if the part has no effect.
         center: f64,
-        /// How far they must be from it, above 0.
+        /// Their required distance from it, above 0.
         by: f64,
     },
 }
 
-/// When an idle part is worth a warning at the end of the training.
+/// When an idle part leads to a warning at the end of the training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warns {
-    /// It was idle in every epoch: such a part may rest once it has done its work.
+    /// It was idle in every epoch: such a part may become idle once it has had its effect.
     Throughout,
     /// It was idle in the epoch whose weights are used, or in the last one.
     InTheEnd,
-    /// It was idle in the last epoch, whatever epoch is used.
+    /// It was idle in the last epoch, regardless of the epoch used.
     AtLast,
 }
 
-/// What a [`Watch`] showed in one epoch.
+/// The result of a [`Watch`] in one epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Watched {
     /// Name of the watch.
     pub name: String,
-    /// The largest mean of its terms over the batches, or their largest distance from where they began; absent if no batch had
+    /// The largest mean of its terms over the batches, or their largest distance from the center; absent if no batch had
     /// them.
     pub value: Option<f64>,
-    /// What it is held against.
+    /// The limit with which it is compared.
     pub limit: f64,
-    /// Whether the part did nothing: the value is below the limit, or absent.
+    /// Whether the part was idle: the value is below the limit, or absent.
     pub idle: bool,
 }
 
-/// Something that a reader of the results must know, with what to do about it.
+/// A warning for the readers of the results, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Warning {
@@ -75,23 +76,23 @@ pub struct Warning {
     pub text: String,
 }
 
-/// Name of the watch over the predictions of every strategy: whether all are equal.
+/// Name of the watch on the predictions of every strategy: whether all are equal.
 pub const EQUAL_PREDICTIONS: &str = "equal-predictions";
 
-/// The watch over the predictions of any strategy; its value is the spread of the validation curves.
+/// The watch on the predictions of any strategy; its value is the spread of the validation curves.
 pub(crate) fn predictions_differ() -> Watch {
     Watch {
         name: EQUAL_PREDICTIONS,
         terms: Vec::new(),
         idle: Idle::Below(SURVIVAL_TOLERANCE),
         warns: Warns::InTheEnd,
-        means: "all predictions of the validation part are equal, so the model tells nobody apart",
+        means: "all predictions of the validation part are equal, so the model does not distinguish subjects",
         change: "lower optimiser.learning-rate, or the weight of the strategy's own term in the loss",
     }
 }
 
 impl Watch {
-    /// What the means of all terms over the batches of an epoch show.
+    /// The result for the means of all terms over the batches of an epoch.
     pub(crate) fn look(&self, means: &BTreeMap<String, f64>) -> Watched {
         let values = self.terms.iter().filter_map(|term| means.get(term).copied());
         self.at(match self.idle {
@@ -100,7 +101,7 @@ impl Watch {
         })
     }
 
-    /// The entry of the log for a value that is held against the limit.
+    /// The entry of the log for a value that is compared with the limit.
     pub(crate) fn at(&self, value: Option<f64>) -> Watched {
         let (Idle::Below(limit) | Idle::Near { by: limit, .. }) = self.idle;
         Watched { name: self.name.to_owned(), value, limit, idle: value.is_none_or(|value| value < limit) }
@@ -119,12 +120,12 @@ impl Warns {
     }
 }
 
-/// What to say at the end of a training of `strategy` whose epochs showed `epochs`, if the weights of epoch `used` (counted
-/// from 1) are used.
+/// The warnings at the end of a training of `strategy`, given the results `epochs` and the epoch `used` (counted from 1)
+/// whose weights are used.
 pub(crate) fn warnings(strategy: &str, watches: &[Watch], epochs: &[&[Watched]], used: usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for watch in watches {
-        // An epoch of an earlier version has no entry: nothing is known of it.
+        // An epoch written by an earlier version has no entry: its state is unknown.
         let entry = |epoch: &&[Watched]| epoch.iter().find(|watched| watched.name == watch.name).cloned();
         let seen: Vec<Option<Watched>> = epochs.iter().map(entry).collect();
         let idle: Vec<bool> = seen.iter().map(|seen| seen.as_ref().is_some_and(|seen| seen.idle)).collect();
@@ -138,7 +139,7 @@ pub(crate) fn warnings(strategy: &str, watches: &[Watch], epochs: &[&[Watched]],
     warnings
 }
 
-/// In which epochs, and the value of the last of them.
+/// Names the idle epochs, and the value of the last of them.
 fn in_numbers(idle: &[bool], seen: &[Option<Watched>], used: usize) -> String {
     let n_idle = idle.iter().filter(|idle| **idle).count();
     let which = match (n_idle, idle.len()) {
@@ -152,7 +153,7 @@ fn in_numbers(idle: &[bool], seen: &[Option<Watched>], used: usize) -> String {
         Some(value) => {
             format!("{which}; {} in epoch {epoch}, where {} or more is expected", short(*value), short(*limit))
         }
-        None => format!("{which}; no batch of epoch {epoch} had the groups for it"),
+        None => format!("{which}; no batch of epoch {epoch} had the groups needed"),
     }
 }
 
@@ -222,7 +223,7 @@ mod tests {
         let expected = "toy: nothing was done (in 2 of 3 epochs, while the weights are those of epoch 1; 0.25 in epoch 3, \
                         where 1 or more is expected); raise strategy.x.";
         assert_eq!(text(&[Some(2.0), Some(0.5), Some(0.25)], 1), [("part".to_owned(), expected.to_owned())]);
-        let expected = "toy: nothing was done (in each of 2 epochs; no batch of epoch 2 had the groups for it); \
+        let expected = "toy: nothing was done (in each of 2 epochs; no batch of epoch 2 had the groups needed); \
                         raise strategy.x.";
         assert_eq!(text(&[Some(0.0), None], 1), [("part".to_owned(), expected.to_owned())]);
         assert_eq!(text(&[Some(0.5), Some(1.5)], 2), []);

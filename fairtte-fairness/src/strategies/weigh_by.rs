@@ -1,10 +1,11 @@
-//! What methods that weigh groups or samples by how badly they are fitted take for that.
+//! The measure of fit by which some methods weight groups or samples.
 //!
-//! The loss of a sample is the source's choice, and right for heads whose losses stand alone. With `cox` and `cox-time` an event
-//! pays about the logarithm of the number at risk in its batch, with `deephit` it is ranked against the later samples: a group
-//! whose events come early then has large losses however well it is fitted, and gains weight for that. `likelihood` weighs by
-//! [`misfits`](fairtte_survival::SurvivalHead::misfits), in which a model without any knowledge fits every event alike, and still
-//! descends the losses.
+//! The loss of a sample is the source's choice, and appropriate for heads whose losses do not depend on other samples.
+//! With `cox` and `cox-time` the loss of an event is about the logarithm of the number at risk in its batch, with
+//! `deephit` it is ranked against the later samples: a group with early events then has large losses even if it is fitted
+//! well, and gains weight for that. `likelihood` weights by
+//! [`misfits`](fairtte_survival::SurvivalHead::misfits), in which an uninformative model fits every event equally, and
+//! still minimises the losses.
 
 use burn::tensor::Tensor;
 use fairtte_survival::Targets;
@@ -17,16 +18,16 @@ use super::groups::on_host;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WeighBy {
-    /// The losses that are descended.
+    /// The losses that are minimised.
     #[default]
     Loss,
-    /// The likelihood part of the head, for the Cox heads without what an event owes to the size of its risk set.
+    /// The likelihood part of the head, for the Cox heads without the part that depends on the size of the risk set.
     Likelihood,
 }
 
 impl WeighBy {
-    /// One number per sample on the host, `[batch]`, for the given `losses` and what the head reads, `outputs`; `half` as in
-    /// [`losses_against_other_half`](StepContext::losses_against_other_half).
+    /// One number per sample on the host, `[batch]`, for the given `losses` and the input of the head, `outputs`;
+    /// `half` as in [`losses_against_other_half`](StepContext::losses_against_other_half).
     pub(crate) fn of(
         self,
         losses: &Tensor<1>,

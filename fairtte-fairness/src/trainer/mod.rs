@@ -1,10 +1,10 @@
 //! Step 8: the only epoch loop.
 //!
 //! Every epoch draws its batches, dropout and sampling from streams that are named by seed, epoch and batch, and ends in
-//! a checkpoint, as does every interval of wall-clock time and every wish to stop: a run that is killed is resumed from its last
-//! checkpoint and ends with the same weights. Weights move, and checkpoints stand, between steps of the optimisers only, each
-//! of which is made of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
-//! is no part of its step: no strategy sees it, and a step of such batches alone is not taken (`plan.rs`).
+//! a checkpoint, as does every interval of wall-clock time and every stop request: a killed run resumes from its last
+//! checkpoint and ends with the same weights. Checkpoints are written only between steps of the optimisers, each of which
+//! consists of one or more batches. A batch without a sample that has a loss term (with the Cox heads: without an event)
+//! is not part of its step: no strategy sees it, and a step of such batches alone is skipped (`plan.rs`).
 
 mod observer;
 mod plan;
@@ -52,8 +52,9 @@ pub struct TrainingConfig {
     pub epochs: usize,
     /// Samples per batch, at least 2.
     pub batch_size: usize,
-    /// Batches per step of the optimisers, at least 1; gradients are averaged. Whatever looks at a batch (ranking, risk sets,
-    /// discrepancies, groups of a batch, batch norm) sees one batch. The last step of an epoch may have fewer.
+    /// Batches per step of the optimisers, at least 1; gradients are averaged. What is computed over a batch (ranking,
+    /// risk sets, discrepancies, groups of a batch, batch norm) still uses one batch. The last step of an epoch may
+    /// have fewer.
     pub accumulate: usize,
     /// Validation metric that early stopping watches and by which the weights are chosen.
     pub monitor: Monitor,
@@ -135,11 +136,11 @@ pub struct TrainedRun {
     pub epochs: Vec<EpochReport>,
     /// The epoch whose weights the strategy now has, counted from 1: the best by the watched metric.
     pub best_epoch: usize,
-    /// Whether the patience ran out before the epochs did.
+    /// Whether training stopped before the last epoch of the settings.
     pub stopped_early: bool,
-    /// What every selection rule chooses; [`use_epoch`] gives a strategy the weights of one of them.
+    /// The epoch that each selection rule chooses; [`use_epoch`] loads the weights of one of them into a strategy.
     pub choices: BTreeMap<SelectionRule, Choice>,
-    /// What did nothing, with what to change.
+    /// Warnings about parts of the method without effect, with what to change.
     pub warnings: Vec<Warning>,
 }
 
@@ -216,10 +217,10 @@ impl<'a> Trainer<'a> {
     }
 }
 
-/// Gives `strategy`, trained in `folder`, the weights of an epoch that a selection rule chose, counted from 1.
+/// Loads the weights of an epoch (counted from 1) that a selection rule chose into `strategy`, trained in `folder`.
 ///
 /// # Errors
-/// [`FairnessError::Checkpoint`] if they were not kept, and whatever [`Strategy::finish`] gives.
+/// [`FairnessError::Checkpoint`] if they were not kept, and the errors of [`Strategy::finish`].
 pub fn use_epoch(
     strategy: &mut dyn Strategy,
     data: &TrainingData<'_>,
@@ -235,7 +236,7 @@ pub fn use_epoch(
 /// weights may have been averaged and curves recalibrated since.
 ///
 /// # Errors
-/// [`FairnessError::Survival`] if the part has no event, [`FairnessError::Metric`] if the curves are none.
+/// [`FairnessError::Survival`] if the part has no event, [`FairnessError::Metric`] if they are not survival curves.
 pub fn score_validation(data: &TrainingData<'_>, survival: &Array2<f64>) -> Result<Validation, FairnessError> {
     Ok(Validator::new(data)?.score_curves(survival)?.unwatched())
 }
@@ -337,7 +338,7 @@ impl Training<'_, '_> {
         Ok(Plan::new(has_loss, self.config.accumulate))
     }
 
-    /// One batch, which has a loss.
+    /// Makes the step of one batch that has a loss.
     fn step(
         &mut self,
         (epoch, step): (usize, usize),
@@ -366,7 +367,8 @@ impl Training<'_, '_> {
         Ok(validation)
     }
 
-    /// Writes the state in the middle of an epoch if it is time or a stop was requested; returns `Interrupted` after the latter.
+    /// Writes the state in the middle of an epoch if it is time or a stop was requested; returns `Interrupted` in the
+    /// latter case.
     fn pause(&mut self, epoch: usize, step: usize, totals: &Totals) -> Result<(), FairnessError> {
         let is_wanted = self.is_stop_requested();
         let interval = self.config.checkpoint_minutes * 60.0;
@@ -412,7 +414,7 @@ impl Training<'_, '_> {
         Ok(())
     }
 
-    /// The weights of the best epoch, finished.
+    /// Loads the weights of the best epoch and finishes them.
     fn finish(self) -> Result<TrainedRun, FairnessError> {
         let best_epoch = self.best_epoch();
         let choices = selection::choices(&self.validations())?;

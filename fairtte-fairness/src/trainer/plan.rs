@@ -1,8 +1,8 @@
 //! Which batches of an epoch make which step of the optimisers.
 //!
 //! Every `accumulate` batches in a row make a step. A batch without a sample that has a loss term contributes nothing: the
-//! step is the mean over the others, made with the last of them. A gradient of 0 would not do, because momentum and weight
-//! decay move the weights along it.
+//! step is the mean over the others, made with the last of them. A gradient of 0 would not be equivalent, because
+//! momentum and weight decay change the weights even then.
 
 use std::ops::Range;
 

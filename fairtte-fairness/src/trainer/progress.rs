@@ -17,13 +17,13 @@ pub struct EpochReport {
     pub n_steps: usize,
     /// Mean task loss over the batches that have one, before any weighting; 0 if none has.
     pub train_loss: f64,
-    /// Batches without a sample that has a loss term: batches without an event, with the Cox heads. They move no weight and
-    /// enter no mean.
+    /// Batches without a sample that has a loss term: batches without an event, with the Cox heads. They update no weights
+    /// and enter no mean.
     #[serde(default)]
     pub batches_without_loss: usize,
-    /// Mean of what the optimiser descended, over the batches that have a loss.
+    /// Mean of the objective that the optimiser minimised, over the batches that have a loss.
     pub objective: f64,
-    /// Mean gradient norm before clipping, over the same.
+    /// Mean gradient norm before clipping, over the same batches.
     pub gradient_norm: f64,
     /// Factor of the step sizes at the last step, from the schedule.
     #[serde(default = "one")]
@@ -36,7 +36,7 @@ pub struct EpochReport {
     pub absent_groups: usize,
     /// Further terms of the strategy at the last batch, and of its state at the end of the epoch.
     pub terms: BTreeMap<String, f64>,
-    /// Whether the parts of the strategy that may do nothing did something, and whether predictions differ.
+    /// Whether the parts of the strategy that may be without effect had one, and whether predictions differ.
     #[serde(default)]
     pub watched: Vec<Watched>,
     /// When it ended, in seconds since 1970 UTC.
@@ -46,13 +46,13 @@ pub struct EpochReport {
     pub seconds: f64,
     /// Seconds of it spent on making batches.
     pub data_seconds: f64,
-    /// Seconds of it spent in the steps on everything but the two below: networks and losses.
+    /// Seconds of it spent in the steps except for the two items below: networks and losses.
     #[serde(default)]
     pub forward_seconds: f64,
-    /// Seconds of it spent on gradients and on waiting for the numbers of the step.
+    /// Seconds of it spent on gradients and on waiting for the values of the step.
     #[serde(default)]
     pub backward_seconds: f64,
-    /// Seconds of it spent on new weights.
+    /// Seconds of it spent on updating the weights.
     #[serde(default)]
     pub update_seconds: f64,
     /// Seconds of it spent on validation, baselines included.
@@ -95,13 +95,13 @@ pub(crate) struct Totals {
     pub(crate) validation_seconds: f64,
 }
 
-/// What a batch took.
+/// The time that a batch took.
 pub(crate) struct Took<'a> {
     /// Making it.
     pub(crate) data: Duration,
     /// The step.
     pub(crate) step: Duration,
-    /// What is known of the step's parts.
+    /// The times of the step's parts.
     pub(crate) clock: &'a Clock,
 }
 
@@ -132,8 +132,8 @@ impl Totals {
         self.update_seconds += update;
     }
 
-    /// What the strategy's watches show, `state` being the numbers of its state; a term of the steps is the mean over the
-    /// batches that have it.
+    /// The results of the strategy's watches, with `state` the values of its state; a term of the steps is the mean
+    /// over the batches that have it.
     pub(crate) fn watched(&self, watches: &[Watch], state: &[(String, f64)]) -> Vec<Watched> {
         let means = self.sums.iter().map(|(name, (sum, n))| (name.clone(), sum / *n as f64));
         let values = state.iter().cloned().chain(means).collect();

@@ -12,8 +12,8 @@
 //! | `step` | `factor` | 0.1 | in (0, 1] | what each drop multiplies by |
 //! | `cosine` | `floor` | 0 | in [0, 1) | factor at the end |
 //!
-//! Warm-up counts steps and not a share of the training: a training with more epochs is then the same one continued,
-//! except under `cosine`. Several batches that make one step (`training.accumulate`) have one factor.
+//! Warm-up is a number of steps, not a share of the training, so a training with more epochs continues a shorter one
+//! exactly, except under `cosine`. Several batches that make one step (`training.accumulate`) have one factor.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,11 +24,11 @@ use crate::{FairnessError, check};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ScheduleConfig {
-    /// They stay.
+    /// Constant step sizes.
     Constant(ConstantSchedule),
-    /// They drop every so many epochs.
+    /// Step sizes that drop every `every` epochs.
     Step(StepSchedule),
-    /// They fall along half a cosine until the last epoch.
+    /// Step sizes that fall along half a cosine until the last epoch.
     Cosine(CosineSchedule),
 }
 
@@ -74,7 +74,7 @@ impl Default for ScheduleConfig {
     }
 }
 
-/// Where in a training a step of the optimisers is.
+/// The position of an optimiser step in a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Epoch, counted from 0.
@@ -163,9 +163,9 @@ mod tests {
         for (found, half) in found.iter().zip(halves) {
             assert!((found - (0.2 + 0.8 * half / 2.0)).abs() < 1e-15);
         }
-        // Three steps an epoch, two epochs: half of the way after the third.
+        // Three steps an epoch, two epochs: the half of the cosine is reached after the third.
         assert!((factors(cosine, 3, 2)[3] - 0.6).abs() < 1e-15, "{:?}", factors(cosine, 3, 2));
-        // Another number of epochs gives other factors from the first one on; a step does not look that far.
+        // Another number of epochs gives other factors from the first one on; the `step` schedule does not depend on it.
         assert!(cosine.needs_last_epoch() && !ScheduleConfig::default().needs_last_epoch());
         assert!(!ScheduleConfig::Step(StepSchedule::default()).needs_last_epoch());
         let warm = ScheduleConfig::Cosine(CosineSchedule { warm_up: 2, floor: 0.0 });

@@ -1,13 +1,14 @@
-//! Which epochs of a training may be predicted with, so that selection needs no second training.
+//! Selection of the epochs whose weights are used for prediction, without a second training.
 //!
 //! One rule per metric takes its best epoch (of equals the first). Three more take, per metric of the paper, the epoch with
 //! the smallest gap between groups among those whose value is at most 5 % worse than the best of this run (the paper's
-//! section 3 with the run itself as base model). The best may come late: which epochs are within 5 % of it is known at the
-//! end only. What must be kept until then is the set of epochs that are within 5 % of the best so far and that no other such
-//! epoch beats or equals in both value and gap: the limit only gets stricter, so an epoch beyond it never comes back, and
-//! whoever beats an epoch stays within the limit as long as that one does. That is exact, and a handful of epochs.
+//! section 3 with the run itself as base model). The best may come late: which epochs are within 5 % of it is known only
+//! at the end. What must be kept until then is the set of epochs that are within 5 % of the best so far and that no
+//! other such epoch beats or equals in both value and gap: the limit only gets stricter, so an epoch beyond it is
+//! never chosen later, and an epoch that beats another stays within the limit as long as the other does. The set is exact
+//! and small.
 //!
-//! Everything here is a function of the validations alone. An epoch in which a rule's metric is undefined takes no part.
+//! The choice is a function of the validations alone. A rule ignores epochs in which its metric is undefined.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ use crate::monitor::{Monitor, Validation};
 /// Relative loss of utility that the smallest gap may cost (the paper's 5 %).
 pub const TOLERATED_LOSS: f64 = 0.05;
 
-/// By what an epoch is chosen.
+/// The criterion by which an epoch is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SelectionRule {
     /// The best value.
@@ -50,7 +51,7 @@ impl SelectionRule {
         }
     }
 
-    /// The metric that it looks at.
+    /// The metric that the rule uses.
     pub fn metric(self) -> Monitor {
         let (Self::Best(metric) | Self::SmallestGap(metric)) = self;
         metric
@@ -69,7 +70,7 @@ pub struct Choice {
     pub gap: Option<f64>,
 }
 
-/// What every rule chooses; a rule without an epoch that has its metric is left out.
+/// The epoch that each rule chooses; a rule whose metric is undefined in every epoch is left out.
 ///
 /// # Errors
 /// [`MetricError`] if a value is not finite.
@@ -237,7 +238,7 @@ mod tests {
                     }
                 }
             }
-            // An epoch that was let go never comes back.
+            // A discarded epoch is never chosen later.
             for n in 1..epochs.len() {
                 let (now, next) = (needed(&epochs[..n]).unwrap(), needed(&epochs[..=n]).unwrap());
                 assert!(next.iter().all(|epoch| now.contains(epoch) || *epoch == n + 1));

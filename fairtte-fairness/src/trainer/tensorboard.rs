@@ -6,8 +6,9 @@
 //! float). Mask: the checksum rotated by 15 bits plus 0xa282ead8 (`TensorFlow`, `record_writer.cc`). CRC-32C: Castagnoli's
 //! polynomial, reflected 0x82f63b78 (RFC 3720, B.4).
 //!
-//! The file is a function of the epoch reports: it is made anew in memory each time, and what is missing is appended, so that
-//! a `TensorBoard` that has it open goes on reading; what a kill cut off or left too much is put right by the next call.
+//! The file is a function of the epoch reports: it is rebuilt in memory each time and only the missing part is
+//! appended, so that a `TensorBoard` that has it open can keep reading; a file that a kill left too short or too long
+//! is corrected by the next call.
 //!
 //! Verified with tensorboard 2.21.0 (Python): its `RecordWriter` gives the bytes of the test below, and its
 //! `EventAccumulator` read 30 scalars back from a run of four epochs, 20 values of which were compared with `steps.jsonl`.
@@ -84,7 +85,7 @@ fn numbers(time: f64, step: u64, scalars: &[(String, f64)]) -> Vec<u8> {
     record(&event)
 }
 
-/// What is shown of an epoch, by name.
+/// The scalars of an epoch, by name.
 fn scalars(epoch: &EpochReport) -> Vec<(String, f64)> {
     let of = |folder: &str, name: &str, value: f64| (format!("{folder}/{name}"), value);
     let mut scalars = vec![

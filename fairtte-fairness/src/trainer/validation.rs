@@ -24,7 +24,7 @@ pub struct Scoring {
 
 impl Scoring {
     /// `grid` holds all `cut_points`; `train` are the outcomes of the training part as the data have them, from which the
-    /// weights for censoring come. Intervals are not computed, whatever the settings say of them.
+    /// weights for censoring come. Confidence intervals are never computed, regardless of the settings.
     ///
     /// # Errors
     /// [`FairnessError::Setting`] if a cut point is not in the grid, [`FairnessError::Metric`] if there is no censoring
@@ -92,14 +92,14 @@ impl<'a> Validator<'a> {
         })
     }
 
-    /// What a batch of the training part is expected to hold.
+    /// The expected content of a batch of the training part.
     pub(super) fn expected_batch(&self, size: usize) -> Result<ExpectedBatch<'a>, FairnessError> {
         let Outputs { head, cut_points } = self.data.outputs;
         let train = cut_points.targets("training", self.train.time(), self.train.event())?;
         Ok(ExpectedBatch::of_training(size, head, &train))
     }
 
-    /// What a strategy may look at.
+    /// The data that a strategy may use.
     pub(super) fn parts(&self) -> Parts<'_> {
         let TrainingData { loader, train, validation, levels, outputs, device, .. } = *self.data;
         let part = |rows, outcomes| EvaluationPart { loader, rows, outcomes, outputs, device };
@@ -107,7 +107,7 @@ impl<'a> Validator<'a> {
         Parts { train, validation, levels }
     }
 
-    /// Metrics of the validation part, which the strategy is told.
+    /// Metrics of the validation part, which are also passed to the strategy.
     pub(super) fn score(
         &self,
         strategy: &mut dyn Strategy,

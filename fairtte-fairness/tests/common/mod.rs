@@ -1,8 +1,9 @@
-//! Simulated tables with a planted bias, and a probe for the group: what the tests of the strategies' effects share.
+//! Simulated tables with a planted bias, and a probe for the group, shared by the tests of the strategies' effects.
 //!
-//! Of eight columns, column 0 tells the group (+-1 with deviation 0.5: the best rule is right for 97.7 %), columns 1 and 2
-//! the risk, five columns nothing. Unless a [`Plant`] says otherwise groups are of equal size and have no part in the risk.
-#![allow(dead_code, reason = "every test takes what it needs of it")]
+//! Of eight columns, column 0 depends on the group (+-1 with deviation 0.5: the best rule is right for 97.7 %), columns 1
+//! and 2 determine the risk, five columns are noise. Unless a [`Plant`] specifies otherwise, groups are of equal size and
+//! have no effect on the risk.
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 mod trial;
 
@@ -26,12 +27,12 @@ pub use trial::Trial;
 
 pub const N_COLUMNS: usize = 8;
 
-/// What sets group 1 apart.
+/// The planted differences of group 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Plant {
     /// Its share of the samples.
     pub share: f64,
-    /// How far column 0 lies from 0, in opposite directions in the two groups; 0 = the group cannot be seen.
+    /// Distance of the mean of column 0 from 0, in opposite directions in the two groups; 0 = the group is not visible.
     pub visible: f64,
     /// Coefficient of column 1 in its log hazard; 1 in group 0.
     pub effect: f64,
@@ -127,7 +128,7 @@ impl Table {
         }
     }
 
-    /// All columns, scaled by what the training rows show.
+    /// All columns, scaled by the statistics of the training rows.
     pub fn features(&self, train: &[usize]) -> FeatureMatrix {
         let names: Vec<String> = (0..N_COLUMNS).map(|k| format!("x{k}")).collect();
         let column = |k: usize| FeatureColumn {
@@ -142,7 +143,7 @@ impl Table {
     }
 }
 
-/// A training part, and what is fitted on it.
+/// A training part, and the objects fitted on it.
 #[derive(Clone, Debug)]
 pub struct Study {
     pub train: Table,
@@ -184,7 +185,7 @@ pub fn rows_of(tensor: &Tensor<2>) -> Vec<Vec<f64>> {
     values.chunks(width).map(<[f64]>::to_vec).collect()
 }
 
-/// Accuracy for the group of a linear rule that is fitted on one table and read on another, each `[n, width]`.
+/// Accuracy of a linear rule for the group, fitted on one table and evaluated on another, each `[n, width]`.
 pub fn probe(train: (&Tensor<2>, &Table), test: (&Tensor<2>, &Table)) -> f64 {
     let side = |table: &Table| -> Vec<f64> {
         table.groups.iter().map(|group| if *group == Some(GroupId(1)) { 1.0 } else { -1.0 }).collect()

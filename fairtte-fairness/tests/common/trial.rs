@@ -45,7 +45,7 @@ impl Trial {
         Loader::of_features(&self.features, &self.cohort, self.table.groups.clone()).unwrap()
     }
 
-    /// Trains in batches of 40, for all epochs unless the strategy stops itself.
+    /// Trains in batches of 40, for all epochs unless the strategy ends the training.
     pub fn fit(
         &self,
         strategy: &mut dyn Strategy,

@@ -1,4 +1,4 @@
-//! Reading our worked cases (`tests/golden/*.json`) and holding tensors in `f64` against them.
+//! Reads the worked cases (`tests/golden/*.json`) and compares tensors in `f64` with them.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 use burn::tensor::{Gradients, Tensor};
 use fairtte_metrics::GroupId;
@@ -29,29 +29,29 @@ pub(crate) fn case<'a>(file: &'a Json, name: &str) -> &'a Json {
     file["cases"].as_array().unwrap().iter().find(|case| case["name"].as_str().unwrap().starts_with(name)).unwrap()
 }
 
-/// A list that gradients are asked of, `[n]`.
+/// A list with gradients, `[n]`.
 pub(crate) fn list(json: &Json) -> Tensor<1> {
     let values = numbers(json);
     let n = values.len();
     tensor(values, [n]).require_grad()
 }
 
-/// One number that gradients are asked of, `[1]`.
+/// One number with a gradient, `[1]`.
 pub(crate) fn scalar(json: &Json) -> Tensor<1> {
     tensor(vec![number(json)], [1]).require_grad()
 }
 
-/// Gradient of a tensor that none may have reached: then 0.
+/// Gradient of a tensor; 0 if it has none.
 pub(crate) fn gradient<const D: usize>(gradients: &Gradients, of: &Tensor<D>) -> Vec<f64> {
     of.grad(gradients).map_or_else(|| vec![0.0; of.shape().num_elements()], |gradient| values(&gradient))
 }
 
-/// One plain step down.
+/// One plain gradient step.
 pub(crate) fn descended<const D: usize>(tensor: &Tensor<D>, gradients: &Gradients, rate: f64) -> Tensor<D> {
     Tensor::from_inner(tensor.clone().inner() - tensor.grad(gradients).unwrap() * rate).require_grad()
 }
 
-/// Counts what was compared.
+/// Counts the compared numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
     pub(crate) n: usize,
@@ -102,7 +102,7 @@ impl LinearModel {
 
     pub(crate) fn descend(&mut self, gradients: &Gradients, rate: f64) {
         self.weight = descended(&self.weight, gradients, rate);
-        // Nothing reaches the head in a pass for the adversary alone.
+        // The head has no gradient in a pass for the adversary alone.
         if self.v.grad(gradients).is_some() {
             self.v = descended(&self.v, gradients, rate);
             self.b = descended(&self.b, gradients, rate);

@@ -56,7 +56,7 @@ fn losses_and_gradients_are_those_of_the_worked_cases() {
     assert_eq!(compared.n, 22);
 }
 
-/// Both tables of weights; the second one, which the original code uses, is no option here and enters by hand.
+/// Both tables of weights; the second one, which the original code uses, is not an option here and is set directly.
 #[test]
 fn weights_of_the_training_part_are_those_of_the_worked_cases() {
     let (golden, mut compared) = (golden(), Compared::default());
@@ -121,12 +121,12 @@ fn samples_without_a_stratum_keep_their_share_of_the_task() {
 
 const LAMBDA: f64 = 0.3;
 
-/// What the adversaries of a network give for a batch, by plain sums over its samples.
+/// The loss and gradients of the adversaries of a network for a batch, by plain sums over its samples.
 #[derive(Default)]
 struct ByHand {
     /// Mean loss over the strata.
     loss: f64,
-    /// Its derivative by what the adversaries' relu reads, `[batch][representation]`.
+    /// Its derivative by the input of the adversaries' relu, `[batch][representation]`.
     by_representation: Vec<Vec<f64>>,
     /// Its derivatives by weights and biases, under their names in the network.
     by_parameter: Vec<(String, Vec<f64>)>,
@@ -181,7 +181,7 @@ impl ByHand {
     }
 }
 
-/// Gradients by name; none for a parameter that was not reached.
+/// Gradients by name; none for a parameter without a gradient.
 fn by_name(gradients: Gradients, network: &CfairNetwork) -> Vec<(String, Vec<f64>)> {
     struct Collect(GradientsParams, Vec<String>, Vec<(String, Vec<f64>)>);
     impl ModuleVisitor for Collect {
@@ -258,7 +258,7 @@ const CHOICES: [(CfairScaling, CfairWeights); 4] = [
     (CfairScaling::Both, CfairWeights::Training),
 ];
 
-// The encoder z = x W^T climbs lambda x the mean loss whatever is scaled; the adversaries descend it, or lambda x it.
+// The encoder z = x W^T maximises lambda x the mean loss with both scalings; the adversaries minimise it, or lambda x it.
 #[test]
 fn one_pass_gives_a_linear_encoder_and_the_adversaries_the_gradients_found_by_hand() {
     let setting = Setting::new();
@@ -281,7 +281,7 @@ fn one_pass_gives_a_linear_encoder_and_the_adversaries_the_gradients_found_by_ha
         let gradients = term.backward();
         let of_encoder: Vec<f64> = w.grad(&gradients).unwrap().into_data().iter::<f64>().collect();
         let found = by_name(gradients, cfair.learner.network());
-        assert_eq!(found.len(), 8, "two adversaries and nothing else");
+        assert_eq!(found.len(), 8, "the parameters of two adversaries only");
         for (name, expected) in &expected.by_parameter {
             let expected: Vec<f64> = expected.iter().map(|g| g * of_adversaries).collect();
             close(name, &found.iter().find(|(of, _)| of == name).unwrap().1, &expected);
@@ -299,7 +299,7 @@ fn one_pass_gives_a_linear_encoder_and_the_adversaries_the_gradients_found_by_ha
     assert!((losses[0] - losses[1]).abs() > 1e-3 * losses[0], "{losses:?}");
 }
 
-// All of a step but the adversaries' own gradient is the same with both scalings.
+// Everything in a step except the adversaries' own gradient is the same with both scalings.
 #[test]
 fn a_step_descends_what_was_found_by_hand() {
     let setting = Setting::new();

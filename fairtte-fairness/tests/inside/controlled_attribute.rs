@@ -39,7 +39,7 @@ fn a_curve_is_the_sum_of_the_models_curves_weighed_by_training_shares() {
             assert!((found - (share * a + (1.0 - share) * b)).abs() < 1e-12);
         }
         assert_ne!(a, b);
-        // Whatever the group of the sample.
+        // For any group of the sample.
         let without = Batch { groups: vec![None; batch.n()], ..batch.clone() };
         assert_eq!(strategy.predict(&without, &rule).unwrap(), found);
     }
@@ -50,7 +50,7 @@ fn a_batch_trains_the_network_of_its_group_only() {
     let world = World::new(&HeadConfig::default());
     let mut strategy = strategy(&world);
     let before: Vec<_> = strategy.models.iter().map(weights).collect();
-    assert_ne!(before[0], before[1], "networks begin with weights of their own");
+    assert_ne!(before[0], before[1], "networks start with different weights");
     let clock = Clock::default();
     let batch = world.batch(&world.train_rows(Some(1), 10), true);
     strategy.step(&batch, &world.context(0, &clock)).unwrap();
@@ -60,7 +60,7 @@ fn a_batch_trains_the_network_of_its_group_only() {
     assert_eq!(strategy.log_terms(), [("csa: samples left out".to_owned(), n_without as f64)]);
 }
 
-// Two batches of group a and one of group b make one step: each network moves along the mean of its own.
+// Two batches of group a and one of group b make one step: each network is updated along the mean of its own gradients.
 #[test]
 fn several_batches_may_make_one_step_of_each_network() {
     let world = World::new(&HeadConfig::default());
@@ -100,7 +100,7 @@ fn every_network_stops_at_the_best_epoch_of_its_own_group() {
     let mut n_stopped = 0;
     for model in &mut strategy.models {
         let best = model.best.as_ref().unwrap().1;
-        // Scored again from what predicts: it is the best, and training went on behind it.
+        // The weights used for prediction are the best ones, although training continued after them.
         let last = weights(model);
         model.current.replace(model.chosen.network().valid().train());
         model.best = None;
@@ -130,7 +130,7 @@ fn a_group_with_few_events_is_named_or_left_out() {
     assert!(groups.iter().flatten().all(|group| *group == GroupId(0)) && groups.len() == world.train.len());
     cells.event.fill(false);
     let config = ControlledAttributeConfig { small_group: SmallGroup::Drop, ..ControlledAttributeConfig::default() };
-    assert!(ControlledAttribute::new(&config, &world.spec(), &cells).is_err(), "somebody must be left");
+    assert!(ControlledAttribute::new(&config, &world.spec(), &cells).is_err(), "at least one group must remain");
     let config = ControlledAttributeConfig { min_events: 1, ..config };
     let expected = "min-events is 1, expected at least 2";
     assert_eq!(config.validate().unwrap_err().to_string(), expected);

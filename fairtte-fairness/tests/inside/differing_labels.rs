@@ -1,20 +1,21 @@
-//! What helps when the same feature means opposite things in two groups: 5 tables, every method on each of them.
+//! Effects of the methods when the same feature has opposite effects in two groups: 5 tables, every method on each of them.
 //!
 //! x1 raises the risk of group b (a third of those with the attribute) by as much as it lowers that of group a; x0 works alike
 //! in both. Stated before the first run, for C^td on the test part, means over the tables, and what was found:
 //! - `erm`, which does not see the group, follows the majority: its gap between the groups is at least 0.1. Found: 0.15.
 //! - `domain-independent` with equal weights lets the two meanings of x1 cancel: at most half of that gap, and less in every
 //!   table. Did not hold: 0.63 of it, less in four of five. It is lower in the mean, which is what is asserted; group a pays.
-//! - with `own-group` it knows which meaning holds: the worst group gains at least 0.1. Found: 0.12.
+//! - with `own-group` it uses the right meaning: the worst group gains at least 0.1. Found: 0.12.
 //! - `controlled-attribute` weighs the two meanings by the sizes of the groups, as the plain mean of the losses does: its gap is
 //!   within 0.15 of that of `erm`. Found: 0.01 above it. It does not help here.
 //!
-//! Neither has a knob that could be 0. Their control is the same method on a placebo: another attribute of the same shares that has
-//! no part in anything. Stated before the run: with it, the gap of `mean-logits` is larger and the worst group under `own-group`
+//! Neither has a setting that could be 0. Their control is the same method on a placebo: another attribute with the same
+//! shares and no effect. Stated before the run: with it, the gap of `mean-logits` is larger and the worst group under
+//! `own-group`
 //! is lower by at least 0.1. Found: 0.145 (0.094 with the attribute), and 0.50 (0.63).
 //!
-//! A run before on tables of 700 samples (34 of group b in a test part) had gaps under `erm` that changed their sign between
-//! tables, 0.08 in the mean: too few to judge by, hence 2,000. The statements are those of before.
+//! An earlier run on tables of 700 samples (34 of group b in a test part) had gaps under `erm` that changed their sign
+//! between tables, 0.08 in the mean: too few samples to judge, hence 2,000. The statements are unchanged.
 
 use std::sync::atomic::AtomicBool;
 
@@ -33,7 +34,7 @@ fn placebo(mut world: World) -> World {
     world
 }
 
-/// C^td of both groups on the test part, after a training in `world`; `groups` are those that are told apart.
+/// C^td of both groups on the test part, after a training in `world`; `groups` are those that the metric distinguishes.
 fn by_group(world: &World, groups: &[Option<GroupId>], config: &StrategyConfig) -> [f64; 2] {
     let folder = tempfile::tempdir().unwrap();
     let mut strategy = config.build(&world.spec(), &world.cells()).unwrap();

@@ -50,7 +50,7 @@ fn compare(found: &Array2<f64>, expected: &Json, tolerance: f64, what: &str) -> 
     found.len()
 }
 
-// `sum_logits_MEDFAIR` is no option here; it is compared because a sum is the mean with weights of 1.
+// `sum_logits_MEDFAIR` is not an option here; it is compared because a sum is the mean with weights of 1.
 #[test]
 #[expect(clippy::print_stdout, reason = "how many values were compared is worth seeing")]
 fn every_inference_rule_gives_the_curves_of_the_worked_cases() {
@@ -130,11 +130,11 @@ fn each_sample_trains_the_classifier_of_its_group_as_in_the_worked_case() {
 
 fn strategy(world: &World, config: DomainIndependentConfig) -> DomainIndependent {
     let mut spec = world.spec();
-    spec.optimiser.weight_decay = 0.1; // moves whatever has a gradient, be it 0
+    spec.optimiser.weight_decay = 0.1; // changes every parameter that has a gradient, even 0
     DomainIndependent::new(&config, &spec, &world.cells()).unwrap()
 }
 
-/// Names of the numbers that a step on these rows changes.
+/// Names of the parameters that a step on these rows changes.
 fn moved(world: &World, strategy: &mut DomainIndependent, rows: &[usize], step: usize) -> (Vec<String>, StepReport) {
     let before = numbers(strategy.learner.network());
     let clock = Clock::default();
@@ -152,7 +152,7 @@ fn the_classifier_of_an_absent_group_keeps_every_bit_while_momentum_and_decay_wa
         let (a, b) = (world.train_rows(Some(0), 8), world.train_rows(Some(1), 8));
         let none = world.train_rows(None, 8);
         let of = |names: &[String], g: usize| names.iter().any(|name| name.starts_with(&format!("classifiers.{g}")));
-        // Both are trained once, so that both have momentum.
+        // Both are trained first, so that both have momentum.
         let (all, report) = moved(&world, &mut strategy, &[a.as_slice(), &b].concat(), 0);
         assert!(of(&all, 0) && of(&all, 1) && report.absent_groups == 0);
         let (only_a, report) = moved(&world, &mut strategy, &a, 1);
@@ -242,8 +242,8 @@ fn a_sample_without_the_attribute_is_refused_if_the_settings_say_so() {
     let row = world.test.iter().copied().find(|row| world.groups[*row].is_none()).unwrap();
     let error = strategy.predict(&world.batch(&[world.test[0], row], false), &rule).unwrap_err().to_string();
     let expected = format!(
-        "strategy domain-independent predicts by group, but sample \"s{row}\" has no group that it knows; \
-         missing-attribute = \"average\" predicts it without one"
+        "strategy domain-independent predicts by group, but sample \"s{row}\" has no known group; set \
+         missing-attribute = \"average\" to predict without one"
     );
     assert_eq!(error, expected);
     let useless = DomainIndependentConfig { inference: DomainInference::MeanLogits, ..config };

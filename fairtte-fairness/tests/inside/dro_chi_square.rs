@@ -101,7 +101,7 @@ fn compare_split(compared: &mut Compared, case: &serde_json::Value, dro: DroChiS
     compared.close(what, &gradient(&total, &logits), &numbers(&expected["d_total_d_logits"]));
 }
 
-// The value is an infimum: no other eta may give less, whatever the losses, ties and alpha.
+// The value is an infimum: no other eta may give less, for any losses, ties and alpha.
 #[test]
 fn no_other_eta_gives_less() {
     let mut n_tried = 0;
@@ -151,7 +151,7 @@ fn gradients_agree_with_differences_through_losses_and_halves() {
     };
     let logits = tensor(z.clone(), [6, 3]).require_grad();
     let analytic = gradient(&objective(&logits), &logits);
-    // The weights move with the losses too, and by the envelope theorem that changes nothing.
+    // The weights change with the losses too; by the envelope theorem this does not affect the derivative.
     let numeric = differences(&z, |z| values(&objective(&tensor(z, [6, 3])))[0]);
     assert!(analytic.iter().any(|slope| slope.abs() > 1e-2));
     for (analytic, numeric) in analytic.iter().zip(&numeric) {
@@ -202,7 +202,7 @@ fn an_alpha_of_which_only_the_maximum_would_be_left_is_refused_with_both_numbers
     let deephit = DeepHit::new(&DeepHitConfig::default()).unwrap();
     let message = check(0.2, 33, &NnetSurvival).unwrap_err().to_string();
     let expected = "alpha is 0.2, expected an alpha with 2 (1/alpha - 1)^2 + 1 (here 33) \
-                    below training.batch-size 33: from there on only the largest loss of a batch would count";
+                    below training.batch-size 33: otherwise only the largest loss of a batch would count";
     assert_eq!(message, expected);
     assert!(check(0.2, 34, &NnetSurvival).is_ok());
     for head in [&deephit as &dyn SurvivalHead, &Cox::default()] {
@@ -224,7 +224,7 @@ fn with_the_cox_heads_the_check_counts_the_events_of_a_half() {
     let message = check(21, &Cox::default()).unwrap_err().to_string();
     let expected = "alpha is 0.5, expected an alpha with 2 (1/alpha - 1)^2 + 1 (here 3) below the 3 \
                     events expected in half of training.batch-size 21, as head cox is split (30 % of the training samples \
-                    have one): from there on only the largest loss of a batch would count";
+                    have one): otherwise only the largest loss of a batch would count";
     assert_eq!(message, expected);
     assert!(check(22, &Cox::default()).is_ok());
     let deephit = DeepHit::new(&DeepHitConfig::default()).unwrap();
@@ -242,7 +242,7 @@ fn settings_out_of_range_name_their_key() {
     }
 }
 
-// With a head whose losses stand alone the given losses count, with one that ranks those against the other half.
+// With a head whose losses are independent the given losses are used, with one that ranks those against the other half.
 #[test]
 fn the_objective_splits_the_batch_only_where_losses_depend_on_it() {
     let (cuts, clock) = (whole_cuts(3), Clock::default());
@@ -282,7 +282,7 @@ fn the_objective_splits_the_batch_only_where_losses_depend_on_it() {
     assert!((n_weighted - first.1 - second.1).abs() < 1e-9);
 }
 
-// The worst part is found by the likelihood of each half, and the losses of its members are descended.
+// The worst part is found by the likelihood of each half, and the losses of its members are minimised.
 #[test]
 fn by_likelihood_the_weights_change_and_the_losses_stay() {
     let (cuts, clock) = (whole_cuts(3), Clock::default());

@@ -4,7 +4,7 @@ use crate::strategies::worked_cases::{
     Compared, cases, differences, gradient, leaf, name, numbers, tensor, values, whole_numbers,
 };
 
-/// Cases of the released code's rule, which drops pairs by their order in the batch: not offered.
+/// Cases of the released code's rule, which drops pairs by their order in the batch: not implemented.
 const OTHER_RULE: [&str; 2] = ["original code and MEDFAIR", "rule 'code'"];
 
 fn group(code: usize) -> GroupId {
@@ -73,7 +73,7 @@ fn gradients_agree_with_differences() {
 }
 
 // Unit vectors, so that products are cosines. Group 0 has three samples (pairs 0-1, 0-3, 1-3), groups 1 and 2 one each;
-// of the pairs with equal strata (0, 2 and 4 have stratum 1) all three lie across groups.
+// of the pairs with equal strata (0, 2 and 4 have stratum 1) all three are across groups.
 #[test]
 fn pairs_worked_by_hand() {
     let (h, z) = (0.5_f64.sqrt(), vec![1.0, 0.0, 0.0, 2.0, 0.0, 3.0, 5.0, 5.0, -1.0, 0.0]);

@@ -48,7 +48,7 @@ fn terms_and_gradients_are_those_of_the_worked_cases() {
                 compared.close(what, &[mean_of_block(&kernels, &of(rows), &of(columns))], &numbers(mean));
             }
         }
-        // One case asks for the pairs with a group of one sample too, which the strategy skips.
+        // One case also contains the pairs with a group of one sample, which the strategy skips.
         let smallest = if expected.get("mean_over_pairs").is_some() { 1 } else { SMALLEST_GROUP };
         let contrast = Contrast::new(&groups(&codes), estimator, smallest);
         let term = contrast.of(kernels.clone());
@@ -107,7 +107,7 @@ fn term(z: Vec<f64>, kernels: Kernels, estimator: Estimator, cells: &[Option<(us
 #[test]
 fn gradients_agree_with_differences() {
     let z: Vec<f64> = (0..14).map(|k| f64::from((k * 5) % 13) / 6.0 - 1.0).collect();
-    // The median is held constant, so its bank has no differences to agree with.
+    // The median is held constant, so finite differences do not apply to its bank.
     for kernels in [Kernels::DomainBed, Kernels::Single] {
         for estimator in [Estimator::Biased, Estimator::Unbiased] {
             let (leaf, value) = term(z.clone(), kernels, estimator, &groups(&GROUPS));
@@ -158,7 +158,7 @@ fn a_batch_without_a_pair_has_no_term() {
     for cells in [groups(&[0, 0, 0, 1]), groups(&[2, 2]), vec![None; 3], groups(&[0, 1, 2])] {
         let contrast = Contrast::new(&cells, Estimator::Unbiased, SMALLEST_GROUP);
         assert_eq!(contrast.n_used, 0);
-        assert!(contrast.coefficients.iter().all(|coefficient| coefficient.abs() <= 0.0), "no pair divides by nothing");
+        assert!(contrast.coefficients.iter().all(|coefficient| coefficient.abs() <= 0.0), "no pair divides by 0");
     }
 }
 
@@ -184,7 +184,7 @@ fn equal_representations_have_a_term_of_0_and_no_gradient() {
     }
 }
 
-// Of the ten pairs of two samples six are 0: the median of the others, 1, 1, 4 and 9, stands in.
+// Of the ten pairs of two samples six are 0: the median of the others, 1, 1, 4 and 9, replaces it.
 #[test]
 fn a_median_of_0_gives_way_to_that_of_the_positive_distances() {
     let median = |z: Vec<f64>| {

@@ -13,7 +13,7 @@ fn weights_are_those_of_the_worked_cases() {
         let (what, inputs, expected) = (name(&case), &case["inputs"], &case["expected"]);
         let means: Vec<Option<f64>> = serde_json::from_value(inputs["group_mean_loss"].clone()).unwrap();
         let counts = whole_numbers(&inputs["group_count"]);
-        // Only the case that shows what epsilon does has one.
+        // Only the case on the effect of epsilon has one.
         let epsilon = inputs.get("epsilon").map_or(0.0, |epsilon| epsilon.as_f64().unwrap());
         let found = weights(&means, &counts, inputs["gamma"].as_f64().unwrap(), epsilon);
         let wanted: Vec<Option<f64>> = serde_json::from_value(expected["loss_weight"].clone()).unwrap();

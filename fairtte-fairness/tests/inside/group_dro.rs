@@ -20,7 +20,7 @@ fn from_case(inputs: &Json) -> GroupDro {
     }
 }
 
-/// Numbers of which some are null; those that are there, and which are.
+/// Numbers of which some are null: the values, and which are present.
 fn present(json: &Json) -> (Vec<f64>, Vec<bool>) {
     let entries: Vec<Option<f64>> = serde_json::from_value(json.clone()).unwrap();
     (entries.iter().flatten().copied().collect(), entries.iter().map(Option::is_some).collect())
@@ -72,7 +72,7 @@ fn compare_step(compared: &mut Compared, what: &str, dro: &mut GroupDro, step: &
     let value = weighted_sum(&losses, coefficients.clone());
     compared.close(what, &values(&value), &numbers(&step["loss"]));
     compared.close(what, &gradient(&value, &losses), &numbers(&step["d_loss_d_sample_loss"]));
-    // The weights carry no gradient: at fixed weights the differences say the same.
+    // The weights carry no gradient: at fixed weights the differences agree.
     let numeric = differences(&of_batch, |losses| {
         let n = losses.len();
         values(&weighted_sum(&tensor(losses, [n]), coefficients.clone()))[0]
@@ -113,7 +113,7 @@ fn samples_without_the_attribute_train_the_task() {
     assert_relative_eq!(dro.weights()[0], 0.5);
 }
 
-// Three events and a censoring without a loss: group 1 has none that counts.
+// Three events and a censoring without a loss: group 1 has no sample with a loss term.
 #[test]
 fn samples_without_a_loss_are_not_counted_and_may_leave_a_group_absent() {
     let mut dro = equal(2, AbsentGroup::Hold);

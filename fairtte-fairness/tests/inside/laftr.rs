@@ -27,7 +27,7 @@ fn with_zero(logit: Tensor<1>) -> Tensor<2> {
     Tensor::stack(vec![logit.zeros_like(), logit], 1)
 }
 
-/// The logits of probabilities, to begin a graph with.
+/// The logits of probabilities, as leaves of a graph.
 fn logit_of(h: &Tensor<1>) -> Tensor<1> {
     let h = h.clone().inner();
     Tensor::from_inner((h.clone() / (h.neg() + 1.0)).log()).require_grad()
@@ -153,7 +153,7 @@ fn two_groups_with_training_samples_are_needed() {
     assert_eq!(n_trained([Some(0), Some(2), Some(0)]).unwrap(), 2);
 }
 
-// Of guessing among G groups the mean error is 1 - 1/G, whatever groups the batch has.
+// The mean error of guessing among G groups is 1 - 1/G, regardless of the groups in the batch.
 #[test]
 fn the_advantage_is_nothing_for_a_guess_and_one_for_certainty() {
     let of = |n_groups: usize, error_of_group: &[f64]| {

@@ -51,7 +51,7 @@ fn a_training_step_is_the_worked_one() {
     compared.same("objective", &values(&loss), &first["objective"]);
     let gradients = loss.backward();
     compared.same("grad W", &gradient(&gradients, &model.weight), &first["grad_W"]);
-    model.descend(&gradients, rate); // the predictor stays
+    model.descend(&gradients, rate); // the predictor is unchanged
     compared.same("W", &values(&model.weight), &first["W"]);
     compared.same("v", &values(&model.v), &first["v"]);
     compared.same("b", &values(&model.b), &first["b"]);

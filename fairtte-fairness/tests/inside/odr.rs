@@ -80,12 +80,13 @@ fn codes_in_training_and_in_evaluation_are_those_of_the_worked_case() {
     assert_eq!(compared.n, 24);
 }
 
-// A batch without the attribute has no L_s: with the other weights at 0 the two batches may differ in what L_s moves alone.
+// A batch without the attribute has no L_s: with the other weights at 0 the two batches may differ only in the
+// parameters that L_s trains.
 #[test]
 fn the_loss_of_the_sensitive_code_moves_that_code_and_not_the_shared_encoder() {
     let mut world = World::new(&HeadConfig::default());
     let config = OdrConfig { lambda_entropy: 0.0, lambda_orthogonality: 0.0, ..OdrConfig::default() };
-    // Joint clipping would carry the size of L_s to everything else.
+    // Joint clipping would let the size of L_s affect all other parameters.
     let mut spec = world.spec();
     spec.optimiser.gradient_clip = 0.0;
     let cells = world.cells();

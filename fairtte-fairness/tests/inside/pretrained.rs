@@ -11,7 +11,7 @@ use crate::{Learner, LearnerSpec, NetworkSpec, OptimiserConfig, Outputs};
 
 const RATE: f64 = 1e-3;
 
-/// Weights of `small-2d` under our own names, without the shift of the last norm if `complete` is false.
+/// Weights of `small-2d` under the names of this library, without the shift of the last norm if `complete` is false.
 fn weights(complete: bool) -> Vec<u8> {
     let mut tensors = Vec::new();
     let widths = [1, 16, 32, 64, 64];
@@ -45,9 +45,9 @@ fn pretrained(freeze: Freeze, head_learning_rate: Option<f64>) -> Pretrained {
     Pretrained { file, config: PretrainedConfig { path, sha256: None, layout, gray, freeze, head_learning_rate } }
 }
 
-/// Steps of the rate itself.
+/// A setting whose steps have the size of the rate.
 const PLAIN: OptimiserConfig = OptimiserConfig { learning_rate: RATE, weight_decay: 0.0, gradient_clip: 0.0 };
-/// Decay moves a weight without a gradient, and clipping sees all gradients together.
+/// Decay would change a weight without a gradient, and clipping uses all gradients together.
 const DECAYING: OptimiserConfig = OptimiserConfig { weight_decay: 0.1, gradient_clip: 1.0, ..PLAIN };
 
 fn learner(pretrained: Option<Pretrained>) -> Learner {
@@ -102,7 +102,7 @@ fn step(learner: &mut Learner) {
     learner.descend(&loss, &context).unwrap();
 }
 
-/// Every parameter of the network, in order: whether it lies in the backbone, and its values.
+/// Every parameter of the network, in order: whether it is in the backbone, and its values.
 fn parameters(learner: &Learner) -> Vec<(String, Vec<f32>)> {
     #[derive(Default)]
     struct Collect(Vec<String>, Vec<(String, Vec<f32>)>);
@@ -144,7 +144,7 @@ fn a_network_begins_with_the_weights_of_the_file_and_all_of_it_is_trained() {
         assert_eq!(loaded != drawn, in_backbone(name), "{name}");
     }
     assert_eq!(loaded[0].1[1].to_bits(), (0.2 * 0.7_f32.sin()).to_bits());
-    assert_eq!(moved(&mut learner, 3).len(), loaded.len(), "running statistics follow too");
+    assert_eq!(moved(&mut learner, 3).len(), loaded.len(), "running statistics are updated too");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn what_stays_still_stays_after_a_checkpoint_was_loaded() {
         assert_eq!(parameters(&first), parameters(&second));
         let moved = (moved(&mut first, 2), moved(&mut second, 2));
         assert_eq!(moved.0, moved.1);
-        assert_eq!(parameters(&first), parameters(&second), "uninterrupted and resumed are one");
+        assert_eq!(parameters(&first), parameters(&second), "uninterrupted and resumed are identical");
     }
 }
 
@@ -193,7 +193,7 @@ fn the_first_step_has_the_length_of_its_rate_in_both_groups() {
         }
         let expected = if in_backbone(name) { 1e-3 } else { 0.05 };
         let largest = before.iter().zip(after).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        assert!((largest / expected - 1.0).abs() < 0.01, "{name}: {largest} in place of {expected}");
+        assert!((largest / expected - 1.0).abs() < 0.01, "{name}: {largest} instead of {expected}");
     }
 }
 

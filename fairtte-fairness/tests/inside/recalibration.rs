@@ -40,7 +40,7 @@ fn expected_and_observed_events_of_each_group_agree_up_to_the_prior() {
         let targets = world.cut_points.targets("validation", outcomes.time(), outcomes.event()).unwrap().intervals;
         for g in 0..2 {
             let Map::Exponent(a) = strategy.fitted.as_ref().unwrap().maps[g] else { panic!("not an exponent") };
-            assert!((a - 1.0).abs() > 1e-3, "the map does something: {a}");
+            assert!((a - 1.0).abs() > 1e-3, "the map has an effect: {a}");
             let (mut expected, mut observed) = (0.0, 0.0);
             for (i, row) in world.validation.iter().enumerate() {
                 if world.groups[*row].map(GroupId::index) != Some(g) {
@@ -71,7 +71,7 @@ fn a_finer_grid_passes_through_the_mapped_cut_points_and_never_rises() {
             let coarse = world.curves(&strategy, &world.test, &rule(&at_cuts));
             let finer = world.curves(&strategy, &world.test, &rule(&fine));
             let plain = strategy.inner.predict(&world.batch(&world.test, false), &rule(&at_cuts)).unwrap();
-            assert_ne!(coarse, plain, "{method:?} does nothing");
+            assert_ne!(coarse, plain, "{method:?} has no effect");
             for (row, curve) in finer.rows().into_iter().enumerate() {
                 assert!(curve.iter().all(|s| (0.0..=1.0).contains(s)));
                 assert!(curve.windows(2).into_iter().all(|pair| pair[1] <= pair[0] + 1e-12), "{method:?}: {curve}");
@@ -122,14 +122,14 @@ fn without_the_attribute_the_curves_of_all_maps_are_averaged_or_refused() {
     strategy.config.missing_attribute = MissingAttribute::Refuse;
     let error = as_group(None, &strategy).unwrap_err().to_string();
     let expected = format!(
-        "strategy recalibration predicts by group, but sample \"s{}\" has no group that it knows; \
-         missing-attribute = \"average\" predicts it without one",
+        "strategy recalibration predicts by group, but sample \"s{}\" has no known group; set \
+         missing-attribute = \"average\" to predict without one",
         world.test[0]
     );
     assert_eq!(error, expected);
 }
 
-/// Counts the epochs that were trained to their end.
+/// Counts the completed epochs.
 struct Epochs(usize);
 
 impl Observer for Epochs {
@@ -157,7 +157,7 @@ fn a_level_without_a_validation_row_keeps_its_curves() {
         };
         let plain = strategy.inner.predict(&world.batch(&world.test, false), &rule).unwrap();
         assert_eq!(as_group(2), plain, "{method:?}");
-        assert!([0, 1].into_iter().all(|group| as_group(group) != plain), "{method:?} does nothing");
+        assert!([0, 1].into_iter().all(|group| as_group(group) != plain), "{method:?} has no effect");
         assert_eq!(strategy.fitted.as_ref().unwrap().shares[2].to_bits(), 0.0_f64.to_bits());
     }
 }
@@ -191,7 +191,7 @@ fn settings_are_checked_and_too_few_events_for_quantiles_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut epochs_done = Epochs(0);
     let error = world.fit(&mut strategy, 3, folder.path(), &mut epochs_done, &AtomicBool::new(false)).unwrap_err();
-    assert_eq!(epochs_done.0, 0, "a hopeless training ends in its first epoch");
+    assert_eq!(epochs_done.0, 0, "a training without enough events ends in its first epoch");
     let is_event_of_a = |row: &&usize| world.groups[**row] == Some(GroupId(0)) && world.cohort.samples[**row].event;
     let n_events = world.validation.iter().filter(is_event_of_a).count();
     let n_of_all = world.validation.iter().filter(|row| world.cohort.samples[**row].event).count();
@@ -201,7 +201,7 @@ fn settings_are_checked_and_too_few_events_for_quantiles_are_named() {
     assert!(error.to_string().starts_with(&expected), "{error}");
 }
 
-// The weights of an epoch are loaded before its maps are fitted: those of another epoch are none of its own.
+// The weights of an epoch are loaded before its maps are fitted: the maps of another epoch do not apply to it.
 #[test]
 fn weights_without_maps_predict_without_maps() {
     let world = World::new(&HeadConfig::default());

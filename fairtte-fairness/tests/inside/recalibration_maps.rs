@@ -75,7 +75,7 @@ fn compare_counts(data: &Case, maps: &[Map], case: &Json) -> usize {
     n
 }
 
-// Not taken: the closed form events / sum of -log S, biased for large hazards; its case is listed and counted.
+// Not implemented: the closed form events / sum of -log S, biased for large hazards; its case is listed and counted.
 #[test]
 fn maps_and_curves_are_those_of_the_worked_cases() {
     let golden: Json = serde_json::from_str(include_str!("../golden/recalibration.json")).unwrap();
@@ -155,7 +155,7 @@ fn maps_and_curves_are_those_of_the_worked_cases() {
     assert_eq!((n_cases, n_not_taken, n_compared), (10, 1, 249));
 }
 
-// Nobody survives the second interval of one curve, nobody dies in the first of the other.
+// Survival is 0 after the second interval of one curve; the hazard is 0 in the first of the other.
 #[test]
 fn curves_that_touch_0_or_1_stay_curves_under_every_map() {
     let (touching, late) = ([0.6, 0.0, 0.0], [1.0, 0.4, 0.4]);
@@ -178,7 +178,7 @@ fn curves_that_touch_0_or_1_stay_curves_under_every_map() {
             assert!(found.windows(2).all(|pair| pair[1] <= pair[0]), "{map:?}: {found:?}");
         }
     }
-    assert_eq!(Map::exponent(&Rows::default(), 1.0), Map::Exponent(1.0), "without rows nothing happens");
+    assert_eq!(Map::exponent(&Rows::default(), 1.0), Map::Exponent(1.0), "without rows the map is the identity");
     assert_eq!(Map::shifts(&Rows::default(), 1.0, false, 2), Map::Shifts(vec![0.0; 2]));
 }
 
@@ -202,7 +202,7 @@ fn a_hazard_of_zero_or_one_has_no_say_in_a_shift() {
     assert!(shift(&[0.0, 1.0], &[true, false], 1.0).abs() <= 0.0);
 }
 
-// sigmoid(logit h + b) at both ends of the number range, where one way of writing it is infinity over infinity.
+// sigmoid(logit h + b) at both ends of the floating-point range, where one way of writing it is infinity over infinity.
 #[test]
 fn a_shift_of_any_size_gives_a_hazard() {
     let ln_3 = 3.0_f64.ln();

@@ -21,8 +21,8 @@ fn the_value_is_kept_to_the_last_bit() {
     assert_eq!(reversed.try_to_vec::<f32>().ok(), Some(vec![0.1, 3.3]));
 }
 
-// z = x W, adversary s = z u, loss = 1/2 sum s^2. By hand: dL/dW = x^T s u^T, dL/du = z^T s. With the reversal the first is
-// multiplied by -scale and the second stays.
+// z = x W, adversary s = z u, loss = 1/2 sum s^2. Derived manually: dL/dW = x^T s u^T, dL/du = z^T s. With the reversal
+// the first is multiplied by -scale and the second is unchanged.
 #[test]
 fn on_a_linear_model_the_encoder_gets_minus_scale_times_the_gradient_and_the_adversary_its_own() {
     let scale = 0.3;

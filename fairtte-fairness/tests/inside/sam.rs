@@ -8,7 +8,7 @@ use super::super::{Clock, pass};
 use super::*;
 use crate::OptimiserConfig;
 
-/// x1 w1 + x2 w2 + w3, its parameters in two tensors: the norm must join them.
+/// x1 w1 + x2 w2 + w3, its parameters in two tensors, over both of which the norm is taken.
 #[derive(Module, Debug)]
 struct Linear {
     weights: Param<Tensor<1>>,
@@ -106,7 +106,7 @@ fn both_passes_are_those_of_the_worked_cases() {
         compare(&values(perturbed.loss(&x, &y)), "loss_at_perturbed");
         let second = perturbed.gradients(&x, &y);
         compare(&module.flat_gradients(&second), "gradient_at_perturbed");
-        // The optimisers of the cases by hand, in f64 (burn holds decay and betas in f32).
+        // The optimisers of the cases, computed here in f64 (burn holds decay and betas in f32).
         let (rate, decay) = (number("learning_rate", 0.0), number("weight_decay", 0.0));
         let step = |(w, g): (&f64, &f64)| match inputs["optimizer"].as_str().unwrap() {
             "sgd" => w - rate * (g + decay * w),

@@ -14,7 +14,7 @@ fn as_numbers(counts: &[usize]) -> Vec<f64> {
     counts.iter().map(|n| *n as f64).collect()
 }
 
-// What is drawn at given uniform numbers is compared where the draws are made, in the loader of fairtte-data.
+// The draws at given uniform numbers are compared where they are made, in the loader of fairtte-data.
 #[test]
 fn weights_and_counts_are_those_of_the_worked_cases() {
     let mut compared = Compared::default();
@@ -53,7 +53,7 @@ fn weights_and_counts_are_those_of_the_worked_cases() {
     assert_eq!(compared, Compared { numbers: 184, cases: 4 });
 }
 
-/// Counts of a whole epoch: every member at least so many times, and so many of a cell once more.
+/// Counts of a whole epoch: every member occurs at least `least` times, and some members of a cell once more.
 fn compare_oversampled(
     compared: &mut Compared,
     what: &str,
@@ -117,7 +117,7 @@ fn a_cell_without_a_sample_divides_nothing() {
     for (found, expected) in found.iter().zip([0.75, 0.75, 1.5, 0.5]) {
         assert_relative_eq!(*found, expected, max_relative = 1e-12);
     }
-    // The empty cell may still be met where groups are made anew; its samples then weigh 1.
+    // The empty cell may still occur where groups are defined anew; its samples then have weight 1.
     assert_eq!(reweighed.of_samples(&groups(&[1, 2]), &[true, true]), [1.0, 1.0]);
 }
 
@@ -126,7 +126,7 @@ fn reweighing_makes_group_and_event_independent() {
     let groups = groups(&[0, 0, 0, 0, 1, 1]);
     let event = [true, true, true, false, true, false];
     let weights = loss_weights(&groups, &event);
-    // 4/6 of the samples are in group 0 and 4/6 have the event: 3 samples stand for 6 * 16/36.
+    // 4/6 of the samples are in group 0 and 4/6 have the event: 3 samples represent 6 * 16/36.
     assert_relative_eq!(weights[&(GroupId(0), true)], 16.0 / 18.0);
     let total = |event_is: bool| -> f64 {
         let cells = groups.iter().zip(&event).filter(|(g, d)| **g == Some(GroupId(1)) && **d == event_is);

@@ -9,7 +9,7 @@ use super::valley::Averaged as _;
 use super::*;
 use crate::{EpochReport, Observer, Silent};
 
-/// SWAD that keeps every iteration, to be compared with.
+/// SWAD that keeps every iteration, as reference.
 struct Recording {
     inner: Swad,
     iterations: Vec<Vec<(String, Vec<f64>)>>,
@@ -171,8 +171,8 @@ fn averaging_leaves_the_network_alone_and_covers_running_statistics() {
     assert_eq!(numbers(&written), numbers(mean.module()));
 }
 
-// From (mean 0, variance 1) one pass gives 0.1 mean and 0.9 + 0.1 variance: the statistics of each batch, found without
-// the way of the code.
+// From (mean 0, variance 1) one pass gives 0.1 mean and 0.9 + 0.1 variance: the statistics of each batch, computed
+// independently of the code.
 #[test]
 fn statistics_of_batch_norm_are_means_over_the_samples_of_one_pass() {
     let world = World::new(&HeadConfig::default());
@@ -209,8 +209,8 @@ fn statistics_of_batch_norm_are_means_over_the_samples_of_one_pass() {
     assert_eq!(n_statistics, 2 * (32 + 32));
 }
 
-// In one batch of all rows the statistics of the first norm are those of its inputs. Rows in the order of a feature have next
-// to none of its variance within batches of 64.
+// In one batch of all rows the statistics of the first norm are those of its inputs. Rows in the order of a feature have
+// almost none of its variance within batches of 64.
 #[test]
 fn statistics_of_batch_norm_hold_the_variance_between_neighbours_of_an_ordered_cohort() {
     let mut world = World::of(&HeadConfig::default(), 900, 0.8, 0);
@@ -287,11 +287,13 @@ fn a_training_too_short_for_a_valley_is_said_with_both_numbers() {
     assert!(config.training_notes(&training(9, 9), 100).is_empty());
     let notes = config.training_notes(&training(30, 8), 100);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].contains("training.patience = 8 gives 8 evaluations"), "{notes:?}");
+    assert!(notes[0].contains("training.patience = 8 gives too few evaluations (8;"), "{notes:?}");
     assert!(notes[0].contains("n-converge + n-tolerance = 9") && notes[0].contains("= 9 or more"), "{notes:?}");
     assert_eq!(config.training_notes(&training(8, 8), 100).len(), 2);
     let often = SwadConfig { interval: 40, ..config };
     assert!(often.training_notes(&training(3, 3), 100).is_empty());
     let notes = often.training_notes(&training(3, 2), 100);
-    assert!(notes.len() == 1 && notes[0].contains("= 2 gives 6 evaluations") && notes[0].contains("= 3 or more"));
+    assert!(
+        notes.len() == 1 && notes[0].contains("= 2 gives too few evaluations (6;") && notes[0].contains("= 3 or more")
+    );
 }

@@ -1,4 +1,4 @@
-//! A small made-up table with two groups, for the tests of single strategies: nothing is drawn, nothing is read.
+//! A small made-up table with two groups, for the tests of single strategies, without random draws or files.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::path::{Path, PathBuf};
@@ -224,7 +224,7 @@ pub(crate) fn numbers<M: Module>(module: &M) -> Vec<(String, Vec<f64>)> {
         }
     }
     let mut collect = Collect::default();
-    module.valid().visit(&mut collect); // also takes in the last update of running statistics
+    module.valid().visit(&mut collect); // also applies the last update of running statistics
     collect.1
 }
 

@@ -40,10 +40,10 @@ fn a_training_ends_with_its_epochs_or_when_patience_runs_out_after_the_best() {
     assert!(!over(10, &[]));
     assert!(!over(10, &[true, false, false]));
     assert!(over(10, &[true, false, false, false]));
-    // The patience counts from the last of the best.
+    // The patience counts from the last best epoch.
     assert!(!over(10, &[true, false, true, false, false]));
     assert!(over(10, &[true, false, true, false, false, false]));
-    // No epoch was ever the best: nothing was measured.
+    // No epoch was the best: no metric was computed.
     assert!(!over(10, &[false, false]));
     assert!(over(10, &[false, false, false]));
     assert!(!over(2, &[true]));

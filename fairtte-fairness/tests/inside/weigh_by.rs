@@ -43,7 +43,7 @@ fn weights(method: &mut dyn Objective, head: &dyn SurvivalHead, outputs: &[f64])
         clock: &clock,
     };
     let outputs: Tensor<2> = tensor(outputs.to_vec(), [N, outputs.len() / N]);
-    // The losses as if they were given: the weights carry no gradient.
+    // The losses are treated as given: the weights carry no gradient.
     let losses: Tensor<1> = tensor(values(&context.subject_losses(outputs.clone(), &targets)), [N]).require_grad();
     let terms = Terms {
         losses: losses.clone(),
@@ -80,8 +80,8 @@ fn without_knowledge_early_events_gain_weight_by_loss_and_none_by_likelihood() {
     }
 }
 
-// The early events are the riskiest, as they should be; of the late ones the first to die looks safest. Mean losses 1.63 and
-// 1.37, mean misfits 1.88 and 2.76 (computed apart, from the formula).
+// The early events have the highest predicted risk, as expected; of the late ones the first has the lowest. Mean losses
+// 1.63 and 1.37, mean misfits 1.88 and 2.76 (computed separately from the formula).
 #[test]
 fn a_late_group_that_is_fitted_badly_gains_weight_by_likelihood_alone() {
     let output = |i: usize| if i < N / 2 { 1.0 - 0.2 * i as f64 } else { 0.2 * (i - N / 2) as f64 - 1.0 };

@@ -1,9 +1,9 @@
-//! The worked cases of `tests/golden`, in `f64` on flex, with a count of what was compared.
+//! The worked cases of `tests/golden`, in `f64` on flex, with a count of the compared numbers.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde_json::Value as Json;
 
-/// What the cases are computed to: relative, and absolute near 0.
+/// Precision of the cases: relative, and absolute near 0.
 pub const RELATIVE: f64 = 1e-9;
 pub const ABSOLUTE: f64 = 1e-12;
 
@@ -16,7 +16,7 @@ pub fn name(case: &Json) -> &str {
     case["name"].as_str().unwrap()
 }
 
-/// All numbers of a list, or of a list of lists, in order; a number stands for a list of one.
+/// All numbers of a list, or of a list of lists, in order; a single number counts as a list of one.
 pub fn numbers(json: &Json) -> Vec<f64> {
     match json {
         Json::Array(entries) => entries.iter().flat_map(numbers).collect(),
@@ -32,7 +32,7 @@ pub fn device() -> Device {
     Device::flex().autodiff()
 }
 
-/// A list of lists as a tensor that takes gradients.
+/// A list of lists as a tensor with gradients.
 pub fn leaf(rows: &Json) -> Tensor<2> {
     let n = rows.as_array().unwrap().len();
     let values = numbers(rows);
@@ -63,7 +63,7 @@ pub fn differences(at: &[f64], value: impl Fn(Vec<f64>) -> f64) -> Vec<f64> {
     (0..at.len()).map(|position| (moved(position, 1e-5) - moved(position, -1e-5)) / 2e-5).collect()
 }
 
-/// How many numbers of how many cases agreed.
+/// Number of compared numbers and cases.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     pub numbers: usize,

@@ -1,11 +1,12 @@
 //! Numbers in single precision against numbers in double precision.
 //!
-//! Training computes in f32, the worked numbers are f64. Beside every one of them stands its `rounding`: the largest
+//! Training computes in f32, the worked numbers are f64. Each of them has its `rounding`: the largest
 //! difference of five runs of the same definitions in float32, four of them with inputs moved by one unit in the last place.
-//! A difference is made of: rounded sums; `AdamW`'s bias correction 1 - 0.999^t, of which f32 keeps four digits; and what both do
-//! to the next steps (where a gradient g is small, Adam's g / |g| is less certain). Another order of sums, that of our kernels or
-//! of another instruction set, makes errors as large, but not the same ones: allowed is 8 times the rounding, and a floor of 8
-//! units in the last place of what was computed (2^-24 = 6e-8 of its size). Where this was written, 0.25 of that was needed.
+//! A difference consists of: rounded sums; `AdamW`'s bias correction 1 - 0.999^t, of which f32 keeps four digits; and the
+//! effect of both on the next steps (where a gradient g is small, Adam's g / |g| is less certain). Another order of sums,
+//! that of our kernels or of another instruction set, produces errors of the same size, but not the same ones: the
+//! tolerance is 8 times the rounding, and at least 8 units in the last place of the computed value (2^-24 = 6e-8 of its
+//! size). On the machine of the first run 0.25 of that was needed.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ use serde::Deserialize;
 use crate::record::{Numbers, v};
 
 const FACTOR: f64 = 8.0;
-/// Losses are sums of a dozen terms of size 1, tensors of numbers below 2 that moved a few times.
+/// Losses are sums of a dozen terms of size 1, tensors consist of numbers below 2 that were updated a few times.
 const FLOOR: f64 = 5e-7;
 
-/// How much was compared, and how near the worst of it came to what is allowed.
+/// The number of comparisons, and the largest error relative to the tolerance.
 #[derive(Debug, Default)]
 pub struct Compared {
     pub numbers: usize,
@@ -56,7 +57,7 @@ pub enum Unmoved {
     Unmoved,
 }
 
-/// What one network is to look like after a step.
+/// The expected state of one network after a step.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Network {
@@ -89,7 +90,7 @@ impl Moving<'_> {
             let (now, initial) = (&self.now[name], &self.initial[name]);
             match expected {
                 None => {
-                    assert_eq!(now, initial, "{place} {name} moved");
+                    assert_eq!(now, initial, "{place} {name} changed");
                     compared.numbers += 1;
                 }
                 Some(expected) => displaced(&format!("{place} {name}"), now, initial, expected, compared),

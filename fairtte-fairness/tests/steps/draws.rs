@@ -1,4 +1,4 @@
-//! What the worked steps take from random streams as recorded inputs: no definition fixes it.
+//! The random draws that the worked steps take as recorded inputs, because no definition determines them.
 
 use burn::tensor::{Device, Tensor};
 use fairtte_fairness::strategies::Clock;

@@ -44,13 +44,13 @@ fn values(tensor: &Tensor) -> Vec<f64> {
     bytes.chunks_exact(4).map(|four| f64::from(f32::from_le_bytes(four.try_into().unwrap()))).collect()
 }
 
-/// What `FOLDER/FILE.weights.bpk` holds.
+/// The content of `FOLDER/FILE.weights.bpk`.
 pub fn read(folder: &Path, file: &str) -> Numbers {
     let all = tensors(&folder.join(format!("{file}.weights.bpk")));
     all.iter().filter(|tensor| tensor.dtype == DType::F32).map(|tensor| (tensor.name.clone(), values(tensor))).collect()
 }
 
-/// Gives every tensor of the file the numbers of its formula; all must have one.
+/// Replaces every tensor of the file by the values of its formula; every tensor must have one.
 pub fn rewrite(folder: &Path, file: &str, formulas: &BTreeMap<String, Formula>) {
     let path = folder.join(format!("{file}.weights.bpk"));
     let mut found = Vec::new();

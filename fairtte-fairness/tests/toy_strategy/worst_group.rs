@@ -5,7 +5,7 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `weight` | 1 | >= 0 | of the worst group |
+//! | `weight` | 1 | >= 0 | weight of the loss of the worst group |
 
 use burn::tensor::Tensor;
 use fairtte_fairness::FairnessError;

@@ -13,14 +13,14 @@
 //! | `missing-attribute` | `average` | `average`, `refuse` | `own-group` only: without the attribute the `share-weighted` curve, or an error |
 //!
 //! Outputs are averaged, not summed as in the source and in MEDFAIR: the order of the samples is the same for one output,
-//! but a sum makes curves over-confident. Groups without a training sample take no part.
-//! A classifier whose group is absent from the batch has no gradient: neither weight decay nor momentum moves it. A sample
-//! without the attribute trains the task but enters no group's term: it reads the mean of all classifiers, as `mean-logits`
-//! predicts, and its gradient goes to the encoder only.
+//! but a sum makes curves over-confident. Groups without a training sample are ignored.
+//! A classifier whose group is absent from the batch has no gradient: neither weight decay nor momentum changes it. A
+//! sample without the attribute trains the task but enters no group's term: its output is the mean of all classifiers, as
+//! `mean-logits` predicts, and its gradient goes to the encoder only.
 //!
-//! Survival: heads that compare samples (`DeepHit`, the Cox heads) compare what each one's own classifier gives, over the
-//! whole batch. So the Cox heads have one baseline for all groups: fitted on the own classifiers' outputs where curves are
-//! averaged or `own-group`, and on the averaged outputs where outputs are. Golden values: our worked cases
+//! Survival: heads that compare samples (`DeepHit`, the Cox heads) compare the outputs of each sample's own classifier,
+//! over the whole batch. So the Cox heads have one baseline for all groups: fitted on the own classifiers' outputs
+//! where curves are averaged or `own-group`, and on the averaged outputs where outputs are. Golden values: our worked cases
 //! `golden/domain_independence.json`.
 
 mod network;
@@ -42,7 +42,7 @@ use crate::{FairnessError, Forward, Learner, LearnerSpec};
 
 pub use network::DomainNetwork;
 
-/// What is predicted from the classifiers of all groups.
+/// How the classifiers of all groups are combined for prediction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DomainInference {
@@ -60,7 +60,7 @@ pub enum DomainInference {
 }
 
 impl DomainInference {
-    /// Whether outputs are averaged, and not curves.
+    /// Whether outputs, not curves, are averaged.
     fn averages_outputs(self) -> bool {
         matches!(self, Self::MeanLogits | Self::ShareWeightedLogits)
     }
@@ -70,7 +70,7 @@ impl DomainInference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DomainIndependentConfig {
-    /// What is predicted from the classifiers of all groups.
+    /// How the classifiers of all groups are combined for prediction.
     pub inference: DomainInference,
     /// What `own-group` predicts for a sample without the attribute.
     pub missing_attribute: MissingAttribute,
@@ -140,7 +140,7 @@ impl DomainIndependent {
         }
     }
 
-    /// Averaged curves, or each sample's own; `representation` is `[batch, n_representation]`.
+    /// Averaged curves, or those of each sample's own classifier; `representation` is `[batch, n_representation]`.
     fn curves(
         &self,
         network: &DomainNetwork,
@@ -184,7 +184,7 @@ impl Strategy for DomainIndependent {
         let pass = Pass::new(batch, context, |query| {
             let representation = network.represent(batch, &mut context.noise(NETWORK))?;
             let outputs = network.own(&batch.groups, &self.equal, &representation, query);
-            Ok(Forward { before_dropout: representation.clone(), representation, outputs }) // no term reads them
+            Ok(Forward { before_dropout: representation.clone(), representation, outputs }) // no term uses them
         })?;
         let descent = self.learner.descend_reading(&pass.task(), &[], context)?;
         let is_absent = |g: &usize| self.shares[*g] > 0.0 && batch.groups.iter().flatten().all(|of| of.index() != *g);

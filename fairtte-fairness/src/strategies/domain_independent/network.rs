@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{EncoderNetwork, FairnessError, NetworkSpec};
 
-/// Pixels to what a head reads, by a classifier for each group.
+/// The network that maps pixels to the input of a head, with a classifier for each group.
 #[derive(Module, Debug)]
 pub struct DomainNetwork {
     encoder: ImageEncoder,
@@ -53,14 +53,14 @@ impl DomainNetwork {
         &self.classifiers[g]
     }
 
-    /// Weighted sum of the outputs of all classifiers, `[batch, n_outputs]`; some weight must not be 0.
+    /// Weighted sum of the outputs of all classifiers, `[batch, n_outputs]`; at least one weight must not be 0.
     pub(super) fn combined(&self, weights: &[f64], representation: &Tensor<2>, query: &[f64]) -> Tensor<2> {
         let parts = self.classifiers.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
         weighted_sum(parts.map(|(classifier, weight)| (classifier.forward(representation.clone(), query), *weight)))
     }
 
-    /// Outputs of each sample's own classifier, `[batch, n_outputs]`. A sample without a group that has a weight reads the
-    /// weighted mean of all classifiers, which get no gradient from it.
+    /// Outputs of each sample's own classifier, `[batch, n_outputs]`. A sample without a group that has a weight gets the
+    /// weighted mean of all classifiers, which receive no gradient from it.
     pub(super) fn own(
         &self,
         groups: &[Option<GroupId>],
@@ -86,8 +86,8 @@ pub(super) fn weighted_sum(parts: impl Iterator<Item = (Tensor<2>, f64)>) -> Ten
     scaled.reduce(|sum, part| sum + part).expect("some group has a weight")
 }
 
-/// Gives the rows of each group to `outputs` and joins the results in the order of the batch, `[batch, n_outputs]`. A group
-/// without a row is not asked, so that its classifier has no gradient at all.
+/// Passes the rows of each group to `outputs` and joins the results in the order of the batch, `[batch, n_outputs]`. A
+/// group without a row is skipped, so that its classifier has no gradient at all.
 pub(super) fn routed(
     groups: &[Option<usize>],
     device: &Device,

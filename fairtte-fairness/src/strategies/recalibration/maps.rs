@@ -4,16 +4,16 @@
 //! k when its index is >= k (a censoring in k counts as surviving k, as in the discrete-time likelihood); D is the number of
 //! events.
 //!
-//! `oe`: S' = S^a, a the root of sum over rows at risk of (1 - (1-h)^a) + prior a = D + prior: it rises in a, so the root is
-//! one. Without rows a = 1.
+//! `oe`: S' = S^a, a the root of sum over rows at risk of (1 - (1-h)^a) + prior a = D + prior: it increases in a, so the
+//! root is unique. Without rows a = 1.
 //! `hazard-intercept`: h' = sigmoid(logit h + b), b the largest of sum over rows at risk of log-likelihood - ridge b^2 / 2, per
-//! interval or shared. A hazard of exactly 0 or 1 has no finite logit: it stays, and its row has no say. Inside an interval
-//! the cumulative hazard is stretched evenly: S'(t) = S'_(k-1) (S(t) / `S_(k-1)`)^e, e = log(1-h') / log(1-h), which gives
-//! S'_k at the cut and is monotone.
+//! interval or shared. A hazard of exactly 0 or 1 has no finite logit: it stays, and its row has no influence. Inside
+//! an interval the cumulative hazard is stretched evenly: S'(t) = S'_(k-1) (S(t) / `S_(k-1)`)^e, e = log(1-h') /
+//! log(1-h), which gives S'_k at the cut and is monotone.
 //! `quantile`: F' = phi(F), phi = 1 - Kaplan-Meier estimate of the values `F_i(q_i)` with the event indicators (events before
 //! censorings at equal values), a line between the knots (0, 0), the event values, (1, 1).
 //!
-//! `oe` and `quantile` act on values of S, so they serve any time; only `hazard-intercept` must know the cut points.
+//! `oe` and `quantile` act on values of S, so they apply at any time; only `hazard-intercept` needs the cut points.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ fn hazards(curve: &[f64]) -> impl Iterator<Item = f64> + '_ {
     curve.iter().zip(before).map(|(now, before)| if before > 0.0 { (1.0 - now / before).clamp(0.0, 1.0) } else { 1.0 })
 }
 
-/// What happens to the curves of one group.
+/// The map of the curves of one group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Map {
@@ -75,10 +75,10 @@ pub(super) enum Map {
 }
 
 impl Map {
-    /// Leaves every curve as it is, to the last bit.
+    /// Leaves every curve bit-identical.
     pub(super) const UNCHANGED: Self = Self::Exponent(1.0);
 
-    /// The exponent with which expected and observed events agree.
+    /// The exponent for which expected and observed events agree.
     pub(super) fn exponent(rows: &Rows<'_>, prior: f64) -> Self {
         let hazards: Vec<f64> = rows.at_risk().iter().map(|row| row.hazard).collect();
         Self::Exponent(exponent(&hazards, rows.n_events(), prior))
@@ -146,7 +146,7 @@ pub(super) struct Curve<'a> {
     pub(super) cuts: &'a [f64],
 }
 
-/// Mean of the curves of all maps with weights that sum to 1: what is predicted without a group.
+/// Mean of the curves of all maps with weights that sum to 1: the prediction without a group.
 pub(super) fn average(maps: &[Map], weights: &[f64], curve: &Curve<'_>) -> Vec<f64> {
     let mut sum = vec![0.0; curve.survival.len()];
     for (map, weight) in maps.iter().zip(weights).filter(|(_, weight)| **weight > 0.0) {
@@ -165,7 +165,7 @@ fn shift_curve(shifts: &[f64], curve: &Curve<'_>) -> Vec<f64> {
     });
     let mapped: Vec<f64> = mapped.collect();
     let at = |(s, time): (&f64, &f64)| {
-        // The first cut at or after the time; beyond the last one the shift of the last interval goes on.
+        // The first cut at or after the time; beyond the last one the shift of the last interval applies.
         let k = cuts.partition_point(|cut| cut < time).min(cuts.len() - 1);
         let (before, after) = if k == 0 { (1.0, 1.0) } else { (at_cuts[k - 1], mapped[k - 1]) };
         if before <= 0.0 {
@@ -184,7 +184,7 @@ fn shift_curve(shifts: &[f64], curve: &Curve<'_>) -> Vec<f64> {
     survival.iter().zip(times).map(at).collect()
 }
 
-/// sigmoid(logit h + b), which leaves 0 and 1 alone.
+/// sigmoid(logit h + b), which leaves 0 and 1 unchanged.
 fn shifted(hazard: f64, shift: f64) -> f64 {
     if hazard <= 0.0 || hazard >= 1.0 {
         return hazard;
@@ -216,7 +216,7 @@ fn exponent(hazards: &[f64], n_events: usize, prior: f64) -> f64 {
     rising_root(f64::MIN_POSITIVE, |a| expected(a) - sought)
 }
 
-/// The largest of the penalised log-likelihood; 0 without a row that has a say.
+/// The maximiser of the penalised log-likelihood; 0 without a row that has an influence.
 fn shift(hazards: &[f64], events: &[bool], ridge: f64) -> f64 {
     let has_say = |(hazard, _): &(&f64, &bool)| **hazard > 0.0 && **hazard < 1.0;
     let rows: Vec<(f64, f64)> =
@@ -227,8 +227,8 @@ fn shift(hazards: &[f64], events: &[bool], ridge: f64) -> f64 {
     rising_root(f64::NEG_INFINITY, |b| ridge * b - rows.iter().map(|(h, d)| d - shifted(*h, b)).sum::<f64>())
 }
 
-/// Where `f`, which rises, crosses 0 at or above `lowest`: brackets that double, then bisection to the last bit. Without a
-/// crossing within 1e9 of 0, which is as good as never for an exponent or a shift, that bound.
+/// The root of the increasing `f` at or above `lowest`: brackets that double, then bisection to the last bit. Without a
+/// root within 1e9 of 0, which is practically infinite for an exponent or a shift, that bound.
 fn rising_root(lowest: f64, f: impl Fn(f64) -> f64) -> f64 {
     const FARTHEST: f64 = 1e9;
     let mut high = 1.0;

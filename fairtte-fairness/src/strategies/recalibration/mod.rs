@@ -14,15 +14,16 @@
 //!
 //! `oe` makes expected and observed events of a group agree: it multiplies the cumulative hazard, keeps the order within a
 //! group at every time, and between groups changes it, so that the overall C^td may move either way. `hazard-intercept` may
-//! change ranks within a group. `quantile` makes F(T) uniform in each group; it is the strongest and wants events. Isotonic
-//! regression per horizon is not offered: curves fitted at different horizons may cross, and its steps make ties.
+//! change ranks within a group. `quantile` makes F(T) uniform in each group; it is the strongest and needs the most
+//! events. Isotonic regression per horizon is not offered: curves fitted at different horizons may cross, and its steps
+//! make ties.
 //!
 //! Finer grids and the Cox heads: maps are fitted at the cut points; `oe` and `quantile` map values of S, at any time;
 //! `hazard-intercept` stretches the cumulative hazard evenly within each interval. A group without a validation row keeps its
 //! curves; one with too few events for `quantile` ends the run in its first epoch. Validation during training scores the unmapped curves, so the choice of the epoch does not see the maps; the
-//! predictions of the validation part are mapped by what was fitted on them, so a comparison of models there is too kind.
-//! Survival: `oe` is unbiased under independent censoring because both sides count events and hazards of those at risk.
-//! Golden values: our worked cases `golden/recalibration.json`.
+//! predictions of the validation part are mapped by what was fitted on them, so a comparison of models there is too
+//! optimistic. Survival: `oe` is unbiased under independent censoring because both sides count events and hazards of
+//! those at risk. Golden values: our worked cases `golden/recalibration.json`.
 
 mod maps;
 
@@ -46,7 +47,7 @@ use crate::predict::{CurveRule, Parts};
 use crate::trainable::read;
 use crate::{FairnessError, Learner, LearnerSpec, check};
 
-/// Which map.
+/// The map that is fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecalibrationMethod {
@@ -63,7 +64,7 @@ pub enum RecalibrationMethod {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RecalibrationConfig {
-    /// Which map.
+    /// The map that is fitted.
     pub method: RecalibrationMethod,
     /// Events added on both sides of `oe`, above 0.
     pub prior: f64,
@@ -73,7 +74,7 @@ pub struct RecalibrationConfig {
     pub shared: bool,
     /// Validation events that `quantile` needs in each group with validation rows, at least 1.
     pub min_events: usize,
-    /// What is predicted for a sample without the attribute.
+    /// The prediction for a sample without the attribute.
     pub missing_attribute: MissingAttribute,
 }
 
@@ -94,7 +95,7 @@ impl StrategySettings for RecalibrationConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "as erm, then the curves of each group are mapped by what the validation part showed"
+        "as erm, then the curves of each group are recalibrated on the validation part"
     }
 
     fn validate(&self) -> Result<(), FairnessError> {
@@ -130,7 +131,7 @@ fn name_of(method: RecalibrationMethod) -> &'static str {
     }
 }
 
-/// The maps of all groups with what they were fitted on.
+/// The maps of all groups, with the cut points and the shares of the groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fitted {
@@ -141,20 +142,20 @@ struct Fitted {
     shares: Vec<f64>,
 }
 
-/// Maps the curves of every group after training.
+/// Recalibrates the curves of every group after training.
 #[derive(Debug)]
 pub struct Recalibration {
     config: RecalibrationConfig,
     inner: ObjectiveStrategy<Erm>,
-    /// Nothing before the end of the training.
+    /// `None` before the end of the training.
     fitted: Option<Fitted>,
     n_groups: usize,
-    /// Whether the validation part was found to do for the maps.
+    /// Whether the validation part was found sufficient for the maps.
     is_checked: bool,
 }
 
 impl Recalibration {
-    /// Joins the settings and the network that is trained.
+    /// Combines the settings and the network that is trained.
     ///
     /// # Errors
     /// As [`RecalibrationConfig::validate`]; [`FairnessError::NoGroups`] if no training sample has a group.
@@ -178,7 +179,7 @@ impl Recalibration {
         }
     }
 
-    /// Refuses a validation part on which no maps can be fitted, before all epochs were trained for them.
+    /// Rejects, already in the first epoch, a validation part on which no maps can be fitted.
     fn check_validation(&self, parts: &Parts<'_>) -> Result<(), FairnessError> {
         let part = &parts.validation;
         let of_rows = part.rows.iter().map(|row| part.loader.groups()[*row]);

@@ -13,18 +13,18 @@
 //! | `criterion` | `nll` | `nll`, `worst-group-nll` | the validation loss that is watched |
 //!
 //! After training the averaged weights replace those of the best epoch, and the running statistics of batch norm, which no
-//! average of weights has, are made anew: the training part passes once, without augmentation, in training mode without
-//! dropout or stochastic depth; each statistic becomes its mean over the batches, weighed by their samples. Rows pass in a
-//! fixed shuffled order, as in training: neighbours in a cohort are of one subject or site, so batches in its order would
-//! miss the variance between them, and deeper layers would see inputs normalised by subject. Norms frozen by `[pretrained]`
-//! keep theirs. Then the baseline of the Cox heads is fitted.
-//! Means, not sums, are kept, in the number type of the network: Ns networks before the start, two after it, and one for the
-//! iterations since the last evaluation.
+//! average of weights has, are recomputed: the training part is passed once, without augmentation, in training mode without
+//! dropout or stochastic depth; each statistic becomes its mean over the batches, weighted by their samples. Rows pass in a
+//! fixed shuffled order, as in training: neighbouring rows of a cohort often belong to one subject or site, so batches
+//! in its order would miss the variance between them, and deeper layers would see inputs normalised by subject. Batch
+//! norms frozen by `[pretrained]` keep their statistics. Then the baseline of the Cox heads is fitted.
+//! Means, not sums, are kept, in the floating-point type of the network: Ns networks before the start, two after it,
+//! and one for the iterations since the last evaluation.
 //!
-//! Two traps: the loop may end before a valley is found, by its epochs or by `training.patience`; then the mean of the last
-//! segment is used, and the log says so (term `swad: valley found` is 0). And the monitor chooses no epoch here: it only
-//! serves patience. [`SwadConfig::training_notes`] says where epochs or patience leave fewer evaluations than Ns + Ne; the
-//! defaults need 5, which is the default patience, those of the source 9.
+//! Two caveats: the loop may end before a valley is found, by its epochs or by `training.patience`; then the mean of the
+//! last segment is used, and the log shows it (term `swad: valley found` is 0). And the monitor chooses no epoch here: it is
+//! used for patience only. [`SwadConfig::training_notes`] reports epochs or patience that allow fewer evaluations than
+//! Ns + Ne; the defaults need 5, which is the default patience, those of the source 9.
 //! Survival: the loss is the likelihood of the validation curves on the time grid. MEDFAIR watches 1 - worst-group AUC, so it
 //! needs the attribute; `worst-group-nll` is the counterpart. Golden values: our worked cases `golden/swad.json`.
 
@@ -63,7 +63,7 @@ pub enum SwadCriterion {
     /// Mean negative log-likelihood of the part.
     #[default]
     Nll,
-    /// The largest of the groups'; that of the part if no sample has a group.
+    /// The largest of the groups; that of the part if no sample has a group.
     WorstGroupNll,
 }
 
@@ -75,7 +75,7 @@ pub struct SwadConfig {
     pub n_converge: usize,
     /// Evaluations above the threshold that end the valley, at least 1.
     pub n_tolerance: usize,
-    /// By how much of its size the mean loss of the window may be exceeded, at least 0.
+    /// Relative excess over the mean loss of the window that is tolerated, at least 0.
     pub tolerance_ratio: f64,
     /// Steps between evaluations within an epoch; 0 = one evaluation per epoch.
     pub interval: usize,
@@ -95,7 +95,7 @@ impl StrategySettings for SwadConfig {
     }
 
     fn summary(&self) -> &'static str {
-        "the mean of the weights of a valley of the validation loss (Cha et al. 2021)"
+        "the mean of the weights over a valley of the validation loss (Cha et al. 2021)"
     }
 
     fn needs_groups(&self) -> bool {
@@ -120,9 +120,9 @@ impl StrategySettings for SwadConfig {
             let given = value.saturating_mul(per_epoch);
             (given < needed).then(|| {
                 format!(
-                    "strategy swad: {key} = {value} gives {given} evaluations, fewer than n-converge + n-tolerance = {needed}: \
-                     training may end before the valley does, and then the mean is of what was reached; {key} = {epochs} or \
-                     more leaves room"
+                    "strategy swad: {key} = {value} gives too few evaluations ({given}; n-converge + n-tolerance = {needed}): \
+                     training may end before the valley, and the mean is then over a part of it; use {key} = {epochs} or \
+                     more"
                 )
             })
         };
@@ -146,7 +146,7 @@ pub struct Swad {
 }
 
 impl Swad {
-    /// Joins the settings and the network that is trained.
+    /// Combines the settings and the network that is trained.
     ///
     /// # Errors
     /// As [`SwadConfig::validate`].
@@ -159,7 +159,7 @@ impl Swad {
 
 const STATE_FILE: &str = "swad.json";
 
-/// A segment mean in a checkpoint; its weights lie beside it.
+/// A segment mean in a checkpoint; its weights are in a file next to it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedMean {

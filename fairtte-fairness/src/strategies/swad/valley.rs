@@ -1,20 +1,20 @@
-//! Which iterations SWAD averages: pure, without a network.
+//! The iterations that SWAD averages: a pure computation, without a network.
 //!
 //! Iterations between two evaluations form a segment, closed by the loss of the evaluation at its end (a loss that is not
 //! finite counts as infinite). With Ns = `n_converge`, Ne = `n_tolerance`, r = `tolerance_ratio` and segments from 1:
-//! start: the first evaluation k >= Ns with finite losses whose smallest of the last Ns is that of segment k - Ns + 1 (ties
-//! count); this is the start segment, and threshold = mean + r |mean| of the Ns losses.
+//! start: the first evaluation k >= Ns with finite losses where the smallest of the last Ns is that of segment k - Ns +
+//! 1 (ties count); this is the start segment, and threshold = mean + r |mean| of the Ns losses.
 //! stop: the first later evaluation at which the last Ne losses all exceed the threshold.
 //! end: the last segment from the start on whose loss does not exceed the threshold.
-//! Averaged are all iterations from start to end, each with the same weight, whatever the length of its segment.
+//! Averaged are all iterations from start to end, each with the same weight, regardless of the length of its segment.
 //! Not converged: the last segment.
 //!
-//! The loss of the start segment never exceeds the threshold, so a window of Ne losses above it lies behind the start: to
-//! look back is to count the segments since the last one that was not above. That gives the memory: Ns means before the
-//! start; then one mean of what is surely averaged and one of what waits for a later segment below the threshold.
+//! The loss of the start segment never exceeds the threshold, so a window of Ne losses above it is after the start: it is
+//! enough to count the segments since the last one that was not above. Memory: Ns means before the start; then one mean
+//! of the iterations certainly averaged and one of those pending a later segment below the threshold.
 //!
 //! Where we differ from Algorithm 1: it takes the last segment when training ends before the stop, and with it a tail above
-//! the threshold; and it weighs segments, not iterations, where they differ in length.
+//! the threshold; and it weights segments, not iterations, where they differ in length.
 
 use std::collections::VecDeque;
 
@@ -49,7 +49,7 @@ impl<W: Averaged> Mean<W> {
     }
 }
 
-/// Where the averaging begins and up to which loss it goes on.
+/// The start of the averaging and the loss up to which it continues.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Start {
@@ -73,11 +73,11 @@ pub(crate) struct Counters {
     pub(crate) recent_losses: VecDeque<Option<f64>>,
     /// The start, once it is found.
     pub(crate) start: Option<Start>,
-    /// Evaluation at which the valley was found dead, from 1.
+    /// Evaluation at which the valley ended, from 1.
     pub(crate) stopped_at: Option<usize>,
 }
 
-/// The search for the valley, with the means that the outcome may need.
+/// The search for the valley, with the means that the result may need.
 #[derive(Clone, Debug)]
 pub(crate) struct Valley<W> {
     n_converge: usize,
@@ -100,7 +100,7 @@ impl<W: Averaged> Valley<W> {
         Self { n_converge, n_tolerance, tolerance_ratio, counters: Counters::default(), open, recent, running, pending }
     }
 
-    /// Takes in the weights after one iteration.
+    /// Adds the weights after one iteration.
     pub(crate) fn add(&mut self, weights: W) {
         Mean::add_to(&mut self.open, Mean { weights, n: 1 });
     }
@@ -141,11 +141,12 @@ impl<W: Averaged> Valley<W> {
         }
     }
 
-    /// Takes segment `at`, from the start segment on.
+    /// Processes segment `at`, from the start segment on.
     fn go_on(&mut self, segment: Mean<W>, loss: f64, at: usize) {
         let Some(start) = &mut self.counters.start else { return };
         Mean::add_to(&mut self.pending, segment);
-        // The mean of equal losses may lie a rounding error below them; the start segment is in by definition.
+        // The mean of equal losses may be a rounding error below them; the start segment belongs to the valley by
+        // definition.
         if loss <= start.threshold || at == start.segment {
             start.end = at;
             if let Some(pending) = self.pending.take() {
@@ -233,7 +234,7 @@ mod tests {
     }
 
     // Not compared: `end_segment_algorithm_1` (Algorithm 1 keeps the overfitted tail when training ends first), the weights
-    // of the released code, and the mean of segment means: conventions that we do not take.
+    // of the released code, and the mean of segment means: conventions that are not used here.
     #[test]
     fn segments_and_weights_are_those_of_the_worked_cases() {
         let golden: Json = serde_json::from_str(include_str!("../../../tests/golden/swad.json")).unwrap();

@@ -1,7 +1,7 @@
-//! Arithmetic on all numbers of a module: parameters and running statistics.
+//! Arithmetic on all values of a module: parameters and running statistics.
 //!
-//! Modules are matched by the order of their tensors, since a loaded module has other identities. Running statistics are
-//! shared by clones of a module; what is written to here is always a copy made by `valid()`, which has its own.
+//! Modules are matched by the order of their tensors, since a loaded module has other ids. Running statistics are shared
+//! by clones of a module; writes here always go to a copy made by `valid()`, which has its own.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use burn::tensor::Tensor;
 
 use super::valley::Averaged;
 
-/// A network in evaluation form, with running statistics of its own.
+/// A network in evaluation form, with its own running statistics.
 #[derive(Clone, Debug)]
 pub(super) struct Weights<M>(M);
 
 impl<M: Module> Weights<M> {
-    /// A copy of what `module` has now.
+    /// A copy of the present values of `module`.
     pub(super) fn of(module: &M) -> Self {
         Self(module.valid())
     }
@@ -24,7 +24,7 @@ impl<M: Module> Weights<M> {
         &self.0
     }
 
-    /// `module`, with its trainability and identities, on its device, with these numbers.
+    /// Returns `module`, with its trainability and ids, on its device, with these values.
     pub(super) fn written_into(&self, module: &M) -> M {
         let copy = module.valid();
         copy.map(&mut Combine { others: flat(&self.0), share: None }).train()
@@ -52,7 +52,7 @@ impl ModuleVisitor for Flatten {
     }
 }
 
-/// Takes the other's numbers, or moves toward them by a share.
+/// Copies the values of the other module, or moves towards them by a share.
 struct Combine {
     others: VecDeque<Tensor<1>>,
     share: Option<f64>,
@@ -71,21 +71,21 @@ impl ModuleMapper for Combine {
     }
 }
 
-/// Momentum of burn's batch norm, which all our backbones keep.
+/// Momentum of burn's batch norm, which all backbones here use.
 const MOMENTUM: f64 = 0.1;
 
 /// Statistics of the inputs of batch norms, averaged over samples.
 #[derive(Debug)]
 pub(super) struct Statistics<M> {
     module: M,
-    /// Sum over the samples so far of the mean or variance of their batch; `None` for a tensor that is none, or one of a
-    /// norm that keeps its running statistics (frozen).
+    /// Sum over the samples so far of the mean or variance of their batch; `None` for a tensor that is not a running
+    /// statistic, or that belongs to a frozen norm.
     sums: Vec<Option<Tensor<1>>>,
     n: f64,
 }
 
 impl<M: Module> Statistics<M> {
-    /// For `module` in training form.
+    /// Creates empty statistics for `module` in training form.
     pub(super) fn new(module: M) -> Self {
         let mut find = FindStatistics { name: String::new(), is_enabled: false, found: Vec::new() };
         module.visit(&mut find);
@@ -94,16 +94,16 @@ impl<M: Module> Statistics<M> {
         Self { module, sums, n: 0.0 }
     }
 
-    /// Whether any norm follows its inputs.
+    /// Whether any norm updates its running statistics.
     pub(super) fn is_empty(&self) -> bool {
         self.sums.iter().all(Option::is_none)
     }
 
-    /// Runs `forward` on a copy of the module in training form, without gradients, and takes up the statistics of its batch
+    /// Runs `forward` on a copy of the module in training form, without gradients, and adds the statistics of its batch
     /// of `n` samples.
     ///
     /// # Errors
-    /// What `forward` gives.
+    /// The errors of `forward`.
     pub(super) fn add<E>(&mut self, n: usize, forward: impl FnOnce(&M) -> Result<(), E>) -> Result<(), E> {
         let copy = self.module.valid();
         // Started at 0, running statistics are momentum x those of the batch after one pass.
@@ -119,7 +119,7 @@ impl<M: Module> Statistics<M> {
         Ok(())
     }
 
-    /// The module with the means over all samples as its running statistics; as it was before the first batch.
+    /// Returns the module with the means over all samples as its running statistics; unchanged before the first batch.
     pub(super) fn finish(self) -> M {
         if self.n <= 0.0 {
             return self.module;
@@ -131,11 +131,11 @@ impl<M: Module> Statistics<M> {
     }
 }
 
-/// Which tensors of a module, in their order, are running statistics that follow their inputs.
+/// Which tensors of a module, in their order, are running statistics that are updated.
 struct FindStatistics {
-    /// Of what was entered last: a tensor is visited within its own name.
+    /// Name of the entry visited last: a tensor is visited within its own name.
     name: String,
-    /// Whether the batch norm around is in training; its flag comes before its statistics.
+    /// Whether the enclosing batch norm is in training; its flag comes before its statistics.
     is_enabled: bool,
     found: Vec<bool>,
 }
