@@ -65,7 +65,7 @@ fn a_validation_part_without_an_event_is_named() {
         (column == "event" && !is_train(row)).then(|| "0".to_owned())
     });
     let run = SmallRun::with_data(folder.path(), &generic_data(&table));
-    let sentence = "the validation part has 8 samples and no observed event, expected at least one";
+    let sentence = "the validation part has no observed event (samples: 8), expected at least one";
     fail(run.arguments("train"), DATA, sentence);
     assert!(!run.output().join("steps.jsonl").exists());
     assert!(!run.output().join("predictions.parquet").exists());
@@ -100,7 +100,7 @@ fn a_training_part_without_an_event_is_named() {
     let all_censored = |_: usize, column: &str| (column == "event").then(|| "0".to_owned());
     let table = generic_table(&folder.path().join("data"), 40, all_censored);
     let run = SmallRun::with_data(folder.path(), &generic_data(&table));
-    let sentence = "the training part has 24 samples and no observed event, expected at least one";
+    let sentence = "the training part has no observed event (samples: 24), expected at least one";
     fail(run.arguments("train"), DATA, sentence);
 }
 
