@@ -85,7 +85,7 @@ fn a_deeper_network_of_the_same_family_is_refused() {
     {
         let file = parse(&keys(name));
         let error = fit(&file, &build(kind, 1)).require().unwrap_err().to_string();
-        assert!(error.contains("keys are"), "{error}");
+        assert!(error.contains(" keys: "), "{error}");
     }
 }
 
@@ -98,17 +98,17 @@ fn what_does_not_fit_is_named() {
     let missing: Vec<_> = plain.iter().filter(|(key, _)| key != "layer3.1.bn2.bias").cloned().collect();
     assert_eq!(
         refusal(&missing),
-        "w.safetensors does not hold the weights of resnet18: in the layout torchvision, 1 keys are missing, as \
-         layer3.1.bn2.bias"
+        "w.safetensors does not hold the weights of resnet18: in the layout torchvision, missing keys: 1 (first: \
+         layer3.1.bn2.bias)"
     );
     let mut wrong = plain.clone();
     wrong[6].1 = vec![64, 64, 1, 1];
     assert!(refusal(&wrong).contains(
-        "1 tensors have another shape, as layer1.0.conv1.weight with u8 [64, 64, 1, 1] in place of [64, 64, 3, 3]"
+        "tensors of another shape: 1 (first: layer1.0.conv1.weight with u8 [64, 64, 1, 1] instead of [64, 64, 3, 3])"
     ));
     let mut more = plain.clone();
     more.push(("layer5.0.conv1.weight".to_owned(), vec![2]));
-    assert!(refusal(&more).contains("1 keys are unexpected, as layer5.0.conv1.weight"));
+    assert!(refusal(&more).contains("unexpected keys: 1 (first: layer5.0.conv1.weight)"));
 
     let mut swiglu = keys("timm-vit-base");
     swiglu.push(("blocks.0.mlp.w12.weight".to_owned(), vec![2, 2]));
@@ -117,7 +117,7 @@ fn what_does_not_fit_is_named() {
 
     let unknown = [("encoder.w".to_owned(), vec![2_usize])];
     let error = Fit::new(&parse(&unknown), &backbone, Layout::Auto, Gray::Auto).unwrap_err().to_string();
-    assert!(error.contains("its layout cannot be told from keys as encoder.w"), "{error}");
+    assert!(error.contains("its layout cannot be recognised from keys such as encoder.w"), "{error}");
     let vit = build(BackboneKind::VitBase16, 3);
     let error = Fit::new(&parse(&plain), &vit, Layout::Auto, Gray::Auto).unwrap_err().to_string();
     assert!(error.contains("its keys are in the layout torchvision, which has no such network"), "{error}");
@@ -343,7 +343,7 @@ fn keys_in_errors_cannot_steer_a_terminal() {
     let mut steering = keys("torchvision-resnet18");
     steering.push(("\u{1b}[2Jlayer9".to_owned(), vec![2]));
     let error = fit(&parse(&steering), &build(BackboneKind::ResNet18, 3)).require().unwrap_err().to_string();
-    assert!(error.contains("as \\u{1b}[2Jlayer9") && !error.contains('\u{1b}'), "{error}");
+    assert!(error.contains("first: \\u{1b}[2Jlayer9") && !error.contains('\u{1b}'), "{error}");
     let unknown = parse(&[("\u{1b}[2J".to_owned(), vec![2_usize])]);
     let backbone = build(BackboneKind::ResNet18, 3);
     let error = Fit::new(&unknown, &backbone, Layout::Auto, Gray::Auto).unwrap_err().to_string();

@@ -71,7 +71,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Builds the layers for a representation of length `representation`; weights are still to be drawn.
+    /// Builds the layers for a representation of length `representation`; the weights are not initialised yet.
     pub fn new(config: &ClassifierConfig, representation: usize, device: &Device) -> Self {
         let linear = |from, to, bias| {
             LinearConfig::new(from, to).with_bias(bias).with_initializer(Initializer::Zeros).init(device)

@@ -99,8 +99,9 @@ fn import_prints_a_table_and_refuses_what_does_not_fit() {
     std::fs::write(&path, safetensors(&tensors, &[])).unwrap();
     let output = folder.path().join("w.safetensors");
     let arguments = ["weights", "import", &text(&path), "--arch", "resnet18", "-o", &text(&output)];
-    let sentence = "does not hold the weights of resnet18: in the layout torchvision, 1 keys are missing, as bn1.bias; 1 keys \
-        are unexpected, as layer5.weight; 1 tensors have another shape, as bn1.weight with f32 [65] in place of [64]";
+    let sentence = "does not hold the weights of resnet18: in the layout torchvision, missing keys: 1 (first: bn1.bias); \
+        unexpected keys: 1 (first: layer5.weight); tensors of another shape: 1 (first: bn1.weight with f32 [65] instead \
+        of [64])";
     fail(arguments, DATA, sentence);
     assert!(!output.exists());
     let shown = said(&run(arguments), &path);
