@@ -50,7 +50,7 @@ fn fit<'a>(file: &'a WeightFile, backbone: &Backbone) -> Fit<'a> {
 #[test]
 fn every_key_of_every_reference_finds_its_place() {
     use BackboneKind as Kind;
-    // (keys, backbone, layout, channels, left out but for counters, allowed to be missing)
+    // (keys, backbone, layout, channels, left out except counters, allowed to be missing)
     let cases = [
         ("torchvision-efficientnet-b0", Kind::EfficientNetB0, Layout::Torchvision, 3, 2, 0),
         ("timm-efficientnet-b0", Kind::EfficientNetB0, Layout::Timm, 3, 2, 0),
@@ -197,7 +197,7 @@ fn gray_inputs_get_the_sum_or_the_mean_and_colours_get_shares() {
     assert_eq!(fit.notes()[0], "first convolution: 3 input channels in the file, 1 here; summed over the channels");
 }
 
-/// A safetensors file of `f32` or `f64` ones, but for the element `index` of `key`.
+/// A safetensors file of `f32` or `f64` ones, except the element `index` of `key`.
 fn ones_but(keys: &[(String, Vec<usize>)], wide: bool, key: &str, index: usize, value: f64) -> WeightFile {
     let size = if wide { 8 } else { 4 };
     let (mut entries, mut data) = (serde_json::Map::new(), Vec::new());
@@ -269,7 +269,7 @@ fn both_programs_weights_of_efficientnet_land_in_the_same_places() {
     assert!(theirs.1 == others.1);
 }
 
-/// What an imported file would say of itself under `key`.
+/// The metadata of an imported file under `key`.
 fn said(fit: &Fit<'_>, backbone: &Backbone, key: &str) -> String {
     fit.provenance(backbone).into_iter().find(|(found, _)| found == key).unwrap().1
 }
@@ -289,7 +289,7 @@ fn keys_that_two_programs_share_are_not_taken_for_one_of_them() {
     let asked = Fit::new(&file, &backbone, Layout::Torchvision, Gray::Auto).unwrap();
     assert_eq!(said(&asked, &backbone, "input.resize"), "256 bilinear, centre 224");
 
-    // A decoder beside the network is how a masked autoencoder shows outside a checkpoint.
+    // Outside a checkpoint, a masked autoencoder is recognised by a decoder.
     let mut masked = keys("timm-vit-base");
     masked.retain(|(key, _)| !key.starts_with("head."));
     masked.push(("decoder_embed.weight".to_owned(), vec![2, 2]));
