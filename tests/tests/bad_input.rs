@@ -318,10 +318,10 @@ fn names_of_groups_are_checked_before_any_file_is_read() {
     for (set, sentence) in [
         (
             "groups.intersections=[[\"sex\", \"agee\"]]",
-            "groups.intersections: \"agee\" is no [[attribute]] of this run",
+            "groups.intersections: \"agee\" is not an [[attribute]] of this run",
         ),
-        ("groups.intersections=[[\"sex\"]]", "is no intersection, expected two or more different attributes"),
-        ("groups.train=[\"zz\"]", "groups.train: \"zz\" is no [[attribute]] of this run, expected one of sex"),
+        ("groups.intersections=[[\"sex\"]]", "is not an intersection, expected two or more different attributes"),
+        ("groups.train=[\"zz\"]", "groups.train: \"zz\" is not an [[attribute]] of this run, expected one of sex"),
     ] {
         let run = SmallRun::new(folder.path()).set(set);
         fail(run.arguments("train"), CONFIG, sentence);

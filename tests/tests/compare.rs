@@ -71,7 +71,7 @@ fn the_other_rules_choose_too(runs: &Path) {
     assert_eq!(roles, ["base", "strategy", "strategy", "strategy"]);
     let sentence = "--base: no finished run has strategy \"swad\", only dro-chi-square, erm, group-dro, recalibration";
     fail(["select", &runs, "--base", "swad"], 3, sentence);
-    fail(["select", &runs, "--attribute", "height"], 3, "\"height\" is no [[attribute]] of this run");
+    fail(["select", &runs, "--attribute", "height"], 3, "\"height\" is not an [[attribute]] of this run");
     fail(
         ["select", &runs, "--tolerated-loss", "5"],
         3,

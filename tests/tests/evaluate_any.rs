@@ -242,11 +242,11 @@ fn rising_curves_are_refused_or_repaired_and_the_repair_is_told_everywhere() {
     let mut cells = cells();
     rise(&mut cells);
     let outcome = succeed(arguments(folder.path(), &cells, &["--repair", "monotone"]));
-    let note = "3 cells of survival in 2 of 40 rows were changed, by at most 0.250: --repair monotone made every curve \
+    let note = "changed cells of survival: 3, in 2 of 40 rows, by at most 0.250; --repair monotone made every curve \
                 its running minimum.";
     assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
     let page = std::fs::read_to_string(folder.path().join("scores.html")).unwrap();
-    assert!(page.contains(note) && page.contains("monotone: 3 cells in 2 rows, largest change 0.250"));
+    assert!(page.contains(note) && page.contains("monotone: changed cells 3, rows 2, largest change 0.250"));
     let input = &numbers(folder.path())["input"];
     assert_eq!(input["repair"], "monotone");
     assert_eq!(input["repairs"], serde_json::json!({"n-rows": 2, "n-cells": 3, "largest-change": 0.25}));
@@ -261,7 +261,7 @@ fn numerical_noise_is_accepted_and_counted() {
     let mut cells = cells();
     cells[1][FIRST_TIME] = "1.0000001".to_owned();
     let outcome = succeed(arguments(folder.path(), &cells, &[]));
-    let note = "1 cells of survival in 1 of 40 rows were changed, by at most 1.00e-7: numerical noise up to 1e-6 is \
+    let note = "changed cells of survival: 1, in 1 of 40 rows, by at most 1.00e-7; numerical noise up to 1e-6 is \
                 accepted and removed.";
     assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
     assert_eq!(numbers(folder.path())["input"]["repairs"]["n-cells"], 1);
@@ -338,7 +338,7 @@ fn arguments_that_cannot_be_meant_are_refused_before_any_file_is_read() {
         (&["--attributes", "time"], CONFIG, "it is an identity or an outcome, expected a property of the subjects"),
         (&["--attributes", "sex=X"], CONFIG, "no sample has the value \"X\", nearest is "),
         (&["--attributes", "sex,sex"], CONFIG, "--attributes: \"sex\" is named twice, expected once"),
-        (&["--attributes", "sex", "--intersections"], CONFIG, "there are 1 --attributes, expected two or more to pair"),
+        (&["--attributes", "sex", "--intersections"], CONFIG, "number of --attributes: 1, expected at least two"),
         (&["--attributes", "age:old"], 2, "expected a number or median after the colon, as in age:60"),
         (&["--attributes", "sex="], 2, "expected a value after the =, as in sex=White"),
         (&["--repair", "everything"], 2, "invalid value 'everything' for '--repair <REPAIR>'"),

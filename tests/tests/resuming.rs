@@ -81,14 +81,14 @@ fn changed_data_are_refused_by_name_and_nothing_is_written() {
         assert!(content(&run) == before, "{sentence}: the folder was changed");
     };
     write_split(folder.path(), &[0, 8]);
-    refused("2 subjects are in another part than when the run began, first \"p00\" (in test then, in train now)");
+    refused("subjects in another part than when the run began: 2, first \"p00\" (in test then, in train now)");
     write_split(folder.path(), &[]);
     write_table(folder.path(), |row, cells| {
         if row == 1 {
             cells[3] = "F".to_owned();
         }
     });
-    refused("1 samples are in another group of sex than when the run began, first \"p01\" (\"M\" then, \"F\" now)");
+    refused("samples in another group of sex than when the run began: 1, first \"p01\" (\"M\" then, \"F\" now)");
     write_table(folder.path(), |row, cells| {
         if row == 4 {
             cells[4] = "77".to_owned();

@@ -75,7 +75,7 @@ fn equal_curves_of_any_model_are_warned_of() {
         let page = std::fs::read_to_string(output.join("report.html")).unwrap();
         (stderr, page, names(&output.join("evaluation.json")))
     };
-    let sentence = "All 4 curves of the evaluated sample are equal: the model tells nobody apart.";
+    let sentence = "All 4 curves of the evaluated sample are equal: the model does not distinguish any samples.";
     let (stderr, page, found) = evaluate("equal", "1,0.8,0.4,0.3");
     assert!(stderr.contains(&format!("warning: {sentence}")), "{stderr}");
     assert!(page.contains(sentence));

@@ -138,7 +138,7 @@ fn a_run_begins_with_a_file_records_its_hash_and_goes_on_with_no_other() {
         run.set(&format!("pretrained.path='{}'", file.display())).set("pretrained.head-learning-rate=0.01")
     };
     let outcome = succeed(begun(&path).arguments("train"));
-    assert!(outcome.stderr.contains("beginning with 20 tensors"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("starting from 20 tensors"), "{}", outcome.stderr);
     let record = std::fs::read_to_string(begun(&path).output().join("run.toml")).unwrap();
     for line in ["freeze = \"all-but-head\"", "head-learning-rate = 0.01", "sha256 = \"", "layout = \"auto\""] {
         assert!(record.contains(line), "{line} is missing in\n{record}");
@@ -151,7 +151,7 @@ fn a_run_begins_with_a_file_records_its_hash_and_goes_on_with_no_other() {
     std::fs::write(&copy, other).unwrap();
     // A run that is done shows its evaluation and reads no weights.
     let outcome = succeed(begun(&copy).arguments("train"));
-    assert!(outcome.stderr.contains("this run is done") && !outcome.stderr.contains("beginning with"));
+    assert!(outcome.stderr.contains("this run is done") && !outcome.stderr.contains("starting from"));
     std::fs::remove_file(begun(&path).output().join("done")).unwrap();
     fail(begun(&copy).arguments("train"), CONFIG, "holds a run with other settings: pretrained.sha256 is \"");
 }

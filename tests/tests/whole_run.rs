@@ -124,7 +124,7 @@ fn a_strategy_that_predicts_by_group_says_so_before_it_trains() {
     let folder = tempfile::tempdir().unwrap();
     let run = SmallRun::new(folder.path()).set("strategy.recalibration.method=\"hazard-intercept\"");
     let outcome = succeed(run.arguments("train"));
-    let note = "note: recalibration predicts by \"sex\", which 0 of ";
+    let note = "note: recalibration predicts by \"sex\", which is missing in 0 of ";
     assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
     let plain = SmallRun::new(&folder.path().join("plain"));
     assert!(!succeed(plain.arguments("train")).stderr.contains("predicts by"));
