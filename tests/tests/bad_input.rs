@@ -7,13 +7,13 @@ use fairtte_tests::{SmallRun, fail, files, generic_data, generic_table, report, 
 const CONFIG: i32 = 3;
 const DATA: i32 = 4;
 
-/// Trains on a table of 40 rows in which `cell` changes what it likes, and requires the given failure.
+/// Trains on a table of 40 rows that `cell` may change, and requires the given failure.
 fn table_fails(cell: impl Fn(usize, &str) -> Option<String>, sentence: &str) {
     let folder = tempfile::tempdir().unwrap();
     let table = generic_table(&folder.path().join("data"), 40, cell);
     let run = SmallRun::with_data(folder.path(), &generic_data(&table));
     fail(run.arguments("train"), DATA, sentence);
-    assert_eq!(files(&run.output()), [".lock", "run.toml"], "nothing but the run file is left");
+    assert_eq!(files(&run.output()), [".lock", "run.toml"], "only the run file is left");
 }
 
 fn in_row(row: usize, column: &str, text: &str) -> impl Fn(usize, &str) -> Option<String> {

@@ -15,7 +15,7 @@ const DATA: i32 = 4;
 type Cells = Vec<Vec<String>>;
 
 const HEADER: &str = "sample,subject,time,event,sex,age,site,0,0.5,1,2";
-// Places in it.
+// Positions of columns.
 const SAMPLE: usize = 0;
 const SUBJECT: usize = 1;
 const TIME: usize = 2;
@@ -25,7 +25,7 @@ const AGE: usize = 5;
 const SITE: usize = 6;
 const FIRST_TIME: usize = 7;
 
-/// 40 samples of 20 subjects whose curves tell a little of the truth.
+/// 40 samples of 20 subjects whose curves have some discrimination.
 fn cells() -> Cells {
     let row = |i: usize| {
         let rank = (i * 7) % 40;
@@ -75,7 +75,7 @@ fn groups(numbers: &Value) -> Vec<(String, Vec<String>)> {
     attributes.iter().map(|a| (text(&a["attribute"]), levels(a))).collect()
 }
 
-/// Changes the table and requires that its evaluation fails with `sentence`, and leaves nothing.
+/// Changes the table and requires that its evaluation fails with `sentence` and writes nothing.
 fn fails(change: impl FnOnce(&mut Cells), extra: &[&str], sentence: &str) -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let mut cells = cells();
@@ -120,7 +120,7 @@ fn csv_and_parquet_give_the_same_numbers_byte_by_byte() {
 #[test]
 fn a_table_without_subjects_and_attributes_is_scored_by_hand_and_says_what_it_assumed() {
     let folder = tempfile::tempdir().unwrap();
-    // Comparable pairs are (a,b), (a,c), (a,d), (b,c), (b,d); the curve of d lies below b's at time 2.
+    // Comparable pairs are (a,b), (a,c), (a,d), (b,c), (b,d); the curve of d is below b's at time 2.
     let text = "sample_id,time,event,0,1,2,3,4\nd,4,TRUE,1,0.9,0.3,0.2,0.1\na,1,true,1,0.4,0.3,0.2,0.1\n\
                 b,2,1,1,0.6,0.5,0.4,0.3\nc,3,FALSE,1,0.8,0.7,0.6,0.5\n";
     let cells: Cells = text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect();
@@ -130,7 +130,7 @@ fn a_table_without_subjects_and_attributes_is_scored_by_hand_and_says_what_it_as
     assert_eq!(
         files(folder.path()),
         ["curves.csv", "scores.html", "scores.json"],
-        "the page and the numbers beside it"
+        "the page and the numbers next to it"
     );
     let page = std::fs::read_to_string(folder.path().join("scores.html")).unwrap();
     for note in [

@@ -1,4 +1,5 @@
-//! Weights of other programs, through the program: what `inspect` and `import` say, and runs that begin with a file.
+//! Weights of other programs, through the program: the output of `inspect` and `import`, and runs that start from a
+//! file.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What a call printed, without the folder of the file.
+/// The output of a call, without the folder of the file.
 fn said(outcome: &Outcome, path: &Path) -> String {
     outcome.stdout.replace(&text(path), "[file]").trim_end().to_owned()
 }
@@ -143,13 +144,13 @@ fn a_run_begins_with_a_file_records_its_hash_and_goes_on_with_no_other() {
     for line in ["freeze = \"all-but-head\"", "head-learning-rate = 0.01", "sha256 = \"", "layout = \"auto\""] {
         assert!(record.contains(line), "{line} is missing in\n{record}");
     }
-    // The same weights may lie elsewhere; others may not take their place.
+    // The same weights may be at another path; other weights are refused.
     std::fs::remove_file(begun(&path).output().join("done")).unwrap();
     succeed(begun(&copy).arguments("train"));
     let mut other = small();
     *other.last_mut().unwrap() ^= 1;
     std::fs::write(&copy, other).unwrap();
-    // A run that is done shows its evaluation and reads no weights.
+    // A finished run shows its evaluation and reads no weights.
     let outcome = succeed(begun(&copy).arguments("train"));
     assert!(outcome.stderr.contains("this run is done") && !outcome.stderr.contains("starting from"));
     std::fs::remove_file(begun(&path).output().join("done")).unwrap();
