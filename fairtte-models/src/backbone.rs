@@ -161,7 +161,7 @@ pub struct Backbone {
     pub(crate) kind: BackboneKind,
 }
 
-/// The networks behind the names.
+/// The networks of the names.
 #[derive(Module, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one backbone lives per network; its weights are on the heap anyway")]
 pub(crate) enum Network {

@@ -119,7 +119,7 @@ impl MedicalNet {
     }
 }
 
-/// Two or three convolutions beside a shortcut.
+/// Two or three convolutions with a shortcut.
 #[derive(Module, Debug)]
 struct Block {
     first: ConvNorm3d,

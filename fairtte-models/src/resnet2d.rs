@@ -53,7 +53,7 @@ impl ResNet18 {
     }
 }
 
-/// Two 3 x 3 convolutions beside a shortcut.
+/// Two 3 x 3 convolutions with a shortcut.
 #[derive(Module, Debug)]
 struct BasicBlock {
     first: ConvNorm2d,

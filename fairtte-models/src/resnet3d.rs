@@ -52,7 +52,7 @@ impl ResNet18Volume {
     }
 }
 
-/// Two 3 x 3 x 3 convolutions beside a shortcut.
+/// Two 3 x 3 x 3 convolutions with a shortcut.
 #[derive(Module, Debug)]
 struct BasicBlock {
     first: ConvNorm3d,

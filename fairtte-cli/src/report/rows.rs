@@ -65,7 +65,7 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
     remarks
 }
 
-/// Comparable pairs behind a number; empty where the metric does not count pairs.
+/// Number of comparable pairs of a value; empty where the metric does not count pairs.
 pub(super) fn pairs_behind(estimate: &Estimate) -> String {
     estimate.n_comparable.map_or_else(String::new, |n| n.to_string())
 }

@@ -215,7 +215,7 @@ fn name(row: &Standing) -> String {
     }
 }
 
-/// A row without a choice; `n_dashes` cells stand between name and last cell.
+/// A row without a choice; `n_dashes` is the number of cells between name and last cell.
 fn empty(row: &Standing, n_dashes: usize, last: String) -> Vec<String> {
     let dashes = std::iter::repeat_n("-".to_owned(), n_dashes);
     std::iter::once(name(row)).chain(dashes).chain([last]).collect()

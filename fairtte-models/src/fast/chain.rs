@@ -12,7 +12,7 @@ use super::operation::{Forward, Kernels, Operation};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stage {
     pub(crate) operation: Operation,
-    /// Tensors that it takes beside the output of the stage before it.
+    /// Number of tensors that it takes besides the output of the previous stage.
     pub(crate) n_parameters: usize,
 }
 

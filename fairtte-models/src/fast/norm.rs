@@ -74,7 +74,7 @@ pub(crate) fn conv_norm_3d(conv: &Conv3d, norm: &BatchNorm, x: Tensor<5>, activa
 }
 
 /// `second(first(x))` over volumes, each as in [`conv_norm_3d`]. Training does not keep the input of the second convolution,
-/// the largest tensor of a block beside the first's output, but computes it again from that: one batch norm.
+/// the largest tensor of a block besides the output of the first, but computes it again from that: one batch norm.
 pub(crate) fn two_conv_norms_3d([first, second]: [(&Conv3d, &BatchNorm, Activation); 2], x: Tensor<5>) -> Tensor<5> {
     let (conv, norm, activation) = first;
     if !trains(norm, &x.device()) {

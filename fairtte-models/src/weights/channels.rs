@@ -6,8 +6,8 @@
 //! | C | 1 | `mean` | the sum divided by C |
 //! | 1 | C | `replicate` | each channel gets the weights divided by C: a gray image repeated in every channel gives the same output as alone |
 //!
-//! The equalities hold for inputs scaled alike in every channel; a mean and deviation per channel (as `ImageNet`'s) shifts
-//! them.
+//! The equalities hold for inputs with the same scaling in every channel; a mean and deviation per channel (as
+//! `ImageNet`'s) shifts them.
 
 use serde::{Deserialize, Serialize};
 

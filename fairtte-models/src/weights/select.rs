@@ -1,4 +1,4 @@
-//! Which of the dictionaries of a file holds the weights, and in which layout.
+//! Finds the dictionary of a file that contains the weights, and their layout.
 
 use super::WeightFile;
 use super::layouts::Layout;

@@ -163,7 +163,7 @@ impl StoredTensor {
         self.group.iter().chain([&self.key]).map(String::as_str).collect::<Vec<_>>().join("/")
     }
 
-    /// Whether elements lie one after the other in row-major order.
+    /// Whether elements are contiguous in row-major order.
     pub fn is_contiguous(&self) -> bool {
         let mut expected = 1_usize;
         self.shape.iter().zip(&self.strides).rev().all(|(size, stride)| {
