@@ -1,7 +1,8 @@
 //! Measures single training steps, inference and single operations on request, one request per line of standard input.
 //!
 //! The first argument is the device: `flex` (default), or `tch` in a build with `--features tch`.
-//! `parity/step_time.py` starts it, asks it and a PyTorch process in turn, and prints the ratios; by hand:
+//! `parity/step_time.py` starts it, sends requests to it and a PyTorch process in turn, and prints the ratios; by
+//! hand:
 //! `echo 'network efficientnet-b0 3;step 4 3 64 64' | tr ';' '\n' | cargo run --release -p fairtte-cli --example step_time`
 //!
 //! | request | answer |
@@ -15,7 +16,7 @@
 //!
 //! The instruction set of the kernels is printed on standard error. Memory is allocated as in the program `fairtte`.
 
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 #![cfg_attr(
     feature = "tch",
     expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
@@ -66,7 +67,7 @@ fn main() -> Result<(), Problem> {
 
 struct Worker {
     plain: Device,
-    /// The same device with gradients.
+    /// The device with gradients.
     device: Device,
     trained: Option<(Backbone, ModuleOptimizer)>,
     inference: Option<Backbone>,
@@ -85,14 +86,14 @@ impl Worker {
                 Sizes::Volume(shape) => Ok(self.pointwise(request, shape)),
             },
             "memory" => memory(),
-            _ => Err(format!("{line:?} is no request").into()),
+            _ => Err(format!("{line:?} is not a request").into()),
         }
     }
 
     fn network(&mut self, rest: &str) -> Answer {
         let (name, channels) = rest.split_once(' ').ok_or("network: expected a name and a number of channels")?;
         let kind = BackboneKind::ALL.into_iter().find(|kind| kind.name() == name);
-        let kind = kind.ok_or_else(|| format!("{name:?} is no backbone"))?;
+        let kind = kind.ok_or_else(|| format!("{name:?} is not a backbone"))?;
         let net = initialise(kind.build(channels.parse()?, &self.device), stream(1, "weights", &[]));
         let n_parameters = net.num_params();
         self.trained = Some((net, adamw(1e-8, 1e-4)));
@@ -185,8 +186,8 @@ fn pixels(shape: &[usize], device: &Device) -> Result<Pixels, Problem> {
     })
 }
 
-/// Seconds of the forward and the backward pass of `run`. The sum that starts the backward pass is measured in
-/// neither but for the constant gradient that it sends back.
+/// Seconds of the forward and the backward pass of `run`. The sum that starts the backward pass is included in neither,
+/// except for the constant gradient that it passes back.
 fn passes<const D: usize, const E: usize>(x: Tensor<D>, run: impl Fn(Tensor<D>) -> Tensor<E>) -> Vec<f64> {
     let clock = Instant::now();
     let output = run(x);

@@ -17,7 +17,7 @@ pub(crate) const CATALOGUE: [(&str, &str, bool); 5] = [
 ///
 /// # Errors
 /// [`CliError::Device`] if the name is unknown or its back end was not compiled in, and an error of the settings if an
-/// environment variable of the kernels has a value that means nothing.
+/// environment variable of the kernels has an invalid value.
 #[cfg_attr(
     any(feature = "ndarray", feature = "tch"),
     expect(deprecated, reason = "deprecated upstream, and part of the design all the same while burn 0.22 is pinned")
@@ -45,7 +45,7 @@ pub(crate) fn open(name: &str) -> Result<Device, CliError> {
     }
 }
 
-/// Lets a back end with threads of its own have as many as the pool, whose number the setting `threads` decided.
+/// Gives a back end with threads of its own as many threads as the pool, which has the number set by `threads`.
 #[cfg_attr(not(feature = "tch"), expect(unused_variables, reason = "no other back end has threads of its own"))]
 pub(crate) fn use_threads(name: &str) {
     #[cfg(feature = "tch")]

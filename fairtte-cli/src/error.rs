@@ -22,7 +22,7 @@ pub enum CliError {
     ReadRunFile {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Message of the operating system.
         source: std::io::Error,
     },
     /// A run file is not TOML.
@@ -30,7 +30,7 @@ pub enum CliError {
     Toml {
         /// The file or argument, with its line.
         origin: String,
-        /// What the parser said.
+        /// Message of the parser.
         message: String,
     },
     /// A key or value of the run file is wrong.
@@ -40,7 +40,7 @@ pub enum CliError {
         key: String,
         /// What is wrong and what was expected.
         message: String,
-        /// Where it stands, if it is known.
+        /// The place of the key, if it is known.
         place: String,
         /// The nearest valid key or value.
         #[help]
@@ -86,7 +86,7 @@ pub enum CliError {
     /// From the data.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// From saved curves, with what an argument can do about it.
+    /// From saved curves, with an argument that solves the problem.
     #[error("{source}")]
     Curves {
         /// What is wrong.
@@ -107,15 +107,15 @@ pub enum CliError {
     /// From the report.
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// Files that hold no image or volume that can be read.
-    #[error("{what} cannot be taken: {sentence}")]
+    /// Files without a readable image or volume.
+    #[error("{what} cannot be read: {sentence}")]
     Refused {
         /// The file, or how many of them.
         what: String,
         /// Why.
         sentence: String,
     },
-    /// A prepared data set does not hold what it should hold.
+    /// A prepared data set does not have the expected content.
     #[error("{0}")]
     Check(String),
     /// A bug.
@@ -166,14 +166,14 @@ impl<T, E: Into<CliError>> InTable<T> for Result<T, E> {
 }
 
 impl CliError {
-    /// A setting that no single file or argument is to blame for.
+    /// An error in a setting that is not due to a single file or argument.
     pub(crate) fn setting(key: &str, message: String, help: Option<&str>) -> Self {
         Self::Config { key: key.to_owned(), message, place: String::new(), help: help.map(str::to_owned) }
     }
 
     /// A list of attributes names one that the run does not have.
     pub(crate) fn unknown_attribute(key: &str, name: &str, known: &[&str]) -> Self {
-        let message = format!("\"{name}\" is no [[attribute]] of this run, expected one of {}", known.join(", "));
+        let message = format!("\"{name}\" is not an [[attribute]] of this run, expected one of {}", known.join(", "));
         Self::setting(key, message, None)
     }
 
@@ -233,13 +233,13 @@ fn of_training(error: &FairnessError) -> Exit {
 }
 
 /// Prints the error with its causes as one sentence, and its hint, on standard error.
-#[expect(clippy::print_stderr, reason = "the one place where errors reach the user")]
+#[expect(clippy::print_stderr, reason = "the only place where errors are printed")]
 pub(crate) fn print(error: &CliError) {
     let terminal = std::io::stderr().is_terminal();
     // Logs are searched line by line: a sentence must not be wrapped there.
     let width = if terminal { console_width() } else { usize::MAX };
     let handler = miette::MietteHandlerOpts::new().width(width).color(terminal).unicode(terminal);
-    // Fails only if a handler is there already, which would print too.
+    // Fails only if a handler is already installed, which also prints errors.
     let _ = miette::set_hook(Box::new(move |_| Box::new(handler.clone().build())));
     let mut diagnostic = miette::MietteDiagnostic::new(sentence(error));
     diagnostic.help = miette::Diagnostic::help(error).map(|help| help.to_string());

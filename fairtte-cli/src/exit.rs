@@ -18,13 +18,13 @@ pub enum Exit {
     Data = 4,
     /// Training failed.
     Training = 5,
-    /// Asked to stop by a scheduler; the same command resumes it (`EX_TEMPFAIL` of `sysexits.h`).
+    /// Stopped by a signal of a scheduler; the same command resumes it (`EX_TEMPFAIL` of `sysexits.h`).
     TryAgain = 75,
     /// Interrupted by Ctrl-C; the same command resumes it.
     Interrupted = 130,
 }
 
-/// What `--help` says about them.
+/// The text on exit codes in `--help`.
 pub const HELP: &str = "Exit codes: 0 done; 1 a bug in fairtte; 2 wrong arguments; 3 wrong run file or setting; \
 4 data or files cannot be read or written; 5 training failed; 75 stopped by a signal, try again (the same command \
 resumes it); 130 interrupted by Ctrl-C (the same command resumes it).";

@@ -1,10 +1,9 @@
-//! Wishes to stop: Ctrl-C, and the signals by which schedulers ask (SIGTERM; SIGUSR1, which SLURM can send some time before
-//! its limit; SIGHUP). Training ends its step, saves its state and says how to resume; at any other time, and the second time,
-//! the program ends at once. Every result is complete or absent at any moment; at most a hidden temporary file, which nothing
-//! reads, is left behind.
+//! Requests to stop: Ctrl-C, and the signals of schedulers (SIGTERM; SIGUSR1, which SLURM can send some time before its
+//! limit; SIGHUP). A training completes its step, saves its state and prints how to resume it; outside a training, and
+//! on a second request, the program exits at once. At any moment every result is complete or absent; at most a hidden
+//! temporary file, which nothing reads, is left behind.
 //!
-//! Who pressed Ctrl-C wants an end, with the customary code; the signals of a scheduler end with the code that asks to be
-//! started again.
+//! Ctrl-C ends with the usual exit code; the signals of a scheduler end with the code that requests a restart.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -13,15 +12,15 @@ use crate::exit::Exit;
 
 /// Set when a stop is requested.
 static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-/// Whether the next wish ends the program at once.
+/// Whether the next request ends the program at once.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
-/// Exit code of the signal that came; 0 = none did.
+/// Exit code of the signal received; 0 = none.
 static CODE: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
 /// Installs the handlers, once per program.
-#[expect(clippy::exit, reason = "the user asked for it; results are complete or absent at any moment")]
+#[expect(clippy::exit, reason = "the user requested it; results are complete or absent at any moment")]
 pub(crate) fn install() {
-    // Fails only if a handler is there already, of a host program that then decides itself.
+    // Fails only if a host program has already installed a handler, which then applies.
     let _ = ctrlc::set_handler(|| {
         if AT_ONCE.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(Exit::Interrupted as u8));
@@ -40,8 +39,8 @@ fn install_signals() {
     let code = Exit::TryAgain as u8;
     let hang_up = (!outlives_terminal()).then_some(SIGHUP);
     for signal in [SIGTERM, SIGUSR1].into_iter().chain(hang_up) {
-        // Actions run in this order: the first signal in training sets what the second one finds. Registering fails only
-        // for signals that cannot be caught.
+        // Actions run in this order: the first signal in training sets the flag that the second one reads. Registering
+        // fails only for signals that cannot be caught.
         let _ = flag::register_conditional_shutdown(signal, i32::from(code), Arc::clone(&AT_ONCE));
         let _ = flag::register_usize(signal, Arc::clone(&CODE), usize::from(code));
         let _ = flag::register(signal, Arc::clone(&STOP));
@@ -49,8 +48,8 @@ fn install_signals() {
     }
 }
 
-/// Whether a closed terminal is none of this program's business: `nohup` and `trap "" HUP` start it with SIGHUP ignored,
-/// which a handler would undo. Where that cannot be told, the signal is left as it is.
+/// Whether the program continues when its terminal is closed: `nohup` and `trap "" HUP` start it with SIGHUP ignored,
+/// which a handler would undo. If this cannot be determined, no handler is installed for the signal.
 #[cfg(unix)]
 fn outlives_terminal() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -77,7 +76,7 @@ pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
     value
 }
 
-/// How a training ends that was stopped.
+/// The exit code of a training that was stopped.
 pub(crate) fn exit() -> Exit {
     if CODE.load(Ordering::Relaxed) == usize::from(Exit::TryAgain as u8) { Exit::TryAgain } else { Exit::Interrupted }
 }

@@ -1,4 +1,4 @@
-//! The `fairtte` binary; everything it does is in the library beside it.
+//! The `fairtte` binary; its code is in the library of this crate.
 
 use std::process::ExitCode;
 

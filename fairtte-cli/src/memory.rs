@@ -1,27 +1,27 @@
-//! An allocator for programs that train, and what they tell it when they start.
+//! An allocator for programs that train, and its configuration at the start of a program.
 //!
-//! A step of training makes and drops gigabytes of tensors. An allocator that gives each of them back to the kernel has all
-//! pages zeroed again in the next step, which costs more than the arithmetic in them; glibc's `malloc` does so from 128 KiB
-//! on, mimalloc after a second. So [`keep_free_memory`] tells both to keep what is free. And mimalloc, which is the quicker one
-//! for many threads and small blocks, places no block across the border of two chunks of 32 MiB, so that tensors of 14 to 30
-//! MiB leave holes: 0.15 to 0.25 GiB at the peak of a step. So [`Allocator`] takes large blocks from the system where that is
-//! glibc. docs/src/performance.md has the measurements.
+//! A step of training makes and drops gigabytes of tensors. If an allocator returns each of them to the kernel, all
+//! pages are zeroed again in the next step, which costs more than the arithmetic on them; glibc's `malloc` does so from
+//! 128 KiB on, mimalloc after a second. [`keep_free_memory`] therefore configures both to keep free memory. mimalloc,
+//! which is faster for many threads and small blocks, places no block across the border of two chunks of 32 MiB, so
+//! tensors of 14 to 30 MiB leave gaps: 0.15 to 0.25 GiB at the peak of a step. [`Allocator`] therefore takes large
+//! blocks from the system if that is glibc. The measurements are in docs/src/performance.md.
 //!
-//! A library leaves both to the program that uses it; another program that trains may use these.
-#![expect(unsafe_code, reason = "an allocator hands out memory by pointers, and options are set by calls into C")]
+//! A library leaves both to the program that uses it; other programs that train can use these functions.
+#![expect(unsafe_code, reason = "an allocator returns pointers to memory, and options are set by calls into C")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 use libmimalloc_sys::{mi_option_get, mi_option_set, mi_option_t};
 use mimalloc::MiMalloc;
 
-/// Bytes from which on a block comes from the system.
+/// Size in bytes from which blocks come from the system.
 const LARGE: usize = 1 << 20;
 
-/// Whether the system's allocator is one that can be told to keep free memory.
+/// Whether the system's allocator can be configured to keep free memory.
 const GLIBC: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
-/// Large blocks from glibc where there is one, all others from mimalloc: for `#[global_allocator]`.
+/// Takes large blocks from glibc if available, all others from mimalloc; for `#[global_allocator]`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 
@@ -29,8 +29,8 @@ fn of_system(size: usize) -> bool {
     GLIBC && size >= LARGE
 }
 
-// SAFETY: each block is given back to the allocator that made it, which the size in its layout tells; both allocators keep
-// the contract of the trait.
+// SAFETY: each block is returned to the allocator that made it, which follows from the size in its layout; both
+// allocators keep the contract of the trait.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the same contract with this allocator.
@@ -69,20 +69,21 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Tells both allocators to keep free memory for the next step of training; to be called when the program starts.
+/// Configures both allocators to keep free memory for the next step of training; to be called when the program starts.
 ///
-/// A back end in C++ allocates with glibc's `malloc` too, so its tensors gain as well. What a user has asked of an allocator by its
-/// environment variables (`MIMALLOC_PURGE_DELAY`; `GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and the like) stays. The process
-/// holds what it needed at its peak until it ends.
+/// A back end in C++ allocates with glibc's `malloc` too, so its tensors benefit as well. Settings of an allocator by
+/// its environment variables (`MIMALLOC_PURGE_DELAY`; `GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and similar) take
+/// precedence. The process keeps its peak memory until it ends.
 pub fn keep_free_memory() {
     keep_of_mimalloc();
     keep_of_system();
 }
 
-/// `mi_option_purge_delay` of mimalloc 3: milliseconds after which free memory goes back to the system; the crate does not
-/// name it.
+/// `mi_option_purge_delay` of mimalloc 3: milliseconds after which free memory is returned to the system; the crate has
+/// no name for it.
 const PURGE_DELAY: mi_option_t = 15;
-/// What mimalloc sets that option to. If it is anything else, it is another option in this version of mimalloc, and stays.
+/// The default of that option in mimalloc. Any other value means that it is another option in this version of mimalloc,
+/// which is not changed.
 const PURGE_DELAY_BEFORE: std::ffi::c_long = 1000;
 
 fn keep_of_mimalloc() {
@@ -104,15 +105,16 @@ fn keep_of_system() -> bool {
     if asked_of_malloc() {
         return false;
     }
-    // No block is a mapping of its own, whose pages go back with it; the heap is never cut at its end and grows by 64 MiB at
-    // least; one arena serves all threads, since only the first can hold blocks of 64 MiB and more.
+    // No block has a mapping of its own, whose pages would be returned with it; the heap is never trimmed at its end
+    // and grows by at least 64 MiB; one arena serves all threads, since only the first one can contain blocks of 64 MiB
+    // and more.
     let options =
         [(libc::M_MMAP_MAX, 0), (libc::M_TRIM_THRESHOLD, -1), (libc::M_TOP_PAD, 64 << 20), (libc::M_ARENA_MAX, 1)];
     // SAFETY: takes two numbers by value, and may be called at any time.
     options.map(|(option, value)| unsafe { libc::mallopt(option, value) }) == [1; 4]
 }
 
-/// Whether an environment variable tells glibc's `malloc` what to do.
+/// Whether an environment variable configures glibc's `malloc`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn asked_of_malloc() -> bool {
     let named = |name: &str| {

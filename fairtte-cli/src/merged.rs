@@ -1,6 +1,6 @@
-//! Settings merged from files and arguments: later files win over earlier ones, `--set` over all files. A variant (data
-//! set, head, strategy) is chosen by the name of its table; naming another one later replaces the earlier one. A wrong key
-//! is reported with its place and the nearest valid name.
+//! Settings merged from files and arguments: later files take precedence over earlier ones, `--set` over all files. A
+//! variant (data set, head, strategy) is chosen by the name of its table; naming another one later replaces the earlier
+//! one. A wrong key is reported with its place and the nearest valid name.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use crate::CliError;
 
 /// Tables in which the name of one sub-table is a choice, by their whole path: `[compare.strategy]` holds several.
 const CHOICES: [&str; 6] = ["data", "head", "strategy", "training.schedule", "evaluation.reading", "reading"];
-/// Those of them in which every choice is a table, so that a plain word means its defaults: `--set strategy=swad`.
+/// The choices that are always tables, so that a plain word means the defaults of a table: `--set strategy=swad`.
 const TABLES: [&str; 4] = ["data", "head", "strategy", "training.schedule"];
 
 fn is_choice(path: &[&str]) -> bool {
     CHOICES.contains(&path.join(".").as_str())
 }
 
-/// Settings merged from files and arguments, with the texts that keys are searched in.
+/// Settings merged from files and arguments, with the texts in which the places of keys are searched.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     table: Table,
@@ -28,14 +28,14 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
-    /// Says whether the file names a data set.
+    /// Adds a file; returns whether it names a data set.
     pub(crate) fn add_file(&mut self, path: &Path) -> Result<bool, CliError> {
         let text =
             std::fs::read_to_string(path).map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })?;
         self.add_text(&text, &path.display().to_string())
     }
 
-    /// Says whether the text names a data set.
+    /// Adds a text; returns whether it names a data set.
     pub(crate) fn add_text(&mut self, text: &str, origin: &str) -> Result<bool, CliError> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map(|span| text[..span.start].lines().count().max(1));
@@ -61,7 +61,7 @@ impl Merged {
             help: Some("write --set key.path=value, for example --set training.epochs=3".to_owned()),
         };
         let (path, text) = set.split_once('=').ok_or_else(|| malformed("there is no = in it"))?;
-        // A bare word is text: nobody wants to write --set device='"flex"'.
+        // A bare word is text, so that --set device='"flex"' is not needed.
         let value = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
         let value = value.unwrap_or_else(|| Value::String(text.to_owned()));
         let keys: Vec<&str> = path.split('.').collect();
@@ -100,7 +100,7 @@ impl Merged {
         Ok(())
     }
 
-    /// A run without a name is called like its file.
+    /// Names a run without a name after its file.
     pub(crate) fn name_after_file(&mut self) {
         let stem = self.sources.last().map(|(origin, _)| Path::new(origin)).and_then(Path::file_stem);
         let stem = stem.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -109,7 +109,7 @@ impl Merged {
         self.table.entry("output").or_insert(Value::String(folder));
     }
 
-    /// The sizes and backbones of the paper for the kind of input, where the run file says nothing.
+    /// Sets the sizes and backbones of the paper for the kind of input, if the run file has none.
     pub(crate) fn choose_by_data(&mut self) {
         let table = |table: &Table, key: &str| table.get(key).and_then(Value::as_table).cloned().unwrap_or_default();
         let data = table(&self.table, "data");
@@ -140,13 +140,13 @@ impl Merged {
         }
     }
 
-    /// Without the table `key`, which another reader takes.
+    /// Removes the table `key`, which is read elsewhere.
     pub(crate) fn without(mut self, key: &str) -> Self {
         self.table.remove(key);
         self
     }
 
-    /// The table `key` alone; an empty one if it is not there.
+    /// Keeps only the table `key`; an empty table if it is missing.
     pub(crate) fn only(mut self, key: &str) -> Self {
         let table = self.table.remove(key).and_then(|value| value.as_table().cloned());
         Self { table: table.unwrap_or_default(), ..self }

@@ -21,28 +21,28 @@ use crate::{CliError, RunFile};
 
 /// A data set that is ready for training.
 pub(crate) struct Prepared {
-    /// The samples as the data have them.
+    /// The unchanged samples of the data.
     pub(crate) cohort: Cohort,
     pub(crate) exclusions: Exclusions,
     pub(crate) split: Split,
     pub(crate) inputs: Inputs,
     pub(crate) attributes: FittedAttributes,
-    /// The cohort in numbers, as it is written.
+    /// The summary of the cohort, as written to its file.
     pub(crate) summary: CohortSummary,
-    /// The same samples as training sees them, if a distribution shift is asked for.
+    /// The samples as used for training, if the run has a distribution shift.
     pub(crate) shifted: Option<Cohort>,
     /// Groups that the strategy works on, for every row of the cohort.
     pub(crate) training_groups: Option<Groups>,
 }
 
-/// What a model reads.
+/// The inputs of a model.
 pub(crate) enum Inputs {
     Images(ImageStore),
     Features(FeatureMatrix),
 }
 
 impl Inputs {
-    /// A hash of what the model is given.
+    /// A hash of the inputs.
     fn fingerprint(&self) -> String {
         let matrix = match self {
             Self::Images(store) => return store.fingerprint(),
@@ -66,7 +66,7 @@ impl Prepared {
         self.training_groups.as_ref().map_or_else(none, |groups| groups.membership().to_vec())
     }
 
-    /// What became of every row.
+    /// The number of rows that each step kept and excluded.
     pub(crate) fn flow(&self) -> Vec<FlowStep> {
         match self.inputs {
             Inputs::Images(_) => self.exclusions.flow(),
@@ -74,20 +74,20 @@ impl Prepared {
         }
     }
 
-    /// The samples as training sees them.
+    /// The samples as used for training.
     pub(crate) fn training_cohort(&self) -> &Cohort {
         self.shifted.as_ref().unwrap_or(&self.cohort)
     }
 }
 
-/// How closely the files are looked at.
+/// How thoroughly the files are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Care {
     /// As much as training needs.
     Usual,
-    /// Pictures that stand in two parts are looked for too.
+    /// Also searches for pictures that occur in two parts.
     Identical,
-    /// The stored pixels are also compared with their checksums, and damaged shards are decoded again.
+    /// Also compares the stored pixels with their checksums, and decodes damaged shards again.
     Verify,
 }
 
@@ -129,7 +129,8 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
 }
 
 /// Reads and labels the tables alone and writes the record of the cohort: no image is opened, nothing is split, and
-/// attributes are grouped over all samples. A cohort without samples is written like any other: its exclusions say why.
+/// attributes are grouped over all samples. A cohort without samples is written like any other, since its exclusions
+/// give the reasons.
 ///
 /// # Errors
 /// [`CliError`] from the data or the run file.
@@ -138,7 +139,7 @@ pub(crate) fn prepare_tables(
     folder: &RunFolder,
 ) -> Result<(Cohort, Exclusions, FittedAttributes, CohortSummary), CliError> {
     if folder.split().exists() {
-        let problem = "a split of the data with their images is here already; choose another --output".to_owned();
+        let problem = "there is already a split of the data with their images; choose another --output".to_owned();
         return Err(CliError::RunFolder { path: folder.split(), problem });
     }
     let (cohort, exclusions, attributes) = read_tables(run)?;
@@ -206,7 +207,7 @@ fn decode(
     Ok((cohort, store))
 }
 
-/// The same picture in two parts is a leak: refused in a split that the user made, told in one of ours.
+/// The same picture in two parts is a leak: an error for a split made by the user, a note for a split made here.
 fn refuse_or_tell_identical(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<(), CliError> {
     let identical = check_identical_files(cohort, split);
     if let Some(path) = &run.split.file {
@@ -233,7 +234,7 @@ fn trained_levels(groups: &Groups, train: &[usize]) -> Result<Groups, CliError> 
         let n = membership.iter().flatten().filter(|group| group.index() == level).count();
         let attribute = groups.attribute();
         say(format!(
-            "note: no training sample has {attribute} {name}; for the strategy {n} samples lack the attribute"
+            "note: no training sample has {attribute} {name}; samples whose attribute counts as missing for the strategy: {n}"
         ));
     }
     let place: HashMap<usize, u32> = trained.iter().copied().zip(0..).collect();
@@ -248,7 +249,7 @@ fn write_record(
     exclusions: &Exclusions,
     attributes: &FittedAttributes,
 ) -> Result<CohortSummary, CliError> {
-    // Side by side: most of the time goes into waiting until the files are on the disk.
+    // In parallel, because most of the time is spent waiting until the files are on the disk.
     let (of_samples, of_others) = rayon::join(
         || write_cohort(&folder.cohort(), cohort, attributes),
         || exclusions.write_csv(&folder.exclusions()),
@@ -264,7 +265,7 @@ fn write_split(folder: &RunFolder, split: &Split, record: &SplitRecord) -> Resul
     Ok(split.write_csv(&folder.split())?)
 }
 
-/// The distribution shift that the run file asks for, with its record in the run folder.
+/// Applies the distribution shift of the run file and writes its record into the run folder.
 fn shift(
     run: &RunFile,
     folder: &RunFolder,
@@ -276,7 +277,7 @@ fn shift(
     let (shifted, record) = apply_shift(cohort, split.rows(Part::Train), attributes.all(), config, run.seed)?;
     say(&record);
     record.write_csv(&folder.shift_table())?;
-    // The changed samples stand in the table.
+    // The changed samples are in the table.
     write_json(&folder.shift(), &ShiftRecord { changed: Vec::new(), ..record })?;
     Ok(Some(shifted))
 }
@@ -308,15 +309,15 @@ fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), CliE
     write_text(path, &format!("{text}\n"))
 }
 
-/// What the model was given, `inputs.json`.
+/// The inputs of the model, `inputs.json`.
 #[derive(Serialize, Deserialize)]
 struct InputRecord {
     /// Hash of the pixels, or of the encoded columns, of all samples.
     fingerprint: String,
 }
 
-/// A resumed run must see what it saw when it began: samples and outcomes, parts, groups and inputs. A sample that had
-/// been trained on could be in the test part now.
+/// Requires that a resumed run has the same data as at its beginning: samples and outcomes, parts, groups and inputs.
+/// Otherwise a sample of the training part could now be in the test part.
 fn require_same_data(
     folder: &RunFolder,
     cohort: &Cohort,
@@ -369,7 +370,7 @@ fn require_same_split(folder: &RunFolder, cohort: &Cohort, split: &Split) -> Res
     let part = |split: &Split| split.part(first).map_or("no part", Part::name);
     let (n, before, now) = (moved.len(), part(&kept), part(split));
     let problem = format!(
-        "{n} subjects are in another part than when the run began, first \"{first}\" (in {before} then, in {now} now)"
+        "subjects in another part than when the run began: {n}, first \"{first}\" (in {before} then, in {now} now)"
     );
     Err(changed(folder.split(), &problem))
 }
@@ -391,7 +392,7 @@ fn require_same_groups(
         |groups: &Groups| level(groups, first).map_or_else(|| "no group".to_owned(), |level| format!("\"{level}\""));
     let (n, sample, before, now) = (moved.len(), &cohort.samples[first].sample_id, name(kept), name(groups));
     let problem = format!(
-        "{n} samples are in another group of {attribute} than when the run began, first \"{sample}\" ({before} then, {now} now)"
+        "samples in another group of {attribute} than when the run began: {n}, first \"{sample}\" ({before} then, {now} now)"
     );
     Err(changed(folder.cohort(), &problem))
 }

@@ -8,8 +8,8 @@ use fairtte_fairness::strategies::StepReport;
 use fairtte_fairness::{EpochReport, Observer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Says one line to the user who waits; results go to standard output instead.
-#[expect(clippy::print_stderr, reason = "the one place where progress reaches the user")]
+/// Prints one line of progress; results go to standard output instead.
+#[expect(clippy::print_stderr, reason = "the only place where progress is printed")]
 pub(crate) fn say(line: impl std::fmt::Display) {
     eprintln!("{line}");
 }
@@ -31,11 +31,11 @@ pub(crate) struct Files {
 struct FilesState {
     bar: Option<ProgressBar>,
     last_line: Instant,
-    /// When the first call came and how much was done then: an earlier run may have left files.
+    /// Time of the first call, and the number of files done by then, which an earlier run may have left.
     began: Option<(Instant, usize)>,
 }
 
-/// Elsewhere than on a terminal a line every so often is enough.
+/// Interval between lines where the output is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 impl Files {
@@ -43,7 +43,7 @@ impl Files {
         Self { what, state: Mutex::new(FilesState { bar: None, last_line: Instant::now(), began: None }) }
     }
 
-    /// `done` of `total` files are through; may be called from any thread.
+    /// Reports that `done` of `total` files are done; may be called from any thread.
     pub(crate) fn update(&self, done: usize, total: usize) {
         let Ok(mut state) = self.state.lock() else { return };
         let (began, n_before) = *state.began.get_or_insert((Instant::now(), done));
@@ -135,7 +135,7 @@ impl Observer for Training {
     }
 }
 
-/// Where the time of an epoch went.
+/// The shares of the time of an epoch.
 fn times(report: &EpochReport) -> String {
     let EpochReport { seconds, data_seconds, forward_seconds, backward_seconds, update_seconds, .. } = report;
     let parts = [

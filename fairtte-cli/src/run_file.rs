@@ -1,5 +1,5 @@
-//! What a run file may say; only `[data]` must be there. Unknown keys are errors. How files and `--set` are merged
-//! stands in `merged.rs`.
+//! The settings of a run file; only `[data]` is required. Unknown keys are errors. Files and `--set` are merged in
+//! `merged.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +17,12 @@ use crate::error::InTable as _;
 use crate::merged::Merged;
 use crate::{CliError, device};
 
-/// Everything that decides a run. Paths of the data are relative to the file that names them, `output` and `cache` to
-/// the current folder. Only `[data]` must be there.
+/// All settings of a run. Paths of the data are relative to the file that names them, `output` and `cache` to
+/// the current folder. Only `[data]` is required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunFile {
-    /// Title of the run. Default: the name of the run file without its ending.
+    /// Title of the run. Default: the name of the run file without its extension.
     pub name: String,
     /// One seed for split, weights, order and noise, each from a stream of its own. Default 1.
     #[serde(default = "default_seed")]
@@ -30,9 +30,9 @@ pub struct RunFile {
     /// Seed of weights, order, augmentation and noise alone, so that trainings differ on the same data and split. Default: `seed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_seed: Option<u64>,
-    /// Run folder. Default: `runs/` and the name of the run file without its ending.
+    /// Run folder. Default: `runs/` and the name of the run file without its extension.
     pub output: PathBuf,
-    /// Folder for decoded images and simulated cohorts, shared by runs. Default: `cache` beside the run folder.
+    /// Folder for decoded images and simulated cohorts, shared by runs. Default: `cache` next to the run folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<PathBuf>,
     /// Where to compute (`fairtte list devices`). Default `flex`.
@@ -63,7 +63,7 @@ pub struct RunFile {
     /// Random changes to the training images; none if not given.
     #[serde(default)]
     pub augmentation: AugmentationConfig,
-    /// Makes the training samples of one group worse, to study a distribution shift; nothing if not given.
+    /// Degrades the training samples of one group, to study a distribution shift; none if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<ShiftConfig>,
     /// Discretisation of time.
@@ -72,7 +72,7 @@ pub struct RunFile {
     /// The network up to the representation. Default: the paper's for the kind of input, `efficientnet-b0` for pictures
     /// and `resnet18-3d` for volumes, and `mlp` for tables.
     pub model: EncoderConfig,
-    /// Weights of a file that the backbone begins with; drawn ones if not given.
+    /// Weights of a file that the backbone starts from; random ones if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pretrained: Option<PretrainedConfig>,
     /// Loss and prediction rule. Default `nnet-survival`.
@@ -98,7 +98,7 @@ pub struct RunFile {
 pub struct GroupsConfig {
     /// Attributes whose groups (or intersections, if more than one) the strategy works on. Default: the first attribute.
     pub train: Vec<String>,
-    /// Intersections to report beside the single attributes, for example `[["sex", "age"]]`.
+    /// Intersections to report in addition to the single attributes, for example `[["sex", "age"]]`.
     pub intersections: Vec<Vec<String>>,
 }
 
@@ -114,7 +114,7 @@ pub struct TimeConfig {
     pub grid: GridKind,
     /// Predicted points per interval, 1 to 1,000; 1 = the cut points only.
     pub points_per_interval: usize,
-    /// What happens between cut points with more points than one: `linear` survival or `constant-hazard`. The heads
+    /// Interpolation between cut points with more than one point: `linear` survival or `constant-hazard`. The heads
     /// `pc-hazard` (constant hazard) and `cox`, `cox-time` (steps at event times) have a rule of their own.
     pub interpolation: Interpolation,
 }
@@ -158,7 +158,7 @@ impl RunFile {
         }
         merged.set_all(sets)?;
         let mut run = Self::resolve(taken.iter().fold(merged, |merged, key| merged.without(key)))?;
-        // One name for one folder, so that the resolved file means the same wherever it is read from.
+        // A canonical name of the folder, so that the resolved file means the same wherever it is read from.
         let base = Path::new(".").join(&folder).canonicalize();
         let base = base.map_err(|source| CliError::ReadRunFile { path: folder, source })?;
         run.data.resolve_paths(&base);
@@ -180,7 +180,7 @@ impl RunFile {
         Self::resolve(merged)
     }
 
-    /// Fills in what depends on other settings, and checks names and types of all keys.
+    /// Fills in settings that depend on others, and checks names and types of all keys.
     fn resolve(mut merged: Merged) -> Result<Self, CliError> {
         merged.name_after_file();
         merged.choose_by_data();
@@ -220,7 +220,7 @@ impl RunFile {
 }
 
 impl RunFile {
-    /// What can be refused before any file is read: ranges, names of attributes, and settings that do not fit together.
+    /// Checks what can be checked before any file is read: ranges, names of attributes, and combinations of settings.
     ///
     /// # Errors
     /// [`CliError`] naming the key, its value and what was expected.
@@ -263,7 +263,7 @@ impl RunFile {
         matches!(self.data, DataConfig::Tabular(_))
     }
 
-    /// Changes of training images as the run file asks for them; `None` for tables.
+    /// The augmentation of training images in the run file; `None` for tables.
     ///
     /// # Errors
     /// [`CliError::Data`] for settings out of range.
@@ -344,7 +344,7 @@ impl RunFile {
             }
             let distinct = names.iter().collect::<std::collections::BTreeSet<_>>().len();
             if distinct < names.len() || (key == "groups.intersections" && distinct < 2) {
-                let message = format!("{names:?} is no intersection, expected two or more different attributes");
+                let message = format!("{names:?} is not an intersection, expected two or more different attributes");
                 return Err(CliError::setting(key, message, None));
             }
         }

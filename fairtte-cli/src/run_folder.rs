@@ -21,8 +21,8 @@ use crate::{CliError, RunFile};
 #[derive(Clone, Debug)]
 pub(crate) struct RunFolder {
     path: PathBuf,
-    /// Held by the process that writes to the folder.
-    #[expect(dead_code, reason = "it is held, and let go when the last copy is dropped")]
+    /// A lock held by the process that writes to the folder.
+    #[expect(dead_code, reason = "it is held, and released when the last copy is dropped")]
     lock: Option<Arc<File>>,
 }
 
@@ -75,7 +75,7 @@ impl RunFolder {
         self.path.join("features.json")
     }
 
-    /// What the model was given, as a hash.
+    /// The hash of the inputs of the model.
     pub(crate) fn inputs(&self) -> PathBuf {
         self.path.join("inputs.json")
     }
@@ -88,13 +88,13 @@ impl RunFolder {
         self.path.join("predictions.parquet")
     }
 
-    /// Curves by the weights of an epoch that selection rules chose, counted from 1, where it is not that of
+    /// Curves with the weights of an epoch that selection rules chose, counted from 1, if it is not that of
     /// [`predictions`](Self::predictions).
     pub(crate) fn predictions_of(&self, epoch: usize) -> PathBuf {
         self.path.join(format!("{OF_EPOCH}{epoch:05}{PARQUET}"))
     }
 
-    /// What training warned of.
+    /// The warnings of the training.
     fn warnings_file(&self) -> PathBuf {
         self.path.join("warnings.json")
     }
@@ -115,8 +115,8 @@ impl RunFolder {
         self.path.join("done")
     }
 
-    /// The folder of a run that is done, with the settings that its `run.toml` now holds; `None` if there is something to
-    /// train. `goes_on` says that a finished run is wanted again for more epochs or patience.
+    /// The folder of a finished run, with the settings that its `run.toml` now has; `None` if there is something to
+    /// train. With `goes_on`, a finished run is resumed for more epochs or patience.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -127,7 +127,7 @@ impl RunFolder {
         }
         let kept = RunFile::read(&[folder.run_file()], &[])?;
         let mut resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
-        // The weights that it began with are not read again: unless another hash is asked for, they are its own.
+        // The weights that it started from are not read again: unless another hash is requested, they are the same.
         if let (Some(asked), Some(kept)) = (&mut resolved.pretrained, &kept.pretrained) {
             asked.sha256 = asked.sha256.take().or_else(|| kept.sha256.clone());
         }
@@ -135,19 +135,19 @@ impl RunFolder {
         if goes_on && is_unfinished(folder.path(), &run.training)? {
             return Ok(None);
         }
-        // Showing a finished run again computes nothing: its record keeps what it was trained with.
+        // Showing a finished run again computes nothing, so its record keeps the device that it was trained on.
         resolved.device.clone_from(&kept.device);
         resolved.training = kept.training;
         write_text(&folder.run_file(), &resolved.to_toml()?)?;
         Ok(Some((folder, resolved)))
     }
 
-    /// Takes the folder for `run` and locks it as long as the value lives: one in which nothing was trained yet gets its
-    /// `run.toml`, one of the same run stays as it is until [`begin`](Self::begin).
+    /// Opens the folder for `run` and locks it as long as the value exists. If nothing was trained in it yet, it gets
+    /// its `run.toml`; if it contains the same run, it is unchanged until [`begin`](Self::begin).
     ///
     /// # Errors
-    /// [`CliError::OtherRun`] if it holds a run with other settings, [`CliError::RunFolder`] if another process has it,
-    /// [`CliError::Data`] if it cannot be written.
+    /// [`CliError::OtherRun`] if it contains a run with other settings, [`CliError::RunFolder`] if another process uses
+    /// it, [`CliError::Data`] if it cannot be written.
     pub(crate) fn open(run: &RunFile) -> Result<Self, CliError> {
         Self::open_from(None, run)
     }
@@ -170,7 +170,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Writes `run.toml` and removes what was made from weights that are to be trained further.
+    /// Writes `run.toml` and removes the results of weights that are trained further.
     ///
     /// # Errors
     /// [`CliError::RunFolder`] if a file cannot be removed, [`CliError::Data`] if one cannot be written.
@@ -181,7 +181,7 @@ impl RunFolder {
         write_text(&self.run_file(), &resolved.to_toml()?)
     }
 
-    /// Two processes in one folder would take away each other's states.
+    /// Locks the folder, because two processes in it would overwrite each other's states.
     fn locked(self) -> Result<Self, CliError> {
         let path = self.path.join(".lock");
         let failed = |source| DataError::Write { path: path.clone(), source };
@@ -190,7 +190,7 @@ impl RunFolder {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let problem = "another process trains here; wait for its end, or choose another --output".to_owned();
+                let problem = "another process trains here; wait until it ends, or choose another --output".to_owned();
                 return Err(CliError::RunFolder { path: self.path, problem });
             }
             Err(TryLockError::Error(error)) => {
@@ -201,7 +201,7 @@ impl RunFolder {
         Ok(Self { lock: Some(Arc::new(file)), ..self })
     }
 
-    /// The folder of `run` for its data alone: what was trained there stays, and a run that is done stays done.
+    /// Opens the folder of `run` for its data alone: trained states are kept, and a finished run stays finished.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -223,11 +223,11 @@ impl RunFolder {
         Ok(origin)
     }
 
-    /// Brings the state of the run in `origin` here, if that is another folder and this one has no state of its own, with
-    /// the record of the data that it was trained on.
+    /// Copies the state of the run in `origin`, with the record of the data that it was trained on, if that is another
+    /// folder and this one has no state of its own.
     fn take_over(&self, origin: &Self) -> Result<(), CliError> {
         if self.is_trained()? {
-            return Ok(()); // the folder itself, or an earlier call came so far
+            return Ok(()); // the folder itself, or an earlier call has copied it
         }
         let kept = RunFile::read(&[origin.run_file()], &[])?;
         write_text(&self.run_file(), &kept.to_toml()?)?;
@@ -259,7 +259,7 @@ impl RunFolder {
         remove_file(&self.predictions())
     }
 
-    /// Whether there is anything that depends on the settings of the training.
+    /// Whether the folder has files that depend on the settings of the training.
     ///
     /// # Errors
     /// [`CliError::Training`] if the folder of the checkpoints cannot be read.
@@ -267,8 +267,8 @@ impl RunFolder {
         Ok(self.predictions().exists() || self.done().exists() || has_checkpoint(&self.path)?)
     }
 
-    /// Refuses settings that would change what was trained so far; `goes_on` says that more epochs or patience are fine
-    /// for a run that is done.
+    /// Refuses settings that would have changed the training so far; with `goes_on`, more epochs or patience are
+    /// allowed for a finished run.
     fn require_same(&self, run: &RunFile, goes_on: bool) -> Result<(), CliError> {
         let kept = RunFile::read(&[self.run_file()], &[])?;
         let may_last = goes_on || !self.done().exists();
@@ -286,19 +286,19 @@ impl RunFolder {
         let help = if only_lasts && self.done().exists() && can_resume(&self.path, &kept.training, &run.training)? {
             format!("give --resume-from {} to resume it", self.path.display())
         } else {
-            "choose another --output, or remove the folder to start anew".to_owned()
+            "choose another --output, or remove the folder to start again".to_owned()
         };
         let difference = differences.into_iter().map(|(_, words)| words).collect::<Vec<_>>().join("; ");
         Err(CliError::OtherRun { folder: self.path.clone(), difference, help })
     }
 
-    /// Keeps what training warned of; a list without entries says that it warned of nothing.
+    /// Writes the warnings of the training; an empty list means that there were none.
     pub(crate) fn write_warnings(&self, warnings: &[Warning]) -> Result<(), CliError> {
         let text = serde_json::to_string_pretty(warnings).map_err(|error| CliError::Bug(error.to_string()))?;
         write_text(&self.warnings_file(), &format!("{text}\n"))
     }
 
-    /// What training warned of; nothing if there is no `warnings.json`.
+    /// The warnings of the training; empty if there is no `warnings.json`.
     pub(crate) fn warnings(&self) -> Result<Vec<Warning>, CliError> {
         let path = self.warnings_file();
         if !path.exists() {
@@ -321,18 +321,18 @@ impl RunFolder {
     }
 }
 
-/// The settings that change what is trained: not titles, places, threads, how often the state is saved, how intervals are
-/// made, nor which groups are reported beside those of the training.
+/// The settings that affect the trained model: not titles, paths, threads, how often the state is saved, how intervals
+/// are computed, nor which groups are reported in addition to those of the training.
 fn essence(run: &RunFile) -> Result<Table, CliError> {
     let plain = EvaluationSettings::default();
     let first = run.attribute.first().map(|attribute| attribute.name.clone());
     let run = RunFile {
-        // Spelled out or left to the default.
+        // The same whether explicit or the default.
         training_seed: run.training_seed.filter(|seed| *seed != run.seed),
         name: String::new(),
         // Another card of the same kind computes the same.
         device: run.device.split(':').next().unwrap_or_default().to_owned(),
-        // By reading and times the epochs are chosen.
+        // The choice of epochs depends on reading and times.
         evaluation: EvaluationSettings {
             replicates: plain.replicates,
             level: plain.level,
@@ -350,7 +350,7 @@ fn essence(run: &RunFile) -> Result<Table, CliError> {
         cache: None,
         threads: 0,
         training: TrainingConfig { checkpoint_minutes: 0.0, ..run.training },
-        // The same weights elsewhere: their hash is compared.
+        // The same weights may be at another path: their hash is compared.
         pretrained: run.pretrained.clone().map(|config| PretrainedConfig { path: PathBuf::new(), ..config }),
         ..run.clone()
     };
@@ -378,7 +378,7 @@ fn differences(kept: &Table, asked: &Table) -> Vec<(String, String)> {
     found
 }
 
-/// Begin and end of the names of curves by single epochs.
+/// Beginning and end of the names of files with curves of single epochs.
 const OF_EPOCH: &str = "predictions-epoch-";
 const PARQUET: &str = ".parquet";
 
@@ -390,7 +390,7 @@ fn remove_file(path: &Path) -> Result<(), CliError> {
     std::fs::remove_file(path).map_err(problem)
 }
 
-/// The test part has the plain names: its numbers are the result.
+/// Empty for the test part, whose numbers are the result.
 fn suffix(part: Part) -> String {
     if part == Part::Test { String::new() } else { format!("-{}", part.name()) }
 }

@@ -1,4 +1,4 @@
-//! What a user sees before any run: help, lists, exit codes.
+//! The output before any run: help, lists, exit codes.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::process::Command;

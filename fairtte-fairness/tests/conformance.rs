@@ -376,7 +376,7 @@ fn a_validation_part_without_an_event_is_refused_before_training() {
     let mut strategy = bench.strategy(&StrategyConfig::Erm(NoSettings {}));
     let run = folder.path().join("run");
     let error = bench.fit(strategy.as_mut(), 1, &run, &mut Silent, &AtomicBool::new(false)).unwrap_err();
-    let expected = "the validation part has 24 samples and no observed event, expected at least one";
+    let expected = "the validation part has no observed event (samples: 24), expected at least one";
     assert_eq!(error.to_string(), expected);
     assert!(!run.exists(), "a rejected training leaves no files");
 }

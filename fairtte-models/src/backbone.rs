@@ -123,7 +123,8 @@ impl BackboneKind {
         }
     }
 
-    /// What height and width of a picture must be multiples of: the side of a patch, or 1 for networks that take any size.
+    /// The number that height and width of a picture must be multiples of: the side of a patch, or 1 for networks that
+    /// take any size.
     pub fn side_multiple(self) -> usize {
         match self {
             Self::VitBase16 | Self::VitLarge16 => VisionTransformer::PATCH,
@@ -136,8 +137,8 @@ impl BackboneKind {
         EncoderConfig::new(self).n_features()
     }
 
-    /// Builds the network with the default settings for `channels` input channels (columns of a table); weights are still
-    /// to be drawn ([`initialise`](crate::initialise)).
+    /// Builds the network with the default settings for `channels` input channels (columns of a table); the weights are
+    /// not initialised yet ([`initialise`](crate::initialise)).
     pub fn build(self, channels: usize, device: &Device) -> Backbone {
         Backbone::new(&EncoderConfig::new(self), channels, device)
     }
@@ -160,7 +161,7 @@ pub struct Backbone {
     pub(crate) kind: BackboneKind,
 }
 
-/// The networks behind the names.
+/// The networks of the names.
 #[derive(Module, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one backbone lives per network; its weights are on the heap anyway")]
 pub(crate) enum Network {
@@ -183,7 +184,7 @@ pub(crate) enum Network {
 }
 
 impl Backbone {
-    /// Builds the backbone that `config` names, for `channels` input channels; weights are still to be drawn.
+    /// Builds the backbone that `config` names, for `channels` input channels; the weights are not initialised yet.
     pub(crate) fn new(config: &EncoderConfig, channels: usize, device: &Device) -> Self {
         let medicalnet = |depth| Network::MedicalNet(MedicalNet::new(depth, channels, device));
         let vit = |size| {

@@ -1,8 +1,9 @@
 //! Cubic interpolation of a line: weights of four source points for each place (Keys 1981, A = -0.75).
 //!
-//! Place `i` of `to` lies at `(i + 1/2) from / to - 1/2` of the source (half-pixel centres), and sources beyond the ends are
-//! the last ones, as in PyTorch's bicubic interpolation without anti-aliasing (`align_corners=False`). A vision transformer's
-//! positions take this way on import (`weights/positions.rs`) and in every pass with another picture size (`vit.rs`).
+//! Place `i` of `to` is at `(i + 1/2) from / to - 1/2` of the source (half-pixel centres), and sources beyond the ends
+//! are the last ones, as in PyTorch's bicubic interpolation without anti-aliasing (`align_corners=False`). Used for the
+//! positions of a vision transformer on import (`weights/positions.rs`) and in every pass with another picture size
+//! (`vit.rs`).
 
 /// Four source points with their weights, for each of `to` points.
 pub(crate) fn taps(from: usize, to: usize) -> Vec<[(usize, f64); 4]> {

@@ -47,7 +47,7 @@ impl EfficientNetB0 {
     /// Number of features that [`forward`](Self::forward) gives.
     pub const N_FEATURES: usize = 1280;
 
-    /// Builds the network for `channels` input channels; weights are still to be drawn.
+    /// Builds the network for `channels` input channels; the weights are not initialised yet.
     pub fn new(channels: usize, device: &Device) -> Self {
         Self::with_stages(channels, &STAGES, Self::N_FEATURES, device)
     }

@@ -40,7 +40,7 @@ pub struct EncoderConfig {
     pub vit: Option<VitConfig>,
 }
 
-/// What a run file says, before the defaults of the named backbone are filled in.
+/// The table as given in a run file, before the defaults of the named backbone are filled in.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Written {
@@ -135,13 +135,13 @@ impl EncoderConfig {
         }
     }
 
-    /// Length of what [`ImageEncoder::forward`] gives: [`representation`](Self::representation), or the features of the
-    /// backbone where that is 0.
+    /// Length of the output of [`ImageEncoder::forward`]: [`representation`](Self::representation), or the features of
+    /// the backbone where that is 0.
     pub fn n_representation(&self) -> usize {
         if self.representation == 0 { self.n_features() } else { self.representation }
     }
 
-    /// Builds the encoder for `channels` input channels; weights are still to be drawn.
+    /// Builds the encoder for `channels` input channels; the weights are not initialised yet.
     pub fn build(&self, channels: usize, device: &Device) -> ImageEncoder {
         let linear = LinearConfig::new(self.n_features(), self.representation).with_initializer(UNDRAWN);
         ImageEncoder {
@@ -159,7 +159,7 @@ pub struct ImageEncoder {
     backbone: Backbone,
     projection: Option<Linear>,
     dropout: f64,
-    /// The backbone computes as in evaluation.
+    /// Whether the backbone stays in evaluation mode.
     still: bool,
 }
 
@@ -169,7 +169,7 @@ impl ImageEncoder {
         &self.backbone
     }
 
-    /// The same encoder with `change` done to its backbone.
+    /// Returns the encoder with `change` applied to its backbone.
     ///
     /// # Errors
     /// That of `change`.
@@ -177,14 +177,14 @@ impl ImageEncoder {
         Ok(Self { backbone: change(self.backbone)?, ..self })
     }
 
-    /// The same encoder whose backbone computes as in evaluation, its parameters cut off from gradients but for those
-    /// without a name in `frozen`.
+    /// Returns the encoder with its backbone in evaluation mode and with the parameters named in `frozen` cut off from
+    /// gradients.
     #[must_use]
     pub fn frozen(self, frozen: &HashSet<String>) -> Self {
         Self { backbone: self.backbone.frozen(frozen), still: true, ..self }
     }
 
-    /// The same encoder whose batch norms keep scale, shift and running statistics.
+    /// Returns the encoder with the scale, shift and running statistics of its batch norms frozen.
     #[must_use]
     pub fn with_frozen_batch_norm(self) -> Self {
         Self { backbone: self.backbone.with_frozen_batch_norm(), ..self }
@@ -212,7 +212,7 @@ impl ImageEncoder {
         })
     }
 
-    /// The dropout of a representation, which [`forward`](Self::forward) ends with.
+    /// Applies the dropout of the representation, the last step of [`forward`](Self::forward).
     pub fn dropped(&self, representation: Tensor<2>, noise: &mut Noise) -> Tensor<2> {
         noise.dropout(representation, self.dropout)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong when a network is built or fed.
+//! Errors of building a network, feeding it a batch, and reading or writing its weights.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub enum ModelError {
         expected: &'static str,
     },
     /// The pixels do not fill the stated shape.
-    #[error("a batch of shape {shape:?} came with {found} values")]
+    #[error("the number of values for a batch of shape {shape:?} is {found}")]
     IncompleteBatch {
         /// Stated shape.
         shape: Vec<usize>,
@@ -44,7 +44,7 @@ pub enum ModelError {
         /// Number of channels that it reads.
         expected: usize,
     },
-    /// The settings of one backbone were given beside the name of another.
+    /// The settings of one backbone were given together with the name of another.
     #[error("{table} is given, but backbone is \"{backbone}\", expected no settings of another backbone")]
     OtherBackbone {
         /// Name of the table.
@@ -57,22 +57,22 @@ pub enum ModelError {
     ReadWeights {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Message of the operating system.
         reason: String,
     },
-    /// A file of weights is damaged, cut short, hostile, or something else.
+    /// A file of weights is damaged, truncated, malicious, or not a file of weights.
     #[error("{}, {place}: expected {expected}, found {found}", path.display())]
     DamagedWeights {
         /// The file.
         path: PathBuf,
-        /// The byte at which it was noticed.
+        /// The byte at which the problem was noticed.
         place: String,
-        /// What should stand there.
+        /// What was expected there.
         expected: String,
-        /// What stands there.
+        /// What was found there.
         found: String,
     },
-    /// A file of weights is sound but does not hold the weights of a backbone.
+    /// A file of weights is valid but does not contain the weights of the backbone.
     #[error("{} does not hold the weights of {backbone}: {problem}", path.display())]
     WeightsDoNotFit {
         /// The file.
@@ -85,7 +85,7 @@ pub enum ModelError {
     /// Weights cannot be written.
     #[error("the weights cannot be written: {reason}")]
     WriteWeights {
-        /// What the operating system said.
+        /// Message of the operating system.
         reason: String,
     },
 }

@@ -1,6 +1,7 @@
-//! Convolution followed by batch norm and an activation, the brick of every convolutional backbone here, and pooling.
+//! Convolution followed by batch norm and an activation, the building block of every convolutional backbone here, and
+//! pooling.
 //!
-//! Pooling over volumes is put together from pooling over pictures, because burn has none: the maximum over height and
+//! Pooling over volumes is composed of pooling over pictures, because burn has none: the maximum over height and
 //! width, then over depth. The order of the axes makes a difference only for the gradient at tied values: as in PyTorch it
 //! goes to the first of them in the order depth, height, width, because each of the two passes keeps the first.
 
@@ -79,7 +80,7 @@ impl ConvNorm3d {
         fast::conv_norm_3d(&self.conv, &self.norm, x, activation)
     }
 
-    /// `other(self(x))` with the activations of both; training does not keep what goes from one to the other.
+    /// `other(self(x))` with the activations of both; training does not keep the tensor between the two.
     pub(crate) fn forward_through(&self, other: &Self, x: Tensor<5>, activations: [Activation; 2]) -> Tensor<5> {
         let [own, others] = activations;
         fast::two_conv_norms_3d([(&self.conv, &self.norm, own), (&other.conv, &other.norm, others)], x)
@@ -91,13 +92,14 @@ impl ConvNorm3d {
     }
 }
 
-/// Maximum over windows of 3 x 3 at stride 2 with padding 1: `[batch, channels, height, width]` -> sizes halved, up.
+/// Maximum over windows of 3 x 3 at stride 2 with padding 1: `[batch, channels, height, width]` -> sizes halved and
+/// rounded up.
 pub(crate) fn max_pool_2d(x: Tensor<4>) -> Tensor<4> {
     fast::max_pool(x, [3, 3], [2, 2], [1, 1])
 }
 
 /// Maximum over windows of 3 x 3 x 3 at stride 2 with padding 1: `[batch, channels, depth, height, width]` -> sizes
-/// halved, up.
+/// halved and rounded up.
 pub(crate) fn max_pool_3d(x: Tensor<5>) -> Tensor<5> {
     let [batch, channels, depth, height, width] = x.dims();
     let planes = max_pool_2d(x.reshape([batch, channels * depth, height, width]));

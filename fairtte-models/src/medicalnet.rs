@@ -2,8 +2,9 @@
 //!
 //! The layout of Tencent's published weights, which were trained for segmentation: convolution 7 x 7 x 7 at stride 2, maximum
 //! over 3 x 3 x 3 at stride 2, four stages. Stage 2 halves the sizes; stages 3 and 4 keep them and space the entries of
-//! their kernels 2 and 4 apart instead, so features lie on a grid of 1/8 of the input. Batch norm eps 1e-5, momentum 0.1; `ReLU`.
-//! The mean over space stands in the place of the segmentation layers.
+//! their kernels 2 and 4 apart instead, so the grid of features has 1/8 of the resolution of the input. Batch norm eps
+//! 1e-5, momentum 0.1; `ReLU`.
+//! The mean over space replaces the segmentation layers.
 //!
 //! | depth | blocks | convolutions of a block | shortcut | features | parameters (1 channel) |
 //! |---|---|---|---|---|---|
@@ -33,7 +34,7 @@ const WIDTHS: [usize; 4] = [64, 128, 256, 512];
 /// (stride, dilation) of the four stages.
 const STAGES: [(usize, usize); 4] = [(1, 1), (2, 1), (1, 2), (1, 4)];
 
-/// Which of the published networks.
+/// The depth of a published network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MedicalNetDepth {
     /// ResNet-10.
@@ -46,7 +47,7 @@ pub enum MedicalNetDepth {
     Fifty,
 }
 
-/// Everything but the width that tells the networks apart.
+/// Everything but the width that distinguishes the networks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Blocks of the four stages.
@@ -88,7 +89,7 @@ pub struct MedicalNet {
 }
 
 impl MedicalNet {
-    /// Builds the network for `channels` input channels (the published weights: 1); weights are still to be drawn.
+    /// Builds the network for `channels` input channels (the published weights: 1); the weights are not initialised yet.
     pub fn new(depth: MedicalNetDepth, channels: usize, device: &Device) -> Self {
         Self::with_plan(depth.plan(), channels, WIDTHS, device)
     }
@@ -118,7 +119,7 @@ impl MedicalNet {
     }
 }
 
-/// Two or three convolutions beside a shortcut.
+/// Two or three convolutions with a shortcut.
 #[derive(Module, Debug)]
 struct Block {
     first: ConvNorm3d,
@@ -167,7 +168,8 @@ fn thinned(mut x: Tensor<5>, stride: usize, n_channels: usize) -> Tensor<5> {
     if stride == 1 {
         return x;
     }
-    // Last, since burn-tch takes the gradient of a slice with steps only if it is contiguous, and that of `cat` is not.
+    // The slice comes last, since burn-tch takes the gradient of a slice with steps only if it is contiguous, and that
+    // of `cat` is not.
     let step = isize::try_from(stride).unwrap_or(isize::MAX);
     x.slice(s![.., .., ..;step, ..;step, ..;step])
 }

@@ -3,7 +3,7 @@
 //! Blocks of linear layer, ReLU, batch norm and dropout in this order (Kvamme & Borgan 2021, section 6; pycox 0.3.0 takes them
 //! from torchtuples 0.2.2, `DenseVanillaBlock`: the batch norm comes after the activation). Two blocks of 32 nodes with
 //! batch norm and without dropout are the defaults here: the widths of pycox's examples, the rest of its signature. With
-//! `model.representation = 0` the head reads the last block, as there.
+//! `model.representation = 0` the head reads the last block, as in pycox.
 //!
 //! | pycox key | here |
 //! |---|---|
@@ -76,7 +76,7 @@ struct DenseNorm {
 }
 
 impl Mlp {
-    /// Builds the network for `columns` input columns; weights are still to be drawn.
+    /// Builds the network for `columns` input columns; the weights are not initialised yet.
     pub fn new(columns: usize, config: &MlpConfig, device: &Device) -> Self {
         let inputs = std::iter::once(columns).chain(config.widths.iter().copied());
         let layer = |(from, to)| DenseNorm {

@@ -30,7 +30,7 @@ impl ResNet18Volume {
     /// Number of features that [`forward`](Self::forward) gives.
     pub const N_FEATURES: usize = WIDTHS[3];
 
-    /// Builds the network for `channels` input channels; weights are still to be drawn.
+    /// Builds the network for `channels` input channels; the weights are not initialised yet.
     pub fn new(channels: usize, device: &Device) -> Self {
         Self::with_widths(channels, WIDTHS, device)
     }
@@ -52,7 +52,7 @@ impl ResNet18Volume {
     }
 }
 
-/// Two 3 x 3 x 3 convolutions beside a shortcut.
+/// Two 3 x 3 x 3 convolutions with a shortcut.
 #[derive(Module, Debug)]
 struct BasicBlock {
     first: ConvNorm3d,

@@ -28,7 +28,7 @@ impl Small2d {
     /// Number of features that [`forward`](Self::forward) gives.
     pub const N_FEATURES: usize = WIDTHS_2D[3];
 
-    /// Builds the network for `channels` input channels; weights are still to be drawn.
+    /// Builds the network for `channels` input channels; the weights are not initialised yet.
     pub fn new(channels: usize, device: &Device) -> Self {
         let inputs = [channels, WIDTHS_2D[0], WIDTHS_2D[1], WIDTHS_2D[2]];
         let pairs = inputs.into_iter().zip(WIDTHS_2D);
@@ -55,7 +55,7 @@ impl Small3d {
     /// Number of features that [`forward`](Self::forward) gives.
     pub const N_FEATURES: usize = WIDTHS_3D[3];
 
-    /// Builds the network for `channels` input channels; weights are still to be drawn.
+    /// Builds the network for `channels` input channels; the weights are not initialised yet.
     pub fn new(channels: usize, device: &Device) -> Self {
         let inputs = [channels, WIDTHS_3D[0], WIDTHS_3D[1], WIDTHS_3D[2]];
         let pairs = inputs.into_iter().zip(WIDTHS_3D);

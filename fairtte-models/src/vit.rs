@@ -1,9 +1,9 @@
 //! Vision Transformer (Dosovitskiy et al. 2021, arXiv 2010.11929) as masked autoencoders are fine-tuned and as `RETFound` uses it
 //! (He et al. 2022, arXiv 2111.06377; Zhou et al. 2023, doi 10.1038/s41586-023-06555-x).
 //!
-//! Patches of 16 x 16, a class token, learned positions, blocks of attention and a dense pair with exact GELU, each after a
-//! layer norm (eps 1e-6) and beside a shortcut; then the mean over the patch tokens (not the class token) and a layer norm,
-//! `fc_norm`. Stochastic depth per sample and branch, rising linearly over the blocks.
+//! Patches of 16 x 16, a class token, learned positions, blocks of attention and a dense pair with exact GELU, each
+//! after a layer norm (eps 1e-6) and with a shortcut; then the mean over the patch tokens (not the class token) and a
+//! layer norm, `fc_norm`. Stochastic depth per sample and branch, rising linearly over the blocks.
 //!
 //! | timm / `RETFound` key | here |
 //! |---|---|
@@ -19,9 +19,9 @@
 //! | `vit-base/16` | 768 | 12 | 12 | 85,798,656 |
 //! | `vit-large/16` | 1024 | 24 | 16 | 303,301,632 |
 //!
-//! Positions belong to pictures of 224 x 224. For other sizes their 14 x 14 grid is interpolated in every pass (bicubic, A =
-//! -0.75, edges repeated, as PyTorch without anti-aliasing), where `RETFound` does so once on import: the same outputs, but
-//! training goes on moving the 14 x 14 grid. Pictures need not be square.
+//! The learned positions are for pictures of 224 x 224. For other sizes their 14 x 14 grid is interpolated in every
+//! pass (bicubic, A = -0.75, edges repeated, as PyTorch without anti-aliasing), while `RETFound` interpolates once on
+//! import: outputs are equal, but here training continues to change the 14 x 14 grid. Pictures need not be square.
 
 use burn::module::{Module, Param};
 use burn::nn::conv::{Conv2d, Conv2dConfig};
@@ -75,7 +75,7 @@ pub enum VitSize {
     Large,
 }
 
-/// Everything that fixes the shape of the network.
+/// The shape of the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Length of a token, a multiple of the heads.
@@ -118,8 +118,8 @@ impl VisionTransformer {
     /// Side of a patch; height and width of a picture must be multiples of it.
     pub const PATCH: usize = 16;
 
-    /// Builds the network for `channels` input channels; weights are still to be drawn. `drop_path` is the probability, in
-    /// [0, 1), with which a branch of the last block is dropped in training.
+    /// Builds the network for `channels` input channels; the weights are not initialised yet. `drop_path` is the
+    /// probability, in [0, 1), with which a branch of the last block is dropped in training.
     pub fn new(size: VitSize, channels: usize, drop_path: f64, device: &Device) -> Self {
         Self::with_plan(size.plan(), channels, drop_path, device)
     }
@@ -192,7 +192,7 @@ fn cubic_weights(from: usize, to: usize, device: &Device) -> Tensor<2> {
     Tensor::from_data(TensorData::new(matrix, [to, from]).convert::<f32>(), device)
 }
 
-/// Attention, then a dense pair, each on normed tokens and beside a shortcut.
+/// Attention, then a dense pair, each on normed tokens and with a shortcut.
 #[derive(Module, Debug)]
 struct Block {
     first_norm: LayerNorm,

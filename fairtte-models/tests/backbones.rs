@@ -1,5 +1,5 @@
-//! Layouts of the backbones against the parameter counts of their references, and laws at full size. More laws, and the
-//! parity with the references, are tested on miniatures inside the crate.
+//! Layouts of the backbones against the parameter counts of their references, and properties at full size. More
+//! properties, and the parity with the references, are tested on miniatures inside the crate.
 //!
 //! The counts of the references are those of torchvision 0.29.2 without the last layer: `efficientnet_b0` 5,288,548 -
 //! (1280 x 1000 + 1000), `resnet18` 11,689,512 - (512 x 1000 + 1000), `r3d_18` 33,371,472 - (512 x 400 + 400); of
@@ -30,7 +30,7 @@ fn built(kind: BackboneKind, channels: usize, seed: u64, device: &Device) -> Bac
     initialise(kind.build(channels, device), stream(seed, "weights", &[]))
 }
 
-/// What a test can afford to draw and run at full size.
+/// The backbones that are small enough to be initialised and run at full size in a test.
 const AFFORDABLE: [BackboneKind; 8] = [
     BackboneKind::EfficientNetB0,
     BackboneKind::ResNet18,
@@ -46,7 +46,8 @@ fn values(tensor: Tensor<2>) -> Vec<f32> {
     tensor.into_data().try_to_vec().unwrap()
 }
 
-/// Counts what the optimiser may change; the running statistics of batch norm are visited too, but have no gradient.
+/// Counts the parameters that the optimiser may change; the running statistics of batch norm are visited too, but have
+/// no gradient.
 struct Trainable(usize);
 
 impl ModuleVisitor for Trainable {
@@ -83,8 +84,7 @@ fn parameter_counts_are_those_of_the_references() {
 
 #[test]
 fn every_backbone_gives_the_features_that_it_announces() {
-    // Batch statistics, as in training: with the running statistics of no step at all, the activations of a deep
-    // network fade.
+    // Batch statistics, as in training: with the initial running statistics, the activations of a deep network vanish.
     let device = Device::flex().autodiff();
     for kind in AFFORDABLE {
         for channels in [1, 3] {
@@ -94,7 +94,7 @@ fn every_backbone_gives_the_features_that_it_announces() {
             let features = values(features);
             assert!(features.iter().all(|x| x.is_finite()), "{}", kind.name());
             let spread = features.iter().copied().fold(0.0_f32, |a, x| a.max(x.abs()));
-            assert!(spread > 1e-6, "{} gives nothing but zeros", kind.name());
+            assert!(spread > 1e-6, "{} gives only zeros", kind.name());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Containers of weights: files that torch wrote, with values torch printed, and files made to harm.
+//! Containers of weights: files that torch wrote, with values that torch printed, and malicious files.
 
 #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
@@ -30,7 +30,7 @@ fn refusal(bytes: &[u8]) -> String {
     parse(bytes).map(|file| format!("{file:?}")).unwrap_err().to_string()
 }
 
-/// Reads every tensor; what is wrong with one shows here.
+/// Reads every tensor, since some errors only appear on reading.
 fn read_all(file: &WeightFile) {
     for tensor in file.tensors() {
         if let Ok(values) = file.values(tensor) {
@@ -206,7 +206,7 @@ fn a_flipped_bit_of_the_numbers_in_an_archive_is_noticed() {
     let mut bytes = bytes("types.zip.pth");
     let entry = b"data/0".as_slice();
     let header = bytes.windows(entry.len()).position(|window| window == entry).unwrap();
-    // Numbers 0, 0.125, .. stand behind the padding of the header.
+    // Values 0, 0.125, .. follow the padding of the header.
     let number = 0.125_f32.to_le_bytes();
     let at = header + bytes[header..].windows(4).position(|window| window == number).unwrap();
     bytes[at] ^= 1;
@@ -397,7 +397,7 @@ fn deep_nesting_and_values_that_hold_themselves_cost_no_stack() {
     assert!(sentence.contains("dictionaries inside each other"), "{sentence}");
     let tuples = [b"\x80\x02)".to_vec(), vec![0x85; 200_000], b".".to_vec()].concat();
     refusal(&legacy(&tuples, &[]));
-    // A list that holds itself, and one whose items double 40 times.
+    // A list that contains itself, and one whose items double 40 times.
     refusal(&legacy(b"\x80\x02]q\x00h\x00a.", &[]));
     let doubled = [b"\x80\x02]".to_vec(), b"2\x86".repeat(40), b".".to_vec()].concat();
     refusal(&legacy(&doubled, &[]));
@@ -413,7 +413,7 @@ fn a_pickle_cannot_multiply_itself() {
     let sentence = refusal(&legacy(&name, &[]));
     assert!(sentence.contains("the name of a class, at most 1000 bytes"), "{sentence}");
 
-    // Dictionaries of two equal values inside each other: 2^14 times one tensor behind keys of 900 bytes.
+    // Nested dictionaries of two equal values: 2^14 times one tensor under keys of 900 bytes.
     let key = [b"X".as_slice(), &900_u32.to_le_bytes(), &[b'k'; 900]].concat();
     let other = [b"X".as_slice(), &900_u32.to_le_bytes(), &[b'l'; 900]].concat();
     let mut doubling = tensor(4, 0, &[2], &[1]).strip_suffix(b".").unwrap().to_vec();
@@ -433,7 +433,7 @@ fn a_pickle_cannot_multiply_itself() {
     let sentence = refusal(&legacy(&shown, &[]));
     assert!(sentence.contains("bytes of keys and shapes in all"), "{sentence}");
 
-    // A list where the class of a module belongs, or a function.
+    // A list in place of the class of a module, or of a function.
     let list = [b"\x80\x02](".to_vec(), vec![b'N'; 1000], b"eq\x000".to_vec()].concat();
     let module = [list.as_slice(), b"(U\x06moduleh\x00NNtQ."].concat();
     let sentence = refusal(&legacy(&module, &[]));
@@ -454,7 +454,7 @@ fn a_pickle_cannot_multiply_itself() {
         assert!(sentence.contains(&format!("expected {expected}, found more")), "{sentence}");
     }
 
-    // Names of classes out of memorised parts, and tensors out of memorised arguments.
+    // Names of classes from memoised parts, and tensors from memoised arguments.
     let part = |n: usize| [b"X".as_slice(), &490_u32.to_le_bytes(), format!("{n:490}").as_bytes()].concat();
     let mut crowd = b"\x80\x02".to_vec();
     for n in 0..200_u8 {
@@ -505,7 +505,7 @@ proptest! {
     }
 }
 
-/// Pieces of pickles that fit together often enough to get deep into the reader.
+/// Pieces of pickles that are valid together often enough to exercise most of the reader.
 fn instruction() -> impl Strategy<Value = Vec<u8>> {
     let whole = prop::sample::select(vec![
         b"\x80\x02".to_vec(),

@@ -50,7 +50,7 @@ fn fit<'a>(file: &'a WeightFile, backbone: &Backbone) -> Fit<'a> {
 #[test]
 fn every_key_of_every_reference_finds_its_place() {
     use BackboneKind as Kind;
-    // (keys, backbone, layout, channels, left out but for counters, allowed to be missing)
+    // (keys, backbone, layout, channels, left out except counters, allowed to be missing)
     let cases = [
         ("torchvision-efficientnet-b0", Kind::EfficientNetB0, Layout::Torchvision, 3, 2, 0),
         ("timm-efficientnet-b0", Kind::EfficientNetB0, Layout::Timm, 3, 2, 0),
@@ -85,7 +85,7 @@ fn a_deeper_network_of_the_same_family_is_refused() {
     {
         let file = parse(&keys(name));
         let error = fit(&file, &build(kind, 1)).require().unwrap_err().to_string();
-        assert!(error.contains("keys are"), "{error}");
+        assert!(error.contains(" keys: "), "{error}");
     }
 }
 
@@ -98,17 +98,17 @@ fn what_does_not_fit_is_named() {
     let missing: Vec<_> = plain.iter().filter(|(key, _)| key != "layer3.1.bn2.bias").cloned().collect();
     assert_eq!(
         refusal(&missing),
-        "w.safetensors does not hold the weights of resnet18: in the layout torchvision, 1 keys are missing, as \
-         layer3.1.bn2.bias"
+        "w.safetensors does not hold the weights of resnet18: in the layout torchvision, missing keys: 1 (first: \
+         layer3.1.bn2.bias)"
     );
     let mut wrong = plain.clone();
     wrong[6].1 = vec![64, 64, 1, 1];
     assert!(refusal(&wrong).contains(
-        "1 tensors have another shape, as layer1.0.conv1.weight with u8 [64, 64, 1, 1] in place of [64, 64, 3, 3]"
+        "tensors of another shape: 1 (first: layer1.0.conv1.weight with u8 [64, 64, 1, 1] instead of [64, 64, 3, 3])"
     ));
     let mut more = plain.clone();
     more.push(("layer5.0.conv1.weight".to_owned(), vec![2]));
-    assert!(refusal(&more).contains("1 keys are unexpected, as layer5.0.conv1.weight"));
+    assert!(refusal(&more).contains("unexpected keys: 1 (first: layer5.0.conv1.weight)"));
 
     let mut swiglu = keys("timm-vit-base");
     swiglu.push(("blocks.0.mlp.w12.weight".to_owned(), vec![2, 2]));
@@ -117,7 +117,7 @@ fn what_does_not_fit_is_named() {
 
     let unknown = [("encoder.w".to_owned(), vec![2_usize])];
     let error = Fit::new(&parse(&unknown), &backbone, Layout::Auto, Gray::Auto).unwrap_err().to_string();
-    assert!(error.contains("its layout cannot be told from keys as encoder.w"), "{error}");
+    assert!(error.contains("its layout cannot be recognised from keys such as encoder.w"), "{error}");
     let vit = build(BackboneKind::VitBase16, 3);
     let error = Fit::new(&parse(&plain), &vit, Layout::Auto, Gray::Auto).unwrap_err().to_string();
     assert!(error.contains("its keys are in the layout torchvision, which has no such network"), "{error}");
@@ -197,7 +197,7 @@ fn gray_inputs_get_the_sum_or_the_mean_and_colours_get_shares() {
     assert_eq!(fit.notes()[0], "first convolution: 3 input channels in the file, 1 here; summed over the channels");
 }
 
-/// A safetensors file of `f32` or `f64` ones, but for the element `index` of `key`.
+/// A safetensors file of `f32` or `f64` ones, except the element `index` of `key`.
 fn ones_but(keys: &[(String, Vec<usize>)], wide: bool, key: &str, index: usize, value: f64) -> WeightFile {
     let size = if wide { 8 } else { 4 };
     let (mut entries, mut data) = (serde_json::Map::new(), Vec::new());
@@ -269,7 +269,7 @@ fn both_programs_weights_of_efficientnet_land_in_the_same_places() {
     assert!(theirs.1 == others.1);
 }
 
-/// What an imported file would say of itself under `key`.
+/// The metadata of an imported file under `key`.
 fn said(fit: &Fit<'_>, backbone: &Backbone, key: &str) -> String {
     fit.provenance(backbone).into_iter().find(|(found, _)| found == key).unwrap().1
 }
@@ -289,7 +289,7 @@ fn keys_that_two_programs_share_are_not_taken_for_one_of_them() {
     let asked = Fit::new(&file, &backbone, Layout::Torchvision, Gray::Auto).unwrap();
     assert_eq!(said(&asked, &backbone, "input.resize"), "256 bilinear, centre 224");
 
-    // A decoder beside the network is how a masked autoencoder shows outside a checkpoint.
+    // Outside a checkpoint, a masked autoencoder is recognised by a decoder.
     let mut masked = keys("timm-vit-base");
     masked.retain(|(key, _)| !key.starts_with("head."));
     masked.push(("decoder_embed.weight".to_owned(), vec![2, 2]));
@@ -343,7 +343,7 @@ fn keys_in_errors_cannot_steer_a_terminal() {
     let mut steering = keys("torchvision-resnet18");
     steering.push(("\u{1b}[2Jlayer9".to_owned(), vec![2]));
     let error = fit(&parse(&steering), &build(BackboneKind::ResNet18, 3)).require().unwrap_err().to_string();
-    assert!(error.contains("as \\u{1b}[2Jlayer9") && !error.contains('\u{1b}'), "{error}");
+    assert!(error.contains("first: \\u{1b}[2Jlayer9") && !error.contains('\u{1b}'), "{error}");
     let unknown = parse(&[("\u{1b}[2J".to_owned(), vec![2_usize])]);
     let backbone = build(BackboneKind::ResNet18, 3);
     let error = Fit::new(&unknown, &backbone, Layout::Auto, Gray::Auto).unwrap_err().to_string();

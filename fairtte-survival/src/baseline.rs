@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::SurvivalError;
 
-/// What happens at a time with more than one event.
+/// How several events at one time are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TiedTimes {
-    /// The average over the orders in which they may have happened (the default of R).
+    /// Efron: averages over the possible orders of the tied events (the default of R).
     #[default]
     Efron,
-    /// Every one of them is compared with the whole risk set.
+    /// Breslow: compares each of them with the whole risk set.
     Breslow,
 }
 
@@ -32,7 +32,7 @@ pub struct Baseline {
     log_hazards: Vec<f64>,
 }
 
-/// A baseline as a file has it.
+/// The form of a baseline in a file, before it is checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -46,7 +46,9 @@ impl TryFrom<Written> for Baseline {
     fn try_from(Written { times, log_hazards }: Written) -> Result<Self, String> {
         if times.is_empty() || times.len() != log_hazards.len() {
             let (n, m) = (times.len(), log_hazards.len());
-            return Err(format!("a baseline has {n} times and {m} hazards, expected as many of both and at least one"));
+            return Err(format!(
+                "number of times in a baseline: {n}, of hazards: {m}; expected equal numbers, at least 1"
+            ));
         }
         let ascend = times[0] >= 0.0 && times.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascend || times.iter().chain(&log_hazards).any(|x| !x.is_finite()) {
@@ -57,7 +59,7 @@ impl TryFrom<Written> for Baseline {
 }
 
 impl Baseline {
-    /// The different event times of the training part, ascending.
+    /// The distinct event times of the training part, ascending.
     pub fn times(&self) -> &[f64] {
         &self.times
     }
@@ -88,7 +90,7 @@ impl Baseline {
     }
 }
 
-/// log of a sum of exponentials that grows term by term.
+/// A log-sum-exp to which terms are added one by one.
 #[derive(Clone, Copy, Debug)]
 struct LogSum {
     largest: f64,
@@ -100,7 +102,7 @@ impl LogSum {
 
     fn merge(&mut self, other: Self) {
         if other.sum == 0.0 {
-            return; // empty; a sum that is no number is handed on
+            return; // empty; a NaN is propagated
         }
         let largest = self.largest.max(other.largest);
         self.sum = self.sum * (self.largest - largest).exp() + other.sum * (other.largest - largest).exp();
@@ -116,7 +118,7 @@ impl LogSum {
     }
 }
 
-/// A baseline in the making: blocks of training samples are added to it.
+/// An accumulator for a baseline, to which blocks of training samples are added.
 #[derive(Clone, Debug)]
 pub struct BaselineFit {
     times: Vec<f64>,
@@ -139,7 +141,7 @@ impl BaselineFit {
         Self { at_risk: empty.clone(), tied: empty, times: event_times, n_events, ties, reads_time }
     }
 
-    /// The different event times, ascending: where a network that reads the time is to be evaluated.
+    /// The distinct event times, ascending, at which a network that reads the time is evaluated.
     pub fn times(&self) -> &[f64] {
         &self.times
     }
@@ -210,7 +212,7 @@ mod tests {
         fit.finish()
     }
 
-    // By hand: exp(g) = 8, 1, 2, 4. At time 2 the risk set has 7, the two events 3; at time 3 there are 4.
+    // Computed by hand: exp(g) = 8, 1, 2, 4. At time 2 the risk set has 7, the two events 3; at time 3 there are 4.
     #[test]
     fn both_rules_worked_by_hand() {
         let ln_2 = std::f32::consts::LN_2;
@@ -240,7 +242,7 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<Baseline>(text).map_err(|error| error.to_string());
         assert_eq!(read(r#"{"times": [1.0, 2.0], "log_hazards": [-1.0, 0.5]}"#).unwrap().times(), [1.0, 2.0]);
         let short = read(r#"{"times": [1.0, 2.0], "log_hazards": [-1.0]}"#).unwrap_err();
-        assert!(short.starts_with("a baseline has 2 times and 1 hazards"), "{short}");
+        assert!(short.starts_with("number of times in a baseline: 2, of hazards: 1"), "{short}");
         assert!(read(r#"{"times": [2.0, 1.0], "log_hazards": [0.0, 0.0]}"#).unwrap_err().contains("do not ascend"));
         assert!(read(r#"{"times": [], "log_hazards": []}"#).is_err());
     }

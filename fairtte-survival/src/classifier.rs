@@ -1,14 +1,16 @@
-//! From the representation to what the head reads (paper, Table A2: `Linear(64, 16)`, `Linear(16, n_class)`).
+//! The layers from the representation to the outputs that the head reads (paper, Table A2: `Linear(64, 16)`,
+//! `Linear(16, n_class)`).
 //!
-//! `hidden = 0` leaves the output layer alone. The output layer may start at given outputs: with the marginal distribution
-//! of the training part there, the first epochs need not find it. It matters for the heads with a mass at time 0 (`pmf`,
-//! `deephit`): started at equal masses, the little that is left there after a short training orders early events the wrong
-//! way round. The Cox heads have no output bias, because a constant cancels from their losses and curves.
+//! With `hidden = 0` there is only the output layer. It may start at given outputs: if these are the marginal
+//! distribution of the training part, the first epochs need not learn it. This matters for the heads with a mass at
+//! time 0 (`pmf`, `deephit`): if training starts from equal masses and is short, the small mass that remains at time 0
+//! ranks early events in the wrong order. The Cox heads have no output bias, because a constant cancels from their
+//! losses and curves.
 //!
 //! For `cox-time` the scaled time is one more input of the hidden layer. Its weights for representation and time are
-//! applied apart, so that `[batch, n_times, hidden]` is the largest tensor.
+//! applied separately, so that `[batch, n_times, hidden]` is the largest tensor.
 //!
-//! Table A2 lists no activation anywhere; between the two layers stands a `ReLU`, without which they would be one.
+//! Table A2 lists no activation; a `ReLU` is placed between the two layers, which would otherwise be equivalent to one.
 
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear, LinearConfig};
@@ -18,7 +20,7 @@ use fairtte_metrics::Outcomes;
 
 use crate::{CutPoints, SurvivalError, SurvivalHead, TimeScale, marginal_hazard};
 
-/// Everything that fixes the shape and the start of a classifier.
+/// The shape and the initial outputs of a classifier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassifierConfig {
     /// Width of the hidden layer; 0 = none. Paper: 16.
@@ -27,14 +29,15 @@ pub struct ClassifierConfig {
     pub n_outputs: usize,
     /// Whether the output layer has a bias.
     pub bias: bool,
-    /// Where the outputs start, `[n_outputs]`; 0 if not given.
+    /// The initial outputs, `[n_outputs]`; 0 if not given.
     pub start: Option<Vec<f64>>,
     /// How times are scaled, if the classifier reads them.
     pub time_scale: Option<TimeScale>,
 }
 
 impl ClassifierConfig {
-    /// What `head` needs, fitted on `train`: number of outputs, their start, and the scale of times.
+    /// Returns the configuration for `head`, fitted on `train`: number of outputs, their initial values, and the scale
+    /// of times.
     ///
     /// # Errors
     /// [`SurvivalError::Setting`] for a head that reads the time without a hidden layer (the time would cancel from its
@@ -68,7 +71,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Builds the layers for a representation of length `representation`; weights are still to be drawn.
+    /// Builds the layers for a representation of length `representation`; the weights are not initialised yet.
     pub fn new(config: &ClassifierConfig, representation: usize, device: &Device) -> Self {
         let linear = |from, to, bias| {
             LinearConfig::new(from, to).with_bias(bias).with_initializer(Initializer::Zeros).init(device)
@@ -98,7 +101,7 @@ impl Classifier {
     }
 
     fn at_times(&self, hidden: &Linear, scale: &TimeScale, representation: Tensor<2>, query: &[f64]) -> Tensor<2> {
-        assert!(!query.is_empty(), "a classifier that reads times is asked for some");
+        assert!(!query.is_empty(), "a classifier that reads times needs at least one query time");
         let (batch, device) = (representation.dims()[0], representation.device());
         let [inputs, width] = hidden.weight.dims();
         let weight = hidden.weight.val();
@@ -117,7 +120,7 @@ impl Classifier {
     }
 }
 
-/// The same layer with its bias at `outputs`.
+/// Returns the layer with its bias set to `outputs`.
 fn starting_at(mut layer: Linear, outputs: &[f64]) -> Linear {
     layer.bias = layer.bias.map(|bias: Param<Tensor<1>>| {
         #[expect(clippy::cast_possible_truncation, reason = "biases are f32")]

@@ -1,4 +1,4 @@
-//! What can go wrong between outcomes and losses.
+//! Errors of time discretisation, heads and baselines.
 
 /// Why time could not be discretised or a head could not be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -10,8 +10,8 @@ pub enum SurvivalError {
         /// Number found.
         found: usize,
     },
-    /// There is nothing to learn from.
-    #[error("the {part} part has {n} samples and no observed event, expected at least one")]
+    /// A part of the data has no observed event.
+    #[error("the {part} part has no observed event (samples: {n}), expected at least one")]
     NoEvent {
         /// Name of the part.
         part: &'static str,
@@ -29,7 +29,7 @@ pub enum SurvivalError {
         expected: &'static str,
     },
     /// All times are the same: there is nothing to divide into intervals, or to scale.
-    #[error("all {n} times of the {part} part are {time}, expected at least two different times")]
+    #[error("all times of the {part} part are {time} (samples: {n}), expected at least two different times")]
     TimesAllEqual {
         /// Name of the part.
         part: &'static str,
@@ -38,23 +38,23 @@ pub enum SurvivalError {
         /// The time.
         time: f64,
     },
-    /// A time before the origin, or none at all.
+    /// A time is negative or not finite.
     #[error("time of row {row} of the {part} part is {time}, expected a finite number >= 0")]
     InvalidTime {
         /// Name of the part.
         part: &'static str,
-        /// Row within what was discretised, counted from 0.
+        /// Row among the discretised samples, counted from 0.
         row: usize,
         /// Value found.
         time: f64,
     },
-    /// A head that predicts relative to a baseline was asked for curves before one was fitted.
+    /// A head that predicts relative to a baseline cannot give curves before a baseline is fitted.
     #[error("head {head} has no baseline hazard yet, expected one that was fitted on the training part")]
     NoBaseline {
         /// Name of the head.
         head: &'static str,
     },
-    /// The outputs from which a baseline should be fitted left the number range.
+    /// The outputs for which a baseline is fitted are not finite.
     #[error("baseline hazard at time {time} is not a finite number, expected finite outputs for all training samples")]
     BaselineNotFinite {
         /// The event time.

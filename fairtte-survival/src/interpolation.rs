@@ -7,9 +7,9 @@
 //! constant hazard by its definition and the Cox models a step at every event time: the rule does not touch them.
 //! A finer grid has (`n_cut_points` - 1) `points` + 1 times, evenly spaced within each interval.
 //!
-//! Heads whose curves begin at 1 say nothing at time 0 about who is at risk: events before the next time of the grid would be
-//! read at S = 1 and tie. Their grid has the first event time of the training part as one more time, see
-//! [`PredictionGrid::with_early`].
+//! Curves that begin at 1 do not distinguish subjects at time 0: for events before the next time of the grid all
+//! predictions would be S = 1, and tie. The grid of these heads has the first event time of the training part as an
+//! additional time, see [`PredictionGrid::with_early`].
 
 use fairtte_metrics::Outcomes;
 use ndarray::{Array2, ArrayView1};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CutPoints, SurvivalError, SurvivalHead};
 
-/// What happens to a discrete-time curve between two cut points.
+/// How a discrete-time curve is interpolated between two cut points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolation {
@@ -39,7 +39,7 @@ pub struct PredictionGrid {
 }
 
 impl PredictionGrid {
-    /// Numbers of points per interval that make sense.
+    /// The permitted numbers of points per interval.
     pub const RANGE: std::ops::RangeInclusive<usize> = 1..=1_000;
 
     /// The cut points themselves.
@@ -61,7 +61,7 @@ impl PredictionGrid {
     }
 
     /// The same grid for `head`: with the first event time of `train` above 0 between 0 and the next time, if the curves of
-    /// the head begin at 1 and the time is not there yet.
+    /// the head begin at 1 and the grid does not contain that time yet.
     #[must_use]
     pub fn with_early(mut self, head: &dyn SurvivalHead, train: &Outcomes) -> Self {
         let events = train.time().iter().zip(train.event()).filter(|(time, event)| **event && **time > 0.0);
@@ -120,7 +120,7 @@ impl PredictionGrid {
     }
 }
 
-/// On the line from value `interval` to the next, `within` of the way.
+/// The value on the line from value `interval` to the next, at the fraction `within`.
 fn between(row: &ArrayView1<'_, f64>, interval: usize, within: f64) -> f64 {
     let left = row[interval];
     if within == 0.0 {

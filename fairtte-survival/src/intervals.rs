@@ -1,12 +1,12 @@
-//! Step 4: continuous time to what the heads read (Kvamme & Borgan 2021, section 3; pycox `LabTransDiscreteTime` and
-//! `LabTransPCHazard`).
+//! Step 4: converts continuous times to the targets that the heads read (Kvamme & Borgan 2021, section 3; pycox
+//! `LabTransDiscreteTime` and `LabTransPCHazard`).
 //!
 //! Cut points are `n` times from 0 to the largest training time: equally spaced, or at quantiles of the training part's
 //! Kaplan-Meier curve (`quantiles.rs`). For the discrete heads an event is rounded up to the first cut at or after it, a
 //! censoring is rounded down to the last cut at or before it: both claim no more than was observed. A time beyond the
 //! last cut becomes a censoring at that cut. Index 0 is time 0: an event at it, and a censoring before the second cut.
-//! `pc-hazard` reads the interval in which the time lies and the fraction of it that was survived; pycox lets that
-//! fraction exceed 1 beyond the last cut, here observation ends there. The Cox models read the time itself.
+//! `pc-hazard` reads the interval that contains the time and the survived fraction of it; pycox lets that fraction
+//! exceed 1 beyond the last cut, here observation ends at the last cut. The Cox models read the time itself.
 //!
 //! Fitted on the training part only. Golden values: pycox 0.3.0 (`3eccdd7`).
 
@@ -61,12 +61,12 @@ pub struct IntervalTargets {
     pub event: Vec<bool>,
 }
 
-/// The interval in which every sample's time lies, `[n]` each: what a piecewise constant hazard reads.
+/// The interval that contains the time of every sample, `[n]` each: what a piecewise constant hazard reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PieceTargets {
     /// Interval: m reaches from cut m (exclusive) to cut m + 1 (inclusive).
     pub index: Vec<usize>,
-    /// Share of that interval until the time, in [0, 1]; 0 for a time of 0.
+    /// Fraction of that interval before the time, in [0, 1]; 0 for a time of 0.
     pub fraction: Vec<f64>,
     /// `true` = event observed within the grid, after time 0.
     pub event: Vec<bool>,
@@ -91,7 +91,7 @@ impl Targets {
         self.time.len()
     }
 
-    /// The different times of the observed events, ascending.
+    /// The distinct times of the observed events, ascending.
     pub fn event_times(&self) -> Vec<f64> {
         let events = self.time.iter().zip(&self.event).filter(|(_, event)| **event);
         let mut times: Vec<f64> = events.map(|(time, _)| *time).collect();
@@ -102,8 +102,8 @@ impl Targets {
 }
 
 impl CutPoints {
-    /// Numbers of cut points that make sense: 0 and the largest time at least, and no more than a network can have
-    /// outputs for.
+    /// The permitted numbers of cut points: at least 0 and the largest time, at most as many as a network can have
+    /// outputs.
     pub const RANGE: std::ops::RangeInclusive<usize> = 2..=10_000;
 
     /// Checks a number of cut points.
@@ -159,7 +159,8 @@ impl CutPoints {
         self.times.len()
     }
 
-    /// What the heads read of `time` and `event`, `[n]` each; `part` is named in errors. Cost O(n log `n_intervals`).
+    /// The targets that the heads read, from `time` and `event`, `[n]` each; `part` is named in errors. Cost O(n log
+    /// `n_intervals`).
     ///
     /// # Errors
     /// [`SurvivalError::InvalidTime`] for a time that is negative or not a finite number.
@@ -172,7 +173,7 @@ impl CutPoints {
             return Err(SurvivalError::InvalidTime { part, row, time: time[row] });
         }
         Ok(Targets {
-            time: time.iter().map(|time| time + 0.0).collect(), // -0 is the time 0
+            time: time.iter().map(|time| time + 0.0).collect(), // -0 becomes 0
             event: event.to_vec(),
             intervals: self.intervals(time, event),
             pieces: self.pieces(time, event),
@@ -260,7 +261,7 @@ mod tests {
     fn training_without_an_event_is_refused() {
         let train = Outcomes::new(vec![1.0, 2.0], vec![false, false]).unwrap();
         let error = CutPoints::equidistant(&train, 5).unwrap_err();
-        assert_eq!(error.to_string(), "the training part has 2 samples and no observed event, expected at least one");
+        assert_eq!(error.to_string(), "the training part has no observed event (samples: 2), expected at least one");
     }
 
     #[test]
@@ -268,7 +269,7 @@ mod tests {
         let train = Outcomes::new(vec![2.0, 2.0, 2.0], vec![true, false, true]).unwrap();
         for kind in [GridKind::Equidistant, GridKind::Quantile] {
             let error = CutPoints::fit(&train, 5, kind).unwrap_err();
-            let expected = "all 3 times of the training part are 2, expected at least two different times";
+            let expected = "all times of the training part are 2 (samples: 3), expected at least two different times";
             assert_eq!(error.to_string(), expected);
         }
         let error = cuts(13.0, 14).targets("validation", &[1.0, -3.0], &[true, true]).unwrap_err();

@@ -1,11 +1,11 @@
 //! Cut points at quantiles of the Kaplan-Meier curve of the training part (Kvamme & Borgan 2021, section 3.4): about
 //! equally many events fall into each interval.
 //!
-//! pycox 0.3.0, `cuts_quantiles`, step by step: the curve is given the point (0, 1); `n` values lie evenly between its
-//! lowest and its highest value; each is moved up to the nearest value that the curve takes and gives the latest time at
-//! which the curve takes it; times that occur twice are kept once; the first cut is set to 0. So there may be fewer than
-//! `n` cut points. The last is the largest training time. The curve is exp of a sum of logarithms, as there: where a value
-//! falls on a value of the curve, rounding decides.
+//! pycox 0.3.0, `cuts_quantiles`, step by step: the point (0, 1) is added to the curve; `n` values lie evenly between
+//! its lowest and its highest value; each is moved up to the nearest value that the curve takes and gives the latest
+//! time at which the curve takes it; times that occur twice are kept once; the first cut is set to 0. So there may be
+//! fewer than `n` cut points. The last is the largest training time. As in pycox, the curve is the exponential of a sum
+//! of logarithms, since rounding decides where one of the `n` values coincides with a value of the curve.
 
 use fairtte_metrics::Outcomes;
 

@@ -1,4 +1,4 @@
-//! Times as a network reads them: (t - mean) / standard deviation of the training times, or of log(1 + t).
+//! Scaled times, as a network reads them: (t - mean) / standard deviation of the training times, or of log(1 + t).
 //!
 //! pycox's `LabTransCoxTime`: the deviation divides by n; `log_duration` is off by default. Censored times count like
 //! event times. Fitted on the training part only. Golden values: pycox 0.3.0.
@@ -48,7 +48,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::*;
 
-    // By hand: times 1, 2, 3, 6 have mean 3 and variance 14 / 4.
+    // Computed by hand: times 1, 2, 3, 6 have mean 3 and variance 14 / 4.
     #[test]
     fn training_times_get_mean_0_and_deviation_1() {
         let train = Outcomes::new(vec![1.0, 2.0, 3.0, 6.0], vec![true, false, true, true]).unwrap();
@@ -62,7 +62,7 @@ mod tests {
     fn equal_times_have_no_scale() {
         let train = Outcomes::new(vec![0.1; 3], vec![true, false, true]).unwrap();
         let error = TimeScale::fit(&train, false).unwrap_err();
-        let expected = "all 3 times of the training part are 0.1, expected at least two different times";
+        let expected = "all times of the training part are 0.1 (samples: 3), expected at least two different times";
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -229,7 +229,7 @@ fn cox_time_losses_gradients_baseline_and_curves_are_those_of_pycox() {
     assert_eq!(targets.event_times(), numbers(&case["event_times"]));
     for expected in case["cases"].as_array().unwrap() {
         let shrink = expected["shrink"].as_f64().unwrap();
-        // As many controls as there are samples: everyone at risk, by way of drawing.
+        // 0 = everyone at risk; 100 draws exceed the samples, so everyone at risk is drawn.
         for controls in [0, 100] {
             let head = CoxTime::new(&CoxTimeConfig { controls, shrink, log_time: false }).unwrap();
             assert_close(&losses(&head, &x, &targets), &numbers(&expected["losses"]), 1e-6, "loss");

@@ -1,5 +1,5 @@
 //! Losses of samples that are compared with the other half of their batch only, in `f64`: against the batch of one sample
-//! and that half, against finite differences, and where a half offers nobody.
+//! and that half, against finite differences, and with nobody at risk in the other half.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -104,7 +104,7 @@ fn a_sample_pays_what_it_would_pay_if_it_alone_were_added_to_the_other_half() {
             let losses = head.subject_losses(tensor(&x, &Device::flex()), &targets, &mut stream(1, "controls", &[]));
             let mut expected = values(losses)[0];
             if head.name() == "deephit" {
-                // n is the half (3), not the half and the sample (4): only the ranking term is read with it.
+                // n is the size of the half (3), not of the half and the sample (4); it only enters the ranking term.
                 let pmf =
                     values(Pmf.subject_losses(tensor(&x, &Device::flex()), &targets, &mut stream(1, "c", &[])))[0];
                 let ranking = expected - 0.4 * pmf;
@@ -118,7 +118,7 @@ fn a_sample_pays_what_it_would_pay_if_it_alone_were_added_to_the_other_half() {
     assert_eq!(n_compared, 48);
 }
 
-// The point of the halves: losses that are combined into one number do not depend on each other.
+// The purpose of the halves: losses that are combined into one number do not depend on each other.
 #[test]
 fn outputs_of_the_own_half_move_no_other_loss_of_it() {
     let targets = targets();

@@ -168,7 +168,7 @@ fn only_heads_whose_curves_begin_at_one_get_the_early_time() {
     assert_eq!(grid(&Pmf, 1).times(), [0.0, 2.0, 4.0]);
     assert_eq!(grid(&PcHazard, 1).times(), [0.0, 0.5, 2.0, 4.0]);
     assert_eq!(grid(&PcHazard, 2).times(), [0.0, 0.5, 1.0, 2.0, 3.0, 4.0]);
-    assert_eq!(grid(&PcHazard, 4).times()[..3], [0.0, 0.5, 1.0], "it is there already");
+    assert_eq!(grid(&PcHazard, 4).times()[..3], [0.0, 0.5, 1.0], "the grid has it already");
     // Hazards softplus(x) = 1 and 2 per interval: H = 1/4 at 0.5, 1/2 at 1, 1 at 2, 2 at 3, 3 at 4.
     let x = array![[(1_f32.exp() - 1.0).ln(), (2_f32.exp() - 1.0).ln()]];
     let survival = PcHazard.survival(x.view(), &grid(&PcHazard, 2), None).unwrap();
@@ -223,7 +223,7 @@ fn curves_are_those_of_pycox() {
     }
 }
 
-// Seven samples by hand: at risk 7, 6, 4; events 0, 1, 2.
+// Seven samples, computed by hand: at risk 7, 6, 4; events 0, 1, 2.
 #[test]
 fn training_starts_at_the_marginal_distribution() {
     let targets = targets_of(3, &[0, 1, 1, 2, 2, 2, 2], &[0, 1, 0, 1, 1, 0, 0]);
@@ -285,7 +285,7 @@ fn controls_are_drawn_from_the_given_stream_and_never_twice() {
     let softplus = |difference: f32| difference.exp().ln_1p();
     let possible = [softplus(0.8 + 0.2), softplus(0.1 + 0.2)];
     assert!(possible.iter().any(|loss| (loss - one[2]).abs() < 1e-6), "{one:?}");
-    // With two controls there is nothing left to choose.
+    // With two controls, all comparisons are used.
     assert_abs_diff_eq!(losses(&head(2), &x, &targets)[2], losses(&head(0), &x, &targets)[2], epsilon = 1e-6);
 }
 
@@ -337,7 +337,7 @@ proptest! {
         for head in all {
             let (head, x) = (head.as_ref(), outputs_for(head.as_ref(), &x, &targets));
             let own = losses(head, &x, &targets);
-            // One of two tied events may pay less than nothing with Efron's rule, the two together may not.
+            // With Efron's rule the loss of one of two tied events may be negative, their sum may not.
             let fits = |l: &f32| l.is_finite() && (*l >= -1e-4 || head.name() == "cox");
             prop_assert!(own.iter().all(fits) && own.iter().sum::<f32>() >= -1e-4, "{} {own:?}", head.name());
             prop_assert!(gradient(head, &x, &targets).iter().all(|g| g.is_finite()), "{}", head.name());

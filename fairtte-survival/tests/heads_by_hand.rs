@@ -1,4 +1,4 @@
-//! What every head says about itself, and curves and counts worked by hand.
+//! Properties of every head, and curves and counts computed by hand.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use approx::assert_abs_diff_eq;

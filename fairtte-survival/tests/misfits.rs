@@ -1,5 +1,5 @@
-//! What methods weigh groups by when the loss depends on when an event happens, in `f64`: a model without knowledge fits every
-//! event alike, whatever its time; numbers worked by hand; the likelihood alone for the other heads.
+//! The misfits that methods weight groups by when the loss depends on the time of an event, in `f64`: an uninformative
+//! model fits every event equally well at any time; values computed by hand; the likelihood alone for the other heads.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -53,7 +53,7 @@ fn a_model_that_knows_nothing_fits_every_event_alike_whenever_it_happens() {
                 assert!((misfit - expected).abs() < 1e-12, "{} {half:?} sample {i}: {misfit}", head.name());
             }
         }
-        // The losses do depend on the time, but for one control each.
+        // The losses do depend on the time, except with one control per event.
         let of_loss = losses(head.as_ref(), equal(), &targets);
         assert!(of_loss[0] > of_loss[7] + 0.5, "{}: {of_loss:?}", head.name());
     }
@@ -75,7 +75,8 @@ fn the_number_at_risk_is_taken_out_of_the_loss_of_an_event() {
     }
 }
 
-// Two of four die at once: Efron's loss is the mean of log S and log(S - T/2), without knowledge that of log 4 and log 3.
+// Two of four have their event at the same time: Efron's loss is the mean of log S and log(S - T/2), for an
+// uninformative model that of log 4 and log 3.
 #[test]
 fn tied_events_are_held_against_the_rule_of_the_head() {
     let targets = targets(&[1.0, 1.0, 2.0, 3.0], &[true, true, false, false]);

@@ -1,5 +1,5 @@
-//! Which mutation is on: `FAIRTTE_MUTANT` holds its number. With `FAIRTTE_MUTANT_TRACE` every mutation that is reached adds
-//! its number to that file, once per process, and none is on.
+//! The active mutation, whose number is in `FAIRTTE_MUTANT`. With `FAIRTTE_MUTANT_TRACE` every mutation that is reached
+//! adds its number to that file, once per process, and none is active.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,11 +13,11 @@ static ACTIVE: LazyLock<u32> = LazyLock::new(|| match std::env::var_os("FAIRTTE_
 });
 static SEEN: [AtomicBool; N_MUTANTS] = [const { AtomicBool::new(false) }; N_MUTANTS];
 static TRACE: LazyLock<Mutex<File>> = LazyLock::new(|| {
-    let path = std::env::var_os("FAIRTTE_MUTANT_TRACE").expect("a trace was asked for");
+    let path = std::env::var_os("FAIRTTE_MUTANT_TRACE").expect("a trace was requested");
     Mutex::new(OpenOptions::new().create(true).append(true).open(path).expect("the trace can be written"))
 });
 
-/// Whether the mutation with this number is on.
+/// Whether the mutation with this number is active.
 #[inline]
 pub(crate) fn on(number: u32) -> bool {
     let active = *ACTIVE;

@@ -7,13 +7,13 @@ use fairtte_tests::{SmallRun, fail, files, generic_data, generic_table, report, 
 const CONFIG: i32 = 3;
 const DATA: i32 = 4;
 
-/// Trains on a table of 40 rows in which `cell` changes what it likes, and requires the given failure.
+/// Trains on a table of 40 rows that `cell` may change, and requires the given failure.
 fn table_fails(cell: impl Fn(usize, &str) -> Option<String>, sentence: &str) {
     let folder = tempfile::tempdir().unwrap();
     let table = generic_table(&folder.path().join("data"), 40, cell);
     let run = SmallRun::with_data(folder.path(), &generic_data(&table));
     fail(run.arguments("train"), DATA, sentence);
-    assert_eq!(files(&run.output()), [".lock", "run.toml"], "nothing but the run file is left");
+    assert_eq!(files(&run.output()), [".lock", "run.toml"], "only the run file is left");
 }
 
 fn in_row(row: usize, column: &str, text: &str) -> impl Fn(usize, &str) -> Option<String> {
@@ -65,7 +65,7 @@ fn a_validation_part_without_an_event_is_named() {
         (column == "event" && !is_train(row)).then(|| "0".to_owned())
     });
     let run = SmallRun::with_data(folder.path(), &generic_data(&table));
-    let sentence = "the validation part has 8 samples and no observed event, expected at least one";
+    let sentence = "the validation part has no observed event (samples: 8), expected at least one";
     fail(run.arguments("train"), DATA, sentence);
     assert!(!run.output().join("steps.jsonl").exists());
     assert!(!run.output().join("predictions.parquet").exists());
@@ -100,7 +100,7 @@ fn a_training_part_without_an_event_is_named() {
     let all_censored = |_: usize, column: &str| (column == "event").then(|| "0".to_owned());
     let table = generic_table(&folder.path().join("data"), 40, all_censored);
     let run = SmallRun::with_data(folder.path(), &generic_data(&table));
-    let sentence = "the training part has 24 samples and no observed event, expected at least one";
+    let sentence = "the training part has no observed event (samples: 24), expected at least one";
     fail(run.arguments("train"), DATA, sentence);
 }
 
@@ -318,10 +318,10 @@ fn names_of_groups_are_checked_before_any_file_is_read() {
     for (set, sentence) in [
         (
             "groups.intersections=[[\"sex\", \"agee\"]]",
-            "groups.intersections: \"agee\" is no [[attribute]] of this run",
+            "groups.intersections: \"agee\" is not an [[attribute]] of this run",
         ),
-        ("groups.intersections=[[\"sex\"]]", "is no intersection, expected two or more different attributes"),
-        ("groups.train=[\"zz\"]", "groups.train: \"zz\" is no [[attribute]] of this run, expected one of sex"),
+        ("groups.intersections=[[\"sex\"]]", "is not an intersection, expected two or more different attributes"),
+        ("groups.train=[\"zz\"]", "groups.train: \"zz\" is not an [[attribute]] of this run, expected one of sex"),
     ] {
         let run = SmallRun::new(folder.path()).set(set);
         fail(run.arguments("train"), CONFIG, sentence);

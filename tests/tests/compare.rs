@@ -1,4 +1,5 @@
-//! Strategies compared through the program: one split for all, the choice in the validation part, its worth in the test part.
+//! Strategies compared through the program: one split for all, the choice in the validation part, its results in the
+//! test part.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::path::Path;
@@ -48,7 +49,7 @@ fn strategies_are_trained_on_one_split_and_chosen_among() {
     assert!(not_trained["because"].as_str().unwrap().starts_with(refused), "{not_trained}");
     assert_eq!(not_trained["runs"], serde_json::json!(["sex/laftr-seed1", "sex/laftr-seed2"]));
 
-    // The same again trains nothing and says the same.
+    // A second call trains nothing and gives the same result.
     let before = std::fs::read(output.join("choice.json")).unwrap();
     let again = succeed(&arguments);
     assert!(again.stderr.contains("this run is done") && !again.stderr.contains("epoch   1"), "{}", again.stderr);
@@ -66,12 +67,12 @@ fn the_other_rules_choose_too(runs: &Path) {
     let [overall, minimax, dto] = ["overall", "minimax", "dto"].map(choose);
     let best = value(&overall);
     assert!(best >= value(&minimax) && best >= value(&dto), "{best}: none beats the best");
-    // The rule of the others is that of the base too: no row is there to undo a difference of rules.
+    // The rule of the others is also that of the base, so there is no control row.
     let roles: Vec<&Value> = overall["blocks"][0]["rows"].as_array().unwrap().iter().map(|row| &row["role"]).collect();
     assert_eq!(roles, ["base", "strategy", "strategy", "strategy"]);
     let sentence = "--base: no finished run has strategy \"swad\", only dro-chi-square, erm, group-dro, recalibration";
     fail(["select", &runs, "--base", "swad"], 3, sentence);
-    fail(["select", &runs, "--attribute", "height"], 3, "\"height\" is no [[attribute]] of this run");
+    fail(["select", &runs, "--attribute", "height"], 3, "\"height\" is not an [[attribute]] of this run");
     fail(
         ["select", &runs, "--tolerated-loss", "5"],
         3,
@@ -114,7 +115,7 @@ fn a_comparison_names_what_is_wrong_before_anything_is_trained() {
         3,
         "tolerated-loss-of: unknown variant \"gap\", expected \"metric\" or \"skill\"",
     );
-    // A setting of one strategy leaves the others in.
+    // A setting of one strategy does not remove the others.
     let planned = |arguments: Vec<String>| {
         let dry = [arguments, vec!["--dry-run".to_owned()]].concat();
         succeed(dry).stderr.lines().filter(|line| line.contains("-seed")).count()

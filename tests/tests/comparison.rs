@@ -1,6 +1,6 @@
-//! What `fairtte compare` and `fairtte select` say, worked out again from the files of the runs.
+//! The results of `fairtte compare` and `fairtte select`, computed again from the files of the runs.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-#![expect(clippy::print_stdout, reason = "how many were rejected is worth seeing")]
+#![expect(clippy::print_stdout, reason = "the number of rejections is printed")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,7 +31,7 @@ struct Kept {
     test: EvaluationReport,
 }
 
-/// Every kept file of every run below `folder`: a copy of the run has it in the place of its predictions.
+/// Every kept file of every run below `folder`: a copy of the run has it in place of its predictions.
 fn kept_files(folder: &Path) -> Vec<Kept> {
     let mut kept = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -155,7 +155,7 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
                 }
                 let (own, other) = (&expected.test, &other.test);
                 let (new, old) = (value(own, metric), value(other, metric));
-                // What is compared with the base of the paper is described, not tested.
+                // The change from the base of the paper is described, not tested.
                 assert_eq!(chosen[change]["p-value"].is_null(), change == "change-from-base", "{what}");
                 same(&chosen[change]["value"], new - old, &what);
                 same(&chosen[change]["percent"], 100.0 * (new - old) / old, &what);
@@ -182,7 +182,7 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
         }
     }
     assert_eq!(verdict["n-seeds"], 2);
-    // Pairs are compared where the test of all methods rejects at 1 - level, and nowhere else.
+    // Pairs are compared only where the test of all methods rejects at 1 - level.
     let ranks = verdict["ranks"].as_array().unwrap();
     assert!(!ranks.is_empty());
     for comparison in ranks {
@@ -190,11 +190,11 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
         assert_eq!(comparison["nemenyi-p"].is_null(), !rejects, "{comparison}");
     }
     assert!(n_compared >= 15, "{n_compared} changes compared");
-    println!("{} kept files, {n_compared} changes worked out again", kept.len());
+    println!("{} kept files, {n_compared} changes computed again", kept.len());
 }
 
-/// `febs` with `gamma = 0` is the training of `erm`: every group weighs the same. Compared with the base of the paper, which
-/// is chosen by another rule, it is shown as different in 12 of these 20.
+/// `febs` with `gamma = 0` equals the training of `erm`: every group has the same weight. Compared with the base of the
+/// paper, which is chosen by another rule, it would be shown as different in 12 of these 20.
 #[test]
 fn a_strategy_that_does_nothing_is_not_shown_as_different() {
     let mut n_shown = 0;
@@ -256,7 +256,7 @@ fn heads_are_compared_within_themselves() {
     assert!(text.contains("sex, C^td (higher is better); pmf, mlp, scratch"), "{text}");
 }
 
-/// The inputs say nothing about the outcome.
+/// The inputs contain no information on the outcome.
 #[test]
 fn a_base_without_skill_is_said_and_five_percent_of_no_skill_is_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -336,7 +336,7 @@ fn selection_json_holds_the_values_of_the_files_it_names() {
             .set("training.patience=6")
             .set("optimiser.learning-rate=0.02");
         succeed(run.arguments("train"));
-        // As the run of a comparison, so that the files are scored by the same function.
+        // In the form of a run of a comparison, so that the files are scored by the same function.
         let runs = tempfile::tempdir().unwrap();
         let name = strategy.split('=').next().unwrap();
         let moved = runs.path().join(format!("{name}-seed1"));

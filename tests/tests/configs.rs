@@ -1,6 +1,6 @@
-//! Every run file in `configs/` parses and is checked; the ones on real images read their data where it is there.
+//! Every run file in `configs/` parses and is checked; those on real images also read their data if it is available.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-#![expect(clippy::print_stdout, reason = "the numbers behind a bound are worth seeing")]
+#![expect(clippy::print_stdout, reason = "the numbers behind a bound are printed")]
 
 use std::path::{Path, PathBuf};
 
@@ -23,14 +23,14 @@ fn every_run_file_parses() {
         }
     }
     println!("{n} run files parsed");
-    assert!(n >= 3, "configs/ holds demo, grape and lgg at least");
+    assert!(n >= 3, "configs/ contains at least demo, grape and lgg");
 }
 
-/// Prepares a run file on real images, small, if its data set is there.
+/// Prepares a run file on real images, at a small size, if its data set is available.
 fn prepare(config: &str, table: &str, sets: &[&str]) -> Option<serde_json::Value> {
     let table = root().parent().unwrap().join("shared/data").join(table);
     if !table.exists() {
-        println!("skipped: {} is not there", table.display());
+        println!("skipped: {} is missing", table.display());
         return None;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Runs that are killed at any moment, asked to stop by a scheduler, or resumed for longer: all through the program.
+//! Runs that are killed at any moment, stopped by a scheduler, or resumed for more epochs: all through the program.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-#![expect(clippy::print_stdout, reason = "how many runs were killed, and where, is worth seeing")]
+#![expect(clippy::print_stdout, reason = "the number of killed runs, and their stages, are printed")]
 #![cfg(unix)]
 
 use std::io::{BufRead as _, BufReader};
@@ -45,7 +45,7 @@ fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
 }
 
-/// Everything that predictions are, by file name.
+/// The bytes of all files of predictions, by file name.
 fn predictions(run: &SmallRun) -> Vec<(String, Vec<u8>)> {
     let names =
         files(&run.output()).into_iter().filter(|name| name.starts_with("predictions") || name == "selection.json");
@@ -65,7 +65,7 @@ impl Moments {
     }
 }
 
-/// What stands in the run folder, in one word.
+/// The stage of the run by the files in its folder.
 fn stage(run: &SmallRun) -> &'static str {
     let found = files(&run.output());
     let has = |what: &str| found.iter().any(|name| name.contains(what));
@@ -101,18 +101,18 @@ fn runs_killed_at_thirty_random_moments_end_with_the_same_bytes() {
                 let mut child = start(&run);
                 if killed < 10 {
                     std::thread::sleep(Duration::from_secs_f64(took.as_secs_f64() * 1.1 * moments.next()));
-                    child.kill().unwrap(); // SIGKILL; nothing happens to one that has ended
+                    child.kill().unwrap(); // SIGKILL; no effect on a run that has ended
                 }
                 let status = child.wait().unwrap();
                 if status.success() {
                     break;
                 }
-                assert_eq!(status.code(), None, "{strategy}: it did not end by the signal");
+                assert_eq!(status.code(), None, "{strategy}: the signal did not end it");
                 killed += 1;
                 *stages.entry(stage(&run)).or_insert(0) += 1;
             }
             n_ends += 1;
-            assert!(predictions(&run) == expected, "{strategy}: a killed run ends elsewhere");
+            assert!(predictions(&run) == expected, "{strategy}: a killed run has other results");
             if killed >= 10 {
                 break;
             }
@@ -123,12 +123,12 @@ fn runs_killed_at_thirty_random_moments_end_with_the_same_bytes() {
     assert_eq!(n_kills, 30);
 }
 
-/// Starts a training, sends `name` once it has said `after`, and gives the exit code and standard error.
+/// Starts a training, sends `name` once it has printed `after`, and returns the exit code and standard error.
 fn stop(run: &SmallRun, name: &str, after: &str) -> (i32, String) {
     send(start(run), name, after)
 }
 
-/// Sends `name` to a program once it has said `after`, and gives its exit code and standard error.
+/// Sends `name` to a program once it has printed `after`, and returns its exit code and standard error.
 fn send(mut child: Child, name: &str, after: &str) -> (i32, String) {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut seen = String::new();
@@ -153,7 +153,7 @@ fn a_scheduler_that_asks_for_an_end_gets_a_state_and_the_code_to_try_again() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
     for (number, strategy) in STRATEGIES.iter().enumerate() {
-        // No checkpoint by the clock: what is in the middle of an epoch was saved for the signal.
+        // No checkpoints by time, so that a state in the middle of an epoch was saved for the signal.
         let of = |name: &str| {
             let run = small(&folder.path().join(format!("{name}-{number}")), &cache, strategy);
             run.set("training.checkpoint-minutes=0").set("training.epochs=12").set("training.patience=40")
@@ -242,7 +242,7 @@ fn a_finished_run_goes_on_for_more_epochs_as_if_it_had_always_had_them() {
     };
     let before = predictions(&short);
 
-    // What would change the result is refused, here and elsewhere.
+    // Settings that would change the result are refused, in the same folder and in another one.
     for output in [None, Some(copy.as_path())] {
         let refused = resume(&["training.batch-size=8", "optimiser.learning-rate=0.5"], output);
         let sentence = "holds a run with other settings: optimiser.learning-rate is 0.001 there and 0.5 here; \
@@ -252,16 +252,16 @@ fn a_finished_run_goes_on_for_more_epochs_as_if_it_had_always_had_them() {
     }
     assert!(!copy.exists() && predictions(&short) == before);
 
-    // Elsewhere: the origin stays as it was.
+    // In another folder: the origin is unchanged.
     succeed(resume(&["training.epochs=5", "threads=1", "training.checkpoint-minutes=7", "name=longer"], Some(&copy)));
     let copied = SmallRun::new(&folder.path().join("unused"));
     assert!(!copied.output().exists());
     let read = |folder: &Path| std::fs::read(folder.join("predictions.parquet")).unwrap();
-    assert!(read(&copy) == read(&long.output()), "the copy ends elsewhere");
+    assert!(read(&copy) == read(&long.output()), "the copy has other results");
     assert!(predictions(&short) == before);
     assert!(std::fs::read_to_string(copy.join("run.toml")).unwrap().contains("name = \"longer\""));
 
-    // In place.
+    // In the same folder.
     succeed(resume(&["training.epochs=5"], None));
     assert!(predictions(&short) == predictions(&long), "resumed in place");
     let outcome = succeed(resume(&[], None));
@@ -270,7 +270,7 @@ fn a_finished_run_goes_on_for_more_epochs_as_if_it_had_always_had_them() {
     fail(["train".to_owned(), "--resume-from".to_owned(), nothing], CONFIG, "cannot read run file");
 }
 
-/// Weights of `small-2d` under which a black picture gives 0 and a white one leaves the range of 32 bits.
+/// Weights of `small-2d` with which a black picture gives 0 and a white one exceeds the range of 32 bits.
 fn explosive_weights(path: &Path) {
     let widths = [1, 16, 32, 64, 64];
     let mut header = serde_json::Map::new();
@@ -321,7 +321,7 @@ fn a_sample_whose_loss_explodes_is_named_and_the_last_good_state_stays() {
     assert!(samples.iter().any(|sample| sample.contains(&format!("{BRIGHT}"))), "{line}");
     let kept = state();
     assert!(kept.iter().any(|file| file.contains("epoch-00000-batch-") && file.ends_with("trainer.json")), "{kept:?}");
-    // The state before that batch: resuming from it ends at the same place.
+    // The state before that batch was saved: resuming from it fails at the same place.
     let again = fail(run.arguments("train"), 5, "the loss is NaN in epoch 1, step ");
     assert!(again.stderr.contains("resuming after batch") && again.stderr.contains(line.trim()), "{}", again.stderr);
     assert_eq!(state(), kept);

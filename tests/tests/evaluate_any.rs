@@ -15,7 +15,7 @@ const DATA: i32 = 4;
 type Cells = Vec<Vec<String>>;
 
 const HEADER: &str = "sample,subject,time,event,sex,age,site,0,0.5,1,2";
-// Places in it.
+// Positions of columns.
 const SAMPLE: usize = 0;
 const SUBJECT: usize = 1;
 const TIME: usize = 2;
@@ -25,7 +25,7 @@ const AGE: usize = 5;
 const SITE: usize = 6;
 const FIRST_TIME: usize = 7;
 
-/// 40 samples of 20 subjects whose curves tell a little of the truth.
+/// 40 samples of 20 subjects whose curves have some discrimination.
 fn cells() -> Cells {
     let row = |i: usize| {
         let rank = (i * 7) % 40;
@@ -75,7 +75,7 @@ fn groups(numbers: &Value) -> Vec<(String, Vec<String>)> {
     attributes.iter().map(|a| (text(&a["attribute"]), levels(a))).collect()
 }
 
-/// Changes the table and requires that its evaluation fails with `sentence`, and leaves nothing.
+/// Changes the table and requires that its evaluation fails with `sentence` and writes nothing.
 fn fails(change: impl FnOnce(&mut Cells), extra: &[&str], sentence: &str) -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let mut cells = cells();
@@ -120,7 +120,7 @@ fn csv_and_parquet_give_the_same_numbers_byte_by_byte() {
 #[test]
 fn a_table_without_subjects_and_attributes_is_scored_by_hand_and_says_what_it_assumed() {
     let folder = tempfile::tempdir().unwrap();
-    // Comparable pairs are (a,b), (a,c), (a,d), (b,c), (b,d); the curve of d lies below b's at time 2.
+    // Comparable pairs are (a,b), (a,c), (a,d), (b,c), (b,d); the curve of d is below b's at time 2.
     let text = "sample_id,time,event,0,1,2,3,4\nd,4,TRUE,1,0.9,0.3,0.2,0.1\na,1,true,1,0.4,0.3,0.2,0.1\n\
                 b,2,1,1,0.6,0.5,0.4,0.3\nc,3,FALSE,1,0.8,0.7,0.6,0.5\n";
     let cells: Cells = text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect();
@@ -130,7 +130,7 @@ fn a_table_without_subjects_and_attributes_is_scored_by_hand_and_says_what_it_as
     assert_eq!(
         files(folder.path()),
         ["curves.csv", "scores.html", "scores.json"],
-        "the page and the numbers beside it"
+        "the page and the numbers next to it"
     );
     let page = std::fs::read_to_string(folder.path().join("scores.html")).unwrap();
     for note in [
@@ -242,11 +242,11 @@ fn rising_curves_are_refused_or_repaired_and_the_repair_is_told_everywhere() {
     let mut cells = cells();
     rise(&mut cells);
     let outcome = succeed(arguments(folder.path(), &cells, &["--repair", "monotone"]));
-    let note = "3 cells of survival in 2 of 40 rows were changed, by at most 0.250: --repair monotone made every curve \
+    let note = "changed cells of survival: 3, in 2 of 40 rows, by at most 0.250; --repair monotone made every curve \
                 its running minimum.";
     assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
     let page = std::fs::read_to_string(folder.path().join("scores.html")).unwrap();
-    assert!(page.contains(note) && page.contains("monotone: 3 cells in 2 rows, largest change 0.250"));
+    assert!(page.contains(note) && page.contains("monotone: changed cells 3, rows 2, largest change 0.250"));
     let input = &numbers(folder.path())["input"];
     assert_eq!(input["repair"], "monotone");
     assert_eq!(input["repairs"], serde_json::json!({"n-rows": 2, "n-cells": 3, "largest-change": 0.25}));
@@ -261,7 +261,7 @@ fn numerical_noise_is_accepted_and_counted() {
     let mut cells = cells();
     cells[1][FIRST_TIME] = "1.0000001".to_owned();
     let outcome = succeed(arguments(folder.path(), &cells, &[]));
-    let note = "1 cells of survival in 1 of 40 rows were changed, by at most 1.00e-7: numerical noise up to 1e-6 is \
+    let note = "changed cells of survival: 1, in 1 of 40 rows, by at most 1.00e-7; numerical noise up to 1e-6 is \
                 accepted and removed.";
     assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
     assert_eq!(numbers(folder.path())["input"]["repairs"]["n-cells"], 1);
@@ -338,7 +338,7 @@ fn arguments_that_cannot_be_meant_are_refused_before_any_file_is_read() {
         (&["--attributes", "time"], CONFIG, "it is an identity or an outcome, expected a property of the subjects"),
         (&["--attributes", "sex=X"], CONFIG, "no sample has the value \"X\", nearest is "),
         (&["--attributes", "sex,sex"], CONFIG, "--attributes: \"sex\" is named twice, expected once"),
-        (&["--attributes", "sex", "--intersections"], CONFIG, "there are 1 --attributes, expected two or more to pair"),
+        (&["--attributes", "sex", "--intersections"], CONFIG, "number of --attributes: 1, expected at least two"),
         (&["--attributes", "age:old"], 2, "expected a number or median after the colon, as in age:60"),
         (&["--attributes", "sex="], 2, "expected a value after the =, as in sex=White"),
         (&["--repair", "everything"], 2, "invalid value 'everything' for '--repair <REPAIR>'"),

@@ -1,7 +1,7 @@
-//! The made-up tables of the three hospitals' data sets through the program: every label, every group and every reason
-//! for leaving a row out, under the default and under every option that changes one.
+//! The invented tables of the three hospitals' data sets through the program: every label, every group and every reason
+//! for the exclusion of a row, with the defaults and with every option that changes one.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-#![expect(clippy::print_stdout, reason = "how much was compared is worth seeing")]
+#![expect(clippy::print_stdout, reason = "the number of comparisons is printed")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn rows(path: &Path) -> Vec<Row> {
     (0..table.n_rows()).map(|i| cells(i).collect()).collect()
 }
 
-/// One data set: its fixture folder, the names of the expected columns, and where to find a sample.
+/// One data set: its fixture folder, the names of the expected columns, and the location of a sample.
 struct DataSet {
     name: &'static str,
     folder: &'static str,
@@ -66,7 +66,7 @@ fn fixtures(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fairtte-data/tests/fixtures").join(folder).canonicalize().unwrap()
 }
 
-/// Runs `prepare --tables-only --csv` on the fixtures of `set` and gives (cohort, exclusions).
+/// Runs `prepare --tables-only --csv` on the fixtures of `set` and returns (cohort, exclusions).
 fn prepare(set: &DataSet, options: &[&str]) -> (Vec<Row>, Vec<Row>) {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join(format!("{}.toml", set.name));
@@ -105,7 +105,7 @@ fn compare(set: &DataSet, options: &[&str], changes: &[&[(&str, &str)]]) {
     }
     let (cohort, exclusions) = prepare(set, options);
     let kept: BTreeMap<&str, &Row> = cohort.iter().map(|row| (row["sample_id"].as_str(), row)).collect();
-    assert_eq!(kept.len(), cohort.len(), "a sample stands twice in the cohort");
+    assert_eq!(kept.len(), cohort.len(), "a sample occurs twice in the cohort");
     let mut left_out: Vec<(String, String)> =
         exclusions.iter().map(|row| (row["sample_id"].clone(), row["reason"].clone())).collect();
     for row in &expected {
@@ -145,7 +145,7 @@ fn mimic_cxr_gets_the_expected_labels_under_every_option() {
     compare(&MIMIC, &["data.mimic-cxr.after-discharge=all"], &[&after]);
     let portuguese = kept("dicom", "10", &[("tte", "370"), ("event", "0"), ("age", "45"), ("white", "0")]);
     let declined = kept("dicom", "11", &[("tte", "370"), ("event", "0"), ("age", "61")]);
-    // 99000001 died in hospital on the day of the last discharge: nothing changes there.
+    // 99000001 died in hospital on the day of the last discharge: nothing changes for that patient.
     compare(&MIMIC, &["data.mimic-cxr.death=in-hospital"], &[&portuguese, &declined, &after]);
 }
 

@@ -1,5 +1,5 @@
-//! What a model reads, through the program: columns of a table, augmented and shifted images, stores that were damaged,
-//! split files that leak.
+//! The inputs of a model, through the program: columns of a table, augmented and shifted images, damaged stores, split
+//! files with leaks.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use fairtte_tests::{SmallRun, c_td, fail, files, generic_data, generic_table, re
 const CONFIG: i32 = 3;
 const DATA: i32 = 4;
 
-/// 300 people whose time to the event follows from one column and one category.
+/// 300 subjects whose time to the event depends on one column and one category.
 fn people(folder: &Path) -> PathBuf {
     let mut text = "pid,time,event,sex,marker,kind,noise\n".to_owned();
     for i in 0..300_u64 {
@@ -40,14 +40,14 @@ fn a_table_of_columns_is_learnt_from_ten_lines() {
     let output = folder.path().join("run");
     let (config, out) = (config.display().to_string(), output.display().to_string());
     let outcome = succeed(["train", "--config", &config, "--output", &out, "--set", "training.epochs=15"]);
-    // Pure chance is 0.5; the columns leave no more than 0.01 of the time to chance.
+    // Random guessing gives 0.5; no more than 0.01 of the time is not determined by the columns.
     let c_td = c_td(&report(&output));
     assert!(c_td > 0.8, "C^td {c_td}\n{}", outcome.stdout);
     let fitted = std::fs::read_to_string(output.join("features.json")).unwrap();
     for word in ["marker", "kind", "noise"] {
         assert!(fitted.contains(word), "{word} is missing in\n{fitted}");
     }
-    assert!(!fitted.contains("\"sex\""), "an attribute is no feature unless it is named as one");
+    assert!(!fitted.contains("\"sex\""), "an attribute is not a feature unless it is named as one");
     let dry = ["train", "--dry-run", "--config", &config, "--set"];
     fail([&dry[..], &["model.backbone=small-2d"]].concat(), CONFIG, "small-2d does not read columns of a table");
     fail([&dry[..], &["augmentation.rotation=5"]].concat(), CONFIG, "columns of a table");
@@ -68,7 +68,7 @@ fn a_shift_changes_the_training_of_one_group_and_leaves_its_record() {
         .set("shift.time-noise={ fraction = [-0.1, 0.1] }");
     shifted.train();
     let read = |run: &SmallRun, name: &str| std::fs::read(run.output().join(name)).unwrap();
-    assert_eq!(read(&plain, "cohort.parquet"), read(&shifted, "cohort.parquet"), "what is evaluated stays as it was");
+    assert_eq!(read(&plain, "cohort.parquet"), read(&shifted, "cohort.parquet"), "the evaluated samples are unchanged");
     assert_eq!(read(&plain, "split.csv"), read(&shifted, "split.csv"));
     assert_ne!(read(&plain, "predictions.parquet"), read(&shifted, "predictions.parquet"));
     assert!(!files(&plain.output()).iter().any(|name| name.starts_with("shift")));
@@ -128,7 +128,7 @@ fn a_damaged_store_is_found_and_mended_by_verify() {
 #[test]
 fn a_split_file_that_leaks_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    // Rows 4 and 5 are the same person; pictures 6 and 7 the same file.
+    // Rows 4 and 5 are the same subject; pictures 6 and 7 the same file.
     let table =
         generic_table(folder.path(), 24, |row, column| (column == "subject_id" && row == 5).then(|| "p4".to_owned()));
     std::fs::copy(folder.path().join("6.png"), folder.path().join("7.png")).unwrap();

@@ -1,7 +1,7 @@
-//! `fairtte inspect` on pictures and volumes: what it says of good files, and the sentence and exit code of bad ones. The
-//! collected hard cases of `../shared/data` go through it too where they are present.
+//! `fairtte inspect` on pictures and volumes: its output for valid files, and its message and exit code for invalid
+//! ones. The collected hard cases of `../shared/data` are tested too if they are available.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-#![expect(clippy::print_stdout, reason = "a skipped test says so, and how much was compared")]
+#![expect(clippy::print_stdout, reason = "a skipped test and the number of comparisons are reported")]
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,8 @@ fn picture(path: &Path) {
     image::GrayImage::from_fn(5, 4, |x, y| image::Luma([u8::try_from(10 * y + x).unwrap()])).save(path).unwrap();
 }
 
-/// Axial DICOM slices of 3 rows and 4 columns at these heights, explicit little endian; the numbers of a slice are 0, 1, 2, ..
+/// Axial DICOM slices of 3 rows and 4 columns at these heights, explicit little endian; the values of a slice are 0, 1,
+/// 2, ..
 fn slices(folder: &Path, heights: &[&str]) {
     std::fs::create_dir(folder).unwrap();
     for (i, height) in heights.iter().enumerate() {
@@ -83,7 +84,7 @@ fn a_folder_of_dicom_slices_is_described_or_refused() {
     let content = &entries[0]["content"];
     assert_eq!((code, &content["format"], &content["n-slices"]), (0, &"dicom-series".into(), &3.into()));
     assert_eq!(content["affine"][2], serde_json::json!([0.0, 0.0, 1.5, 1.5]));
-    // x + 4 y, and the same place after turning x and y round.
+    // x + 4 y, and the same place after reversing x and y.
     assert_eq!((content["at"][0]["stored"].as_f64(), content["at"][0]["oriented"].as_f64()), (Some(1.0), Some(10.0)));
     fail(["inspect", &gap], DATA, "a slice is missing: 8.dcm and 7.dcm are 3.000 mm apart, expected 1.500 mm");
 }
@@ -104,7 +105,7 @@ fn a_volume_and_a_picture_are_described() {
         (content["min"].as_f64(), content["max"].as_f64(), content["mean"].as_f64()),
         (Some(0.0), Some(23.0), Some(11.5))
     );
-    // x + 4 y + 12 z, and the same place after turning x round.
+    // x + 4 y + 12 z, and the same place after reversing x.
     assert_eq!((content["at"][0]["stored"].as_f64(), content["at"][0]["oriented"].as_f64()), (Some(16.0), Some(19.0)));
 
     let (code, entries) = json(&["--at", "3,2"], &[film.display().to_string()]);
@@ -139,17 +140,17 @@ fn a_refused_file_gets_one_sentence_and_its_exit_code() {
     assert!(!entries[1]["sentence"].as_str().unwrap().contains('\n'));
 }
 
-/// The entries of the index in `folder`, or nothing (and a note) where it is absent.
+/// The entries of the index in `folder`; `None`, with a note, if it is missing.
 fn cases(folder: &str) -> Option<(PathBuf, Vec<Value>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(folder);
     let Ok(text) = std::fs::read_to_string(folder.join("index.json")) else {
-        println!("skipped: {} is not here", folder.display());
+        println!("skipped: {} is missing", folder.display());
         return None;
     };
     Some((folder, serde_json::from_str(&text).unwrap()))
 }
 
-/// Inspects all files of `cases` and gives every entry with what was said of it.
+/// Inspects all files of `cases` and returns every entry with the result of its inspection.
 fn inspected(folder: &str) -> Vec<(Value, Value)> {
     let Some((folder, entries)) = cases(folder) else { return Vec::new() };
     let files: Vec<String> =

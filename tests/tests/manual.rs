@@ -1,4 +1,4 @@
-//! Scripts for shells and manual pages, made from the arguments of the program.
+//! Shell completions and manual pages, generated from the arguments of the program.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
-//! The test part is looked at after everything is chosen: with its outcomes and inputs replaced by noise, nothing that comes
-//! before the choice may change. For every strategy with every head, through the program.
+//! The test part is used only after the choice: if its outcomes and inputs are replaced by noise, nothing before the
+//! choice changes. For every strategy with every head, through the program.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-#![expect(clippy::print_stdout, reason = "how many trainings were compared is worth seeing")]
+#![expect(clippy::print_stdout, reason = "the number of compared trainings is printed")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ fn is_test(row: usize) -> bool {
     row % 4 == 3
 }
 
-/// A split made by hand: it does not look at outcomes.
+/// A given split, which does not depend on outcomes.
 fn write_split(folder: &Path) -> String {
     let mut rows = "subject_id,part\n".to_owned();
     for row in 0..N {
@@ -35,7 +35,7 @@ fn names(what: &str) -> Vec<String> {
     listed[what].as_object().unwrap().keys().cloned().collect()
 }
 
-/// All strategies with `head` in `folder`; the choice.
+/// Compares all strategies with `head` in `folder`; returns the choice.
 fn compare(folder: &Path, head: &str, strategies: &[String], is_poisoned: bool) -> Value {
     let noise = |row: usize, k: usize| ((row * 7919 + k * 104_729) as f64 * 0.377).sin();
     let run = patients(folder, N, |row, cells| {
@@ -66,7 +66,7 @@ fn compare(folder: &Path, head: &str, strategies: &[String], is_poisoned: bool) 
     serde_json::from_str(&outcome.stdout).unwrap()
 }
 
-/// The log of a training without what a clock says.
+/// The log of a training without its durations.
 fn log(run: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(run.join("steps.jsonl")).unwrap();
     let epoch = |line: &str| {
@@ -77,7 +77,7 @@ fn log(run: &Path) -> Vec<Value> {
     text.lines().map(epoch).collect()
 }
 
-/// Curves of the validation part by file and sample, to the last bit.
+/// The bits of the curves of the validation part, by file and sample.
 fn validation_curves(run: &Path) -> BTreeMap<(String, String), Vec<u64>> {
     let split = std::fs::read_to_string(run.join("split.csv")).unwrap();
     let is_validated = |sample: &str| split.lines().any(|line| line == format!("{sample},validation"));
@@ -120,10 +120,10 @@ fn noise_in_the_test_part_changes_nothing_before_the_choice() {
             let text = |run: &Path, name: &str| std::fs::read_to_string(run.join(name)).unwrap();
             let [clean, poisoned] = [&runs[0], &runs[1]].map(|run| (log(run), text(run, "selection.json")));
             assert_eq!(clean.0, poisoned.0, "{what}: the log");
-            assert_eq!(clean.1, poisoned.1, "{what}: what the rules chose");
+            assert_eq!(clean.1, poisoned.1, "{what}: the choice of the rules");
             let [clean, poisoned] = [&runs[0], &runs[1]].map(|run| validation_curves(run));
             assert!(clean.len() >= N / 4 && clean == poisoned, "{what}: the curves of the validation part");
-            // The control: the noise is there.
+            // The control: the noise has an effect.
             assert_ne!(text(&runs[0], "evaluation.json"), text(&runs[1], "evaluation.json"), "{what}");
             n_compared += 1;
         }

@@ -1,4 +1,5 @@
-//! What a resumed run must find as it was: data, parts, groups, inputs, checkpoints and the folder to itself.
+//! The conditions of resuming a run: unchanged data, parts, groups, inputs and checkpoints, and exclusive use of the
+//! folder.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::fmt::Write as _;
@@ -8,8 +9,8 @@ use fairtte_tests::{SmallRun, fail, files, succeed};
 
 const DATA: i32 = 4;
 
-/// A table of 80 patients in `folder` with a split made by hand; `change` may replace the cells of a row
-/// (pid, time, event, sex, age).
+/// A table of 80 patients in `folder` with a given split; `change` may replace the cells of a row (pid, time, event,
+/// sex, age).
 fn write_table(folder: &Path, change: impl Fn(usize, &mut [String; 5])) -> PathBuf {
     let mut text = "pid,time,event,sex,age\n".to_owned();
     for row in 0..80 {
@@ -26,7 +27,7 @@ fn write_table(folder: &Path, change: impl Fn(usize, &mut [String; 5])) -> PathB
     path
 }
 
-/// Every fourth patient is a test patient, every other fourth one validates; `moved` go to the training part.
+/// Every fourth patient is in the test part, another fourth in the validation part; `moved` go to the training part.
 fn write_split(folder: &Path, moved: &[usize]) {
     let part = |row: usize| match row % 8 {
         _ if moved.contains(&row) => "train",
@@ -81,14 +82,14 @@ fn changed_data_are_refused_by_name_and_nothing_is_written() {
         assert!(content(&run) == before, "{sentence}: the folder was changed");
     };
     write_split(folder.path(), &[0, 8]);
-    refused("2 subjects are in another part than when the run began, first \"p00\" (in test then, in train now)");
+    refused("subjects in another part than when the run began: 2, first \"p00\" (in test then, in train now)");
     write_split(folder.path(), &[]);
     write_table(folder.path(), |row, cells| {
         if row == 1 {
             cells[3] = "F".to_owned();
         }
     });
-    refused("1 samples are in another group of sex than when the run began, first \"p01\" (\"M\" then, \"F\" now)");
+    refused("samples in another group of sex than when the run began: 1, first \"p01\" (\"M\" then, \"F\" now)");
     write_table(folder.path(), |row, cells| {
         if row == 4 {
             cells[4] = "77".to_owned();
@@ -121,7 +122,7 @@ fn changed_pictures_are_refused() {
     let longer = ["--set", "training.epochs=3"];
     draw(40);
     fail(resume(&run, &longer), DATA, "the pictures or columns of its samples have changed since the run began");
-    draw(0); // written again: the same pixels
+    draw(0); // written again with the same pixels
     succeed(resume(&run, &longer));
 }
 
@@ -221,7 +222,7 @@ fn a_run_whose_strategy_ended_it_is_done() {
         .set("training.patience=30");
     succeed(run.arguments("train"));
     let n_epochs = std::fs::read_to_string(run.output().join("steps.jsonl")).unwrap().lines().count();
-    assert!(n_epochs < 30, "it did not stop itself");
+    assert!(n_epochs < 30, "it did not stop early");
     let before = content(&run);
     let outcome = succeed(resume(&run, &[]));
     assert!(outcome.stderr.contains("this run is done"), "{}", outcome.stderr);

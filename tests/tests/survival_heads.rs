@@ -9,7 +9,7 @@ use fairtte_tests::{SmallRun, fail, files};
 
 const CONFIG: i32 = 3;
 
-/// Times at which a run predicted.
+/// The times of the predictions of a run.
 fn grid(run: &SmallRun) -> Vec<f64> {
     read_predictions(&run.output().join("predictions.parquet"), Rising::Refuse).unwrap().grid
 }

@@ -1,4 +1,4 @@
-//! What must be known before any number is read: said on the terminal, kept in the run folder, on the page and in the JSON.
+//! Warnings that must be read before the numbers: on the terminal, in the run folder, on the page and in the JSON.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::path::Path;
@@ -36,7 +36,7 @@ fn a_strategy_that_did_nothing_says_so_at_the_end_and_in_every_evaluation_after_
             |name: &str| watched.iter().find(|watched| watched["name"] == name).unwrap()["idle"].as_bool().unwrap();
         assert!(of("unmoved-weights") && !of("equal-predictions"), "{line}");
     }
-    // From the saved files alone, and of the finished run.
+    // From the saved files alone, and for the finished run.
     let elsewhere = folder.path().join("again").display().to_string();
     let outcome = succeed(["evaluate", &output.display().to_string(), "--output", &elsewhere]);
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
@@ -75,12 +75,12 @@ fn equal_curves_of_any_model_are_warned_of() {
         let page = std::fs::read_to_string(output.join("report.html")).unwrap();
         (stderr, page, names(&output.join("evaluation.json")))
     };
-    let sentence = "All 4 curves of the evaluated sample are equal: the model tells nobody apart.";
+    let sentence = "All 4 curves of the evaluated sample are equal: the model does not distinguish any samples.";
     let (stderr, page, found) = evaluate("equal", "1,0.8,0.4,0.3");
     assert!(stderr.contains(&format!("warning: {sentence}")), "{stderr}");
     assert!(page.contains(sentence));
     assert_eq!(found, ["equal-predictions"]);
-    // Rounding of a table is no difference.
+    // The rounding of a table does not count as a difference.
     assert_eq!(evaluate("rounded", "1,0.8,0.4,0.3000001").2, ["equal-predictions"]);
     let (stderr, page, found) = evaluate("different", "1,0.8,0.4,0.2");
     assert!(!stderr.contains("warning:") && !page.contains("class=\"warnings\""), "{stderr}");

@@ -1,4 +1,5 @@
-//! Weights of other programs, through the program: what `inspect` and `import` say, and runs that begin with a file.
+//! Weights of other programs, through the program: the output of `inspect` and `import`, and runs that start from a
+//! file.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What a call printed, without the folder of the file.
+/// The output of a call, without the folder of the file.
 fn said(outcome: &Outcome, path: &Path) -> String {
     outcome.stdout.replace(&text(path), "[file]").trim_end().to_owned()
 }
@@ -99,8 +100,9 @@ fn import_prints_a_table_and_refuses_what_does_not_fit() {
     std::fs::write(&path, safetensors(&tensors, &[])).unwrap();
     let output = folder.path().join("w.safetensors");
     let arguments = ["weights", "import", &text(&path), "--arch", "resnet18", "-o", &text(&output)];
-    let sentence = "does not hold the weights of resnet18: in the layout torchvision, 1 keys are missing, as bn1.bias; 1 keys \
-        are unexpected, as layer5.weight; 1 tensors have another shape, as bn1.weight with f32 [65] in place of [64]";
+    let sentence = "does not hold the weights of resnet18: in the layout torchvision, missing keys: 1 (first: bn1.bias); \
+        unexpected keys: 1 (first: layer5.weight); tensors of another shape: 1 (first: bn1.weight with f32 [65] instead \
+        of [64])";
     fail(arguments, DATA, sentence);
     assert!(!output.exists());
     let shown = said(&run(arguments), &path);
@@ -137,20 +139,20 @@ fn a_run_begins_with_a_file_records_its_hash_and_goes_on_with_no_other() {
         run.set(&format!("pretrained.path='{}'", file.display())).set("pretrained.head-learning-rate=0.01")
     };
     let outcome = succeed(begun(&path).arguments("train"));
-    assert!(outcome.stderr.contains("beginning with 20 tensors"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("starting from 20 tensors"), "{}", outcome.stderr);
     let record = std::fs::read_to_string(begun(&path).output().join("run.toml")).unwrap();
     for line in ["freeze = \"all-but-head\"", "head-learning-rate = 0.01", "sha256 = \"", "layout = \"auto\""] {
         assert!(record.contains(line), "{line} is missing in\n{record}");
     }
-    // The same weights may lie elsewhere; others may not take their place.
+    // The same weights may be at another path; other weights are refused.
     std::fs::remove_file(begun(&path).output().join("done")).unwrap();
     succeed(begun(&copy).arguments("train"));
     let mut other = small();
     *other.last_mut().unwrap() ^= 1;
     std::fs::write(&copy, other).unwrap();
-    // A run that is done shows its evaluation and reads no weights.
+    // A finished run shows its evaluation and reads no weights.
     let outcome = succeed(begun(&copy).arguments("train"));
-    assert!(outcome.stderr.contains("this run is done") && !outcome.stderr.contains("beginning with"));
+    assert!(outcome.stderr.contains("this run is done") && !outcome.stderr.contains("starting from"));
     std::fs::remove_file(begun(&path).output().join("done")).unwrap();
     fail(begun(&copy).arguments("train"), CONFIG, "holds a run with other settings: pretrained.sha256 is \"");
 }

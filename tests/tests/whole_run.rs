@@ -1,4 +1,4 @@
-//! The whole job through the binary: demo, files of a run, evaluation without a model, outside curves, determinism, and
+//! All steps through the binary: demo, files of a run, evaluation without a model, outside curves, determinism, and
 //! runs that are stopped in the middle.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
@@ -64,7 +64,7 @@ fn a_finished_run_is_evaluated_again_without_a_model() {
     succeed(["evaluate", &path, "--set", "reading=step", "--set", "replicates=0", "--output", &step]);
     let other = report(step.as_ref());
     assert_eq!((other.reading.as_str(), other.settings.replicates), ("step", 0));
-    assert_eq!(report(&output), before, "another output leaves the run folder as it is");
+    assert_eq!(report(&output), before, "another output does not change the run folder");
     succeed(["evaluate", &path, "--part", "validation"]);
     assert_eq!(report(&output), before, "the validation part has files of its own");
     let text = std::fs::read_to_string(output.join("evaluation-validation.json")).unwrap();
@@ -79,7 +79,7 @@ fn curves_of_an_outside_model_are_scored_the_same_way() {
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     };
-    // Worked by hand: comparable pairs are (a,b), (a,c), (a,d), (b,c), (b,d); the curve of d lies below b's at time 2.
+    // Computed by hand: comparable pairs are (a,b), (a,c), (a,d), (b,c), (b,d); the curve of d is below b's at time 2.
     let cohort =
         write("cohort.csv", "sample_id,subject_id,time,event,sex_group\na,1,1,1,F\nb,2,2,1,F\nc,3,3,0,M\nd,4,4,1,M\n");
     let predictions = write(
@@ -124,7 +124,7 @@ fn a_strategy_that_predicts_by_group_says_so_before_it_trains() {
     let folder = tempfile::tempdir().unwrap();
     let run = SmallRun::new(folder.path()).set("strategy.recalibration.method=\"hazard-intercept\"");
     let outcome = succeed(run.arguments("train"));
-    let note = "note: recalibration predicts by \"sex\", which 0 of ";
+    let note = "note: recalibration predicts by \"sex\", which is missing in 0 of ";
     assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
     let plain = SmallRun::new(&folder.path().join("plain"));
     assert!(!succeed(plain.arguments("train")).stderr.contains("predicts by"));
@@ -132,7 +132,7 @@ fn a_strategy_that_predicts_by_group_says_so_before_it_trains() {
     assert!(bytes(&run) != bytes(&plain), "the maps change nothing");
 }
 
-/// Starts a training, waits for its second epoch to end, sends `signal`, and gives the exit code and standard error.
+/// Starts a training, waits for its second epoch to end, sends `signal`, and returns the exit code and standard error.
 #[cfg(unix)]
 fn stop_after_two_epochs(run: &SmallRun, signal: &str) -> (i32, String) {
     let mut child =
@@ -190,7 +190,7 @@ fn a_log_that_a_kill_cut_off_is_written_again() {
     let output = run.output();
     let log = output.join("steps.jsonl");
     let whole = std::fs::read_to_string(&log).unwrap();
-    // As if the kill had come between the last checkpoint and the log.
+    // As if the run had been killed between the last checkpoint and the log.
     std::fs::write(&log, whole.lines().next().unwrap()).unwrap();
     std::fs::remove_file(output.join("done")).unwrap();
     run.train();

@@ -17,13 +17,13 @@ use super::Outcome;
 pub struct World {
     pub cohort: Cohort,
     pub split: Split,
-    /// Of the attribute that strategies work on.
+    /// Groups of the attribute that strategies work on.
     pub groups: Groups,
     pub cut_points: CutPoints,
     pub scoring: Scoring,
     pub head: Box<dyn SurvivalHead>,
     pub cells: TrainingCells,
-    /// Its seed is not that of a training.
+    /// Specification of the learner; its seed is not that of a training.
     pub spec: LearnerSpec,
     inputs: Inputs,
 }

@@ -1,14 +1,14 @@
-//! Trains settings of strategies on the data of a run file and measures what each of them claims on samples that were not
-//! trained on: the numbers of `docs/src/results/defaults.md`.
+//! Trains settings of strategies on the data of a run file and measures the claimed effect of each on samples that were
+//! not trained on: the numbers of `docs/src/results/defaults.md`.
 //!
 //! `cargo run -p fairtte-cli --example defaults -- RUNFILE ATTRIBUTE SETTINGS SEEDS OUT`
 //!
 //! RUNFILE gives data, split, network, head, optimiser and epochs; ATTRIBUTE is the one that strategies work on. Every line
 //! of SETTINGS is `{"name": "..", "strategy": {"group-dro": {"eta": 0.1}}}`; `{"swad": {}}` means the defaults. SEEDS is a
-//! list like `1,2,3`. Each training appends one line to OUT; one that stands there is not repeated. The strategy and the epochs
-//! of the run file's own choice are not read; everything else of it is.
+//! list like `1,2,3`. Each training appends one line to OUT; a training whose line exists is not repeated. The strategy
+//! and the epochs of the run file's own choice are not read; everything else of it is.
 
-#![expect(clippy::print_stderr, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stderr, reason = "an example prints its results")]
 
 mod data;
 mod measures;
@@ -49,7 +49,7 @@ struct Line {
     best_epoch: usize,
     stopped_early: bool,
     measured: Measured,
-    /// Numbers of the strategy in its last epoch.
+    /// Terms reported by the strategy in its last epoch.
     terms: BTreeMap<String, f64>,
     seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! What is measured of a trained strategy: utility, groups, what the representation shows of the group, flatness.
+//! The measures of a trained strategy: utility, groups, information on the group in the representation, flatness.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,13 +34,13 @@ pub struct Measured {
     pub test: Scores,
     /// Standard deviation over the test samples of the survival in the middle of the grid.
     pub spread: f64,
-    /// How well a fresh probe finds the group; not for networks without one representation.
+    /// How well a newly trained probe predicts the group; `None` for networks without a single representation.
     pub probed: Option<Probed>,
-    /// Loss on training samples at the largest place nearby minus that at the weights, for each radius.
+    /// Largest loss on training samples near the weights minus that at the weights, for each radius.
     pub sharpness: Option<Vec<f64>>,
 }
 
-/// Utility of one part, and the same by group.
+/// Utility in one part, overall and by group.
 #[derive(Serialize, Deserialize)]
 pub struct Scores {
     pub c_td: Option<f64>,
@@ -61,7 +61,7 @@ pub struct GroupScores {
     pub off: f64,
 }
 
-/// Where the weights of a strategy lie, and what they are the weights of.
+/// A strategy, the specification of its learner, and the folder of its weights.
 type Kept<'a> = (&'a StrategyConfig, &'a LearnerSpec, &'a Path);
 
 impl Measured {
@@ -118,13 +118,13 @@ fn of_level(report: &EvaluationReport, name: &str, level: usize) -> Option<f64> 
     report.metric(name)?.attributes.first()?.groups.get(level)?.estimate.value
 }
 
-/// A step function or a curve at its last time that is not above `time`; 1 before all.
+/// The value of a step function or a curve at its last time not above `time`; 1 before the first time.
 fn at(times: &[f64], survival: &[f64], time: f64) -> f64 {
     let n = times.iter().take_while(|t| **t <= time).count();
     n.checked_sub(1).map_or(1.0, |last| survival[last])
 }
 
-/// Negative logarithm of the probability that each curve (at the cut points) gives to what was observed.
+/// Negative logarithm of the probability that each curve (at the cut points) gives to the observation.
 fn losses(world: &World, survival: &Array2<f64>, rows: &[usize]) -> Outcome<Vec<f64>> {
     let outcomes = world.cohort.outcomes(rows)?;
     let targets = world.cut_points.targets("test", outcomes.time(), outcomes.event())?.intervals;
@@ -142,10 +142,11 @@ fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     sum / f64::max(n, 1.0)
 }
 
-/// Samples to representations.
+/// A function from samples to representations.
 type Represent = Box<dyn Fn(&Batch) -> Outcome<Tensor<2>>>;
 
-/// What the head of a strategy reads, in evaluation mode; `None` for those with several networks or heads.
+/// The representation that the head of a strategy reads, in evaluation mode; `None` for those with several networks or
+/// heads.
 fn represent(world: &World, (config, spec, folder): Kept<'_>) -> Outcome<Option<Represent>> {
     let of = |network: SurvivalNetwork| -> Represent {
         Box::new(move |batch| Ok(network.forward(batch, &[], &mut Noise::Off)?.representation))
@@ -196,7 +197,7 @@ fn probed(world: &World, loader: &Loader<'_>, kept: Kept<'_>) -> Outcome<Option<
     Ok(Some(probe(&train, &test, world.groups.levels().len())))
 }
 
-/// By the first pass of `sam` on one large batch of the training part, without dropout.
+/// Sharpness by the first pass of `sam` on one large batch of the training part, without dropout.
 fn sharpness(world: &World, loader: &Loader<'_>, (config, spec, folder): Kept<'_>) -> Outcome<Option<Vec<f64>>> {
     use StrategyConfig as S;
     if matches!(config, S::Cfair(_) | S::Odr(_) | S::DomainIndependent(_) | S::ControlledAttribute(_)) {

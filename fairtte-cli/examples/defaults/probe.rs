@@ -1,5 +1,5 @@
-//! A fresh probe for the group: ridge regression of each group's indicator on a representation, fitted on training samples
-//! and read on new ones.
+//! A new probe for the group: ridge regression of each group's indicator on a representation, fitted on training
+//! samples and evaluated on new ones.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 const N_RANDOM: usize = 200;
 /// Groups of the test part with fewer samples are left out.
 const SMALLEST: usize = 20;
-/// Samples of a group that enter the distance between groups: its first ones, so the order of a table must say nothing.
+/// Samples of a group that enter the distance between groups: its first ones, so the order of a table must carry no
+/// information.
 const N_DISTANCE: usize = 300;
 
 /// One part: representations, groups and strata of its samples.
@@ -22,11 +23,11 @@ pub struct Side {
 
 #[derive(Serialize, Deserialize)]
 pub struct Probed {
-    /// Area under the curve of a linear probe, mean over the groups against the rest: 0.5 finds nothing.
+    /// Area under the curve of a linear probe, mean over the groups against the rest: 0.5 = no information.
     pub linear: f64,
-    /// The same with 200 random rectified features beside the representation.
+    /// The same with 200 random rectified features in addition to the representation.
     pub wide: f64,
-    /// That of the wide probe within strata, mean over them.
+    /// The area of the wide probe within strata, mean over them.
     pub within: f64,
     /// Squared maximum mean discrepancy, five kernels around the median distance, mean over pairs of groups.
     pub mmd2: f64,

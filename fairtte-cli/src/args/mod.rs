@@ -26,7 +26,7 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Simulate a cohort, train on it and report how fairly the model predicts: the whole job in one go
+    /// Simulate a cohort, train on it and report how fairly the model predicts, all in one command
     Demo(Demo),
     /// Write a simulated cohort of films or volumes with a known cause of every bias
     Simulate(Simulate),
@@ -35,7 +35,7 @@ pub enum Command {
     /// Compare a cohort with what was published about it
     #[command(subcommand)]
     Cohort(CohortCommand),
-    /// Say what an image or volume holds, or why it is refused
+    /// Show what an image or volume contains, or why it is refused
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(Inspect),
     /// Train a model and evaluate it; the same command resumes a run that was interrupted
@@ -44,11 +44,11 @@ pub enum Command {
     Evaluate(Evaluate),
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),
-    /// Choose among finished runs by their validation part, and show what the chosen ones are worth
+    /// Choose among finished runs by their validation part, and show the test results of the chosen ones
     Select(Select),
     /// List what a run file can name
     List(List),
-    /// Look into weights that other programs saved, and bring them into a form that run files take
+    /// Inspect weights that other programs saved, and convert them for use in run files
     #[command(subcommand)]
     Weights(WeightsCommand),
     /// Print a script that completes commands and options in a shell
@@ -111,7 +111,7 @@ pub struct Simulate {
     /// Threads; 0 = one per core
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
-    /// Say what would be written and stop
+    /// Show what would be written and stop
     #[arg(long)]
     pub dry_run: bool,
     /// Results as JSON on standard output
@@ -122,7 +122,7 @@ pub struct Simulate {
 /// Arguments of `prepare`.
 #[derive(Args, Debug)]
 pub struct Prepare {
-    /// What `train` takes too
+    /// Arguments shared with `train`
     #[command(flatten)]
     pub run: Run,
     /// Build the cohort and the exclusion table from the tables alone: no image is opened, nothing is split
@@ -182,7 +182,7 @@ pub struct Inspect {
 
 /// One value of `--at`.
 fn index(text: &str) -> Result<Vec<usize>, String> {
-    let parse = |part: &str| part.trim().parse::<usize>().map_err(|_| format!("\"{part}\" is no whole number >= 0"));
+    let parse = |part: &str| part.trim().parse::<usize>().map_err(|_| format!("\"{part}\" is not a whole number >= 0"));
     let index = text.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
     if (2..=4).contains(&index.len()) { Ok(index) } else { Err("expected 2 to 4 numbers, as in 10,20,5".to_owned()) }
 }
@@ -200,11 +200,11 @@ pub struct Train {
     /// Run file; may be given more than once, a later one wins
     #[arg(short, long, value_name = "FILE", required_unless_present = "resume_from")]
     pub config: Vec<PathBuf>,
-    /// Resume the run in this folder with its settings: a finished one too, for more epochs or patience. With another
-    /// --output its state is copied there. Changed settings are refused if they would change what was trained already
+    /// Resume the run in this folder with its settings, also a finished run for more epochs or patience. With another
+    /// --output its state is copied there. Changes of settings that affect the completed training are refused
     #[arg(long, value_name = "RUN")]
     pub resume_from: Option<PathBuf>,
-    /// Run folder, in place of `output` in the run file
+    /// Run folder, instead of `output` in the run file
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Settings shared with the other commands
@@ -212,13 +212,13 @@ pub struct Train {
     pub common: Common,
 }
 
-/// A run file with what wins over it.
+/// A run file and the arguments that take precedence over it.
 #[derive(Args, Debug)]
 pub struct Run {
     /// Run file; may be given more than once, a later one wins
     #[arg(short, long, value_name = "FILE", required = true)]
     pub config: Vec<PathBuf>,
-    /// Run folder, in place of `output` in the run file
+    /// Run folder, instead of `output` in the run file
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Settings shared with the other commands
@@ -232,13 +232,13 @@ pub struct Common {
     /// Change a setting, for example `--set optimiser.learning-rate=3e-4`; wins over all files
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Where to compute (`fairtte list devices`), in place of `device` in the run file
+    /// Where to compute (`fairtte list devices`), instead of `device` in the run file
     #[arg(long, env = "FAIRTTE_DEVICE")]
     pub device: Option<String>,
     /// Threads; 0 = one per core
     #[arg(long)]
     pub threads: Option<usize>,
-    /// Print the resolved run file, say what would be done, and stop
+    /// Print the resolved run file, show what would be done, and stop
     #[arg(long)]
     pub dry_run: bool,
     /// Results as JSON on standard output
@@ -269,10 +269,10 @@ pub struct Evaluate {
     /// is fitted on the evaluated sample
     #[arg(long, value_name = "FILE", requires = "predictions", conflicts_with = "cohort")]
     pub train: Option<PathBuf>,
-    /// What to do about curves that rise, which are an error otherwise; what was changed is counted and said
+    /// How to repair curves that rise, which are otherwise an error; changes are counted and reported
     #[arg(long, value_enum, requires = "predictions")]
     pub repair: Option<Repair>,
-    /// The samples in a file of their own: `sample_id`, `subject_id`, time, event and `<attribute>_group` columns
+    /// Separate file of the samples: `sample_id`, `subject_id`, time, event and `<attribute>_group` columns
     #[arg(long, value_name = "FILE", requires = "predictions")]
     pub cohort: Option<PathBuf>,
     /// Parts of the subjects (`subject_id,part`); without it all samples are evaluated
@@ -281,8 +281,8 @@ pub struct Evaluate {
     /// Part to evaluate: test if not given; the files of validation are named `evaluation-validation.json` and so on
     #[arg(long, value_enum)]
     pub part: Option<EvaluatedPart>,
-    /// Folder for `evaluation.json` and `report.html` (the run folder if not given), or a name ending in .html: then the
-    /// page is that file, and the numbers lie beside it under the same name ending in .json
+    /// Folder for `evaluation.json` and `report.html` (the run folder if not given), or a name ending in .html: then
+    /// the page is that file, and the numbers are next to it in a file of the same name ending in .json
     #[arg(short, long, value_name = "PATH", required_unless_present = "run")]
     pub output: Option<PathBuf>,
     /// Change a setting, for example `--set replicates=200`, `--set level=0.9`, `--set reading=step`
@@ -291,7 +291,7 @@ pub struct Evaluate {
     /// Threads; 0 = one per core
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
-    /// Say what would be evaluated and stop
+    /// Show what would be evaluated and stop
     #[arg(long)]
     pub dry_run: bool,
     /// Results as JSON on standard output
@@ -308,7 +308,7 @@ Examples:
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores";
 
-/// What can be done about curves that rise.
+/// Repairs of curves that rise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Repair {
     /// Each value becomes the lowest of its row up to that time.
@@ -340,9 +340,9 @@ fn attribute(text: &str) -> Result<AttributeConfig, String> {
 /// Part of a split that can be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EvaluatedPart {
-    /// Rows the model was chosen on.
+    /// Rows that the model was chosen on.
     Validation,
-    /// Rows nothing was fitted on.
+    /// Rows that nothing was fitted on.
     Test,
 }
 
@@ -379,7 +379,7 @@ pub enum Listed {
 pub enum WeightsCommand {
     /// Show container, keys, shapes and types of a file of weights; nothing in it is executed
     Inspect(WeightsInspect),
-    /// Hold a file of weights against a backbone and write it under fairtte's names, with its origin
+    /// Compare a file of weights with a backbone and write it under fairtte's names, with its origin
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(WeightsImport),
 }
@@ -410,7 +410,7 @@ pub struct WeightsImport {
     /// Input channels to write; those of the file if not given
     #[arg(long, value_name = "N")]
     pub channels: Option<usize>,
-    /// What becomes of the first convolution for another number of channels: sum or mean (several to one), replicate
+    /// How to adapt the first convolution to another number of channels: sum or mean (several to one), replicate
     /// (one to several; needs --channels), auto (sum or replicate). sum and mean without --channels write weights for
     /// one channel
     #[arg(long, value_name = "RULE", default_value = "auto", value_parser = gray)]

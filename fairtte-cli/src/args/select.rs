@@ -14,13 +14,13 @@ pub struct Select {
     /// How weights are chosen, in the validation part
     #[arg(long, value_enum, default_value_t = Criterion::Fairest)]
     pub rule: Criterion,
-    /// Strategy that the others are compared with, and whose metric `fairest` may lose a little of
+    /// Strategy that the others are compared with; `fairest` may lose a share of its metric
     #[arg(long, value_name = "NAME", default_value = "erm")]
     pub base: String,
     /// Share of the base's metric that `fairest` may lose, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
     pub tolerated_loss: f64,
-    /// What that is a share of
+    /// What the tolerated loss is a share of
     #[arg(long, value_enum, default_value_t = ToleratedLossOf::Metric)]
     pub tolerated_loss_of: ToleratedLossOf,
     /// Attributes to choose for; all of the runs if not given

@@ -1,4 +1,4 @@
-//! `fairtte cohort check`: a cohort beside Table A1 of the paper.
+//! `fairtte cohort check`: compares a cohort with Table A1 of the paper.
 
 use fairtte_data::cohort::{CohortSummary, compare_with_paper};
 use serde_json::json;

@@ -32,10 +32,10 @@ struct CompareConfig {
     /// Attributes on whose groups the strategies work, one after the other. Default: all of the run file.
     #[serde(default)]
     attributes: Vec<String>,
-    /// Relative loss of the base's metric that the smallest gap may cost.
+    /// Relative loss of the base's metric that is tolerated for the smallest gap.
     #[serde(default = "five_percent")]
     tolerated_loss: f64,
-    /// What that is a share of: the base's `metric` (the paper) or its `skill`.
+    /// What the tolerated loss is a share of: the base's `metric` (the paper) or its `skill`.
     #[serde(default)]
     tolerated_loss_of: LossOf,
     /// Settings by name of the strategy.
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
         run.check()?;
     }
     if arguments.common.dry_run {
-        say(format!("dry run: would train {} runs in {}", runs.len(), template.output.display()));
+        say(format!("dry run: number of runs to train: {}, in {}", runs.len(), template.output.display()));
         for run in &runs {
             say(format!("  {}", run.output.display()));
         }
@@ -104,8 +104,8 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether this method cannot work on these data, which says nothing about the others: a cell or group that is too small, a
-/// loss that left the number range.
+/// Whether only this method fails on these data and the others may still work: a cell or group is too small, or a loss
+/// is not finite.
 fn is_about_the_method(error: &FairnessError) -> bool {
     !matches!(error, FairnessError::Interrupted { .. } | FairnessError::Checkpoint { .. } | FairnessError::Data(_))
 }
@@ -120,22 +120,22 @@ fn read_config(arguments: &Run) -> Result<CompareConfig, CliError> {
     config.strategy.entry(config.base.clone()).or_default();
     check_share("compare.tolerated-loss", config.tolerated_loss)?;
     if config.seeds.is_empty() {
-        return Err(CliError::setting("compare.seeds", "there is none in it".to_owned(), None));
+        return Err(CliError::setting("compare.seeds", "expected at least one seed".to_owned(), None));
     }
     Ok(config)
 }
 
-/// All runs, that of the base strategy and the first seed first. Every strategy is trained once per attribute, also where it
-/// looks at no groups: the epochs that a training keeps are those for the groups of one attribute, and all strategies are to
-/// be treated alike.
+/// All runs, that of the base strategy and the first seed first. Every strategy is trained once per attribute, even if
+/// it uses no groups: a training keeps the epochs that are best for the groups of one attribute, and all strategies are
+/// treated alike.
 fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<Vec<RunFile>, CliError> {
     let known: Vec<&str> = template.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
     if known.is_empty() {
-        let message = "a comparison is by groups, but the run file has no [[attribute]]".to_owned();
+        let message = "a comparison needs groups, but the run file has no [[attribute]]".to_owned();
         return Err(CliError::setting("attribute", message, None));
     }
     if !template.groups.train.is_empty() {
-        let message = "compare.attributes says on whose groups strategies work".to_owned();
+        let message = "compare.attributes sets the attributes whose groups strategies work on".to_owned();
         return Err(CliError::setting("groups.train", message, Some("write compare.attributes instead")));
     }
     if let Some(unknown) = config.attributes.iter().find(|name| !known.contains(&name.as_str())) {

@@ -1,4 +1,4 @@
-//! `fairtte demo`: the whole job on a simulated cohort with a planted bias.
+//! `fairtte demo`: all steps on a simulated cohort with a known bias.
 
 use super::evaluate::Shown;
 use super::train::train;
@@ -8,7 +8,7 @@ use crate::args::Demo;
 use crate::progress::say;
 use crate::run_file::RunFile;
 
-/// The run file of the demo, also at hand as `configs/demo.toml`.
+/// The run file of the demo, also available as `configs/demo.toml`.
 const RUN_FILE: &str = include_str!("../../../configs/demo.toml");
 
 /// A cohort and a training that take seconds.

@@ -37,7 +37,7 @@ pub(super) struct Outputs {
     pub(super) started: Instant,
 }
 
-/// What of a result is printed; its files are written in any case.
+/// The part of a result that is printed; its files are always written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Table,
@@ -110,7 +110,7 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
     if !epochs.is_empty() {
         let (total, data) = epochs.iter().fold((0.0, 0.0), |(t, d), e| (t + e.seconds, d + e.data_seconds));
         let share = 100.0 * data / total.max(f64::MIN_POSITIVE);
-        facts.push(("training time".to_owned(), format!("{total:.1} s, {share:.1} % of it making batches")));
+        facts.push(("training time".to_owned(), format!("{total:.1} s, {share:.1} % of it for making batches")));
     }
     let chosen = epochs.iter().rev().find(|epoch| epoch.best).map(|epoch| epoch.epoch);
     let epochs: Vec<EpochPoint> = epochs
@@ -188,14 +188,15 @@ impl Scored {
         Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
     }
 
-    /// `warnings` with one more if the curves of all samples are equal; what is scored is called `sample`.
+    /// Returns `warnings`, with an additional one if the curves of all samples are equal; `sample` names the scored
+    /// samples.
     fn with_warning(&self, mut warnings: Vec<Warning>, sample: &str) -> Vec<Warning> {
         if self.curves.spread().is_none_or(|spread| spread > SURVIVAL_TOLERANCE) {
             return warnings;
         }
         let text = format!(
-            "All {} curves of the {sample} are equal: the model tells nobody apart. C^td, AUC^td and the gaps between groups \
-             in them are those of a coin and say nothing of fairness.",
+            "All {} curves of the {sample} are equal: the model does not distinguish any samples. C^td, AUC^td and their gaps \
+             between groups are those of random guessing and say nothing about fairness.",
             self.curves.n()
         );
         warnings.push(Warning { name: EQUAL_PREDICTIONS.to_owned(), text });
@@ -209,7 +210,7 @@ impl Scored {
         Ok(sample_metrics(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
     }
 
-    /// The same rows, each with the Kaplan-Meier curve of `train` at the times of the curves.
+    /// Returns the rows, each with the Kaplan-Meier curve of `train` at the times of the curves.
     pub(crate) fn with_one_curve(self, train: &Outcomes) -> Result<Self, CliError> {
         let curves = kaplan_meier_curves(&KaplanMeier::fit(train)?, self.curves.grid(), self.rows.len())?;
         Ok(Self { curves, ..self })
@@ -266,7 +267,7 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
     ]
 }
 
-/// Where the labels came from, and the hash over everything that decides them.
+/// The source of the labels, and the hash of everything that they depend on.
 fn facts_of_labels(cohort: &Cohort) -> Vec<(String, String)> {
     let Some(provenance) = &cohort.provenance else { return Vec::new() };
     let options: Vec<String> = provenance.options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -278,7 +279,7 @@ fn facts_of_labels(cohort: &Cohort) -> Vec<(String, String)> {
     facts
 }
 
-/// What was done to the training samples of one group, if the run asked for it.
+/// The distribution shift applied to the training samples of one group, if the run has one.
 fn facts_of_shift(folder: &RunFolder) -> Result<Vec<(String, String)>, CliError> {
     let path = folder.shift();
     if !path.exists() {

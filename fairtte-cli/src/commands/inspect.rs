@@ -1,4 +1,4 @@
-//! `fairtte inspect`: what the reader sees in an image or volume, or the sentence why it is refused.
+//! `fairtte inspect`: the content of an image or volume as read, or the reason why it is refused.
 
 use fairtte_data::image::{Limits, inspect_file};
 use serde_json::json;

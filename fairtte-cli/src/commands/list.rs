@@ -1,4 +1,4 @@
-//! `fairtte list`: what a run file can name, read off the registries.
+//! `fairtte list`: the names that a run file can use, taken from the registries.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &List) -> Result<(), CliError> {
 
 type Section = (&'static str, &'static str, Vec<(&'static str, String)>);
 
-/// Title, where a run file names it, and the entries with one line each.
+/// Title, the place in a run file, and the entries with one line each.
 fn section(what: Listed) -> Section {
     let pairs = |entries: &[(&'static str, &'static str)]| {
         entries.iter().map(|(name, about)| (*name, (*about).to_owned())).collect::<Vec<_>>()

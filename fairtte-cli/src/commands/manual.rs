@@ -1,4 +1,4 @@
-//! `fairtte completions` and `fairtte man-pages`: what a shell and `man` know of the program, made from its arguments.
+//! `fairtte completions` and `fairtte man-pages`: shell completions and manual pages, generated from the arguments.
 
 use std::io::Write as _;
 
@@ -28,7 +28,7 @@ pub(super) fn pages(arguments: &ManPages) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The page of a command and those below it; how many.
+/// Writes the page of a command and those of its subcommands; returns their number.
 fn write_page(command: &clap::Command, name: &str, arguments: &ManPages) -> Result<usize, CliError> {
     let page = clap_mangen::Man::new(command.clone()).title(name);
     let mut text = Vec::new();

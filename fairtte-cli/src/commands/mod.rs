@@ -38,8 +38,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
     }
 }
 
-/// Prints a result on standard output, the one place where results reach the user. Who closes the pipe early has seen
-/// enough.
+/// Prints a result on standard output, the only place where results are printed. A pipe that is closed early is not an
+/// error.
 fn print(text: impl std::fmt::Display) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stdout(), "{text}");
@@ -52,7 +52,7 @@ fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Applies the arguments that win over the run file.
+/// Applies the arguments that take precedence over the run file.
 fn override_run(run: &mut RunFile, common: &Common) {
     if let Some(device) = &common.device {
         run.device.clone_from(device);
@@ -65,10 +65,10 @@ fn override_run(run: &mut RunFile, common: &Common) {
 /// Sizes the thread pool that burn, decoding and bootstrap share; 0 = one per core.
 ///
 /// # Errors
-/// [`CliError::Config`] if so many threads cannot be had.
+/// [`CliError::Config`] if the threads cannot be started.
 fn use_threads(n: usize) -> Result<(), CliError> {
     // Training runs on one of them, with the stack of a main thread.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(8 << 20);
     let pool = pool.thread_name(|index| format!("fairtte-{index}")).build_global();
-    pool.map_err(|error| CliError::setting("threads", format!("{n} threads cannot be had: {error}"), None))
+    pool.map_err(|error| CliError::setting("threads", format!("cannot start the threads ({n}): {error}"), None))
 }

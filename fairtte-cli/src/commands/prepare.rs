@@ -1,4 +1,4 @@
-//! `fairtte prepare`: read, exclude, split and decode, and show what became of every row.
+//! `fairtte prepare`: read, exclude, split and decode, and show how many rows each step kept.
 
 use fairtte_data::cohort::FlowStep;
 use fairtte_data::split::SplitTable;
@@ -61,7 +61,7 @@ fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result
     Ok(())
 }
 
-/// `cohort.csv` if it is asked for; one of an earlier call would no longer be about this cohort.
+/// Writes `cohort.csv` if requested; otherwise removes one of an earlier call, which may describe another cohort.
 fn write_csv(
     arguments: &Prepare,
     folder: &RunFolder,
@@ -80,7 +80,7 @@ fn write_csv(
     }
 }
 
-/// The run file of `train` and `prepare` with the arguments that win over it.
+/// The run file of `train` and `prepare` with the arguments that take precedence over it.
 pub(super) fn read(arguments: &Run) -> Result<RunFile, CliError> {
     let mut run = RunFile::read(&arguments.config, &arguments.common.set)?;
     override_run(&mut run, &arguments.common);

@@ -1,4 +1,4 @@
-//! `fairtte select`: which of many finished runs to keep, and what the kept ones are worth.
+//! `fairtte select`: chooses among finished runs, and evaluates the chosen ones in the test part.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
 /// Chooses among finished runs.
 pub(super) fn select(runs: Runs, asked: &Asked<'_>) -> Result<Verdict, CliError> {
     let candidates = runs.candidates(asked.settings)?;
-    say(format!("choosing among {} sets of weights", candidates.all.len()));
+    say(format!("sets of weights to choose from: {}", candidates.all.len()));
     choose(&candidates, asked)
 }
 
@@ -58,7 +58,8 @@ pub(super) fn check_share(key: &str, share: f64) -> Result<(), CliError> {
     Err(CliError::setting(key, format!("{share} is no share, expected a number from 0 to 1"), None))
 }
 
-/// A run folder holds one run: what several are compared in, or where their choice is written, is another folder.
+/// Refuses the folder of a run, since it contains one run only: a comparison of several, or the choice among them,
+/// needs another folder.
 pub(super) fn refuse_run_folder(folder: &Path) -> Result<(), CliError> {
     if !RunFolder::new(folder).run_file().exists() {
         return Ok(());

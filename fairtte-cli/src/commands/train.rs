@@ -40,15 +40,15 @@ pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
     train_from(arguments.resume_from.as_deref(), &run, Shown::json(arguments.common.json))
 }
 
-/// Trains, predicts and evaluates in the run folder, resuming where an earlier call ended.
+/// Trains, predicts and evaluates in the run folder, continuing an earlier call.
 pub(super) fn train(run: &RunFile, shown: Shown) -> Result<(), CliError> {
     train_from(None, run, shown)
 }
 
 /// As [`train`]; `origin` is the folder of a run to resume.
 ///
-/// Runs on a thread of the pool, where an operation wakes one thread less than from outside. That counts for small ones: a
-/// training step of `efficientnet-b0` on 32 pictures of 64 x 64 takes 0.87 times as long.
+/// Runs on a thread of the pool, where an operation wakes one thread less than from outside. This matters for small
+/// operations: a training step of `efficientnet-b0` on 32 pictures of 64 x 64 takes 0.87 times as long.
 fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliError> {
     rayon::scope(|_| steps(origin, run, shown))
 }
@@ -74,7 +74,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     }
     let (cohort, split) = (prepared.training_cohort(), &prepared.split);
     let (train, validation) = (split.rows(Part::Train), split.rows(Part::Validation));
-    // Step 4: what is fitted sees the training part only.
+    // Step 4: everything is fitted on the training part only.
     let outcomes = cohort.outcomes(train)?;
     let cut_points = CutPoints::fit(&outcomes, run.time.intervals, run.time.grid)?;
     if cut_points.n() < run.time.intervals {
@@ -105,11 +105,13 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         let rows = predicted_rows(&prepared);
         let n_without = rows.iter().filter(|row| groups[**row].is_none()).count();
         let (name, attribute, n) = (strategy.name(), &cells.attribute, rows.len());
-        say(format!("note: {name} predicts by \"{attribute}\", which {n_without} of {n} samples to predict lack"));
+        say(format!(
+            "note: {name} predicts by \"{attribute}\", which is missing in {n_without} of {n} samples to predict"
+        ));
     }
     let grid = PredictionGrid::new(&cut_points, run.time.points_per_interval, run.time.interpolation)?
         .with_early(head.as_ref(), &outcomes);
-    // Weights for censoring are those of the evaluation: from the outcomes as the data have them.
+    // The weights for censoring are those of the evaluation, from the unchanged outcomes of the data.
     let scoring = Scoring::new(grid, &cut_points, &run.evaluation, &prepared.cohort.outcomes(train)?)?;
     let data = TrainingData {
         loader: &loader,
@@ -136,20 +138,20 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         trained.best_epoch
     ));
     folder.write_warnings(&trained.warnings)?;
-    // Step 9: curves of everything that was not trained on, by the weights of every epoch that a rule chose.
+    // Step 9: curves of everything that was not trained on, with the weights of every epoch that a rule chose.
     predict_all(&folder, &prepared, strategy.as_mut(), &data, &trained, run.training.monitor.name())?;
     // Step 10: from the saved files.
     evaluate_run(&folder, run, &outputs)?;
     write_text(&folder.done(), "")
 }
 
-/// A wish to stop that came after the last step, while the weights were finished: the state is saved.
+/// Returns an error if a stop was requested after the last step, while the weights were finished; the state is saved.
 fn obey(trained: &TrainedRun) -> Result<(), FairnessError> {
     let Some(last) = trained.epochs.last().filter(|_| interrupt::is_wanted()) else { return Ok(()) };
     Err(FairnessError::Interrupted { epoch: last.epoch, step: last.n_steps, n_steps: last.n_steps })
 }
 
-/// Reads the weights that the run begins with and holds them against its backbone, before anything costs time; their
+/// Reads the weights that the run starts from and compares them with its backbone, before any long computation; their
 /// hash goes into the record of the run.
 fn with_weights(run: &RunFile) -> Result<(RunFile, Option<Pretrained>), CliError> {
     let Some(config) = &run.pretrained else { return Ok((run.clone(), None)) };
@@ -169,12 +171,13 @@ fn with_weights(run: &RunFile) -> Result<(RunFile, Option<Pretrained>), CliError
     let fit = pretrained.fit(encoder.backbone())?;
     fit.require()?;
     let (n, layout) = (fit.matched().len(), fit.layout().name());
-    say(format!("beginning with {n} tensors of {} (layout {layout})", config.path.display()));
+    say(format!("starting from {n} tensors of {} (layout {layout})", config.path.display()));
     fit.notes().iter().for_each(|note| say(format!("note: {note}")));
     Ok((RunFile { pretrained: Some(config), ..run.clone() }, Some(pretrained)))
 }
 
-/// Batches of images, scaled by what the training part holds and changed as the run file asks, or of columns of a table.
+/// Batches of images, scaled by statistics of the training part and augmented as the run file says, or of columns of a
+/// table.
 fn loader<'a>(run: &RunFile, prepared: &'a Prepared, groups: Vec<Option<GroupId>>) -> Result<Loader<'a>, CliError> {
     let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
     let store = match &prepared.inputs {
@@ -202,7 +205,7 @@ fn n_channels(run: &RunFile, inputs: &Inputs) -> usize {
     }
 }
 
-/// Groups and outcomes of the training part, which sampling, weights and strata are computed from.
+/// Groups and outcomes of the training part, from which sampling, weights and strata are computed.
 fn cells(
     prepared: &Prepared,
     membership: &[Option<GroupId>],

@@ -1,4 +1,5 @@
-//! `fairtte weights`: what a file of weights holds, and the way into our own form. Nothing in a file is executed.
+//! `fairtte weights`: the contents of a file of weights, and its conversion to our own format. Nothing in a file is
+//! executed.
 
 use fairtte_data::write_atomically;
 use fairtte_models::BackboneKind;
@@ -55,7 +56,7 @@ fn as_text(file: &WeightFile) -> String {
     section(&mut lines, "classes and functions that were neither built nor called", not_built);
     let tensors = file.tensors();
     let n_numbers: usize = tensors.iter().map(StoredTensor::n).sum();
-    lines.push(format!("{} tensors with {n_numbers} numbers", tensors.len()));
+    lines.push(format!("tensors: {}, numbers: {n_numbers}", tensors.len()));
     let names: Vec<String> = tensors.iter().map(|tensor| tensor.name().escape_debug().to_string()).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(60);
     for (name, tensor) in names.iter().zip(tensors) {
@@ -64,7 +65,7 @@ fn as_text(file: &WeightFile) -> String {
     lines.join("\n")
 }
 
-/// Text of a file with what could steer a terminal escaped; quotes stay.
+/// Text of a file with control characters of terminals escaped; quotes are kept.
 fn printable(text: &str) -> String {
     let mut printed = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -85,7 +86,7 @@ fn section(lines: &mut Vec<String>, title: &str, content: impl Iterator<Item = S
     }
 }
 
-/// Most keys of one kind that are printed; `--json` has all.
+/// Maximum number of keys of one kind that are printed; `--json` has all.
 const MOST_SHOWN: usize = 20;
 
 fn import(arguments: &WeightsImport) -> Result<(), CliError> {
@@ -155,7 +156,7 @@ fn import_as_text(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, Strin
     let mut lines: Vec<String> = provenance.iter().filter(|(key, _)| key != "notes").map(line).collect();
     lines.push(match named {
         NamedHash::None => "hash in the name   none".to_owned(),
-        NamedHash::Agrees(digits) => format!("hash in the name   {digits}, as the file has it"),
+        NamedHash::Agrees(digits) => format!("hash in the name   {digits}, matches the file"),
         NamedHash::Differs(digits) => {
             format!("hash in the name   {digits}: NOT that of this file, which was changed, damaged or renamed")
         }
@@ -180,7 +181,7 @@ fn import_as_text(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, Strin
     lines.join("\n")
 }
 
-/// Number of batches that a batch norm has seen; with a fixed momentum nothing depends on it.
+/// Whether the key is the number of batches that a batch norm has seen; with a fixed momentum nothing depends on it.
 fn is_counter(key: &str) -> bool {
     key.ends_with(".num_batches_tracked")
 }

@@ -1,4 +1,4 @@
-//! The allocator keeps what is written into its blocks, whichever side a block is of, and its options are those that are meant.
+//! The allocator keeps the content of its blocks, from either allocator, and its options are the intended ones.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn blocks_keep_their_contents_when_they_change_sides() {
     for align in [4, 64, 4096] {
         let sizes = [64, LARGE - 1, LARGE, 3 * LARGE, LARGE + 1, LARGE - 1, 100];
         let layout = |size| Layout::from_size_align(size, align).expect("a size and an alignment");
-        // SAFETY: every layout is that of the block at hand, and no more than its size is read or written.
+        // SAFETY: every layout is that of its block, and no more than its size is read or written.
         unsafe {
             let mut block = Allocator.alloc_zeroed(layout(sizes[0]));
             assert!((0..sizes[0]).all(|place| *block.add(place) == 0));
@@ -33,7 +33,7 @@ fn mark(place: usize) -> u8 {
 fn large_blocks_that_are_asked_for_zeroed_are_zero() {
     let layout = Layout::from_size_align(2 * LARGE, 4).expect("a size and an alignment");
     for _ in 0..3 {
-        // SAFETY: the block is read and written within its size and given back with its layout.
+        // SAFETY: the block is read and written within its size and freed with its layout.
         unsafe {
             let block = Allocator.alloc_zeroed(layout);
             let values = std::slice::from_raw_parts_mut(block, layout.size());

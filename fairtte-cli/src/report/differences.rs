@@ -1,4 +1,4 @@
-//! The table "Differences between groups" of the page: every two groups, and what else compares them.
+//! The table "Differences between groups" of the page: every two groups, and further comparisons.
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, GroupDifference, MetricReport};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::format::{interval, number, p_value, value};
 use super::rows::remarks;
 
-/// More pairs than this are no reading matter: those with the largest difference are shown, all are in the JSON.
+/// Maximum number of pairs that are shown, those with the largest differences; all are in the JSON.
 const MOST_PAIRS: usize = 12;
 
 /// One line of the table.
@@ -59,7 +59,7 @@ pub(super) fn remarks_on(difference: &Difference, report: &EvaluationReport) -> 
     vec![format!("no value in {without} of {replicates} bootstrap replicates; interval from the others")]
 }
 
-/// The pairs to show, and what is said about the others.
+/// The pairs to show, and a note on the others.
 fn pairs(attribute: &AttributeReport) -> (Vec<&GroupDifference>, Option<String>) {
     let mut pairs: Vec<&GroupDifference> =
         attribute.differences.iter().filter(|pair| pair.difference.value.is_some()).collect();
@@ -79,12 +79,12 @@ fn summaries(attribute: &AttributeReport, metric: &MetricReport, report: &Evalua
         Line::of_estimate("smallest divided by largest value (1 = equal)", &attribute.ratio, report),
         Line::of_estimate("ratio to the whole sample (1 = equal)", &attribute.ratio_to_overall, report),
     ];
-    // Where higher is better both forms are the same number, which the table above has.
+    // If higher is better, both forms have the same value, which is in the table above.
     if !metric.higher_is_better {
         let scaling = &attribute.equity_scaling_fair_seg;
         lines.push(Line::of_estimate("equity scaling, form of FairSeg", scaling, report));
     }
-    // They often share their remark: it is said once, below the last.
+    // They often share their remark, which is then shown once, below the last.
     for k in 1..lines.len() {
         if lines[k - 1].remarks == lines[k].remarks {
             lines[k - 1].remarks.clear();

@@ -1,4 +1,4 @@
-//! How numbers and texts are written, the same way in the table, on the page and in the plots.
+//! The format of numbers and texts, shared by the table, the page and the plots.
 
 use fairtte_metrics::evaluation::Estimate;
 
@@ -66,7 +66,7 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// `text` in at most `n` characters, with `…` in place of what does not fit.
+/// `text` in at most `n` characters, with `…` in place of the rest.
 pub(super) fn elide(text: &str, n: usize) -> String {
     if text.chars().count() <= n {
         return text.to_owned();

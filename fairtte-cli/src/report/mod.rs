@@ -1,4 +1,4 @@
-//! What a reader sees of an evaluation: a plain table for the terminal and a self-contained HTML page.
+//! The presentation of an evaluation: a plain table for the terminal and a self-contained HTML page.
 //!
 //! Both are made from the same [`EvaluationReport`], so they cannot disagree. The page needs no network and no script:
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
@@ -27,7 +27,7 @@ pub struct Page<'a> {
     pub title: &'a str,
     /// One line below the heading; may be empty.
     pub subtitle: &'a str,
-    /// Name and value of what fixes the run: data set, backbone, head, strategy, device, seed, versions, ..
+    /// Name and value of what determines the run: data set, backbone, head, strategy, device, seed, versions, ..
     pub facts: &'a [(String, String)],
     /// The numbers.
     pub evaluation: &'a EvaluationReport,
@@ -37,11 +37,11 @@ pub struct Page<'a> {
     pub censoring: &'a str,
     /// Training history in order of epochs; empty for predictions of an outside model.
     pub epochs: &'a [EpochPoint],
-    /// What the best epoch was chosen by, for example `validation NLL`.
+    /// The criterion by which the best epoch was chosen, for example `validation NLL`.
     pub monitor: &'a str,
     /// From the rows read to the samples evaluated, one step after another; may be empty.
     pub flow: &'a [FlowRow],
-    /// What must be known before any number is read, one paragraph each.
+    /// Warnings that must be read before the numbers, one paragraph each.
     pub warnings: &'a [Warning],
     /// Remarks for the reader, one paragraph each.
     pub notes: &'a [String],
@@ -52,7 +52,7 @@ pub struct Page<'a> {
 pub struct EpochPoint {
     /// Number of the epoch.
     pub epoch: usize,
-    /// Mean training loss of the head, before the strategy weighs it.
+    /// Mean training loss of the head, before the strategy weights it.
     pub train_loss: f64,
     /// Negative log-likelihood on the validation part.
     pub validation_nll: f64,
@@ -67,11 +67,11 @@ pub struct EpochPoint {
 pub struct FlowRow {
     /// What is left after the step, for example `cohort` or `test part`.
     pub label: String,
-    /// How many are left.
+    /// Number of samples or rows left.
     pub n_kept: usize,
-    /// How many the step took away.
+    /// Number that the step removed.
     pub n_excluded: usize,
-    /// Why, with how many each.
+    /// The reasons, with their numbers.
     pub reasons: Vec<(String, usize)>,
 }
 
@@ -84,7 +84,7 @@ pub enum ReportError {
     Plot {
         /// Title of the figure.
         figure: String,
-        /// What the plotting library said.
+        /// Error of the plotting library.
         #[source]
         source: plots::DrawError,
     },

@@ -19,7 +19,7 @@ const TEMPLATE: &str = include_str!("page.html");
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    // A misspelt name in the template is an error and not an empty place.
+    // A misspelt name in the template is an error instead of an empty string.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("metric", metric_name);
     environment.add_template("page.html", TEMPLATE)?;
@@ -86,7 +86,7 @@ struct Metric<'a> {
     direction: &'static str,
     convention: &'a str,
     window: Option<String>,
-    /// The metric with the same numbers, in place of plot and table.
+    /// The metric with the same numbers, which is named instead of a plot and a table.
     same_as: Option<&'a str>,
     forest: Option<String>,
     chance: bool,
@@ -125,7 +125,7 @@ struct Step<'a> {
     reasons: &'a [(String, usize)],
     /// Exclusions that no reason accounts for.
     unexplained: usize,
-    /// What was there before the first step, if that step took something away.
+    /// The number before the first step, if that step removed something.
     n_before: Option<usize>,
 }
 

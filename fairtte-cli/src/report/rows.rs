@@ -1,4 +1,4 @@
-//! The rows that the table and the page show for one metric, with what must stand beside each number.
+//! The rows that the table and the page show for one metric, with the remarks on each number.
 
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, MetricReport};
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
@@ -6,7 +6,7 @@ use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
 
 use super::format::{count, short};
 
-/// Share of replicates with fewer evaluation times than the value that is worth a remark.
+/// Share of replicates with fewer evaluation times than the value from which on a remark is added.
 const MANY_PARTIAL: f64 = 0.05;
 
 /// One number of a metric.
@@ -38,7 +38,7 @@ pub(super) fn reason(estimate: &Estimate) -> &str {
     estimate.undefined.as_deref().unwrap_or("no reason was recorded")
 }
 
-/// What a reader must know about a number: why it does not exist, or what it leaves out.
+/// The remarks on a number: why it does not exist, or what it leaves out.
 pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<String> {
     if estimate.value.is_none() {
         return vec![reason(estimate).to_owned()];
@@ -65,7 +65,7 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
     remarks
 }
 
-/// Comparable pairs behind a number; empty where the metric does not count pairs.
+/// Number of comparable pairs of a value; empty where the metric does not count pairs.
 pub(super) fn pairs_behind(estimate: &Estimate) -> String {
     estimate.n_comparable.map_or_else(String::new, |n| n.to_string())
 }
@@ -83,7 +83,7 @@ pub(super) fn uses_window(metric: &MetricReport) -> bool {
     !metric.name.starts_with("c_td")
 }
 
-/// Whether 0.5 is what a model without any knowledge gets.
+/// Whether random guessing has the value 0.5.
 pub(super) fn has_chance_level(metric: &MetricReport) -> bool {
     metric.name.starts_with("c_td") || metric.name.starts_with("auc")
 }
@@ -123,7 +123,7 @@ pub(super) fn bootstrap(settings: &EvaluationSettings) -> String {
     format!("{level}, {method} bootstrap, {n} replicates of {unit}{strata}, seed {}", settings.seed)
 }
 
-/// The metric before `metric` whose every number is the same, if any: then one of the two is enough.
+/// The metric before `metric` with identical numbers, if any, so that one of the two is enough.
 pub(super) fn same_as<'a>(report: &'a EvaluationReport, metric: &MetricReport) -> Option<&'a MetricReport> {
     let before = report.metrics.iter().take_while(|other| other.name != metric.name);
     before.into_iter().find(|other| other.overall == metric.overall && other.attributes == metric.attributes)

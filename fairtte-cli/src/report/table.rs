@@ -12,7 +12,7 @@ const NUMBERS_WIDTH: usize = 51;
 const MIN_WIDTH: usize = 72;
 /// A further column, the comparable pairs, where there is room for it.
 const PAIRS_WIDTH: usize = 13;
-/// Names are not padded further than this, so that the eye finds the number.
+/// Maximum width to which names are padded, so that numbers stay close to them.
 const MAX_NAME_WIDTH: usize = 42;
 const INDENT: &str = "  ";
 
@@ -84,7 +84,8 @@ impl Table<'_> {
             self.wrapped("", &format!("{}{missing}", clean(&attribute.attribute)));
             let rows = attribute_rows(attribute);
             for (k, row) in rows.iter().enumerate() {
-                // Gap, worst group and equity scaling often share their remark: it is said once, below the last.
+                // Gap, worst group and equity scaling often share their remark, which is then shown once, below the
+                // last.
                 let said_below = rows.get(k + 1).is_some_and(|next| !row.is_group && same_remarks(row, next, report));
                 self.numbers(row, INDENT);
                 if !said_below {
@@ -122,7 +123,7 @@ impl Table<'_> {
         self.named(indent, &row.name, &numbers);
     }
 
-    /// A long name needs several lines; the numbers stand on the first.
+    /// A long name needs several lines; the numbers are on the first.
     fn named(&mut self, indent: &str, name: &str, numbers: &str) {
         let width = self.name_width;
         let name = wrap(&clean(name), width - 2 * INDENT.len());

@@ -1,4 +1,4 @@
-//! What the numbers say, in plain sentences with their caveats, derived from the report alone.
+//! The numbers in plain sentences with their caveats, derived from the report alone.
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupDifference, GroupReport, MetricReport};
@@ -7,16 +7,16 @@ use super::differences;
 use super::format::{count, interval, number, p_relation, percent};
 use super::rows::reason;
 
-/// Below this many events a metric of a group is little more than an anecdote.
+/// Number of events below which a metric of a group is hardly informative.
 const FEW_EVENTS: usize = 20;
 /// Rule of thumb for judging a survival model at all: Collins, Ogundimu & Altman (2016), doi:10.1002/sim.6787.
 const ENOUGH_EVENTS: usize = 100;
 /// A difference that shows in the three decimals of the page.
 const VISIBLE: f64 = 0.001;
-/// Share of replicates without a value that is worth a sentence.
+/// Share of replicates without a value from which on a sentence is added.
 const MANY_UNDEFINED: f64 = 0.05;
 
-/// What is to be said about one thing, one line per paragraph.
+/// Statements on one topic, one line per paragraph.
 #[derive(Debug, PartialEq, serde::Serialize)]
 pub(super) struct Statement {
     pub(super) topic: String,
@@ -29,7 +29,7 @@ impl Statement {
     }
 }
 
-/// What a reader should take away.
+/// The main statements for the reader.
 pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
     let mut statements = vec![Statement::new("Overall", overall(report))];
     let Some(main) = report.metrics.first() else { return statements };
@@ -40,8 +40,8 @@ pub(super) fn statements(report: &EvaluationReport) -> Vec<Statement> {
         let without = attribute.gap.undefined_replicates;
         if ends(&attribute.gap).is_some() && without as f64 > MANY_UNDEFINED * report.settings.replicates as f64 {
             sentences.push(format!(
-                "In {without} of {} bootstrap replicates a group had no value; the interval of the gap rests on the \
-                 others and may be too narrow.",
+                "In {without} of {} bootstrap replicates a group had no value; the interval of the gap is based on \
+                 the others and may be too narrow.",
                 report.settings.replicates
             ));
         }
@@ -123,7 +123,7 @@ fn with_interval(estimate: &Estimate, report: &EvaluationReport) -> String {
     }
 }
 
-/// The gap of `metric`, who is worst and best, and whether the data can tell the difference from none.
+/// The gap of `metric`, the worst and the best group, and whether the data show a difference.
 fn differences(attribute: &AttributeReport, metric: &MetricReport) -> String {
     let label = &metric.label;
     let Some(gap) = attribute.gap.value else {
@@ -154,7 +154,7 @@ fn reading_of_gap(attribute: &AttributeReport, worst: &GroupReport, best: &Group
     }
     let reading = match (ends(&worst.estimate), ends(&best.estimate)) {
         (Some(worst), Some(best)) if worst.0.max(best.0) <= worst.1.min(best.1) => {
-            "The intervals of these two groups overlap: these data do not settle whether they differ."
+            "The intervals of these two groups overlap: these data do not show whether they differ."
         }
         (Some(_), Some(_)) => {
             "The intervals of these two groups do not overlap, which speaks for a real difference, though the two were \
@@ -165,7 +165,8 @@ fn reading_of_gap(attribute: &AttributeReport, worst: &GroupReport, best: &Group
     reading.to_owned()
 }
 
-/// What the paired difference of two groups says; unlike their gap it has a sign, and its interval can contain 0.
+/// An interpretation of the paired difference of two groups; unlike their gap it has a sign, and its interval can
+/// contain 0.
 fn reading_of_difference(pair: &GroupDifference) -> String {
     let difference = &pair.difference;
     let Some((lower, upper)) = difference.lower.zip(difference.upper) else {
@@ -181,7 +182,7 @@ fn reading_of_difference(pair: &GroupDifference) -> String {
     format!("The interval of {}, {range}{p}, {verdict}.", differences::name(pair))
 }
 
-/// What a gap can and cannot say.
+/// The limits of the interpretation of a gap.
 fn about_gaps(metric: &MetricReport) -> Option<Statement> {
     let with_gap = |attribute: &&AttributeReport| attribute.gap.lower.is_some();
     let n_defined = |a: &AttributeReport| a.groups.iter().filter(|group| group.estimate.value.is_some()).count();
@@ -193,7 +194,7 @@ fn about_gaps(metric: &MetricReport) -> Option<Statement> {
             .to_owned();
     if gaps.any(|attribute| n_defined(attribute) > 2) {
         text.push_str(
-            " With more than two groups the interval of a gap stays away from 0 even when all are equal; so the \
+            " With more than two groups the interval of a gap excludes 0 even when all groups are equal; so the \
              intervals of the worst and the best group are compared instead.",
         );
     }
@@ -225,7 +226,7 @@ fn attribute_of<'a>(metric: &'a MetricReport, name: &str) -> Option<&'a Attribut
     metric.attributes.iter().find(|attribute| attribute.attribute == name)
 }
 
-/// Groups whose values rest on few events, and the least certain value of the main metric.
+/// Groups whose values are based on few events, and the least certain value of the main metric.
 fn few_events(report: &EvaluationReport) -> Option<Statement> {
     let main = report.metrics.first()?;
     let mut attributes = Vec::new();
@@ -245,8 +246,8 @@ fn few_events(report: &EvaluationReport) -> Option<Statement> {
         return None;
     }
     let mut sentences = vec![format!(
-        "Fewer than {FEW_EVENTS} events (their number in brackets) stand behind {}. There a single person can move a \
-         value: take it as a hint, not as a finding.",
+        "The values of these groups are based on fewer than {FEW_EVENTS} events (number in brackets): {}. A single \
+         person can change such a value: treat it as a hint, not as a finding.",
         attributes.join("; ")
     )];
     let groups = main.attributes.iter().flat_map(|attribute| &attribute.groups);
@@ -258,7 +259,7 @@ fn few_events(report: &EvaluationReport) -> Option<Statement> {
     Some(Statement::new("Small groups", sentences.join(" ")))
 }
 
-/// Why a value is missing, and the metrics that lack it.
+/// The reason why a value is missing, and the metrics without it.
 type Reason<'a> = (&'a str, Vec<&'a str>);
 
 /// Groups without a value, each with its reasons; metrics that share a reason are named together.

@@ -23,18 +23,18 @@ pub(crate) struct Candidate {
     pub(crate) run: String,
     /// Name of its strategy.
     pub(crate) strategy: String,
-    /// What it trains.
+    /// The network that it trains.
     pub(crate) network: Network,
     /// Seed of the training.
     pub(crate) seed: u64,
-    /// Attributes whose groups the strategy worked on, or its epochs were kept for; empty if it was told of none and needed
-    /// none.
+    /// Attributes whose groups the strategy worked on, or for whose groups its epochs were kept; empty if it had and
+    /// needed none.
     pub(crate) trained_on: Vec<String>,
     /// Rules of the training that chose these weights, joined by commas.
     pub(crate) kept_by: String,
     /// Epoch of the weights, counted from 1.
     pub(crate) epoch: usize,
-    /// What the weights are: `epoch 6`, `averaged over epochs 9 to 12`, ..
+    /// Description of the weights: `epoch 6`, `averaged over epochs 9 to 12`, ..
     pub(crate) weights: String,
     /// Its predictions.
     path: PathBuf,
@@ -74,7 +74,8 @@ impl Candidates {
         self.scored(candidate, Part::Validation)?.evaluate(settings)
     }
 
-    /// The validation part if every sample is given the Kaplan-Meier curve of the training part, at the times of a candidate.
+    /// The evaluation of the validation part if every sample has the Kaplan-Meier curve of the training part, at the
+    /// times of a candidate.
     pub(crate) fn without_skill(
         &self,
         candidate: &Candidate,
@@ -91,7 +92,7 @@ impl Candidates {
     }
 }
 
-/// What a run says of the epochs it kept, `selection.json`.
+/// The record of the epochs that a run kept, `selection.json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Kept {
@@ -133,7 +134,7 @@ impl Runs {
     ///
     /// # Errors
     /// [`CliError::RunFolder`] if none is finished, or two differ in samples, outcomes, groups, split, distribution shift or
-    /// settings of the evaluation; what reading gives.
+    /// settings of the evaluation; the errors of reading.
     pub(crate) fn of(root: &Path, folders: &[PathBuf]) -> Result<Self, CliError> {
         let done = folders.iter().filter(|folder| RunFolder::new(folder).done().exists());
         let read = |folder: &PathBuf| Ok((folder.clone(), RunFile::read(&[RunFolder::new(folder).run_file()], &[])?));
@@ -168,7 +169,7 @@ impl Runs {
     /// Evaluates the validation part of everything that the runs kept.
     ///
     /// # Errors
-    /// What reading and evaluating give.
+    /// The errors of reading and evaluating.
     pub(crate) fn candidates(self, settings: &EvaluationSettings) -> Result<Candidates, CliError> {
         let Self { root, found, cohort, groups, split } = self;
         let quick = EvaluationSettings { replicates: 0, ..settings.clone() };
@@ -188,12 +189,12 @@ impl Runs {
     }
 }
 
-/// Run folders with a `done` file, whatever lies between them and `folder`.
+/// Finds run folders with a `done` file at any depth in `folder`.
 fn finished_runs(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), CliError> {
     let run = RunFolder::new(folder);
     if run.run_file().exists() && run.done().exists() {
         found.push(folder.to_owned());
-        return Ok(()); // nothing below a run folder is one
+        return Ok(()); // a run folder contains no others
     }
     let failed = |error: std::io::Error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() };
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -212,7 +213,7 @@ fn read_parts(run: &Path) -> Result<(Cohort, Vec<Groups>, Split), CliError> {
     Ok((cohort, groups, split))
 }
 
-/// A comparison of models on other samples would be none.
+/// Requires the same samples, outcomes, groups and split, without which models cannot be compared.
 fn require_same(
     first: &Path,
     (cohort, groups, split): (&Cohort, &[Groups], &Split),
@@ -256,7 +257,7 @@ struct About {
 fn variant(setting: &impl Serialize) -> Result<String, CliError> {
     match toml::Value::try_from(setting) {
         Ok(toml::Value::Table(table)) => Ok(table.keys().next().cloned().unwrap_or_default()),
-        _ => Err(CliError::Bug("a setting that chooses a variant is no table".to_owned())),
+        _ => Err(CliError::Bug("a setting that chooses a variant is not a table".to_owned())),
     }
 }
 
@@ -266,8 +267,8 @@ fn network_of(run: &RunFile) -> Result<Network, CliError> {
     Ok(Network { head: variant(&run.head)?, backbone: run.model.backbone.name().to_owned(), start })
 }
 
-/// Every epoch that a rule of the training kept, once, with its predictions. A strategy that averages weights over epochs
-/// predicts the same by all of them: that is one candidate.
+/// Every epoch that a rule of the training kept, once, with its predictions. A strategy that averages weights over
+/// epochs has the same predictions for all of them, which are one candidate.
 fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, PathBuf)>, CliError> {
     let folder = RunFolder::new(path);
     let damaged = |problem: String| CliError::RunFolder { path: folder.selection(), problem };
@@ -303,7 +304,7 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
             trained_on: trained_on.clone(),
             kept_by: rules.into_iter().collect::<Vec<_>>().join(", "),
             epoch,
-            // Runs of earlier versions do not say it.
+            // Runs of earlier versions do not record it.
             weights: weights[&epoch].clone().unwrap_or_else(|| format!("epoch {epoch}")),
         };
         (about, files[&epoch].clone())
@@ -313,7 +314,7 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
 
 #[cfg(test)]
 impl Candidate {
-    /// A candidate without a file, by what a choice looks at: C^td and its gap between the levels of `sex`.
+    /// A candidate without a file, by the values that a choice uses: C^td and its gap between the levels of `sex`.
     pub(super) fn made_up(strategy: &str, seed: u64, c_td: f64, gap: f64) -> Self {
         let mut validation = crate::report::test_reports::report();
         let metric = &mut validation.metrics[0];

@@ -1,9 +1,9 @@
 //! Changes from one row to another in the test part, with intervals and p values.
 //!
 //! A draw has subjects and trainings: in draw b both rows have the model that their rule chooses among the trainings of the
-//! draw, scored on its subjects. So an interval says what other test subjects and other training seeds would have given. The
-//! gap max - min is not compared: it has a kink where groups are equal, and there a bootstrap interval of it is not valid.
-//! The signed difference of two fixed groups has none.
+//! draw, scored on its subjects. So an interval shows how results vary with other test subjects and other training
+//! seeds. The gap max - min is not compared: it is not differentiable where groups are equal, and a bootstrap interval
+//! of it is not valid there. The signed difference of two fixed groups has no such point.
 
 use fairtte_metrics::evaluation::SampledValue;
 use fairtte_metrics::resampling::{IntervalMethod, Replicated, paired_difference, relative_change};
@@ -52,7 +52,7 @@ pub(super) fn change(first: &SampledValue, second: &SampledValue, level: f64, re
 /// Holm's adjustment over all changes of the rows, metric and difference together.
 ///
 /// A strategy is called different only if it and the control were trained with two seeds or more: two trainings of the same
-/// strategy are different models, and the subjects of a large test part tell them apart.
+/// strategy are different models, and a large test part is enough to distinguish them.
 pub(super) fn adjust(rows: &mut [Standing], level: f64) -> Result<(), CliError> {
     let control = rows.iter().find(|row| row.role == Role::Control).or(rows.first());
     let n_seeds_of_control = control.map_or(0, |row| row.seeds.len());
@@ -165,7 +165,7 @@ mod tests {
             adjust(&mut rows, 0.95).unwrap();
             rows[1].chosen.as_ref().unwrap().change.as_ref().unwrap().different
         };
-        // What counts are the seeds of the row that is compared with, wherever it stands.
+        // The seeds of the row of comparison count, wherever it is in the list.
         let mut rows = [row(1, [None, None]), row(2, [None, None]), row(2, [Some(0.001), None])];
         rows[1].role = Role::Control;
         adjust(&mut rows, 0.95).unwrap();

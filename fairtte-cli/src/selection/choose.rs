@@ -1,4 +1,4 @@
-//! The choice per network, attribute, metric and strategy, and its worth in the test part.
+//! The choice per network, attribute, metric and strategy, and its results in the test part.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -22,10 +22,10 @@ use crate::progress::say;
 /// Metrics for which a choice is made: stable name and short name.
 pub(super) const METRICS: [(&str, &str); 3] = [("c_td_antolini_strict", "C^td"), ("auc_td", "AUC^td"), ("ibs", "IBS")];
 
-/// Events below which a group carries no comparison.
+/// Number of events below which a group is too small for a comparison.
 const FEW_EVENTS: usize = 10;
 
-/// What is asked of runs.
+/// The settings of a choice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) rule: Rule,
@@ -41,7 +41,7 @@ pub(crate) struct Asked<'a> {
 /// Chooses per network, attribute, metric and strategy.
 ///
 /// # Errors
-/// [`CliError::Config`] for an unknown attribute or base strategy; what the metrics give.
+/// [`CliError::Config`] for an unknown attribute or base strategy; the errors of the metrics.
 pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdict, CliError> {
     let known = candidates.attributes();
     if let Some(unknown) = asked.attributes.iter().find(|name| !known.contains(&name.as_str())) {
@@ -65,7 +65,7 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
         }
     }
     let needed: BTreeSet<usize> = plans.iter().flat_map(|plan| plan.rows.iter().flat_map(Row::needed)).collect();
-    say(format!("evaluating {} of them in the test part", needed.len()));
+    say(format!("sets of weights to evaluate in the test part: {}", needed.len()));
     let sample = |k: usize| Ok((k, only_chosen_by(candidates.test(&candidates.all[k], asked.settings)?)));
     let samples = needed.into_iter().map(sample).collect::<Result<BTreeMap<_, _>, CliError>>()?;
     let n_seeds = plans.iter().map(|plan| plan.n_seeds).max().unwrap_or(0);
@@ -89,13 +89,13 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
     })
 }
 
-/// The metrics that choices are made by; replicates of others would be kept for nothing.
+/// Keeps only the metrics used for choices, since replicates of others are not needed.
 fn only_chosen_by(mut sample: SampledMetrics) -> SampledMetrics {
     sample.metrics.retain(|metric| METRICS.iter().any(|(name, _)| *name == metric.name));
     sample
 }
 
-/// A block before the test part is looked at.
+/// A block before the evaluation of the test part.
 struct Plan<'a> {
     network: &'a Network,
     attribute: &'a str,
@@ -171,7 +171,8 @@ fn no_skill(
     Ok(report.metric(metric).and_then(|report| report.overall.value))
 }
 
-/// Near chance, 5 % of a metric admit a model that has learnt nothing, and nothing has a smaller gap than a coin.
+/// Near chance, a tolerance of 5 % of a metric admits a model that has learnt nothing, and nothing has a smaller gap
+/// than random guessing.
 fn warn_of_no_skill(
     base: &EvaluationReport,
     (metric, label): (&str, &str),
@@ -210,7 +211,7 @@ fn of_attribute<'r>(
     report.attributes.iter().find(|of| of.attribute == attribute)
 }
 
-/// Of equal values the first groups.
+/// Among equal values, the first groups.
 fn contrast(validation: &EvaluationReport, attribute: &str, metric: &str) -> Option<Contrast> {
     let groups = &of_attribute(validation.metric(metric)?, attribute)?.groups;
     let defined: Vec<(&str, f64)> =
@@ -221,7 +222,7 @@ fn contrast(validation: &EvaluationReport, attribute: &str, metric: &str) -> Opt
     Some(Contrast { first: first.0.to_owned(), second: second.0.to_owned() })
 }
 
-/// A block beside the test part.
+/// A block with the results of the test part.
 struct Worth<'a> {
     all: &'a [Candidate],
     samples: &'a BTreeMap<usize, SampledMetrics>,
@@ -242,7 +243,8 @@ impl Worth<'_> {
         let standing = |(place, row): (usize, &Row)| {
             let from =
                 |other: usize, is_new: bool| is_new.then(|| drawn[place].as_ref().zip(drawn[other].as_ref())).flatten();
-            // From the control only other strategies; from the base everything but itself.
+            // Only other strategies are compared with the control; all rows but the base itself are compared with the
+            // base.
             let pairs = [from(control, row.role == Role::Strategy), from(0, row.role != Role::Base)];
             self.standing(row, pairs)
         };
@@ -291,7 +293,7 @@ impl Worth<'_> {
         Ok(of(first).zip(of(second)).map(|(first, second)| first.value.minus(&second.value)))
     }
 
-    /// What was chosen for a row, and in draw b what is chosen in it.
+    /// The values of the model chosen for a row, and in draw b of the model chosen in that draw.
     fn drawn(&self, row: &Row) -> Result<Option<Drawn>, CliError> {
         let Ok(picked) = row.picked else { return Ok(None) };
         let chosen: BTreeSet<usize> = row.of_draw.iter().flatten().copied().chain([picked]).collect();
@@ -389,7 +391,7 @@ impl Worth<'_> {
     }
 }
 
-/// Of the groups that have a value.
+/// The gap between the groups that have a value.
 fn gap(values: impl Iterator<Item = Result<f64, MetricError>>, higher_is_better: bool) -> Option<f64> {
     let values: Vec<f64> = values.filter_map(Result::ok).collect();
     let direction = if higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter };

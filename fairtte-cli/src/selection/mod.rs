@@ -1,16 +1,16 @@
-//! Choosing among finished runs by their validation part, and what the chosen ones are worth in the test part.
+//! The choice among finished runs by their validation part, and the results of the chosen ones in the test part.
 //!
-//! The paper's rule (section 3, F.3): of the base strategy the weights with the best validation metric; of every other
-//! strategy those with the smallest gap between the groups of an attribute among those that lose at most 5 % of the base
-//! model's metric; once per metric and attribute. MEDFAIR's three (Zong et al. 2023, 3.3) treat every strategy alike. Every
-//! epoch that a rule of the training kept takes part, so no model is trained again. Nothing of the test part is looked at
-//! before the choice stands.
+//! The paper's rule (section 3, F.3): for the base strategy, the weights with the best validation metric; for every
+//! other strategy, those with the smallest gap between the groups of an attribute among those that lose at most 5 % of
+//! the base model's metric; once per metric and attribute. MEDFAIR's three (Zong et al. 2023, 3.3) treat every strategy
+//! alike. Every epoch that a rule of the training kept is a candidate, so no model is trained again. The test part is
+//! not used before the choice is final.
 //!
 //! Strategies are compared with the base strategy *under their own rule* (the control row): the base of the paper has the
 //! best metric, so a strategy that does nothing would seem to lose utility for fairness.
 //!
-//! `candidates.rs` reads, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs` look at
-//! the test part, `ranks.rs` compares over blocks, `verdict.rs` is the result and `table.rs` shows it.
+//! `candidates.rs` reads, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs`
+//! evaluate the test part, `ranks.rs` compares over blocks, `verdict.rs` is the result and `table.rs` shows it.
 
 mod candidates;
 mod change;

@@ -1,4 +1,4 @@
-//! Which of some candidates a rule chooses, from their validation parts alone.
+//! The candidate that a rule chooses, from the validation parts alone.
 
 use fairtte_metrics::MetricError;
 use fairtte_metrics::evaluation::{Estimate, MetricReport};
@@ -8,7 +8,7 @@ use super::candidates::Candidate;
 use super::verdict::Rule;
 use crate::CliError;
 
-/// Under what weights are chosen.
+/// The conditions of a choice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question<'a> {
     pub(super) rule: Rule,
@@ -16,15 +16,15 @@ pub(super) struct Question<'a> {
     /// Stable name of the metric.
     pub(super) metric: &'a str,
     pub(super) tolerated_loss: f64,
-    /// What a model without skill has, if the tolerated loss is a share of the skill.
+    /// The value of a model without skill, if the tolerated loss is a share of the skill.
     pub(super) no_skill: Option<f64>,
 }
 
-/// The place of the chosen candidate, or why there is none.
+/// The index of the chosen candidate, or why there is none.
 pub(super) type Picked = Result<usize, String>;
 
 impl Question<'_> {
-    /// The base model among `base`: with `fairest` the best metric, else by the rule itself.
+    /// The base model among `base`: with `fairest` the one with the best metric, otherwise by the rule itself.
     pub(super) fn base(&self, all: &[Candidate], base: &[usize]) -> Result<Picked, CliError> {
         match self.rule {
             Rule::Fairest => self.pick(all, base, SelectionCriterion::BestUtility),
@@ -32,7 +32,7 @@ impl Question<'_> {
         }
     }
 
-    /// What the rule chooses among `pool`, beside the base model.
+    /// The choice of the rule among `pool`, given the base model.
     pub(super) fn like_the_others(&self, all: &[Candidate], pool: &[usize], base: &Picked) -> Result<Picked, CliError> {
         let criterion = match self.rule {
             Rule::Overall => SelectionCriterion::BestUtility,
@@ -86,6 +86,6 @@ impl Question<'_> {
             }));
         };
         let found = pool.iter().copied().find(|k| k.to_string() == name);
-        found.map(Ok).ok_or_else(|| CliError::Bug(format!("chosen \"{name}\", which is no candidate")))
+        found.map(Ok).ok_or_else(|| CliError::Bug(format!("chosen \"{name}\", which is not a candidate")))
     }
 }

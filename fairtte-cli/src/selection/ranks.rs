@@ -1,8 +1,9 @@
 //! Ranks of the strategies over several blocks: Friedman's test, and Nemenyi's where it rejects.
 //!
-//! A block is an attribute, a network and a training seed: within it every method has the model that its rule chooses among
-//! the trainings of this seed. All blocks share the test subjects, so the p values say whether the trainings differ reliably
-//! on these subjects, not in the population (Demšar 2006, section 3.2, assumes independent data sets).
+//! A block is an attribute, a network and a training seed: in it every method is represented by the model that its rule
+//! chooses among the trainings of this seed. All blocks share the test subjects, so the p values say whether the
+//! trainings differ reliably on these subjects, not in the population (Demšar 2006, section 3.2, assumes independent
+//! data sets).
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ use super::choose::METRICS;
 use super::verdict::{Block, RankComparison, Ranked, Role, Scores};
 use crate::CliError;
 
-/// Blocks below which Friedman's chi-square is no good approximation.
+/// Number of blocks below which Friedman's chi-square is not a good approximation.
 const FEW_BLOCKS: usize = 5;
 
-/// One per metric for gaps and one for the metric itself; none with fewer than two blocks or methods.
+/// For each metric, a comparison of gaps and one of the metric itself; none with fewer than two blocks or methods.
 pub(super) fn rank_comparisons(blocks: &[Block], base: &str, alpha: f64) -> Result<Vec<RankComparison>, CliError> {
     let mut found = Vec::new();
     for (metric, label) in METRICS {
@@ -151,7 +152,7 @@ mod tests {
     const BASE: (Role, &str, Option<f64>) = (Role::Base, "erm", Some(9.0));
 
     fn three(gaps: [Option<f64>; 3]) -> Vec<(Role, &'static str, Option<f64>)> {
-        // Wherever the base stands, it is not what is ranked.
+        // The base is not ranked, wherever it is in the list.
         vec![(Role::Control, "erm", gaps[0]), BASE, (Role::Strategy, "a", gaps[1]), (Role::Strategy, "b", gaps[2])]
     }
 
@@ -163,7 +164,7 @@ mod tests {
         let found = rank_comparisons(&blocks, "erm", 0.05).unwrap();
         assert_eq!(found.len(), 2, "one metric: its gap and itself");
         for (comparison, of) in found.iter().zip([Ranked::Gap, Ranked::Metric]) {
-            // A small gap is rank 1, and so is the large metric that belongs to it here.
+            // The smallest gap has rank 1, and so has the largest metric, which belongs to it here.
             assert_eq!((comparison.of, &comparison.average_ranks[..]), (of, &[1.0, 2.0, 3.0][..]));
             assert_eq!(comparison.methods, ["erm", "a", "b"]);
             assert!((comparison.friedman_chi_square.unwrap() - 12.0).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! The rows of a block and what is chosen in each: from all trainings, within each training seed, and in every bootstrap
+//! The rows of a block and the choice in each: from all trainings, within each training seed, and in every bootstrap
 //! draw of trainings. Nothing here reads the test part.
 
 use std::collections::{BTreeSet, HashMap};
@@ -14,13 +14,13 @@ use crate::CliError;
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     pub(super) strategy: String,
-    /// Their places.
+    /// Their indices.
     pub(super) candidates: Vec<usize>,
     /// Their training seeds, ascending.
     seeds: Vec<u64>,
 }
 
-/// One row with everything that was chosen for it.
+/// One row with all choices for it.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) role: Role,
@@ -58,14 +58,14 @@ impl Pool {
         self.candidates.iter().copied().filter(|k| seeds.contains(&all[*k].seed)).collect()
     }
 
-    /// The candidates of the trainings at these places of the list of seeds.
+    /// The candidates of the trainings at these positions of the list of seeds.
     fn drawn(&self, all: &[Candidate], places: &[usize]) -> Vec<usize> {
         let seeds: Vec<u64> = places.iter().map(|place| self.seeds[*place]).collect();
         self.of_seeds(all, &seeds)
     }
 }
 
-/// What the rows of a block are made from.
+/// The data that the rows of a block are computed from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows<'a> {
     pub(super) all: &'a [Candidate],
@@ -111,7 +111,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The choice in every draw of trainings; few sets of them differ, and each is chosen from once.
+    /// The choice in every draw of trainings; few sets of them differ, and the choice is made once for each set.
     fn draws(&self, role: Role, pool: &Pool) -> Result<Vec<Option<usize>>, CliError> {
         let mut known: HashMap<[Vec<usize>; 2], Option<usize>> = HashMap::new();
         let mut chosen = Vec::with_capacity(self.replicates);

@@ -36,7 +36,7 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
     lines.join("\n")
 }
 
-/// The same for a document.
+/// The verdict in Markdown for a document.
 pub(crate) fn markdown(verdict: &Verdict) -> String {
     let mut lines: Vec<String> = preamble(verdict).iter().map(|paragraph| format!("- {paragraph}")).collect();
     for block in &verdict.blocks {
@@ -71,7 +71,7 @@ fn title(block: &Block, verdict: &Verdict) -> String {
     format!("{}, {} ({better} is better){network}", block.attribute, block.label)
 }
 
-/// What every column holds.
+/// The explanation of every column.
 fn preamble(verdict: &Verdict) -> Vec<String> {
     let Verdict { base, n_test, n_test_events, replicates, n_seeds, .. } = verdict;
     let control = if verdict.rule == Rule::Fairest { format!("{base}, chosen like the others") } else { base.clone() };
@@ -95,8 +95,8 @@ fn preamble(verdict: &Verdict) -> Vec<String> {
     ));
     if *replicates > 0 {
         let trainings = match n_seeds {
-            0 | 1 => "There is one training seed: intervals and p values compare two trained models and say nothing of other \
-                      seeds, so nothing is called different. Set compare.seeds to several."
+            0 | 1 => "There is one training seed: intervals and p values compare two trained models and say nothing \
+                      about other seeds, so nothing is called different. Set compare.seeds to several."
                 .to_owned(),
             n => format!(
                 "A draw has {} of the {n} training seeds, drawn with replacement, and the choice is made again among those.",
@@ -215,7 +215,7 @@ fn name(row: &Standing) -> String {
     }
 }
 
-/// A row without a choice; `n_dashes` cells stand between name and last cell.
+/// A row without a choice; `n_dashes` is the number of cells between name and last cell.
 fn empty(row: &Standing, n_dashes: usize, last: String) -> Vec<String> {
     let dashes = std::iter::repeat_n("-".to_owned(), n_dashes);
     std::iter::once(name(row)).chain(dashes).chain([last]).collect()
@@ -233,7 +233,7 @@ fn signed(value: Option<f64>) -> String {
     value.map_or_else(|| "undefined".to_owned(), |value| with_sign(value, 3))
 }
 
-/// With its sign, which 0 has not.
+/// With its sign, except for 0.
 fn with_sign(value: f64, n_digits: usize) -> String {
     let text = format!("{value:+.n_digits$}");
     if text[1..].bytes().all(|digit| matches!(digit, b'0' | b'.')) { text[1..].to_owned() } else { text }
@@ -328,7 +328,7 @@ fn ranks(comparison: &RankComparison) -> String {
     format!("{of}: {}. {n} blocks{left_out}.{test} {}{pairs}.", listed.join(", "), comparison.note)
 }
 
-/// The pairs that Nemenyi's test tells apart at 0.05.
+/// The pairs that differ by Nemenyi's test at 0.05.
 fn differing_pairs(comparison: &RankComparison) -> String {
     let Some(p) = &comparison.nemenyi_p else { return String::new() };
     let methods = &comparison.methods;

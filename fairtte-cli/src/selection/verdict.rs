@@ -1,4 +1,4 @@
-//! What a choice says: the content of `choice.json`, from which the tables are made.
+//! The result of a choice: the content of `choice.json`, from which the tables are made.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ pub(crate) struct Verdict {
     pub(crate) not_trained: Vec<NotTrained>,
 }
 
-/// Runs that a method refused, or that diverged, for one reason.
+/// Runs that were not trained for one reason: the method refused the data, or the training diverged.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct NotTrained {
@@ -95,7 +95,7 @@ pub(crate) struct Block {
     pub(crate) contrast: Option<Contrast>,
     /// Value of a model without skill in the validation part.
     pub(crate) no_skill: Option<f64>,
-    /// What a reader must know before the numbers.
+    /// Warnings that must be read before the numbers.
     pub(crate) warnings: Vec<String>,
     pub(crate) rows: Vec<Standing>,
 }
@@ -118,13 +118,13 @@ pub(crate) struct Contrast {
     pub(crate) second: String,
 }
 
-/// What a row stands for.
+/// The role of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Role {
     /// The base strategy under its own rule: with `fairest` the best metric.
     Base,
-    /// The base strategy under the rule of all others: what they are compared with.
+    /// The base strategy under the rule of all others, with which they are compared.
     Control,
     /// Any other strategy.
     Strategy,
@@ -153,7 +153,7 @@ pub(crate) struct Standing {
 pub(crate) struct Chosen {
     pub(crate) run: String,
     pub(crate) epoch: usize,
-    /// What the weights are: `epoch 6`, `averaged over epochs 9 to 12`, ..
+    /// Description of the weights: `epoch 6`, `averaged over epochs 9 to 12`, ..
     pub(crate) weights: String,
     /// Rules of the training that kept them.
     pub(crate) kept_by: String,
@@ -202,7 +202,7 @@ pub(crate) struct Change {
     pub(crate) undefined: Option<String>,
 }
 
-/// What is chosen among the weights of one training seed.
+/// The choice among the weights of one training seed.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct OfSeed {
@@ -210,7 +210,7 @@ pub(crate) struct OfSeed {
     /// Absent if nothing is within the tolerated loss of the base model of this seed.
     pub(crate) run: Option<String>,
     pub(crate) weights: Option<String>,
-    /// In the test part.
+    /// Values in the test part.
     pub(crate) test: Scores,
 }
 
@@ -234,7 +234,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of the values that there are; `None` without any.
+    /// The median and range of the values that exist; `None` if there are none.
     pub(crate) fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let mut values: Vec<f64> = values.flatten().collect();
         values.sort_by(f64::total_cmp);
@@ -274,7 +274,7 @@ pub(crate) struct RankComparison {
     pub(crate) friedman_p: Option<f64>,
     /// p values of all pairs (Nemenyi), where Friedman's test rejects.
     pub(crate) nemenyi_p: Option<Vec<Vec<f64>>>,
-    /// How far it can be read.
+    /// The interpretation of the test and its limits.
     pub(crate) note: String,
 }
 

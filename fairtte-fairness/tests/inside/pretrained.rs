@@ -204,7 +204,7 @@ fn weights_that_do_not_fit_are_no_network() {
     let spec = Pretrained { file, ..pretrained(Freeze::None, None) };
     let encoder = EncoderConfig::new(BackboneKind::Small2d).build(1, &Device::flex());
     let error = spec.load(encoder).unwrap_err().to_string();
-    assert!(error.contains("1 keys are missing, as layers.3.norm.beta"), "{error}");
+    assert!(error.contains("missing keys: 1 (first: layers.3.norm.beta"), "{error}");
     let vit = EncoderConfig::new(BackboneKind::VitBase16).build(3, &Device::flex());
     assert!(!vit.backbone().has_batch_norm());
 }

@@ -1,10 +1,10 @@
-//! Which instruction set the kernels use on this machine, and what each set costs: a table on standard output.
+//! Prints a table of the instruction set that the kernels use on this machine, and of the time that each set takes.
 //!
-//! `cargo run --release -p fairtte-kernels --example kernels`. A silent fall from the best set to the baseline costs a factor
-//! that this table shows; that the best set is in use is asserted by a test. Each set runs in a process of its own, because
-//! it is chosen once, by the environment variable `FAIRTTE_ISA`.
+//! `cargo run --release -p fairtte-kernels --example kernels`. The table shows the factor that a silent fallback from
+//! the best set to the baseline costs; a test asserts that the best set is in use. Each set runs in a process of its
+//! own, because it is chosen once, by the environment variable `FAIRTTE_ISA`.
 
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;
 use std::process::Command;

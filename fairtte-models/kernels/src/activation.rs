@@ -1,8 +1,8 @@
 //! Activation functions and their gradients.
 //!
 //! ReLU, `SiLU` x p(x) with the logistic function p, GELU x P(x) with the normal distribution function P (the exact form, `PyTorch`'s
-//! default; Hendrycks and Gimpel, 2016, arXiv:1606.08415) and the logistic function itself. Gradients start from the argument,
-//! so a layer keeps nothing but its input. `Curve` lets other kernels apply one to numbers that they hold in registers.
+//! default; Hendrycks and Gimpel, 2016, arXiv:1606.08415) and the logistic function itself. Gradients are computed from
+//! the argument, so a layer keeps only its input. With `Curve`, other kernels apply one to values in registers.
 //!
 //! Special values are those of `PyTorch`: NaN stays NaN, ReLU passes no gradient at 0 and one at NaN, `SiLU` of minus infinity
 //! is NaN (its formula is infinity times 0), and large finite arguments give the limits.
@@ -15,7 +15,7 @@ use crate::simd::elementary::{logistic, normal};
 use crate::simd::lanes::{load_rest, store_rest};
 use crate::simd::{self, Kernel, Vectors};
 
-/// A function applied to each number by itself.
+/// A function applied element by element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
     /// x.
@@ -60,7 +60,7 @@ macro_rules! with_curve {
 }
 pub(crate) use with_curve;
 
-/// Numbers that one task takes: 64 KiB, which stay in the cache of a core.
+/// Values per task: 64 KiB, which stay in the cache of a core.
 const PIECE: usize = 1 << 14;
 
 /// `y = activation(x)`, in parallel.
@@ -75,7 +75,7 @@ pub fn forward(activation: Activation, x: &[f32], y: &mut [f32]) {
     });
 }
 
-/// Replaces each value by the activation of it, on the calling thread.
+/// Replaces each value by its activation, on the calling thread.
 pub fn in_place(activation: Activation, values: &mut [f32]) {
     if activation != Activation::Identity {
         with_curve!(activation, curve => simd::run(Apply { curve, values }));
@@ -98,7 +98,7 @@ pub fn gradient(activation: Activation, x: &[f32], gradient: &mut [f32]) {
 
 /// An activation on vectors, known when the kernel around it is compiled.
 pub(crate) trait Curve: Copy + Send + Sync {
-    /// Whether to compute it twice costs more than to write the first result to the cache and read it again.
+    /// Whether computing it twice costs more than writing the first result to the cache and reading it again.
     const COSTLY: bool;
     fn value<S: Vectors>(self, simd: S, x: S::f32s) -> S::f32s;
     /// The gradient with respect to `x`, given that with respect to the value.

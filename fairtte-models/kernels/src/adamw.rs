@@ -5,7 +5,8 @@
 //!
 //! The operations, their order and the roundings are those of burn 0.22.1 (`burn-optim`, `AdamW` without `AMSGrad` and without
 //! cautious decay), which takes fifteen passes over arrays for them; only the sign of a zero may differ, after the first step.
-//! One pass is bound by memory: three arrays are read and written and one is read, 28 bytes for each parameter.
+//! One pass is limited by memory bandwidth: three arrays are read and written and one is read, 28 bytes for each
+//! parameter.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -24,15 +25,15 @@ pub struct Settings {
     pub beta_2: f32,
     /// Added to the root of the second moment.
     pub epsilon: f32,
-    /// Share of the parameter that goes in a step of size 1.
+    /// Share of the parameter that is removed in a step of size 1.
     pub weight_decay: f32,
 }
 
-/// Numbers that one task takes.
+/// Values per task.
 const PIECE: usize = 1 << 14;
 
-/// Moves `parameter` against `gradient` and renews both moments. `time` is the number of this step, from 1; before the first
-/// the moments are zeros.
+/// Moves `parameter` against `gradient` and updates both moments. `time` is the number of this step, from 1; before the
+/// first the moments are zeros.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -54,7 +55,7 @@ pub fn update(
     });
 }
 
-/// The numbers that a step multiplies and divides by, each rounded once to single precision as burn does.
+/// The factors and divisors of a step, each rounded once to single precision as burn does.
 struct Factors {
     keep_first: f32,
     add_first: f32,

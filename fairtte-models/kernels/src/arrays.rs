@@ -1,4 +1,5 @@
-//! Arrays for the tests of the kernels: random numbers, comparisons, and the same bits from any number of threads.
+//! Arrays for the tests of the kernels: random values, comparisons, and a check that results have the same bits on any
+//! number of threads.
 
 /// `length` numbers in [-1, 1) by a linear congruential generator.
 pub(crate) fn random(seed: u64, length: usize) -> Vec<f32> {
@@ -24,7 +25,7 @@ pub(crate) fn on_any_number_of_threads<A: AsRef<[Vec<f32>]> + Send>(compute: imp
     one
 }
 
-/// Asserts that values are near what they should be, relative to the greatest of them.
+/// Asserts that values are close to the expected ones, relative to the greatest of these.
 pub(crate) fn assert_near(what: &str, values: &[f32], expected: &[f64], tolerance: f64) {
     assert_eq!(values.len(), expected.len(), "{what}: lengths");
     let scale = expected.iter().fold(1e-30, |scale: f64, value| scale.max(value.abs()));
@@ -34,7 +35,7 @@ pub(crate) fn assert_near(what: &str, values: &[f32], expected: &[f64], toleranc
     }
 }
 
-/// Asserts that values are near what they should be, each relative to itself and absolutely where it is below 1.
+/// Asserts that each value is close to the expected one, relative to it, or absolutely where it is below 1.
 #[track_caller]
 pub(crate) fn assert_close(values: &[f32], expected: &[f64], tolerance: f64, what: &str) {
     assert_eq!(values.len(), expected.len(), "{what}: lengths");
@@ -44,7 +45,7 @@ pub(crate) fn assert_close(values: &[f32], expected: &[f64], tolerance: f64, wha
     }
 }
 
-/// The same numbers in double precision.
+/// The values in double precision.
 pub(crate) fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| f64::from(value)).collect()
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::simd::vectorized;
 
-/// Numbers that are summed in single precision before their sum goes on in double precision.
+/// Values summed in single precision before the sum continues in double precision.
 const LANES: usize = 16;
 
 /// `d_bias[channel]` = sum of `dy [batch, channels, plane]` over samples and places. One pass over `dy`.

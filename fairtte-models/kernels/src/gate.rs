@@ -1,4 +1,4 @@
-//! Multiplication of each channel by its own number: the last step of squeeze and excitation.
+//! Multiplication of each channel by its own factor: the last step of squeeze and excitation.
 //!
 //! Hu, Shen and Sun (2018), Squeeze-and-excitation networks, doi:10.1109/CVPR.2018.00745. The gradients with respect to the
 //! array and to the gates take one pass over both arrays.
@@ -11,9 +11,9 @@ use crate::simd::lanes::{last_lanes, load_last, masked, store_last, total};
 use crate::simd::{self, Kernel, Vectors};
 use crate::tasks::units_per_task;
 
-/// Numbers that one task takes.
+/// Values per task.
 const PIECE: usize = 1 << 14;
-/// Numbers whose products are added in single precision.
+/// Number of values whose products are added in single precision.
 const BLOCK: usize = 1 << 12;
 
 /// `y = x * gate`, for `x` and `y` of `gate.len()` planes.

@@ -13,11 +13,11 @@ use crate::activation::{self, Activation};
 use crate::gemm::{Matrix, Options, product};
 use crate::simd::vectorized;
 
-/// `y = activation(x weight + bias)`: `x` is `[rows, inputs]`, `weight` `[inputs, outputs]`, `y` `[rows, outputs]`, of
-/// which the lengths tell the sizes. Costs `2 rows inputs outputs` operations.
+/// `y = activation(x weight + bias)`: `x` is `[rows, inputs]`, `weight` `[inputs, outputs]`, `y` `[rows, outputs]`; the
+/// sizes follow from the lengths. Costs `2 rows inputs outputs` operations.
 ///
 /// # Panics
-/// If the lengths belong to no such sizes.
+/// If the lengths fit no such sizes.
 pub fn forward(
     x: &[f32],
     weight: &[f32],
@@ -35,9 +35,9 @@ pub fn forward(
     }
 }
 
-/// The gradients with respect to those of `x`, `weight` and `bias` that are wanted, given `dy` with respect to
-/// `x weight + bias`; they are overwritten. Each of the first two costs as much as [`forward`]. That of `weight` alone needs
-/// `x`, which may be empty without it.
+/// Writes the requested gradients with respect to `x`, `weight` and `bias`, given `dy`, that with respect to
+/// `x weight + bias`. Each of the first two costs as much as [`forward`]. Only that of `weight` needs `x`, which may be
+/// empty otherwise.
 ///
 /// # Panics
 /// If a length does not fit the sizes.
@@ -71,7 +71,7 @@ pub fn gradients(
     }
 }
 
-/// Rows whose products are added in single precision.
+/// Number of rows whose products are added in single precision.
 const LONG: usize = 1 << 14;
 
 /// `d_weight = x^T dy`, in double precision over pieces of many rows.
@@ -108,15 +108,15 @@ fn check(weight: &[f32], y: &[f32], [rows, inputs, outputs]: [usize; 3]) {
     assert_eq!(y.len(), rows * outputs, "the output is not {rows} x {outputs}");
 }
 
-/// Numbers that one task takes: 64 KiB.
+/// Values per task: 64 KiB.
 const PIECE: usize = 1 << 14;
 
-/// Rows that one task takes where columns are summed.
+/// Rows per task where columns are summed.
 pub(super) fn block_of_rows(width: usize) -> usize {
     (PIECE / width.max(1)).clamp(32, 256)
 }
 
-/// Writes the sum of all rows (of which the length of `sums` is the width) to `sums`.
+/// Writes the sum of all rows, whose width is the length of `sums`, to `sums`.
 pub(super) fn column_sums(values: &[f32], sums: &mut [f32]) {
     let width = sums.len();
     if width == 0 {

@@ -1,8 +1,8 @@
 //! Maximum over windows of pictures and mean over whole planes, and their gradients.
 //!
-//! The maximum keeps the place it came from, to which its gradient goes. The first of equal numbers wins and NaN wins over
-//! numbers, as in `PyTorch`. The columns of a plane are sorted by their remainder modulo the stride, with minus infinity
-//! around them, so that each place of the window is one pass over a row that the compiler turns into vectors.
+//! The place of each maximum is kept, as its gradient goes there. The first of equal values is taken, and NaN precedes
+//! all numbers, as in `PyTorch`. The columns of a plane are sorted by their remainder modulo the stride, with minus
+//! infinity around them, so that each place of the window is one pass over a row that the compiler can vectorise.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #![expect(clippy::too_many_arguments, reason = "arrays and sizes of one layer; a struct would only be taken apart")]
@@ -13,9 +13,9 @@ use crate::simd::lanes::{last_lanes, load_last, masked, total};
 use crate::simd::{self, Kernel, Vectors, vectorized};
 use crate::tasks::units_per_task;
 
-/// Numbers that one task takes.
+/// Values per task.
 const PIECE: usize = 1 << 14;
-/// Numbers that are added in single precision.
+/// Number of values that are added in single precision.
 const BLOCK: usize = 1 << 12;
 
 /// Height and width of the result of [`maximum`].
@@ -76,7 +76,7 @@ pub fn maximum(
     }
 }
 
-/// Gradient of [`maximum`]: `dx` receives, at each of `indices`, what of `dy` belongs to it, and zero elsewhere.
+/// Gradient of [`maximum`]: `dx` receives the entry of `dy` at each of `indices`, and zero elsewhere.
 /// `plane` is the length of a plane of `x` and `output_plane` of `y`.
 ///
 /// # Panics
@@ -109,7 +109,7 @@ pub fn average(x: &[f32], plane: usize, y: &mut [f32]) {
     y.par_chunks_mut(group).zip(x.par_chunks(group * plane)).for_each(|(y, x)| simd::run(Means { x, plane, y }));
 }
 
-/// Gradient of [`average`]: each number of a plane receives the same part.
+/// Gradient of [`average`]: each value of a plane receives the same share.
 ///
 /// # Panics
 /// If the lengths do not fit together.
@@ -143,7 +143,8 @@ impl Window {
     }
 }
 
-/// A plane with its columns sorted; what is never written stays minus infinity. And the places of one row of maxima.
+/// Buffers for a plane with its columns sorted, in which values that are never written stay minus infinity, and for the
+/// places of one row of maxima.
 struct Room {
     sorted: Vec<f32>,
     places: Vec<u32>,
@@ -176,7 +177,7 @@ fn maximum_plane(x: &[f32], window: &Window, room: &mut Room, y: &mut [f32], ind
             let sorted = &room.sorted[source * stride * pitch..][..stride * pitch];
             for tap in 0..kernel {
                 let values = &sorted[tap % stride * pitch + tap / stride..][..output_width];
-                // Wraps below zero where the tap is in the padding, which never wins.
+                // Wraps below zero where the tap is in the padding, which is never the maximum.
                 let first = index(source * width + tap).wrapping_sub(index(padding));
                 take_greater(values, first, index(stride), y, &mut room.places);
             }
@@ -215,7 +216,7 @@ fn sort_columns(row: &[f32], stride: usize, padding: usize, pitch: usize, sorted
     }
 }
 
-/// Replaces those of `greatest` that `values` exceed, and their places, which are `step` apart.
+/// Replaces the entries of `greatest` that `values` exceed, and their places, which are `step` apart.
 #[inline(always)]
 fn take_greater(values: &[f32], first: u32, step: u32, greatest: &mut [f32], places: &mut [u32]) {
     let mut place = first;

@@ -1,7 +1,7 @@
 //! The end of a residual block: the sum of two branches through ReLU, in one pass.
 //!
-//! He, Zhang, Ren and Sun (2016), Deep residual learning for image recognition, doi:10.1109/CVPR.2016.90. The gradient starts
-//! from the result, whose sign tells where the sum was positive; both branches receive the same.
+//! He, Zhang, Ren and Sun (2016), Deep residual learning for image recognition, doi:10.1109/CVPR.2016.90. The gradient
+//! is computed from the result, whose sign shows where the sum was positive; both branches receive the same gradient.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -11,7 +11,7 @@ use crate::activation::{Curve, Relu};
 use crate::simd::lanes::{load_rest, store_rest};
 use crate::simd::{self, Kernel, Vectors};
 
-/// Numbers that one task takes.
+/// Values per task.
 const PIECE: usize = 1 << 14;
 
 /// `y = max(a + b, 0)`; NaN stays.

@@ -1,6 +1,7 @@
 //! Splitting of arrays `[batch, channels, plane]` among tasks, by shape only.
 
-/// For each group of `group` channels that lie together, its part `[group, plane]` of every sample; the last group may be smaller.
+/// For each group of `group` consecutive channels, its part `[group, plane]` of every sample; the last group may be
+/// smaller.
 pub(crate) fn by_channels(values: &mut [f32], channels: usize, plane: usize, group: usize) -> Vec<Vec<&mut [f32]>> {
     let batch = values.len() / (channels * plane).max(1);
     let mut groups: Vec<Vec<&mut [f32]>> = (0..channels.div_ceil(group)).map(|_| Vec::with_capacity(batch)).collect();
@@ -12,7 +13,7 @@ pub(crate) fn by_channels(values: &mut [f32], channels: usize, plane: usize, gro
     groups
 }
 
-/// How many of `count` units of `size` numbers make a task of about `wanted` numbers.
+/// The number of units of `size` values, of `count` in all, that make a task of about `wanted` values.
 pub(crate) fn units_per_task(count: usize, size: usize, wanted: usize) -> usize {
     (wanted / size.max(1)).clamp(1, count.max(1))
 }

@@ -1,10 +1,10 @@
 //! `AdamW` (Loshchilov & Hutter 2019, arXiv 1711.05101) with the update of a parameter in one pass over its values.
 //!
 //! burn's optimiser makes about fifteen tensors of the size of a parameter in every step. On a device with kernels this one
-//! reads parameter, gradient and moments once and changes the parameter in place, so that parameters do not wander through
-//! the memory that the layers' tensors come and go in; a parameter that a copy of the module holds too is copied first.
-//! Rounding is burn's on `flex`, operation by operation. Elsewhere, and for other types than single precision, burn's own is
-//! called. States and records are burn's either way.
+//! reads parameter, gradient and moments once and changes the parameter in place, so that parameters keep their place
+//! in memory while the layers' tensors are allocated and freed; a parameter shared with a copy of the module is copied
+//! first. Every operation rounds as burn's on `flex`. On other devices, and for types other than single precision,
+//! burn's own update is called. States and records are burn's in either case.
 
 use burn::optim::{AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, LearningRate, ModuleOptimizer, Optimizer};
 use burn::tensor::{Device, Tensor};
@@ -24,7 +24,7 @@ pub fn adamw(epsilon: f32, weight_decay: f32) -> ModuleOptimizer {
 #[derive(Clone)]
 struct FusedAdamW {
     burn: AdamW,
-    /// All but the learning rate, which comes with each step.
+    /// All but the learning rate, which is given at each step.
     settings: Settings,
 }
 
@@ -122,7 +122,7 @@ mod on_host {
     }
 }
 
-/// What stands for the update in a build without kernels; [`has_kernels`] keeps it from being reached.
+/// Placeholder for the update in a build without kernels; [`has_kernels`] prevents it from being called.
 #[cfg(not(any(feature = "flex", feature = "tch")))]
 fn update<const D: usize>(_: Tensor<D>, _: Tensor<D>, _: [Tensor<D>; 2], _: Settings, _: usize) -> [Tensor<D>; 3] {
     unreachable!("no device has this kernel in this build")

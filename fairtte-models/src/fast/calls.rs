@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 pub(super) use self::routed::{Any, any};
 use super::operation::Operation;
 
-/// An operation and the tensors that it takes beside the one that comes in.
+/// An operation and the tensors that it takes besides the output of the operation before it.
 pub(super) type Link = (Operation, Vec<Any>);
 
 pub(super) fn one<const D: usize>(a: Tensor<D>, operation: Operation) -> Tensor<D> {
@@ -31,8 +31,8 @@ pub(super) fn norm<const D: usize>(x: Tensor<D>, links: Vec<Link>) -> (Tensor<D>
     (y, statistics.expect("an operation with statistics"))
 }
 
-/// One operation after the other. Of several, the graph holds the inputs alone: what lies between is computed again for the
-/// gradients.
+/// Applies the operations one after the other. Of several, the graph holds the inputs alone; intermediate tensors are
+/// recomputed for the gradients.
 pub(super) fn chain<const D: usize>(x: Tensor<D>, links: Vec<Link>) -> Tensor<D> {
     routed::run(x, links).0
 }
@@ -68,7 +68,8 @@ mod routed {
     }
 }
 
-/// What stands for the calls in a build without kernels; [`has_kernels`](super::has_kernels) keeps them from being reached.
+/// Placeholders for the calls in a build without kernels; [`has_kernels`](super::has_kernels) prevents them from being
+/// called.
 #[cfg(not(any(feature = "flex", feature = "tch")))]
 mod routed {
     use burn::tensor::Tensor;

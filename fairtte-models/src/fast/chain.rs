@@ -1,8 +1,8 @@
-//! Operations one after the other as one node of the graph, which holds the inputs alone.
+//! A chain of operations as one node of the graph, which holds the inputs alone.
 //!
-//! For the gradients the stages run once more, now keeping what each of them needs, and then backwards (recomputation; Chen
-//! et al. 2016, arXiv 1604.06174). The same kernels see the same numbers, so outputs and gradients have the same bits as
-//! those of the single operations. A chain of one keeps what its operation keeps, and computes nothing twice.
+//! For the gradients the stages run once more, keeping what each of them needs, and then in reverse (recomputation;
+//! Chen et al. 2016, arXiv 1604.06174). The same kernels see the same numbers, so outputs and gradients have the same
+//! bits as those of the single operations. A chain of one keeps what its operation keeps, and computes nothing twice.
 
 use burn::backend::tensor::FloatTensor;
 
@@ -12,11 +12,12 @@ use super::operation::{Forward, Kernels, Operation};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stage {
     pub(crate) operation: Operation,
-    /// Tensors that it takes beside the output of the stage before it.
+    /// Number of tensors that it takes besides the output of the previous stage.
     pub(crate) n_parameters: usize,
 }
 
-/// Computes the stages; `inputs` are that of the first and then the parameters of each. `keep` is as in [`Kernels::forward`].
+/// Computes the stages; `inputs` are the input of the first stage and then the parameters of each. `keep` is as in
+/// [`Kernels::forward`].
 pub(super) fn forward<B: Kernels>(stages: &[Stage], inputs: Vec<FloatTensor<B>>, keep: bool) -> Forward<B> {
     if let [only] = stages {
         return B::forward(only.operation, inputs, keep);
@@ -48,7 +49,7 @@ pub(super) fn backward<B: Kernels>(
     for (n, stage) in stages.iter().enumerate().rev() {
         let parameters = end - stage.n_parameters..end;
         end = parameters.start;
-        // Whatever comes before a later stage has parameters of its own to pass the gradient on to.
+        // The stages before a later one have parameters, so the gradient of its input is always needed.
         let of_stage: Vec<bool> = std::iter::once(n > 0 || needed[0]).chain(needed[parameters].to_vec()).collect();
         let saved = kept.pop().expect("one entry a stage");
         let of_output = gradient.take().expect("the gradient of a later stage's input");
@@ -60,7 +61,7 @@ pub(super) fn backward<B: Kernels>(
     std::iter::once(gradient).chain(of_parameters.into_iter().rev().flatten()).collect()
 }
 
-/// Runs the stages once more; gives what the gradients of each of them need.
+/// Runs the stages once more; returns what the gradients of each of them need.
 fn again<B: Kernels>(stages: &[Stage], inputs: Vec<FloatTensor<B>>) -> Vec<Vec<FloatTensor<B>>> {
     let mut inputs = inputs.into_iter();
     let mut x = Some(first(&mut inputs));
@@ -68,7 +69,7 @@ fn again<B: Kernels>(stages: &[Stage], inputs: Vec<FloatTensor<B>>) -> Vec<Vec<F
     let of_stage = |(n, stage): (usize, &Stage)| {
         let mut of_stage = tensors(x.take().expect("the output of the stage before"), *stage, &mut inputs);
         if n == last && matches!(stage.operation, Operation::Linear | Operation::Conv(_)) {
-            // Their gradients need input and weights, and nobody needs the output.
+            // Their gradients need input and weights, but not the output.
             of_stage.truncate(2);
             return of_stage;
         }
@@ -83,7 +84,7 @@ fn first<T>(inputs: &mut impl Iterator<Item = T>) -> T {
     inputs.next().expect("an operation takes a tensor")
 }
 
-/// What a stage is given: `x` and then its parameters.
+/// The tensors that a stage takes: `x` and then its parameters.
 fn tensors<T>(x: T, stage: Stage, inputs: &mut impl Iterator<Item = T>) -> Vec<T> {
     std::iter::once(x).chain(inputs.take(stage.n_parameters)).collect()
 }

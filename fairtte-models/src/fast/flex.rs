@@ -37,12 +37,12 @@ impl Host for Flex {
         tensor.try_storage_mut().filter(|values| whole && values.len() == n)
     }
 
-    // `FlexTensor::zeros` makes bytes, which it then copies to a place where numbers may lie.
+    // Not `FlexTensor::zeros`, which allocates bytes and then copies them to memory aligned for numbers.
     fn blank(shape: Shape) -> FlexTensor {
         FlexTensor::from_data(TensorData::new(vec![0.0_f32; shape.num_elements()], shape))
     }
 
-    // A tensor of `flex` knows its type at run time, so that indices can be kept among the others.
+    // A tensor of `flex` knows its type at run time, so indices can be saved together with the other tensors.
     fn of_indices(shape: Shape, fill: impl FnOnce(&mut [u32])) -> FlexTensor {
         let mut indices = vec![0; shape.num_elements()];
         fill(&mut indices);

@@ -1,5 +1,5 @@
-//! Where the fused operations meet burn: routed to the back end of their tensors at run time, and one node of the autodiff
-//! graph for all of them.
+//! The interface of the fused operations to burn: dispatch to the back end of their tensors at run time, and one type
+//! of node in the autodiff graph for all of them.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -15,14 +15,14 @@ use super::Activation;
 use super::chain::{self, Stage};
 use super::operation::{Forward, Kernels, Operation};
 
-/// The fused operations, one or a chain of them, which is all that burn has to know.
+/// One fused operation or a chain of them: the only interface that burn needs.
 #[backend_extension(Flex: cfg(feature = "flex"), LibTorch: cfg(feature = "tch"), Autodiff)]
 pub(crate) trait Fused: Backend {
-    /// Output, and perhaps mean and variance, through which no gradient flows.
+    /// Returns the output and, for batch norm, mean and variance, through which no gradient flows.
     fn fused(#[extension_type] inputs: Tensors<Self>, stages: Vec<Stage>) -> Tensors<Self>;
 }
 
-/// Tensors of a number that is known at run time.
+/// Tensors whose number is known only at run time.
 pub(crate) struct Tensors<B: Backend>(pub(crate) Vec<FloatTensor<B>>);
 
 impl<B: Backend> ExtensionType<B> for Tensors<B> {
@@ -73,7 +73,7 @@ plain!(burn::backend::LibTorch);
 
 impl<B: Kernels, C: CheckpointStrategy> Fused for Autodiff<B, C> {
     fn fused(Tensors(inputs): Tensors<Self>, stages: Vec<Stage>) -> Tensors<Self> {
-        // burn has the number of parents in the type of a node.
+        // In burn the number of parents is part of the type of a node.
         match inputs.len() {
             1 => record::<B, C, 1>(inputs, &stages),
             2 => record::<B, C, 2>(inputs, &stages),

@@ -2,10 +2,10 @@
 //! everywhere else.
 //!
 //! burn's modules hold the parameters, so records, imports and parameter names are those of burn. [`kernels`](crate::kernels)
-//! serve `flex` (feature `flex`) and `LibTorch` on the CPU (feature `tch`, but for some dense convolutions, which are
-//! `ATen`'s), in single precision. Any other device or type, and what the kernels do not cover (dilation, groups that are not
-//! depthwise, asymmetric padding), falls back in the same call, and everything does where the environment variable
-//! `FAIRTTE_KERNELS` is `off`. This folder is the only one of the library that names a back end.
+//! serve `flex` (feature `flex`) and `LibTorch` on the CPU (feature `tch`, except for some dense convolutions, which
+//! are `ATen`'s), in single precision. Any other device or type, and what the kernels do not cover (dilation, groups
+//! that are not depthwise, asymmetric padding), falls back in the same call, and everything does where the environment
+//! variable `FAIRTTE_KERNELS` is `off`. This folder is the only one of the library that names a back end.
 
 #![cfg_attr(
     feature = "tch",
@@ -53,7 +53,7 @@ use crate::kernels::{InstructionSet, simd};
 const VARIABLE: &str = "FAIRTTE_KERNELS";
 
 /// Checks the two environment variables that the kernels read: `FAIRTTE_KERNELS` (`on`, `off`) and `FAIRTTE_ISA` (`avx512`,
-/// `avx2`, `baseline`). Without this check a value that means nothing is passed over.
+/// `avx2`, `baseline`). Without this check an invalid value is ignored.
 ///
 /// # Errors
 /// [`ModelError::Setting`] naming the variable, its value and what was expected.
@@ -139,7 +139,7 @@ pub(crate) fn average<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     (2..D).fold(x, Tensor::mean_dim)
 }
 
-/// `norm.forward(x)`, layer norm over the last axis; `epsilon` is that of `norm`, which does not tell.
+/// `norm.forward(x)`, layer norm over the last axis; `epsilon` is that of `norm`, which does not expose it.
 pub(crate) fn layer_norm<const D: usize>(norm: &LayerNorm, epsilon: f64, x: Tensor<D>) -> Tensor<D> {
     chained(&x, [norm_link(norm, epsilon, x.dims()[D - 1])]).unwrap_or_else(|| norm.forward(x))
 }
@@ -210,7 +210,7 @@ fn has_kernels<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && switched_on() && device_has_kernels(&x.device())
 }
 
-/// Whether burn's own operations were not asked for.
+/// Whether the kernels are switched on.
 fn switched_on() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     #[cfg(test)]
@@ -243,7 +243,7 @@ fn device_has_kernels(_: &Device) -> bool {
     false
 }
 
-/// Settings that the kernels cover, of a convolution without an activation; `None` for any other.
+/// The settings of a convolution without an activation if the kernels cover it, otherwise `None`.
 fn settings_2d(conv: &Conv2d) -> Option<Convolution> {
     let [high, wide] = match conv.padding {
         PaddingConfig2d::Valid => [0, 0],
@@ -276,7 +276,7 @@ fn fused_conv<const D: usize>(
     chained(x, [conv_link(settings, x, weight, bias)])
 }
 
-/// A convolution of what has the shape of `x`.
+/// A convolution of a tensor of the shape of `x`.
 fn conv_link<const D: usize>(
     settings: Convolution,
     x: &Tensor<D>,
@@ -288,11 +288,11 @@ fn conv_link<const D: usize>(
     covered.then(|| (Operation::Conv(settings), parameters()))
 }
 
-/// Whether the kernels know a convolution.
+/// Whether the kernels support a convolution.
 fn knows<const D: usize>(settings: Convolution, x: &Tensor<D>, weight: &Tensor<D>) -> bool {
     let (of_x, of_weight) = (x.dims(), weight.dims());
     let shape = settings.shape(&of_x, &of_weight);
-    // A wrong number of channels is left to burn, which has the words for it.
+    // A wrong number of channels is left to burn, which reports the error.
     shape.kind().is_some() && of_weight[1] * settings.groups == of_x[1]
 }
 

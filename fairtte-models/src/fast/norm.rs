@@ -43,7 +43,8 @@ fn trains(norm: &BatchNorm, device: &Device) -> bool {
     device.is_autodiff() && norm.training.is_enabled()
 }
 
-/// Batch norm by the statistics of the batch, its activation, and perhaps what comes `next` in the same node of the graph.
+/// Batch norm by the statistics of the batch, its activation, and the `next` operation, if any, in the same node of the
+/// graph.
 fn by_batch<const D: usize>(norm: &BatchNorm, x: Tensor<D>, activation: Activation, next: Option<Link>) -> Tensor<D> {
     let device = x.device();
     let operation = Operation::BatchNorm { epsilon: norm.epsilon, activation };
@@ -73,7 +74,7 @@ pub(crate) fn conv_norm_3d(conv: &Conv3d, norm: &BatchNorm, x: Tensor<5>, activa
 }
 
 /// `second(first(x))` over volumes, each as in [`conv_norm_3d`]. Training does not keep the input of the second convolution,
-/// the largest tensor of a block beside the first's output, but computes it again from that: one batch norm.
+/// the largest tensor of a block besides the output of the first, but computes it again from that: one batch norm.
 pub(crate) fn two_conv_norms_3d([first, second]: [(&Conv3d, &BatchNorm, Activation); 2], x: Tensor<5>) -> Tensor<5> {
     let (conv, norm, activation) = first;
     if !trains(norm, &x.device()) {
@@ -102,7 +103,7 @@ fn folded<const D: usize>(
     if trained || !has_kernels(x) {
         return None;
     }
-    // Another number of channels is left to burn, which has the words for it.
+    // A wrong number of channels is left to burn, which reports the error.
     let fits = |of_norm: &Tensor<1>| has_kernels(of_norm) && of_norm.dims() == [weight.dims()[0]];
     let [mean, variance] = statistics(norm, &x.device());
     let of_norm: Vec<_> = [norm.gamma.val(), norm.beta.val(), mean, variance].into_iter().chain(bias).collect();
@@ -125,7 +126,7 @@ fn statistics(norm: &BatchNorm, device: &Device) -> [Tensor<1>; 2] {
     [&norm.running_mean, &norm.running_var].map(|running| running.value().to_device(device))
 }
 
-/// `gamma / sqrt(variance + epsilon)` and what brings the mean to `beta`.
+/// The scale `gamma / sqrt(variance + epsilon)`, and the shift that maps the mean to `beta`.
 pub(super) fn scale_and_shift(
     gamma: Tensor<1>,
     beta: Tensor<1>,

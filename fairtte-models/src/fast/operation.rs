@@ -10,7 +10,7 @@ use crate::kernels::conv::ConvShape;
 
 /// An operation, without its tensors; differentiable unless it says otherwise.
 ///
-/// Written once each: the kernels of every back end ([`Kernels`]), and one node of the autodiff graph for all of them.
+/// Every back end has kernels for them ([`Kernels`]); they share one type of node in the autodiff graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operation {
     /// `x [batch, inputs, space..]`, `weight [outputs, inputs / groups, kernel..]` and perhaps `bias [outputs]`.
@@ -19,7 +19,7 @@ pub(crate) enum Operation {
     /// activation. Gives mean and biased variance too.
     BatchNorm { epsilon: f64, activation: Activation },
     /// `x` and `weight` as above, `gamma`, `beta`, `mean`, `variance` and perhaps `bias`, all `[outputs]`: convolution, batch
-    /// norm by these statistics, and the activation of the settings. Of inference alone.
+    /// norm by these statistics, and the activation of the settings. Only for inference.
     NormedConv { settings: Convolution, epsilon: f64 },
     /// `x [batch, channels, space..]`, `scale`, `shift [channels]`: `activation(x * scale + shift)`.
     Affine { activation: Activation },
@@ -42,7 +42,7 @@ pub(crate) enum Operation {
     Average { size: [usize; 3] },
 }
 
-/// Settings of a convolution over pictures (depth 1) or volumes; `activation` is of inference alone.
+/// Settings of a convolution over pictures (depth 1) or volumes; `activation` is only used in inference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Convolution {
     pub(crate) stride: [usize; 3],
@@ -52,7 +52,7 @@ pub(crate) struct Convolution {
 }
 
 impl Convolution {
-    /// The shape that the kernels go by, of an input and weights of these sizes.
+    /// The shape as the kernels take it, for an input and weights of these sizes.
     pub(crate) fn shape(&self, of_x: &[usize], of_weight: &[usize]) -> ConvShape {
         let Self { stride, padding, groups, .. } = *self;
         let (size, kernel) = (volume(of_x), volume(of_weight));
@@ -60,7 +60,7 @@ impl Convolution {
     }
 }
 
-/// Depth, height and width of what has these sizes; depth is 1 for a picture.
+/// Depth, height and width of a tensor of these sizes; depth is 1 for a picture.
 pub(crate) fn volume(sizes: &[usize]) -> [usize; 3] {
     let mut volume = [1; 3];
     let space = sizes.get(2..).unwrap_or_default();
@@ -81,20 +81,20 @@ pub(crate) struct Pooling {
     pub(crate) padding: [usize; 2],
 }
 
-/// What comes out of an operation.
+/// The result of an operation.
 #[cfg(any(feature = "flex", feature = "tch"))]
 pub(crate) struct Forward<B: Backend> {
     pub(crate) output: FloatTensor<B>,
     /// Mean and variance of [`Operation::BatchNorm`].
     pub(crate) statistics: Option<[FloatTensor<B>; 2]>,
-    /// What [`Kernels::backward`] needs; empty where no gradient is asked for.
+    /// What [`Kernels::backward`] needs; empty if no gradient is requested.
     pub(crate) saved: Vec<FloatTensor<B>>,
 }
 
 /// The fused operations of a back end on plain tensors.
 #[cfg(any(feature = "flex", feature = "tch"))]
 pub(crate) trait Kernels: Backend {
-    /// Computes `operation`; `keep` says that a gradient will be asked for.
+    /// Computes `operation`; with `keep`, saves what the gradient needs.
     fn forward(operation: Operation, inputs: Vec<FloatTensor<Self>>, keep: bool) -> Forward<Self>;
 
     /// Gradients with respect to the inputs that are `needed`, in their order, given that of the output.

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use crate::ModelError;
 
-/// What is wrong with a file, before its name is known.
+/// A problem of a file whose name is not known yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Malformed {
-    /// Byte at which it was noticed.
+    /// Byte at which the problem was noticed.
     pub(super) offset: u64,
-    /// The inflated entry that the byte is counted in; the file itself if `None`.
+    /// The inflated entry in which the byte is counted; `None` for the file itself.
     pub(super) entry: Option<String>,
-    /// What should have stood there.
+    /// What was expected there.
     pub(super) expected: String,
-    /// What stood there.
+    /// What was found there.
     pub(super) found: String,
 }
 
@@ -22,7 +22,7 @@ impl Malformed {
         Self { offset: offset as u64, entry: None, expected: expected.into(), found: found.into() }
     }
 
-    /// The same, said of a file.
+    /// The error with the name of the file.
     pub(super) fn of(self, path: &Path) -> ModelError {
         let place = match self.entry {
             Some(entry) => format!("byte {} of the inflated {entry}", self.offset),
@@ -100,7 +100,7 @@ impl<'a> Cursor<'a> {
         let Some(n) = rest.iter().position(|byte| *byte == b'\n') else {
             return Err(self.error(format!("a line with {what}"), "no end of the line"));
         };
-        let line = std::str::from_utf8(&rest[..n]).map_err(|_| self.error(what, "bytes that are no text"))?;
+        let line = std::str::from_utf8(&rest[..n]).map_err(|_| self.error(what, "bytes that are not text"))?;
         self.at += n + 1;
         Ok(line.strip_suffix('\r').unwrap_or(line))
     }

@@ -2,16 +2,16 @@
 //!
 //! | from | to | rule | weights |
 //! |---|---|---|---|
-//! | C | 1 | `sum` | the sum over the channels: gray gives what it gave when it was repeated in every channel |
+//! | C | 1 | `sum` | the sum over the channels: a gray image gives the same output as when repeated in every channel |
 //! | C | 1 | `mean` | the sum divided by C |
-//! | 1 | C | `replicate` | each channel gets the weights divided by C: gray repeated gives what it gave alone |
+//! | 1 | C | `replicate` | each channel gets the weights divided by C: a gray image repeated in every channel gives the same output as alone |
 //!
-//! The equalities hold for inputs scaled alike in every channel; a mean and deviation per channel (as `ImageNet`'s) shifts
-//! them.
+//! The equalities hold for inputs with the same scaling in every channel; a mean and deviation per channel (as
+//! `ImageNet`'s) shifts them.
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of the first convolution of weights with another number of input channels.
+/// How the first convolution is adapted from weights with another number of input channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gray {
@@ -22,7 +22,7 @@ pub enum Gray {
     Sum,
     /// The mean over the channels.
     Mean,
-    /// A share for every channel.
+    /// An equal share for every channel.
     Replicate,
 }
 
@@ -50,11 +50,11 @@ impl Gray {
         }
     }
 
-    /// In words, for a change from `from` to `to` channels.
+    /// A sentence for a change from `from` to `to` channels.
     pub(super) fn sentence(self, from: usize, to: usize) -> String {
         let done = match self {
             Self::Mean => "averaged over the channels",
-            Self::Replicate => "shared out evenly over the channels",
+            Self::Replicate => "divided evenly among the channels",
             Self::Auto | Self::Sum => "summed over the channels",
         };
         format!("first convolution: {from} input channels in the file, {to} here; {done}")

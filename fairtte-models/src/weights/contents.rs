@@ -1,4 +1,5 @@
-//! From the values of a pickle to what a user sees: tensors by the keys of their dictionaries, and the outermost keys.
+//! Converts the values of a pickle to what users see: tensors by the keys of their dictionaries, and the outermost
+//! keys.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,11 +10,11 @@ use super::tensor::{Storage, StoredTensor, misfit};
 
 /// Deepest nesting of dictionaries and lists around a tensor.
 const DEEPEST: usize = 16;
-/// Most tensors, and most dictionaries and lists that are looked into.
+/// Maximum number of tensors, and of dictionaries and lists that are searched.
 const MOST_TENSORS: usize = 1_000_000;
 /// Longest key in bytes.
 const LONGEST_KEY: usize = 1000;
-/// Most bytes of keys and shapes in all: shared dictionaries let a short file name one tensor again and again.
+/// Most bytes of keys and shapes in all: with shared dictionaries a short file can name one tensor many times.
 const MOST_KEY_BYTES: usize = 64 << 20;
 
 /// One of the outermost keys of a file.
@@ -21,11 +22,11 @@ const MOST_KEY_BYTES: usize = 64 << 20;
 pub struct TopLevel {
     /// The key.
     pub key: String,
-    /// What lies under it, in words; short values are shown.
+    /// A description of its value; short values are shown.
     pub content: String,
 }
 
-/// What a file holds, before its name is known.
+/// The contents of a file whose name is not known yet.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// The outermost keys that are not tensors.
@@ -60,7 +61,7 @@ impl Contents {
     }
 }
 
-/// A line for an outermost entry; a tensor has its own.
+/// A line for an outermost entry; `None` for a tensor, which is listed with the tensors.
 fn top_level(pickle: &Pickle, key: Id, value: Id) -> Option<TopLevel> {
     let content = match &pickle.values[value] {
         Value::Tensor(_) => return None,
@@ -92,7 +93,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Takes the tensors at and below `id`, whose keys are `path`. Values may be shared, so it counts what it looks at.
+    /// Collects the tensors at and below `id`, whose keys are `path`. Values may be shared, so it counts the entries
+    /// that it visits.
     fn visit(&mut self, id: Id, path: &mut Vec<Cow<'a, str>>) -> Result<(), Malformed> {
         let pickle = self.pickle;
         match &pickle.values[id] {
@@ -140,7 +142,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Counts bytes that are kept for what the file names.
+    /// Counts bytes that are kept for keys and shapes.
     fn charge(&mut self, n: usize) -> Result<(), Malformed> {
         self.key_bytes = self.key_bytes.saturating_add(n);
         if self.key_bytes > MOST_KEY_BYTES {

@@ -1,7 +1,7 @@
 //! What is known about published weights besides the numbers: preprocessing, norm constants, licence.
 //!
-//! A file of weights holds none of this; it was read from the documentation that `docs/src/pretraining.md` cites. An imported file
-//! carries it in its metadata.
+//! A file of weights contains none of this; it was read from the documentation that `docs/src/pretraining.md` cites. An
+//! imported file carries it in its metadata.
 
 use super::Layout;
 use crate::BackboneKind;
@@ -17,7 +17,7 @@ pub struct Facts {
     pub resize: &'static str,
     /// Epsilon of batch or layer norm.
     pub norm_eps: f64,
-    /// What the publisher says about use.
+    /// The publisher's terms of use.
     pub licence: &'static str,
 }
 
@@ -31,8 +31,9 @@ const OF_RA: &str = "as in config.json on the page of the model; ra_in1k: ImageN
 ra4_e3600_r224_in1k: mean and deviation 0.5";
 const NON_COMMERCIAL: &str = "MAE and RETFound: CC BY-NC 4.0, no commercial use";
 
-/// What is known of `layout` weights of `kind`; `None` for our own layout and for combinations that were not published. If the
-/// layout `is_told` by keys that another program has too, the facts say for which program each of them holds.
+/// What is known of `layout` weights of `kind`; `None` for our own layout and for combinations that were not published.
+/// If the layout was recognised from keys (`is_told`) that another program uses too, the facts name the program that
+/// each of them applies to.
 pub(super) fn facts(kind: BackboneKind, layout: Layout, is_told: bool) -> Option<Facts> {
     use BackboneKind as Kind;
     let imagenet = |resize, norm_eps, licence| Facts { mean: &IMAGENET.0, std: &IMAGENET.1, resize, norm_eps, licence };

@@ -32,7 +32,7 @@ impl Container {
         }
     }
 
-    /// Tells the container by its first bytes.
+    /// Recognises the container by its first bytes.
     fn detect(bytes: &[u8]) -> Result<Self, Malformed> {
         if bytes.starts_with(&zip::START) || bytes.starts_with(b"PK\x05\x06") {
             return Ok(Self::ZipPickle);
@@ -48,7 +48,7 @@ impl Container {
     }
 }
 
-/// What a file begins with, for a user who took the wrong one.
+/// Describes the first bytes of a file, for users who chose a wrong one.
 fn first_bytes(bytes: &[u8]) -> String {
     match bytes {
         [] => "an empty file".to_owned(),
@@ -66,7 +66,7 @@ fn first_bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// A weight file, read and checked; the values of a tensor are made when they are asked for.
+/// A weight file, read and checked; the values of a tensor are converted on request.
 pub struct WeightFile {
     path: PathBuf,
     container: Container,
@@ -78,13 +78,13 @@ impl std::fmt::Debug for WeightFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("WeightFile");
         shown.field("path", &self.path).field("container", &self.container);
-        shown.field("n_tensors", &self.contents.tensors.len()).finish_non_exhaustive() // the bytes are many
+        shown.field("n_tensors", &self.contents.tensors.len()).finish_non_exhaustive() // not the bytes
     }
 }
 
 impl WeightFile {
-    /// Reads `path`, whose container is recognised by its first bytes. Nothing in it is executed. Takes memory for the whole
-    /// file and little more.
+    /// Reads `path`, whose container is recognised by its first bytes. Nothing in it is executed. Needs little more
+    /// memory than the size of the file.
     ///
     /// # Errors
     /// [`ModelError::ReadWeights`] if it cannot be read, [`ModelError::DamagedWeights`] with place and expectation if it

@@ -1,9 +1,10 @@
-//! A file of weights held against a backbone: which tensor goes where, what is missing, what is left over.
+//! Compares a file of weights with a backbone: which tensor goes where, what is missing, what is left over.
 //!
 //! The layout names the key of every parameter; a linear layer's weight is transposed, the first convolution may change its
-//! number of input channels (`channels.rs`), positions of another grid are resampled (`positions.rs`). A file fits if every
-//! parameter is found in its shape, but for those that the layout lets a file lack, and if nothing is left over but what the
-//! layout leaves out (classifier, decoder): keys that are left over are how a deeper network of the same family shows.
+//! number of input channels (`channels.rs`), positions of another grid are resampled (`positions.rs`). A file fits if
+//! every parameter is found with its shape, except those that the layout allows a file to lack, and if nothing is left
+//! over except what the layout leaves out (classifier, decoder): leftover keys reveal a deeper network of the same
+//! family.
 
 use std::collections::HashMap;
 
@@ -16,13 +17,13 @@ use super::tensor::{ElementType, StoredTensor};
 use super::{WeightFile, positions};
 use crate::{Backbone, BackboneKind, ModelError};
 
-/// What no key tells.
+/// Differences that the keys do not show.
 const SAME_NETWORK: &str = "torchvision's and timm's resnet18 have the same keys and are the same network, but differ in how \
 inputs were prepared and in their terms: give the layout if you know it";
 const SAME_GROUP: &str =
-    "taken for MAE or RETFound, whose weights lie below \"model\"; those of DeiT do too, under other terms";
+    "assumed to be MAE or RETFound, whose weights are below \"model\"; those of DeiT are too, under other terms";
 const SAME_KEYS: &str = "timm's tf_efficientnet_b0 has the same keys but is another network (batch norm eps 1e-3, padding at \
-one side): take only files of efficientnet_b0";
+one side): use only files of efficientnet_b0";
 
 /// Most input channels that a network is built with because a file says so; multispectral pictures have some dozens.
 const MOST_CHANNELS: usize = 1024;
@@ -58,13 +59,13 @@ pub struct WrongShape {
     pub expected: String,
 }
 
-/// A file of weights held against a backbone.
+/// The comparison of a file of weights with a backbone.
 #[derive(Debug)]
 pub struct Fit<'a> {
     file: &'a WeightFile,
     backbone: &'static str,
     layout: Layout,
-    /// Whether the layout was told by the keys.
+    /// Whether the layout was recognised from the keys.
     is_told: bool,
     group: Vec<String>,
     matched: Vec<Match>,
@@ -76,11 +77,11 @@ pub struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    /// Holds `file` against `backbone`, whose shapes decide.
+    /// Compares `file` with `backbone`, whose shapes decide.
     ///
     /// # Errors
-    /// [`ModelError::WeightsDoNotFit`] if the layout cannot be told, or is not one of this backbone. A file with missing or
-    /// wrong tensors is no error here, but of [`require`](Self::require).
+    /// [`ModelError::WeightsDoNotFit`] if the layout cannot be recognised, or is not one of this backbone. Missing or
+    /// wrong tensors are not an error here, but in [`require`](Self::require).
     pub fn new(file: &'a WeightFile, backbone: &Backbone, layout: Layout, gray: Gray) -> Result<Self, ModelError> {
         let kind = backbone.kind();
         let unfit = |problem: String| ModelError::WeightsDoNotFit {
@@ -185,7 +186,8 @@ impl<'a> Fit<'a> {
         None
     }
 
-    /// What is left of the file: counters of batch norm and what the layout leaves out, or too much.
+    /// Sorts the leftover keys of the file: counters of batch norm and keys that the layout leaves out, or unexpected
+    /// keys.
     fn sort_out<'k>(&mut self, left: impl Iterator<Item = &'k String>, table: &Names) {
         for key in left {
             let is_counter = key.ends_with(".num_batches_tracked");
@@ -201,7 +203,7 @@ impl<'a> Fit<'a> {
     /// found.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and if there are none or more than 1024.
+    /// As [`new`](Self::new), and if the number of channels is not 1 to 1024.
     pub fn channels_of(file: &WeightFile, kind: BackboneKind, layout: Layout) -> Result<Option<usize>, ModelError> {
         let unfit = |problem| {
             let path = file.path().to_owned();
@@ -224,7 +226,7 @@ impl<'a> Fit<'a> {
         self.layout
     }
 
-    /// Whether the layout was told by the keys, so that other programs with the same keys are possible.
+    /// Whether the layout was recognised from the keys, so that the file may be of another program with the same keys.
     pub(super) fn is_told(&self) -> bool {
         self.is_told
     }
@@ -239,12 +241,12 @@ impl<'a> Fit<'a> {
         self.matched.iter().map(|found| found.parameter.name.as_str()).collect()
     }
 
-    /// Parameters that the file lacks: name here, key in the file, and whether the layout lets it lack them.
+    /// Parameters that the file lacks: name here, key in the file, and whether the layout allows that.
     pub fn missing(&self) -> &[(String, String, bool)] {
         &self.missing
     }
 
-    /// Keys of the file that belong nowhere.
+    /// Keys of the file that belong to no parameter.
     pub fn unexpected(&self) -> &[String] {
         &self.unexpected
     }
@@ -259,29 +261,29 @@ impl<'a> Fit<'a> {
         &self.wrong_shape
     }
 
-    /// What was changed on the way, in sentences.
+    /// The changes to the weights, as sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// That nothing is missing, left over or misshapen but what the layout allows.
+    /// Checks that nothing is missing, left over or of another shape, except what the layout allows.
     ///
     /// # Errors
-    /// [`ModelError::WeightsDoNotFit`] with the numbers and an example of each.
+    /// [`ModelError::WeightsDoNotFit`] with the number and the first of each.
     pub fn require(&self) -> Result<(), ModelError> {
         let missing: Vec<&String> =
             self.missing.iter().filter(|(_, _, allowed)| !allowed).map(|(_, key, _)| key).collect();
         let mut problems = Vec::new();
         if let Some(key) = missing.first() {
-            problems.push(format!("{} keys are missing, as {}", missing.len(), shown(key)));
+            problems.push(format!("missing keys: {} (first: {})", missing.len(), shown(key)));
         }
         if let Some(key) = self.unexpected.first() {
-            problems.push(format!("{} keys are unexpected, as {}", self.unexpected.len(), shown(key)));
+            problems.push(format!("unexpected keys: {} (first: {})", self.unexpected.len(), shown(key)));
         }
         if let Some(WrongShape { key, found, expected, .. }) = self.wrong_shape.first() {
             let n = self.wrong_shape.len();
             let key = shown(key);
-            problems.push(format!("{n} tensors have another shape, as {key} with {found} in place of {expected}"));
+            problems.push(format!("tensors of another shape: {n} (first: {key} with {found} instead of {expected})"));
         }
         if problems.is_empty() {
             return Ok(());
@@ -291,7 +293,7 @@ impl<'a> Fit<'a> {
         Err(ModelError::WeightsDoNotFit { path: self.file.path().to_owned(), backbone: self.backbone, problem })
     }
 
-    /// What the keys that do not fit are known to mean.
+    /// A known reason for keys that do not fit.
     fn hint(&self) -> Option<&'static str> {
         let has = |piece: &str| self.unexpected.iter().any(|key| key.contains(piece));
         if has(".mlp.w12.") {
@@ -303,7 +305,7 @@ impl<'a> Fit<'a> {
         None
     }
 
-    /// The values of the parameter `index` of [`matched`](Self::matched), in the order that it has here.
+    /// The values of the parameter `index` of [`matched`](Self::matched), in the layout of this crate.
     fn values(&self, index: usize) -> Result<Vec<f32>, ModelError> {
         let Match { parameter, tensor, change } = &self.matched[index];
         let stored = &self.file.tensors()[*tensor];
@@ -319,7 +321,7 @@ impl<'a> Fit<'a> {
         })
     }
 
-    /// That every value is a finite number, and a running variance none below 0.
+    /// Checks that every value is finite and that no running variance is negative.
     fn check(&self, values: &[f32], stored: &StoredTensor, parameter: &Parameter) -> Result<(), ModelError> {
         let is_variance = parameter.name.ends_with("running_var");
         let is_wrong = |value: f32| !value.is_finite() || (is_variance && value < 0.0);
@@ -334,11 +336,12 @@ impl<'a> Fit<'a> {
         })
     }
 
-    /// `backbone` with the weights of the file; what the file may lack stays as it is. Takes memory for one tensor at a time.
+    /// `backbone` with the weights of the file; parameters that the file may lack are unchanged. Needs memory for one
+    /// tensor at a time.
     ///
     /// # Errors
-    /// As [`require`](Self::require), and [`ModelError::DamagedWeights`] if a tensor cannot be read after all, holds a value
-    /// that is not finite, or a running variance below 0.
+    /// As [`require`](Self::require), and [`ModelError::DamagedWeights`] if a tensor cannot be read, or contains a
+    /// value that is not finite or a negative running variance.
     pub fn load(&self, backbone: Backbone) -> Result<Backbone, ModelError> {
         self.require()?;
         let index: HashMap<&str, usize> =
@@ -362,7 +365,7 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// That a file of ours was written for the backbone `kind`.
+/// Checks that a native file was written for the backbone `kind`.
 fn of_backbone(file: &WeightFile, kind: BackboneKind) -> Result<(), String> {
     match file.metadata().iter().find(|(key, _)| key == NATIVE_MARK) {
         Some((_, name)) if name != kind.name() => {

@@ -1,4 +1,4 @@
-//! The identity of a file, and what its name says about it.
+//! The SHA-256 of a file, and the hash in its name.
 //!
 //! torchvision and timm publish files as `NAME-HASH.pth`, where `HASH` is the first eight hexadecimal digits of the SHA-256
 //! of the file (`torch.hub.load_state_dict_from_url` with `check_hash`).
@@ -20,7 +20,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 pub(super) fn published(path: &Path) -> Option<&str> {
     let (_, digits) = path.file_stem()?.to_str()?.rsplit_once('-')?;
     let is_hash = digits.len() == 8 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-    let is_date = digits.bytes().all(|digit| digit.is_ascii_digit()); // one hash in 43 is taken for one
+    let is_date = digits.bytes().all(|digit| digit.is_ascii_digit()); // true of one hash in 43
     (is_hash && !is_date).then_some(digits)
 }
 

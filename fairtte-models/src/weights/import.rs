@@ -11,7 +11,7 @@ use super::select::NATIVE_MARK;
 use super::{Fit, Layout, sha256};
 use crate::{Backbone, ModelError};
 
-/// What a file that is written again says about where its weights came from first.
+/// Metadata on the first origin of the weights, for a file that is imported again.
 fn inherited((key, value): &(String, String)) -> Option<(String, String)> {
     let key = match key.strip_prefix("source.") {
         Some(rest) => format!("origin.{rest}"),
@@ -25,11 +25,11 @@ fn inherited((key, value): &(String, String)) -> Option<(String, String)> {
 /// What the name of a published file says about its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedHash {
-    /// The name carries no hash.
+    /// The name contains no hash.
     None,
     /// The digits in the name are the first of its SHA-256.
     Agrees(String),
-    /// They are not: the file is another one, or damaged.
+    /// They are not: the file is a different one, or damaged.
     Differs(String),
 }
 
@@ -50,7 +50,7 @@ impl Fit<'_> {
         facts(backbone.kind(), self.layout(), self.is_told())
     }
 
-    /// What an imported file says about its origin, by key.
+    /// The metadata of an imported file on its origin, by key.
     pub fn provenance(&self, backbone: &Backbone) -> Vec<(String, String)> {
         let file = self.file();
         let name = file.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -84,11 +84,12 @@ impl Fit<'_> {
         entries
     }
 
-    /// Writes the weights of `backbone` with their provenance as a safetensors file; takes memory for one tensor at a time.
+    /// Writes the weights of `backbone` with their provenance as a safetensors file; needs memory for one tensor at a
+    /// time.
     ///
     /// # Errors
-    /// As [`require`](Fit::require), before anything is written; [`ModelError::WriteWeights`] if `out` takes no more, and those
-    /// of a tensor that cannot be read: what is written by then is part of a file.
+    /// As [`require`](Fit::require), before anything is written; [`ModelError::WriteWeights`] if `out` fails, and the
+    /// errors of a tensor that cannot be read; in both cases an incomplete file has been written.
     pub fn write(&self, backbone: &Backbone, out: &mut impl Write) -> Result<(), ModelError> {
         self.require()?;
         let header = self.header(backbone);

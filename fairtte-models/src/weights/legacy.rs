@@ -50,7 +50,7 @@ fn little_endian(system: &Pickle, at: usize) -> Result<bool, Malformed> {
     }
 }
 
-/// Finds every storage that the object announced.
+/// Finds every storage that the object declared.
 fn storages(cursor: &mut Cursor<'_>, pickle: &Pickle, big_endian: bool) -> Result<Vec<Storage>, Malformed> {
     let at = cursor.offset();
     let keys = Machine::run(cursor)?;
@@ -65,7 +65,7 @@ fn storages(cursor: &mut Cursor<'_>, pickle: &Pickle, big_endian: bool) -> Resul
             return Err(Malformed::new(at, "keys of storages", keys.values[*key].kind()));
         };
         let Some(index) = announced.get(key.as_str()) else {
-            let expected = "storages that a tensor looks at";
+            let expected = "storages that a tensor refers to";
             return Err(Malformed::new(at, expected, format!("storage {} without one", shown(key))));
         };
         if found[*index].is_some() {

@@ -1,9 +1,9 @@
-//! Weights that other programs saved: their containers, their key names, and the way from there into a backbone.
+//! Weights that other programs saved: their containers, their key names, and their import into a backbone.
 //!
 //! Nothing in a file is ever executed. A pickle is a program for a small stack machine that can name any Python function
 //! and have it called; ours knows dictionaries, lists, numbers, text and torch's tensors, and every other class becomes an
-//! opaque value that is named and never built (`pickle/`). Nothing is allocated from a number in a header: all lengths are
-//! compared with the bytes that are there first, so a short file cannot claim much.
+//! opaque value that is named and never built (`pickle/`). No memory is allocated by a number in a header alone: all
+//! lengths are first compared with the bytes of the file, so a short file cannot cause a large allocation.
 //!
 //! | container | who writes it | file |
 //! |---|---|---|
@@ -11,11 +11,11 @@
 //! | zip with `data.pkl` and `data/N` | `torch.save` since torch 1.6 | `zip.rs`, `zip_pickle.rs` |
 //! | five pickles, then raw storages | `torch.save` before torch 1.6 | `legacy.rs` |
 //!
-//! A [`Fit`] holds a [`WeightFile`] against a backbone and says what is matched, missing, unexpected or of another shape;
-//! [`Fit::load`] puts the weights in, [`Fit::write`] writes them under our names with their provenance.
+//! A [`Fit`] compares a [`WeightFile`] with a backbone and reports what is matched, missing, unexpected or of another
+//! shape; [`Fit::load`] puts the weights in, [`Fit::write`] writes them under our names with their provenance.
 //!
 //! The formats were taken from torch's `torch/serialization.py` and Python's `pickletools`; the tests read files that
-//! torch 2.15.0 wrote, and files made to harm.
+//! torch 2.15.0 wrote, and malicious files.
 
 mod bytes;
 mod channels;

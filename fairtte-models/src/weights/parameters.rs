@@ -1,6 +1,6 @@
 //! The parameters of a backbone by name: the path of the module, without the names of the wrappers around the network.
 //!
-//! Batch norm's running statistics count as parameters here, since a file holds them beside the others.
+//! Batch norm's running statistics count as parameters here, since a file contains them with the others.
 
 use std::collections::HashSet;
 
@@ -18,12 +18,12 @@ pub(super) struct Parameter {
     pub(super) is_linear: bool,
 }
 
-/// Path to where a visitor stands.
+/// Path to the current module of a visitor.
 #[derive(Default)]
 struct Path {
-    /// Name and type of what it lies in.
+    /// Names of the enclosing modules, and whether each is a wrapper around the network.
     parts: Vec<(String, bool)>,
-    /// Type of what it lies in.
+    /// Types of the enclosing modules.
     containers: Vec<String>,
 }
 
@@ -86,15 +86,15 @@ impl Backbone {
         ids.all.into_iter().filter(|(name, _)| names.contains(name)).map(|(_, id)| id).collect()
     }
 
-    /// Whether it has a batch norm.
+    /// Whether the network has a batch norm.
     pub fn has_batch_norm(&self) -> bool {
         let mut ids = Ids::default();
         self.visit(&mut ids);
         !ids.of_batch_norm.is_empty()
     }
 
-    /// The same network with every parameter cut off from gradients but for those without a name in `names`, and batch
-    /// norm with its running statistics.
+    /// Returns the network with the parameters in `names` cut off from gradients, and with batch norm by its running
+    /// statistics.
     #[must_use]
     pub fn frozen(self, names: &HashSet<String>) -> Self {
         let mut ids = Ids::default();
@@ -103,7 +103,7 @@ impl Backbone {
         self.freeze().set_require_grad_group(ParamGroup::from_ids(trained), true)
     }
 
-    /// The same network whose batch norms keep scale, shift and running statistics.
+    /// Returns the network with the scale, shift and running statistics of its batch norms frozen.
     #[must_use]
     pub fn with_frozen_batch_norm(self) -> Self {
         let mut ids = Ids::default();
@@ -142,7 +142,8 @@ impl ModuleVisitor for Ids {
     }
 }
 
-/// `backbone` with the values that `values` gives for a name and shape; a parameter for which it gives none stays.
+/// `backbone` with the values that `values` gives for a name and shape; a parameter for which it gives none is
+/// unchanged.
 pub(super) fn replace(
     backbone: Backbone,
     values: impl FnMut(&str) -> Result<Option<Vec<f32>>, ModelError>,

@@ -5,7 +5,7 @@
 
 use crate::cubic::taps;
 
-/// Side of the square grid behind `n` positions, the first of which is the class token's.
+/// Side of the square grid of `n` positions, the first of which is the class token's.
 pub(super) fn grid(n: usize) -> Option<usize> {
     let n_patches = n.checked_sub(1)?;
     let side = n_patches.isqrt();

@@ -38,7 +38,7 @@ pub(super) fn read(file: &[u8]) -> Result<Contents, Malformed> {
 fn row_major(shape: &[usize]) -> Vec<usize> {
     let mut strides = vec![1_usize; shape.len()];
     for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1)); // an empty tensor may name any sizes
+        strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1)); // an empty tensor may declare any sizes
     }
     strides
 }

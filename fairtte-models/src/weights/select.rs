@@ -1,4 +1,4 @@
-//! Which of the dictionaries of a file holds the weights, and in which layout.
+//! Finds the dictionary of a file that contains the weights, and their layout.
 
 use super::WeightFile;
 use super::layouts::Layout;
@@ -11,18 +11,18 @@ pub(super) const NATIVE_MARK: &str = "fairtte.backbone";
 #[derive(Debug)]
 pub(super) struct Selected {
     pub(super) layout: Layout,
-    /// The dictionary they lie in.
+    /// The dictionary that contains them.
     pub(super) group: Vec<String>,
     /// Key without prefixes, and index of the tensor.
     pub(super) keys: Vec<(String, usize)>,
-    /// Keys of the dictionary that lie beside the network.
+    /// Keys of the dictionary outside the network.
     pub(super) others: Vec<String>,
 }
 
 /// Names under which training programs keep the weights, best first.
 const GROUPS: [&str; 6] = ["teacher", "model", "state_dict", "model_state_dict", "module", "net"];
 
-/// Finds the weights of `file`. The message of an error says what was found in its place.
+/// Finds the weights of `file`. The error message says what was found instead.
 pub(super) fn select(file: &WeightFile, asked: Layout) -> Result<Selected, String> {
     let is_native = file.metadata().iter().any(|(key, _)| key == NATIVE_MARK);
     let group = group(file, asked)?;
@@ -60,10 +60,10 @@ fn group(file: &WeightFile, asked: Layout) -> Result<Vec<String>, String> {
     }
     let first = &file.tensors()[0];
     let name = shown(&first.name());
-    Err(format!("its tensors lie below {name}, expected {} or the outermost dictionary", GROUPS.join(", ")))
+    Err(format!("its tensors are below {name}, expected {} or the outermost dictionary", GROUPS.join(", ")))
 }
 
-/// Keys without `prefix`: if `all` have it, or those that have it, and the others apart.
+/// Splits keys into those with `prefix`, without it, and the others. With `all`, does so only if every key has it.
 fn without_prefix(keys: Vec<(String, usize)>, prefix: &str, all: bool) -> (Vec<(String, usize)>, Vec<String>) {
     let n_with = keys.iter().filter(|(key, _)| key.starts_with(prefix)).count();
     if n_with == 0 || (all && n_with < keys.len()) {
@@ -80,7 +80,7 @@ fn without_prefix(keys: Vec<(String, usize)>, prefix: &str, all: bool) -> (Vec<(
     (stripped, others)
 }
 
-/// Tells the layout by keys that only one of them has.
+/// Recognises the layout by keys that only one of them has.
 fn detect(file: &WeightFile, keys: &[(String, usize)], group: &[String]) -> Result<Layout, String> {
     let find = |wanted: &str| {
         let matches = |key: &str| key == wanted || key.strip_prefix("backbone.") == Some(wanted);
@@ -107,5 +107,5 @@ fn detect(file: &WeightFile, keys: &[(String, usize)], group: &[String]) -> Resu
         });
     }
     let examples: Vec<String> = keys.iter().take(3).map(|(key, _)| shown(key)).collect();
-    Err(format!("its layout cannot be told from keys as {}", examples.join(", ")))
+    Err(format!("its layout cannot be recognised from keys such as {}", examples.join(", ")))
 }

@@ -1,9 +1,8 @@
-//! A tensor as a file holds it: element type, shape, strides and the storage it looks at.
+//! A tensor of a file: element type, shape, strides and the storage that it is a view of.
 //!
-//! Element `(i, j, ..)` lies at `offset + i stride_0 + j stride_1 + ..` of its storage, counted in elements. Several
-//! tensors may look at one storage. A tensor has no more elements than its storage, so what a file can make us allocate is
-//! bounded by what it holds; torch's expanded tensors (stride 0) are refused by this rule, and no state dictionary has
-//! them.
+//! Element `(i, j, ..)` is at `offset + i stride_0 + j stride_1 + ..` of its storage, counted in elements. Several
+//! tensors may share one storage. A tensor has no more elements than its storage, so the size of the file bounds what
+//! is allocated; torch's expanded tensors (stride 0) are refused by this rule, and no state dictionary has them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -93,15 +92,15 @@ impl ElementType {
             [a, b, c, d] => f32::from_le_bytes([a, b, c, d]),
             [a, b, c, d, e, f, g, h] if self == Self::I64 => i64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32,
             [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32,
-            _ => f32::NAN, // not reached: `values` refuses what is neither
+            _ => f32::NAN, // not reached: `values` refuses all other types
         }
     }
 }
 
-/// Where the bytes of a storage lie.
+/// The location of the bytes of a storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bytes {
-    /// As they are, in these bytes of the file.
+    /// Uncompressed, in these bytes of the file.
     Plain(Range<usize>),
     /// Deflated in these bytes of the file, `size` of them when inflated.
     Deflated {
@@ -120,7 +119,7 @@ impl Bytes {
         }
     }
 
-    /// The bytes themselves, out of the whole file.
+    /// Returns the bytes, given the whole file.
     pub(super) fn read<'a>(&self, file: &'a [u8]) -> Result<Cow<'a, [u8]>, Malformed> {
         match self {
             Self::Plain(range) => Ok(Cow::Borrowed(&file[range.clone()])),
@@ -129,7 +128,7 @@ impl Bytes {
     }
 }
 
-/// The numbers that tensors look at.
+/// The elements that tensors are views of.
 #[derive(Clone, Debug)]
 pub(super) struct Storage {
     pub(super) element: ElementType,
@@ -140,7 +139,7 @@ pub(super) struct Storage {
 /// A tensor of a weight file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTensor {
-    /// Keys of the dictionaries it lies in, from the outermost; empty for a plain state dictionary.
+    /// Keys of the dictionaries that contain it, from the outermost; empty for a plain state dictionary.
     pub group: Vec<String>,
     /// Its own key.
     pub key: String,
@@ -164,7 +163,7 @@ impl StoredTensor {
         self.group.iter().chain([&self.key]).map(String::as_str).collect::<Vec<_>>().join("/")
     }
 
-    /// Whether elements lie one after the other in row-major order.
+    /// Whether elements are contiguous in row-major order.
     pub fn is_contiguous(&self) -> bool {
         let mut expected = 1_usize;
         self.shape.iter().zip(&self.strides).rev().all(|(size, stride)| {
@@ -192,7 +191,7 @@ pub(super) fn values(file: &[u8], tensor: &StoredTensor, storage: &Storage) -> R
     if tensor.is_contiguous() {
         return Ok((tensor.offset..tensor.offset + n).map(read).collect());
     }
-    let mut values = Vec::with_capacity(n); // no more than the storage has
+    let mut values = Vec::with_capacity(n); // at most the number in the storage
     let mut index = vec![0_usize; tensor.shape.len()];
     for _ in 0..n {
         let place: usize = index.iter().zip(&tensor.strides).map(|(i, stride)| i * stride).sum();
@@ -208,7 +207,7 @@ pub(super) fn values(file: &[u8], tensor: &StoredTensor, storage: &Storage) -> R
     Ok(values)
 }
 
-/// Why a tensor of this shape cannot look at `n_stored` elements, if it cannot.
+/// The reason why a tensor of this shape cannot be a view of `n_stored` elements, if there is one.
 pub(super) fn misfit(shape: &[usize], strides: &[usize], offset: usize, n_stored: usize) -> Option<String> {
     if shape.len() != strides.len() {
         return Some(format!("{} sizes and {} strides", shape.len(), strides.len()));
@@ -217,7 +216,7 @@ pub(super) fn misfit(shape: &[usize], strides: &[usize], offset: usize, n_stored
         return Some(format!("shape {shape:?} with more elements than can be counted"));
     };
     if n == 0 {
-        return None; // an empty tensor looks at nothing
+        return None; // an empty tensor refers to no element
     }
     if n > n_stored {
         return Some(format!("shape {shape:?} with more elements than the {n_stored} of its storage"));

@@ -1,6 +1,6 @@
-//! The table of contents of a zip archive: just enough for what torch writes and what repacking it gives.
+//! The table of contents of a zip archive: just enough for the archives that torch writes and for repacked ones.
 //!
-//! Entries are stored or deflated; the table stands at the end and is found from there, with the extension for archives
+//! Entries are stored or deflated; the table is at the end and is found from there, with the extension for archives
 //! beyond 4 GB (APPNOTE.TXT 6.3.10, sections 4.3.7 to 4.3.16 and 4.5.3). Encrypted and split archives are refused. The
 //! compressed bytes of all entries together fit into the file, so entries that overlap to claim more are refused, and what
 //! is inflated is at most [`LARGEST_RATIO`] times the file.
@@ -43,7 +43,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Its bytes; damage is noticed by the checksum.
+    /// Checks its bytes against their checksum, if it has one.
     pub(super) fn check(&self, name: &str, file: &[u8]) -> Result<(), Malformed> {
         let Bytes::Plain(range) = &self.bytes else { return Ok(()) }; // checked when it is inflated
         let mut crc = Crc::new();
@@ -196,7 +196,7 @@ fn read_entry(cursor: &mut Cursor<'_>, file: &[u8]) -> Result<(String, Entry), M
     Ok((name, Entry { at, bytes, crc }))
 }
 
-/// Bytes of an entry, behind its own header at `start`.
+/// Bytes of an entry, after its own header at `start`.
 fn data(file: &[u8], start: u64, n: u64) -> Option<Range<usize>> {
     let start = usize::try_from(start).ok()?;
     let header = file.get(start..start.checked_add(30)?)?;
@@ -223,7 +223,7 @@ fn wide_fields(extra: &[u8], at: usize) -> Result<std::vec::IntoIter<u64>, Malfo
 
 /// The `size` bytes that `range` of the file inflates to.
 pub(super) fn inflate(file: &[u8], range: &Range<usize>, size: usize, crc: u32) -> Result<Vec<u8>, Malformed> {
-    // The size is one of a header: bytes are taken as they come, and one too many is noticed.
+    // The size comes from a header and is not trusted: at most one byte more than it is read.
     let mut bytes = Vec::new();
     let limit = (size as u64).saturating_add(1);
     let read = DeflateDecoder::new(&file[range.clone()]).take(limit).read_to_end(&mut bytes);

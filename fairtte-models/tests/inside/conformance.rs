@@ -1,4 +1,4 @@
-//! Laws that every backbone obeys, on the miniatures.
+//! Properties of every backbone, on the miniatures.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use burn::module::{Module as _, ModuleVisitor, Param};

@@ -1,4 +1,4 @@
-//! Every backbone that has a reference, narrow and shallow: the same code at a size that tests can afford.
+//! Every backbone that has a reference, narrow and shallow: the same code at a size suitable for tests.
 //!
 //! `parity/references.py` builds the references of the same shapes; a change here needs new files in `tests/parity`.
 

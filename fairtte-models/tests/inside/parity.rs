@@ -1,10 +1,10 @@
 //! The backbones against their references, with the same random weights: features in evaluation mode (1e-5 absolute) and
-//! parameter gradients of one training step (1e-4 of the largest entry of each parameter's gradient; where that is 0 but for
-//! rounding, as for a shift that the next batch norm takes out again, 1e-5 of the largest entry of all).
+//! parameter gradients of one training step (1e-4 of the largest entry of each parameter's gradient; where that is 0
+//! except for rounding, as for a shift that the next batch norm removes, 1e-5 of the largest entry of all).
 //!
-//! `parity/references.py` made the files and says with which versions. The miniatures lie in `tests/parity`; networks of
-//! full size are compared where `FAIRTTE_PARITY` names a folder of them (`just torch-parity`). The names of weights are
-//! turned into ours here once more, apart from the importer of weights, so that each checks the other.
+//! `parity/references.py` writes the files and records the versions. The miniatures are in `tests/parity`; networks of
+//! full size are compared if `FAIRTTE_PARITY` names a folder of them (`just torch-parity`). The names of weights are
+//! translated here independently of the importer of weights, so that each checks the other.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::collections::BTreeMap;
@@ -180,7 +180,7 @@ fn compare_gradients(
     let worst = furthest(&values(features.clone().inner()), &of_reference);
     let gradients = (features * Tensor::from_data(probe.clone(), &device)).sum().backward();
     let found = collect(&trained, Some(&gradients));
-    // A second network whose weights are the gradients of the reference, so that they take the same way.
+    // A second network whose weights are the gradients of the reference, so that they are loaded in the same way.
     let of_reference = collect(&load(build(&device), repeats, expected, "gradient.", false), None);
     let of_reference: Vec<Vec<f32>> = of_reference.into_iter().map(Option::unwrap).collect();
     let largest = |gradient: &[f32]| gradient.iter().fold(0.0_f32, |a, x| a.max(x.abs()));
@@ -199,7 +199,7 @@ fn compare_gradients(
         "{name}: in training, features differ by {worst:.1e} and {} gradients by {worst_gradient:.1e}",
         found.len()
     );
-    // What PyTorch's own float32 is off by, twice, where the network of full size is too steep for the bound.
+    // Twice the error of PyTorch's own float32, where the network of full size is too steep for the bound.
     let rounding: Vec<f32> = expected["training.rounding"].clone().try_to_vec().unwrap();
     let within = GRADIENTS_WITHIN.max(2.0 * rounding[0]);
     assert!(worst_gradient <= within, "{name}: gradients differ by {worst_gradient:e}, more than {within:e}");
@@ -229,7 +229,7 @@ fn a_miniature_vision_transformer_gives_them_too_at_other_sizes_than_that_of_its
     compare("vit", &miniatures(), &[], &|device| miniature(BackboneKind::VitBase16, 3, device));
 }
 
-/// Those whose layers are counted as in the network of full size, so that their files have its layout.
+/// The networks whose layers are numbered as at full size, so that their files have the layout of full size.
 #[test]
 fn the_importer_of_weights_gives_the_features_of_the_references() {
     let device = Device::flex();
@@ -251,7 +251,7 @@ fn the_importer_of_weights_gives_the_features_of_the_references() {
     }
 }
 
-/// The others at full size: every weight lies where the names of this file, made apart from the importer's, put it.
+/// The others at full size: every weight is where the names of this file, independent of the importer's, put it.
 #[test]
 fn the_importer_of_weights_puts_each_where_the_names_here_put_it() {
     let device = Device::flex();

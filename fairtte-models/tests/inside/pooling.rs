@@ -1,4 +1,4 @@
-//! The maximum over volumes, put together from two over pictures, against its definition.
+//! The maximum over volumes, composed of two over pictures, against its definition.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 use super::*;
 use burn::tensor::TensorData;
@@ -42,7 +42,7 @@ fn the_maximum_over_volumes_and_its_gradient_are_those_of_the_definition_with_ti
         let found: Vec<f32> = output.clone().into_data().try_to_vec().unwrap();
         let expected: Vec<f32> = winners.iter().map(|&at| x[at]).collect();
         assert_eq!(found, expected, "{sizes:?}");
-        // Weights 1, 2, 3, .. tell the windows apart.
+        // Weights 1, 2, 3, .. distinguish the windows.
         let weights: Vec<f32> = (1..=winners.len()).map(|i| i as f32).collect();
         let weights = Tensor::from_data(TensorData::new(weights, output.dims()), &device);
         let gradients = (output * weights).sum().backward();

@@ -1,7 +1,8 @@
 //! Cox proportional hazards with a network for the log risk: `DeepSurv` (Katzman et al. 2018, BMC Med. Res. Methodol. 18,
 //! eq. 4; Faraggi & Simon 1995).
 //!
-//! One output g. An event i at time t, one of the d events D at t, with R the samples of the batch at risk at t, pays
+//! One output g. With D the d events at time t and R the samples of the batch at risk at t, the loss of an event i in D
+//! is
 //! Breslow: `l_i` = log `sum_R` exp(g) - `g_i`;
 //! Efron: `l_i` = (1/d) sum_{l < d} log(`sum_R` exp(g) - (l/d) `sum_D` exp(g)) - `g_i`.
 //! The sum over events is the negative log partial likelihood of the batch (with Efron's rule one of several tied events may
@@ -9,11 +10,12 @@
 //! a batch without an event has loss 0. Every term depends on the rest of its batch. Without ties both rules agree.
 //! S(t) = exp(-H0(t) exp(g)), a step at every training event time; H0 is fitted on the training part (`baseline.rs`).
 //! A loss grows with its risk set: where all risks are equal it is the logarithm of the number at risk, so early events have
-//! large losses and late ones small ones, however well they are fitted. Methods that weigh by losses may ask for
-//! `m_i` = `l_i` - `l_i`(equal risks) + log n, n the samples of the batch (`misfits`). `l_i`(equal risks) - `l_i` is what the event gains
-//! over the null model; its mean over events is the information gain of explained randomness (Kent & O'Quigley 1988, Biometrika
-//! 75, 525; O'Quigley, Xu & Stare 2005, Stat. Med. 24, 479), whose limit for large risk sets does not depend on their size. What
-//! stays is that small ones leave less to gain. log n keeps the scale of a loss, and above 0 unless a risk is n times the mean.
+//! large losses and late events small ones, however well they are fitted. Methods that weight by losses can use `m_i` =
+//! `l_i` - `l_i`(equal risks) + log n, n the samples of the batch (`misfits`). `l_i`(equal risks) - `l_i` is the gain
+//! of the event over the null model; its mean over events is the information gain of explained randomness (Kent &
+//! O'Quigley 1988, Biometrika 75, 525; O'Quigley, Xu & Stare 2005, Stat. Med. 24, 479), whose limit for large risk sets
+//! does not depend on their size. A small risk set still allows less gain. The term log n keeps the scale of a loss,
+//! and keeps `m_i` above 0 unless a risk is n times the mean.
 //! A constant added to all outputs changes neither losses nor curves, so the output layer has no bias.
 //!
 //! Where we differ from pycox 0.3.0: tied events are ordered at random there (and 1e-7 is added inside the logarithm).
@@ -34,7 +36,7 @@ use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CoxConfig {
-    /// What happens at a time with more than one event, in the loss and in the baseline.
+    /// How tied events are handled, in the loss and in the baseline.
     pub ties: TiedTimes,
 }
 
@@ -53,7 +55,7 @@ impl Cox {
     fn risk_sets(self, targets: &Targets, comparators: Comparators<'_>) -> RiskSets {
         let mut sets = RiskSets::new(targets.n());
         for Comparison { cases, tied, at_risk, .. } in comparisons(targets, comparators) {
-            // Breslow's rows of tied events would be the same: one of them stands for all.
+            // With Breslow's rule the rows of tied events would be equal, so one row represents them all.
             let n_rows = if self.ties == TiedTimes::Efron { tied.len() } else { 1 };
             let share = 1.0 / n_rows as f64;
             let mut weights: Vec<(usize, f64)> = at_risk.iter().map(|sample| (*sample, 0.0)).collect();
@@ -96,7 +98,7 @@ impl SurvivalHead for Cox {
         self.losses(outputs, targets, Comparators::Batch)
     }
 
-    /// The risk set of an event: itself and those at risk in the other half.
+    /// The risk set of an event is the event itself and the samples at risk in the other half.
     fn losses_against_other_half(
         &self,
         outputs: Tensor<2>,
@@ -107,8 +109,8 @@ impl SurvivalHead for Cox {
         self.losses(outputs, targets, Comparators::OtherHalf(half))
     }
 
-    /// `l_i` - `l_i`(equal risks) + log n: with Breslow's rule -log of the risk of the event relative to n times the mean over its
-    /// risk set, whose size then no longer counts.
+    /// `l_i` - `l_i`(equal risks) + log n: with Breslow's rule -log of the risk of the event relative to n times the
+    /// mean over its risk set, which does not depend on the size of the set.
     fn misfits(
         &self,
         outputs: Tensor<2>,

@@ -1,7 +1,7 @@
 //! Cox-Time: a Cox model whose network reads the time, so that hazards need not be proportional (Kvamme, Borgan & Scheel
 //! 2019, JMLR 20(129), eq. 12 and section 4).
 //!
-//! Outputs g(t, x) at the different event times of the batch. An event i at time t with controls C pays
+//! Outputs g(t, x) at the different event times of the batch. The loss of an event i at time t with controls C is
 //! `l_i` = log(1 + sum_{j in C} exp(g(t, `x_j`) - g(t, `x_i`))) + shrink (|g(t, `x_i`)| + `sum_C` |g(t, `x_j`)|) / |C|.
 //! A censored sample has loss 0 and is not counted; a batch without an event has loss 0; an event without anyone else at
 //! risk has loss 0 before shrinking (and is counted, as it would have no sampled controls). Every term depends on the rest of its batch.
@@ -9,7 +9,7 @@
 //!
 //! | setting | default | range | meaning |
 //! |---|---|---|---|
-//! | `controls` | 0 | >= 0 | 0 = everyone else at risk in the batch, else so many drawn without replacement |
+//! | `controls` | 0 | >= 0 | 0 = everyone else at risk in the batch, otherwise this many, drawn without replacement |
 //! | `shrink` | 0 | >= 0 | weight of the term that pulls outputs to 0 |
 //! | `log-time` | false | | the network reads log(1 + t) |
 //!
@@ -68,7 +68,7 @@ impl CoxTime {
         Ok(Self { controls, shrink, log_time })
     }
 
-    /// One row per event, or per different event time where everyone at risk is a control; for each the number of
+    /// One row per event, or per distinct event time where everyone at risk is a control; for each the number of
     /// controls and all samples of the row, the case included.
     fn risk_sets(
         self,

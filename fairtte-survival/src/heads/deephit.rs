@@ -8,7 +8,8 @@
 //! `y_i` < `y_j` in continuous time: each F at its own interval, and the mean over the batch is the printed sum over pairs. It
 //! grows with the square of the batch: alpha near 1 or a small learning rate belongs to it.
 //! Without a comparable pair the ranking term is 0. Memory O(n L + n^2).
-//! A sample's term depends on the rest of its batch, or on the other half of it; n is the size of the half then. Two copies of a resampled event are never compared with each other.
+//! A sample's term depends on the rest of its batch, or on the other half of it, in which case n is the size of that
+//! half. Two copies of a resampled event are never compared with each other.
 //! Golden values: pycox 0.3.0 `DeepHitSingle`; the printed term: its formula in torch.
 
 use burn::tensor::Tensor;
@@ -21,7 +22,7 @@ use super::pmf::{logits_of, negative_log_likelihood, pad, survival};
 use super::{Comparators, SurvivalHead, constant, indicator, mask};
 use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
 
-/// Which ranking term.
+/// The form of the ranking term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ranking {
@@ -40,7 +41,7 @@ pub struct DeepHitConfig {
     pub alpha: f64,
     /// Width of the ranking term, at least 0.02 (below, its exponential leaves `f32`). pycox: 0.1.
     pub sigma: f64,
-    /// Which ranking term: `pycox` or `paper`.
+    /// The form of the ranking term: `pycox` or `paper`.
     pub ranking: Ranking,
 }
 
@@ -90,7 +91,7 @@ impl DeepHit {
         let up_to = indicator(batch, width, &padded, |i, m| m <= index[i]); // [batch, width]
         let mass = softmax(padded, 1);
         let own = (mass.clone() * up_to.clone()).sum_dim(1); // F_i(q_i), [batch, 1]
-        // n: the samples with whom each one is compared, 1 for nobody; then nothing is comparable.
+        // n: the number of samples that each one is compared with, or 1 if there is none (then no pair is comparable).
         let n = |i: usize| (0..batch).filter(|j| comparators.admit(i, *j)).count().max(1) as f64;
         let (other, comparable, factor) = match self.ranking {
             Ranking::Pycox => (
@@ -127,7 +128,7 @@ impl SurvivalHead for DeepHit {
         self.losses(logits, targets, Comparators::Batch)
     }
 
-    /// The pairs of a sample are those with the other half.
+    /// Each sample forms pairs only with the samples of the other half.
     fn losses_against_other_half(
         &self,
         logits: Tensor<2>,
@@ -138,7 +139,8 @@ impl SurvivalHead for DeepHit {
         self.losses(logits, targets, Comparators::OtherHalf(half))
     }
 
-    /// The likelihood, without alpha: the ranking term of an early event is a sum over more pairs.
+    /// The negative log-likelihood, not multiplied by alpha. The ranking term is left out, as that of an early event is
+    /// a sum over more pairs.
     fn misfits(
         &self,
         logits: Tensor<2>,

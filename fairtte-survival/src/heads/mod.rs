@@ -29,7 +29,7 @@ pub use nnet_survival::NnetSurvival;
 pub use pc_hazard::PcHazard;
 pub use pmf::Pmf;
 
-/// Below any logarithm that training can reach, yet finite: its exponential is 0 and its gradient too.
+/// A finite number below any logarithm that training can reach: its exponential and its gradient are 0.
 const NEVER: f32 = -1e30;
 
 /// Loss and prediction rule: what the outputs of a network mean.
@@ -49,9 +49,10 @@ pub trait SurvivalHead: Debug + Send + Sync {
     fn subject_losses(&self, outputs: Tensor<2>, targets: &Targets, stream: &mut ChaCha8Rng) -> Tensor<1>;
 
     /// As [`subject_losses`](Self::subject_losses), but every sample is compared with the samples of the other half of its
-    /// batch only (`half` tells the two apart, `[batch]`): its loss is the one that it would have if it alone were added to
-    /// that half. Losses within a half do not depend on each other then, which chi-square DRO needs. Heads that
-    /// [depend on the batch](Self::depends_on_batch) must say how; for the others it changes nothing.
+    /// batch only (`half`, `[batch]`, assigns every sample to a half): its loss is the one that it would have if it
+    /// alone were added to that half. Losses within a half then do not depend on each other, which chi-square DRO
+    /// needs. Heads that [depend on the batch](Self::depends_on_batch) must implement it; for the others it equals
+    /// `subject_losses`.
     fn losses_against_other_half(
         &self,
         outputs: Tensor<2>,
@@ -63,10 +64,10 @@ pub trait SurvivalHead: Debug + Send + Sync {
         self.subject_losses(outputs, targets, stream)
     }
 
-    /// How badly every sample is fitted by the likelihood alone, `[batch]`: what methods may weigh groups or samples by, if the
-    /// loss itself depends on when an event happens (on how many others are compared with it). Compared are the samples of
-    /// the batch or, with `half`, those of the other half. By default it is the loss, which for heads whose samples stand
-    /// alone is a likelihood.
+    /// How badly the likelihood alone fits every sample, `[batch]`. Methods that weight groups or samples by their fit
+    /// use it where the loss itself depends on the time of an event (on the number of samples compared with it).
+    /// Samples are compared with those of the batch or, with `half`, with those of the other half. The default is the
+    /// loss, which is a negative log-likelihood for heads whose samples do not depend on each other.
     fn misfits(
         &self,
         outputs: Tensor<2>,
@@ -96,13 +97,13 @@ pub trait SurvivalHead: Debug + Send + Sync {
         baseline: Option<&Baseline>,
     ) -> Result<Array2<f64>, SurvivalError>;
 
-    /// Outputs at which every subject is predicted `hazard`, `[n_cut_points]`, each in (0, 1): where the output layer
-    /// starts, so that training begins with the marginal distribution (see [`marginal_hazard`]). `None` for heads to which
-    /// a constant means nothing: their output layer has no bias.
+    /// Outputs for which the prediction of every subject is `hazard`, `[n_cut_points]`, each in (0, 1). The output
+    /// layer starts at them, so that training begins with the marginal distribution (see [`marginal_hazard`]). `None`
+    /// for heads that a constant has no effect on: their output layer has no bias.
     fn starting_outputs(&self, hazard: &[f64]) -> Option<Vec<f64>>;
 
-    /// Whether the curve of every subject is 1 at time 0, so that only a later time of a grid tells subjects apart; so it is
-    /// with a baseline, which begins to rise at the first event.
+    /// Whether the curve of every subject is 1 at time 0, so that only later times of a grid distinguish subjects. True
+    /// for heads with a baseline, which is 0 before the first event.
     fn starts_at_one(&self) -> bool {
         self.needs_baseline()
     }
@@ -112,7 +113,7 @@ pub trait SurvivalHead: Debug + Send + Sync {
         false
     }
 
-    /// Refuses a width of the classifier's hidden layer with which the head cannot work.
+    /// Returns an error for a width of the classifier's hidden layer that the head cannot use.
     ///
     /// # Errors
     /// [`SurvivalError::Setting`] naming the key, its value and its range.
@@ -242,32 +243,32 @@ fn mask(batch: usize, width: usize, device: &Device, select: impl Fn(usize, usiz
     Tensor::from_data(TensorData::new(bits, [batch, width]), device)
 }
 
-/// The same as numbers in the precision of `like`: 1 where `select(sample, column)`, else 0.
+/// The mask as numbers in the precision of `like`: 1 where `select(sample, column)`, else 0.
 fn indicator(batch: usize, width: usize, like: &Tensor<2>, select: impl Fn(usize, usize) -> bool) -> Tensor<2> {
     mask(batch, width, &like.device(), select).float().cast(like.dtype())
 }
 
-/// Numbers of the host in the precision of `like`.
+/// A tensor of host values in the precision of `like`.
 fn constant<const D: usize, const E: usize>(values: Vec<f64>, shape: [usize; D], like: &Tensor<E>) -> Tensor<D> {
     Tensor::from_data(TensorData::new(values, shape), (&like.device(), like.dtype()))
 }
 
-/// With whom a sample of a batch is compared by a head whose losses depend on the batch.
+/// The samples that a sample of a batch is compared with, for heads whose losses depend on the batch.
 #[derive(Clone, Copy, Debug)]
 enum Comparators<'a> {
-    /// With all samples.
+    /// All samples.
     Batch,
-    /// With the samples whose entry differs from its own.
+    /// The samples whose entry differs from its own.
     OtherHalf(&'a [bool]),
 }
 
 impl Comparators<'_> {
-    /// With the batch, or with the other half if the halves are given.
+    /// The batch, or the other half if the halves are given.
     fn of(half: Option<&'_ [bool]>) -> Comparators<'_> {
         half.map_or(Comparators::Batch, Comparators::OtherHalf)
     }
 
-    /// Whether j is one of those with whom i is compared.
+    /// Whether sample i is compared with sample j.
     fn admit(self, i: usize, j: usize) -> bool {
         match self {
             Self::Batch => true,

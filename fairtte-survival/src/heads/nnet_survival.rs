@@ -2,7 +2,7 @@
 //!
 //! `h_m` = `sigmoid(phi_m)` is the probability of the event in interval m given survival up to it.
 //! `l_i` = sum_{m <= `q_i`} `softplus(phi_m)` - `d_i` phi_{`q_i}`: Bernoulli terms up to `q_i`, the last one with the event as its
-//! outcome (a censoring pays for surviving its own interval too). `S(cut_j)` = prod_{m <= j} (1 - `h_m`).
+//! outcome (a censored sample includes the term of surviving its own interval). `S(cut_j)` = prod_{m <= j} (1 - `h_m`).
 //! A sample's term does not depend on the rest of the batch.
 //! Golden values: pycox 0.3.0 `nll_logistic_hazard`.
 
@@ -63,7 +63,7 @@ pub(super) fn softplus(x: Tensor<2>) -> Tensor<2> {
     -log_sigmoid(-x)
 }
 
-/// The same of one output, in `f64`.
+/// As [`softplus`], of one output, in `f64`.
 pub(super) fn softplus_of(x: f32) -> f64 {
     let x = f64::from(x);
     x.max(0.0) + (-x.abs()).exp().ln_1p()

@@ -1,8 +1,9 @@
-//! What the Cox heads share: events against their risk sets within a batch.
+//! Shared by the Cox heads: comparisons of events with their risk sets within a batch.
 //!
-//! A row stands for one comparison: a column of the outputs (its time) and a weight for every sample in the risk set. The
-//! term of a row is log `sum_j` `w_j` exp(`g_j`), computed row by row in logarithms: one global shift would let outputs of
-//! +-100 vanish. Memory O(rows x batch), with at most one row per event.
+//! A row represents one comparison: a column of the outputs (its time) and a weight for every sample in the risk set.
+//! The term of a row is log `sum_j` `w_j` exp(`g_j`), computed row by row in logarithms: a single shift for the whole
+//! batch would make the exponentials of outputs of +-100 underflow. Memory O(rows x batch), with at most one row per
+//! event.
 
 use burn::tensor::{Int, Tensor, TensorData};
 
@@ -54,8 +55,8 @@ impl RiskSets {
         log_sum_exp(rows + log_weights)
     }
 
-    /// What every row would give its samples if all outputs were equal to 0, from -log 1 of an event with nobody else at risk
-    /// to the logarithm of the number at risk, `[n]`.
+    /// The term that every sample would get from its rows if all outputs were 0, `[n]`: from log 1 for an event with no
+    /// other sample at risk up to the logarithm of the number at risk.
     pub(super) fn null_terms(&self) -> Vec<f64> {
         let mut terms = vec![0.0; self.n];
         for (row, shares) in self.shares.iter().enumerate() {
@@ -68,8 +69,8 @@ impl RiskSets {
         terms
     }
 
-    /// `losses` (`[n]`) of the events without what they owe to the sizes of their risk sets: plus log n, n the samples of the
-    /// batch, minus the loss of an equal risk for all. Samples without a row have 0.
+    /// Returns the `losses` (`[n]`) of the events, plus log n, with n the samples of the batch, minus the loss at equal
+    /// risks, so that they do not depend on the sizes of the risk sets. Samples without a row have 0.
     pub(super) fn misfits(&self, losses: Tensor<1>) -> Tensor<1> {
         let mut corrections = vec![0.0; self.n];
         let null = self.null_terms();
@@ -96,9 +97,9 @@ impl RiskSets {
 /// Events that share one risk set.
 #[derive(Debug)]
 pub(super) struct Comparison {
-    /// Position of their time among the different event times of the batch.
+    /// Position of their time among the distinct event times of the batch.
     pub(super) column: usize,
-    /// The events whose losses it gives.
+    /// The events whose losses the comparison gives.
     pub(super) cases: Vec<usize>,
     /// The events at that time, cases included, ascending.
     pub(super) tied: Vec<usize>,
@@ -106,8 +107,8 @@ pub(super) struct Comparison {
     pub(super) at_risk: Vec<usize>,
 }
 
-/// Every event with its risk set: within a batch one comparison for each different event time, against the other half one
-/// for each event, which alone is added to that half.
+/// Every event with its risk set: one comparison for each distinct event time within a batch, or one for each event
+/// against the other half, to which each event is added alone.
 pub(super) fn comparisons(targets: &Targets, comparators: Comparators<'_>) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for (column, time) in targets.event_times().into_iter().enumerate() {

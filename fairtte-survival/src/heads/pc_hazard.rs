@@ -1,10 +1,11 @@
 //! PC-Hazard: a hazard that is constant within each interval (Kvamme & Borgan 2021, section 3.2; Friedman 1982).
 //!
 //! One output less than cut points: softplus(`phi_m`) is the cumulative hazard over interval m, from cut m to cut m + 1.
-//! With k the interval of the time and f the fraction of it until the time,
+//! With k the interval of the time and f the fraction of that interval before the time,
 //! `l_i` = sum_{m < k} softplus(`phi_m`) + f softplus(`phi_k`) - `d_i` log softplus(`phi_k`).
 //! As in pycox the hazard is per interval and not per unit of time: a constant of the data is left out of the loss.
-//! `S(cut_j)` = exp(-sum_{m < j} softplus(`phi_m`)), exponential in between whatever the rule of interpolation; S(0) = 1.
+//! `S(cut_j)` = exp(-sum_{m < j} softplus(`phi_m`)), exponential between cut points regardless of the interpolation
+//! rule; S(0) = 1.
 //! A sample's term does not depend on the rest of the batch; one with time 0 has none and is not counted.
 //! Golden values: pycox 0.3.0 `nll_pc_hazard_loss`, `PCHazard.predict_surv`, `LabTransPCHazard`.
 
@@ -17,7 +18,7 @@ use super::{SurvivalHead, constant, indicator};
 use crate::baseline::Baseline;
 use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
 
-/// Below, log softplus(x) is x to `f32` precision.
+/// Below this value, log softplus(x) equals x to `f32` precision.
 const LINEAR_BELOW: f32 = -15.0;
 
 /// Constant hazard within each interval.

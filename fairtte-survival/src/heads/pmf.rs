@@ -64,7 +64,8 @@ pub(super) fn pad(logits: Tensor<2>) -> Tensor<2> {
     Tensor::cat(vec![logits, zeros], 1)
 }
 
-/// -log of the probability of what was observed: an event is the one interval q, a censoring all intervals after q.
+/// Negative logarithm of the probability of the observation: interval q for an event, all intervals after q for a
+/// censored sample.
 pub(super) fn negative_log_likelihood(padded: Tensor<2>, targets: &IntervalTargets) -> Tensor<1> {
     let [batch, width] = padded.dims();
     let ruled_out = mask(batch, width, &padded.device(), |i, m| {

@@ -1,7 +1,7 @@
 //! `fairtte evaluate --predictions`: the curves of a model that was trained elsewhere.
 //!
-//! Either one table holds curves, outcomes and attributes, or the curves have a file of their own and the samples another
-//! (`--cohort`). What had to be assumed or changed stands as a note on the terminal, on the page and in the JSON.
+//! Either one table contains curves, outcomes and attributes, or the curves are in one file and the samples in another
+//! (`--cohort`). Assumptions and changes are reported as notes on the terminal, on the page and in the JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::args::{Evaluate, Repair};
 use crate::progress::say;
 use crate::report::Page;
 
-/// More names than this are no reading matter; the JSON has all.
+/// Maximum number of names that are listed; the JSON has all.
 const MOST_NAMES: usize = 12;
 
 pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliError> {
@@ -48,13 +48,13 @@ fn check_attributes(arguments: &Evaluate) -> Result<(), CliError> {
         return Err(CliError::setting("--attributes", format!("\"{}\" is named twice, expected once", names[k]), None));
     }
     if arguments.intersections && arguments.cohort.is_none() && names.len() < 2 {
-        let message = format!("there are {} --attributes, expected two or more to pair", names.len());
+        let message = format!("number of --attributes: {}, expected at least two", names.len());
         return Err(CliError::setting("--intersections", message, None));
     }
     Ok(())
 }
 
-/// Scores one table that holds curves, outcomes and attributes.
+/// Scores one table with curves, outcomes and attributes.
 fn alone(
     arguments: &Evaluate,
     path: &Path,
@@ -176,14 +176,14 @@ fn publish_outside(
     publish(target, &page, &About { part, run: None, input: Some(input) }, outputs)
 }
 
-/// `groups` and, if asked for, the intersection of every two of them.
+/// Returns `groups` and, if requested, the intersection of every two of them.
 fn with_pairs(groups: &[Groups], intersections: bool) -> Result<Vec<Groups>, CliError> {
     let mut all = groups.to_vec();
     if !intersections {
         return Ok(all);
     }
     if groups.len() < 2 {
-        let message = format!("the cohort has {} grouped attributes, expected two or more to pair", groups.len());
+        let message = format!("number of grouped attributes of the cohort: {}, expected at least two", groups.len());
         return Err(CliError::setting("--intersections", message, None));
     }
     for (k, first) in groups.iter().enumerate() {
@@ -208,7 +208,7 @@ fn repair_name(arguments: &Evaluate) -> &'static str {
     }
 }
 
-/// Names the argument that would help.
+/// Adds the argument that solves the problem to the error.
 fn with_help(error: DataError) -> CliError {
     let help = match &error {
         DataError::RisingSurvival { .. } => {
@@ -216,7 +216,7 @@ fn with_help(error: DataError) -> CliError {
                 .to_owned()
         }
         DataError::TooManyLevels { attribute, .. } => {
-            format!("cut the number in two: --attributes {attribute}:median, or at a value of your choice")
+            format!("split the number into two groups: --attributes {attribute}:median, or a threshold of your choice")
         }
         _ => return error.into(),
     };
@@ -240,7 +240,7 @@ fn notes_on_table(table: &ScoredTable, configs: &[AttributeConfig], repair: Opti
     if let Some((shown, more)) = shorten(&table.ignored) {
         let (noun, verb) = if table.ignored.len() == 1 { ("column", "was") } else { ("columns", "were") };
         let n = table.ignored.len();
-        notes.push(format!("{n} {noun} {verb} not looked at: {shown}{more}."));
+        notes.push(format!("{n} {noun} {verb} not used: {shown}{more}."));
     }
     notes
 }
@@ -251,20 +251,20 @@ fn shorten(names: &[String]) -> Option<(String, String)> {
     (!names.is_empty()).then(|| (shown, if more == 0 { String::new() } else { format!(" and {more} more") }))
 }
 
-/// What was changed in the curves; nothing if nothing was and nothing was asked for.
+/// A note on the changes of the curves; `None` if nothing was changed and no repair was requested.
 fn note_on_repairs(repairs: &CurveRepairs, repair: Option<Repair>, n: usize) -> Option<String> {
     let CurveRepairs { n_rows, n_cells, largest_change } = *repairs;
     if n_cells == 0 {
         return repair.map(|Repair::Monotone| "--repair monotone found nothing to change.".to_owned());
     }
     let changed = format!(
-        "{n_cells} cells of survival in {n_rows} of {n} rows were changed, by at most {}",
+        "changed cells of survival: {n_cells}, in {n_rows} of {n} rows, by at most {}",
         short_change(largest_change)
     );
     Some(if repairs.is_noise() {
-        format!("{changed}: numerical noise up to {SURVIVAL_TOLERANCE:e} is accepted and removed.")
+        format!("{changed}; numerical noise up to {SURVIVAL_TOLERANCE:e} is accepted and removed.")
     } else {
-        format!("{changed}: --repair monotone made every curve its running minimum.")
+        format!("{changed}; --repair monotone made every curve its running minimum.")
     })
 }
 
@@ -297,7 +297,7 @@ fn repair_fact(arguments: &Evaluate, repairs: &CurveRepairs) -> Option<(String, 
         let text = if n_cells == 0 {
             "monotone: nothing to change".to_owned()
         } else {
-            format!("monotone: {n_cells} cells in {n_rows} rows, largest change {}", short_change(largest_change))
+            format!("monotone: changed cells {n_cells}, rows {n_rows}, largest change {}", short_change(largest_change))
         };
         ("repair of curves".to_owned(), text)
     })

@@ -1,4 +1,4 @@
-//! What an evaluation leaves: the numbers as JSON, the page, and the table on the terminal.
+//! The output of an evaluation: the numbers as JSON, the page, and the table on the terminal.
 
 use std::path::{Path, PathBuf};
 
@@ -16,19 +16,19 @@ use crate::report::{Page, render_page, render_table};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
 
-/// Where the two files go.
+/// The paths of the two files.
 pub(super) struct Target {
     evaluation: PathBuf,
     report: PathBuf,
 }
 
 impl Target {
-    /// The plain names of a part in a folder.
+    /// The usual names for a part in a folder.
     pub(super) fn in_folder(folder: &RunFolder, part: Part) -> Self {
         Self { evaluation: folder.evaluation(part), report: folder.report(part) }
     }
 
-    /// What `--output` says: a name ending in `.html` is the page itself, any other is a folder.
+    /// The paths for `--output`: a name ending in `.html` is the page itself, any other is a folder.
     pub(super) fn named(output: &Path, part: Part) -> Self {
         if output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html")) {
             return Self { evaluation: output.with_extension("json"), report: output.to_owned() };
@@ -41,7 +41,7 @@ impl Target {
     }
 }
 
-/// What an evaluation is about, beside its numbers.
+/// Information on an evaluation besides its numbers.
 pub(super) struct About<'a> {
     /// Absent where all samples are evaluated.
     pub(super) part: Option<Part>,
@@ -51,11 +51,11 @@ pub(super) struct About<'a> {
     pub(super) input: Option<&'a Input>,
 }
 
-/// What was found in the files of an outside model, and what was done about it.
+/// Findings in the files of an outside model, and the changes made.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Input {
-    /// Whether subjects were named; without them every sample is its own subject.
+    /// Whether the files have subjects; without them every sample is its own subject.
     pub(super) has_subjects: bool,
     /// What the censoring curve was fitted on.
     pub(super) censoring: CensoringSample,
@@ -63,7 +63,7 @@ pub(super) struct Input {
     pub(super) repair: &'static str,
     /// Cells of the curves that were changed; noise counts too.
     pub(super) repairs: CurveRepairs,
-    /// Columns that were not looked at.
+    /// Columns that were not used.
     pub(super) ignored_columns: Vec<String>,
     /// The remarks of the page.
     pub(super) notes: Vec<String>,
@@ -79,7 +79,7 @@ pub(super) struct CensoringSample {
     pub(super) n_events: usize,
 }
 
-/// `evaluation.json`: the report and what it is about.
+/// `evaluation.json`: the report and the information on it.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Record<'a> {

@@ -1,4 +1,4 @@
-//! What `fairtte train` trains: a run file, or with `--resume-from` the settings of a run folder.
+//! The run that `fairtte train` trains: a run file, or with `--resume-from` the settings of a run folder.
 
 use crate::CliError;
 use crate::args::Train;
@@ -7,7 +7,7 @@ use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 
 /// The settings of the folder to resume, then the run files, then the other arguments; later ones win. Without
-/// another output the run is resumed in the folder itself, wherever it lies now.
+/// another output the run is resumed in the folder itself, wherever the folder is now.
 pub(super) fn read(arguments: &Train) -> Result<RunFile, CliError> {
     let origin = arguments.resume_from.as_deref();
     let kept = origin.map(|origin| RunFolder::new(origin).run_file());

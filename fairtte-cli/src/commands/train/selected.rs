@@ -1,4 +1,4 @@
-//! Step 9 for every epoch that a selection rule chose: curves, and the record of what was chosen.
+//! Step 9 for every epoch that a selection rule chose: curves, and the record of the choice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::CliError;
 use crate::prepare::Prepared;
 use crate::run_folder::{RunFolder, write_text};
 
-/// What the selection rules chose, `selection.json`.
+/// The choice of the selection rules, `selection.json`.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct SelectionRecord {
@@ -23,7 +23,7 @@ struct SelectionRecord {
     monitor: &'static str,
     /// That epoch, counted from 1.
     epoch: usize,
-    /// What the weights of `predictions.parquet` are.
+    /// Description of the weights of `predictions.parquet`.
     weights: String,
     /// Share of the best value that the rules of the smallest gap may lose.
     tolerated_loss: f64,
@@ -31,14 +31,14 @@ struct SelectionRecord {
     rules: BTreeMap<String, ChosenEpoch>,
 }
 
-/// What one rule chose: the epoch by the validation at its end, and the values of the curves in the file, which some
-/// strategies make from averaged weights, from the best epoch of each group or from recalibrated curves.
+/// The choice of one rule: the epoch, by the validation at its end, and the values of the curves in the file, which
+/// some strategies compute from averaged weights, from the best epoch of each group or from recalibrated curves.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ChosenEpoch {
     /// Epoch, counted from 1.
     epoch: usize,
-    /// What the weights are, for example `averaged over epochs 9 to 12`.
+    /// Description of the weights, for example `averaged over epochs 9 to 12`.
     weights: String,
     /// The rule's metric in the validation part; absent where it is undefined.
     value: Option<f64>,
@@ -48,15 +48,15 @@ struct ChosenEpoch {
     file: String,
 }
 
-/// Predictions of one epoch, written.
+/// Predictions of one epoch that have been written.
 struct Written {
     file: String,
     weights: String,
     validation: Validation,
 }
 
-/// Predicts validation and test by the weights of every epoch that a rule chose. `strategy` comes with those of the best
-/// epoch by the watched metric.
+/// Predicts validation and test with the weights of every epoch that a rule chose. `strategy` initially has those of
+/// the best epoch by the watched metric.
 pub(super) fn predict_all(
     folder: &RunFolder,
     prepared: &Prepared,

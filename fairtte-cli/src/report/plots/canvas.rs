@@ -14,7 +14,7 @@ use super::super::ReportError;
 use super::super::format::{escape, short};
 
 pub(super) type Point = (f64, f64);
-/// What `plotters` says when it cannot draw.
+/// The error of `plotters`.
 pub(crate) type DrawError = DrawingAreaErrorKind<std::io::Error>;
 type Drawn = Result<(), DrawError>;
 
@@ -45,7 +45,7 @@ pub(super) fn fitting(width: f64, size: f64) -> usize {
     (width / (size * CHARACTER_WIDTH)).max(1.0) as usize
 }
 
-/// Where a text is held.
+/// The point at which a text is anchored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -75,7 +75,7 @@ impl Ink {
     }
 }
 
-/// Size and texts of a figure; the texts are what a screen reader says.
+/// Size and texts of a figure; the texts are for screen readers.
 pub(super) struct Figure<'a> {
     /// Unique on the page.
     pub(super) id: &'a str,

@@ -99,7 +99,7 @@ impl Line<'_> {
                     let at = (left, middle + LINE * k as f64);
                     canvas.text(line, at, Anchor::Start, Ink::new(12.0, INK))?;
                 }
-                // A line through the words would make them hard to read.
+                // A line through the text would make it hard to read.
                 if estimate.value.is_some() {
                     references(canvas, axes, metric, (top, top + self.height()))?;
                 }
@@ -109,7 +109,7 @@ impl Line<'_> {
     }
 }
 
-/// The value of the whole sample, and what guessing gives where that is known, beside one row.
+/// The value of the whole sample, and the value of random guessing where that is known, next to one row.
 fn references(canvas: &Canvas<'_>, axes: &Axes, metric: &MetricReport, (top, bottom): Point) -> Result<(), DrawError> {
     if has_chance_level(metric) && axes.x.contains(&0.5) {
         let x = axes.x_at(0.5);

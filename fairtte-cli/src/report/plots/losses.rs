@@ -1,4 +1,4 @@
-//! What training reported after every epoch, with the epoch whose model was kept.
+//! The values reported after every epoch of the training, with the epoch whose model was kept.
 
 use super::super::format::{count, number, short};
 use super::super::{EpochPoint, ReportError};
@@ -7,7 +7,7 @@ use super::canvas::{AXIS, Anchor, Axes, BLUE, Figure, GROUP_COLOURS, INK, Ink, M
 const WIDTH: f64 = 340.0;
 const HEIGHT: f64 = 240.0;
 
-/// Which number of an epoch a figure shows.
+/// The value of an epoch that a figure shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LossCurve {
     Train,

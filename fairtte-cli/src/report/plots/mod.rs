@@ -1,7 +1,7 @@
 //! The figures of the page, as SVG to be placed inside HTML.
 //!
-//! Colours are those of Okabe & Ito, which stay apart for colour-blind readers; the style sheet of the page maps the
-//! neutral ones to its light and dark scheme. Colour is never the only sign.
+//! Colours are those of Okabe & Ito, which colour-blind readers can distinguish; the style sheet of the page maps the
+//! neutral ones to its light and dark scheme. Colour is never the only distinction.
 
 mod canvas;
 mod forest;

@@ -1,4 +1,4 @@
-//! Observed against predicted survival: the Kaplan-Meier curve of a group beside the mean of its predicted curves.
+//! Observed against predicted survival: the Kaplan-Meier curve of a group and the mean of its predicted curves.
 
 use fairtte_metrics::evaluation::{BandedCurve, GroupCurves};
 use fairtte_metrics::{EvaluationReport, Reading};

@@ -1,4 +1,4 @@
-//! What is fixed and said before the test part is looked at.
+//! The contrast and the warnings that are fixed before the evaluation of the test part.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use super::*;
@@ -29,7 +29,7 @@ fn the_contrast_is_of_the_groups_with_the_largest_and_the_smallest_value() {
     };
     assert_eq!(of(&[("a", 0.6), ("b", 0.7), ("c", 0.5), ("d", 0.65)]).unwrap(), ["b", "c"]);
     assert_eq!(of(&[("a", 0.5), ("b", 0.6)]).unwrap(), ["b", "a"]);
-    // Of equal values the first.
+    // Among equal values, the first.
     assert_eq!(of(&[("a", 0.7), ("b", 0.7), ("c", 0.5), ("d", 0.5)]).unwrap(), ["a", "c"]);
     assert_eq!(of(&[("a", 0.7), ("b", 0.7)]).unwrap(), ["a", "b"]);
     assert_eq!(of(&[("a", 0.7)]), None);
@@ -52,7 +52,7 @@ fn a_base_whose_interval_reaches_chance_is_named_with_it() {
     let begin =
         "erm is not shown to be better than chance (0.500): its C^td in the validation part is 0.550 [0.500, 0.600].";
     assert!(text.starts_with(begin), "{text}");
-    // Of errors the upper end counts.
+    // For errors the upper end counts.
     assert_eq!(warned(0.15, [0.1, 0.199], false, Some(0.2)), None);
     let text = warned(0.15, [0.1, 0.2], false, Some(0.2)).unwrap();
     assert!(text.starts_with("erm is not shown to be better than the Kaplan-Meier curve (0.200)"), "{text}");

@@ -1,4 +1,4 @@
-//! The tables of a made-up choice, word for word: `terminal.txt` and `document.md` beside this file.
+//! The tables of an invented choice, compared exactly with `terminal.txt` and `document.md` in this folder.
 
 use super::super::verdict::{Contrast, Network, NotTrained, OverSeeds, Scores};
 use super::*;
@@ -26,7 +26,7 @@ fn chosen(run: &str, weights: &str, test: [f64; 3]) -> Chosen {
     }
 }
 
-/// Of value, lower and upper end; in percent a hundred times as much. `p`: the p value and Holm's.
+/// A change by its value, lower and upper end; in percent a hundred times as much. `p`: the p value and Holm's.
 fn changed(value: [f64; 3], p: Option<(f64, f64)>) -> Change {
     let [percent, percent_lower, percent_upper] = value.map(|value| Some(100.0 * value));
     let [value, lower, upper] = value.map(Some);

@@ -1,4 +1,4 @@
-#![expect(clippy::cast_possible_truncation, reason = "expected values are worked out in double precision")]
+#![expect(clippy::cast_possible_truncation, reason = "expected values are computed in double precision")]
 
 use super::*;
 use crate::arrays::random;
@@ -65,7 +65,7 @@ fn each_operation_is_rounded_by_itself_as_in_burn() {
     let m = add(&scaled(&first_start, 0.9), &scaled(&gradient, 1.0 - 0.9));
     let squares: Vec<f32> = gradient.iter().map(|g| g * g).collect();
     let v = add(&scaled(&second_start, 0.999), &scaled(&squares, 1.0 - 0.999));
-    // Powers worked out by the compiler may differ in the last bit from those of the running program.
+    // Powers computed by the compiler may differ in the last bit from those computed at run time.
     let [rest_1, rest_2] = [0.9_f32, 0.999].map(|beta| 1.0 - std::hint::black_box(beta).powi(3));
     let root: Vec<f32> = v.iter().map(|v| (v / rest_2).sqrt() + 1e-8).collect();
     let change: Vec<f32> = m.iter().zip(&root).map(|(m, root)| m / rest_1 / root).collect();

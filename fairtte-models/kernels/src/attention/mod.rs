@@ -23,11 +23,11 @@ mod softmax;
 
 pub use softmax::Row;
 
-/// Numbers of a block of scores at most: 192 KiB, of which the backward pass holds two in the cache of a core.
+/// Maximum number of values of a block of scores: 192 KiB, of which the backward pass holds two in the cache of a core.
 const BLOCK: usize = 48 << 10;
 
 /// Attention over `qkv`, `[batch, tokens, 3, heads, width]`, with `shape` = `[batch, tokens, heads, width]`, which is also that
-/// of `output`. `rows`, `[batch, heads, tokens]`, takes what [`gradients`] needs.
+/// of `output`. What [`gradients`] needs is written to `rows`, `[batch, heads, tokens]`.
 ///
 /// Costs `4 batch heads tokens^2 width` operations and as many exponentials as there are scores.
 ///
@@ -97,7 +97,7 @@ fn by_head(sample: &mut [f32], heads: usize, width: usize, rows: usize) -> Vec<V
 }
 
 /// Sizes of a head and of the buffers for it. Rows of a buffer that a product takes in tiles are padded to whole tiles, columns
-/// to whole vectors; the padding is zero where it could get into a result.
+/// to whole vectors; the padding is zero where it could affect a result.
 #[derive(Clone, Copy)]
 struct Sizes {
     tokens: usize,

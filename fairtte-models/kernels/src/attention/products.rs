@@ -1,5 +1,5 @@
-//! Products of small matrices that lie in the cache, without packing: the left factor is read number by number along or
-//! across its rows, the right one in whole vectors.
+//! Products of small matrices that fit into the cache, without packing: the left factor is read element by element
+//! along or across its rows, the right one in whole vectors.
 
 use crate::simd::{Kernel, Vectors};
 
@@ -11,7 +11,7 @@ pub(super) fn round_rows(rows: usize) -> usize {
     rows.next_multiple_of(ROWS)
 }
 
-/// Vectors side by side in a tile: 24 or 12 sums fill 32 or 16 registers, with a row of the right factor beside them.
+/// Vectors side by side in a tile: 24 or 12 sums and a row of the right factor fill 32 or 16 registers.
 const fn most_vectors<S: Vectors>() -> usize {
     if S::REGISTER_COUNT >= 32 && S::F32_LANES > 4 { 4 } else { 2 }
 }
@@ -25,7 +25,7 @@ pub(super) struct Factor<'a> {
 }
 
 impl<'a> Factor<'a> {
-    /// The matrix as it lies.
+    /// The matrix as it is in memory.
     pub(super) fn along(data: &'a [f32], stride: usize) -> Self {
         Self { data, stride, across: false }
     }
@@ -39,7 +39,7 @@ impl<'a> Factor<'a> {
 /// `output (+)= left right`, with `rows` whole tiles and `columns` whole vectors.
 pub(super) struct Product<'a> {
     pub left: Factor<'a>,
-    /// Read as it lies.
+    /// Read as it is in memory.
     pub right: Factor<'a>,
     pub steps: usize,
     pub output: &'a mut [f32],
@@ -140,7 +140,7 @@ fn sums_along<S: Vectors, const WIDTH: usize>(
     sums
 }
 
-/// The sums of a tile whose rows of the left factor are one number apart, its steps `stride`.
+/// The sums of a tile whose rows of the left factor are one element apart, and its steps `stride`.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
 fn sums_across<S: Vectors, const WIDTH: usize>(

@@ -1,10 +1,10 @@
-//! Rows of scores to probabilities, and the gradient of that.
+//! The softmax of rows of scores, and its gradient.
 
 use crate::simd::elementary::exp_of_nonpositive;
 use crate::simd::{Kernel, Vectors};
 
 /// What turns a row of scores into probabilities: the greatest score, and the inverse of the sum of the exponentials of the
-/// distances from it. Their logarithm in one number would lose the digits behind a great score.
+/// distances from it. Combined into one number, their logarithm would lose precision where a score is large.
 pub type Row = [f32; 2];
 
 /// Turns each row of scores into `exp(score - greatest)`, without the division by the sum. The padding of a row becomes
@@ -50,7 +50,7 @@ pub(super) struct Backward<'a> {
     pub stride: usize,
     pub tokens: usize,
     pub rows: &'a [Row],
-    /// Of the output times its gradient, for each row.
+    /// Sums of the output times its gradient, for each row.
     pub sums: &'a [f32],
 }
 

@@ -173,7 +173,7 @@ fn great_scores_keep_the_digits_of_their_differences() {
     let mut qkv = random(1, inputs);
     for (token, row) in qkv.chunks_mut(3 * heads * width).enumerate() {
         for (head, [query, key]) in (0..heads).map(|head| (head, [head, heads + head].map(|at| at * width))) {
-            // Scores of 100000 and eighths, which single precision holds.
+            // Scores of 100000 and eighths, which single precision represents exactly.
             row[query..query + width].copy_from_slice(&[1000.0, (token % 4) as f32, head as f32, 0.0]);
             row[key..key + width].copy_from_slice(&[200.0, (token % 16) as f32 / 4.0, (token % 3) as f32, 1.0]);
         }
@@ -195,7 +195,7 @@ fn what_is_no_number_spoils_what_a_softmax_spoils() {
     let row = |output: &[f32], sample: usize, token: usize, head: usize| {
         output[((sample * tokens + token) * heads + head) * width..][..width].to_vec()
     };
-    // A query spoils its own row, a key every row of its head, a value its own column of its head.
+    // NaN in a query affects its own row, in a key every row of its head, in a value its own column of its head.
     for part in 0..3 {
         let mut qkv = random(1, inputs);
         qkv[place(1, 4, part, 1) + 2] = f32::NAN;
@@ -224,7 +224,7 @@ fn what_is_no_number_spoils_what_a_softmax_spoils() {
         assert_eq!(row(&output, 0, token, 0).iter().all(|x| x.is_nan()), token == 7);
         assert!(token == 7 || row(&output, 0, token, 0).iter().all(|x| x.is_finite()));
     }
-    // One score minus infinity: that key counts for nothing.
+    // One score minus infinity: that key has no weight.
     let mut qkv = random(1, inputs);
     for token in 0..tokens {
         qkv[place(0, token, 0, 0)..][..width].fill(1.0);

@@ -1,4 +1,4 @@
-//! Any convolution that has kernels: finds the kind, checks the lengths, and hands on.
+//! Any convolution that has kernels: determines the kind, checks the lengths, and calls its kernels.
 
 mod dense;
 mod depthwise;
@@ -16,7 +16,7 @@ pub use shape::{ConvKind, ConvShape};
 /// # Panics
 /// If [`ConvShape::kind`] is `None` or a slice does not have its length.
 pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activation, shape: &ConvShape, y: &mut [f32]) {
-    let kind = shape.kind().expect("a convolution that the kernels know");
+    let kind = shape.kind().expect("a convolution that the kernels support");
     assert_eq!([x.len(), w.len(), y.len()], shape.lengths(), "lengths of input, weights and output");
     assert!(bias.is_none_or(|bias| bias.len() == shape.outputs), "one bias for each output channel");
     match kind {
@@ -37,7 +37,7 @@ pub fn has_fewer_products(shape: &ConvShape) -> bool {
 /// # Panics
 /// If [`ConvShape::kind`] is `None` or a slice does not have its length.
 pub fn gradients(x: &[f32], w: &[f32], dy: &[f32], shape: &ConvShape, dx: Option<&mut [f32]>, dw: Option<&mut [f32]>) {
-    let kind = shape.kind().expect("a convolution that the kernels know");
+    let kind = shape.kind().expect("a convolution that the kernels support");
     assert_eq!([x.len(), w.len(), dy.len()], shape.lengths(), "lengths of input, weights and output");
     assert!(dx.as_ref().is_none_or(|dx| dx.len() == x.len()), "the gradient of the input has the input's length");
     assert!(dw.as_ref().is_none_or(|dw| dw.len() == w.len()), "the gradient of the weights has the weights' length");

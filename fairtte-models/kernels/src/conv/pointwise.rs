@@ -79,11 +79,11 @@ pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32])
     gemm::product(dw, inputs, [outputs, inputs, batch], gradient, Matrix::new(x, inputs), options);
 }
 
-/// Places below which a plane is too short for a vector loop of its own.
+/// Number of places below which a plane is too short for a vector loop of its own.
 const SHORT: usize = 64;
-/// Numbers that one task takes.
+/// Values per task.
 const PIECE: usize = 1 << 14;
-/// Places above which a plane is not one row of a band of the weights' gradient.
+/// Number of places above which a plane is not one row of a band of the weights' gradient.
 const LONG: usize = 400;
 
 /// The same convolution with all places in one row.

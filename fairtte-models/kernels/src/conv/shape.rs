@@ -1,4 +1,4 @@
-//! What a convolution is, in numbers.
+//! The sizes of a convolution.
 
 /// Sizes of a convolution over volumes `[batch, inputs, depth, height, width]`; a picture is a volume of depth 1, with kernel
 /// 1, stride 1 and padding 0 along it. No dilation; padding is the same on both sides and adds zeros.
@@ -18,18 +18,18 @@ pub struct ConvShape {
     pub stride: [usize; 3],
     /// Zeros added at each end.
     pub padding: [usize; 3],
-    /// Groups of channels that do not see one another.
+    /// Number of groups of channels; an output only depends on the inputs of its group.
     pub groups: usize,
 }
 
-/// The kernels among which a convolution finds its own.
+/// The kinds of kernels of convolutions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConvKind {
     /// 1 x 1 (x 1) at stride 1: a matrix product for each sample.
     Pointwise,
     /// A square kernel of side 3 or 5 over pictures, one for each channel.
     Depthwise,
-    /// Any other kernel that sees all input channels.
+    /// Any other kernel over all input channels.
     Dense,
 }
 
@@ -61,9 +61,9 @@ impl ConvShape {
         })
     }
 
-    /// The convolution that takes the gradient of the output to that of the input, by the kernel from its end and with the
-    /// channels exchanged; `None` without a [`kind`](Self::kind), at a stride above 1, and where a place of the output sees
-    /// nothing but padding.
+    /// The convolution that maps the gradient of the output to that of the input, with the kernel reversed and the
+    /// channels exchanged; `None` without a [`kind`](Self::kind), at a stride above 1, and where a place of the output
+    /// depends on padding only.
     pub fn transposed(&self) -> Option<Self> {
         let Self { inputs, outputs, kernel, stride, padding, .. } = *self;
         let inside = stride == [1; 3] && (0..3).all(|axis| padding[axis] < kernel[axis]);

@@ -24,17 +24,18 @@ pub(super) use tile::{Block, Panel, TileSize, evenly, part, parts};
 
 use crate::simd;
 
-/// Steps of the sum in one block at most: 32 columns of that many steps and a panel of the left factor fit into 48 KiB.
+/// Maximum number of steps of the sum in one block: 32 columns of that many steps and a panel of the left factor fit
+/// into 48 KiB.
 const KC: usize = 320;
 /// Rows of the left factor that are packed at a time.
 const MC: usize = 168;
 /// Columns of the right factor that are packed at a time.
 const NC: usize = 1024;
 
-/// A matrix in memory, with any distance between rows and between columns: a transpose costs nothing.
+/// A matrix in memory, with any distance between rows and between columns, so that transposing needs no copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
-    /// The numbers, from the first of the matrix.
+    /// The values, from the first of the matrix.
     pub data: &'a [f32],
     /// Distance from one row to the next.
     pub row_stride: usize,
@@ -48,7 +49,7 @@ impl<'a> Matrix<'a> {
         Self { data, row_stride: columns, column_stride: 1 }
     }
 
-    /// The same numbers with rows and columns exchanged.
+    /// The transposed matrix, over the same values.
     #[must_use]
     pub fn transposed(self) -> Self {
         Self { data: self.data, row_stride: self.column_stride, column_stride: self.row_stride }
@@ -59,12 +60,12 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// What a product does with its result, and who computes it.
+/// How a product writes its result, and on which threads it is computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// Adds the product to what the result holds, instead of overwriting it.
+    /// Adds the product to the result, instead of overwriting it.
     pub add: bool,
-    /// One number for each column, added to every row.
+    /// One value for each column, added to every row.
     pub bias: Option<&'a [f32]>,
     /// Uses the threads of the current rayon pool; otherwise only the calling one.
     pub parallel: bool,
@@ -75,8 +76,8 @@ pub struct Options<'a> {
 /// Costs `2 m n k` operations.
 ///
 /// # Panics
-/// If a slice does not hold its matrix.
-#[expect(clippy::many_single_char_names, reason = "the names that products of matrices have everywhere")]
+/// If a slice is too short for its matrix.
+#[expect(clippy::many_single_char_names, reason = "the usual names of a matrix product")]
 pub fn product(c: &mut [f32], row_stride: usize, sizes: [usize; 3], a: Matrix, b: Matrix, options: Options) {
     let [m, n, k] = sizes;
     if m == 0 || n == 0 {
@@ -112,7 +113,7 @@ pub fn product(c: &mut [f32], row_stride: usize, sizes: [usize; 3], a: Matrix, b
     if threads == 1 { tasks.into_iter().for_each(work) } else { tasks.into_par_iter().for_each(work) }
 }
 
-/// In how many parts to divide rows and columns for `wanted` tasks, with little packed twice and no task too small.
+/// The numbers of parts of rows and columns for `wanted` tasks, with little packed twice and no task too small.
 pub(super) fn divide(m: usize, n: usize, k: usize, wanted: usize) -> [usize; 2] {
     let size = TileSize::in_use();
     let worthwhile = (m * n * k / 200_000).clamp(1, wanted);
@@ -121,7 +122,7 @@ pub(super) fn divide(m: usize, n: usize, k: usize, wanted: usize) -> [usize; 2] 
     [row_parts, column_parts]
 }
 
-/// A block of the result and where it goes.
+/// A block of the result and its destination.
 pub(super) struct Task<'c> {
     pub rows: Range<usize>,
     pub columns: Range<usize>,
@@ -151,8 +152,8 @@ pub(super) fn tasks(rows: Vec<&mut [f32]>, n: usize, row_parts: usize, column_pa
     tasks
 }
 
-/// Where the result of a task goes: its columns are divided into segments of `segment` columns (the last may be shorter), and
-/// `rows` holds the rows of the first segment, then those of the second.
+/// The destination of the result of a task: its columns are divided into segments of `segment` columns (the last may be
+/// shorter), and `rows` holds the rows of the first segment, then those of the second.
 pub(super) struct Output<'c> {
     pub segment: usize,
     pub n_rows: usize,
@@ -166,7 +167,7 @@ impl Output<'_> {
     }
 }
 
-/// A factor seen from another first lane.
+/// A factor that begins at another lane.
 pub(super) struct Shifted<'a, O> {
     pub operand: &'a O,
     pub by: usize,
@@ -232,7 +233,7 @@ pub(super) fn multiply(
     });
 }
 
-/// Packs rows of the left factor as panels one after the other; their number.
+/// Packs rows of the left factor as consecutive panels; returns their number.
 pub(super) fn pack_left(left: &impl Operand, steps: Range<usize>, rows: Range<usize>, panels: &mut [f32]) -> usize {
     let row_panels = rows.len().div_ceil(TileSize::in_use().rows);
     for panel in (0..row_panels).map(|index| tile::part(rows.len(), row_panels, index)) {
@@ -242,13 +243,13 @@ pub(super) fn pack_left(left: &impl Operand, steps: Range<usize>, rows: Range<us
     row_panels
 }
 
-/// Runs `work` on buffers of this thread, which begin at cache lines and hold anything.
+/// Runs `work` on buffers of this thread, which begin at cache lines and have unspecified values.
 pub(super) fn with_scratch<R, const N: usize>(lengths: [usize; N], work: impl FnOnce([&mut [f32]; N]) -> R) -> R {
     const LINE: usize = 16;
     thread_local! {
         static SCRATCH: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
     }
-    // Taken and not borrowed: `work` may itself ask for buffers, and then gets others.
+    // The buffer is taken and not borrowed, because `work` may itself request buffers, which are then others.
     let mut buffer = SCRATCH.with_borrow_mut(Vec::pop).unwrap_or_default();
     let rounded = lengths.map(|length| length.next_multiple_of(LINE));
     let needed = rounded.iter().sum::<usize>() + LINE;

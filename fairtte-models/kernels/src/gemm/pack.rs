@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use crate::simd::{self, Kernel, Vectors, vectorized};
 
-/// A factor of a product: something that can be laid out as panels. A *step* is an index of the sum, a *lane* a row of the
+/// A factor of a product, which can be packed into panels. A *step* is an index of the sum, a *lane* a row of the
 /// left factor or a column of the right one.
 pub(crate) trait Operand: Sync {
     /// Writes the panel `[steps][width]`, with 0 in the lanes beyond `lanes`; `panel` is [`SLACK`] longer than that.
     fn pack(&self, steps: Range<usize>, lanes: Range<usize>, width: usize, panel: &mut [f32]);
 }
 
-/// Elements behind a panel that packing may overwrite, so that it can copy whole vectors.
+/// Elements after a panel that packing may overwrite, so that it can copy whole vectors.
 pub(crate) const SLACK: usize = 64;
 
 /// A factor in memory.
@@ -52,7 +52,7 @@ pub(crate) fn copy_rows(data: &[f32], stride: usize, steps: usize, lanes: usize,
     }
 }
 
-/// Copies `count` numbers in whole vectors where there is room: what lies behind the copy may be overwritten, so runs are
+/// Copies `count` values in whole vectors where there is room: values after the copy may be overwritten, so runs are
 /// copied in ascending order.
 #[inline(always)]
 pub(crate) fn copy_run(source: &[f32], from: usize, target: &mut [f32], to: usize, count: usize) {
@@ -72,8 +72,8 @@ pub(crate) fn copy_run(source: &[f32], from: usize, target: &mut [f32], to: usiz
     }
 }
 
-/// Writes `lanes` rows of `steps` numbers, `stride` apart, as `[steps][width]`, with 0 in the lanes beyond. What lies behind the
-/// last row may be overwritten.
+/// Writes `lanes` rows of `steps` numbers, `stride` apart, as `[steps][width]`, with 0 in the lanes beyond. Values
+/// after the last row may be overwritten.
 pub(crate) fn transpose(data: &[f32], stride: usize, steps: usize, lanes: usize, width: usize, panel: &mut [f32]) {
     simd::run(Transpose { data, stride, steps, lanes, width, panel });
 }
@@ -87,7 +87,7 @@ struct Transpose<'a> {
     panel: &'a mut [f32],
 }
 
-/// Most numbers in a vector.
+/// Maximum number of values in a vector.
 const MOST_LANES: usize = 16;
 
 impl Kernel for Transpose<'_> {
@@ -137,7 +137,7 @@ fn whole<S: Vectors>(data: &[f32]) -> S::f32s {
     S::as_simd_f32s(&data[..S::F32_LANES]).0[0]
 }
 
-/// For each power of two below the number of lanes, the lanes of which the number has that bit.
+/// For each power of two below the number of lanes, the lanes whose index has that bit.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
 fn masks<S: Vectors>(simd: S) -> [S::m32s; 4] {

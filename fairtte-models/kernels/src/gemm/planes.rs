@@ -44,14 +44,14 @@ pub(crate) struct Division {
     pub samples: usize,
     /// Places of a plane; all where a task has several samples.
     pub pixels: usize,
-    /// In how many parts the channels are divided.
+    /// Number of parts that the channels are divided into.
     pub row_parts: usize,
 }
 
 impl Division {
     /// The division of `[batch, rows, plane]` for a product of `steps` steps; with `whole`, planes are not divided.
     pub fn of([batch, rows, plane]: [usize; 3], steps: usize, whole: bool) -> Self {
-        /// Columns below which a task does not pay for what it packs.
+        /// Number of columns below which packing costs a task more than it saves.
         const FEW: usize = 512;
         let wanted = 2 * rayon::current_num_threads();
         let [row_parts, column_parts] = divide(rows, batch * plane, steps, wanted);

@@ -1,11 +1,11 @@
 //! Products of matrices against plain loops in double precision.
 
-#![expect(clippy::many_single_char_names, reason = "the names that products of matrices have everywhere")]
+#![expect(clippy::many_single_char_names, reason = "the usual names of a matrix product")]
 
 use super::*;
 use crate::arrays::{on_any_number_of_threads, random};
 
-/// The product element by element, with the sum of the magnitudes of the terms beside it.
+/// The product element by element, with the sum of the magnitudes of the terms.
 fn plain(sizes: [usize; 3], a: Matrix, b: Matrix) -> Vec<[f64; 2]> {
     let [m, n, k] = sizes;
     let mut result = Vec::new();

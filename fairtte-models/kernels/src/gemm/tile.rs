@@ -1,9 +1,9 @@
 //! The innermost loops of every product: a tile of the result held in registers while the sum runs over packed panels.
 //!
 //! A panel of the left factor is `[steps][rows]`, one of the right factor `[steps][2 vectors]`; one step loads two vectors,
-//! spreads each number of the left panel over a vector, and adds `rows * 2` products. The number of rows is fixed when the
-//! code is compiled (so that the sums stay in registers) and chosen when it runs: the rows of a product are divided evenly,
-//! so that 64 rows become 13 + 13 + 13 + 13 + 12 rather than 14 + 14 + 14 + 14 + 8.
+//! broadcasts each value of the left panel to a vector, and adds `rows * 2` products. The number of rows is fixed when
+//! the code is compiled (so that the sums stay in registers) and chosen when it runs: the rows of a product are divided
+//! evenly, so that 64 rows become 13 + 13 + 13 + 13 + 12 rather than 14 + 14 + 14 + 14 + 8.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ const VECTORS: usize = 2;
 /// Most columns of a tile on any instruction set.
 const NR: usize = 16 * VECTORS;
 
-/// The size of a tile: what its registers hold.
+/// The size of a tile, which fits into registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileSize {
     pub rows: usize,
@@ -38,7 +38,7 @@ impl TileSize {
     }
 }
 
-/// 32 registers hold 14 x 2 sums, two vectors of the right factor and one number of the left; 16 hold 6 x 2.
+/// 32 registers hold 14 x 2 sums, two vectors of the right factor and one value of the left; 16 hold 6 x 2.
 const fn most_rows<S: Vectors>() -> usize {
     if S::REGISTER_COUNT >= 32 && S::F32_LANES > 4 { MR } else { 6 }
 }
@@ -53,15 +53,15 @@ pub(crate) fn parts(whole: usize, step: usize) -> impl ExactSizeIterator<Item = 
     (0..whole).step_by(step).map(move |from| from..(from + step).min(whole))
 }
 
-/// The step that makes as few [`parts`] as one of `most` does, and these as equal as may be; at least 1.
+/// The step of at most `most` that gives the fewest [`parts`], as equal as possible; at least 1.
 pub(crate) fn evenly(whole: usize, most: usize) -> usize {
     whole.div_ceil(whole.div_ceil(most.clamp(1, whole)))
 }
 
-/// Columns of the right factor side by side, at most as many as a tile has, and where their results go.
+/// Columns of the right factor side by side, at most as many as a tile has, and the destination of their results.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel {
-    /// Where the first column is in the right factor's numbers, less the offset of the step.
+    /// Index of the first column in the right factor, less the offset of the step.
     pub first: usize,
     pub segment: usize,
     pub column: usize,
@@ -74,12 +74,12 @@ pub(crate) struct Block<'a, 'b, 'c> {
     pub left: &'a [f32],
     pub rows: Range<usize>,
     pub row_panels: usize,
-    /// Numbers of the right factor; those of a panel begin at its `first` plus the offset of the step.
+    /// Values of the right factor; those of a panel begin at its `first` plus the offset of the step.
     pub right: &'a [f32],
     pub offsets: &'a [usize],
     pub panels: &'a [Panel],
     pub output: &'b mut Output<'c>,
-    /// Whether the result is added to what `output` holds.
+    /// Whether the result is added to `output`.
     pub add: bool,
 }
 
@@ -111,7 +111,7 @@ struct Right<'a> {
     offsets: &'a [usize],
 }
 
-/// Where a tile goes.
+/// The destination of a tile.
 #[derive(Clone, Copy)]
 struct Place {
     row: usize,
@@ -173,7 +173,7 @@ fn sums<S: Vectors, const ROWS: usize, const WIDTH: usize>(
     sums
 }
 
-/// Writes a tile, or adds it to what is there.
+/// Writes a tile, or adds it to the existing values.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
 fn store<S: Vectors, const ROWS: usize, const WIDTH: usize>(
@@ -201,7 +201,7 @@ fn store<S: Vectors, const ROWS: usize, const WIDTH: usize>(
     }
 }
 
-/// Writes a tile of which the columns do not fill their vectors or belong to several segments.
+/// Writes a tile whose columns do not fill their vectors or belong to several segments.
 #[inline(never)]
 fn store_pieces(buffer: &[[f32; NR]], output: &mut Output<'_>, place: Place, add: bool) {
     let Place { row, mut segment, mut column, count, .. } = place;

@@ -115,7 +115,7 @@ fn no_number_stays_in_its_row_or_column() {
 #[test]
 fn millions_of_rows_are_summed_to_their_last_digits() {
     let sizes @ [rows, inputs, outputs] = [2_500_003, 2, 3];
-    // Numbers of one sign: an error that each addition makes to the same side is seen.
+    // Values of one sign, which expose an error that every addition makes in the same direction.
     let (x, dy) = (vec![0.7; rows * inputs], vec![0.3; rows * outputs]);
     let (mut d_weight, mut d_bias) = (vec![f32::NAN; inputs * outputs], vec![f32::NAN; outputs]);
     gradients(&x, &[0.0; 6], &dy, sizes, None, Some(&mut d_weight), Some(&mut d_bias));

@@ -1,13 +1,13 @@
-//! Layer normalisation: each row brought to mean 0 and variance 1, then a scale and a shift for each column (Ba, Kiros and
-//! Hinton, 2016, arXiv:1607.06450).
+//! Layer normalisation: each row is scaled to mean 0 and variance 1, then a scale and a shift for each column (Ba,
+//! Kiros and Hinton, 2016, arXiv:1607.06450).
 //!
 //! Forward, with the biased variance: `y = (x - mean) / sqrt(variance + epsilon) * gamma + beta`. Backward, with the normed
 //! row `n` and `g = gamma dy`: `dx = (g - mean(g) - n mean(g n)) / sqrt(variance + epsilon)`, `d_gamma = sum(dy n)`,
 //! `d_beta = sum(dy)`, where the means are over a row and the sums over all rows.
 //!
-//! The variance comes from a second pass over the row, which is then in the cache, so a large mean costs no digits. A row is
-//! summed in partial sums of a few hundred numbers, which are added in double precision; columns are summed over blocks
-//! of rows fixed by the shape.
+//! The variance comes from a second pass over the row, which is then in the cache, so a large mean costs no precision.
+//! A row is summed in partial sums of a few hundred numbers, which are added in double precision; columns are summed
+//! over blocks of rows fixed by the shape.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -16,14 +16,15 @@ use rayon::prelude::*;
 use crate::linear::{add_blocks, block_of_rows};
 use crate::simd::{self, Kernel, Vectors};
 
-/// Numbers added in single precision, in 16 sums or more, before double precision takes over.
+/// Number of values added in single precision, in at least 16 sums, before the sums continue in double precision.
 const PARTIAL: usize = 4096;
 
-/// Rows that go through a pass one after the other, so that the CPU overlaps the long chains of operations that end each sum.
+/// Rows that a pass processes one after the other, so that the CPU overlaps the long chains of operations that end each
+/// sum.
 const GROUP: usize = 4;
 
-/// Norms each row of `x` (`[rows, width]`) into `y`; `statistics` takes the mean of each row and the inverse of
-/// `sqrt(variance + epsilon)`, which [`gradients`] needs.
+/// Norms each row of `x` (`[rows, width]`) into `y`; the mean of each row and the inverse of `sqrt(variance +
+/// epsilon)`, which [`gradients`] needs, are written to `statistics`.
 ///
 /// # Panics
 /// If the width is 0 or lengths do not fit it.
@@ -53,12 +54,12 @@ pub fn forward(
     });
 }
 
-/// Turns the gradient with respect to `y` into that with respect to `x`, in place, and gives those with respect to `gamma`
-/// and `beta`, which are overwritten. `mean` and `inverse_deviation` are those of [`forward`].
+/// Turns the gradient with respect to `y` into that with respect to `x`, in place, and writes those with respect to
+/// `gamma` and `beta`. `mean` and `inverse_deviation` are those of [`forward`].
 ///
 /// # Panics
 /// If the width is 0 or lengths do not fit it.
-#[expect(clippy::too_many_arguments, reason = "slices, each with a role of its own")]
+#[expect(clippy::too_many_arguments, reason = "slices with different roles")]
 pub fn gradients(
     x: &[f32],
     width: usize,
@@ -90,7 +91,7 @@ pub fn gradients(
 
 /// The number of rows.
 fn check(x: &[f32], width: usize, gamma: &[f32]) -> usize {
-    assert!(width > 0, "rows of no numbers have no mean");
+    assert!(width > 0, "rows without values have no mean");
     assert_eq!(x.len() % width, 0, "the input is not made of rows of {width}");
     assert_eq!(gamma.len(), width, "length of gamma");
     x.len() / width
@@ -123,7 +124,8 @@ impl Kernel for Forward<'_> {
             let statistics = mean.iter_mut().zip(&mut *inverse_deviation);
             for (x, (mean, inverse_deviation)) in x.chunks_exact(width).zip(statistics) {
                 let [distances, squares] = moments(simd, x, *mean);
-                // What single precision lost of a mean far above the deviation is found among the small distances.
+                // The rounding error of a mean far above the deviation in single precision is computed from the small
+                // distances.
                 let lost = distances / width as f64;
                 *mean = narrowed(f64::from(*mean) + lost);
                 let variance = (squares / width as f64 - lost * lost).max(0.0);
@@ -234,7 +236,7 @@ struct Gradients<'a> {
     mean: &'a [f32],
     inverse_deviation: &'a [f32],
     gradient: &'a mut [f32],
-    /// Of `dy n`, then of `dy`, over the rows of this block; zeros on entry.
+    /// Sums of `dy n`, then of `dy`, over the rows of this block; zeros on entry.
     sums: &'a mut [f32],
 }
 

@@ -1,9 +1,10 @@
 //! Mean and variance of one channel, in one pass over memory.
 //!
-//! A block of about 4096 numbers lies in the first-level cache and is read twice: for its mean, then for the sum of squares
-//! about it. Blocks are merged in double precision by the formulas of Chan, Golub and `LeVeque` (1983), Algorithms for computing
-//! the sample variance, doi:10.1080/00031305.1983.10483115. Neither a mean far greater than the deviation nor a long sum costs
-//! digits. Squares that overflow or vanish in single precision are taken again in double precision.
+//! A block of about 4096 values fits into the first-level cache and is read twice: for its mean, then for the sum of
+//! squares about it. Blocks are merged in double precision by the formulas of Chan, Golub and `LeVeque` (1983),
+//! Algorithms for computing the sample variance, doi:10.1080/00031305.1983.10483115. Neither a mean far greater than
+//! the deviation nor a long sum costs precision. Squares that overflow or underflow in single precision are computed
+//! again in double precision.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -13,15 +14,15 @@ use crate::simd::lanes::{last_lanes, load_last, masked, total};
 use crate::simd::{self, Kernel, Vectors};
 use crate::tasks::units_per_task;
 
-/// A part of one channel: what is read, and what is written.
+/// A part of one channel: the values that are read, and those that are written.
 pub(crate) struct Segment<'a> {
     pub(crate) x: &'a [f32],
     pub(crate) values: &'a mut [f32],
 }
 
-/// Numbers that are added in single precision before they go into a total.
+/// Number of values that are added in single precision before they are added to a total.
 pub(crate) const BLOCK: usize = 1 << 12;
-/// A channel of more numbers is divided among threads, in pieces of this many.
+/// A channel of more values is divided among threads, in pieces of this size.
 pub(crate) const LARGE: usize = 1 << 17;
 pub(crate) const PIECE: usize = 1 << 15;
 
@@ -52,7 +53,7 @@ impl Moments {
         Self { count, mean, squares: self.squares + other.squares + between }
     }
 
-    /// Moments of numbers of which the sums of the differences from `about` and of their squares are known.
+    /// Moments of values from the sums of their differences from `about` and of the squares of these.
     #[inline(always)]
     pub(crate) fn about(count: f64, about: f64, sum: f64, squares: f64) -> Self {
         let shift = sum / count;
@@ -123,7 +124,7 @@ impl Kernel for OfSegments<'_, '_> {
     }
 }
 
-/// Moments of the numbers of a few short slices.
+/// Moments of the values of a few short slices.
 #[inline(always)]
 fn block_moments<'a, S: Vectors>(simd: S, slices: impl Iterator<Item = &'a [f32]> + Clone) -> Moments {
     let zero = simd.splat_f32s(0.0);

@@ -51,7 +51,7 @@ fn maxima_places_and_gradients_are_right_on_any_number_of_threads() {
     ] {
         let planes = 5;
         let plane = size[0] * size[1];
-        // Few different numbers, so that there are ties, and special ones.
+        // Few distinct values, so that there are ties, and special values.
         let mut x: Vec<f32> = random(1, planes * plane).iter().map(|x| (x * 4.0).round()).collect();
         x[0] = f32::NAN;
         x[plane..2 * plane].fill(f32::NEG_INFINITY);

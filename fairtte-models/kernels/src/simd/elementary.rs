@@ -1,9 +1,10 @@
 //! Elementary functions on vectors: the exponential, the logistic function and the normal distribution.
 //!
-//! Method. exp(x) = 2^n e^r with n = round(x / ln 2), so |r| <= ln(2)/2, and a polynomial in r fitted for the least greatest
-//! relative error (3e-9). The logistic function works on exp(-|x|), which cannot overflow, and gives p and 1 - p without
-//! cancellation. The upper tail of the normal distribution at a >= 0 is exp(-a^2/2) R(m) / (a + 4) with m = (a - 4) / (a + 4)
-//! and a polynomial R (error 9e-9); a^2 is carried in two parts, for its rounding error would be magnified by the exponential.
+//! Method. exp(x) = 2^n e^r with n = round(x / ln 2), so |r| <= ln(2)/2, and a polynomial in r with the smallest
+//! maximum relative error (3e-9). The logistic function works on exp(-|x|), which cannot overflow, and gives p and 1 -
+//! p without cancellation. The upper tail of the normal distribution at a >= 0 is exp(-a^2/2) R(m) / (a + 4) with m =
+//! (a - 4) / (a + 4) and a polynomial R (error 9e-9); a^2 is kept in two parts, since its rounding error would be
+//! magnified by the exponential.
 //!
 //! Over the whole range, subnormal results included, the exponential is within 1.6 units in the last place, the logistic function
 //! within 3 and the normal distribution within 7 (its tail is a product of three factors), also where the set has no fused
@@ -17,22 +18,22 @@ use crate::simd::Vectors;
 const ROUND: f32 = 12_582_912.0;
 /// ln 2 in two parts; the product of the first, which has nine bits, with an integer below 2^15 is exact.
 const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
-/// Of (e^r - 1 - r) / r^2, lowest first.
+/// Coefficients of the polynomial for (e^r - 1 - r) / r^2, lowest first.
 const EXP: [f32; 5] = [4.999_999_3e-1, 1.666_652e-1, 4.166_839e-2, 8.368_717e-3, 1.381_459_6e-3];
 /// Exponent of the factor 2^64 that keeps intermediate results of tiny exponentials normal, and the bias of the format.
 const LIFTED: f32 = 127.0 + 64.0;
 const LOWER: f32 = 5.421_011e-20;
-/// e^x rounds to zero below.
+/// Below this value e^x rounds to zero.
 const LEAST: f32 = -104.0;
 
-/// `value`, but `bound` where it is less; NaN stays.
+/// `value`, but `bound` where it is less; NaN is kept.
 #[inline(always)]
 fn at_least<S: Vectors>(simd: S, value: S::f32s, bound: f32) -> S::f32s {
     let bound = simd.splat_f32s(bound);
     simd.select_f32s(simd.less_than_f32s(value, bound), bound, value)
 }
 
-/// `value`, but `bound` where it is greater; NaN stays.
+/// `value`, but `bound` where it is greater; NaN is kept.
 #[inline(always)]
 fn at_most<S: Vectors>(simd: S, value: S::f32s, bound: f32) -> S::f32s {
     let bound = simd.splat_f32s(bound);
@@ -97,7 +98,7 @@ pub(crate) fn logistic<S: Vectors>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
     (simd.select_f32s(negative, less, greater), simd.select_f32s(negative, greater, less))
 }
 
-/// Of R, lowest first.
+/// Coefficients of R, lowest first.
 const TAIL: [f32; 10] = [
     7.552_851e-1,
     -6.078_966e-1,
@@ -118,7 +119,7 @@ const FARTHEST: f32 = 20.0;
 pub(crate) fn normal<S: Vectors>(simd: S, x: S::f32s) -> (S::f32s, S::f32s) {
     let one = simd.splat_f32s(1.0);
     let distance = at_most(simd, simd.abs_f32s(x), FARTHEST);
-    // The square of the upper half of the digits is exact.
+    // The square of the upper half of the bits is exact.
     let upper = simd.and_u32s(simd.transmute_u32s_f32s(distance), simd.splat_u32s(0xFFFF_F000));
     let upper = simd.transmute_f32s_u32s(upper);
     let half = simd.splat_f32s(-0.5);

@@ -1,7 +1,7 @@
 //! Loads, stores and sums of vectors at any place of a slice.
 //!
-//! What is left at the end of a slice is read as the vector that ends there: its first lanes have been read before, so sums
-//! mask them out and outputs write them again with the same values. That is faster than a copy or a masked access.
+//! The remainder at the end of a slice is read as the vector that ends there. Its first lanes have been read before, so
+//! sums mask them out and outputs write them again with the same values. This is faster than a copy or a masked access.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -22,7 +22,7 @@ pub(crate) fn store<S: Vectors>(_: S, values: &mut [f32], at: usize, vector: S::
     S::as_mut_simd_f32s(&mut values[at..at + S::F32_LANES]).0[0] = vector;
 }
 
-/// The numbers of a slice shorter than a vector, and zeros.
+/// The values of a slice shorter than a vector, followed by zeros.
 #[inline(always)]
 pub(crate) fn load_rest<S: Vectors>(_: S, rest: &[f32]) -> S::f32s {
     let mut values = [0.0; LONGEST];
@@ -30,7 +30,7 @@ pub(crate) fn load_rest<S: Vectors>(_: S, rest: &[f32]) -> S::f32s {
     S::as_simd_f32s(&values).0[0]
 }
 
-/// Writes the first numbers of a vector to a slice shorter than it.
+/// Writes the first values of a vector to a slice shorter than it.
 #[inline(always)]
 pub(crate) fn store_rest<S: Vectors>(_: S, rest: &mut [f32], vector: S::f32s) {
     let mut values = [0.0; LONGEST];
@@ -78,7 +78,7 @@ pub(crate) fn last_lanes<S: Vectors>(_: S, count: usize) -> S::u32s {
     S::as_simd_u32s(&STEP[first..first + S::F32_LANES]).0[0]
 }
 
-/// All bits in the first `count` lanes, none behind.
+/// All bits in the first `count` lanes, none after.
 #[inline(always)]
 pub(crate) fn first_lanes<S: Vectors>(simd: S, count: usize) -> S::u32s {
     simd.xor_u32s(last_lanes(simd, S::F32_LANES - count), simd.splat_u32s(u32::MAX))

@@ -1,15 +1,15 @@
-//! Which instruction set the kernels use, chosen when the program runs.
+//! The choice of the instruction set of the kernels at run time.
 //!
-//! The same source is compiled once for each set; `vectorized!` and `run` pick one. A silent fall to the baseline costs
-//! a factor of about six (measured on an EfficientNet-B0 step with AVX-512), so a test holds the choice against the CPU and
-//! `examples/kernels.rs` prints it.
+//! The same source is compiled once for each set; `vectorized!` and `run` pick one. A silent fallback to the baseline
+//! costs a factor of about six (measured on an EfficientNet-B0 step with AVX-512), so a test compares the choice with
+//! the CPU and `examples/kernels.rs` prints it.
 
 pub(crate) mod elementary;
 pub(crate) mod lanes;
 
 use std::sync::OnceLock;
 
-/// Name of the environment variable that asks for a set below the best one of this CPU: `avx512`, `avx2` or `baseline`.
+/// Name of the environment variable that requests a set below the best one of this CPU: `avx512`, `avx2` or `baseline`.
 pub const VARIABLE: &str = "FAIRTTE_ISA";
 
 /// An instruction set that the kernels are compiled for, best first.
@@ -19,7 +19,7 @@ pub enum InstructionSet {
     Avx512,
     /// x86-64-v3: vectors of 8, with fused multiply-add.
     Avx2,
-    /// What every CPU of the target has: SSE2 on x86-64, NEON on `AArch64`.
+    /// The set of every CPU of the target: SSE2 on x86-64, NEON on `AArch64`.
     Baseline,
 }
 
@@ -54,16 +54,17 @@ impl InstructionSet {
         Self::ALL.into_iter().find(|set| set.is_available()).unwrap_or(Self::Baseline)
     }
 
-    /// The set that `request`, a value of [`VARIABLE`], asks for; `None` for an unknown name and for a set that this CPU does
-    /// not have.
+    /// The set that `request`, a value of [`VARIABLE`], names; `None` for an unknown name and for a set that this CPU
+    /// does not have.
     pub fn requested(request: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name() == request && set.is_available())
     }
 
-    /// The set that every kernel of this process uses: what [`VARIABLE`] asked for at the first call, else the best one.
+    /// The set that every kernel of this process uses: the one that [`VARIABLE`] names at the first call, otherwise the
+    /// best one.
     ///
-    /// A request that cannot be met counts as none here; `fairtte_models::check_environment` is for programs to
-    /// tell their users.
+    /// A request that cannot be met is ignored here; programs report it to their users with
+    /// `fairtte_models::check_environment`.
     pub fn in_use() -> Self {
         static IN_USE: OnceLock<InstructionSet> = OnceLock::new();
         *IN_USE.get_or_init(|| {
@@ -73,10 +74,10 @@ impl InstructionSet {
     }
 }
 
-/// SIMD vectors of which a product can be added to a third in one step where the CPU has such an instruction.
+/// SIMD vectors with a multiply-add, fused where the CPU has such an instruction.
 pub(crate) trait Vectors: pulp::Simd {
-    /// `a * b + c`, rounded once where the set has fused multiply-add and twice where not (where rounding once would be a
-    /// call into the C library for every number).
+    /// `a * b + c`, rounded once where the set has fused multiply-add and twice otherwise (rounding once would then be
+    /// a call into the C library for every value).
     fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s;
 }
 
@@ -110,10 +111,10 @@ pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
     }
 }
 
-/// Arrays of four numbers, which the compiler turns into whatever the target has.
+/// Arrays of four values, which the compiler maps to the vectors of the target.
 const PORTABLE: pulp::Scalar128b = pulp::Scalar128b;
 
-/// A closure would do, but only this is certain to be inlined into the function compiled for the set.
+/// Used instead of a closure, because only this is certain to be inlined into the function compiled for the set.
 struct Call<K, S> {
     kernel: K,
     simd: S,
@@ -156,7 +157,7 @@ impl Vectors for pulp::Scalar128b {
 /// Evaluates an expression compiled for the instruction set in use. Functions that it calls must be `#[inline(always)]`.
 ///
 /// Each set has its own closure with a single call site, without which a long one would stay out of line and be compiled
-/// for the baseline. The expression is repeated, so it should be a call rather than a page.
+/// for the baseline. The expression is repeated, so it should be short, such as a call.
 macro_rules! vectorized {
     ($body:expr) => {{
         #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -178,7 +179,7 @@ macro_rules! vectorized {
 }
 pub(crate) use vectorized;
 
-/// Proof that a set above the baseline is both there and in use.
+/// Proof that a set above the baseline is available and in use.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[inline]
 pub(crate) fn levels() -> (Option<pulp::x86::V4>, Option<pulp::x86::V3>) {

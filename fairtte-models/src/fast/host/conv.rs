@@ -38,7 +38,7 @@ pub(super) fn normed<B: Host>(
     let (scale, shift) = scale_and_shift::<B>(of_norm, epsilon);
     let [_, n_weights, n_outputs] = shape::<B>(settings, x, weight).lengths();
     let conv = |settings, inputs| B::forward(Operation::Conv(settings), inputs, false).output;
-    // The scale goes into the weights or over the output, whichever are fewer numbers.
+    // The scale goes into the weights or over the output, whichever has fewer values.
     if n_outputs < n_weights {
         let Convolution { activation, .. } = settings;
         let y = conv(Convolution { activation: Activation::Identity, ..settings }, vec![x.clone(), weight.clone()]);
@@ -57,7 +57,7 @@ pub(super) fn normed<B: Host>(
     conv(settings, vec![x.clone(), scaled, vector::<B>(&shift)])
 }
 
-/// `gamma / sqrt(variance + epsilon)`, and what brings the mean, less the bias, to `beta`.
+/// The scale `gamma / sqrt(variance + epsilon)`, and the shift that maps the mean, less the bias, to `beta`.
 #[expect(clippy::cast_possible_truncation, reason = "computed in double precision, used in single")]
 fn scale_and_shift<B: Host>(of_norm: &[FloatTensor<B>], epsilon: f64) -> (Vec<f32>, Vec<f32>) {
     let of_norm: Vec<&[f32]> = of_norm.iter().map(B::values).collect();
@@ -129,7 +129,7 @@ pub(super) fn maximum_gradient<B: Host>(
     }))]
 }
 
-/// The shape that the kernels go by.
+/// The shape as the kernels take it.
 fn shape<B: Host>(settings: Convolution, x: &FloatTensor<B>, weight: &FloatTensor<B>) -> ConvShape {
     settings.shape(&x.shape().to_vec(), &weight.shape().to_vec())
 }

@@ -1,4 +1,4 @@
-//! The fused operations by [`kernels`](crate::kernels), for back ends whose tensors lie in the memory of this process.
+//! The fused operations by [`kernels`](crate::kernels), for back ends whose tensors are in the memory of this process.
 
 mod conv;
 mod norm;
@@ -13,22 +13,22 @@ use crate::kernels;
 
 /// A back end whose tensors can be read and written as slices.
 pub(super) trait Host: Kernels {
-    /// The tensor with its numbers one after the other; itself if they are.
+    /// The tensor as a contiguous one; unchanged if it is contiguous.
     fn contiguous(tensor: FloatTensor<Self>) -> FloatTensor<Self>;
 
-    /// The numbers of a contiguous tensor of single precision.
+    /// The values of a contiguous tensor of single precision.
     fn values(tensor: &FloatTensor<Self>) -> &[f32];
 
-    /// The same to be changed; `None` if others hold them too or they are not one after the other.
+    /// The values as a mutable slice; `None` if the tensor is shared or not contiguous.
     fn values_mut(tensor: &mut FloatTensor<Self>) -> Option<&mut [f32]>;
 
-    /// A new tensor of any numbers, all of which are still to be written.
+    /// A new tensor with unspecified values, all of which the caller must write.
     fn blank(shape: Shape) -> FloatTensor<Self>;
 
-    /// A new tensor, which only [`indices`](Self::indices) reads, of what `fill` writes.
+    /// A new tensor of the indices that `fill` writes; only [`indices`](Self::indices) reads it.
     fn of_indices(shape: Shape, fill: impl FnOnce(&mut [u32])) -> FloatTensor<Self>;
 
-    /// What [`of_indices`](Self::of_indices) was given.
+    /// The indices of a tensor made by [`of_indices`](Self::of_indices).
     fn indices(tensor: &FloatTensor<Self>) -> &[u32];
 }
 
@@ -130,12 +130,12 @@ pub(super) fn backward<B: Host>(
     }
 }
 
-/// What an operation saved, which is always as many tensors.
+/// The tensors that an operation saved, whose number is fixed, as an array.
 fn exactly<T, const N: usize>(saved: Vec<T>) -> [T; N] {
     saved.try_into().unwrap_or_else(|saved: Vec<T>| unreachable!("{} saved tensors, expected {N}", saved.len()))
 }
 
-/// Numbers of one channel of one sample.
+/// Number of values of one channel of one sample.
 fn plane<B: Host>(x: &FloatTensor<B>) -> usize {
     x.shape().to_vec()[2..].iter().product()
 }
@@ -148,14 +148,14 @@ fn vector<B: Host>(values: &[f32]) -> FloatTensor<B> {
 fn made<B: Host>(shape: Shape, fill: impl FnOnce(&mut [f32])) -> FloatTensor<B> {
     let mut tensor = B::blank(shape);
     let values = B::values_mut(&mut tensor).expect("a new tensor");
-    // A kernel that counts on zeros, or leaves out a number, is found out.
+    // This exposes kernels that rely on zeros or leave a value unwritten.
     #[cfg(test)]
     values.fill(f32::NAN);
     fill(values);
     tensor
 }
 
-/// As [`made`] if the tensor is wanted; otherwise `fill` runs with nothing to write.
+/// As [`made`] if the tensor is wanted; otherwise `fill` gets `None`.
 fn made_if<B: Host>(wanted: bool, shape: Shape, fill: impl FnOnce(Option<&mut [f32]>)) -> Option<FloatTensor<B>> {
     if !wanted {
         fill(None);
@@ -164,7 +164,7 @@ fn made_if<B: Host>(wanted: bool, shape: Shape, fill: impl FnOnce(Option<&mut [f
     Some(made::<B>(shape, |values| fill(Some(values))))
 }
 
-/// The tensor with its values changed in place; a copy of it where it is shared or laid out otherwise.
+/// The tensor with its values changed in place; a changed copy if it is shared or not contiguous.
 pub(super) fn overwritten<B: Host>(tensor: FloatTensor<B>, change: impl FnOnce(&mut [f32])) -> FloatTensor<B> {
     let mut tensor = B::contiguous(tensor);
     if let Some(values) = B::values_mut(&mut tensor) {

@@ -54,7 +54,8 @@ pub(super) fn affine_gradients<B: Host>(
     pulled::<B>(gradient, |dx| kernels::norm::batch_norm::apply_gradients(B::values(&x), &layer, dx))
 }
 
-/// The gradient of the output turned into that of the input, and those of the parameters, which `pull` gives.
+/// Returns the gradient of the input, which replaces that of the output in place, and those of the parameters, both
+/// computed by `pull`.
 fn pulled<B: Host>(
     gradient: FloatTensor<B>,
     pull: impl FnOnce(&mut [f32]) -> ParameterGradients,

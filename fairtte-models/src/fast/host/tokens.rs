@@ -27,7 +27,7 @@ pub(super) fn linear<B: Host>([x, weight, bias]: [&FloatTensor<B>; 3]) -> FloatT
     })
 }
 
-/// Gradients of a linear layer; `x` goes before the gradient of it is made, which is as large.
+/// Gradients of a linear layer; `x` is freed before its gradient, which is as large, is allocated.
 pub(super) fn linear_gradients<B: Host>(
     [x, weight]: [FloatTensor<B>; 2],
     gradient: &FloatTensor<B>,

@@ -1,8 +1,8 @@
-//! Names of weights: how other programs call what our backbones hold.
+//! Names of weights: what other programs call the parameters of our backbones.
 //!
 //! A layout turns the name of a parameter here (`blocks.3.expand.conv.weight`, the path of the module) into the key of a
-//! file, says which keys a file may have besides, and which of ours it may lack. One file per family; the architectures
-//! themselves are described where they are built.
+//! file, says which additional keys a file may have, and which of ours it may lack. One file per family; the
+//! architectures themselves are described where they are built.
 
 mod efficientnet;
 mod resnet;
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::BackboneKind;
 
-/// Which program's names a file has.
+/// The program whose names a file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Layout {
-    /// Told by keys that only one of the others has.
+    /// Recognised by keys that only one of the others has.
     #[default]
     Auto,
     /// torchvision.
     Torchvision,
     /// timm.
     Timm,
-    /// Tencent's `MedicalNet`: below `state_dict`, each key behind `module.`.
+    /// Tencent's `MedicalNet`: below `state_dict`, each key prefixed with `module.`.
     Medicalnet,
     /// Masked autoencoders and `RETFound`: below `model`, with a decoder that is left out.
     Mae,
-    /// `DINOv2`: below `teacher`, each key behind `backbone.`.
+    /// `DINOv2`: below `teacher`, each key prefixed with `backbone.`.
     Dinov2,
     /// What `fairtte weights import` writes.
     Native,
@@ -53,14 +53,14 @@ impl Layout {
     }
 }
 
-/// What a layout says about one backbone.
+/// The names of a layout for one backbone.
 #[derive(Clone, Copy)]
 pub(super) struct Names {
     /// The key of a file for the name of a parameter here.
     pub(super) key: fn(BackboneKind, &str) -> Option<String>,
-    /// Beginnings of keys that a file may have besides: its classifier, a decoder.
+    /// Prefixes of additional keys that a file may have: its classifier, a decoder.
     pub(super) dropped: &'static [&'static str],
-    /// Beginnings of names here that a file may lack.
+    /// Prefixes of names here that a file may lack.
     pub(super) may_lack: &'static [&'static str],
     /// Name of the first convolution here.
     pub(super) first: &'static str,

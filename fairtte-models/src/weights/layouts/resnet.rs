@@ -1,8 +1,8 @@
 //! `ResNets`: torchvision's and timm's `resnet18`, `MedicalNet`'s, and torchvision's `r3d_18`.
 //!
-//! The first three name layers alike (`layerL.B.conv1`, `bn1`, .., `downsample.{0,1}`); `r3d_18` puts each convolution with its
-//! norm into a pair (`layerL.B.conv1.{0,1}`). Read off torchvision 0.29.2 (`resnet.py`, `video/resnet.py`), timm 1.0.31 (`resnet.py`), `MedicalNet`'s
-//! `models/resnet.py`.
+//! The first three use the same names of layers (`layerL.B.conv1`, `bn1`, .., `downsample.{0,1}`); `r3d_18` puts each
+//! convolution with its norm into a pair (`layerL.B.conv1.{0,1}`). Read off torchvision 0.29.2 (`resnet.py`,
+//! `video/resnet.py`), timm 1.0.31 (`resnet.py`), `MedicalNet`'s `models/resnet.py`.
 
 use super::{leaf, stage};
 use crate::BackboneKind;

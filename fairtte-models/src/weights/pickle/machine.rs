@@ -10,12 +10,12 @@ use super::super::bytes::{Cursor, Malformed};
 use super::torch::PickledTensor;
 use super::{Declared, Id, MOST_VALUES, Value, shown};
 
-/// Most arguments of a call that are looked at, one more than any known function needs.
+/// Maximum number of arguments of a call that are read, one more than any known function needs.
 const MOST_ARGUMENTS: usize = 8;
 /// Longest name of a class and longest key of a storage, in bytes.
 pub(super) const LONGEST_NAME: usize = 1000;
 
-/// What one pickle held.
+/// The contents of one pickle.
 #[derive(Debug)]
 pub(in super::super) struct Pickle {
     pub(in super::super) values: Vec<Value>,
@@ -29,7 +29,7 @@ pub(in super::super) struct Pickle {
 /// The machine while it runs.
 pub(in super::super) struct Machine<'a> {
     cursor: Cursor<'a>,
-    /// Start of the instruction that is carried out.
+    /// Start of the current instruction.
     at: usize,
     values: Vec<Value>,
     stack: Vec<Id>,
@@ -39,12 +39,12 @@ pub(in super::super) struct Machine<'a> {
     pub(super) storages_by_key: HashMap<String, usize>,
     pub(super) tensors: Vec<PickledTensor>,
     names: HashSet<Arc<str>>,
-    /// Items copied out of values that were there before.
+    /// Number of items copied from existing values.
     n_copied: usize,
 }
 
 impl<'a> Machine<'a> {
-    /// Runs the pickle at the cursor, which is left behind it.
+    /// Runs the pickle at the cursor and leaves the cursor after it.
     pub(in super::super) fn run(cursor: &mut Cursor<'a>) -> Result<Pickle, Malformed> {
         let mut machine = Self {
             cursor: cursor.clone(),
@@ -83,7 +83,7 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn value(&self, id: Id) -> &Value {
-        &self.values[id] // every id was given out by `push`
+        &self.values[id] // every id was returned by `push`
     }
 
     pub(super) fn offset(&self) -> usize {
@@ -103,7 +103,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Pushes a value that is there already, which costs a pickle one byte and makes no new value.
+    /// Pushes an existing value, which takes one byte in a pickle and creates no new value.
     fn push_id(&mut self, id: Id) -> Result<(), Malformed> {
         if self.stack.len() >= MOST_VALUES {
             return Err(self.error(format!("a stack of at most {MOST_VALUES} values"), "more"));
@@ -298,7 +298,7 @@ impl<'a> Machine<'a> {
             Value::Dict(entries) if in_pairs => entries.extend(pairs),
             Value::List(list) if matches!(instruction, b'a' | b'e') => list.extend(items),
             Value::Set(set) if instruction == 0x90 => set.extend(items),
-            Value::Opaque(_) => {} // what an unknown class holds is not looked at
+            Value::Opaque(_) => {} // the contents of an unknown class are ignored
             other => {
                 let found = other.kind();
                 return Err(self.error("a list, set or dictionary to add to", found));
@@ -307,7 +307,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Puts the top of the stack into the memo, or pushes what lies there.
+    /// Puts the top of the stack into the memo, or pushes an entry of the memo.
     fn remember(&mut self, instruction: u8) -> Result<(), Malformed> {
         let what = "a place of the memo";
         let place = match instruction {
@@ -332,7 +332,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Everything that Python would import, call or build for.
+    /// Handles the instructions that make Python import, call or build something.
     fn object(&mut self, instruction: u8) -> Result<(), Malformed> {
         let value = match instruction {
             b'c' => Value::Global(self.global()?),
@@ -363,11 +363,11 @@ impl<'a> Machine<'a> {
             }
             _ => {
                 if instruction == 0x92 {
-                    self.pop()?; // arguments by name
+                    self.pop()?; // keyword arguments
                 }
                 let (arguments, function) = (self.pop()?, self.pop()?);
                 let arguments = match self.value(arguments) {
-                    // No function that is known here looks at more.
+                    // No known function reads more.
                     Value::Tuple(arguments) => arguments.iter().take(MOST_ARGUMENTS).copied().collect::<Vec<_>>(),
                     other => return Err(self.error("a tuple of arguments", other.kind())),
                 };
@@ -377,7 +377,7 @@ impl<'a> Machine<'a> {
         self.push(value)
     }
 
-    /// Counts `n` copied items or bytes: a short pickle can ask again and again for a copy of one long list.
+    /// Counts `n` copied items or bytes: a short pickle can request copies of one long list many times.
     pub(super) fn charge(&mut self, n: usize) -> Result<(), Malformed> {
         self.n_copied = self.n_copied.saturating_add(n);
         if self.n_copied > MOST_VALUES {
@@ -386,7 +386,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// One copy of the name of a class, however often it is named.
+    /// The name of a class, stored once for all its uses.
     fn class(&mut self, module: &str, name: &str) -> Result<Arc<str>, Malformed> {
         if module.len() + name.len() > LONGEST_NAME {
             return Err(self.error(format!("the name of a class, at most {LONGEST_NAME} bytes"), "a longer one"));
@@ -395,7 +395,7 @@ impl<'a> Machine<'a> {
         if let Some(known) = self.names.get(name.as_str()) {
             return Ok(Arc::clone(known));
         }
-        self.charge(name.len())?; // two lists of memorised parts make many names
+        self.charge(name.len())?; // two lists of memoised parts can form many names
         let name: Arc<str> = name.into();
         self.names.insert(Arc::clone(&name));
         Ok(name)

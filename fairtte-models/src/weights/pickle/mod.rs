@@ -1,8 +1,8 @@
 //! A restricted reader of pickles: values in an arena, built by a stack machine that calls nothing.
 //!
 //! Values refer to each other by index, so a pickle that nests a million lists or refers to itself costs neither stack nor
-//! copies; every instruction makes at most one value, and their number is limited. What the machine understands of torch
-//! stands in `torch.rs`.
+//! copies; every instruction makes at most one value, and their number is limited. The parts of torch that the machine
+//! understands are in `torch.rs`.
 
 mod machine;
 mod torch;
@@ -17,7 +17,8 @@ pub(super) use torch::Declared;
 /// Index of a value.
 pub(super) type Id = usize;
 
-/// Most values and most entries of the memo of one pickle. A checkpoint with optimiser state has tens of thousands.
+/// Maximum number of values, and of entries of the memo, of one pickle. A checkpoint with optimiser state has tens of
+/// thousands.
 pub(super) const MOST_VALUES: usize = 4_000_000;
 
 /// A value of a pickle.
@@ -47,7 +48,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// In words, without its content.
+    /// A description without the content.
     pub(super) fn kind(&self) -> String {
         match self {
             Self::None => "None".to_owned(),
@@ -68,7 +69,7 @@ impl Value {
     }
 }
 
-/// Text out of a file as it can be printed: control characters escaped, long text cut.
+/// Text from a file in a printable form: control characters escaped, long text truncated.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 80;
     let mut cut: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();

@@ -1,4 +1,4 @@
-//! What the machine understands of torch: storages by persistent id, and tensors as views of them.
+//! The parts of torch that the machine understands: storages by persistent id, and tensors as views of them.
 //!
 //! torch writes a storage as the persistent id `("storage", class, key, device, n)`, before 1.6 with a sixth field, `None`
 //! or `(view key, offset, n of the view)`; a tensor as `torch._utils._rebuild_tensor_v2(storage, offset, shape, strides,
@@ -23,14 +23,14 @@ pub(in super::super) struct View {
     n: usize,
 }
 
-/// A storage as the pickle announces it; whether the file holds it is for the container to say.
+/// A storage as the pickle declares it; the container checks whether the file contains it.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Declared {
     pub(in super::super) key: String,
     pub(in super::super) element: ElementType,
     /// Number of elements.
     pub(in super::super) n: usize,
-    /// Byte of the file at which it was announced.
+    /// Byte of the file at which it is declared.
     pub(in super::super) at: usize,
 }
 
@@ -76,7 +76,7 @@ impl Machine<'_> {
         if let [tag, class, _, _] = fields.as_slice()
             && matches!(self.value(*tag), Value::Text(tag) if tag == "module")
         {
-            // torch before 1.6 put the source code of classes beside their name.
+            // torch before 1.6 saved the source code of classes with their names.
             return match self.value(*class) {
                 Value::Global(name) => Ok(Value::Global(Arc::clone(name))),
                 Value::Opaque(name) => Ok(Value::Opaque(Arc::clone(name))),
@@ -134,7 +134,7 @@ impl Machine<'_> {
         Ok(index)
     }
 
-    /// What a call would give, for the few functions that are known; all others give an opaque value.
+    /// The result of a call of one of the few known functions; all others give an opaque value.
     pub(super) fn call(&mut self, function: Id, arguments: &[Id]) -> Result<Value, Malformed> {
         let name = match self.value(function) {
             Value::Global(name) => Arc::clone(name),
@@ -194,7 +194,7 @@ impl Machine<'_> {
             return Err(self.error("a tensor within its storage", found));
         }
         self.charge(shape.len() + strides.len())?;
-        // An empty tensor may carry any offset; it looks at nothing.
+        // An empty tensor may have any offset, since it refers to no element.
         let offset = if shape.contains(&0) { 0 } else { view.offset + offset };
         self.tensors.push(PickledTensor { storage: view.storage, offset, shape, strides });
         Ok(Value::Tensor(self.tensors.len() - 1))

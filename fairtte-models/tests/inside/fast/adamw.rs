@@ -1,4 +1,4 @@
-//! Our update beside burn's own, to the bit, and a record of the one taken up by the other.
+//! Our update has the same bits as burn's own, and either reads a record of the other.
 
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use fairtte_metrics::seeds::stream;
@@ -19,7 +19,7 @@ fn gradients(net: &Backbone, step: u32) -> GradientsParams {
     GradientsParams::from_grads(loss.backward(), net)
 }
 
-/// Steps by the optimiser of burn, and the same gradients to ours on another copy of the network.
+/// Steps by the optimiser of burn, and by ours with the same gradients on another copy of the network.
 fn steps(net: &mut [Backbone; 2], [ours, of_burn]: [&mut ModuleOptimizer; 2], n_steps: u32) {
     for step in 1..=n_steps {
         let [found, expected] = net.clone();
@@ -30,7 +30,7 @@ fn steps(net: &mut [Backbone; 2], [ours, of_burn]: [&mut ModuleOptimizer; 2], n_
     }
 }
 
-/// The bits of burn's own operations on `flex`. `LibTorch` rounds otherwise: there, what single precision allows.
+/// The bits of burn's own operations on `flex`. `LibTorch` rounds differently: there, equality up to single precision.
 fn assert_same([found, expected]: &[Backbone; 2]) {
     let (kind, found, expected) = (found.kind().name(), parameters(found), parameters(expected));
     if std::env::var("FAIRTTE_TEST_DEVICE").is_err() {
@@ -67,7 +67,7 @@ fn a_record_of_either_goes_on_in_the_other() {
     assert_same(&both);
 }
 
-/// The update changes a parameter in place, unless a copy of the module holds it too; such a copy stays as it was.
+/// The update changes a parameter in place, unless it is shared with a copy of the module, which stays unchanged.
 #[test]
 fn a_module_held_by_nobody_else_gets_the_same_bits() {
     let net = || initialise(miniature(BackboneKind::VitBase16, 3, &device()), stream(1, "weights", &[]));

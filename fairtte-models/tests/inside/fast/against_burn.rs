@@ -1,4 +1,4 @@
-//! Values and gradients beside those of burn's own operations, over random shapes.
+//! Values and gradients compared with those of burn's own operations, over random shapes.
 
 use burn::module::Module as _;
 use burn::nn::conv::{Conv2dConfig, Conv3dConfig};
@@ -34,7 +34,8 @@ fn compare(what: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) {
     let n_outputs = found[0].len();
     for ((found, expected), name) in found.iter().zip(expected).zip(names) {
         // A gradient with fewer values than the output has sums of terms in [-1, 1], of root mean square 1/3. Where there is
-        // only one of them it may be near zero, and then its rounding is large beside it, though not beside the terms.
+        // only one of them it may be near zero, and then its rounding error is large relative to it, though not
+        // relative to the terms.
         let n_terms = n_outputs as f32 / found.len() as f32;
         let typical = if n_terms > 1.0 { n_terms.sqrt() / 3.0 } else { 0.0 };
         let difference = difference_of_scale(typical.max(1e-6), found, expected);
@@ -103,7 +104,7 @@ proptest! {
         activation in prop::sample::select(ACTIVATIONS.to_vec()),
         trains in any::<bool>(),
     ) {
-        // With two values a channel is +-1 whatever they are, and its gradient nothing but rounding.
+        // With two values a channel is always +-1, and its gradient is only rounding error.
         prop_assume!(batch * height * width > 4);
         let x = tensor([batch, channels, height, width], 5, &device()) * 3.0 + 0.5;
         let run = || {
@@ -176,7 +177,7 @@ fn inference_with_a_folded_batch_norm_is_that_of_the_layers() {
         norm.beta = norm.beta.map(|_| tensor([7], 21, &device));
         norm.running_mean.update(tensor([7], 22, &device));
         norm.running_var.update(tensor([7], 23, &device) + 2.0);
-        // Of a small picture the output is fewer numbers than the weights, and takes the scale in their place.
+        // The output of a small picture has fewer values than the weights, and is scaled instead of them.
         for size in [[9, 11], [2, 3]] {
             let x = tensor([3, 5, size[0], size[1]], 24, &device);
             let run = || values(fast::conv_norm_2d(&conv, &norm, x.clone(), activation));

@@ -1,4 +1,4 @@
-//! A chain has the bits of its operations one by one, holds less, and falls back to them.
+//! A chain gives the same bits as its single operations, keeps less in memory, and falls back to them.
 
 use burn::nn::conv::{Conv3d, Conv3dConfig};
 use burn::nn::{BatchNorm, BatchNormConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig, PaddingConfig3d};
@@ -11,7 +11,7 @@ const EPSILON: f64 = 1e-6;
 const WIDTH: usize = 24;
 const HEADS: usize = 3;
 
-/// The layers of a block of tokens, with numbers of their own each.
+/// The layers of a block of tokens, each with its own values.
 #[derive(Clone)]
 struct Layers {
     norm: LayerNorm,
@@ -49,7 +49,7 @@ impl Layers {
         fast::feed_forward(&self.norm, EPSILON, dense, Activation::Gelu, x.clone()) + x
     }
 
-    /// The same by single operations.
+    /// The block by single operations.
     fn one_by_one(&self, x: Tensor<3>) -> Tensor<3> {
         let qkv = fast::linear(&self.qkv, fast::layer_norm(&self.norm, EPSILON, x.clone()));
         let x = x + fast::linear(&self.project, fast::attention(qkv, HEADS));
@@ -181,7 +181,7 @@ fn chains_fall_back_to_burns_own_layers() {
     assert!(found == expected);
 }
 
-/// A linear layer without bias is none for the kernels, so the chain is not either.
+/// The kernels do not support a linear layer without bias, so neither do they support the chain.
 #[test]
 fn a_chain_with_a_layer_that_has_no_kernel_is_computed_link_by_link() {
     let device = device();

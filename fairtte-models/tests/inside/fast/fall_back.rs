@@ -1,4 +1,4 @@
-//! What the kernels do not cover is computed by burn's own operations, to the bit.
+//! Operations that the kernels do not cover have the bits of burn's own operations.
 
 use burn::nn::conv::{Conv2dConfig, Conv3dConfig};
 use burn::nn::{BatchNormConfig, LayerNormConfig, LinearConfig, PaddingConfig2d, PaddingConfig3d};

@@ -1,7 +1,8 @@
 //! Every fused operation and its gradients against PyTorch in double precision.
 //!
-//! `tests/parity/operations.json` holds results only; `parity/operations.py` made it and says how inputs are computed, which
-//! PyTorch it was and how far PyTorch's own single precision is off. Twice that and a few units in the last place are allowed.
+//! `tests/parity/operations.json` holds results only; `parity/operations.py` writes it and documents how inputs are
+//! computed, the version of PyTorch, and the error of PyTorch's own single precision. Twice that and a few units in the
+//! last place are allowed.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::Value;
@@ -75,7 +76,7 @@ pub(super) fn integers(value: &Value) -> Vec<usize> {
     list.iter().map(|number| number.as_u64().and_then(|number| number.try_into().ok()).expect("a count")).collect()
 }
 
-/// A number, or the word for one that JSON does not have.
+/// A number, or the name of one that JSON cannot represent.
 pub(super) fn number(value: &Value) -> f64 {
     match value.as_str() {
         Some("nan") => f64::NAN,
@@ -87,7 +88,7 @@ pub(super) fn number(value: &Value) -> f64 {
 }
 
 /// The values of an input, listed or by the formula.
-#[expect(clippy::cast_possible_truncation, reason = "the nearest value in single precision is meant")]
+#[expect(clippy::cast_possible_truncation, reason = "the nearest value in single precision is intended")]
 fn input_values(input: &Value) -> Vec<f32> {
     match input["values"].as_array() {
         Some(listed) => listed.iter().map(|value| number(value) as f32).collect(),
@@ -309,7 +310,8 @@ fn check(entry: &Entry, device: &Device) -> Vec<String> {
         let bound = scale * (2.0 * rounding + FLOOR);
         let listed = |key: &str| result[key].as_array().map(|list| list.iter().map(number).collect::<Vec<_>>());
         let exact = listed("values").expect("values");
-        // Where single precision overflows or underflows in PyTorch and not in double, either result will do.
+        // Where single precision overflows or underflows in PyTorch and double precision does not, either result is
+        // accepted.
         let single = listed("single").unwrap_or_else(|| exact.clone());
         let stride = integers(&Value::Array(vec![result["stride"].clone()]))[0];
         let kept: Vec<f64> = found.iter().step_by(stride).map(|&value| f64::from(value)).collect();

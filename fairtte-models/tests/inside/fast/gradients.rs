@@ -1,8 +1,9 @@
 //! Gradients of all parameters of four networks of full size against PyTorch in double precision.
 //!
-//! `tests/parity/gradients.json` holds a few entries and the norm of each gradient, and how far PyTorch's own single precision
-//! is off; `parity/gradients.py` made it and says how weights are computed. Twice PyTorch's own error is allowed: of the worst
-//! entry in the network, and of the root of the mean square over the entries that are recorded.
+//! `tests/parity/gradients.json` holds a few entries and the norm of each gradient, and the error of PyTorch's own
+//! single precision; `parity/gradients.py` writes it and documents how weights are computed. Twice PyTorch's own error
+//! is allowed: of the worst entry in the network, and of the root of the mean square over the entries that are
+//! recorded.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::Noise;
 use crate::backbone::Backbone;
 use crate::parity::{FULL_SIZE, Tensors, collect, load, pixels, values};
 
-/// Where a gradient is zero but for rounding, as a share of the network's largest.
+/// Bound for a gradient that is zero except for rounding, as a share of the network's largest.
 const ZERO: f64 = 1e-6;
 
 #[test]
@@ -61,8 +62,8 @@ fn check(network: &Value) {
     let gradients = collect(&trained, Some(&gradients));
     drop(trained);
 
-    // Networks whose weights are the number of the parameter, and the index in PyTorch's layout, take the same way as the
-    // weights and so tell which gradient is whose, and where its entries lie.
+    // Networks whose weights are the index of the parameter, and the index in PyTorch's layout, are built in the same
+    // way as the weights, and so give the parameter of each gradient and the places of its entries.
     let of = |backbone: Backbone| collect(&backbone, None).into_iter().map(|found| found.expect("a parameter"));
     let number_of_entries = |parameter: &Value| integers(&parameter["shape"]).iter().product::<usize>();
     let numbered = |place: usize, parameter: &Value| vec![place as f32; number_of_entries(parameter)];
@@ -104,7 +105,7 @@ struct Errors {
 }
 
 impl Errors {
-    /// Takes in the errors of one parameter, of which the largest goes into the mean.
+    /// Adds the errors of one parameter; the largest of them enters the mean.
     fn add(&mut self, errors: Vec<f64>) {
         let largest = errors.into_iter().fold(0.0, f64::max);
         self.worst = self.worst.max(largest);
@@ -118,7 +119,7 @@ impl Errors {
     }
 }
 
-/// The values with that of index `order[i]` at place i put to its index.
+/// The values reordered: the one at place i moves to the index `order[i]`.
 fn in_order(found: &[f32], order: &[f32]) -> Vec<f64> {
     let mut in_order = vec![0.0; found.len()];
     for (&value, &index) in found.iter().zip(order) {

@@ -1,4 +1,4 @@
-//! Tensors as slices: what is changed in place, and what is copied because others hold it too.
+//! Tensors as slices: which are changed in place, and which are copied because they are shared.
 
 use burn::backend::TensorMetadata as _;
 use burn::backend::tensor::FloatTensor;
@@ -13,7 +13,7 @@ fn numbers<B: Host>() -> FloatTensor<B> {
     B::float_from_data(TensorData::new(NUMBERS.to_vec(), [2, 3]), &B::Device::default())
 }
 
-/// The numbers after each of them was made negative.
+/// The negated values.
 fn negated<B: Host>(tensor: FloatTensor<B>) -> (Vec<f32>, *const f32) {
     let tensor = overwritten::<B>(tensor, |values| values.iter_mut().for_each(|value| *value = -*value));
     (B::values(&tensor).to_vec(), B::values(&tensor).as_ptr())
@@ -39,7 +39,7 @@ fn a_tensor_is_changed_in_place_only_if_nobody_else_holds_its_memory<B: Host>() 
         assert_eq!(negated::<B>(view).0, expected, "{what}");
         assert_eq!(B::values(&whole), NUMBERS, "{what}: the whole has changed");
     }
-    // Alone at last, but the same number twice.
+    // No longer shared, but with every value twice.
     let twice = B::float_expand(row(0), Shape::from([2, 3]));
     drop(whole);
     assert_eq!(negated::<B>(twice).0, [-1.0, -2.0, -3.0, -1.0, -2.0, -3.0]);

@@ -1,4 +1,5 @@
-//! The fused operations against burn's own on the same device, their fall-back, and what must not depend on how they run.
+//! The fused operations against burn's own on the same device, their fall-back, and the independence of the results
+//! from threads and instruction set.
 
 mod adamw;
 mod against_burn;
@@ -21,7 +22,7 @@ thread_local! {
     static WITHOUT_KERNELS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What [`super::switched_on`] asks.
+/// Read by [`super::switched_on`].
 pub(crate) fn without_kernels() -> bool {
     WITHOUT_KERNELS.get()
 }
@@ -69,7 +70,7 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().expect("single precision")
 }
 
-/// Largest difference over the largest magnitude of what was `expected`.
+/// Largest difference, relative to the largest magnitude of the `expected` values.
 fn difference(found: &[f32], expected: &[f32]) -> f32 {
     difference_of_scale(1e-6, found, expected)
 }
@@ -93,7 +94,7 @@ fn assert_close(what: &str, found: &[f32], expected: &[f32], bound: f32) {
     assert!(difference <= bound, "{what}: {difference:e} apart, expected at most {bound:e}");
 }
 
-/// Every test of kernels and fused operations once more on each lower instruction set, in a process of its own.
+/// Repeats every test of kernels and fused operations on each lower instruction set, in separate processes.
 #[test]
 fn everything_holds_on_every_instruction_set() {
     if std::env::var_os(simd::VARIABLE).is_some() {
@@ -116,7 +117,7 @@ fn everything_holds_on_every_instruction_set() {
     }
 }
 
-/// A silent fall to the baseline costs six times; asked of the CPU in another way than the kernels do.
+/// A silent fallback to the baseline is six times slower; the CPU is queried in a different way than in the kernels.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_best_instruction_set_of_this_cpu_is_in_use() {

@@ -1,4 +1,4 @@
-//! Whole networks: the same bits on any number of threads, and training beside burn's own operations.
+//! Whole networks: the same bits on any number of threads, and training compared with burn's own operations.
 
 use burn::module::{Module as _, ModuleVisitor, Param};
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
@@ -20,7 +20,8 @@ pub(super) fn pixels(kind: BackboneKind, salt: u32, scale: f32, device: &Device)
     }
 }
 
-/// Losses of some steps of `AdamW`, and all parameters after them, value by value. The pixels are taken times `scale`.
+/// Losses of some steps of `AdamW`, and all parameters after them, value by value. The pixels are multiplied by
+/// `scale`.
 fn train(kind: BackboneKind, n_steps: u32, scale: f32) -> (Vec<f32>, Vec<f32>) {
     train_on(&device(), kind, n_steps, scale)
 }
@@ -72,8 +73,8 @@ fn training_gives_the_same_bits_on_any_number_of_threads() {
     }
 }
 
-/// How far apart two curves of one network may be: small networks with `ReLU` and batch norm make large differences of small
-/// ones, so the measure is how far burn's own curve moves when its pixels change in the last place.
+/// Loss curves by kernels and by burn agree. Small networks with `ReLU` and batch norm amplify small differences, so
+/// the bound is how far burn's own curve moves when its pixels change in the last place.
 #[test]
 fn a_training_curve_is_that_of_burns_operations() {
     for kind in KINDS {
@@ -105,7 +106,8 @@ fn evaluation_is_that_of_burns_operations() {
     }
 }
 
-/// `ndarray` has no kernels: the same calls reach burn's operations, and train what `flex` trains with kernels.
+/// `ndarray` has no kernels: the same calls use burn's operations, and training gives the same result as on `flex` with
+/// kernels.
 #[cfg(feature = "ndarray")]
 #[test]
 fn a_device_without_kernels_trains_and_evaluates_the_same_networks() {
@@ -116,7 +118,8 @@ fn a_device_without_kernels_trains_and_evaluates_the_same_networks() {
     assert!(!has_kernels(&plain) && !has_kernels(&other) && has_kernels(&device()));
     for kind in KINDS {
         let apart = |scale| difference(&train_on(&other, kind, 5, scale).0, &train(kind, 5, scale).0);
-        // Rounding can turn a `ReLU` on or off, which parts two curves; not those of pixels a last place above and below too.
+        // Rounding can turn a `ReLU` on or off, which makes two curves diverge, but not also those of pixels one unit
+        // in the last place above and below.
         let [exact, below, above] = [1.0, 1.0 - f32::EPSILON, 1.0 + f32::EPSILON];
         let agree = apart(exact) <= 1e-4 || (apart(below) <= 1e-4 && apart(above) <= 1e-4);
         assert!(agree, "losses of {}: {:e}, {:e} and {:e}", kind.name(), apart(exact), apart(below), apart(above));

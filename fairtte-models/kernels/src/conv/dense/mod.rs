@@ -1,11 +1,11 @@
 //! Convolutions in which every output channel sees every input channel, over pictures and volumes, and their gradients.
 //!
-//! Each is a matrix product of which one factor, the patches of the input that the kernel covers, is never in memory as a
-//! whole: the loops of [`gemm`](crate::gemm) pack the piece that they are about to use from the input itself
-//! ([`patches`]). Output: weights times patches of the input. Gradient of the input: weights, mirrored, times patches of the
-//! output's gradient; at a stride above 1 once for each remainder of the place by the stride, because places of the input
-//! with the same remainder are seen by the same elements of the kernel. Gradient of the weights: gradient of the output times
-//! transposed patches, summed over samples in parts fixed by the shape.
+//! Each is a matrix product. One factor, the patches of the input that the kernel covers, is never in memory as a
+//! whole: the loops of [`gemm`](crate::gemm) pack the piece that they use next from the input itself ([`patches`]).
+//! Output: weights times patches of the input. Gradient of the input: weights, mirrored, times patches of the output's
+//! gradient; at a stride above 1 once for each remainder of the place by the stride, because places of the input with
+//! the same remainder are seen by the same elements of the kernel. Gradient of the weights: gradient of the output
+//! times transposed patches, summed over samples in parts fixed by the shape.
 //!
 //! Kernels of 3 x 3 at stride 1 over enough channels and places take fewer products for all three ([`winograd`]).
 
@@ -65,7 +65,7 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
     });
 }
 
-/// Where an element of the kernel looks, from the first place of the patch in the input without padding.
+/// The offset of an element of the kernel from the first place of the patch in the input without padding.
 fn offsets(tap: [usize; 3], padding: [usize; 3]) -> [isize; 3] {
     std::array::from_fn(|axis| tap[axis].cast_signed() - padding[axis].cast_signed())
 }
@@ -100,7 +100,7 @@ pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &ConvShape, dw: &mut [f32])
     sums::sum_weights(&Staged::new(x, dy, shape), dw);
 }
 
-/// Fewest channels of the input that make a task.
+/// Minimum number of channels of the input of a task.
 const LEAST_ROWS: usize = 32;
 
 /// The gradient of the input of a convolution with a stride; the weights are packed once, for all tasks, as panels or with the
@@ -155,7 +155,7 @@ struct Phase {
     grid: [usize; 3],
     /// Numbers of the elements in the kernel.
     elements: Vec<usize>,
-    /// Where each of them finds its output: offset from the place's index in the grid.
+    /// The place of the output for each of them, as an offset from the place's index in the grid.
     taps: Vec<[isize; 3]>,
 }
 
@@ -207,7 +207,7 @@ impl Phase {
         gemm::multiply(steps, &left, &right, task.rows.len(), &mut task.output, false);
     }
 
-    /// Computes the places of this phase and writes them where they belong, `stride` apart.
+    /// Computes the places of this phase and writes them to their places, `stride` apart.
     fn scatter(&self, w: &[f32], turned: Option<&[f32]>, dy: &[f32], shape: &ConvShape, task: &mut PlaneTask) {
         let plane = self.grid.iter().product::<usize>();
         if plane == 0 {
@@ -255,7 +255,7 @@ impl Phase {
 /// the elements of the kernel.
 struct Mirrored<'a> {
     weights: &'a [f32],
-    /// The same as `[outputs][taps][inputs]`, if at hand.
+    /// The weights as `[outputs][taps][inputs]`, if available.
     turned: Option<&'a [f32]>,
     inputs: usize,
     taps: usize,

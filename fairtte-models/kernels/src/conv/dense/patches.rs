@@ -1,8 +1,8 @@
 //! The patches of a picture or volume under a kernel, as a factor of a product that is packed from the input itself.
 //!
-//! A column of the factor is a place of the kernel, a row a channel and an element of the kernel. Consecutive places lie in a
-//! row of the input, so that a piece of a row of the factor is a few runs of numbers copied from the input and of zeros from
-//! the padding. The runs are the same for all channels and are worked out once for each panel.
+//! A column of the factor is a place of the kernel, a row a channel and an element of the kernel. Consecutive places
+//! are in one row of the input, so a piece of a row of the factor is a few runs of values copied from the input and of
+//! zeros from the padding. The runs are the same for all channels and are computed once for each panel.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(crate) struct Patches<'a> {
     pub grid: [usize; 3],
     /// Steps in the input from one place to the next.
     pub stride: [usize; 3],
-    /// Where each element of the kernel looks, relative to its place times `stride`.
+    /// The offset of each element of the kernel, relative to its place times `stride`.
     pub taps: &'a [[isize; 3]],
     pub first_sample: usize,
     pub pixels: Range<usize>,
@@ -71,7 +71,7 @@ impl Patches<'_> {
     }
 
     /// Adds the runs of `count` places of one row of the grid.
-    #[expect(clippy::too_many_arguments, reason = "a step of one loop, apart for its length")]
+    #[expect(clippy::too_many_arguments, reason = "one step of a loop, separate because of its length")]
     fn row(
         &self,
         runs: &mut Vec<Run>,

@@ -11,7 +11,7 @@ pub(super) struct Layout {
     pub used: Vec<[usize; 3]>,
     /// Quotient by the stride of the first tap along each axis.
     pub low: [isize; 3],
-    /// How much further the stage reaches than the places do.
+    /// The extent of the stage beyond that of the places.
     pub extra: [usize; 3],
 }
 
@@ -63,7 +63,7 @@ impl Stage {
         self.extent[0] * self.extent[1] * self.pitch
     }
 
-    /// Numbers of one channel.
+    /// Number of values of one channel.
     pub fn channel(&self, layout: &Layout) -> usize {
         layout.used.len() * self.volume()
     }

@@ -1,11 +1,12 @@
 //! Dense convolutions without patches: the innermost loops read a padded copy of the input in place.
 //!
-//! A task computes a band of rows (or some slices) of the output of one sample. It copies what the band sees of some input
-//! channels, with the zeros of the padding, into a buffer of its core (the *stage*), sorted by the remainder of the place by
-//! the stride. There an element of the kernel finds all outputs of the band at one fixed distance, so that a step of the sum
-//! reads consecutive numbers, the same ones for every output channel, and nothing is copied for each element of the kernel.
-//! The price is that places at the end of a row, where the kernel would leave it, are computed and dropped: 2 of 58 for a
-//! kernel of 3 over rows of 56. Where that costs more than packing patches does, the patches are packed.
+//! A task computes a band of rows (or some slices) of the output of one sample. It copies what the band sees of some
+//! input channels, with the zeros of the padding, into a buffer of its core (the *stage*), sorted by the remainder of
+//! the place by the stride. There the inputs of an element of the kernel for all outputs of the band are at one fixed
+//! distance, so a step of the sum reads consecutive values, the same for every output channel, and nothing is copied
+//! for each element of the kernel.
+//! The cost is that places at the end of a row, where the kernel would extend beyond it, are computed and discarded: 2
+//! of 58 for a kernel of 3 over rows of 56. Where that costs more than packing patches, patches are packed.
 
 use std::ops::Range;
 
@@ -16,7 +17,7 @@ use crate::activation::Activation;
 use crate::gemm::{self, Block, Division, Operand, Output, Panel, PlaneTask, SLACK, TileSize};
 use crate::simd::{self, vectorized};
 
-/// Numbers of the left factor that are worth packing once for all tasks.
+/// Maximum number of values of the left factor that are packed once for all tasks.
 const MOST_WEIGHTS: usize = 5 << 19;
 /// Steps of the sum in one block, about.
 const KC: usize = 480;
@@ -44,7 +45,7 @@ pub(super) struct Spread {
 }
 
 impl Sliding<'_> {
-    /// Whether this way is expected to be faster than packing patches.
+    /// Whether this method is expected to be faster than packing patches.
     pub fn pays(&self, rows: usize) -> bool {
         let [depth, height, width] = self.grid;
         if self.grid.contains(&0) || (depth * height == 1 && self.taps.len() == 1) {
@@ -84,7 +85,8 @@ impl Sliding<'_> {
         let pieces = (depth * height * width).div_ceil(pixels) * batch;
         let row_parts = (2 * rayon::current_num_threads()).div_ceil(pieces).min(rows.div_ceil(16));
         let steps = self.channels * self.taps.len();
-        // A band must not end within a slice and begin in another: tasks are cut from each slice where a band is a part of one.
+        // A band must not span two slices partially: if a band is a part of a slice, each slice is divided into tasks
+        // separately.
         let slices = if pixels < height * width { depth } else { 1 };
         let extent = [batch, rows, depth * height * width];
         let tasks = plane_bands(y, extent, slices, Division { samples: 1, pixels, row_parts });
@@ -176,13 +178,13 @@ impl Sliding<'_> {
         }
     }
 
-    /// The left factor for [`spread`](Self::spread), in `weights`, which has as many numbers as it.
+    /// The left factor for [`spread`](Self::spread), in `weights`, which has the same number of values.
     pub fn pack<'p>(&self, left: &impl Operand, rows: usize, row_parts: usize, weights: &'p mut [f32]) -> Packed<'p> {
         self.pack_weights(left, rows, row_parts, weights);
         Packed { layout: Layout::new(self.taps, self.stride), weights, steps: self.channels * self.taps.len() }
     }
 
-    /// Sums a band and hands on, for every row, its slices and the columns that each takes.
+    /// Sums a band and passes on, for every row, its slices and the columns of each.
     fn sum(
         &self,
         layout: &Layout,
@@ -234,7 +236,7 @@ impl Sliding<'_> {
         });
     }
 
-    /// Where each step of a block finds its numbers in the stage.
+    /// The offset in the stage of the values of each step of a block.
     fn offsets(&self, layout: &Layout, stage: &Stage) -> Vec<usize> {
         let volume = stage.volume();
         let of_tap = |(remainder, shift): (&[usize; 3], &[usize; 3])| {
@@ -294,7 +296,7 @@ impl Sliding<'_> {
     }
 }
 
-/// The numbers with an even index.
+/// The values with an even index.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 #[inline(always)]
 fn every_other(source: &[f32], target: &mut [f32]) {
@@ -324,7 +326,7 @@ fn plane_bands<'c>(
     if slices == 1 {
         return gemm::plane_tasks(data, [batch, rows, plane], division);
     }
-    // Slices as samples of a result of which the rows interleave.
+    // Slices are treated as samples of a result whose rows interleave.
     let slice = plane / slices;
     let pieces = slice.div_ceil(division.pixels);
     let mut tasks: Vec<PlaneTask<'c>> = Vec::with_capacity(batch * division.row_parts * slices * pieces);

@@ -1,8 +1,8 @@
-//! The gradient of the weights is a sum over places; here it is divided among threads.
+//! Divides the gradient of the weights, a sum over places, among threads.
 //!
-//! A unit is the weights of some input and some output channels. Where there are few units, the places are divided too, into
-//! parts that are summed apart and added up in their order. Units and parts depend on the shape only, and so do the bits of the
-//! result.
+//! A unit is the weights of some input and some output channels. Where there are few units, the places are divided too,
+//! into parts that are summed separately and added in a fixed order. Units and parts depend on the shape only, and so
+//! do the bits of the result.
 
 use std::ops::Range;
 
@@ -11,30 +11,30 @@ use rayon::prelude::*;
 use crate::conv::ConvShape;
 use crate::gemm;
 
-/// Numbers that all partial sums together may take.
+/// Maximum number of values of all partial sums together.
 const PARTIAL_SUMS: usize = 1 << 20;
 /// Tasks that a large sum is divided into.
 const TASKS: usize = 16;
-/// Fewest output channels of a task, which copies all that they see.
+/// Minimum number of output channels of a task, which copies all inputs that they see.
 const LEAST_ROWS: usize = 64;
 
-/// A way to sum over places, which are in bands.
+/// A method of summing over places, which are grouped into bands.
 pub(super) trait WeightSum: Sync {
     fn shape(&self) -> &ConvShape;
 
     /// Input channels of a unit.
     fn block_channels(&self) -> usize;
 
-    /// How many bands there are.
+    /// Number of bands.
     fn bands(&self) -> usize;
 
-    /// Numbers of the sum for an output channel of a unit of so many input channels.
+    /// Number of values of the sum for an output channel of a unit of `channels` input channels.
     fn numbers(&self, channels: usize) -> usize;
 
     /// Writes the sum over `bands` for some input and output channels.
     fn run(&self, bands: Range<usize>, channels: Range<usize>, outputs: Range<usize>, sums: &mut [f32]);
 
-    /// Brings the sum over all bands to where the weights are; whether it can be used.
+    /// Writes the sum over all bands to the weights; returns whether it can be used.
     fn finish(&self, unit: Unit, sums: &[f32]) -> bool;
 }
 
@@ -46,7 +46,8 @@ pub(super) struct Unit<'a> {
     pub rows: Vec<&'a mut [f32]>,
 }
 
-/// Sums everything into `dw`, `[outputs, inputs, kernel]`; `false` if it cannot be used, and `dw` holds anything then.
+/// Sums everything into `dw`, `[outputs, inputs, kernel]`; returns `false` if the result cannot be used, in which case
+/// the values of `dw` are unspecified.
 pub(super) fn sum_weights(sum: &impl WeightSum, dw: &mut [f32]) -> bool {
     let ConvShape { inputs, outputs, .. } = *sum.shape();
     let blocks = gemm::parts(inputs, sum.block_channels());

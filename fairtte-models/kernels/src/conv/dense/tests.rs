@@ -180,7 +180,7 @@ fn tiles_are_taken_where_they_save_products() {
     }
 }
 
-/// What [`compute`] gives where it takes tiles; whether each result can be used.
+/// The results of [`compute`] by tiles, and whether each of them can be used.
 fn compute_in_tiles(shape: &ConvShape, x: &[f32], w: &[f32], dy: &[f32]) -> ([Vec<f32>; 3], [bool; 3]) {
     let [mut y, mut dx, mut dw] = [dy.len(), x.len(), w.len()].map(|length| vec![f32::NAN; length]);
     let transposed = shape.transposed().expect("a convolution with a gradient in tiles");
@@ -230,7 +230,7 @@ fn weights_in_tiles_are_those_of_the_plain_sum_for_many_channels() {
 #[test]
 fn numbers_that_only_tiles_cannot_hold_are_summed_one_by_one() {
     let shape = picture(1, [32, 32], [16, 16], [3, 3], 1, 1);
-    // Differences of neighbours are beyond single precision, sums of products are not.
+    // Differences of neighbours overflow single precision, sums of products do not.
     let x: Vec<f32> = (0..32 * 256).map(|place| if place % 4 < 2 { 3e38 } else { -3e38 }).collect();
     let [_, w, y] = shape.lengths();
     let w: Vec<f32> = random(1, w).iter().map(|value| 1e-3 * value).collect();

@@ -2,9 +2,10 @@
 //!
 //! A step of this sum is a place of the output. A task goes through its places in bands; it copies what a band sees of some
 //! input channels into a buffer of its core (the *stage*) with the channels innermost, `[depth][height][width][channels]`, with
-//! the zeros of the padding. The columns of one row of the kernel are then consecutive numbers for every step, at a distance
-//! from the first row's that does not depend on the step, so the innermost loops read the stage in place and every number of
-//! the input is transposed about once and not once for each element of the kernel. Only the small left factor is packed.
+//! the zeros of the padding. The columns of one row of the kernel are then consecutive values for every step, at a
+//! distance from the first row's that does not depend on the step, so the innermost loops read the stage in place and
+//! every value of the input is transposed about once instead of once for each element of the kernel. Only the small
+//! left factor is packed.
 //!
 //! How the places are divided among threads: [`sums`](super::sums).
 
@@ -15,7 +16,7 @@ use crate::conv::ConvShape;
 use crate::gemm::{self, Block, Output, Panel, SLACK, TileSize};
 use crate::simd;
 
-/// Places of a band, about.
+/// Approximate number of places of a band.
 const BAND: usize = 320;
 /// Most input channels of a task, and most columns.
 const MOST_CHANNELS: usize = 64;
@@ -124,7 +125,7 @@ impl<'a> Staged<'a> {
         }
     }
 
-    /// Packs rows of the output's gradient; the number of panels.
+    /// Packs rows of the output's gradient; returns the number of panels.
     fn pack(&self, band: &Band, rows: Range<usize>, left: &mut [f32]) -> usize {
         let outputs = self.shape.outputs;
         let [depth, height, width] = self.output;
@@ -216,7 +217,7 @@ impl WeightSum for Staged<'_> {
 fn bands(shape: &ConvShape) -> Vec<Band> {
     let [depth, height, width] = shape.output();
     let batch = shape.batch;
-    // Largest boxes of about the wanted number of places.
+    // The largest boxes of about the required number of places.
     let [samples, depths, heights] = if width * height * depth <= BAND {
         [(BAND / (width * height * depth)).min(batch), depth, height]
     } else if width * height <= BAND {

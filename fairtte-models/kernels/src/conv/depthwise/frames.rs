@@ -1,8 +1,8 @@
-//! The buffers of `depthwise_planes.rs` and `depthwise_taps.rs`: planes with zeros around them.
+//! The buffers of `planes.rs` and `taps.rs`: planes with zeros around them.
 //!
 //! The rows of a buffer are `pitch` numbers apart; at stride 2 there are two for each row of the picture, of the even and of
-//! the odd columns. Behind the width of a row there is room for a whole vector and the side of the kernel, all zeros, so that
-//! no load needs a mask and no product reads a number of another row.
+//! the odd columns. After the width of a row there are zeros for a whole vector and the side of the kernel, so that no
+//! load needs a mask and no product reads a value of another row.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -10,12 +10,13 @@ use crate::conv::depthwise::Plane;
 use crate::simd::Vectors;
 use crate::simd::lanes::{LONGEST, first_lanes, load, load_rest, masked, store};
 
-/// Numbers in the buffers of the planes that are copied before the first of them is computed: half a first-level cache.
+/// Number of values in the buffers of the planes that are copied before the first of them is computed: half a
+/// first-level cache.
 const AHEAD: usize = 1 << 12;
-/// Most of them.
+/// Maximum number of these planes.
 const PLANES: usize = 16;
 
-/// Where a plane lies in a buffer.
+/// The location of a plane in a buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Frame {
     /// Of the plane.
@@ -23,7 +24,7 @@ pub(super) struct Frame {
     width: usize,
     /// Zeros before the first row and column.
     pub(super) margin: usize,
-    /// Numbers from one row of the buffer to the next.
+    /// Distance from one row of the buffer to the next.
     pub(super) pitch: usize,
     /// Rows of the buffer for each row of the plane.
     phases: usize,
@@ -36,17 +37,17 @@ impl Frame {
         Self { height, width, margin, pitch: columns.next_multiple_of(LONGEST) + 2 * LONGEST, phases }
     }
 
-    /// Length of the buffer, with the rows below the plane that kernels reach.
+    /// Length of the buffer, including the rows below the plane that kernels cover.
     pub(super) fn length(&self) -> usize {
         (self.height + 2 * self.margin + 8) * self.phases * self.pitch + 2 * LONGEST
     }
 }
 
-/// Buffers for one thread, zero where no plane will be written. They hold a few planes, as a number that has just been
+/// Buffers for one thread, zero where no plane is written. They hold several planes, because a value that has just been
 /// written to the buffer cannot be loaded at once as part of another vector.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// How many planes there is room for.
+    /// Number of planes that fit.
     pub(super) planes: usize,
     pub(super) input: Vec<f32>,
     pub(super) output: Vec<f32>,
@@ -81,7 +82,7 @@ impl Room {
     }
 }
 
-/// Copies as many planes from the beginning of `x` as the room has been asked for, each into its part of the buffer.
+/// Copies the requested number of planes from the beginning of `x`, each into its part of the buffer.
 #[inline(always)]
 pub(super) fn fill_all<S: Vectors>(simd: S, x: &[f32], planes: usize, frame: Frame, buffer: &mut [f32]) {
     for (index, buffer) in buffer.chunks_exact_mut(frame.length()).take(planes).enumerate() {
@@ -89,7 +90,7 @@ pub(super) fn fill_all<S: Vectors>(simd: S, x: &[f32], planes: usize, frame: Fra
     }
 }
 
-/// Copies the plane that `x` begins with into its frame.
+/// Copies the first plane of `x` into its frame.
 #[inline(always)]
 fn fill<S: Vectors>(simd: S, x: &[f32], frame: Frame, buffer: &mut [f32]) {
     let Frame { height, width, margin, pitch, phases } = frame;
@@ -124,7 +125,7 @@ fn fill<S: Vectors>(simd: S, x: &[f32], frame: Frame, buffer: &mut [f32]) {
     }
 }
 
-/// Writes the numbers at even places to one slice and those at odd places to the other.
+/// Writes the values at even places to one slice and those at odd places to the other.
 #[inline(always)]
 fn deinterleave(values: &[f32], even: &mut [f32], odd: &mut [f32]) {
     let (pairs, rest) = pulp::as_arrays::<2, _>(values);

@@ -1,12 +1,12 @@
 //! Depthwise convolution of pictures: square kernels of side 3 or 5, one for each channel, and the gradients.
 //!
-//! One task takes a few planes. A plane is copied into a buffer with zeros around it, at stride 2 with even and odd columns
-//! apart, so that every tap of the kernel is a load at a fixed offset; several rows of results are computed at once in
-//! registers, as neighbouring rows need the same loads. At stride 1 the gradient of the input is the convolution of the
-//! gradient of the output with the turned kernel, at stride 2 four such convolutions with the even and odd taps. The
-//! gradient of the kernel is summed in registers over the rows of a plane and in double precision over planes. The loops
-//! are in `depthwise_planes.rs` and `depthwise_taps.rs`. Small planes have loops of their own (`depthwise_narrow.rs`), and strides above 2 take plain
-//! ones (`depthwise_strided.rs`).
+//! One task takes a few planes. A plane is copied into a buffer with zeros around it, at stride 2 with even and odd
+//! columns separated, so that every tap of the kernel is a load at a fixed offset; several rows of results are computed
+//! at once in registers, as neighbouring rows need the same loads. At stride 1 the gradient of the input is the
+//! convolution of the gradient of the output with the turned kernel, at stride 2 four such convolutions with the even
+//! and odd taps. The gradient of the kernel is summed in registers over the rows of a plane and in double precision
+//! over planes. The loops are in `planes.rs` and `taps.rs`. Small planes have loops of their own (`narrow.rs`), and
+//! strides above 2 use plain ones (`strided.rs`).
 
 mod frames;
 mod narrow;
@@ -26,11 +26,11 @@ use crate::conv::{ConvKind, ConvShape};
 use crate::simd;
 use crate::tasks::{by_channels, units_per_task};
 
-/// Numbers that one task of the forward pass takes.
+/// Values per task of the forward pass.
 pub(super) const PIECE: usize = 1 << 14;
-/// Numbers that lie together in a sample and go to one task of the gradients.
+/// Contiguous values of a sample per task of the gradients.
 const RUN: usize = 1 << 14;
-/// Groups of channels that there are at least, as far as there are channels.
+/// Minimum number of groups of channels, if there are as many channels.
 const GROUPS: usize = 16;
 /// With fewer groups the samples are divided among tasks as well.
 const ENOUGH: usize = 32;
@@ -79,7 +79,7 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
             let mut first = task * planes;
             let mut rest = y;
             while !rest.is_empty() {
-                // Planes of one sample, whose kernels lie together.
+                // Planes of one sample, whose kernels are contiguous.
                 let channel = first % shape.inputs;
                 let count = room.planes.min(shape.inputs - channel).min(rest.len() / output);
                 let (y, behind) = rest.split_at_mut(count * output);
@@ -93,7 +93,7 @@ pub fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, activation: Activatio
     );
 }
 
-/// `x` begins with the planes and may go on behind them.
+/// `x` begins with the planes and may be longer.
 fn forward_planes(x: &[f32], w: &[f32], bias: Option<&[f32]>, plane: Plane, room: &mut Room, y: &mut [f32]) {
     match (plane.side, plane.stride) {
         (3, 1) => simd::run(Forward::<3, 1> { x, w, bias, plane, room, y }),
@@ -104,7 +104,7 @@ fn forward_planes(x: &[f32], w: &[f32], bias: Option<&[f32]>, plane: Plane, room
     }
 }
 
-/// Gradients of [`forward`] with respect to `x` and `w`, those that are asked for.
+/// Gradients of [`forward`] with respect to `x` and `w`, as requested.
 ///
 /// # Panics
 /// If the shape is not depthwise or the lengths do not fit it.
@@ -144,7 +144,7 @@ struct Layer<'a> {
     wants_dw: bool,
 }
 
-/// A few channels of a few samples, and where their dx goes.
+/// A few channels of a few samples, and the destination of their dx.
 struct Task<'a> {
     first_channel: usize,
     channels: usize,
@@ -202,7 +202,7 @@ impl Layer<'_> {
         dw
     }
 
-    /// Some channels of the task, of one sample; their planes begin at number `place`.
+    /// Some channels of the task, of one sample; their planes begin at index `place`.
     fn backward(
         &self,
         place: usize,
@@ -228,7 +228,7 @@ impl Layer<'_> {
     }
 }
 
-/// Writes dx and adds to the sums of dw; `x` and `dy` begin with the planes and may go on behind them.
+/// Writes dx and adds to the sums of dw; `x` and `dy` begin with the planes and may be longer.
 fn backward_planes<const K: usize, const STRIDE: usize>(
     x: &[f32],
     w: &[f32],

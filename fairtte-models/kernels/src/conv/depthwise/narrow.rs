@@ -1,11 +1,12 @@
 //! Depthwise convolution of small planes, with the channels in the lanes of the vectors.
 //!
-//! A plane of 4 x 4 fills a quarter of a vector, and most of what a kernel of 5 x 5 sees of it is padding. So the planes of
+//! A plane of 4 x 4 fills a quarter of a vector, and most of what a kernel of 5 x 5 covers is padding. So the planes of
 //! [`LONGEST`] channels of a sample are transposed to `[place, channel]` and copied into a buffer with zeros around them,
-//! where an element of the kernel is a vector times a vector of weights, and rows of zeros are passed over (zeros beside the
-//! numbers of a row are not: times an infinite weight they give NaN, as zeros of padding do). The gradient of
-//! the input is the convolution of the gradient of the output, its places `stride` apart, with the turned kernel. The gradient
-//! of the kernels is summed in single precision over a sample or a few and in double precision over those sums.
+//! where an element of the kernel is a vector times a vector of weights, and rows of zeros are skipped (zeros next to
+//! the values of a row are not: times an infinite weight they give NaN, as zeros of padding do). The gradient of the
+//! input is the convolution of the gradient of the output, its places `stride` apart, with the turned kernel. The
+//! gradient of the kernels is summed in single precision over a sample or a few and in double precision over those
+//! sums.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -21,8 +22,8 @@ use crate::tasks::{by_channels, units_per_task};
 
 /// Largest side of an output that counts as small.
 const NARROW: usize = 8;
-/// Places whose products a lane, which has all places of its channel, adds in single precision; many more would cost digits
-/// that a sum by several lanes keeps.
+/// Number of places whose products a lane adds in single precision. A lane has all places of its channel, so with many
+/// more it would lose digits that a sum by several lanes keeps.
 const PLACES: usize = 32;
 /// Columns of results computed at once, and in planes of at most two columns.
 const COLUMNS: [usize; 2] = [4, 2];
@@ -39,7 +40,7 @@ struct Frame {
     size: [usize; 2],
     /// Zeros before the first row and column.
     margin: usize,
-    /// Places from one number of the plane to the next, zeros between them.
+    /// Distance from one value of the plane to the next, with zeros between them.
     spacing: usize,
     /// Columns of the buffer.
     pitch: usize,
@@ -47,7 +48,8 @@ struct Frame {
 }
 
 impl Frame {
-    /// For a correlation with a kernel of so many taps a side, which moves by `stride` and has results of size `results`.
+    /// A frame for a correlation with a kernel of `taps` a side, which moves by `stride` and has results of size
+    /// `results`.
     fn new(size: [usize; 2], margin: usize, spacing: usize, [taps, stride]: [usize; 2], results: [usize; 2]) -> Self {
         let inside = size.map(|extent| margin + (extent - 1) * spacing + 1);
         let columns = results[1].next_multiple_of(columns_at_once(results[1]));
@@ -59,12 +61,12 @@ impl Frame {
         self.rows * self.pitch * LONGEST
     }
 
-    /// Whether a row holds numbers of the plane, rather than the zeros around or between its rows.
+    /// Whether a row contains values of the plane, rather than the zeros around or between its rows.
     fn has_numbers(&self, row: usize) -> bool {
         row.checked_sub(self.margin).is_some_and(|row| row % self.spacing == 0 && row / self.spacing < self.size[0])
     }
 
-    /// Copies transposed planes to where they belong; the rest of the buffer stays as it is.
+    /// Copies transposed planes to their places; the rest of the buffer is unchanged.
     fn fill(&self, planes: &[f32], buffer: &mut [f32]) {
         let [height, width] = self.size;
         for (row, source) in planes.chunks_exact(width * LONGEST).take(height).enumerate() {
@@ -93,7 +95,7 @@ fn blocks_of_kernels(w: &[f32], taps: usize, turned: bool) -> Vec<f32> {
     blocks
 }
 
-/// As [`depthwise::forward`](crate::conv::depthwise::forward), for planes that [`is_narrow`] names.
+/// As [`depthwise::forward`](crate::conv::depthwise::forward), for planes that are narrow ([`is_narrow`]).
 pub(super) fn forward(
     x: &[f32],
     w: &[f32],
@@ -132,7 +134,7 @@ pub(super) fn forward(
     });
 }
 
-/// As [`depthwise::gradients`](crate::conv::depthwise::gradients), for planes that [`is_narrow`] names.
+/// As [`depthwise::gradients`](crate::conv::depthwise::gradients), for planes that are narrow ([`is_narrow`]).
 pub(super) fn gradients(
     x: &[f32],
     w: &[f32],
@@ -156,7 +158,7 @@ pub(super) fn gradients(
     tasks.into_par_iter().for_each_init(|| Room::new(&layer), |room, (block, dx, dw)| layer.run(block, room, dx, dw));
 }
 
-/// What the blocks of a layer's gradients share.
+/// Data shared by the blocks of a layer's gradients.
 struct Layer<'a> {
     x: &'a [f32],
     dy: &'a [f32],
@@ -243,7 +245,7 @@ struct Staged<'a> {
     frame: Frame,
 }
 
-/// Correlation with the kernels, `[tap][channel]`, started from a number for each channel, as `[place][channel]`.
+/// Correlation with the kernels, `[tap][channel]`, starting from one value for each channel, as `[place][channel]`.
 fn correlate(
     [taps, stride]: [usize; 2],
     source: &Staged,
@@ -296,7 +298,7 @@ impl<const K: usize, const STRIDE: usize, const WIDTH: usize> Kernel for Correla
                         let line = &staged[(source * frame.pitch + column * STRIDE) * LONGEST..];
                         let line = &line[..((WIDTH - 1) * STRIDE + K) * LONGEST];
                         let kernels = &self.kernels[tap * K * LONGEST..][..K * LONGEST];
-                        // A row of the kernel adds up on its own: fewer roundings on top of one another.
+                        // A row of the kernel is summed separately, which accumulates fewer rounding errors.
                         let mut of_row = [simd.splat_f32s(0.0); WIDTH];
                         for shift in 0..K {
                             let weights = load(simd, kernels, shift * LONGEST + lane);

@@ -1,4 +1,4 @@
-//! Result and gradient of the input of `depthwise.rs`, over planes that lie in buffers (`depthwise_frames.rs`).
+//! Result of a depthwise convolution and gradient of its input, over planes in buffers (`frames.rs`).
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -23,7 +23,8 @@ fn splat<S: Vectors, const K: usize>(simd: S, w: &[f32], turned: bool) -> [[S::f
     taps
 }
 
-/// y = x * w + bias, for a few planes. `x` begins with them and may go on; `w` and `bias` are those of these planes.
+/// y = x * w + bias, for a few planes. `x` begins with them and may be longer; `w` and `bias` are those of these
+/// planes.
 pub(super) struct Forward<'a, const K: usize, const STRIDE: usize> {
     pub(super) x: &'a [f32],
     pub(super) w: &'a [f32],
@@ -58,7 +59,7 @@ impl<const K: usize, const STRIDE: usize> Kernel for Forward<'_, K, STRIDE> {
     }
 }
 
-/// y = correlation of the buffer with the taps, + bias. Planes behind that of y may be overwritten.
+/// y = correlation of the buffer with the taps, + bias. Planes after that of y may be overwritten.
 #[inline(always)]
 fn correlate<S: Vectors, const K: usize, const STRIDE: usize>(
     simd: S,
@@ -83,7 +84,7 @@ fn correlate<S: Vectors, const K: usize, const STRIDE: usize>(
     }
 }
 
-/// The first `R` rows of y, which goes on to the end of the plane.
+/// The first `R` rows of y, which extends to the end of the plane.
 #[inline(always)]
 fn rows_of_results<S: Vectors, const K: usize, const STRIDE: usize, const R: usize>(
     simd: S,
@@ -99,7 +100,7 @@ fn rows_of_results<S: Vectors, const K: usize, const STRIDE: usize, const R: usi
         let sums = vectors_of_results::<S, K, STRIDE, R>(simd, buffer, pitch, taps, bias, column);
         for (row, &sum) in sums.iter().enumerate() {
             let at = row * width + column;
-            // A row shorter than a vector is followed by others, which overwrite what is too much.
+            // A row shorter than a vector is followed by others, which overwrite the excess.
             if at + S::F32_LANES <= y.len() {
                 store(simd, y, at, sum);
             } else {
@@ -143,8 +144,9 @@ fn vectors_of_results<S: Vectors, const K: usize, const STRIDE: usize, const R: 
     sums
 }
 
-/// Gradient of the input of a few planes. It is a function of its own, as the compiler keeps the sums of both gradients out
-/// of registers if they are computed in one. It leaves the gradient of the output in the room for [`BackwardFilter`](crate::conv::depthwise::taps::BackwardFilter).
+/// Gradient of the input of a few planes. It is a separate function, because the compiler would not keep the sums of
+/// both gradients in registers if one function computed both. It leaves the gradient of the output in the buffers for
+/// [`BackwardFilter`](crate::conv::depthwise::taps::BackwardFilter).
 pub(super) struct BackwardInput<'a, const K: usize, const STRIDE: usize> {
     pub(super) w: &'a [f32],
     pub(super) dy: &'a [f32],
@@ -201,8 +203,8 @@ fn spread<S: Vectors, const K: usize>(
     }
 }
 
-/// The even and the odd columns of one row of the padded dx. `source` begins (K - 1) / 2 rows and columns before the number
-/// that meets the first tap.
+/// The even and the odd columns of one row of the padded dx. `source` begins (K - 1) / 2 rows and columns before the
+/// value at the first tap.
 #[inline(always)]
 fn half_rows<S: Vectors, const K: usize, const PARITY: usize>(
     simd: S,
@@ -232,7 +234,7 @@ fn half_rows<S: Vectors, const K: usize, const PARITY: usize>(
     }
 }
 
-/// The numbers from `first` on of a row of which even and odd places are given apart.
+/// The values from `first` on of a row whose even and odd places are given separately.
 #[inline(always)]
 fn interleave(even: &[f32], odd: &[f32], first: usize, row: &mut [f32]) {
     let (first_half, second_half) = if first.is_multiple_of(2) {

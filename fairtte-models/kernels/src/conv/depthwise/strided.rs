@@ -18,7 +18,7 @@ fn products(plane: &Plane, mut visit: impl FnMut(usize, usize, usize)) {
     }
 }
 
-/// For as many planes as there are kernels; `x` may go on behind them.
+/// For as many planes as there are kernels; `x` may be longer.
 pub(super) fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, plane: &Plane, y: &mut [f32]) {
     let taps = plane.side * plane.side;
     let planes = x.chunks_exact(plane.height * plane.width).zip(w.chunks_exact(taps));
@@ -29,7 +29,7 @@ pub(super) fn forward(x: &[f32], w: &[f32], bias: Option<&[f32]>, plane: &Plane,
     }
 }
 
-/// For as many planes as there are kernels; `x` and `dy` may go on behind them.
+/// For as many planes as there are kernels; `x` and `dy` may be longer.
 pub(super) fn gradients(
     x: &[f32],
     w: &[f32],

@@ -1,4 +1,4 @@
-//! Gradient of the kernels of `depthwise.rs`, over planes that lie in buffers (`depthwise_frames.rs`).
+//! Gradient of the kernels of a depthwise convolution, over planes in buffers (`frames.rs`).
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -53,7 +53,7 @@ pub(super) fn flush(sums: &mut [f32], dw: &mut [f64]) {
     }
 }
 
-/// Length of the sums of a kernel of so many taps.
+/// Length of the sums of a kernel of `taps` taps.
 pub(super) fn lanes_of(taps: usize) -> usize {
     taps * LONGEST
 }
@@ -107,7 +107,7 @@ impl Buffers<'_> {
         }
     }
 
-    /// Products of one row of the padded input, of which the number is `PARITY` modulo the stride.
+    /// Products of one row of the padded input, whose index is `PARITY` modulo the stride.
     #[inline(always)]
     fn backward_row<
         S: Vectors,
@@ -135,7 +135,7 @@ impl Buffers<'_> {
             for (tap, sums) in sums.iter_mut().enumerate() {
                 let tap = tap + FIRST;
                 if tap % STRIDE == PARITY {
-                    // The margin holds zeros for rows before the first and behind the last.
+                    // The margin contains zeros for rows before the first and after the last.
                     let row = row / STRIDE + output.margin - tap / STRIDE;
                     let gradient = load(simd, self.output, row * output.pitch + output.margin + column);
                     for (sum, &vector) in sums.iter_mut().zip(&vectors) {

@@ -144,7 +144,7 @@ fn huge_numbers_and_nan_stay_where_they_belong() {
 
 #[test]
 fn a_kernel_sees_many_places_without_losing_digits() {
-    // Added one after the other in single precision, so many equal numbers are off in the fourth digit.
+    // Added one after the other in single precision, this many equal values have an error in the fourth digit.
     for (batch, size) in [(1, [900, 900]), (20_000, [4, 4])] {
         let shape = shape(batch, 2, size, 3, 1, 1);
         let [input, weights, output] = shape.lengths();

@@ -1,7 +1,7 @@
-//! Batch normalisation where planes are too small for vectors, as of `[batch, features]` with planes of one number.
+//! Batch normalisation where planes are too small for vectors, such as `[batch, features]` with planes of one value.
 //!
-//! A sample is then a row of channels x plane columns, and vectors lie along the columns of a group of channels: sums over
-//! samples are sums of rows. The columns of a channel are put together at the end.
+//! A sample is then a row of channels x plane columns, and vectors are along the columns of a group of channels: sums
+//! over samples are sums of rows. The columns of a channel are combined at the end.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -14,7 +14,7 @@ use crate::simd::lanes::{load_rest, store_rest};
 use crate::simd::{self, Kernel, Vectors};
 use crate::tasks::by_channels;
 
-/// Planes below this many numbers are small.
+/// Planes of fewer values than this are small.
 pub(super) const LIMIT: usize = 16;
 /// Columns of a group.
 const COLUMNS: usize = 256;
@@ -300,7 +300,7 @@ impl<C: Curve> Kernel for BackwardRow<'_, C> {
     }
 }
 
-/// q, and the sums of q and of q h with it.
+/// Computes q, and adds to the sums of q and of q h.
 #[inline(always)]
 fn backward<S: Vectors, C: Curve>(
     simd: S,

@@ -1,14 +1,14 @@
-//! Batch normalisation of `[batch, channels, plane]` with the activation behind it, and its gradients.
+//! Batch normalisation of `[batch, channels, plane]` with the activation after it, and its gradients.
 //!
 //! y = activation(h gamma + beta) with h = (x - mean) / sqrt(variance + epsilon), over batch and plane (Ioffe and Szegedy,
 //! 2015, arXiv:1502.03167). With q = dy activation'(h gamma + beta) the gradients are `d_beta` = sum q, `d_gamma` = sum q h and
 //! dx = gamma / deviation (q - mean q - h mean(q h)).
 //!
-//! These layers are bound by memory, so one task takes all samples of a channel and its second pass finds them in the cache;
-//! the activation costs no pass of its own, and only x, mean and deviation are kept for the gradients. A channel with many
-//! numbers is divided among threads as well. The difference x - mean is taken first, and what rounding takes from the mean is
-//! carried beside it, which keeps the digits of a channel with a mean far above its deviation. Planes too small for vectors are
-//! in `batch_norm_features.rs`.
+//! These layers are limited by memory bandwidth, so one task takes all samples of a channel, which are in the cache in
+//! its second pass; the activation costs no pass of its own, and only x, mean and deviation are kept for the gradients.
+//! A channel with many values is divided among threads as well. The difference x - mean is taken first, and the
+//! rounding error of the mean is kept separately, which preserves precision in a channel with a mean far above its
+//! deviation. Planes too small for vectors are in `features.rs`.
 
 #![expect(clippy::cast_possible_truncation, reason = "parameters of a channel are computed in double precision")]
 
@@ -26,13 +26,13 @@ use crate::tasks::{by_channels, units_per_task};
 /// A layer over `[batch, channels, plane]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer<'a> {
-    /// Numbers of one channel of one sample.
+    /// Number of values of one channel of one sample.
     pub plane: usize,
-    /// What each channel is multiplied by.
+    /// The factor of each channel.
     pub gamma: &'a [f32],
-    /// What is then added to each channel.
+    /// The shift of each channel.
     pub beta: &'a [f32],
-    /// What follows.
+    /// The activation after the normalisation.
     pub activation: Activation,
 }
 
@@ -41,7 +41,7 @@ impl Layer<'_> {
         self.gamma.len()
     }
 
-    /// Numbers of one sample.
+    /// Number of values of one sample.
     pub(super) fn sample(&self) -> usize {
         self.channels() * self.plane
     }
@@ -70,7 +70,7 @@ impl Layer<'_> {
     }
 }
 
-/// What a layer in training mode measured, per channel; of no numbers, zeros.
+/// The statistics that a layer in training mode measured, per channel; zeros if there are no values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Means.
@@ -79,7 +79,7 @@ pub struct Statistics {
     pub variance: Vec<f32>,
     /// 1 / sqrt(variance + epsilon).
     pub inverse_deviation: Vec<f32>,
-    /// What rounding added to the mean, in deviations.
+    /// The rounding error of the mean, in deviations.
     pub offset: Vec<f32>,
 }
 
@@ -139,7 +139,7 @@ pub(super) struct Affine {
 impl Affine {
     pub(super) fn normalising(moments: &Moments, gamma: f32, beta: f32, epsilon: f64) -> Self {
         let scale = f64::from(gamma) * inverse_deviation(moments, epsilon);
-        // What rounding took from the mean goes into the shift.
+        // The rounding error of the mean goes into the shift.
         let shift = f64::from(beta) + (rounded(moments.mean) - moments.mean) * scale;
         Self { mean: moments.mean as f32, scale: scale as f32, shift: shift as f32 }
     }
@@ -164,7 +164,7 @@ pub(super) struct Backward {
 }
 
 impl Backward {
-    /// From the sums of q and of q h over `count` numbers; with `frozen` statistics they have no part in dx.
+    /// From the sums of q and of q h over `count` values; with `frozen` statistics dx does not depend on the sums.
     pub(super) fn new(channel: Channel, sums: [f64; 2], count: f64, frozen: bool) -> Self {
         let factor = f64::from(channel.gamma) * f64::from(channel.inverse_deviation);
         let [constant, slope] = if frozen { [0.0; 2] } else { sums.map(|sum| -factor * sum / count) };
@@ -196,7 +196,7 @@ pub fn gradients(x: &[f32], layer: &Layer, normalisation: Normalisation, gradien
     backward(x, layer, normalisation, false, gradient)
 }
 
-/// `y = activation(x gamma + beta)`: the layer in evaluation mode, with its statistics in both factors.
+/// `y = activation(x gamma + beta)`: the layer in evaluation mode, with its statistics included in `gamma` and `beta`.
 ///
 /// # Panics
 /// If the lengths do not fit together.
@@ -256,7 +256,7 @@ impl<'a> Tasks<'a> {
     }
 }
 
-/// The parts of channel `channel`, which is number `index` of the group that `parts` holds of every sample.
+/// The parts of channel `channel`, which has index `index` in the group that `parts` contains of every sample.
 fn segments<'a>(
     x: &'a [f32],
     channels: usize,
@@ -275,7 +275,7 @@ fn segments<'a>(
     pieces.map(|(x, values)| Segment { x, values }).collect()
 }
 
-/// Numbers in the channels that one task takes.
+/// Number of values in the channels of one task.
 const TASK: usize = 1 << 15;
 
 fn forward_planes<C: Curve>(x: &[f32], layer: &Layer, epsilon: f64, curve: C, y: &mut [f32]) -> Statistics {

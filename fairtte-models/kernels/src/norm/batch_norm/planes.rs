@@ -1,4 +1,4 @@
-//! The loops of `batch_norm.rs` over the parts of one channel.
+//! The loops of batch normalisation over the parts of one channel.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -97,7 +97,7 @@ impl<S: Vectors> Parameters<S> {
     }
 }
 
-/// Sums of q and of q h. A costly q takes the place of the gradient, so that [`Finish`] finds it there.
+/// Sums of q and of q h. A costly q replaces the gradient, so that [`Finish`] can read it.
 pub(super) struct Sums<'a, 'b, C> {
     pub(super) segments: &'a mut [Segment<'b>],
     pub(super) channel: Channel,
@@ -138,7 +138,7 @@ impl<C: Curve> Kernel for Sums<'_, '_, C> {
     }
 }
 
-/// Sums in single precision that go into totals before they grow long.
+/// Sums in single precision that are added to totals before they have many terms.
 struct Totals<S: Vectors> {
     constant: [S::f32s; 2],
     slope: [S::f32s; 2],

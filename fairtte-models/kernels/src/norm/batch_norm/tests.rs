@@ -115,7 +115,7 @@ fn expected(sample: &Sample, curve: Activation, statistics: &[(f64, f64)], froze
     results
 }
 
-/// Sums of numbers of both signs are held against the square root of their count as well, for they may cancel.
+/// Sums of values of both signs are also compared relative to the square root of their count, since they may cancel.
 fn assert_all_near(what: &str, shape: [usize; 3], results: &[Vec<f32>], expected: &[Vec<f64>; 4], tolerance: f64) {
     let root = ((shape[0] * shape[2]) as f64).sqrt();
     for (name, (result, expected)) in ["y", "dx", "d_gamma", "d_beta"].iter().zip(results.iter().zip(expected)) {
@@ -155,7 +155,7 @@ fn results_and_gradients_are_those_of_the_formulas_on_any_number_of_threads() {
 fn a_scale_and_a_shift_are_constants_of_the_gradients() {
     for shape in SHAPES {
         let sample = Sample::new(shape);
-        // As if every channel had been normalised already.
+        // Equivalent to channels that are already normalised.
         let statistics = vec![(0.0, 1.0 - EPSILON); shape[1]];
         for curve in [Activation::Identity, Activation::Relu, Activation::Silu] {
             let results = on_any_number_of_threads(|| {
@@ -167,7 +167,7 @@ fn a_scale_and_a_shift_are_constants_of_the_gradients() {
             });
             let mut expected = expected(&sample, curve, &statistics, true);
             if curve == Activation::Relu {
-                // A number that rounding takes across the corner is as good on either side.
+                // A value that rounding moves across the corner is correct on either side.
                 for (result, expected) in results[1].iter().zip(&mut expected[1]) {
                     if (*expected == 0.0) != (*result == 0.0) {
                         *expected = f64::from(*result);
@@ -179,7 +179,7 @@ fn a_scale_and_a_shift_are_constants_of_the_gradients() {
     }
 }
 
-/// The largest error of y and of the variance, relative, for one channel that is made by `value`.
+/// The largest relative error of y and of the variance, for one channel of values made by `value`.
 fn errors(plane: usize, epsilon: f64, value: impl Fn(f32) -> f32) -> (f64, f64) {
     let mut sample = Sample::new([4, 1, plane]);
     for (x, noise) in sample.x.iter_mut().zip(random(9, 4 * plane)) {
@@ -199,10 +199,11 @@ fn a_mean_far_above_the_deviation_and_extreme_numbers_cost_no_digits() {
     for plane in [1, 9, 300, 20_000] {
         let (error, variance) = errors(plane, EPSILON, |noise| 1e4 + 0.017 * noise);
         assert!(error < 1e-5 && variance < 1e-6, "a large mean, planes of {plane}: {error:e}, {variance:e}");
-        // Squares overflow; PyTorch's sums are double precision. The variance itself is above the greatest number.
+        // Squares overflow; PyTorch's sums are double precision. The variance itself is above the greatest
+        // single-precision number.
         let (error, _) = errors(plane, EPSILON, |noise| 1e25 * noise);
         assert!(error < 1e-5, "large numbers, planes of {plane}: {error:e}");
-        // Squares vanish.
+        // Squares underflow.
         let (error, _) = errors(plane, 1e-60, |noise| 1e-25 * noise);
         assert!(error < 1e-5, "tiny numbers, planes of {plane}: {error:e}");
     }
@@ -263,7 +264,8 @@ fn gradients_keep_their_digits_at_a_mean_far_above_the_deviation() {
             let of_parameters = gradients(&sample.x, &sample.layer(curve), measured.normalisation(), &mut dx);
             let results = [y, dx, of_parameters.gamma, of_parameters.beta];
             let expected = expected(&sample, curve, &statistics, false);
-            // The mean of many numbers is right to some 1e-8 deviations; its rounding was a twentieth of one.
+            // The mean of many values is exact to some 1e-8 deviations; its rounding error was a twentieth of a
+            // deviation.
             assert_all_near("a large mean", sample.shape, &results, &expected, 3e-5);
         }
     }

@@ -1,4 +1,4 @@
-#![expect(clippy::cast_possible_truncation, reason = "expected values are worked out in double precision")]
+#![expect(clippy::cast_possible_truncation, reason = "expected values are computed in double precision")]
 
 use super::*;
 use crate::arrays::{assert_close, on_any_number_of_threads, random, wide};
@@ -7,7 +7,7 @@ const EPSILON: f64 = 1e-6;
 /// Rows and width.
 const SIZES: [[usize; 2]; 9] = [[1, 1], [3, 2], [5, 7], [2, 16], [40, 64], [1, 5000], [67, 33], [300, 100], [0, 4]];
 
-/// Each row normed, in double precision; mean and inverse deviation beside it.
+/// Each row normed, with its mean and inverse deviation, in double precision.
 fn plain(x: &[f64], width: usize, gamma: &[f64], beta: &[f64]) -> [Vec<f64>; 3] {
     let [mut y, mut means, mut inverses] = [vec![], vec![], vec![]];
     for row in x.chunks(width) {
@@ -21,7 +21,7 @@ fn plain(x: &[f64], width: usize, gamma: &[f64], beta: &[f64]) -> [Vec<f64>; 3] 
     [y, means, inverses]
 }
 
-/// What the kernels give for an input and the gradient of the output: `y`, `dx`, `d_gamma` and `d_beta`.
+/// The results of the kernels for an input and the gradient of the output: `y`, `dx`, `d_gamma` and `d_beta`.
 fn run(x: &[f32], width: usize, gamma: &[f32], beta: &[f32], dy: &[f32]) -> [Vec<f32>; 4] {
     let rows = x.len() / width;
     let mut y = vec![f32::NAN; x.len()];
@@ -155,8 +155,8 @@ fn a_constant_row_gives_beta_whatever_its_value() {
     }
 }
 
-/// `PyTorch` 2.9.0 squares in single precision too: it keeps the digits of these rows, and has lost those of rows of 1e19
-/// (zeros), of 1e20 (NaN) and of 1e-25 (infinity).
+/// `PyTorch` 2.9.0 squares in single precision too: it is precise on these rows, but not on rows of 1e19 (zeros), of
+/// 1e20 (NaN) and of 1e-25 (infinity).
 #[test]
 fn great_and_tiny_deviations_keep_the_digits_that_they_keep_in_pytorch() {
     let width = 50;

@@ -1,13 +1,14 @@
-//! Convolutions by a kernel of 3 x 3, and of any depth, at stride 1, with 16 products where the plain sum takes 36.
+//! Convolutions by a kernel of 3 x 3, and of any depth, at stride 1, with 16 products where the plain sum needs 36.
 //!
-//! A tile of 2 x 2 outputs sees 4 x 4 numbers of the input. The input tile and the filter are transformed (input transform `B' x B`,
-//! filter transform `G w G'`, 16 components each), so that the convolution of a tile with a filter is a product component by
-//! component; the sum over channels is taken before the output transform `A' m A`, as 16 matrix products ([`transforms`]). A task
-//! takes some slices of a sample and some rows of tiles in them, few enough that all its transformed channels stay in the caches.
+//! A tile of 2 x 2 outputs depends on 4 x 4 values of the input. The input tile and the filter are transformed (input
+//! transform `B' x B`, filter transform `G w G'`, 16 components each), so that the convolution of a tile with a filter
+//! is a product component by component; the sum over channels is taken before the output transform `A' m A`, as 16
+//! matrix products ([`transforms`]). A task takes some slices of a sample and some rows of tiles in them, few enough
+//! that all its transformed channels stay in the caches.
 //!
-//! The transforms mix the numbers that a tile sees, so rounding is that of the largest of them, for places too that see only
-//! small ones. An infinity or a NaN would spread over its tile: a result with such a number is refused, for the caller to take
-//! the plain sum, which puts it where it belongs.
+//! The transforms mix the values that a tile depends on, so the rounding error is that of the largest of them, also for
+//! places that depend only on small ones. An infinity or a NaN would spread over its tile: a result with such a value
+//! is rejected, and the caller computes the plain sum, in which it affects only the right places.
 //!
 //! A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, section 4.1: F(2 x 2, 3 x 3), after
 //! S. Winograd, *Arithmetic Complexity of Computations*, SIAM 1980.
@@ -29,14 +30,15 @@ use crate::simd::{self, vectorized};
 use transforms::{COMPONENTS, FilterTransform, InputTransform, OutputTransform};
 pub(super) use weights::TileSum;
 
-/// Numbers in the transforms of what the tiles of a task see, about, without the slices that the kernel sees besides: 2 MiB.
+/// Approximate number of values in the transforms of the inputs of a task, without the additional slices that the
+/// kernel covers: 2 MiB.
 const TASK_NUMBERS: usize = 1 << 19;
-/// Tiles of a task, about, where its transforms would be more numbers with as many.
+/// Approximate minimum number of tiles of a task, even if its transforms then exceed [`TASK_NUMBERS`].
 const FEW_TILES: usize = 64;
-/// Most steps that are summed at a time. Over 768 steps of a layer of resnet18-3d the largest error was 3.4 times that of
-/// PyTorch's plain sum when they were summed at once, and is 0.9 times that in parts.
+/// Maximum number of steps that are summed at a time. Over 768 steps of a layer of resnet18-3d the largest error was
+/// 3.4 times that of PyTorch's plain sum when they were summed at once, and is 0.9 times that in parts.
 const STEPS: usize = 96;
-/// Panels of the left factor of which the sums are brought back together.
+/// Panels of the left factor whose sums are transformed back together.
 const PANELS: usize = 2;
 
 /// A convolution, or the gradient of the input of one.
@@ -50,9 +52,9 @@ pub(super) struct Winograd<'a> {
     pub transposed: bool,
 }
 
-/// Tiles of a task and how the transforms of its input lie in memory: `[component][channel][depth][row][column]`.
+/// Tiles of a task and the layout of the transforms of its input in memory: `[component][channel][depth][row][column]`.
 struct Tiles {
-    /// Slices of the output; the input has those too that the kernel sees besides.
+    /// Slices of the output; the input also has the additional slices that the kernel covers.
     depth: usize,
     rows: usize,
     columns: usize,
@@ -79,13 +81,13 @@ struct Task<'c> {
     bands: Vec<&'c mut [f32]>,
 }
 
-/// Whether this way is known for the convolution and expected to be faster than the plain sum.
+/// Whether this method applies to the convolution and is expected to be faster than the plain sum.
 pub(crate) fn pays(shape: &ConvShape) -> bool {
-    /// Channels below which transforms cost more than they save.
+    /// Number of channels below which transforms cost more than they save.
     const FEW: usize = 32;
-    /// Tiles of a sample below which they do.
+    /// Number of tiles of a sample below which they do.
     const LEAST_TILES: usize = 32;
-    /// Numbers in the transforms of all kernels, which are in memory together: 64 MiB.
+    /// Maximum number of values in the transforms of all kernels, which are in memory together: 64 MiB.
     const MOST: usize = 1 << 24;
     let ConvShape { batch, inputs, outputs, kernel, stride, padding, .. } = *shape;
     let known = kernel[1..] == [3, 3] && stride == [1; 3] && padding[1..].iter().all(|&zeros| zeros <= 2);
@@ -94,17 +96,17 @@ pub(crate) fn pays(shape: &ConvShape) -> bool {
     }
     let [depth, height, width] = shape.output();
     let tiles = height.div_ceil(2) * width.div_ceil(2);
-    // Every task reads the transforms of the kernels, the more outputs the farther from its core, and each must be used often: 49
-    // tiles in each of 16 samples for 512 outputs were a gain, 16 in each of 32 were none. Tiles over the edge are computed
-    // for nothing.
+    // Every task reads the transforms of the kernels, which are farther from its core the more outputs there are, so
+    // each must be used often: 49 tiles in each of 16 samples for 512 outputs were faster, 16 in each of 32 were not.
+    // The parts of tiles beyond the edge are computed in vain.
     let often = depth * tiles >= LEAST_TILES && batch * depth * tiles >= outputs;
     let full = 4 * tiles * 20 <= height * width * 27;
     often && full && COMPONENTS * inputs * outputs * kernel[0] <= MOST
 }
 
 impl Winograd<'_> {
-    /// Computes the output `[batch, outputs, places]` with a bias for each channel and an activation. `false` if a number was
-    /// not finite before these; the output holds anything then.
+    /// Computes the output `[batch, outputs, places]` with a bias for each channel and an activation. Returns `false`
+    /// if a value was not finite before these; the output is unspecified then.
     pub fn compute(&self, bias: Option<&[f32]>, activation: Activation, y: &mut [f32]) -> bool {
         let ConvShape { inputs, outputs, kernel, .. } = self.shape;
         let finite = AtomicBool::new(true);
@@ -127,11 +129,12 @@ impl Winograd<'_> {
         finite.into_inner()
     }
 
-    /// Slices and rows of tiles of a task, and in how many groups the blocks of outputs are divided: as many tasks as keep all
-    /// threads busy. No number depends on this, since each is the sum of the same products in the same order.
+    /// Slices and rows of tiles of a task, and the number of groups that the blocks of outputs are divided into, for as
+    /// many tasks as keep all threads busy. No result depends on this, since each is the sum of the same products in
+    /// the same order.
     fn division(&self) -> [usize; 3] {
-        /// Rows of tiles are divided until this many slices fit: those that the kernel sees besides are transformed
-        /// by two tasks.
+        /// Rows of tiles are divided until this many slices fit, since the additional slices that the kernel covers are
+        /// transformed by two tasks.
         const SLICES: usize = 4;
         let [depth, height, width] = self.shape.output();
         let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
@@ -185,7 +188,7 @@ impl Winograd<'_> {
         gemm::evenly(self.shape.inputs * self.shape.kernel[0], STEPS)
     }
 
-    /// Blocks of outputs, of which the sums are brought back together.
+    /// Number of blocks of outputs; the sums of a block are transformed back together.
     fn blocks(&self) -> usize {
         self.shape.outputs.div_ceil(PANELS * TileSize::in_use().rows)
     }
@@ -232,12 +235,12 @@ impl Winograd<'_> {
         panels.into_par_iter().for_each(|(rows, mut places)| vectorized!(from.write(rows, &mut places)));
     }
 
-    /// Computes a task; whether all its numbers are finite.
+    /// Computes a task; returns whether all its values are finite.
     fn task(&self, kernels: &[f32], task: &mut Task) -> bool {
         let ConvShape { inputs, kernel, .. } = self.shape;
         let width = self.shape.output()[2];
         let (depth, rows, columns) = (task.depths.len(), task.tile_rows.len(), width.div_ceil(2));
-        // An odd number of vectors, so that channels are not at the same place of a page either.
+        // An odd number of vectors, so that channels are not at the same offset of a page either.
         let pitch = (((depth + kernel[0] - 1) * rows * columns).next_multiple_of(LONGEST) + LONGEST) | LONGEST;
         let tiles = Tiles { depth, rows, columns, pitch, stride: apart(inputs * pitch) };
         let n_columns = tiles.products();
@@ -274,7 +277,7 @@ impl Winograd<'_> {
         let ConvShape { inputs, outputs, kernel, .. } = self.shape;
         let steps = inputs * kernel[0];
         let slice = tiles.rows * tiles.columns;
-        // An element of the kernel a slice further finds its tiles a slice further.
+        // The tiles of an element of the kernel one slice further are one slice further, too.
         let of_slice = |depth: usize| (0..inputs).map(move |input| input * tiles.pitch + depth * slice);
         let offsets: Vec<usize> = (0..kernel[0]).flat_map(of_slice).collect();
         let n_columns = tiles.products();
@@ -338,8 +341,8 @@ fn row_panels(block: &Range<usize>) -> usize {
     block.len().div_ceil(TileSize::in_use().rows)
 }
 
-/// Distance between the components, of which all 16 are touched in turn: not at the same place of a page, where they
-/// would push one another out of the nearest cache (a third of the time of the transforms).
+/// Distance between the components, of which all 16 are accessed in turn: not at the same offset of a page, where they
+/// would evict one another from the first-level cache (a third of the time of the transforms).
 fn apart(length: usize) -> usize {
     const PAGE: usize = 1024;
     length.next_multiple_of(PAGE) + 5 * LONGEST

@@ -82,12 +82,12 @@ fn halves(a: &[f32; LONGEST], b: &[f32; LONGEST], c: &[f32; LONGEST]) -> [[f32; 
     [*a, sum, difference, *c]
 }
 
-/// Numbers that [`InputTransform`] and [`OutputTransform`] need for themselves.
+/// Number of values that [`InputTransform`] and [`OutputTransform`] need as working memory.
 pub(super) fn lines(tiles: &Tiles) -> usize {
     (2 * tiles.rows + 2) * 2 * half_line(tiles)
 }
 
-/// Numbers at even places of a row, or at odd ones, with room for whole vectors.
+/// Number of values at even places of a row, or at odd ones, rounded up to whole vectors.
 fn half_line(tiles: &Tiles) -> usize {
     (tiles.columns + 1).next_multiple_of(LONGEST) + LONGEST
 }
@@ -101,9 +101,9 @@ pub(super) struct InputTransform<'a> {
     /// First row of the padded slice that the tiles see.
     pub first: usize,
     pub tiles: &'a Tiles,
-    /// As many numbers as [`lines`] says; need not be initialised to anything.
+    /// [`lines`] values of working memory, not necessarily initialised.
     pub lines: &'a mut [f32],
-    /// `[component][row][column]`; up to a vector behind each is overwritten.
+    /// `[component][row][column]`; up to one vector after each is overwritten.
     pub target: &'a mut [f32],
 }
 
@@ -133,7 +133,7 @@ impl Kernel for InputTransform<'_> {
 }
 
 /// `B' x B` of tiles side by side in a vector, whose columns begin at `columns` and have their four rows `line` apart; each
-/// component is written `stride` behind the one before.
+/// component is written `stride` after the previous one.
 #[inline(always)]
 pub(super) fn transform_input<S: Vectors>(
     simd: S,
@@ -171,14 +171,14 @@ fn differences<S: Vectors>(simd: S, [a, b, c, d]: [S::f32s; 4]) -> [S::f32s; 4] 
     [simd.sub_f32s(a, c), simd.add_f32s(b, c), simd.sub_f32s(c, b), simd.sub_f32s(b, d)]
 }
 
-/// The numbers at even and at odd places of a row that has `padding` zeros before it; zeros behind.
+/// The values at even and at odd places of a row that has `padding` zeros before it and zeros after it.
 #[inline(always)]
 fn part(row: &[f32], padding: usize, even: &mut [f32], odd: &mut [f32]) {
     let zeros = padding.div_ceil(2);
     even[..zeros].fill(0.0);
     odd[..padding / 2].fill(0.0);
     let (even, odd) = (&mut even[zeros..], &mut odd[padding / 2..]);
-    // Behind an odd number of zeros the row begins at an odd place.
+    // After an odd number of zeros the row begins at an odd place.
     let (first, second) = if padding.is_multiple_of(2) { (even, odd) } else { (odd, even) };
     let (pairs, rest) = row.as_chunks::<2>();
     let count = pairs.len().min(first.len()).min(second.len());
@@ -193,14 +193,14 @@ fn part(row: &[f32], padding: usize, even: &mut [f32], odd: &mut [f32]) {
     }
 }
 
-/// `A' m A` of the tiles in some slices of an output; whether all numbers are finite.
+/// `A' m A` of the tiles in some slices of an output; returns whether all values are finite.
 pub(super) struct OutputTransform<'a, 'b, 'c> {
-    /// `[component][depth][row][column]`, with a vector behind the last.
+    /// `[component][depth][row][column]`, with one vector after the last.
     pub sums: &'a [f32],
     /// Distance from a component to the next.
     pub stride: usize,
     pub tiles: &'a Tiles,
-    /// As many numbers as [`lines`] says; need not be initialised to anything.
+    /// [`lines`] values of working memory, not necessarily initialised.
     pub lines: &'a mut [f32],
     /// Places in a row of the output.
     pub width: usize,
@@ -251,8 +251,8 @@ fn places<S: Vectors>(simd: S, [a, b, c, d]: [S::f32s; 4]) -> [S::f32s; 2] {
     [simd.add_f32s(simd.add_f32s(a, b), c), simd.sub_f32s(simd.sub_f32s(b, c), d)]
 }
 
-/// Writes numbers to even and to odd places; the largest bits of their magnitudes, which are those of a NaN or an infinity if
-/// there is one.
+/// Writes values to even and to odd places; returns the largest bits of their magnitudes, which are those of a NaN or
+/// an infinity if there is one.
 #[inline(always)]
 fn unite(even: &[f32], odd: &[f32], target: &mut [f32]) -> u32 {
     let (pairs, rest) = target.as_chunks_mut::<2>();

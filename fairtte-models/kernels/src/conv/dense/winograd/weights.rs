@@ -1,8 +1,8 @@
 //! The gradient of the weights by the same transforms: `G' [sum over tiles of (A dy A') * (B' x B)] G`.
 //!
 //! The transforms of the output and of the weights are transposed: the gradient of the weights is that of the loss through
-//! the sum over the transformed tiles. Here channels are innermost: a step of the sum is a tile, of which the transforms of the output channels are
-//! the left factor and those of the input channels the right one, and the vectors are of channels.
+//! the sum over the transformed tiles. Here channels are innermost and vectors are of channels: a step of the sum is a
+//! tile; the transforms of its output channels are the left factor and those of its input channels the right one.
 
 #![expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set")]
 
@@ -18,7 +18,7 @@ use crate::simd::{self, Kernel, Vectors, vectorized};
 
 /// Input channels of a unit, side by side in the right factor.
 const CHANNELS: usize = 32;
-/// Numbers in the transforms of a band, about: 1 MiB.
+/// Approximate number of values in the transforms of a band: 1 MiB.
 const BAND_NUMBERS: usize = 1 << 18;
 
 /// The sum over tiles, for a convolution for which [`pays`](super::pays) holds.
@@ -38,7 +38,8 @@ struct Band {
 
 impl<'a> TileSum<'a> {
     pub fn new(x: &'a [f32], dy: &'a [f32], shape: &ConvShape) -> Self {
-        /// Tiles of a band, about, where its transforms would be more numbers with as many: a band reads and writes all sums.
+        /// Approximate minimum number of tiles of a band, even if its transforms then exceed [`BAND_NUMBERS`], because
+        /// a band reads and writes all sums.
         const FEW: usize = 48;
         let [depth, height, width] = shape.output();
         let [rows, columns] = [height.div_ceil(2), width.div_ceil(2)];
@@ -233,7 +234,7 @@ impl Kernel for TileTransform<'_> {
 }
 
 /// `A dy A'` of a row of tiles, of which `lines` holds the two rows of places, `[line][place][LONGEST]`; as `[tiles][outputs]`.
-/// Up to a vector behind it is overwritten.
+/// Up to one vector after it is overwritten.
 struct GradientTransform<'a> {
     lines: &'a [f32],
     columns: usize,
@@ -270,8 +271,8 @@ fn spread<S: Vectors>(simd: S, a: S::f32s, b: S::f32s) -> [S::f32s; 4] {
     [a, simd.add_f32s(a, b), simd.sub_f32s(a, b), simd.neg_f32s(b)]
 }
 
-/// `G' s G` of the sums of an output channel, `[component][depth][CHANNELS]`, to its weights `[channels][depth][3][3]`; whether all
-/// are finite.
+/// `G' s G` of the sums of an output channel, `[component][depth][CHANNELS]`, to its weights `[channels][depth][3][3]`;
+/// returns whether all are finite.
 #[inline(always)]
 fn write_weights(sums: &[f32], stride: usize, [channels, depth]: [usize; 2], row: &mut [f32]) -> bool {
     let mut largest = 0;
