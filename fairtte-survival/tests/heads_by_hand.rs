@@ -45,7 +45,7 @@ fn every_head_of_the_catalogue_says_what_it_needs_and_what_its_loss_rests_on() {
         assert!(head.check_hidden(1).is_ok(), "{name}");
         let linear = head.check_hidden(0);
         if name == "cox-time" {
-            assert!(matches!(linear, Err(SurvivalError::Setting { key: "model.hidden", .. })), "{linear:?}");
+            assert!(matches!(linear, Err(SurvivalError::Setting { key: "hidden", .. })), "{linear:?}");
         } else {
             assert!(linear.is_ok(), "{name}");
         }
