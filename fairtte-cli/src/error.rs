@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use fairtte_data::DataError;
 use fairtte_data::simulated::SimulationError;
+#[cfg(feature = "train")]
 use fairtte_fairness::FairnessError;
 use fairtte_metrics::MetricError;
+#[cfg(feature = "train")]
 use fairtte_models::ModelError;
+#[cfg(feature = "train")]
 use fairtte_survival::SurvivalError;
 
 use crate::exit::Exit;
@@ -99,6 +102,7 @@ pub enum CliError {
     #[error(transparent)]
     Simulation(#[from] SimulationError),
     /// From training.
+    #[cfg(feature = "train")]
     #[error(transparent)]
     Training(#[from] FairnessError),
     /// From a metric.
@@ -123,12 +127,14 @@ pub enum CliError {
     Bug(String),
 }
 
+#[cfg(feature = "train")]
 impl From<SurvivalError> for CliError {
     fn from(error: SurvivalError) -> Self {
         Self::Training(error.into())
     }
 }
 
+#[cfg(feature = "train")]
 impl From<ModelError> for CliError {
     fn from(error: ModelError) -> Self {
         Self::Training(error.into())
@@ -136,11 +142,13 @@ impl From<ModelError> for CliError {
 }
 
 /// Says where in a run file the settings are that a library checks.
+#[cfg(feature = "train")]
 pub(crate) trait InTable<T> {
     /// Puts `table` before the name of a setting that is outside its range; other errors stay as they are.
     fn in_table(self, table: &str) -> Result<T, CliError>;
 }
 
+#[cfg(feature = "train")]
 impl<T, E: Into<CliError>> InTable<T> for Result<T, E> {
     fn in_table(self, table: &str) -> Result<T, CliError> {
         let setting = |key: &str, value: String, expected: String| CliError::Setting {
@@ -194,6 +202,7 @@ impl CliError {
                 SimulationError::Setting { .. } => Exit::Config,
                 _ => Exit::Data,
             },
+            #[cfg(feature = "train")]
             Self::Training(error) => of_training(error),
             Self::Report(_) | Self::Bug(_) => Exit::Bug,
         }
@@ -213,6 +222,7 @@ fn of_data(error: &DataError) -> Exit {
     }
 }
 
+#[cfg(feature = "train")]
 fn of_training(error: &FairnessError) -> Exit {
     match error {
         FairnessError::Setting { .. }

@@ -64,11 +64,13 @@ fn ignored(status: &str) -> Option<u64> {
 }
 
 /// Whether a stop was requested while [`stoppable`] ran.
+#[cfg(feature = "train")]
 pub(crate) fn is_wanted() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
 /// Runs `training` with a flag that is set when a stop is requested.
+#[cfg(feature = "train")]
 pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
     AT_ONCE.store(false, Ordering::Relaxed);
     let value = training(&STOP);
@@ -77,6 +79,7 @@ pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {
 }
 
 /// The exit code of a training that was stopped.
+#[cfg(feature = "train")]
 pub(crate) fn exit() -> Exit {
     if CODE.load(Ordering::Relaxed) == usize::from(Exit::TryAgain as u8) { Exit::TryAgain } else { Exit::Interrupted }
 }

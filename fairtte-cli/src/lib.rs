@@ -2,8 +2,14 @@
 //!
 //! [`main`] is the whole program; [`run_file::RunFile`] is what a run file may say.
 
+#![cfg_attr(
+    not(feature = "train"),
+    expect(dead_code, unused_imports, reason = "functions of run folders that only the commands that train call")
+)]
+
 pub mod args;
 mod commands;
+#[cfg(feature = "train")]
 mod device;
 mod error;
 mod exit;
@@ -24,6 +30,52 @@ use clap::Parser as _;
 pub use error::CliError;
 pub use exit::Exit;
 pub use run_file::RunFile;
+
+/// Strategies of other crates that a program of its own adds, see [`main_with`].
+#[cfg(feature = "train")]
+#[derive(Debug, Default)]
+pub struct Extensions {
+    register: Vec<fn() -> Result<(), fairtte_fairness::FairnessError>>,
+}
+
+#[cfg(feature = "train")]
+impl Extensions {
+    /// Adds a strategy by its settings: it then works in run files, `list`, `compare`, `select` and reports like those of
+    /// FairTTE.
+    #[must_use]
+    pub fn strategy<S>(mut self) -> Self
+    where
+        S: fairtte_fairness::strategies::StrategySettings
+            + Default
+            + serde::Serialize
+            + serde::de::DeserializeOwned
+            + 'static,
+    {
+        self.register.push(fairtte_fairness::strategies::register::<S>);
+        self
+    }
+}
+
+/// As [`main`], with what `extensions` add:
+///
+/// ```no_run
+/// # use fairtte_fairness::strategies::GroupDroConfig as MyStrategyConfig;
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     fairtte_cli::main_with(fairtte_cli::Extensions::default().strategy::<MyStrategyConfig>())
+/// }
+/// ```
+#[cfg(feature = "train")]
+pub fn main_with(extensions: Extensions) -> ExitCode {
+    for register in extensions.register {
+        if let Err(error) = register() {
+            error::print(&error.into());
+            return Exit::Config.into();
+        }
+    }
+    main()
+}
 
 /// Parses the arguments, runs the command, and says what went wrong on standard error.
 pub fn main() -> ExitCode {

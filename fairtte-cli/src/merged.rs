@@ -4,7 +4,6 @@
 
 use std::path::Path;
 
-use fairtte_models::BackboneKind;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -128,15 +127,15 @@ impl Merged {
         }
         let n_axes = table(&self.table, "image").get("size").and_then(Value::as_array).map(Vec::len);
         let kind = if data.contains_key("tabular") {
-            BackboneKind::Mlp
+            "mlp"
         } else if n_axes == Some(3) {
-            BackboneKind::ResNet18Volume
+            "resnet18-3d"
         } else {
-            BackboneKind::EfficientNetB0
+            "efficientnet-b0"
         };
         let model = self.table.entry("model").or_insert_with(|| Value::Table(Table::new()));
         if let Some(model) = model.as_table_mut() {
-            model.entry("backbone").or_insert_with(|| Value::String(kind.name().to_owned()));
+            model.entry("backbone").or_insert_with(|| Value::String(kind.to_owned()));
         }
     }
 

@@ -1,7 +1,6 @@
 //! Steps 1 to 4, shared by `prepare` and `train`: from files to a cohort with a split, groups and inputs of a model.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
 
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{CohortSummary, Exclusions, FlowStep};
@@ -10,13 +9,13 @@ use fairtte_data::shift::{ShiftRecord, apply_shift};
 use fairtte_data::split::{SplitRecord, check_identical_files};
 use fairtte_data::{
     AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageStore, Part, Split, build_cohort, make_split,
-    read_cohort, write_cohort,
+    write_cohort,
 };
 use fairtte_metrics::{GroupId, Groups};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::progress::{Files, say};
-use crate::run_folder::{RunFolder, write_text};
+use crate::run_folder::{InputRecord, RunFolder, write_text};
 use crate::{CliError, RunFile};
 
 /// A data set that is ready for training.
@@ -115,8 +114,9 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
         None => features(run, &cohort, &split).map(|(fitted, matrix)| (Inputs::Features(matrix), Some(fitted)))?,
     };
     let fingerprint = inputs.fingerprint();
+    #[cfg(feature = "train")]
     if folder.is_trained()? {
-        require_same_data(folder, &cohort, &split, &attributes, &fingerprint)?;
+        folder.require_same_data(&cohort, &split, &attributes, &fingerprint)?;
     }
     let summary = write_record(folder, &cohort, &exclusions, &attributes)?;
     write_split(folder, &split, &record)?;
@@ -307,98 +307,6 @@ fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<(TabularFea
 fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(path, &format!("{text}\n"))
-}
-
-/// The inputs of the model, `inputs.json`.
-#[derive(Serialize, Deserialize)]
-struct InputRecord {
-    /// Hash of the pixels, or of the encoded columns, of all samples.
-    fingerprint: String,
-}
-
-/// Requires that a resumed run has the same data as at its beginning: samples and outcomes, parts, groups and inputs.
-/// Otherwise a sample of the training part could now be in the test part.
-fn require_same_data(
-    folder: &RunFolder,
-    cohort: &Cohort,
-    split: &Split,
-    attributes: &FittedAttributes,
-    fingerprint: &str,
-) -> Result<(), CliError> {
-    let kept_groups = if folder.cohort().exists() { require_same_cohort(folder, cohort)? } else { Vec::new() };
-    if folder.split().exists() {
-        require_same_split(folder, cohort, split)?;
-    }
-    for kept in &kept_groups {
-        require_same_groups(folder, cohort, kept, attributes)?;
-    }
-    let path = folder.inputs();
-    if !path.exists() {
-        return Ok(());
-    }
-    let unreadable = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-    let text = std::fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
-    let kept: InputRecord = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-    if kept.fingerprint == fingerprint {
-        return Ok(());
-    }
-    Err(changed(path, "the pictures or columns of its samples have changed since the run began"))
-}
-
-/// The groups of the kept cohort, if it has the samples and outcomes of `cohort`.
-fn require_same_cohort(folder: &RunFolder, cohort: &Cohort) -> Result<Vec<Groups>, CliError> {
-    let path = folder.cohort();
-    let (kept, groups) = read_cohort(&path)?;
-    let outcome = |cohort: &Cohort, row: usize| {
-        let sample = &cohort.samples[row];
-        (sample.sample_id.clone(), sample.subject_id.clone(), sample.time.to_bits(), sample.event)
-    };
-    let same = kept.n() == cohort.n() && (0..kept.n()).all(|row| outcome(&kept, row) == outcome(cohort, row));
-    if same {
-        return Ok(groups);
-    }
-    let n = kept.n();
-    Err(changed(path, &format!("the run began with {n} samples, the data now give {} or other outcomes", cohort.n())))
-}
-
-/// `cohort` has the samples of the kept one.
-fn require_same_split(folder: &RunFolder, cohort: &Cohort, split: &Split) -> Result<(), CliError> {
-    let kept = Split::read_csv(&folder.split(), cohort)?;
-    let subjects: BTreeSet<_> = cohort.samples.iter().map(|sample| &sample.subject_id).collect();
-    let moved: Vec<_> = subjects.into_iter().filter(|subject| kept.part(subject) != split.part(subject)).collect();
-    let Some(first) = moved.first() else { return Ok(()) };
-    let part = |split: &Split| split.part(first).map_or("no part", Part::name);
-    let (n, before, now) = (moved.len(), part(&kept), part(split));
-    let problem = format!(
-        "subjects in another part than when the run began: {n}, first \"{first}\" (in {before} then, in {now} now)"
-    );
-    Err(changed(folder.split(), &problem))
-}
-
-/// `cohort` has the samples of the kept one, in the same order.
-fn require_same_groups(
-    folder: &RunFolder,
-    cohort: &Cohort,
-    kept: &Groups,
-    attributes: &FittedAttributes,
-) -> Result<(), CliError> {
-    let attribute = kept.attribute();
-    let Some(groups) = attributes.all().iter().find(|groups| groups.attribute() == attribute) else { return Ok(()) };
-    let level =
-        |groups: &Groups, row: usize| groups.membership()[row].map(|group| groups.levels()[group.index()].clone());
-    let moved: Vec<_> = (0..cohort.n()).filter(|row| level(kept, *row) != level(groups, *row)).collect();
-    let Some(first) = moved.first().copied() else { return Ok(()) };
-    let name =
-        |groups: &Groups| level(groups, first).map_or_else(|| "no group".to_owned(), |level| format!("\"{level}\""));
-    let (n, sample, before, now) = (moved.len(), &cohort.samples[first].sample_id, name(kept), name(groups));
-    let problem = format!(
-        "samples in another group of {attribute} than when the run began: {n}, first \"{sample}\" ({before} then, {now} now)"
-    );
-    Err(changed(folder.cohort(), &problem))
-}
-
-fn changed(path: PathBuf, problem: &str) -> CliError {
-    CliError::RunFolder { path, problem: format!("{problem}; choose another --output") }
 }
 
 /// The groups of the named attributes, crossed if there is more than one; `None` for no name.

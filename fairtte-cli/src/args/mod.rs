@@ -1,16 +1,19 @@
 //! Arguments of every command.
 
 mod select;
+#[cfg(feature = "train")]
+mod weights;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairtte_data::AttributeConfig;
 use fairtte_data::cohort::Threshold;
-use fairtte_models::BackboneKind;
-use fairtte_models::weights::{Gray, Layout};
 
 use crate::exit;
+
+#[cfg(feature = "train")]
+pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
 pub use select::{Criterion, Select, ToleratedLossOf};
 
@@ -26,6 +29,7 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[cfg(feature = "train")]
     /// Simulate a cohort, train on it and report how fairly the model predicts, all in one command
     Demo(Demo),
     /// Write a simulated cohort of films or volumes with a known cause of every bias
@@ -38,16 +42,19 @@ pub enum Command {
     /// Show what an image or volume contains, or why it is refused
     #[command(after_help = INSPECT_EXAMPLES)]
     Inspect(Inspect),
+    #[cfg(feature = "train")]
     /// Train a model and evaluate it; the same command resumes a run that was interrupted
     Train(Train),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Evaluate),
+    #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),
     /// Choose among finished runs by their validation part, and show the test results of the chosen ones
     Select(Select),
     /// List what a run file can name
     List(List),
+    #[cfg(feature = "train")]
     /// Inspect weights that other programs saved, and convert them for use in run files
     #[command(subcommand)]
     Weights(WeightsCommand),
@@ -363,90 +370,17 @@ pub enum Listed {
     /// Data sets.
     Data,
     /// Backbones.
+    #[cfg(feature = "train")]
     Backbones,
     /// Heads.
+    #[cfg(feature = "train")]
     Heads,
     /// Strategies.
+    #[cfg(feature = "train")]
     Strategies,
     /// Validation metrics.
     Monitors,
     /// Devices.
+    #[cfg(feature = "train")]
     Devices,
 }
-
-/// The commands of `weights`.
-#[derive(Debug, Subcommand)]
-pub enum WeightsCommand {
-    /// Show container, keys, shapes and types of a file of weights; nothing in it is executed
-    Inspect(WeightsInspect),
-    /// Compare a file of weights with a backbone and write it under fairtte's names, with its origin
-    #[command(after_help = IMPORT_EXAMPLES)]
-    Import(WeightsImport),
-}
-
-/// Arguments of `weights inspect`.
-#[derive(Args, Debug)]
-pub struct WeightsInspect {
-    /// A safetensors file, or what torch.save wrote
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Results as JSON on standard output
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `weights import`.
-#[derive(Args, Debug)]
-pub struct WeightsImport {
-    /// A safetensors file, or what torch.save wrote
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Backbone whose weights they are (`fairtte list backbones`)
-    #[arg(long, value_name = "NAME", value_parser = backbone)]
-    pub arch: BackboneKind,
-    /// Names of the keys: auto, torchvision, timm, medicalnet, mae, dinov2 or native
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = layout)]
-    pub layout: Layout,
-    /// Input channels to write; those of the file if not given
-    #[arg(long, value_name = "N")]
-    pub channels: Option<usize>,
-    /// How to adapt the first convolution to another number of channels: sum or mean (several to one), replicate
-    /// (one to several; needs --channels), auto (sum or replicate). sum and mean without --channels write weights for
-    /// one channel
-    #[arg(long, value_name = "RULE", default_value = "auto", value_parser = gray)]
-    pub gray: Gray,
-    /// File to write (safetensors); without it the weights are compared and nothing is written
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Results as JSON on standard output
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// One value of `--arch`.
-fn backbone(text: &str) -> Result<BackboneKind, String> {
-    named(text, &BackboneKind::ALL, BackboneKind::name)
-}
-
-/// One value of `--layout`.
-fn layout(text: &str) -> Result<Layout, String> {
-    named(text, &Layout::ALL, Layout::name)
-}
-
-/// One value of `--gray`.
-fn gray(text: &str) -> Result<Gray, String> {
-    named(text, &Gray::ALL, Gray::name)
-}
-
-fn named<T: Copy>(text: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T, String> {
-    let names = || all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ");
-    all.iter().copied().find(|one| name(*one) == text).ok_or_else(|| format!("expected one of {}", names()))
-}
-
-const IMPORT_EXAMPLES: &str = "\
-Nothing is downloaded: the guide says where to get weights, and their licences. Exit code 4 if the file does not fit.
-Examples:
-  what would be taken from a file
-    fairtte weights import efficientnet_b0_rwightman-7f5810bc.pth --arch efficientnet-b0
-  weights for gray pictures
-    fairtte weights import resnet18-f37072fd.pth --arch resnet18 --gray sum -o resnet18-gray.safetensors";

@@ -9,7 +9,6 @@ use fairtte_data::cohort::Exclusions;
 use fairtte_data::predictions::{PredictionTable, Rising, match_predictions};
 use fairtte_data::shift::ShiftRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
-use fairtte_fairness::{EQUAL_PREDICTIONS, Warning};
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::{SampledMetrics, sample_metrics};
 use fairtte_metrics::scores::kaplan_meier_curves;
@@ -17,6 +16,7 @@ use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
     SurvivalCurves, evaluate,
 };
+use fairtte_records::{EQUAL_PREDICTIONS, Warning};
 use ndarray::Axis;
 
 use self::publish::{About, Target, publish};
@@ -142,7 +142,7 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
         time_unit: &cohort.time_unit,
         censoring: "the training part",
         epochs: &epochs,
-        monitor: run.training.monitor.name(),
+        monitor: &run.word("training.monitor"),
         flow: &flow,
         warnings: &warnings,
         notes: &[],
@@ -250,11 +250,11 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         fact("image size", run.image.size.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "))
     };
     vec![
-        fact("backbone", run.model.backbone.name().to_owned()),
+        fact("backbone", run.word("model.backbone")),
         inputs,
         fact("head", variant(toml::Value::try_from(&run.head))),
         fact("strategy", variant(toml::Value::try_from(&run.strategy))),
-        fact("time intervals", run.time.intervals.to_string()),
+        fact("time intervals", run.word("time.intervals")),
         fact(
             "seed",
             match run.training_seed {

@@ -2,18 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use fairtte_fairness::{Monitor, StrategyConfig};
+#[cfg(feature = "train")]
+use fairtte_fairness::StrategyConfig;
+#[cfg(feature = "train")]
 use fairtte_models::BackboneKind;
+#[cfg(feature = "train")]
 use fairtte_models::kernels::InstructionSet;
+use fairtte_records::Monitor;
+#[cfg(feature = "train")]
 use fairtte_survival::HeadConfig;
 
 use super::{print, print_json};
 use crate::CliError;
 use crate::args::{List, Listed};
+#[cfg(feature = "train")]
 use crate::device;
 
+#[cfg(feature = "train")]
 const ALL: [Listed; 6] =
     [Listed::Data, Listed::Backbones, Listed::Heads, Listed::Strategies, Listed::Monitors, Listed::Devices];
+
+/// What a build without training knows of.
+#[cfg(not(feature = "train"))]
+const ALL: [Listed; 2] = [Listed::Data, Listed::Monitors];
 
 pub(super) fn run(arguments: &List) -> Result<(), CliError> {
     let chosen = arguments.what.map_or_else(|| ALL.to_vec(), |what| vec![what]);
@@ -37,6 +48,7 @@ type Section = (&'static str, &'static str, Vec<(&'static str, String)>);
 
 /// Title, the place in a run file, and the entries with one line each.
 fn section(what: Listed) -> Section {
+    #[cfg(feature = "train")]
     let pairs = |entries: &[(&'static str, &'static str)]| {
         entries.iter().map(|(name, about)| (*name, (*about).to_owned())).collect::<Vec<_>>()
     };
@@ -46,16 +58,20 @@ fn section(what: Listed) -> Section {
                 fairtte_data::adapters::catalogue().into_iter().map(|entry| (entry.name, entry.about.to_owned()));
             ("data", "[data.NAME]", entries.collect())
         }
+        #[cfg(feature = "train")]
         Listed::Backbones => {
             let entries = BackboneKind::ALL.into_iter().map(|kind| (kind.name(), kind.summary().to_owned()));
             ("backbones", "model.backbone = \"NAME\"", entries.collect())
         }
+        #[cfg(feature = "train")]
         Listed::Heads => ("heads", "[head.NAME]", pairs(&HeadConfig::CATALOGUE)),
+        #[cfg(feature = "train")]
         Listed::Strategies => ("strategies", "[strategy.NAME]", pairs(&StrategyConfig::catalogue())),
         Listed::Monitors => {
             let entries = Monitor::ALL.into_iter().map(|monitor| (monitor.name(), monitor.summary().to_owned()));
             ("monitors", "training.monitor = \"NAME\"", entries.collect())
         }
+        #[cfg(feature = "train")]
         Listed::Devices => {
             let entry = |(name, about, present): (&'static str, &str, bool)| match (name, present) {
                 (_, false) => (name, format!("{about}; not in this build")),

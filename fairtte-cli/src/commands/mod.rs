@@ -1,7 +1,9 @@
 //! One file per command.
 
 mod cohort;
+#[cfg(feature = "train")]
 mod compare;
+#[cfg(feature = "train")]
 mod demo;
 pub(crate) mod evaluate;
 mod inspect;
@@ -10,7 +12,9 @@ mod manual;
 mod prepare;
 mod select;
 mod simulate;
+#[cfg(feature = "train")]
 mod train;
+#[cfg(feature = "train")]
 mod weights;
 
 use serde::Serialize;
@@ -22,16 +26,20 @@ use crate::run_file::RunFile;
 /// Runs a command.
 pub(crate) fn run(command: Command) -> Result<(), CliError> {
     match command {
+        #[cfg(feature = "train")]
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Prepare(arguments) => prepare::run(&arguments),
         Command::Cohort(CohortCommand::Check(arguments)) => cohort::check(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        #[cfg(feature = "train")]
         Command::Train(arguments) => train::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        #[cfg(feature = "train")]
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Select(arguments) => select::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        #[cfg(feature = "train")]
         Command::Weights(command) => weights::run(&command),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::ManPages(arguments) => manual::pages(&arguments),

@@ -17,8 +17,8 @@ mod words;
 
 pub(crate) use format::wrap;
 
-use fairtte_fairness::Warning;
 use fairtte_metrics::EvaluationReport;
+use fairtte_records::Warning;
 
 /// Everything that the HTML page shows.
 #[derive(Clone, Copy, Debug)]

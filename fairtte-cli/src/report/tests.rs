@@ -1,8 +1,8 @@
 //! The table and the page as a whole, on reports with known numbers.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use fairtte_fairness::Warning;
 use fairtte_metrics::EvaluationReport;
+use fairtte_records::Warning;
 
 use super::test_reports::{ODD_LEVEL, difference, estimate, report};
 use super::{EpochPoint, FlowRow, Page, render_page, render_table};

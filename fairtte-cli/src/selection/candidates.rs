@@ -8,7 +8,7 @@ use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::SampledMetrics;
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::verdict::Network;
 use crate::CliError;
@@ -99,6 +99,8 @@ struct Kept {
     monitor: String,
     epoch: usize,
     weights: Option<String>,
+    /// Whether the strategy reads groups; runs of earlier versions do not record it.
+    reads_groups: Option<bool>,
     rules: BTreeMap<String, KeptEpoch>,
 }
 
@@ -253,18 +255,11 @@ struct About {
     weights: String,
 }
 
-/// The name of the variant that a setting chooses.
-fn variant(setting: &impl Serialize) -> Result<String, CliError> {
-    match toml::Value::try_from(setting) {
-        Ok(toml::Value::Table(table)) => Ok(table.keys().next().cloned().unwrap_or_default()),
-        _ => Err(CliError::Bug("a setting that chooses a variant is not a table".to_owned())),
-    }
-}
-
-fn network_of(run: &RunFile) -> Result<Network, CliError> {
+fn network_of(run: &RunFile) -> Network {
     let file = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let start = run.pretrained.as_ref().map_or_else(|| "scratch".to_owned(), |config| file(&config.path));
-    Ok(Network { head: variant(&run.head)?, backbone: run.model.backbone.name().to_owned(), start })
+    let weights = run.word("pretrained.path");
+    let start = if weights.is_empty() { "scratch".to_owned() } else { file(Path::new(&weights)) };
+    Network { head: run.choice("head"), backbone: run.word("model.backbone"), start }
 }
 
 /// Every epoch that a rule of the training kept, once, with its predictions. A strategy that averages weights over
@@ -290,8 +285,8 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
             None => distinct.push((epoch, rules, bytes)),
         }
     }
-    let (strategy, network) = (variant(&run.strategy)?, network_of(run)?);
-    let is_bound = run.strategy.needs_groups() || !run.groups.train.is_empty();
+    let (strategy, network) = (run.choice("strategy"), network_of(run));
+    let is_bound = kept.reads_groups.unwrap_or_else(|| run.strategy_reads_groups()) || !run.groups.train.is_empty();
     let attributes = || run.training_attributes().into_iter().map(str::to_owned).collect();
     let trained_on: Vec<String> = if is_bound { attributes() } else { Vec::new() };
     let below = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty()).unwrap_or(path);

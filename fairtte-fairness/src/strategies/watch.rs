@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use fairtte_metrics::SURVIVAL_TOLERANCE;
-use serde::{Deserialize, Serialize};
+pub use fairtte_records::{EQUAL_PREDICTIONS, Warning, Watched};
 
 /// A part of a method, and how the log shows that it has no effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,33 +51,6 @@ pub enum Warns {
     /// It was idle in the last epoch, regardless of the epoch used.
     AtLast,
 }
-
-/// The result of a [`Watch`] in one epoch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Watched {
-    /// Name of the watch.
-    pub name: String,
-    /// The largest mean of its terms over the batches, or their largest distance from the center; absent if no batch had
-    /// them.
-    pub value: Option<f64>,
-    /// The limit with which it is compared.
-    pub limit: f64,
-    /// Whether the part was idle: the value is below the limit, or absent.
-    pub idle: bool,
-}
-
-/// A warning for the readers of the results, with what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Warning {
-    /// Name, for programs.
-    pub name: String,
-    /// A sentence or two.
-    pub text: String,
-}
-
-/// Name of the watch on the predictions of every strategy: whether all are equal.
-pub const EQUAL_PREDICTIONS: &str = "equal-predictions";
 
 /// The watch on the predictions of any strategy; its value is the spread of the validation curves.
 pub(crate) fn predictions_differ() -> Watch {

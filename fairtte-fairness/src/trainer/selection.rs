@@ -17,9 +17,7 @@ use fairtte_metrics::{Direction, MetricError};
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::{Monitor, Validation};
-
-/// Relative loss of utility that the smallest gap may cost (the paper's 5 %).
-pub const TOLERATED_LOSS: f64 = 0.05;
+pub use fairtte_records::TOLERATED_LOSS;
 
 /// The criterion by which an epoch is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

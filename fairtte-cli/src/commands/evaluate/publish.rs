@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use fairtte_data::Part;
 use fairtte_data::predictions::CurveRepairs;
-use fairtte_fairness::Warning;
 use fairtte_metrics::EvaluationReport;
+use fairtte_records::Warning;
 use serde::Serialize;
 
 use super::super::print;

@@ -25,6 +25,8 @@ struct SelectionRecord {
     epoch: usize,
     /// Description of the weights of `predictions.parquet`.
     weights: String,
+    /// Whether the strategy reads groups.
+    reads_groups: bool,
     /// Share of the best value that the rules of the smallest gap may lose.
     tolerated_loss: f64,
     /// By name of the rule.
@@ -63,7 +65,7 @@ pub(super) fn predict_all(
     strategy: &mut dyn Strategy,
     data: &TrainingData<'_>,
     trained: &TrainedRun,
-    monitor: &'static str,
+    (monitor, reads_groups): (&'static str, bool),
 ) -> Result<(), CliError> {
     let write = |strategy: &dyn Strategy, path: &Path, epoch: usize| -> Result<Written, CliError> {
         let survival = curves(prepared, strategy, data)?;
@@ -88,8 +90,14 @@ pub(super) fn predict_all(
         (rule.name(), ChosenEpoch { epoch: *epoch, weights, value, gap, file })
     });
     let weights = written[&best].weights.clone();
-    let record =
-        SelectionRecord { monitor, epoch: best, weights, tolerated_loss: TOLERATED_LOSS, rules: rules.collect() };
+    let record = SelectionRecord {
+        monitor,
+        epoch: best,
+        weights,
+        reads_groups,
+        tolerated_loss: TOLERATED_LOSS,
+        rules: rules.collect(),
+    };
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&folder.selection(), &format!("{text}\n"))
 }

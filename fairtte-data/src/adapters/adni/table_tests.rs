@@ -336,7 +336,8 @@ fn a_table_that_is_missing_or_twice_there_is_named_with_what_was_looked_for() {
     std::fs::remove_file(twice.path().join("scans.csv")).unwrap();
     let message = message_of(&named, twice.path());
     assert!(
-        message.starts_with("the image list of ADNI (key image-list) is not") && message.contains("\"Image Data ID\""),
+        message.starts_with("the image list of ADNI (key image-list) was not found")
+            && message.contains("\"Image Data ID\""),
         "{message}"
     );
     let mut absent = AdniConfig::new(twice.path().join("nowhere"));

@@ -1,120 +1,19 @@
-//! The files of a run folder, in the order in which they are written; `done` comes last.
+//! A run folder as the place of one training: resumed with the same settings and the same data only.
 
 use std::collections::BTreeSet;
-use std::fs::{File, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use fairtte_data::{DataError, Part, write_atomically};
-use fairtte_fairness::{
-    EpochReport, PretrainedConfig, TrainingConfig, Warning, can_resume, copy_checkpoint, has_checkpoint, is_unfinished,
-};
+use fairtte_data::write_atomically;
+use fairtte_fairness::{PretrainedConfig, TrainingConfig, can_resume, copy_checkpoint, has_checkpoint, is_unfinished};
 use fairtte_metrics::EvaluationSettings;
 use toml::{Table, Value};
 
-use crate::progress::say;
+use super::{RunFolder, write_text};
 use crate::run_file::GroupsConfig;
 use crate::{CliError, RunFile};
 
-/// A run folder.
-#[derive(Clone, Debug)]
-pub(crate) struct RunFolder {
-    path: PathBuf,
-    /// A lock held by the process that writes to the folder.
-    #[expect(dead_code, reason = "it is held, and released when the last copy is dropped")]
-    lock: Option<Arc<File>>,
-}
-
 impl RunFolder {
-    pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), lock: None }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn run_file(&self) -> PathBuf {
-        self.path.join("run.toml")
-    }
-
-    pub(crate) fn cohort(&self) -> PathBuf {
-        self.path.join("cohort.parquet")
-    }
-
-    pub(crate) fn cohort_csv(&self) -> PathBuf {
-        self.path.join("cohort.csv")
-    }
-
-    pub(crate) fn summary(&self) -> PathBuf {
-        self.path.join("cohort.json")
-    }
-
-    pub(crate) fn exclusions(&self) -> PathBuf {
-        self.path.join("exclusions.csv")
-    }
-
-    pub(crate) fn split(&self) -> PathBuf {
-        self.path.join("split.csv")
-    }
-
-    pub(crate) fn split_record(&self) -> PathBuf {
-        self.path.join("split.json")
-    }
-
-    pub(crate) fn shift(&self) -> PathBuf {
-        self.path.join("shift.json")
-    }
-
-    pub(crate) fn shift_table(&self) -> PathBuf {
-        self.path.join("shift.csv")
-    }
-
-    pub(crate) fn features(&self) -> PathBuf {
-        self.path.join("features.json")
-    }
-
-    /// The hash of the inputs of the model.
-    pub(crate) fn inputs(&self) -> PathBuf {
-        self.path.join("inputs.json")
-    }
-
-    pub(crate) fn steps(&self) -> PathBuf {
-        self.path.join("steps.jsonl")
-    }
-
-    pub(crate) fn predictions(&self) -> PathBuf {
-        self.path.join("predictions.parquet")
-    }
-
-    /// Curves with the weights of an epoch that selection rules chose, counted from 1, if it is not that of
-    /// [`predictions`](Self::predictions).
-    pub(crate) fn predictions_of(&self, epoch: usize) -> PathBuf {
-        self.path.join(format!("{OF_EPOCH}{epoch:05}{PARQUET}"))
-    }
-
-    /// The warnings of the training.
-    fn warnings_file(&self) -> PathBuf {
-        self.path.join("warnings.json")
-    }
-
-    pub(crate) fn selection(&self) -> PathBuf {
-        self.path.join("selection.json")
-    }
-
-    pub(crate) fn evaluation(&self, part: Part) -> PathBuf {
-        self.path.join(format!("evaluation{}.json", suffix(part)))
-    }
-
-    pub(crate) fn report(&self, part: Part) -> PathBuf {
-        self.path.join(format!("report{}.html", suffix(part)))
-    }
-
-    pub(crate) fn done(&self) -> PathBuf {
-        self.path.join("done")
-    }
-
     /// The folder of a finished run, with the settings that its `run.toml` now has; `None` if there is something to
     /// train. With `goes_on`, a finished run is resumed for more epochs or patience.
     ///
@@ -170,37 +69,6 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Writes `run.toml` and removes the results of weights that are trained further.
-    ///
-    /// # Errors
-    /// [`CliError::RunFolder`] if a file cannot be removed, [`CliError::Data`] if one cannot be written.
-    pub(crate) fn begin(&self, run: &RunFile) -> Result<(), CliError> {
-        remove_file(&self.done())?;
-        self.clear_results()?;
-        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
-        write_text(&self.run_file(), &resolved.to_toml()?)
-    }
-
-    /// Locks the folder, because two processes in it would overwrite each other's states.
-    fn locked(self) -> Result<Self, CliError> {
-        let path = self.path.join(".lock");
-        let failed = |source| DataError::Write { path: path.clone(), source };
-        std::fs::create_dir_all(&self.path).map_err(failed)?;
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let problem = "another process trains here; wait until it ends, or choose another --output".to_owned();
-                return Err(CliError::RunFolder { path: self.path, problem });
-            }
-            Err(TryLockError::Error(error)) => {
-                let folder = self.path.display();
-                say(format!("note: {folder} cannot be locked ({error}); no other process may train there meanwhile"));
-            }
-        }
-        Ok(Self { lock: Some(Arc::new(file)), ..self })
-    }
-
     /// Opens the folder of `run` for its data alone: trained states are kept, and a finished run stays finished.
     ///
     /// # Errors
@@ -240,33 +108,6 @@ impl RunFolder {
         Ok(copy_checkpoint(origin.path(), self.path())?)
     }
 
-    fn clear_results(&self) -> Result<(), CliError> {
-        for part in Part::ALL {
-            remove_file(&self.evaluation(part))?;
-            remove_file(&self.report(part))?;
-        }
-        remove_file(&self.selection())?;
-        remove_file(&self.warnings_file())?;
-        let failed =
-            |error: std::io::Error| CliError::RunFolder { path: self.path.clone(), problem: error.to_string() };
-        for entry in std::fs::read_dir(&self.path).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with(OF_EPOCH) && name.ends_with(PARQUET) {
-                remove_file(&entry.path())?;
-            }
-        }
-        remove_file(&self.predictions())
-    }
-
-    /// Whether the folder has files that depend on the settings of the training.
-    ///
-    /// # Errors
-    /// [`CliError::Training`] if the folder of the checkpoints cannot be read.
-    pub(crate) fn is_trained(&self) -> Result<bool, CliError> {
-        Ok(self.predictions().exists() || self.done().exists() || has_checkpoint(&self.path)?)
-    }
-
     /// Refuses settings that would have changed the training so far; with `goes_on`, more epochs or patience are
     /// allowed for a finished run.
     fn require_same(&self, run: &RunFile, goes_on: bool) -> Result<(), CliError> {
@@ -290,34 +131,6 @@ impl RunFolder {
         };
         let difference = differences.into_iter().map(|(_, words)| words).collect::<Vec<_>>().join("; ");
         Err(CliError::OtherRun { folder: self.path.clone(), difference, help })
-    }
-
-    /// Writes the warnings of the training; an empty list means that there were none.
-    pub(crate) fn write_warnings(&self, warnings: &[Warning]) -> Result<(), CliError> {
-        let text = serde_json::to_string_pretty(warnings).map_err(|error| CliError::Bug(error.to_string()))?;
-        write_text(&self.warnings_file(), &format!("{text}\n"))
-    }
-
-    /// The warnings of the training; empty if there is no `warnings.json`.
-    pub(crate) fn warnings(&self) -> Result<Vec<Warning>, CliError> {
-        let path = self.warnings_file();
-        if !path.exists() {
-            return Ok(Vec::new());
-        }
-        let damaged = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-        let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
-        serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
-    }
-
-    /// The reports of all epochs; none if there is no `steps.jsonl`.
-    pub(crate) fn epochs(&self) -> Result<Vec<EpochReport>, CliError> {
-        let path = self.steps();
-        if !path.exists() {
-            return Ok(Vec::new());
-        }
-        let damaged = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-        let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
-        text.lines().map(|line| serde_json::from_str(line).map_err(|error| damaged(error.to_string()))).collect()
     }
 }
 
@@ -378,35 +191,13 @@ fn differences(kept: &Table, asked: &Table) -> Vec<(String, String)> {
     found
 }
 
-/// Beginning and end of the names of files with curves of single epochs.
-const OF_EPOCH: &str = "predictions-epoch-";
-const PARQUET: &str = ".parquet";
-
-fn remove_file(path: &Path) -> Result<(), CliError> {
-    if !path.exists() {
-        return Ok(());
-    }
-    let problem = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
-    std::fs::remove_file(path).map_err(problem)
-}
-
-/// Empty for the test part, whose numbers are the result.
-fn suffix(part: Part) -> String {
-    if part == Part::Test { String::new() } else { format!("-{}", part.name()) }
-}
-
-/// Writes a text file, atomically.
-pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
-    Ok(write_atomically(path, |file| file.write_all(text.as_bytes()))?)
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
     use super::*;
 
     fn run(folder: &Path, device: &str) -> RunFile {
-        let text = include_str!("../../configs/demo.toml");
+        let text = include_str!("../../../configs/demo.toml");
         let run = RunFile::from_text(text, "demo.toml", &[format!("device={device}")]).unwrap();
         RunFile { output: folder.join("run"), ..run }
     }
@@ -430,7 +221,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kept = essence(&run(folder.path(), "flex")).unwrap();
         let found = |sets: &[&str]| {
-            let text = include_str!("../../configs/demo.toml");
+            let text = include_str!("../../../configs/demo.toml");
             let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
             let asked = RunFile::from_text(text, "demo.toml", &sets).unwrap();
             let differences = differences(&kept, &essence(&asked).unwrap());

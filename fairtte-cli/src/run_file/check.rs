@@ -1,0 +1,91 @@
+//! What can be refused before any file is read.
+
+use fairtte_data::DataConfig;
+use fairtte_data::loader::{Augmentation, AugmentationConfig};
+
+use super::RunFile;
+use crate::CliError;
+
+impl RunFile {
+    /// Checks what can be checked before any file is read: ranges, names of attributes, and combinations of settings.
+    ///
+    /// # Errors
+    /// [`CliError`] naming the key, its value and what was expected.
+    pub fn check(&self) -> Result<(), CliError> {
+        self.split.check()?;
+        self.image.check()?;
+        self.check_inputs()?;
+        self.evaluation.validate()?;
+        if let DataConfig::Simulated(config) = &self.data {
+            config.validate()?;
+        }
+        self.check_groups()?;
+        self.check_shift()?;
+        self.check_training()
+    }
+
+    /// The augmentation of training images in the run file; `None` for tables.
+    ///
+    /// # Errors
+    /// [`CliError::Data`] for settings out of range.
+    pub fn augmentation(&self) -> Result<Option<Augmentation>, CliError> {
+        if self.is_tabular() {
+            return Ok(None);
+        }
+        Ok(Some(Augmentation::new(&self.augmentation, &self.image, self.data.name())?))
+    }
+
+    fn check_inputs(&self) -> Result<(), CliError> {
+        if let DataConfig::Tabular(config) = &self.data {
+            config.feature_config().check()?;
+            if self.pretrained.is_some() {
+                let message = "no layout of pre-trained weights is known for columns of a table".to_owned();
+                return Err(CliError::setting("pretrained", message, None));
+            }
+            if self.augmentation == AugmentationConfig::default() {
+                return Ok(());
+            }
+            let message = "it changes images, but the inputs are columns of a table".to_owned();
+            return Err(CliError::setting("augmentation", message, None));
+        }
+        self.intensity.check(&self.image)?;
+        self.augmentation().map(|_| ())
+    }
+
+    fn check_shift(&self) -> Result<(), CliError> {
+        let Some(shift) = &self.shift else { return Ok(()) };
+        if self.is_tabular() {
+            shift.check_for_features()?;
+        } else {
+            shift.check()?;
+        }
+        let known: Vec<&str> = self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+        if known.contains(&shift.attribute.as_str()) {
+            return Ok(());
+        }
+        Err(CliError::unknown_attribute("shift.attribute", &shift.attribute, &known))
+    }
+
+    fn check_groups(&self) -> Result<(), CliError> {
+        let known: Vec<&str> = self.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+        let intersections = self.groups.intersections.iter().map(|names| ("groups.intersections", names));
+        for (key, names) in intersections.chain([("groups.train", &self.groups.train)]) {
+            if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+                return Err(CliError::unknown_attribute(key, unknown, &known));
+            }
+            let distinct = names.iter().collect::<std::collections::BTreeSet<_>>().len();
+            if distinct < names.len() || (key == "groups.intersections" && distinct < 2) {
+                let message = format!("{names:?} is not an intersection, expected two or more different attributes");
+                return Err(CliError::setting(key, message, None));
+            }
+        }
+        Ok(())
+    }
+
+    /// Without the feature `train` the tables of the training are not read.
+    #[cfg(not(feature = "train"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "with the feature train it checks")]
+    fn check_training(&self) -> Result<(), CliError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,224 @@
+//! The settings of a run file; only `[data]` is required. Unknown keys are errors. Files and `--set` are merged in
+//! `merged.rs`.
+
+mod check;
+#[cfg(feature = "train")]
+mod check_training;
+pub(crate) mod training;
+
+use std::path::{Path, PathBuf};
+
+use fairtte_data::loader::AugmentationConfig;
+use fairtte_data::shift::ShiftConfig;
+use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, SplitConfig};
+use fairtte_metrics::EvaluationSettings;
+use serde::{Deserialize, Serialize};
+use toml::Value;
+
+use self::training::{
+    EncoderConfig, HeadConfig, OptimiserConfig, PretrainedConfig, StrategyConfig, TimeConfig, TrainingConfig,
+    path_of_weights, reads_groups,
+};
+use crate::CliError;
+use crate::merged::Merged;
+
+/// All settings of a run. Paths of the data are relative to the file that names them, `output` and `cache` to
+/// the current folder. Only `[data]` is required.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RunFile {
+    /// Title of the run. Default: the name of the run file without its extension.
+    pub name: String,
+    /// One seed for split, weights, order and noise, each from a stream of its own. Default 1.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Seed of weights, order, augmentation and noise alone, so that trainings differ on the same data and split. Default: `seed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_seed: Option<u64>,
+    /// Run folder. Default: `runs/` and the name of the run file without its extension.
+    pub output: PathBuf,
+    /// Folder for decoded images and simulated cohorts, shared by runs. Default: `cache` next to the run folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<PathBuf>,
+    /// Where to compute (`fairtte list devices`). Default `flex`.
+    #[serde(default = "default_device")]
+    pub device: String,
+    /// Threads; 0 = one per core.
+    #[serde(default)]
+    pub threads: usize,
+    /// The data set.
+    pub data: DataConfig,
+    /// Sensitive attributes and how they become groups; at least one for an evaluation by group. Default: those of the
+    /// paper for its three data sets, none for others.
+    #[serde(default)]
+    pub attribute: Vec<AttributeConfig>,
+    /// Which groups training and reports use.
+    #[serde(default)]
+    pub groups: GroupsConfig,
+    /// Shares of the three parts.
+    #[serde(default)]
+    pub split: SplitConfig,
+    /// Size and channels of the decoded images. Default: 224 x 224 with 3 channels for MIMIC-CXR and AREDS, 96 x 128 x 128
+    /// for ADNI (the paper's), 32 x 32 x 32 for simulated volumes, 64 x 64 for other data.
+    #[serde(default)]
+    pub image: ImageConfig,
+    /// Scaling of the intensities, fitted on the training part.
+    #[serde(default)]
+    pub intensity: IntensityConfig,
+    /// Random changes to the training images; none if not given.
+    #[serde(default)]
+    pub augmentation: AugmentationConfig,
+    /// Degrades the training samples of one group, to study a distribution shift; none if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<ShiftConfig>,
+    /// Discretisation of time.
+    #[serde(default)]
+    pub time: TimeConfig,
+    /// The network up to the representation. Default: the paper's for the kind of input, `efficientnet-b0` for pictures
+    /// and `resnet18-3d` for volumes, and `mlp` for tables.
+    pub model: EncoderConfig,
+    /// Weights of a file that the backbone starts from; random ones if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pretrained: Option<PretrainedConfig>,
+    /// Loss and prediction rule. Default `nnet-survival`.
+    #[serde(default)]
+    pub head: HeadConfig,
+    /// Training strategy. Default `erm`.
+    #[serde(default)]
+    pub strategy: StrategyConfig,
+    /// Settings of `AdamW`.
+    #[serde(default)]
+    pub optimiser: OptimiserConfig,
+    /// Settings of the training loop.
+    #[serde(default)]
+    pub training: TrainingConfig,
+    /// Settings of the evaluation.
+    #[serde(default)]
+    pub evaluation: EvaluationSettings,
+}
+
+/// Which groups training and reports use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct GroupsConfig {
+    /// Attributes whose groups (or intersections, if more than one) the strategy works on. Default: the first attribute.
+    pub train: Vec<String>,
+    /// Intersections to report in addition to the single attributes, for example `[["sex", "age"]]`.
+    pub intersections: Vec<Vec<String>>,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_device() -> String {
+    "flex".to_owned()
+}
+
+impl RunFile {
+    /// Reads and merges `files` and `sets`, in that order.
+    ///
+    /// # Errors
+    /// [`CliError`] naming file, key and what was expected.
+    pub fn read(files: &[PathBuf], sets: &[String]) -> Result<Self, CliError> {
+        Self::read_without(files, sets, &[])
+    }
+
+    /// As [`read`](Self::read), without the tables `taken`, which are read elsewhere.
+    pub(crate) fn read_without(files: &[PathBuf], sets: &[String], taken: &[&str]) -> Result<Self, CliError> {
+        let mut merged = Merged::default();
+        let mut folder = PathBuf::new();
+        for file in files {
+            if merged.add_file(file)? {
+                folder = file.parent().map(Path::to_owned).unwrap_or_default();
+            }
+        }
+        merged.set_all(sets)?;
+        let mut run = Self::resolve(taken.iter().fold(merged, |merged, key| merged.without(key)))?;
+        // A canonical name of the folder, so that the resolved file means the same wherever it is read from.
+        let base = Path::new(".").join(&folder).canonicalize();
+        let base = base.map_err(|source| CliError::ReadRunFile { path: folder, source })?;
+        run.data.resolve_paths(&base);
+        run.split.resolve_paths(&base);
+        if let Some(path) = run.pretrained.as_mut().and_then(path_of_weights) {
+            *path = base.join(&path);
+        }
+        Ok(run)
+    }
+
+    /// Reads a run file from text, for runs whose settings are part of the program.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn from_text(text: &str, origin: &str, sets: &[String]) -> Result<Self, CliError> {
+        let mut merged = Merged::default();
+        merged.add_text(text, origin)?;
+        merged.set_all(sets)?;
+        Self::resolve(merged)
+    }
+
+    /// Fills in settings that depend on others, and checks names and types of all keys.
+    fn resolve(mut merged: Merged) -> Result<Self, CliError> {
+        merged.name_after_file();
+        merged.choose_by_data();
+        let mut run: Self = merged.into_config()?;
+        if run.attribute.is_empty() {
+            run.attribute = run.data.default_attributes();
+        }
+        Ok(run)
+    }
+
+    /// The resolved run file, every default written out.
+    ///
+    /// # Errors
+    /// [`CliError::Bug`] if a setting has no form in TOML.
+    pub fn to_toml(&self) -> Result<String, CliError> {
+        toml::to_string(self).map_err(|error| CliError::Bug(format!("the run file cannot be written: {error}")))
+    }
+
+    /// Where decoded images and simulated cohorts are kept.
+    pub fn cache(&self) -> PathBuf {
+        let beside = || self.output.parent().map_or_else(|| PathBuf::from("cache"), |parent| parent.join("cache"));
+        self.cache.clone().unwrap_or_else(beside)
+    }
+
+    /// Seed of everything random in the training itself.
+    pub fn training_seed(&self) -> u64 {
+        self.training_seed.unwrap_or(self.seed)
+    }
+
+    /// Attributes whose groups the strategy works on.
+    pub fn training_attributes(&self) -> Vec<&str> {
+        match self.groups.train.as_slice() {
+            [] => self.attribute.first().map(|attribute| attribute.name.as_str()).into_iter().collect(),
+            names => names.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The value of a key by its path, as text: `word("model.backbone")`; empty if the run file does not have it.
+    pub(crate) fn word(&self, path: &str) -> String {
+        let Ok(mut value) = Value::try_from(self) else { return String::new() };
+        for key in path.split('.') {
+            let Some(below) = value.get(key) else { return String::new() };
+            value = below.clone();
+        }
+        value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    }
+
+    /// The name of the variant that a table chooses: `choice("head")`.
+    pub(crate) fn choice(&self, table: &str) -> String {
+        let whole = Value::try_from(self).ok();
+        let chosen = whole.as_ref().and_then(|whole| whole.get(table)).and_then(Value::as_table);
+        chosen.and_then(|chosen| chosen.keys().next().cloned()).unwrap_or_default()
+    }
+
+    /// Whether the strategy reads groups in training.
+    pub(crate) fn strategy_reads_groups(&self) -> bool {
+        reads_groups(&self.strategy)
+    }
+
+    /// Whether the inputs are columns of a table.
+    pub fn is_tabular(&self) -> bool {
+        matches!(self.data, DataConfig::Tabular(_))
+    }
+}

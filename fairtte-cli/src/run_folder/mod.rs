@@ -1,0 +1,261 @@
+//! The files of a run folder, in the order in which they are written; `done` comes last.
+
+#[cfg(feature = "train")]
+mod same_data;
+#[cfg(feature = "train")]
+mod training;
+
+use std::fs::{File, TryLockError};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fairtte_data::{DataError, Part, write_atomically};
+use fairtte_records::{EpochReport, Warning};
+use serde::{Deserialize, Serialize};
+
+use crate::progress::say;
+use crate::{CliError, RunFile};
+
+/// A run folder.
+#[derive(Clone, Debug)]
+pub(crate) struct RunFolder {
+    path: PathBuf,
+    /// A lock held by the process that writes to the folder.
+    #[expect(dead_code, reason = "it is held, and released when the last copy is dropped")]
+    lock: Option<Arc<File>>,
+}
+
+impl RunFolder {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), lock: None }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn run_file(&self) -> PathBuf {
+        self.path.join("run.toml")
+    }
+
+    pub(crate) fn cohort(&self) -> PathBuf {
+        self.path.join("cohort.parquet")
+    }
+
+    pub(crate) fn cohort_csv(&self) -> PathBuf {
+        self.path.join("cohort.csv")
+    }
+
+    pub(crate) fn summary(&self) -> PathBuf {
+        self.path.join("cohort.json")
+    }
+
+    pub(crate) fn exclusions(&self) -> PathBuf {
+        self.path.join("exclusions.csv")
+    }
+
+    pub(crate) fn split(&self) -> PathBuf {
+        self.path.join("split.csv")
+    }
+
+    pub(crate) fn split_record(&self) -> PathBuf {
+        self.path.join("split.json")
+    }
+
+    pub(crate) fn shift(&self) -> PathBuf {
+        self.path.join("shift.json")
+    }
+
+    pub(crate) fn shift_table(&self) -> PathBuf {
+        self.path.join("shift.csv")
+    }
+
+    pub(crate) fn features(&self) -> PathBuf {
+        self.path.join("features.json")
+    }
+
+    /// The hash of the inputs of the model.
+    pub(crate) fn inputs(&self) -> PathBuf {
+        self.path.join("inputs.json")
+    }
+
+    pub(crate) fn steps(&self) -> PathBuf {
+        self.path.join("steps.jsonl")
+    }
+
+    pub(crate) fn predictions(&self) -> PathBuf {
+        self.path.join("predictions.parquet")
+    }
+
+    /// Curves with the weights of an epoch that selection rules chose, counted from 1, if it is not that of
+    /// [`predictions`](Self::predictions).
+    pub(crate) fn predictions_of(&self, epoch: usize) -> PathBuf {
+        self.path.join(format!("{OF_EPOCH}{epoch:05}{PARQUET}"))
+    }
+
+    /// The warnings of the training.
+    fn warnings_file(&self) -> PathBuf {
+        self.path.join("warnings.json")
+    }
+
+    pub(crate) fn selection(&self) -> PathBuf {
+        self.path.join("selection.json")
+    }
+
+    pub(crate) fn evaluation(&self, part: Part) -> PathBuf {
+        self.path.join(format!("evaluation{}.json", suffix(part)))
+    }
+
+    pub(crate) fn report(&self, part: Part) -> PathBuf {
+        self.path.join(format!("report{}.html", suffix(part)))
+    }
+
+    pub(crate) fn done(&self) -> PathBuf {
+        self.path.join("done")
+    }
+
+    /// Writes `run.toml` and removes the results of weights that are trained further.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if a file cannot be removed, [`CliError::Data`] if one cannot be written.
+    pub(crate) fn begin(&self, run: &RunFile) -> Result<(), CliError> {
+        remove_file(&self.done())?;
+        self.clear_results()?;
+        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
+        write_text(&self.run_file(), &resolved.to_toml()?)
+    }
+
+    /// Locks the folder, because two processes in it would overwrite each other's states.
+    fn locked(self) -> Result<Self, CliError> {
+        let path = self.path.join(".lock");
+        let failed = |source| DataError::Write { path: path.clone(), source };
+        std::fs::create_dir_all(&self.path).map_err(failed)?;
+        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let problem = "another process trains here; wait until it ends, or choose another --output".to_owned();
+                return Err(CliError::RunFolder { path: self.path, problem });
+            }
+            Err(TryLockError::Error(error)) => {
+                let folder = self.path.display();
+                say(format!("note: {folder} cannot be locked ({error}); no other process may train there meanwhile"));
+            }
+        }
+        Ok(Self { lock: Some(Arc::new(file)), ..self })
+    }
+
+    #[cfg(feature = "train")]
+    fn has_checkpoint(&self) -> Result<bool, CliError> {
+        Ok(fairtte_fairness::has_checkpoint(&self.path)?)
+    }
+
+    #[cfg(not(feature = "train"))]
+    #[expect(clippy::unnecessary_wraps, reason = "with the feature train it reads the state")]
+    fn has_checkpoint(&self) -> Result<bool, CliError> {
+        Ok(self.path.join("checkpoint").exists())
+    }
+
+    /// Opens the folder of `run` for its data. What was trained in it is not touched: a build without training cannot
+    /// tell whether `run` has its settings.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if something was trained there, or another process uses the folder.
+    #[cfg(not(feature = "train"))]
+    pub(crate) fn for_preparation(run: &RunFile) -> Result<Self, CliError> {
+        let folder = Self::new(&run.output).locked()?;
+        if folder.is_trained()? {
+            let problem = "a model was trained here, which this build of fairtte cannot compare with the run file \
+                           (it has no feature train); choose another --output"
+                .to_owned();
+            return Err(CliError::RunFolder { path: folder.path, problem });
+        }
+        folder.begin(run)?;
+        Ok(folder)
+    }
+
+    fn clear_results(&self) -> Result<(), CliError> {
+        for part in Part::ALL {
+            remove_file(&self.evaluation(part))?;
+            remove_file(&self.report(part))?;
+        }
+        remove_file(&self.selection())?;
+        remove_file(&self.warnings_file())?;
+        let failed =
+            |error: std::io::Error| CliError::RunFolder { path: self.path.clone(), problem: error.to_string() };
+        for entry in std::fs::read_dir(&self.path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(OF_EPOCH) && name.ends_with(PARQUET) {
+                remove_file(&entry.path())?;
+            }
+        }
+        remove_file(&self.predictions())
+    }
+
+    /// Whether the folder has files that depend on the settings of the training.
+    ///
+    /// # Errors
+    /// [`CliError::Training`] if the folder of the checkpoints cannot be read.
+    pub(crate) fn is_trained(&self) -> Result<bool, CliError> {
+        Ok(self.predictions().exists() || self.done().exists() || self.has_checkpoint()?)
+    }
+
+    /// Writes the warnings of the training; an empty list means that there were none.
+    pub(crate) fn write_warnings(&self, warnings: &[Warning]) -> Result<(), CliError> {
+        let text = serde_json::to_string_pretty(warnings).map_err(|error| CliError::Bug(error.to_string()))?;
+        write_text(&self.warnings_file(), &format!("{text}\n"))
+    }
+
+    /// The warnings of the training; empty if there is no `warnings.json`.
+    pub(crate) fn warnings(&self) -> Result<Vec<Warning>, CliError> {
+        let path = self.warnings_file();
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let damaged = |problem: String| CliError::RunFolder { path: path.clone(), problem };
+        let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
+    }
+
+    /// The reports of all epochs; none if there is no `steps.jsonl`.
+    pub(crate) fn epochs(&self) -> Result<Vec<EpochReport>, CliError> {
+        let path = self.steps();
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let damaged = |problem: String| CliError::RunFolder { path: path.clone(), problem };
+        let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
+        text.lines().map(|line| serde_json::from_str(line).map_err(|error| damaged(error.to_string()))).collect()
+    }
+}
+
+/// Beginning and end of the names of files with curves of single epochs.
+/// The inputs of the model, `inputs.json`.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct InputRecord {
+    /// Hash of the pixels, or of the encoded columns, of all samples.
+    pub(crate) fingerprint: String,
+}
+
+const OF_EPOCH: &str = "predictions-epoch-";
+const PARQUET: &str = ".parquet";
+
+fn remove_file(path: &Path) -> Result<(), CliError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let problem = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
+    std::fs::remove_file(path).map_err(problem)
+}
+
+/// Empty for the test part, whose numbers are the result.
+fn suffix(part: Part) -> String {
+    if part == Part::Test { String::new() } else { format!("-{}", part.name()) }
+}
+
+/// Writes a text file, atomically.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
+    Ok(write_atomically(path, |file| file.write_all(text.as_bytes()))?)
+}

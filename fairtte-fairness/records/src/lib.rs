@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+
+mod epoch;
+mod monitor;
+mod warning;
+
+pub use epoch::EpochReport;
+pub use monitor::{GroupValidation, Monitor, Validation};
+pub use warning::{EQUAL_PREDICTIONS, Warning, Watched};
+
+/// Relative loss of utility that the smallest gap may cost (the paper's 5 %).
+pub const TOLERATED_LOSS: f64 = 0.05;
