@@ -62,7 +62,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{:<16} {:<8} {:>6}  {:<16} {:>4} {:>6}", "metric", attribute, "value", "95 % interval", "n", "events");
     report.metrics.iter().for_each(print_metric);
 
-    // Any other metric of some rows gets the same groups, gaps and intervals; here calibration over the same times.
+    // Any other metric of some rows gets the same groups, gaps and intervals; here calibration over the same times. Of
+    // the two ways to be wrong, too much predicted survival counts as the worse one.
     let window = report.times.as_ref().ok_or("no evaluation times")?;
     let calibration = |rows: &[usize]| {
         let (outcomes, curves) = (outcomes.select(rows), curves.select(rows));
