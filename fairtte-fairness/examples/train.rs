@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let encoder = EncoderConfig::new(BackboneKind::Small2d);
     let classifier = ClassifierConfig::for_head(&NnetSurvival, &cut_points, &outcomes, encoder.hidden)?;
     let network = NetworkSpec { encoder, channels: 1, classifier };
-    let optimiser = OptimiserConfig { learning_rate: 3e-3, ..OptimiserConfig::default() };
+    let optimiser = OptimiserConfig { learning_rate: 1e-3, ..OptimiserConfig::default() };
     let spec = LearnerSpec { network, optimiser, seed: SEED, device: device.clone(), pretrained: None };
     let cells = TrainingCells {
         attribute: "sex".to_owned(),
