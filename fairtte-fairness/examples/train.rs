@@ -44,11 +44,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Simulated chest films: for women (group F) the picture says less about the time to the event.
     let folder = tempfile::tempdir()?;
     let bias = BiasKnobs { mi_time: 0.8, ..BiasKnobs::default() };
-    let data = SimulationConfig { n_subjects: 600, size: vec![32, 32], bias, ..SimulationConfig::default() };
+    let data = SimulationConfig { n_subjects: 600, size: vec![64, 64], bias, ..SimulationConfig::default() };
     let adapter = DataConfig::Simulated(data).adapter(SEED, folder.path());
     let attributes = [AttributeConfig::new("sex")];
     let (cohort, _) = build_cohort(adapter.read()?, &attributes)?;
-    let size = ImageConfig { size: vec![32, 32], ..ImageConfig::default() };
+    let size = ImageConfig { size: vec![64, 64], ..ImageConfig::default() };
     let (store, undecodable) = ImageStore::open_or_build(&cohort, &size, folder.path(), &|_done, _total| {})?;
     let cohort = cohort.without(&undecodable);
 
@@ -98,7 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, method) in [("ERM", StrategyConfig::Erm(NoSettings {})), ("Group DRO", group_dro)] {
         println!("{name}");
         let mut strategy = method.build(&spec, &cells)?;
-        let config = TrainingConfig { epochs: 8, ..TrainingConfig::default() };
+        let config = TrainingConfig { epochs: 6, ..TrainingConfig::default() };
         let stop = AtomicBool::new(false); // set from elsewhere, it ends the training after a checkpoint
         let run = fit(strategy.as_mut(), &data, &config, &folder.path().join(name), &mut Printer, &stop)?;
 

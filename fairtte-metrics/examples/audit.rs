@@ -107,8 +107,11 @@ fn print_metric(metric: &MetricReport) {
     }
 }
 
+/// Survival probabilities by subject.
+type Curves = HashMap<String, Vec<f64>>;
+
 /// The times of the header, and the survival probabilities of every subject.
-fn read_curves(file: &str) -> Result<(Vec<f64>, HashMap<String, Vec<f64>>), Box<dyn Error>> {
+fn read_curves(file: &str) -> Result<(Vec<f64>, Curves), Box<dyn Error>> {
     let text = fs::read_to_string(file)?;
     let mut lines = text.lines();
     let numbers = |line: &str| line.split(',').skip(1).map(str::parse).collect::<Result<Vec<f64>, _>>();
