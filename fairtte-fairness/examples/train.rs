@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p fairtte-fairness --example train`
 //!
-//! It takes some seconds. With 600 subjects the difference between the two methods is mostly chance: the example shows how
+//! It takes some seconds. With 600 subjects the differences of methods and groups are mostly chance: the example shows how
 //! a training is put together, not that one method is better.
 
 #![expect(clippy::print_stdout, reason = "an example prints what it found")]
