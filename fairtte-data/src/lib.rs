@@ -1,3 +1,31 @@
+// In the documentation the names of the README lead to the items; the README itself has links to the source.
+//! [`Adapter`]: Adapter
+//! [`Generic`]: Generic
+//! [`Tabular`]: adapters::Tabular
+//! [`DataConfig`]: DataConfig
+//! [`build_cohort`]: build_cohort
+//! [`Cohort`]: Cohort
+//! [`Exclusions`]: cohort::Exclusions
+//! [`split_by_subject`]: split_by_subject
+//! [`make_split`]: make_split
+//! [`FittedAttributes`]: FittedAttributes
+//! [`ImageStore`]: ImageStore
+//! [`TabularFeatures`]: features::TabularFeatures
+//! [`Loader`]: Loader
+//! [`write_predictions`]: write_predictions
+//! [`read_predictions`]: read_predictions
+//! [`DataError`]: DataError
+//! [`write_atomically`]: write_atomically
+//! [`adapters`]: mod@adapters
+//! [`cohort`]: mod@cohort
+//! [`split`]: mod@split
+//! [`image`]: mod@image
+//! [`features`]: mod@features
+//! [`shift`]: mod@shift
+//! [`loader`]: mod@loader
+//! [`predictions`]: mod@predictions
+//! [`simulated`]: mod@simulated
+//! [`table`]: mod@table
 #![doc = include_str!("../README.md")]
 
 pub mod adapters;

@@ -1,3 +1,21 @@
+// In the documentation the names of the README lead to the items; the README itself has links to the source.
+//! [`Trainer`]: Trainer
+//! [`StrategyConfig`]: StrategyConfig
+//! [`Strategy`]: Strategy
+//! [`Objective`]: strategies::Objective
+//! [`LearnerSpec`]: LearnerSpec
+//! [`NetworkSpec`]: NetworkSpec
+//! [`TrainingCells`]: strategies::TrainingCells
+//! [`TrainingData`]: TrainingData
+//! [`TrainingConfig`]: TrainingConfig
+//! [`TrainedRun`]: TrainedRun
+//! [`EpochReport`]: EpochReport
+//! [`Observer`]: Observer
+//! [`predict`]: fn@predict
+//! [`CurveRule`]: CurveRule
+//! [`Batch`]: Batch
+//! [`FairnessError`]: FairnessError
+//! [`strategies`]: strategies
 #![doc = include_str!("../README.md")]
 
 mod batch;

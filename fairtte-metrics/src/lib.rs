@@ -1,3 +1,27 @@
+// In the documentation the names of the README lead to the items; the README itself has links to the source.
+//! [`Outcomes`]: Outcomes
+//! [`SurvivalCurves`]: SurvivalCurves
+//! [`Groups`]: Groups
+//! [`CensoringCurve`]: CensoringCurve
+//! [`evaluate`]: evaluate
+//! [`EvaluationSettings`]: EvaluationSettings
+//! [`EvaluationReport`]: EvaluationReport
+//! [`compare_models`]: compare_models
+//! [`evaluate_metric`]: evaluation::evaluate_metric
+//! [`PerGroup`]: fairness::PerGroup
+//! [`Reading`]: Reading
+//! [`MetricError`]: MetricError
+//! [`seeds`]: seeds
+//! [`estimators`]: estimators
+//! [`rank`]: rank
+//! [`scores`]: scores
+//! [`calibration`]: calibration
+//! [`fairness`]: fairness
+//! [`resampling`]: resampling
+//! [`evaluation`]: evaluation
+//! [`bias`]: bias
+//! [`statistics`]: statistics
+//! [`selection`]: selection
 #![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,

@@ -1,3 +1,17 @@
+// In the documentation the names of the README lead to the items; the README itself has links to the source.
+//! [`BackboneKind`]: BackboneKind
+//! [`Backbone`]: Backbone
+//! [`EncoderConfig`]: EncoderConfig
+//! [`ImageEncoder`]: ImageEncoder
+//! [`Pixels`]: Pixels
+//! [`Noise`]: Noise
+//! [`initialise`]: fn@initialise
+//! [`check_environment`]: check_environment
+//! [`ModelError`]: ModelError
+//! [`WeightFile`]: weights::WeightFile
+//! [`Fit`]: weights::Fit
+//! [`weights`]: weights
+//! [`kernels`]: fairtte_kernels
 #![doc = include_str!("../README.md")]
 
 mod backbone;

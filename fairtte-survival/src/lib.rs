@@ -1,3 +1,22 @@
+// In the documentation the names of the README lead to the items; the README itself has links to the source.
+//! [`CutPoints`]: CutPoints
+//! [`GridKind`]: GridKind
+//! [`Targets`]: Targets
+//! [`SurvivalHead`]: SurvivalHead
+//! [`NnetSurvival`]: NnetSurvival
+//! [`Pmf`]: Pmf
+//! [`DeepHit`]: DeepHit
+//! [`PcHazard`]: PcHazard
+//! [`Cox`]: Cox
+//! [`CoxTime`]: CoxTime
+//! [`HeadConfig`]: HeadConfig
+//! [`PredictionGrid`]: PredictionGrid
+//! [`Baseline`]: Baseline
+//! [`BaselineFit`]: BaselineFit
+//! [`Classifier`]: Classifier
+//! [`ClassifierConfig`]: ClassifierConfig
+//! [`marginal_hazard`]: marginal_hazard
+//! [`SurvivalError`]: SurvivalError
 #![doc = include_str!("../README.md")]
 
 mod baseline;

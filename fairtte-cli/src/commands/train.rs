@@ -97,7 +97,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         device: device.clone(),
         pretrained: pretrained.clone(),
     };
-    let cells = cells(&prepared, &groups, &cut_points)?;
+    let cells = TrainingCells::of(prepared.training_groups.as_ref(), &loader, train, &cut_points)?;
     let mut strategy = run.strategy.build(&spec, &cells).in_table("pretrained")?;
     let n_steps = train.len().div_ceil(run.training.batch_size * run.training.accumulate);
     run.strategy.training_notes(&run.training, n_steps).iter().for_each(|note| say(format!("warning: {note}")));
@@ -210,26 +210,4 @@ fn n_channels(run: &RunFile, inputs: &Inputs) -> usize {
         Inputs::Images(_) => run.image.channels,
         Inputs::Features(features) => features.n_features(),
     }
-}
-
-/// Groups and outcomes of the training part, from which sampling, weights and strata are computed.
-fn cells(
-    prepared: &Prepared,
-    membership: &[Option<GroupId>],
-    cut_points: &CutPoints,
-) -> Result<TrainingCells, CliError> {
-    let (attribute, levels) = match &prepared.training_groups {
-        Some(groups) => (groups.attribute().to_owned(), groups.levels().to_vec()),
-        None => (String::new(), Vec::new()),
-    };
-    let train = prepared.split.rows(Part::Train);
-    let outcomes = prepared.training_cohort().outcomes(train)?;
-    Ok(TrainingCells {
-        attribute,
-        levels,
-        groups: train.iter().map(|row| membership[*row]).collect(),
-        event: outcomes.event().to_vec(),
-        interval: cut_points.targets("training", outcomes.time(), outcomes.event())?.intervals.index,
-        n_cut_points: cut_points.n(),
-    })
 }

@@ -1,7 +1,8 @@
 //! Counts of the training part by group and outcome.
 
-use fairtte_data::Sampling;
-use fairtte_metrics::GroupId;
+use fairtte_data::{Loader, Sampling};
+use fairtte_metrics::{GroupId, Groups};
+use fairtte_survival::CutPoints;
 
 use super::subgroup_rebalancing::sampling_weights;
 use crate::FairnessError;
@@ -24,6 +25,28 @@ pub struct TrainingCells {
 }
 
 impl TrainingCells {
+    /// Groups and outcomes of the rows `train` of a loader, which was made with the membership of `groups`; `None` without
+    /// groups.
+    ///
+    /// # Errors
+    /// [`FairnessError::Metric`] for invalid outcomes, [`FairnessError::Survival`] for a negative time.
+    pub fn of(
+        groups: Option<&Groups>,
+        loader: &Loader<'_>,
+        train: &[usize],
+        cut_points: &CutPoints,
+    ) -> Result<Self, FairnessError> {
+        let outcomes = loader.cohort().outcomes(train)?;
+        Ok(Self {
+            attribute: groups.map_or_else(String::new, |groups| groups.attribute().to_owned()),
+            levels: groups.map_or_else(Vec::new, |groups| groups.levels().to_vec()),
+            groups: train.iter().map(|row| loader.groups()[*row]).collect(),
+            event: outcomes.event().to_vec(),
+            interval: cut_points.targets("training", outcomes.time(), outcomes.event())?.intervals.index,
+            n_cut_points: cut_points.n(),
+        })
+    }
+
     /// Number of training samples in each group.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.levels.len()];

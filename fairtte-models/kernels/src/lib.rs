@@ -1,3 +1,27 @@
+// In the documentation the names of the README lead to the items; the README itself has links to the source.
+//! [`ConvShape`]: conv::ConvShape
+//! [`conv::forward`]: conv::forward
+//! [`conv::gradients`]: conv::gradients
+//! [`linear::forward`]: linear::forward
+//! [`linear::gradients`]: linear::gradients
+//! [`batch_norm::forward`]: norm::batch_norm::forward
+//! [`layer_norm::forward`]: norm::layer_norm::forward
+//! [`attention::forward`]: attention::forward
+//! [`attention::gradients`]: attention::gradients
+//! [`Activation`]: Activation
+//! [`adamw::update`]: adamw::update
+//! [`InstructionSet`]: InstructionSet
+//! [`conv`]: mod@conv
+//! [`attention`]: mod@attention
+//! [`norm`]: mod@norm
+//! [`simd`]: mod@simd
+//! [`linear`]: mod@linear
+//! [`activation`]: mod@activation
+//! [`pooling`]: mod@pooling
+//! [`gate`]: mod@gate
+//! [`residual`]: mod@residual
+//! [`bias`]: mod@bias
+//! [`adamw`]: mod@adamw
 #![doc = include_str!("../README.md")]
 
 pub mod activation;
