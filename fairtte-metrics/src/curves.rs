@@ -131,11 +131,7 @@ impl SurvivalCurves {
     }
 
     pub(crate) fn read(&self, row: usize, position: Position, reading: Reading) -> f64 {
-        let here = self.survival[[row, position.column]];
-        if position.fraction <= 0.0 {
-            return here;
-        }
-        reading.blend(here, self.survival[[row, position.column + 1]], position.fraction)
+        reading.value(position, self.grid.len(), |column| self.survival[[row, column]])
     }
 
     /// S of many rows at several positions: `[positions, rows]`, row-major.
@@ -148,12 +144,7 @@ impl SurvivalCurves {
         for (place, &row) in rows.iter().enumerate() {
             let curve = &survival[row as usize * n_columns..][..n_columns];
             for (position, values) in positions.iter().zip(block.chunks_exact_mut(rows.len())) {
-                let here = curve[position.column];
-                values[place] = if position.fraction <= 0.0 {
-                    here
-                } else {
-                    reading.blend(here, curve[position.column + 1], position.fraction)
-                };
+                values[place] = reading.value(*position, n_columns, |column| curve[column]);
             }
         }
         block

@@ -89,14 +89,13 @@ names! {
 #[cfg(test)]
 mod tests {
     use crate::Reading;
-    use crate::rank::ReadingTd;
 
     #[test]
     fn what_is_shown_is_what_files_hold() {
         super::check_names();
-        for reading in [ReadingTd::NextGridPoint, ReadingTd::LinearFromOne] {
+        for reading in [Reading::NextGridPoint, Reading::LinearFromOne] {
             assert_eq!(serde_json::to_string(&reading).unwrap(), format!("\"{reading}\""));
         }
-        assert_eq!(ReadingTd::Grid(Reading::default()).to_string(), "refined x10");
+        assert_eq!(Reading::default().to_string(), "refined x10");
     }
 }

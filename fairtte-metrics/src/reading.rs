@@ -14,8 +14,8 @@ use crate::MetricError;
 
 /// How S(t) is read between, before and beyond grid points.
 ///
-/// Before the first grid point every reading gives the value of the **first** column (not 1), beyond the last grid
-/// point the value of the last column.
+/// Before the first grid point every reading but the last gives the value of the **first** column (not 1), beyond the last
+/// grid point the value of the last column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reading {
@@ -30,6 +30,12 @@ pub enum Reading {
     Linear,
     /// The curve whose hazard is constant between the two neighbouring grid points: S is interpolated geometrically.
     ConstantHazard,
+    /// The value at the first grid point that is not before t (`pycox`, steps "pre").
+    NextGridPoint,
+    /// Linear from (0, 1) through the grid points; beyond the grid the line through (0, 1) and the last point, not below
+    /// 0 (`SurvivalEvaluator` of `SurvivalEVAL`). A grid that starts at 0 keeps its value there; if it has no other point,
+    /// that value holds everywhere.
+    LinearFromOne,
 }
 
 impl Default for Reading {
@@ -45,16 +51,35 @@ impl fmt::Display for Reading {
             Self::Refined { factor } => write!(f, "refined x{factor}"),
             Self::Linear => f.write_str("linear"),
             Self::ConstantHazard => f.write_str("constant hazard"),
+            Self::NextGridPoint => f.write_str("next-grid-point"),
+            Self::LinearFromOne => f.write_str("linear-from-one"),
         }
     }
 }
 
-/// The position of a time on a grid under some reading: `fraction` of the way from `column` to the next column.
+/// The position of a time on a grid under some reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Position {
-    pub(crate) column: usize,
-    /// In [0, 1); 0 on a grid point.
-    pub(crate) fraction: f64,
+pub(crate) enum Position {
+    /// `fraction` of the way from `column` to the next column, in [0, 1); 0 on a grid point.
+    Within { column: usize, fraction: f64 },
+    /// This share of the way from (0, 1) to the first column.
+    BeforeFirst(f64),
+    /// This multiple of the last grid time, on the line through (0, 1) and the last column.
+    BeyondLast(f64),
+}
+
+impl Position {
+    fn on(column: usize) -> Self {
+        Self::Within { column, fraction: 0.0 }
+    }
+
+    /// Column and fraction of a position between the first and the last grid point.
+    pub(crate) fn within(self) -> Option<(usize, f64)> {
+        match self {
+            Self::Within { column, fraction } => Some((column, fraction)),
+            Self::BeforeFirst(_) | Self::BeyondLast(_) => None,
+        }
+    }
 }
 
 impl Reading {
@@ -77,21 +102,36 @@ impl Reading {
     ///
     /// Positions never decrease with `t`, so equal positions are contiguous in time.
     pub(crate) fn position(self, grid: &[f64], t: f64) -> Position {
+        let last = grid.len() - 1;
+        match self {
+            Self::NextGridPoint => return Position::on(grid.partition_point(|g| *g < t).min(last)),
+            Self::LinearFromOne if t < grid[0] => return Position::BeforeFirst(t / grid[0]),
+            Self::LinearFromOne if t > grid[last] && grid[last] > 0.0 => return Position::BeyondLast(t / grid[last]),
+            _ => {}
+        }
         let after = grid.partition_point(|g| *g <= t);
-        if after == 0 {
-            return Position { column: 0, fraction: 0.0 };
+        if after == 0 || after > last {
+            return Position::on(after.saturating_sub(1));
         }
         let column = after - 1;
-        if after == grid.len() {
-            return Position { column, fraction: 0.0 };
-        }
         let (start, end) = (grid[column], grid[after]);
         let fraction = match self {
-            Self::Step => 0.0,
             Self::Refined { factor } => refined_fraction(start, end, factor, t),
-            Self::Linear | Self::ConstantHazard => (t - start) / (end - start),
+            Self::Linear | Self::ConstantHazard | Self::LinearFromOne => (t - start) / (end - start),
+            Self::Step | Self::NextGridPoint => 0.0,
         };
-        Position { column, fraction }
+        Position::Within { column, fraction }
+    }
+
+    /// S at a position of the curve whose values are `s` of a column, `n_columns` in all.
+    #[inline]
+    pub(crate) fn value(self, position: Position, n_columns: usize, s: impl Fn(usize) -> f64) -> f64 {
+        match position {
+            Position::Within { column, fraction } if fraction <= 0.0 => s(column),
+            Position::Within { column, fraction } => self.blend(s(column), s(column + 1), fraction),
+            Position::BeforeFirst(share) => self.blend(1.0, s(0), share),
+            Position::BeyondLast(multiple) => line_from_one(s(n_columns - 1), multiple),
+        }
     }
 
     /// S between two columns whose values are `here` and `next`.
@@ -104,6 +144,12 @@ impl Reading {
             _ => here + (next - here) * fraction,
         }
     }
+}
+
+/// The line through (0, 1) and the last point of a curve, which is at `survival`, at a `multiple` of its time.
+pub(crate) fn line_from_one(survival: f64, multiple: f64) -> f64 {
+    // A flat line stays flat at any distance; the product of 0 and an infinite multiple would be NaN.
+    if survival >= 1.0 { 1.0 } else { (1.0 - (1.0 - survival) * multiple).max(0.0) }
 }
 
 /// Largest multiple of 1/factor whose time `start + k * (end - start) / factor` is not after `t`.
@@ -136,10 +182,10 @@ mod tests {
     fn the_first_column_serves_before_the_grid_and_the_last_beyond_it() {
         let grid = [1.0, 2.0, 4.0];
         for reading in [Reading::Step, Reading::default(), Reading::Linear, Reading::ConstantHazard] {
-            assert_eq!(reading.position(&grid, 0.2), Position { column: 0, fraction: 0.0 });
-            assert_eq!(reading.position(&grid, 1.0), Position { column: 0, fraction: 0.0 });
-            assert_eq!(reading.position(&grid, 4.0), Position { column: 2, fraction: 0.0 });
-            assert_eq!(reading.position(&grid, 9.0), Position { column: 2, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 0.2), Position::Within { column: 0, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 1.0), Position::Within { column: 0, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 4.0), Position::Within { column: 2, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 9.0), Position::Within { column: 2, fraction: 0.0 });
         }
     }
 
@@ -147,9 +193,9 @@ mod tests {
     fn a_refined_reading_steps_at_the_parts_of_an_interval() {
         let reading = Reading::Refined { factor: 4 };
         let grid = [1.0, 2.0, 4.0];
-        assert_eq!(reading.position(&grid, 2.49), Position { column: 1, fraction: 0.0 });
-        assert_eq!(reading.position(&grid, 2.5), Position { column: 1, fraction: 0.25 });
-        assert_eq!(reading.position(&grid, 3.99), Position { column: 1, fraction: 0.75 });
+        assert_eq!(reading.position(&grid, 2.49), Position::Within { column: 1, fraction: 0.0 });
+        assert_eq!(reading.position(&grid, 2.5), Position::Within { column: 1, fraction: 0.25 });
+        assert_eq!(reading.position(&grid, 3.99), Position::Within { column: 1, fraction: 0.75 });
     }
 
     #[test]
@@ -171,7 +217,8 @@ mod tests {
     #[test]
     fn an_interval_too_short_to_be_cut_is_read_in_parts_all_the_same() {
         let grid = [0.0, 8.0].map(|multiple| multiple * f64::from_bits(1));
-        let fraction = |multiple: f64| Reading::default().position(&grid, multiple * f64::from_bits(1)).fraction;
+        let fraction =
+            |multiple: f64| Reading::default().position(&grid, multiple * f64::from_bits(1)).within().unwrap().1;
         assert_eq!([0.0, 1.0, 4.0, 7.0].map(fraction), [0.0, 0.1, 0.5, 0.8]);
     }
 }

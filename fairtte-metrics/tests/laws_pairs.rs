@@ -4,8 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
 use fairtte_metrics::rank::{
-    ConventionTd, ReadingTd, TieTest, TiedPairs, TiedPredictions, concordance_td_ipcw, concordance_td_with,
-    harrell_concordance,
+    ConventionTd, TieTest, TiedPairs, TiedPredictions, concordance_td_ipcw, concordance_td_with, harrell_concordance,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, Risk, SurvivalCurves};
 use ndarray::Array2;
@@ -155,7 +154,7 @@ proptest! {
         let events = [sample.event.as_slice(), &[false]].concat();
         let train = Outcomes::new(longer, events).unwrap();
         let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap();
-        for (reading, next) in [(ReadingTd::Grid(Reading::Step), false), (ReadingTd::NextGridPoint, true)] {
+        for (reading, next) in [(Reading::Step, false), (Reading::NextGridPoint, true)] {
             let ahead = |i: usize, j: usize| {
                 let t = sample.time[i];
                 step(&sample.survival[j], t, next) - step(&sample.survival[i], t, next)

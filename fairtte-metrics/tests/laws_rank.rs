@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a value that must exist and does not fails the test")]
 
 use fairtte_metrics::rank::{
-    AucConvention, ConventionTd, ReadingTd, TieTest, TiedPairs, TiedPredictions, UnoConvention, auc_td_with,
-    concordance_td, concordance_td_ipcw, concordance_td_with, harrell_concordance, harrell_variance, uno_concordance,
+    AucConvention, ConventionTd, TieTest, TiedPairs, TiedPredictions, UnoConvention, auc_td_with, concordance_td,
+    concordance_td_ipcw, concordance_td_with, harrell_concordance, harrell_variance, uno_concordance,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, Risk, SurvivalCurves};
 use ndarray::{Array2, array};
@@ -56,7 +56,7 @@ fn all_values(rows: &[(u8, bool, u8)], unit: f64) -> Vec<Option<f64>> {
         let uno = uno_concordance(&outcomes, &risk, &censoring, Some(8.0 * unit), convention);
         values.push(uno.ok().map(|c| c.value));
     }
-    for reading in [ReadingTd::Grid(Reading::default()), ReadingTd::NextGridPoint, ReadingTd::LinearFromOne] {
+    for reading in [Reading::default(), Reading::NextGridPoint, Reading::LinearFromOne] {
         for convention in [ConventionTd::Adjusted, ConventionTd::SurvivalEval(TiedPairs::Times)] {
             values.push(concordance_td_with(&outcomes, &curves, reading, convention).ok().map(|c| c.value));
         }
@@ -128,7 +128,7 @@ proptest! {
         for convention in UNO {
             prop_assert_eq!(uno_concordance(&outcomes, &risk, &censoring, None, convention).map(|c| c.value), harrell.clone());
         }
-        let reading = ReadingTd::Grid(Reading::Step);
+        let reading = Reading::Step;
         let weighted = concordance_td_ipcw(&outcomes, &curves, reading, &censoring, None, TiedPairs::Predictions);
         let plain = concordance_td(&outcomes, &curves, Reading::Step, TiedPredictions::Half);
         prop_assert_eq!(weighted.map(|c| c.value), plain.map(|c| c.value));
@@ -141,7 +141,7 @@ proptest! {
         let curves = SurvivalCurves::new(vec![1.0, 12.0], Array2::from_shape_fn((rows.len(), 2), survival)).unwrap();
         for ties in [TiedPairs::Dropped, TiedPairs::Predictions, TiedPairs::Times, TiedPairs::All] {
             let harrell = harrell_concordance(&outcomes, &risk, TieTest::Near, ties).map(|c| c.value);
-            let reading = ReadingTd::LinearFromOne;
+            let reading = Reading::LinearFromOne;
             let c = concordance_td_with(&outcomes, &curves, reading, ConventionTd::SurvivalEval(ties));
             prop_assert_eq!(c.map(|c| c.value), harrell);
         }
@@ -176,7 +176,7 @@ fn weighted_values_converge_to_the_truth_that_censoring_hides_from_harrell() {
     let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
 
     let uno = uno_concordance(&outcomes, &risk, &censoring, Some(tau), UnoConvention::default()).unwrap().value;
-    let reading = ReadingTd::Grid(Reading::Step);
+    let reading = Reading::Step;
     let weighted = concordance_td_ipcw(&outcomes, &curves, reading, &censoring, Some(tau), TiedPairs::Predictions);
     assert!((uno - truth).abs() < 0.005, "{uno} {truth}");
     assert!((weighted.unwrap().value - truth).abs() < 0.005);
@@ -191,5 +191,5 @@ fn one_sample_or_none_has_no_pair() {
     assert!(harrell_concordance(&one, &risk, TieTest::Near, TiedPairs::All).is_err());
     assert!(harrell_variance(&one, &risk, TieTest::Near).is_err());
     let curves = SurvivalCurves::new(vec![1.0], array![[0.5]]).unwrap();
-    assert!(concordance_td_with(&one, &curves, ReadingTd::LinearFromOne, ConventionTd::Adjusted).is_err());
+    assert!(concordance_td_with(&one, &curves, Reading::LinearFromOne, ConventionTd::Adjusted).is_err());
 }

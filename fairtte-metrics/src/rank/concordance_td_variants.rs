@@ -23,10 +23,10 @@ use crate::curves::SurvivalCurves;
 use crate::rank::comparable_pairs::{Anchor, for_each_event};
 use crate::rank::concordance_td::TiedPredictions;
 use crate::rank::convention_td::ConventionTd;
-use crate::rank::reading_td::{CurvesRead, ReadingTd};
+use crate::rank::curves_read::CurvesRead;
 use crate::rank::tied_pairs::{PairSums, TieTest, TiedPairs, no_pair};
 use crate::rank::uno::check_tau;
-use crate::{CensoringCurve, MetricError, Outcomes};
+use crate::{CensoringCurve, MetricError, Outcomes, Reading};
 
 /// C^td by one of the conventions, with the pairs behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,13 +57,13 @@ pub struct ConcordanceTdSums {
 ///
 /// ```
 /// use fairtte_metrics::{Outcomes, Reading, SurvivalCurves};
-/// use fairtte_metrics::rank::{ConventionTd, ReadingTd, TiedPairs, concordance_td_with};
+/// use fairtte_metrics::rank::{ConventionTd, TiedPairs, concordance_td_with};
 /// use ndarray::array;
 ///
 /// // Two events at 1 and a sample that survives: 1 of 2 comparable pairs is concordant, the events are one more pair.
 /// let outcomes = Outcomes::new(vec![1.0, 1.0, 2.0], vec![true, true, false])?;
 /// let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.7], [0.6]])?;
-/// let reading = ReadingTd::Grid(Reading::Step);
+/// let reading = Reading::Step;
 /// let all = concordance_td_with(&outcomes, &curves, reading, ConventionTd::SurvivalEval(TiedPairs::All))?;
 /// assert_eq!((all.numerator, all.denominator), (1.5, 3.0));
 /// // Adjusted: the two events are compared in both orders, 1/2 each.
@@ -79,7 +79,7 @@ pub struct ConcordanceTdSums {
 pub fn concordance_td_with(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,
-    reading: ReadingTd,
+    reading: Reading,
     convention: ConventionTd,
 ) -> Result<ConcordanceTdSums, MetricError> {
     let predictions = CurvesRead::new(outcomes, curves, reading)?;
@@ -127,14 +127,14 @@ pub fn concordance_td_with(
 ///
 /// ```
 /// use fairtte_metrics::{CensoringCurve, CensoringTies, Outcomes, Reading, SurvivalCurves};
-/// use fairtte_metrics::rank::{ReadingTd, TiedPairs, concordance_td_ipcw};
+/// use fairtte_metrics::rank::{TiedPairs, concordance_td_ipcw};
 /// use ndarray::array;
 ///
 /// // G = 1 before 2 and 2/3 from 2 on: the pair of the event at 3 weighs 9/4, those of the event at 1 weigh 1.
 /// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, false, true, false])?;
 /// let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst)?;
 /// let curves = SurvivalCurves::new(vec![1.0], array![[0.1], [0.9], [0.5], [0.3]])?;
-/// let reading = ReadingTd::Grid(Reading::Step);
+/// let reading = Reading::Step;
 /// let c = concordance_td_ipcw(&outcomes, &curves, reading, &censoring, None, TiedPairs::Predictions)?;
 /// assert!((c.value - 3.0 / (3.0 + 9.0 / 4.0)).abs() < 1e-15);
 /// # Ok::<(), fairtte_metrics::MetricError>(())
@@ -146,7 +146,7 @@ pub fn concordance_td_with(
 pub fn concordance_td_ipcw(
     outcomes: &Outcomes,
     curves: &SurvivalCurves,
-    reading: ReadingTd,
+    reading: Reading,
     censoring: &CensoringCurve,
     tau: Option<f64>,
     ties: TiedPairs,
@@ -238,7 +238,7 @@ mod tests {
         let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.5]]).unwrap();
         let value = |time: Vec<f64>, event: Vec<bool>, convention| {
             let outcomes = Outcomes::new(time, event).unwrap();
-            concordance_td_with(&outcomes, &curves, ReadingTd::NextGridPoint, convention).map(|c| c.value)
+            concordance_td_with(&outcomes, &curves, Reading::NextGridPoint, convention).map(|c| c.value)
         };
         let dropped = ConventionTd::SurvivalEval(TiedPairs::Dropped);
         assert_eq!(value(vec![1.0, 2.0], vec![true, false], dropped), Err(MetricError::OnlyTiedPairs { n_tied: 1 }));
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(value(vec![1.0, 1.0], vec![true; 2], ConventionTd::Adjusted), Ok(1.0));
         let short = value(vec![1.0], vec![true], ConventionTd::Adjusted);
         assert!(matches!(short, Err(MetricError::LengthMismatch { found: 2, expected: 1, .. })));
-        let zero = ReadingTd::Grid(Reading::Refined { factor: 0 });
+        let zero = Reading::Refined { factor: 0 };
         let outcomes = Outcomes::new(vec![1.0, 2.0], vec![true, false]).unwrap();
         let value = concordance_td_with(&outcomes, &curves, zero, ConventionTd::Adjusted);
         assert!(matches!(value, Err(MetricError::InvalidSetting { .. })));
@@ -261,7 +261,7 @@ mod tests {
         let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.6], [0.7], [0.6]]).unwrap();
         let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
         let value = |tau| {
-            let reading = ReadingTd::NextGridPoint;
+            let reading = Reading::NextGridPoint;
             concordance_td_ipcw(&outcomes, &curves, reading, &censoring, tau, TiedPairs::Predictions)
         };
         let found = value(None).unwrap();
@@ -278,7 +278,7 @@ mod tests {
         let curves = SurvivalCurves::new(vec![1.0], array![[0.5], [0.6]]).unwrap();
         let train = Outcomes::new(vec![1.0, 3.0], vec![true, false]).unwrap();
         let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst).unwrap();
-        let reading = ReadingTd::NextGridPoint;
+        let reading = Reading::NextGridPoint;
         let found = concordance_td_ipcw(&outcomes, &curves, reading, &censoring, None, TiedPairs::All).unwrap();
         assert_eq!((found.value, found.n_tied_events), (1.0, 0));
     }
@@ -350,13 +350,9 @@ mod tests {
         ]
     }
 
-    fn readings() -> impl Strategy<Value = ReadingTd> {
+    fn readings() -> impl Strategy<Value = Reading> {
         let grid = [Reading::Step, Reading::Refined { factor: 3 }, Reading::Linear, Reading::ConstantHazard];
-        prop_oneof![
-            prop::sample::select(grid.to_vec()).prop_map(ReadingTd::Grid),
-            Just(ReadingTd::NextGridPoint),
-            Just(ReadingTd::LinearFromOne),
-        ]
+        prop_oneof![prop::sample::select(grid.to_vec()), Just(Reading::NextGridPoint), Just(Reading::LinearFromOne),]
     }
 
     proptest! {
@@ -387,7 +383,7 @@ mod tests {
             } else {
                 prop_assert_eq!(total, 0.0);
             }
-            if let (ConventionTd::Antolini(ties), ReadingTd::Grid(reading)) = (convention, reading) {
+            if let ConventionTd::Antolini(ties) = convention {
                 let other = concordance_td(&outcomes, &curves, reading, ties);
                 prop_assert_eq!(found.map(|c| (c.value, c.n_concordant)), other.map(|c| (c.value, c.n_concordant)));
             }

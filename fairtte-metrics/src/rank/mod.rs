@@ -10,8 +10,8 @@ pub(crate) mod concordance_direct;
 pub(crate) mod concordance_td;
 pub(crate) mod concordance_td_variants;
 pub(crate) mod convention_td;
+pub(crate) mod curves_read;
 pub(crate) mod fenwick;
-pub(crate) mod reading_td;
 pub(crate) mod tied_pairs;
 pub(crate) mod uno;
 
@@ -21,6 +21,5 @@ pub use concordance::{HarrellC, harrell_concordance, harrell_variance};
 pub use concordance_td::{ConcordanceTd, PreparedConcordanceTd, TiedPredictions, concordance_td};
 pub use concordance_td_variants::{ConcordanceTdSums, concordance_td_ipcw, concordance_td_with};
 pub use convention_td::ConventionTd;
-pub use reading_td::ReadingTd;
 pub use tied_pairs::{TieTest, TiedPairs};
 pub use uno::{UnoC, UnoConvention, uno_concordance};

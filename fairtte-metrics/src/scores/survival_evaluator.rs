@@ -8,7 +8,7 @@
 use ndarray::Array2;
 
 use crate::curves::{SurvivalCurves, check_grid};
-use crate::rank::reading_td::line_from_one;
+use crate::reading::line_from_one;
 use crate::{MetricError, Reading};
 
 /// `curves` read at `times` the way `SurvivalEvaluator` does: new curves on the grid `times`.

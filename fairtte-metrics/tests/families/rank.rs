@@ -2,8 +2,8 @@
 
 use fairtte_metrics::estimators::BeyondLastTime;
 use fairtte_metrics::rank::{
-    ConcordanceTdSums, ConventionTd, HarrellC, ReadingTd, TieTest, TiedPairs, TiedPredictions, UnoConvention,
-    concordance_td, concordance_td_ipcw, concordance_td_with, harrell_concordance, harrell_variance, uno_concordance,
+    ConcordanceTdSums, ConventionTd, HarrellC, TieTest, TiedPairs, TiedPredictions, UnoConvention, concordance_td,
+    concordance_td_ipcw, concordance_td_with, harrell_concordance, harrell_variance, uno_concordance,
 };
 use fairtte_metrics::{CensoringCurve, MetricError, Outcomes, Reading, Risk, SurvivalCurves};
 use serde_json::Value;
@@ -21,7 +21,7 @@ type Found = Result<(f64, Option<(f64, f64)>), MetricError>;
 
 pub fn compare(item: &Item<'_>, tally: &mut Tally) -> Verdict {
     let args = item.record.args;
-    let step = ReadingTd::Grid(Reading::Step);
+    let step = Reading::Step;
     match (item.record.peer, item.record.function) {
         ("pycox", "EvalSurv.concordance_td") => match (args["method"].as_str(), args["steps"].as_str()) {
             (Some("antolini"), Some("post")) => {
@@ -36,7 +36,7 @@ pub fn compare(item: &Item<'_>, tally: &mut Tally) -> Verdict {
                 };
                 let reading = match steps {
                     "post" => step,
-                    "pre" => ReadingTd::NextGridPoint,
+                    "pre" => Reading::NextGridPoint,
                     _ => return Verdict::NotMine,
                 };
                 compare_value(item, tally, TOLERANCE, with(item, reading, convention))
@@ -45,7 +45,7 @@ pub fn compare(item: &Item<'_>, tally: &mut Tally) -> Verdict {
         },
         ("SurvivalEVAL", "SurvivalEvaluator.concordance_time_dependent") => match tied_pairs(args) {
             Some(ties) => {
-                let found = with(item, ReadingTd::LinearFromOne, ConventionTd::SurvivalEval(ties));
+                let found = with(item, Reading::LinearFromOne, ConventionTd::SurvivalEval(ties));
                 compare_value(item, tally, TOLERANCE, found)
             }
             None => Verdict::NotMine,
@@ -185,7 +185,7 @@ fn compare_value(item: &Item<'_>, tally: &mut Tally, tolerance: f64, found: Foun
     Verdict::Compared
 }
 
-fn with(item: &Item<'_>, reading: ReadingTd, convention: ConventionTd) -> Found {
+fn with(item: &Item<'_>, reading: Reading, convention: ConventionTd) -> Found {
     concordance_td_with(item.outcomes, &item.subset.curves, reading, convention).map(|found| match convention {
         ConventionTd::SurvivalEval(_) => sums(&found),
         _ => (found.value, None),
@@ -201,7 +201,7 @@ fn antolini_post(item: &Item<'_>, tally: &mut Tally) -> Found {
     let (outcomes, curves) = (item.outcomes, &item.subset.curves);
     let found = concordance_td(outcomes, curves, Reading::Step, TiedPredictions::Strict);
     let convention = ConventionTd::Antolini(TiedPredictions::Strict);
-    let other = concordance_td_with(outcomes, curves, ReadingTd::Grid(Reading::Step), convention);
+    let other = concordance_td_with(outcomes, curves, Reading::Step, convention);
     match (&found, other) {
         (Ok(found), Ok(other)) => tally.at("both implementations", found.value, other.value, 0.0),
         (Err(found), Err(other)) if *found == other => {}

@@ -185,6 +185,8 @@ impl<'a> Input<'a> {
             Reading::default(),
             Reading::Linear,
             Reading::ConstantHazard,
+            Reading::NextGridPoint,
+            Reading::LinearFromOne,
         ])
     }
 

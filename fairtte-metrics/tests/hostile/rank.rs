@@ -2,9 +2,9 @@
 
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::rank::{
-    AucConvention, AucTd, ConcordanceTd, ConventionTd, ReadingTd, TieTest, TiedPairs, TiedPredictions, UnoConvention,
-    auc_td, auc_td_with, concordance_td, concordance_td_ipcw, concordance_td_with, harrell_concordance,
-    harrell_variance, uno_concordance,
+    AucConvention, AucTd, ConcordanceTd, ConventionTd, TieTest, TiedPairs, TiedPredictions, UnoConvention, auc_td,
+    auc_td_with, concordance_td, concordance_td_ipcw, concordance_td_with, harrell_concordance, harrell_variance,
+    uno_concordance,
 };
 
 use super::check::{assert_within, check, check_within};
@@ -36,7 +36,7 @@ fn concordance_of_curves(input: &mut Input<'_>, cohort: &Cohort) {
     }
     let tau = input.flag().then(|| input.any_number());
     for ties in TIED_PAIRS {
-        let reading = input.pick(&[ReadingTd::Grid(*reading), ReadingTd::NextGridPoint, ReadingTd::LinearFromOne]);
+        let reading = *reading;
         let convention = input.pick(&[
             ConventionTd::Antolini(TiedPredictions::Strict),
             ConventionTd::Antolini(TiedPredictions::Half),
