@@ -21,6 +21,7 @@ mod progress;
 mod report;
 mod run_file;
 mod run_folder;
+mod scored;
 mod selection;
 
 use std::process::ExitCode;

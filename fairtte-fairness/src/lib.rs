@@ -44,7 +44,7 @@ pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
 pub use strategies::{EQUAL_PREDICTIONS, Strategy, StrategyConfig, Warning, Watched};
 pub use trainable::{Descent, OptimiserConfig, Trainable};
 pub use trainer::{
-    Choice, ConstantSchedule, CosineSchedule, EpochReport, Observer, ScheduleConfig, Scoring, SelectionRule, Silent,
+    Choice, ConstantSchedule, CosineSchedule, EpochReport, EpochRule, Observer, ScheduleConfig, Scoring, Silent,
     StepSchedule, StepsFile, TOLERATED_LOSS, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData,
     score_validation, use_epoch,
 };

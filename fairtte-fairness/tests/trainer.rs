@@ -15,8 +15,8 @@ use fairtte_data::{
 };
 use fairtte_fairness::strategies::{GroupDroConfig, StepReport, TrainingCells};
 use fairtte_fairness::{
-    CosineSchedule, CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig,
-    Outputs, ScheduleConfig, Scoring, SelectionRule, Strategy, StrategyConfig, TrainedRun, Trainer, TrainingConfig,
+    CosineSchedule, CurveRule, EpochReport, EpochRule, FairnessError, LearnerSpec, NetworkSpec, Observer,
+    OptimiserConfig, Outputs, ScheduleConfig, Scoring, Strategy, StrategyConfig, TrainedRun, Trainer, TrainingConfig,
     TrainingData, predict, use_epoch,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, SurvivalCurves, evaluate};
@@ -288,7 +288,7 @@ fn the_weights_of_every_choice_are_kept_and_give_the_value_they_were_chosen_for(
     let study = Study::new(folder.path());
     let mut strategy = study.strategy(&erm());
     let trained = study.train(strategy.as_mut(), &config(12, 12, 1), folder.path());
-    assert_eq!(trained.choices.len(), SelectionRule::ALL.len(), "{:?}", trained.choices);
+    assert_eq!(trained.choices.len(), EpochRule::ALL.len(), "{:?}", trained.choices);
     let epochs: std::collections::BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
     assert!(epochs.len() > 1, "every rule chooses epoch {epochs:?}");
     let rows = study.split.rows(Part::Validation);

@@ -15,7 +15,7 @@ use crate::exit;
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
-pub use select::{Criterion, Select, ToleratedLossOf};
+pub use select::{LossOf, Rule, Select};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
 #[derive(Debug, Parser)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 /// Arguments of `select`.
 #[derive(Args, Debug)]
@@ -12,8 +13,8 @@ pub struct Select {
     #[arg(value_name = "DIR")]
     pub runs: PathBuf,
     /// How weights are chosen, in the validation part
-    #[arg(long, value_enum, default_value_t = Criterion::Fairest)]
-    pub rule: Criterion,
+    #[arg(long, value_enum, default_value_t = Rule::Fairest)]
+    pub rule: Rule,
     /// Strategy that the others are compared with; `fairest` may lose a share of its metric
     #[arg(long, value_name = "NAME", default_value = "erm")]
     pub base: String,
@@ -21,8 +22,8 @@ pub struct Select {
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
     pub tolerated_loss: f64,
     /// What the tolerated loss is a share of
-    #[arg(long, value_enum, default_value_t = ToleratedLossOf::Metric)]
-    pub tolerated_loss_of: ToleratedLossOf,
+    #[arg(long, value_enum, default_value_t = LossOf::Metric)]
+    pub tolerated_loss_of: LossOf,
     /// Attributes to choose for; all of the runs if not given
     #[arg(long = "attribute", value_name = "NAME")]
     pub attributes: Vec<String>,
@@ -41,17 +42,20 @@ pub struct Select {
 }
 
 /// What the tolerated loss is a share of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ToleratedLossOf {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossOf {
     /// The base's metric (the paper)
+    #[default]
     Metric,
     /// Its part above chance: above 0.5 of `C^td` and `AUC^td`, below the Kaplan-Meier curve's IBS
     Skill,
 }
 
 /// How weights are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Criterion {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
     /// The smallest gap within the tolerated loss of the base (the paper); of the base the best metric
     Fairest,
     /// The best metric over all samples

@@ -5,31 +5,22 @@ use std::path::Path;
 use super::evaluate::settings;
 use super::{print, print_json, use_threads};
 use crate::CliError;
-use crate::args::{Criterion, Select, ToleratedLossOf};
+use crate::args::Select;
 use crate::progress::say;
 use crate::run_folder::{RunFolder, write_text};
-use crate::selection::{Asked, LossOf, Rule, Runs, Verdict, choose, markdown, terminal};
+use crate::selection::{Asked, Runs, Verdict, choose, markdown, terminal};
 
 pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
     check_share("--tolerated-loss", arguments.tolerated_loss)?;
     arguments.output.as_deref().map_or(Ok(()), refuse_run_folder)?;
-    let rule = match arguments.rule {
-        Criterion::Fairest => Rule::Fairest,
-        Criterion::Overall => Rule::Overall,
-        Criterion::Minimax => Rule::Minimax,
-        Criterion::Dto => Rule::Dto,
-    };
     let runs = Runs::below(&arguments.runs)?;
     let settings = settings(Some(runs.evaluation()), &arguments.set)?;
     let asked = Asked {
-        rule,
+        rule: arguments.rule,
         base: &arguments.base,
         tolerated_loss: arguments.tolerated_loss,
-        tolerated_loss_of: match arguments.tolerated_loss_of {
-            ToleratedLossOf::Metric => LossOf::Metric,
-            ToleratedLossOf::Skill => LossOf::Skill,
-        },
+        tolerated_loss_of: arguments.tolerated_loss_of,
         attributes: &arguments.attributes,
         settings: &settings,
     };

@@ -12,9 +12,9 @@ use serde::Deserialize;
 
 use super::verdict::Network;
 use crate::CliError;
-use crate::commands::evaluate::Scored;
 use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
+use crate::scored::Scored;
 
 /// Weights that a run kept, by their predictions.
 #[derive(Clone, Debug)]

@@ -1,32 +1,8 @@
 //! The result of a choice: the content of `choice.json`, from which the tables are made.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-/// How weights are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Rule {
-    /// The paper's: the smallest gap within the tolerated loss of the base model.
-    Fairest,
-    /// The best overall metric.
-    Overall,
-    /// The best worst group on the Pareto front.
-    Minimax,
-    /// The smallest distance to the best value of every group.
-    Dto,
-}
-
-/// What the tolerated loss is a share of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum LossOf {
-    /// The metric of the base model, as in the paper.
-    #[default]
-    Metric,
-    /// The part of it that a model without skill does not have: above 0.5 of C^td and AUC^td, below the IBS of the
-    /// Kaplan-Meier curve.
-    Skill,
-}
+pub(crate) use crate::args::{LossOf, Rule};
 
 /// Everything that was chosen.
 #[derive(Debug, Serialize)]

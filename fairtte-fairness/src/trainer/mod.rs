@@ -40,7 +40,7 @@ pub use self::observer::{Observer, Silent, StepsFile};
 pub use self::progress::EpochReport;
 pub(crate) use self::progress::Partial;
 pub use self::schedule::{ConstantSchedule, CosineSchedule, ScheduleConfig, StepSchedule};
-pub use self::selection::{Choice, SelectionRule, TOLERATED_LOSS};
+pub use self::selection::{Choice, EpochRule, TOLERATED_LOSS};
 pub use self::tensorboard::TensorBoard;
 pub use self::validation::Scoring;
 
@@ -139,7 +139,7 @@ pub struct TrainedRun {
     /// Whether training stopped before the last epoch of the settings.
     pub stopped_early: bool,
     /// The epoch that each selection rule chooses; [`use_epoch`] loads the weights of one of them into a strategy.
-    pub choices: BTreeMap<SelectionRule, Choice>,
+    pub choices: BTreeMap<EpochRule, Choice>,
     /// Warnings about parts of the method without effect, with what to change.
     pub warnings: Vec<Warning>,
 }

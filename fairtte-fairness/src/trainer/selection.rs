@@ -21,14 +21,14 @@ pub use fairtte_records::TOLERATED_LOSS;
 
 /// The criterion by which an epoch is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SelectionRule {
+pub enum EpochRule {
     /// The best value.
     Best(Monitor),
     /// The smallest gap among the epochs that lose at most 5 % of the best value.
     SmallestGap(Monitor),
 }
 
-impl SelectionRule {
+impl EpochRule {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Best(Monitor::Nll),
@@ -72,12 +72,12 @@ pub struct Choice {
 ///
 /// # Errors
 /// [`MetricError`] if a value is not finite.
-pub(crate) fn choices(epochs: &[&Validation]) -> Result<BTreeMap<SelectionRule, Choice>, MetricError> {
+pub(crate) fn choices(epochs: &[&Validation]) -> Result<BTreeMap<EpochRule, Choice>, MetricError> {
     let mut chosen = BTreeMap::new();
-    for rule in SelectionRule::ALL {
+    for rule in EpochRule::ALL {
         let index = match rule {
-            SelectionRule::Best(metric) => best(metric, epochs),
-            SelectionRule::SmallestGap(metric) => tolerated(metric, epochs)?.smallest,
+            EpochRule::Best(metric) => best(metric, epochs),
+            EpochRule::SmallestGap(metric) => tolerated(metric, epochs)?.smallest,
         };
         let metric = rule.metric();
         if let Some(index) = index
@@ -92,10 +92,10 @@ pub(crate) fn choices(epochs: &[&Validation]) -> Result<BTreeMap<SelectionRule, 
 /// Epochs, counted from 1, that a rule chooses now or may choose when more epochs come.
 pub(crate) fn needed(epochs: &[&Validation]) -> Result<BTreeSet<usize>, MetricError> {
     let mut kept = BTreeSet::new();
-    for rule in SelectionRule::ALL {
+    for rule in EpochRule::ALL {
         match rule {
-            SelectionRule::Best(metric) => kept.extend(best(metric, epochs)),
-            SelectionRule::SmallestGap(metric) => kept.extend(tolerated(metric, epochs)?.front),
+            EpochRule::Best(metric) => kept.extend(best(metric, epochs)),
+            EpochRule::SmallestGap(metric) => kept.extend(tolerated(metric, epochs)?.front),
         }
     }
     Ok(kept.into_iter().map(|index| index + 1).collect())
@@ -168,7 +168,7 @@ mod tests {
         epoch([Some(c_td), None, None], [[Some(0.5), None, None], [Some(0.5 + gap), None, None]])
     }
 
-    fn chosen(epochs: &[Validation], rule: SelectionRule) -> Option<usize> {
+    fn chosen(epochs: &[Validation], rule: EpochRule) -> Option<usize> {
         choices(&epochs.iter().collect::<Vec<_>>()).unwrap().get(&rule).map(|choice| choice.epoch)
     }
 
@@ -176,12 +176,8 @@ mod tests {
     fn the_smallest_gap_counts_only_near_the_best_value() {
         // 5 % below 0.8 is 0.76.
         let epochs = [with_gap(0.7, 0.0), with_gap(0.8, 0.25), with_gap(0.76, 0.0625), with_gap(0.78, 0.0625)];
-        assert_eq!(
-            chosen(&epochs, SelectionRule::SmallestGap(Monitor::CTd)),
-            Some(4),
-            "of equal gaps the better value"
-        );
-        assert_eq!(chosen(&epochs, SelectionRule::Best(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, EpochRule::SmallestGap(Monitor::CTd)), Some(4), "of equal gaps the better value");
+        assert_eq!(chosen(&epochs, EpochRule::Best(Monitor::CTd)), Some(2));
         let kept = needed(&epochs.iter().collect::<Vec<_>>()).unwrap();
         // 1: the first best likelihood, which is 0 everywhere, and the first best worst group; 2 and 4: value against gap.
         assert_eq!(kept.into_iter().collect::<Vec<_>>(), [1, 2, 4]);
@@ -200,13 +196,13 @@ mod tests {
     fn an_undefined_metric_takes_no_part_and_a_rule_without_any_is_left_out() {
         let nothing = epoch([None; 3], [[None; 3]; 2]);
         let epochs = [nothing.clone(), with_gap(0.6, 0.1), nothing.clone()];
-        assert_eq!(chosen(&epochs, SelectionRule::Best(Monitor::CTd)), Some(2));
-        assert_eq!(chosen(&epochs, SelectionRule::SmallestGap(Monitor::CTd)), Some(2));
-        let rules: Vec<String> = choices(&[&nothing]).unwrap().into_keys().map(SelectionRule::name).collect();
+        assert_eq!(chosen(&epochs, EpochRule::Best(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, EpochRule::SmallestGap(Monitor::CTd)), Some(2));
+        let rules: Vec<String> = choices(&[&nothing]).unwrap().into_keys().map(EpochRule::name).collect();
         assert_eq!(rules, ["nll"]);
         // A value without a gap: best, but not the smallest gap, and its value still sets the limit.
         let alone = epoch([Some(0.9), None, None], [[Some(0.9), None, None], [None; 3]]);
-        assert_eq!(chosen(&[with_gap(0.6, 0.1), alone], SelectionRule::SmallestGap(Monitor::CTd)), None);
+        assert_eq!(chosen(&[with_gap(0.6, 0.1), alone], EpochRule::SmallestGap(Monitor::CTd)), None);
     }
 
     // On a coarse grid, so that ties are common; lower is better for the IBS.

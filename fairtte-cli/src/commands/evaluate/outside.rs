@@ -13,11 +13,12 @@ use fairtte_metrics::{
 };
 
 use super::publish::{About, CensoringSample, Input, Target, publish};
-use super::{Outputs, Scored, facts_of_parts, settings};
+use super::{Outputs, facts_of_parts, settings};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
 use crate::progress::say;
 use crate::report::Page;
+use crate::scored::Scored;
 
 /// Maximum number of names that are listed; the JSON has all.
 const MOST_NAMES: usize = 12;

@@ -1,0 +1,87 @@
+//! Predictions that are scored: the rows of a part with their outcomes, groups, curves and weights for censoring. Evaluation
+//! and selection score through it.
+
+use fairtte_data::predictions::{PredictionTable, match_predictions};
+use fairtte_data::{Cohort, Part, Split};
+use fairtte_metrics::estimators::KaplanMeier;
+use fairtte_metrics::evaluation::{SampledMetrics, sample_metrics};
+use fairtte_metrics::scores::kaplan_meier_curves;
+use fairtte_metrics::{
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
+    SurvivalCurves, evaluate,
+};
+use fairtte_records::{EQUAL_PREDICTIONS, Warning};
+use ndarray::Axis;
+
+use crate::CliError;
+
+/// The rows that are scored, with everything their metrics need.
+pub(crate) struct Scored {
+    pub(crate) rows: Vec<usize>,
+    pub(crate) cohort: Cohort,
+    pub(crate) groups: Vec<Groups>,
+    pub(crate) curves: SurvivalCurves,
+    pub(crate) censoring: CensoringCurve,
+}
+
+impl Scored {
+    /// The rows of `part`, or all rows without a split; the censoring curve is that of the training part, or of all.
+    pub(crate) fn new(
+        predictions: PredictionTable,
+        cohort: &Cohort,
+        groups: &[Groups],
+        split: Option<&Split>,
+        part: Part,
+    ) -> Result<Self, CliError> {
+        let rows = split.map_or_else(|| cohort.all_rows(), |split| split.rows(part).to_vec());
+        let order = match_predictions(cohort, &rows, &predictions.samples)?;
+        let fitted_on = split.map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
+        let censoring = CensoringCurve::fit(&cohort.outcomes(&fitted_on)?, CensoringTies::EventsFirst)?;
+        Ok(Self {
+            groups: groups.iter().map(|groups| restrict(groups, &rows)).collect::<Result<_, _>>()?,
+            rows,
+            cohort: cohort.clone(),
+            curves: SurvivalCurves::new(predictions.grid, predictions.survival.select(Axis(0), &order))?,
+            censoring,
+        })
+    }
+
+    pub(crate) fn evaluate(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
+        let subjects = self.cohort.subjects(&self.rows);
+        let outcomes = self.cohort.outcomes(&self.rows)?;
+        Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
+    }
+
+    /// Returns `warnings`, with an additional one if the curves of all samples are equal; `sample` names the scored
+    /// samples.
+    pub(crate) fn with_warning(&self, mut warnings: Vec<Warning>, sample: &str) -> Vec<Warning> {
+        if self.curves.spread().is_none_or(|spread| spread > SURVIVAL_TOLERANCE) {
+            return warnings;
+        }
+        let text = format!(
+            "All {} curves of the {sample} are equal: the model does not distinguish any samples. C^td, AUC^td and their gaps \
+             between groups are those of random guessing and say nothing about fairness.",
+            self.curves.n()
+        );
+        warnings.push(Warning { name: EQUAL_PREDICTIONS.to_owned(), text });
+        warnings
+    }
+
+    /// The metrics with their bootstrap replicates.
+    pub(crate) fn sample(&self, settings: &EvaluationSettings) -> Result<SampledMetrics, CliError> {
+        let subjects = self.cohort.subjects(&self.rows);
+        let outcomes = self.cohort.outcomes(&self.rows)?;
+        Ok(sample_metrics(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
+    }
+
+    /// Returns the rows, each with the Kaplan-Meier curve of `train` at the times of the curves.
+    pub(crate) fn with_one_curve(self, train: &Outcomes) -> Result<Self, CliError> {
+        let curves = kaplan_meier_curves(&KaplanMeier::fit(train)?, self.curves.grid(), self.rows.len())?;
+        Ok(Self { curves, ..self })
+    }
+}
+
+fn restrict(groups: &Groups, rows: &[usize]) -> Result<Groups, CliError> {
+    let membership = rows.iter().map(|row| groups.membership()[*row]).collect();
+    Ok(Groups::new(groups.attribute(), groups.levels().to_vec(), membership)?)
+}
