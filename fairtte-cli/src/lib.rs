@@ -16,6 +16,7 @@ mod exit;
 mod interrupt;
 pub mod memory;
 mod merged;
+mod plural;
 mod prepare;
 mod progress;
 mod report;

@@ -16,6 +16,7 @@ use super::use_threads;
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart};
 use crate::merged::Merged;
+use crate::plural::counted;
 use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::{EpochPoint, FlowRow, Page};
@@ -219,7 +220,8 @@ fn facts_of_parts(cohort: &Cohort, split: &Split) -> Vec<(String, String)> {
         .map(|part| {
             let rows = split.rows(part);
             let events = rows.iter().filter(|row| cohort.samples[**row].event).count();
-            let text = format!("{} samples of {} subjects, {events} events", rows.len(), split.n_subjects(part));
+            let (samples, subjects) = (counted(rows.len(), "sample"), counted(split.n_subjects(part), "subject"));
+            let text = format!("{samples} of {subjects}, {}", counted(events, "event"));
             (format!("{} part", part.name()), text)
         })
         .collect()

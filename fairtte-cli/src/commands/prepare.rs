@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{override_run, print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Prepare, Run};
+use crate::plural::counted;
 use crate::prepare::{Care, Prepared, prepare, prepare_tables};
 use crate::progress::say;
 use crate::run_file::RunFile;
@@ -105,7 +106,8 @@ pub(super) fn print_summary(prepared: &Prepared) {
         let rows = split.rows(part);
         let events = rows.iter().filter(|row| cohort.samples[**row].event).count();
         let subjects = split.n_subjects(part);
-        print(format!("{:>8}  in the {} part ({subjects} subjects, {events} events)", rows.len(), part.name()));
+        let (subjects, events) = (counted(subjects, "subject"), counted(events, "event"));
+        print(format!("{:>8}  in the {} part ({subjects}, {events})", rows.len(), part.name()));
     }
 }
 

@@ -17,6 +17,7 @@ use super::verdict::{
     Verdict,
 };
 use crate::CliError;
+use crate::plural::counted;
 use crate::progress::say;
 
 /// Metrics for which a choice is made: stable name and short name.
@@ -200,7 +201,8 @@ fn warn_of_few_events(validation: &EvaluationReport, attribute: &str, metric: &s
 
 fn few_events(part: &str, level: &str, n: usize, n_events: usize) -> Option<String> {
     (n_events < FEW_EVENTS).then(|| {
-        format!("group \"{level}\" has {n_events} events among {n} samples of the {part} part: too few to compare models in it")
+        let (events, samples) = (counted(n_events, "event"), counted(n, "sample"));
+        format!("group \"{level}\" has {events} among {samples} of the {part} part: too few to compare models in it")
     })
 }
 

@@ -1,6 +1,7 @@
 //! The choice as tables: for the terminal, and in Markdown for a document. Every block has two, one for the metric and one
 //! for the difference between groups.
 
+use crate::plural::counted;
 use crate::report::wrap;
 
 use super::verdict::{Block, Change, Chosen, LossOf, RankComparison, Ranked, Role, Rule, Spread, Standing, Verdict};
@@ -78,7 +79,7 @@ fn preamble(verdict: &Verdict) -> Vec<String> {
     let level = 100.0 * verdict.level;
     let mut text = vec![
         rule_sentence(verdict),
-        format!("Numbers are of the test part: {n_test} samples, {n_test_events} events."),
+        format!("Numbers are of the test part: {}, {}.", counted(*n_test, "sample"), counted(*n_test_events, "event")),
         format!(
             "change: from the row \"{control}\", so that it shows the strategy and not the rule. The metric changes in \
              percent of that row, a difference between groups in units of the metric."

@@ -16,6 +16,7 @@ use super::publish::{About, CensoringSample, Input, Target, publish};
 use super::{Outputs, facts_of_parts, settings};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
+use crate::plural::counted;
 use crate::progress::say;
 use crate::report::Page;
 use crate::scored::Scored;
@@ -280,7 +281,7 @@ fn about_censoring(outcomes: &Outcomes, fitted_on: &'static str) -> CensoringSam
 
 fn censoring_fact(fitted: &CensoringSample, train: Option<&PathBuf>) -> String {
     let name = train.map_or_else(|| "the evaluated sample".to_owned(), |path| path.display().to_string());
-    format!("{name}: {} samples, {} events", fitted.n, fitted.n_events)
+    format!("{name}: {}, {}", counted(fitted.n, "sample"), counted(fitted.n_events, "event"))
 }
 
 fn grid_fact(grid: &[f64]) -> (String, String) {
