@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ndarray::{Axis, aview1};
+use ndarray_stats::CorrelationExt as _;
 use serde::{Deserialize, Serialize};
 
 use super::config::is_missing;
@@ -264,13 +266,9 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 
 /// Pearson's correlation; `None` where one side is constant.
 fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
-    let n = a.len() as f64;
-    let (mean_a, mean_b) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
-    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
-    for (a, b) in a.iter().zip(b) {
-        ab += (a - mean_a) * (b - mean_b);
-        aa += (a - mean_a).powi(2);
-        bb += (b - mean_b).powi(2);
-    }
-    (aa > 0.0 && bb > 0.0).then(|| ab / (aa * bb).sqrt())
+    let both = ndarray::stack(Axis(0), &[aview1(a), aview1(b)]).ok()?;
+    let correlation = both.pearson_correlation().ok()?[[0, 1]];
+    // A constant side has a standard deviation of 0, or of the rounding of its mean.
+    let varies = |side: &[f64]| side.iter().any(|value| value.total_cmp(&side[0]).is_ne());
+    (varies(a) && varies(b)).then_some(correlation.clamp(-1.0, 1.0))
 }
