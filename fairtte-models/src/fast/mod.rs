@@ -2,8 +2,8 @@
 //! everywhere else.
 //!
 //! burn's modules hold the parameters, so records, imports and parameter names are those of burn. [`kernels`](crate::kernels)
-//! serve `flex` (feature `flex`) and `LibTorch` on the CPU (feature `tch`, except for some dense convolutions, which
-//! are `ATen`'s), in single precision. Any other device or type, and what the kernels do not cover (dilation, groups
+//! serve `flex` (feature `flex`) and `LibTorch` on the CPU (feature `tch`, except for the forward pass of some
+//! dense convolutions, which is `LibTorch`'s), in single precision. Any other device or type, and what the kernels do not cover (dilation, groups
 //! that are not depthwise, asymmetric padding), falls back in the same call, and everything does where the environment
 //! variable `FAIRTTE_KERNELS` is `off`. This folder is the only one of the library that names a back end.
 
@@ -25,7 +25,7 @@ mod host;
 mod norm;
 mod operation;
 #[cfg(feature = "tch")]
-mod shim;
+mod slices;
 #[cfg(feature = "tch")]
 mod torch;
 

@@ -1,5 +1,5 @@
-//! The fused operations on `LibTorch`: dense convolutions by those of `ATen`, but for those that our kernels compute with fewer
-//! products and those of pictures; these and all other operations by [`host`], which is faster.
+//! The fused operations on `LibTorch`: those of [`host`], but for the forward pass of some dense convolutions, which
+//! `LibTorch` computes faster. Their gradients are those of [`host`] too.
 
 use std::sync::{Once, mpsc};
 use std::thread;
@@ -11,7 +11,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::host::{self, Host};
 use super::operation::{Convolution, Forward, Kernels, Operation};
-use super::shim;
+use super::slices;
 use crate::kernels::conv::ConvKind;
 use crate::kernels::{self, Activation};
 
@@ -19,7 +19,7 @@ impl Kernels for LibTorch {
     fn forward(operation: Operation, inputs: Vec<TchTensor>, keep: bool) -> Forward<Self> {
         give_way();
         match (operation, inputs.as_slice()) {
-            (Operation::Conv(settings), [x, weight, bias @ ..]) if is_atens(settings, x, weight) => {
+            (Operation::Conv(settings), [x, weight, bias @ ..]) if is_faster_here(settings, x, weight) => {
                 let output = TchTensor::new(conv(settings, [x, weight], bias.first()));
                 let saved = if keep { vec![x.clone(), weight.clone()] } else { vec![] };
                 Forward { output, statistics: None, saved }
@@ -34,15 +34,7 @@ impl Kernels for LibTorch {
         gradient: TchTensor,
         needed: &[bool],
     ) -> Vec<Option<TchTensor>> {
-        match (operation, saved.as_slice()) {
-            (Operation::Conv(settings), [x, weight]) if is_atens(settings, x, weight) => {
-                let (stride, padding) = spatial(settings, &x.tensor);
-                let tensors = [&gradient.tensor, &x.tensor, &weight.tensor];
-                let found = shim::convolution_gradients(tensors, &stride, &padding, needed);
-                found.into_iter().map(|gradient| gradient.map(TchTensor::new)).collect()
-            }
-            _ => host::backward::<Self>(operation, saved, gradient, needed),
-        }
+        host::backward::<Self>(operation, saved, gradient, needed)
     }
 }
 
@@ -52,11 +44,11 @@ impl Host for LibTorch {
     }
 
     fn values(tensor: &TchTensor) -> &[f32] {
-        shim::slice(tensor)
+        slices::slice(tensor)
     }
 
     fn values_mut(tensor: &mut TchTensor) -> Option<&mut [f32]> {
-        shim::slice_mut(tensor)
+        slices::slice_mut(tensor)
     }
 
     fn blank(shape: Shape) -> TchTensor {
@@ -65,12 +57,12 @@ impl Host for LibTorch {
 
     fn of_indices(shape: Shape, fill: impl FnOnce(&mut [u32])) -> TchTensor {
         let mut indices = blank(&shape, Kind::Int);
-        fill(shim::slice_mut(&mut indices).expect("a new tensor"));
+        fill(slices::slice_mut(&mut indices).expect("a new tensor"));
         indices
     }
 
     fn indices(tensor: &TchTensor) -> &[u32] {
-        shim::slice(tensor)
+        slices::slice(tensor)
     }
 }
 
@@ -88,8 +80,8 @@ pub fn use_threads(n: usize) {
 
 /// Makes the threads of `LibTorch` leave the processors to those of the kernels when they have nothing to do.
 ///
-/// Those of GNU's OpenMP go on spinning for some milliseconds after an operation: a step of EfficientNet-B0 took 1.7 times as
-/// long. They give up soon where OpenMP counts more threads than processors. It counts by teams, one for each thread that
+/// Those of GNU's OpenMP go on spinning for some milliseconds after an operation: a step of EfficientNet-B0 took 1.4 times as
+/// long and up to twice the processor time (docs/src/performance.md). They give up soon where OpenMP counts more threads than processors. It counts by teams, one for each thread that
 /// calls it, so a thread that sleeps ever after has one made for itself, of as many threads as `LibTorch` takes for itself,
 /// which is one for each processor. Another OpenMP may not look at the number, and loses nothing by it.
 fn give_way() {
@@ -116,10 +108,10 @@ fn give_way() {
     });
 }
 
-/// Whether a convolution and its gradients are left to `ATen`. Not that of the pictures themselves: ours is as fast there, and
-/// in networks without other convolutions for `ATen` nothing then wakes its threads, with which the inference of some processes
-/// took 1.3 times as long.
-fn is_atens(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> bool {
+/// Whether the forward pass of a convolution is left to `LibTorch`: that of a dense one which [`host`] does not compute with
+/// fewer products. Not the convolution of the pictures themselves: that of [`host`] is as fast, and a network without other
+/// such convolutions then does not wake `LibTorch`'s threads, with which inference took 1.3 times as long in some processes.
+fn is_faster_here(settings: Convolution, x: &TchTensor, weight: &TchTensor) -> bool {
     /// Channels of a picture, at most.
     const FEW: usize = 4;
     let [of_x, of_weight] = [x, weight].map(|tensor| tensor.shape().to_vec());
