@@ -130,6 +130,7 @@ impl SurvivalCurves {
         (self.n() > 1).then(|| self.survival.columns().into_iter().map(of_column).fold(0.0, f64::max))
     }
 
+    #[inline]
     pub(crate) fn read(&self, row: usize, position: Position, reading: Reading) -> f64 {
         reading.value(position, self.grid.len(), |column| self.survival[[row, column]])
     }

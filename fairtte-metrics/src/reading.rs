@@ -57,28 +57,29 @@ impl fmt::Display for Reading {
     }
 }
 
-/// The position of a time on a grid under some reading.
+/// The position of a time on a grid under some reading. Two numbers, since curves are read in inner loops.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Position {
-    /// `fraction` of the way from `column` to the next column, in [0, 1); 0 on a grid point.
-    Within { column: usize, fraction: f64 },
-    /// This share of the way from (0, 1) to the first column.
-    BeforeFirst(f64),
-    /// This multiple of the last grid time, on the line through (0, 1) and the last column.
-    BeyondLast(f64),
+pub(crate) struct Position {
+    /// A column of the grid, or [`BEFORE_FIRST`] or [`BEYOND_LAST`].
+    column: usize,
+    /// The fraction of the way to the next column, in [0, 1), 0 on a grid point; before the first column the share of the
+    /// way from (0, 1) to it; beyond the last column the multiple of its time.
+    fraction: f64,
 }
+
+/// Larger than any column: on the line from (0, 1) to the first column.
+const BEFORE_FIRST: usize = usize::MAX;
+/// Larger than any column: on the line through (0, 1) and the last column.
+const BEYOND_LAST: usize = usize::MAX - 1;
 
 impl Position {
     fn on(column: usize) -> Self {
-        Self::Within { column, fraction: 0.0 }
+        Self { column, fraction: 0.0 }
     }
 
     /// Column and fraction of a position between the first and the last grid point.
     pub(crate) fn within(self) -> Option<(usize, f64)> {
-        match self {
-            Self::Within { column, fraction } => Some((column, fraction)),
-            Self::BeforeFirst(_) | Self::BeyondLast(_) => None,
-        }
+        (self.column < BEYOND_LAST).then_some((self.column, self.fraction))
     }
 }
 
@@ -105,8 +106,10 @@ impl Reading {
         let last = grid.len() - 1;
         match self {
             Self::NextGridPoint => return Position::on(grid.partition_point(|g| *g < t).min(last)),
-            Self::LinearFromOne if t < grid[0] => return Position::BeforeFirst(t / grid[0]),
-            Self::LinearFromOne if t > grid[last] && grid[last] > 0.0 => return Position::BeyondLast(t / grid[last]),
+            Self::LinearFromOne if t < grid[0] => return Position { column: BEFORE_FIRST, fraction: t / grid[0] },
+            Self::LinearFromOne if t > grid[last] && grid[last] > 0.0 => {
+                return Position { column: BEYOND_LAST, fraction: t / grid[last] };
+            }
             _ => {}
         }
         let after = grid.partition_point(|g| *g <= t);
@@ -120,21 +123,24 @@ impl Reading {
             Self::Linear | Self::ConstantHazard | Self::LinearFromOne => (t - start) / (end - start),
             Self::Step | Self::NextGridPoint => 0.0,
         };
-        Position::Within { column, fraction }
+        Position { column, fraction }
     }
 
     /// S at a position of the curve whose values are `s` of a column, `n_columns` in all.
     #[inline]
     pub(crate) fn value(self, position: Position, n_columns: usize, s: impl Fn(usize) -> f64) -> f64 {
-        match position {
-            Position::Within { column, fraction } if fraction <= 0.0 => s(column),
-            Position::Within { column, fraction } => self.blend(s(column), s(column + 1), fraction),
-            Position::BeforeFirst(share) => self.blend(1.0, s(0), share),
-            Position::BeyondLast(multiple) => line_from_one(s(n_columns - 1), multiple),
+        let Position { column, fraction } = position;
+        if column < n_columns && fraction <= 0.0 {
+            return s(column);
         }
+        if column < n_columns {
+            return self.blend(s(column), s(column + 1), fraction);
+        }
+        outside(position, s(0), s(n_columns - 1))
     }
 
     /// S between two columns whose values are `here` and `next`.
+    #[inline]
     pub(crate) fn blend(self, here: f64, next: f64, fraction: f64) -> f64 {
         if fraction <= 0.0 {
             return here;
@@ -143,6 +149,16 @@ impl Reading {
             Self::ConstantHazard if here > 0.0 => here * (next / here).powf(fraction),
             _ => here + (next - here) * fraction,
         }
+    }
+}
+
+/// S outside the grid, from the first and the last value of a curve.
+#[cold]
+#[inline(never)]
+fn outside(position: Position, first: f64, last: f64) -> f64 {
+    match position.column {
+        BEFORE_FIRST => 1.0 + (first - 1.0) * position.fraction,
+        _ => line_from_one(last, position.fraction),
     }
 }
 
@@ -182,10 +198,10 @@ mod tests {
     fn the_first_column_serves_before_the_grid_and_the_last_beyond_it() {
         let grid = [1.0, 2.0, 4.0];
         for reading in [Reading::Step, Reading::default(), Reading::Linear, Reading::ConstantHazard] {
-            assert_eq!(reading.position(&grid, 0.2), Position::Within { column: 0, fraction: 0.0 });
-            assert_eq!(reading.position(&grid, 1.0), Position::Within { column: 0, fraction: 0.0 });
-            assert_eq!(reading.position(&grid, 4.0), Position::Within { column: 2, fraction: 0.0 });
-            assert_eq!(reading.position(&grid, 9.0), Position::Within { column: 2, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 0.2), Position { column: 0, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 1.0), Position { column: 0, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 4.0), Position { column: 2, fraction: 0.0 });
+            assert_eq!(reading.position(&grid, 9.0), Position { column: 2, fraction: 0.0 });
         }
     }
 
@@ -193,9 +209,9 @@ mod tests {
     fn a_refined_reading_steps_at_the_parts_of_an_interval() {
         let reading = Reading::Refined { factor: 4 };
         let grid = [1.0, 2.0, 4.0];
-        assert_eq!(reading.position(&grid, 2.49), Position::Within { column: 1, fraction: 0.0 });
-        assert_eq!(reading.position(&grid, 2.5), Position::Within { column: 1, fraction: 0.25 });
-        assert_eq!(reading.position(&grid, 3.99), Position::Within { column: 1, fraction: 0.75 });
+        assert_eq!(reading.position(&grid, 2.49), Position { column: 1, fraction: 0.0 });
+        assert_eq!(reading.position(&grid, 2.5), Position { column: 1, fraction: 0.25 });
+        assert_eq!(reading.position(&grid, 3.99), Position { column: 1, fraction: 0.75 });
     }
 
     #[test]
