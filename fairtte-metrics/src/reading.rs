@@ -17,6 +17,7 @@ use crate::MetricError;
 /// Before the first grid point every reading gives the value of the **first** column (not 1), beyond the last grid
 /// point the value of the last column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reading {
     /// The value at the last grid point that is not after t.

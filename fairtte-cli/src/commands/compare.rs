@@ -21,6 +21,7 @@ use crate::selection::{Asked, LossOf, NotTrained, Rule, Runs, Verdict, terminal}
 
 /// Table `[compare]` of a run file.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct CompareConfig {
     /// One training per `training-seed` and strategy.

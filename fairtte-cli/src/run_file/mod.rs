@@ -25,6 +25,7 @@ use crate::merged::Merged;
 /// All settings of a run. Paths of the data are relative to the file that names them, `output` and `cache` to
 /// the current folder. Only `[data]` is required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunFile {
     /// Title of the run. Default: the name of the run file without its extension.
@@ -99,6 +100,7 @@ pub struct RunFile {
 
 /// Which groups training and reports use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct GroupsConfig {
     /// Attributes whose groups (or intersections, if more than one) the strategy works on. Default: the first attribute.

@@ -15,6 +15,7 @@ mod typed {
 
     /// Discretisation of time.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
     pub struct TimeConfig {
         /// Number of cut points from 0 to the largest training time, at least 2; also the number of network outputs of the

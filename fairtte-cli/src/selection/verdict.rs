@@ -18,6 +18,7 @@ pub(crate) enum Rule {
 
 /// What the tolerated loss is a share of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LossOf {
     /// The metric of the base model, as in the paper.
