@@ -3,18 +3,18 @@
 use schemars::Schema;
 use serde_json::{Value, json};
 
-/// Accepts every key and every name of a variant with underscores too, as the aliases of serde do. Both are patterns, so
-/// that editors do not offer them.
+/// Accepts every key and every name of a variant with underscores too, as the aliases of serde do. The keys are patterns,
+/// so that editors do not offer them.
 pub(crate) fn underscores(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
     if let Some(Value::Object(properties)) = schema.get("properties") {
         let spelt = properties.iter().filter(|(key, _)| key.contains('-'));
-        let spelt: Value = spelt.map(|(key, value)| (pattern(&key.replace('-', "_")), value.clone())).collect();
+        let spelt: Value = spelt.map(|(key, value)| (format!("^{}$", key.replace('-', "_")), value.clone())).collect();
         schema.insert("patternProperties".to_owned(), spelt);
     }
     if let Some(Value::Array(variants)) = schema.get_mut("oneOf") {
         let names = variants.iter().flat_map(names).filter(|name| name.contains('-'));
-        let spelt: Vec<Value> = names.map(|name| spelling(&name.replace('-', "_"))).collect();
+        let spelt: Vec<Value> = names.map(|name| spelling(&name.replace('-', "_"), &name)).collect();
         variants.extend(spelt);
     }
 }
@@ -23,7 +23,7 @@ pub(crate) fn underscores(schema: &mut Schema) {
 pub(crate) fn field2(schema: &mut Schema) {
     underscores(schema);
     if let Some(Value::Array(variants)) = schema.get_mut("oneOf") {
-        variants.push(spelling("field2"));
+        variants.push(spelling("field2", "field-2"));
     }
 }
 
@@ -33,10 +33,6 @@ fn names(variant: &Value) -> Vec<String> {
     listed.chain(variant.get("const")).filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-fn spelling(name: &str) -> Value {
-    json!({ "type": "string", "pattern": pattern(name) })
-}
-
-fn pattern(name: &str) -> String {
-    format!("^{name}$")
+fn spelling(name: &str, of: &str) -> Value {
+    json!({ "description": format!("The same as `{of}`."), "type": "string", "const": name })
 }

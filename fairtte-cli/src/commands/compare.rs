@@ -23,7 +23,7 @@ use crate::selection::{Asked, LossOf, NotTrained, Rule, Runs, Verdict, terminal}
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct CompareConfig {
+pub(super) struct CompareConfig {
     /// One training per `training-seed` and strategy.
     #[serde(default = "first_seed")]
     seeds: Vec<u64>,
@@ -40,6 +40,7 @@ struct CompareConfig {
     #[serde(default)]
     tolerated_loss_of: LossOf,
     /// Settings by name of the strategy.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     strategy: BTreeMap<String, toml::Table>,
 }
 

@@ -61,8 +61,11 @@ mod unread {
 
     /// A table that is kept as it is written.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(transparent)]
-    pub struct Unread(toml::Table);
+    pub struct Unread(
+        #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))] toml::Table,
+    );
 
     pub type EncoderConfig = Unread;
     pub type HeadConfig = Unread;
@@ -73,10 +76,12 @@ mod unread {
 
     /// The weights that a run begins with; their path is made absolute like every other.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub struct PretrainedConfig {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<PathBuf>,
         #[serde(flatten)]
+        #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
         others: toml::Table,
     }
 
