@@ -245,7 +245,7 @@ fn documented(page: &str, place: impl Fn(&str) -> Option<String>) -> Vec<(String
             continue;
         }
         let cell = |names: &[&str]| cells.get(columns.iter().position(|name| names.contains(&name.as_str()))?).copied();
-        let (Some(section), Some(keys)) = (&section, cell(&["key"])) else { continue };
+        let (Some(section), Some(keys)) = (&section, cell(&["key", "setting"])) else { continue };
         let of_head = cell(&["head"]).map(words).unwrap_or_default();
         let range = cell(&["range", "choices", "values"]).map(words).unwrap_or_default();
         for key in words(keys) {

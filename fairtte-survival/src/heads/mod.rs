@@ -167,7 +167,7 @@ pub fn marginal_hazard(targets: &IntervalTargets, n_intervals: usize) -> Vec<f64
     hazard.collect()
 }
 
-/// Settings for a head without any.
+/// The settings of a head or strategy that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
