@@ -12,7 +12,7 @@ use crate::CliError;
 /// Tables in which the name of one sub-table is a choice, by their whole path: `[compare.strategy]` holds several.
 const CHOICES: [&str; 6] = ["data", "head", "strategy", "training.schedule", "evaluation.reading", "reading"];
 /// The choices that are always tables, so that a plain word means the defaults of a table: `--set strategy=swad`.
-const TABLES: [&str; 4] = ["data", "head", "strategy", "training.schedule"];
+pub(crate) const TABLES: [&str; 4] = ["data", "head", "strategy", "training.schedule"];
 
 fn is_choice(path: &[&str]) -> bool {
     CHOICES.contains(&path.join(".").as_str())

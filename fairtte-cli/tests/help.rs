@@ -21,6 +21,7 @@ fn help_names_every_command_and_every_exit_code() {
         "train",
         "evaluate",
         "list",
+        "schema",
         "Exit codes: 0 done",
         "130 interrupted",
     ] {
@@ -30,7 +31,7 @@ fn help_names_every_command_and_every_exit_code() {
 
 #[test]
 fn every_command_has_help() {
-    for command in ["demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "list"] {
+    for command in ["demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "list", "schema"] {
         assert!(stdout(&[command, "--help"]).contains("Usage: fairtte"), "{command}");
     }
 }

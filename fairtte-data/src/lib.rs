@@ -36,6 +36,8 @@ pub mod features;
 pub mod image;
 pub mod loader;
 pub mod predictions;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod shift;
 pub mod simulated;
 pub mod split;

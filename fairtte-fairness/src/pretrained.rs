@@ -25,6 +25,7 @@ use crate::{FairnessError, check};
 
 /// Which weights of a file are frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Freeze {
     /// None.
@@ -38,6 +39,7 @@ pub enum Freeze {
 
 /// Initial weights from a file, table `[pretrained]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PretrainedConfig {
     /// A file of weights: safetensors, or what `torch.save` wrote.

@@ -19,6 +19,7 @@ use crate::{FairnessError, check};
 
 /// Settings of `AdamW` (Loshchilov & Hutter 2019; betas 0.9 and 0.999, epsilon 1e-8).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OptimiserConfig {
     /// Step size, above 0. The paper searches 1e-4 to 1e-3.

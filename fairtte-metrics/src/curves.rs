@@ -130,14 +130,22 @@ impl SurvivalCurves {
         (self.n() > 1).then(|| self.survival.columns().into_iter().map(of_column).fold(0.0, f64::max))
     }
 
-    #[inline]
+    #[expect(clippy::float_cmp, reason = "a fraction on a grid point is exactly 0")]
     pub(crate) fn read(&self, row: usize, position: Position, reading: Reading) -> f64 {
-        reading.value(position, self.grid.len(), |column| self.survival[[row, column]])
+        let here = self.survival[[row, position.column]];
+        if position.fraction == 0.0 {
+            return here;
+        }
+        if position.is_outside() {
+            return position.outside(here);
+        }
+        reading.blend(here, self.survival[[row, position.column + 1]], position.fraction)
     }
 
     /// S of many rows at several positions: `[positions, rows]`, row-major.
     ///
     /// Reads every row once, from one end to the other: reading column by column would miss the cache at each value.
+    #[expect(clippy::float_cmp, reason = "a fraction on a grid point is exactly 0")]
     pub(crate) fn read_block(&self, rows: &[u32], positions: &[Position], reading: Reading) -> Vec<f64> {
         let n_columns = self.grid.len();
         let survival = self.survival.as_slice().expect("made row-major on construction");
@@ -145,7 +153,14 @@ impl SurvivalCurves {
         for (place, &row) in rows.iter().enumerate() {
             let curve = &survival[row as usize * n_columns..][..n_columns];
             for (position, values) in positions.iter().zip(block.chunks_exact_mut(rows.len())) {
-                values[place] = reading.value(*position, n_columns, |column| curve[column]);
+                let here = curve[position.column];
+                values[place] = if position.fraction == 0.0 {
+                    here
+                } else if position.is_outside() {
+                    position.outside(here)
+                } else {
+                    reading.blend(here, curve[position.column + 1], position.fraction)
+                };
             }
         }
         block

@@ -17,6 +17,7 @@ use crate::MetricError;
 /// Before the first grid point every reading but the last gives the value of the **first** column (not 1), beyond the last
 /// grid point the value of the last column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reading {
     /// The value at the last grid point that is not after t.
@@ -57,29 +58,31 @@ impl fmt::Display for Reading {
     }
 }
 
-/// The position of a time on a grid under some reading. Two numbers, since curves are read in inner loops.
+/// The position of a time on a grid under some reading: `fraction` of the way from `column` to the next column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Position {
-    /// A column of the grid, or [`BEFORE_FIRST`] or [`BEYOND_LAST`].
-    column: usize,
-    /// The fraction of the way to the next column, in [0, 1), 0 on a grid point; before the first column the share of the
-    /// way from (0, 1) to it; beyond the last column the multiple of its time.
-    fraction: f64,
+    pub(crate) column: usize,
+    /// In [0, 1); 0 on a grid point. [`Reading::LinearFromOne`] also reads outside the grid: before the first column it is
+    /// minus the share of the way from (0, 1) to it, below 0; at the last column the multiple of its time, above 1.
+    pub(crate) fraction: f64,
 }
-
-/// Larger than any column: on the line from (0, 1) to the first column.
-const BEFORE_FIRST: usize = usize::MAX;
-/// Larger than any column: on the line through (0, 1) and the last column.
-const BEYOND_LAST: usize = usize::MAX - 1;
 
 impl Position {
     fn on(column: usize) -> Self {
         Self { column, fraction: 0.0 }
     }
 
-    /// Column and fraction of a position between the first and the last grid point.
-    pub(crate) fn within(self) -> Option<(usize, f64)> {
-        (self.column < BEYOND_LAST).then_some((self.column, self.fraction))
+    /// Whether it is before the first or beyond the last column: one comparison, because curves are read in inner loops.
+    #[inline]
+    pub(crate) fn is_outside(self) -> bool {
+        self.fraction.to_bits() > 1.0_f64.to_bits() // the bits of a negative number are above those of any other
+    }
+
+    /// S outside the grid, where the value of the nearest column is `nearest`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn outside(self, nearest: f64) -> f64 {
+        if self.fraction < 0.0 { 1.0 + (nearest - 1.0) * -self.fraction } else { line_from_one(nearest, self.fraction) }
     }
 }
 
@@ -106,9 +109,12 @@ impl Reading {
         let last = grid.len() - 1;
         match self {
             Self::NextGridPoint => return Position::on(grid.partition_point(|g| *g < t).min(last)),
-            Self::LinearFromOne if t < grid[0] => return Position { column: BEFORE_FIRST, fraction: t / grid[0] },
+            Self::LinearFromOne if t < grid[0] => {
+                // A share of 0 stays below 0: S is 1 there, and not the value of the first column.
+                return Position { column: 0, fraction: -(t / grid[0]).max(f64::MIN_POSITIVE) };
+            }
             Self::LinearFromOne if t > grid[last] && grid[last] > 0.0 => {
-                return Position { column: BEYOND_LAST, fraction: t / grid[last] };
+                return Position { column: last, fraction: t / grid[last] };
             }
             _ => {}
         }
@@ -126,19 +132,6 @@ impl Reading {
         Position { column, fraction }
     }
 
-    /// S at a position of the curve whose values are `s` of a column, `n_columns` in all.
-    #[inline]
-    pub(crate) fn value(self, position: Position, n_columns: usize, s: impl Fn(usize) -> f64) -> f64 {
-        let Position { column, fraction } = position;
-        if column < n_columns && fraction <= 0.0 {
-            return s(column);
-        }
-        if column < n_columns {
-            return self.blend(s(column), s(column + 1), fraction);
-        }
-        outside(position, s(0), s(n_columns - 1))
-    }
-
     /// S between two columns whose values are `here` and `next`.
     #[inline]
     pub(crate) fn blend(self, here: f64, next: f64, fraction: f64) -> f64 {
@@ -149,16 +142,6 @@ impl Reading {
             Self::ConstantHazard if here > 0.0 => here * (next / here).powf(fraction),
             _ => here + (next - here) * fraction,
         }
-    }
-}
-
-/// S outside the grid, from the first and the last value of a curve.
-#[cold]
-#[inline(never)]
-fn outside(position: Position, first: f64, last: f64) -> f64 {
-    match position.column {
-        BEFORE_FIRST => 1.0 + (first - 1.0) * position.fraction,
-        _ => line_from_one(last, position.fraction),
     }
 }
 
@@ -233,8 +216,7 @@ mod tests {
     #[test]
     fn an_interval_too_short_to_be_cut_is_read_in_parts_all_the_same() {
         let grid = [0.0, 8.0].map(|multiple| multiple * f64::from_bits(1));
-        let fraction =
-            |multiple: f64| Reading::default().position(&grid, multiple * f64::from_bits(1)).within().unwrap().1;
+        let fraction = |multiple: f64| Reading::default().position(&grid, multiple * f64::from_bits(1)).fraction;
         assert_eq!([0.0, 1.0, 4.0, 7.0].map(fraction), [0.0, 0.1, 0.5, 0.8]);
     }
 }

@@ -16,6 +16,7 @@ use crate::{EncoderConfig, ModelError, Pixels};
 
 /// Which network turns pixels into features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BackboneKind {

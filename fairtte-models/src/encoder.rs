@@ -21,16 +21,22 @@ use crate::{Small2d, Small3d, VitConfig, VitSize};
 /// The table of the named backbone is filled with its defaults on reading; the table of another one is refused by
 /// [`validate`](Self::validate).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(!from, deny_unknown_fields))]
 #[serde(from = "Written")]
 #[serde(rename_all = "kebab-case")]
 pub struct EncoderConfig {
     /// Name of the backbone (`fairtte list backbones`).
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BackboneKind>"))]
     pub backbone: BackboneKind,
     /// Length of the representation, 1 to 65,536, or 0 for the features of the backbone as they are. Paper: 64.
+    #[cfg_attr(feature = "schema", schemars(default = "default_representation"))]
     pub representation: usize,
     /// Probability with which an entry of the representation is dropped in training, in [0, 1). Paper: 0.5.
+    #[cfg_attr(feature = "schema", schemars(default = "default_dropout"))]
     pub dropout: f64,
     /// Width of the hidden layer between representation and head, 0 to 65,536; 0 = a single linear layer. Paper: 16.
+    #[cfg_attr(feature = "schema", schemars(default = "default_hidden"))]
     pub hidden: usize,
     /// Settings of `mlp`.
     #[serde(skip_serializing_if = "Option::is_none")]

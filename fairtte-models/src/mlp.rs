@@ -23,6 +23,7 @@ use crate::noise::Noise;
 
 /// Settings of [`Mlp`], table `[model.mlp]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MlpConfig {
     /// Nodes of each layer, 1 to 32 layers of 1 to 65,536 nodes. Default `[32, 32]`.

@@ -39,6 +39,7 @@ const NORM_EPS: f64 = 1e-6;
 
 /// Settings of [`VisionTransformer`], table `[model.vit]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct VitConfig {
     /// Probability with which a branch of the last block is dropped for a sample in training, in [0, 1); it rises linearly

@@ -15,6 +15,7 @@ use crate::SurvivalError;
 
 /// How several events at one time are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TiedTimes {
     /// Efron: averages over the possible orders of the tied events (the default of R).

@@ -19,6 +19,7 @@ use crate::{CutPoints, SurvivalError, SurvivalHead};
 
 /// How a discrete-time curve is interpolated between two cut points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolation {
     /// S is a straight line.

@@ -17,6 +17,7 @@ use crate::{SurvivalError, quantiles};
 
 /// How the cut points are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GridKind {
     /// Equally spaced.

@@ -58,6 +58,10 @@ pub enum Command {
     /// Inspect weights that other programs saved, and convert them for use in run files
     #[command(subcommand)]
     Weights(WeightsCommand),
+    #[cfg(feature = "schema")]
+    /// Print a JSON Schema of the run file, with which editors complete and check its keys
+    #[command(after_help = SCHEMA_EXAMPLE)]
+    Schema(Schema),
     /// Print a script that completes commands and options in a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(Completions),
@@ -70,6 +74,20 @@ const COMPLETIONS_EXAMPLES: &str = "\
 bash: fairtte completions bash > ~/.local/share/bash-completion/completions/fairtte
 zsh:  fairtte completions zsh > a folder of $fpath, as _fairtte
 fish: fairtte completions fish > ~/.config/fish/completions/fairtte.fish";
+
+#[cfg(feature = "schema")]
+const SCHEMA_EXAMPLE: &str = "\
+fairtte schema --output run-file.json, and this as the first line of a run file beside it, for editors with taplo:
+  #:schema ./run-file.json";
+
+/// Arguments of `schema`.
+#[cfg(feature = "schema")]
+#[derive(Args, Debug)]
+pub struct Schema {
+    /// File to write, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
 
 /// Arguments of `completions`.
 #[derive(Args, Debug)]

@@ -43,6 +43,7 @@ pub struct Select {
 
 /// What the tolerated loss is a share of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LossOf {
     /// The base's metric (the paper)

@@ -21,8 +21,9 @@ use crate::selection::{Asked, LossOf, NotTrained, Rule, Runs, Verdict, terminal}
 
 /// Table `[compare]` of a run file.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct CompareConfig {
+pub(super) struct CompareConfig {
     /// One training per `training-seed` and strategy.
     #[serde(default = "first_seed")]
     seeds: Vec<u64>,
@@ -39,6 +40,7 @@ struct CompareConfig {
     #[serde(default)]
     tolerated_loss_of: LossOf,
     /// Settings by name of the strategy.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     strategy: BTreeMap<String, toml::Table>,
 }
 

@@ -10,6 +10,8 @@ mod inspect;
 mod list;
 mod manual;
 mod prepare;
+#[cfg(feature = "schema")]
+mod schema;
 mod select;
 mod simulate;
 #[cfg(feature = "train")]
@@ -41,6 +43,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::List(arguments) => list::run(&arguments),
         #[cfg(feature = "train")]
         Command::Weights(command) => weights::run(&command),
+        #[cfg(feature = "schema")]
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::ManPages(arguments) => manual::pages(&arguments),
     }

@@ -25,9 +25,11 @@ use crate::merged::Merged;
 /// All settings of a run. Paths of the data are relative to the file that names them, `output` and `cache` to
 /// the current folder. Only `[data]` is required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunFile {
     /// Title of the run. Default: the name of the run file without its extension.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub name: String,
     /// One seed for split, weights, order and noise, each from a stream of its own. Default 1.
     #[serde(default = "default_seed")]
@@ -36,6 +38,7 @@ pub struct RunFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training_seed: Option<u64>,
     /// Run folder. Default: `runs/` and the name of the run file without its extension.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PathBuf>"))]
     pub output: PathBuf,
     /// Folder for decoded images and simulated cohorts, shared by runs. Default: `cache` next to the run folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,6 +79,7 @@ pub struct RunFile {
     pub time: TimeConfig,
     /// The network up to the representation. Default: the paper's for the kind of input, `efficientnet-b0` for pictures
     /// and `resnet18-3d` for volumes, and `mlp` for tables.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<EncoderConfig>"))]
     pub model: EncoderConfig,
     /// Weights of a file that the backbone starts from; random ones if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,6 +103,7 @@ pub struct RunFile {
 
 /// Which groups training and reports use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct GroupsConfig {
     /// Attributes whose groups (or intersections, if more than one) the strategy works on. Default: the first attribute.

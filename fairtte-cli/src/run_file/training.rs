@@ -15,6 +15,7 @@ mod typed {
 
     /// Discretisation of time.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
     pub struct TimeConfig {
         /// Number of cut points from 0 to the largest training time, at least 2; also the number of network outputs of the
@@ -60,8 +61,11 @@ mod unread {
 
     /// A table that is kept as it is written.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(transparent)]
-    pub struct Unread(toml::Table);
+    pub struct Unread(
+        #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))] toml::Table,
+    );
 
     pub type EncoderConfig = Unread;
     pub type HeadConfig = Unread;
@@ -72,9 +76,11 @@ mod unread {
 
     /// The weights that a run begins with; their path is made absolute like every other.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub struct PretrainedConfig {
         path: PathBuf,
         #[serde(flatten)]
+        #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
         others: toml::Table,
     }
 

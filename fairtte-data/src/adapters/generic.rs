@@ -42,6 +42,7 @@ const REASONS: [Reason; 5] =
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GenericConfig {
     /// The table: `.csv`, `.tsv` (either also `.gz`) or `.parquet`.

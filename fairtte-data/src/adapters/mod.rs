@@ -55,6 +55,7 @@ pub trait Adapter {
 
 /// Which data set a run reads, chosen by the name of the table in the run file: `[data.generic]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DataConfig {

@@ -52,6 +52,7 @@ const REASONS: [Reason; 4] = [Reason::MissingSample, Reason::MissingSubject, Rea
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TabularConfig {
     /// The table: `.csv`, `.tsv` (either also `.gz`) or `.parquet`.

@@ -18,6 +18,7 @@ use crate::error::{Place, nearest};
 
 /// How one attribute becomes groups; at most one of `threshold`, `reference` and `levels`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AttributeConfig {
     /// Column of the attribute.
@@ -89,6 +90,17 @@ impl<'de> Deserialize<'de> for Threshold {
         }
 
         deserializer.deserialize_any(ThresholdVisitor)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Threshold {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Threshold".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "number" }, { "const": "median" }] })
     }
 }
 

@@ -68,6 +68,7 @@ pub(crate) fn default_max_levels() -> usize {
 
 /// Columns used in addition to the listed ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureChoice {
     /// Every column that is not mapped, excluded, or a sensitive attribute.
@@ -76,6 +77,7 @@ pub enum FeatureChoice {
 
 /// What replaces a missing value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingPolicy {
     /// The training mean of a number (0 after standardisation), no category, and a further feature that is 1 where the

@@ -19,6 +19,7 @@ use crate::cohort::Reason;
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Limits {
     /// Pixels (width x height) of a picture or voxels of a volume, 1 or more; 2^28 = 268,435,456 if not given, four

@@ -32,6 +32,7 @@ use crate::DataError;
 
 /// Size and channels to which every image of a cohort is converted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ImageConfig {
     /// `[height, width]` of pictures or `[depth, height, width]` of volumes, in pixels, each in 1..=4096;

@@ -41,6 +41,7 @@ pub struct Volume {
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct VolumeConfig {
     /// Which volume of a series (4D file) is taken, counted from 0; if not given, a series is refused.
@@ -56,6 +57,7 @@ pub struct VolumeConfig {
 
 /// Which intensities of a volume become 0 and 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VolumeRange {
     /// The lowest and the highest.
@@ -68,6 +70,7 @@ pub enum VolumeRange {
 
 /// How a volume with voxels that are not finite numbers is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NonFinite {
     /// Excluded with reason `image_non_finite`.

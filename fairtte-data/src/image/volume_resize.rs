@@ -18,6 +18,7 @@ use super::resize::resize;
 
 /// How a volume is resized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resampling {
     /// Triangle filter as wide as a target voxel: shrinking averages.

@@ -21,6 +21,7 @@ use crate::image::{ImageConfig, ImageStore, StoredPixels};
 
 /// The transformation of intensities after they are scaled to \[0, 1\].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum IntensityConfig {
     /// Subtract the training mean and divide by the training standard deviation, per channel.

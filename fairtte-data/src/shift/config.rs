@@ -33,6 +33,7 @@ use crate::DataError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ShiftConfig {
     /// Name of the attribute.
@@ -52,6 +53,7 @@ pub struct ShiftConfig {
 
 /// Range of the noise: lowest and highest value of a uniform distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeNoise {
     /// In the unit of the times.
@@ -130,6 +132,17 @@ impl<'de> Deserialize<'de> for ShiftGroup {
         }
 
         deserializer.deserialize_any(GroupVisitor)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ShiftGroup {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ShiftGroup".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }] })
     }
 }
 

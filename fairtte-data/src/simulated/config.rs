@@ -19,6 +19,8 @@ use super::error::SimulationError;
 /// | `signal` | 1 | 0 to 1 | correlation of severity in the picture with the health condition; 0 = the picture is uninformative |
 /// | `bias` | all 0 | each 0 to 1 | the five knobs, see [`BiasKnobs`] |
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(!from, default, deny_unknown_fields))]
 #[serde(rename_all = "kebab-case", from = "RawConfig")]
 pub struct SimulationConfig {
     /// Films or volumes.
@@ -28,6 +30,7 @@ pub struct SimulationConfig {
     /// Images of each person, 1 to 50.
     pub images_per_subject: usize,
     /// `[height, width]` of films (16 to 1024) or `[depth, height, width]` of volumes (12 to 256), in pixels.
+    #[cfg_attr(feature = "schema", schemars(transform = by_kind))]
     pub size: Vec<usize>,
     /// The attribute whose group 1 the knobs act on.
     pub biased_attribute: BiasedAttribute,
@@ -47,6 +50,7 @@ pub struct SimulationConfig {
 ///
 /// The formulas, and what else a knob moves, are in the header of the module `simulated`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BiasKnobs {
     /// Disparity in P(`X_Z` | A): the pictures of group 1 look sicker than the people are.
@@ -63,6 +67,7 @@ pub struct BiasKnobs {
 
 /// The kind of pictures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PictureKind {
     /// Chest-film-like pictures: 8-bit grey PNG files.
@@ -92,6 +97,7 @@ impl PictureKind {
 
 /// The attribute whose group 1 the knobs act on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BiasedAttribute {
     /// Group 1: `F`.
@@ -105,6 +111,7 @@ pub enum BiasedAttribute {
 
 /// Unit of the times written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeUnit {
     /// Years.
@@ -125,6 +132,12 @@ impl TimeUnit {
             Self::Days => 365.25,
         }
     }
+}
+
+/// The default depends on `kind`.
+#[cfg(feature = "schema")]
+fn by_kind(schema: &mut schemars::Schema) {
+    schema.remove("default");
 }
 
 /// The settings as a run file states them: `size` may be absent, its default depends on `kind`.

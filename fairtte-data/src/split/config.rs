@@ -42,6 +42,7 @@ const MOST_FOLDS: usize = 1000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SplitConfig {
     /// Fraction for fitting, in (0, 1); 0.6 if not given. With folds or a site left out only `train : validation` is
@@ -70,6 +71,7 @@ pub struct SplitConfig {
 
 /// `[split.k-fold]`: the subjects are divided into `folds` of equal size (to within one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct KFold {
     /// Number of folds, 2 to 1000.
@@ -81,6 +83,7 @@ pub struct KFold {
 
 /// `[split.leave-site-out]`: every subject seen at the site is in the test part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LeaveSiteOut {
     /// Column of the site.

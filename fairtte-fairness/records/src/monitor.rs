@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A named metric of the validation part, which early stopping may watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Monitor {
     /// Mean negative log-likelihood of the predicted curves on the time grid; lower is better.

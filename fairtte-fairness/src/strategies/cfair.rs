@@ -47,6 +47,7 @@ use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// How the task loss is weighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CfairMode {
     /// All strata have the same weight.
@@ -71,6 +72,7 @@ impl CfairMode {
 
 /// What lambda scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CfairScaling {
     /// The gradient that reaches the encoder; that of the adversaries is not scaled.
@@ -92,6 +94,7 @@ impl CfairScaling {
 
 /// The source of the weights of an adversary's samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CfairWeights {
     /// The cells of the batch.
@@ -103,6 +106,7 @@ pub enum CfairWeights {
 
 /// Settings of `CFair`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CfairConfig {
     /// How the task loss is weighted.

@@ -47,6 +47,7 @@ use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// What is done with a group with too few events for a network of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SmallGroup {
     /// It is an error that names the group.
@@ -58,6 +59,7 @@ pub enum SmallGroup {
 
 /// Settings of controlling for the attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ControlledAttributeConfig {
     /// Training events that a group needs, at least 2.

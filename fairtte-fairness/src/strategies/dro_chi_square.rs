@@ -36,6 +36,7 @@ use crate::{FairnessError, LearnerSpec, check};
 
 /// Settings of chi-square DRO.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DroChiSquareConfig {
     /// Smallest share of a subpopulation, in (0, 1].

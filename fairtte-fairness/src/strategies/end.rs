@@ -40,6 +40,7 @@ const SHORTEST: f64 = 1e-12;
 
 /// How the products within groups are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Disentangling {
     /// The absolute value of the sum over a group.
@@ -51,6 +52,7 @@ pub enum Disentangling {
 
 /// Settings of entangling and disentangling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct EndConfig {
     /// Weight of the disentangling term, at least 0.

@@ -50,6 +50,7 @@ const SMALLEST_DISCREPANCY: f64 = 1e-6;
 
 /// The representation z that is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Representation {
     /// The input of the head.
@@ -61,6 +62,7 @@ pub enum Representation {
 
 /// Which Gaussian kernels are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kernels {
     /// gamma from 1e-3 to 1e3 by factors of 10.
@@ -75,6 +77,7 @@ pub enum Kernels {
 
 /// Which mean over kernel values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
     /// Over all pairs, including a sample with itself.
@@ -86,6 +89,7 @@ pub enum Estimator {
 
 /// Settings of fair representation learning.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FairRepresentationConfig {
     /// Weight of the term, at least 0.

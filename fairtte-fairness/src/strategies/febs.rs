@@ -31,6 +31,7 @@ const EPSILON: f64 = 1e-8;
 
 /// Settings of fair error-bound scaling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FebsConfig {
     /// Strength, in [0, 100]; 0 is the plain mean.

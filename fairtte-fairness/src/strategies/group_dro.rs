@@ -35,6 +35,7 @@ use crate::{FairnessError, LearnerSpec, check};
 
 /// What happens to the weight of a group without a sample in the batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AbsentGroup {
     /// Factor 1, then all weights are normalised (Algorithm 1).
@@ -46,6 +47,7 @@ pub enum AbsentGroup {
 
 /// Settings of Group DRO.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct GroupDroConfig {
     /// Step size of the group weights, above 0.

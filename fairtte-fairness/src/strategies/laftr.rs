@@ -51,6 +51,7 @@ use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// The fairness criterion of the adversary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LaftrMode {
     /// Demographic parity: the adversary sees every sample.
@@ -84,6 +85,7 @@ impl LaftrMode {
 
 /// Settings of LAFTR.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LaftrConfig {
     /// The fairness criterion of the adversary.

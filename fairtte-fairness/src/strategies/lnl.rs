@@ -48,6 +48,7 @@ use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Settings of LNL.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LnlConfig {
     /// Weight of the predictor's negative entropy, at least 0.

@@ -7,6 +7,7 @@ use crate::FairnessError;
 
 /// The prediction for a sample without the attribute (or of a group absent from training), by methods that read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingAttribute {
     /// The mean of the curves of all groups, weighed by their shares.

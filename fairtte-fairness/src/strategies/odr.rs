@@ -52,6 +52,7 @@ use crate::{FairnessError, Forward, Learner, LearnerSpec, check};
 
 /// Settings of ODR.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OdrConfig {
     /// Weight of the entropy on the target code, at least 0.

@@ -58,6 +58,22 @@ macro_rules! strategies {
             }
         }
 
+        /// A table with one key, the name of a strategy; the settings of a strategy of another crate may be any table.
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for StrategyConfig {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                "StrategyConfig".into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let mut choices =
+                    vec![$(choice($name, <$settings>::default().summary(), generator.subschema_for::<$settings>())),+];
+                let any = || schemars::json_schema!({ "type": "object" });
+                choices.extend(registered().map(|(name, summary)| choice(name, summary, any())));
+                schemars::json_schema!({ "oneOf": choices })
+            }
+        }
+
         impl<'de> Visitor<'de> for Named {
             type Value = StrategyConfig;
 
@@ -93,6 +109,18 @@ strategies! {
     "end" End(EndConfig),
     "dro-chi-square" DroChiSquare(DroChiSquareConfig),
     "febs" Febs(FebsConfig),
+}
+
+/// A table with the key `name` alone.
+#[cfg(feature = "schema")]
+fn choice(name: &str, summary: &str, settings: schemars::Schema) -> schemars::Schema {
+    schemars::json_schema!({
+        "description": summary,
+        "type": "object",
+        "properties": { name: settings },
+        "required": [name],
+        "additionalProperties": false
+    })
 }
 
 /// Reads a strategy by its name.

@@ -33,13 +33,18 @@ use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Settings of SAM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(!from, deny_unknown_fields))]
 #[serde(from = "Written", rename_all = "kebab-case")]
 pub struct SamConfig {
     /// Whether the perturbation is scaled by the weights (ASAM).
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub adaptive: bool,
     /// Radius of the perturbation, above 0.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub rho: f64,
     /// Added to the sizes of the weights, at least 0; ASAM only.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>", extend("default" = ETA)))]
     pub eta: f64,
 }
 

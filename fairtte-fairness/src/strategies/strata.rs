@@ -25,6 +25,7 @@ use crate::{FairnessError, check};
 
 /// The definition of the strata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StratumKind {
     /// Event by the horizon, or under observation after it.
@@ -38,6 +39,7 @@ pub enum StratumKind {
 
 /// Settings of the strata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StratumConfig {
     /// The definition of the strata.

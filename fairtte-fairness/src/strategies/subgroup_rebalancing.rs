@@ -31,6 +31,7 @@ use crate::{FairnessError, LearnerSpec, check};
 
 /// What makes a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cells {
     /// The group.
@@ -44,6 +45,7 @@ pub enum Cells {
 
 /// Where the weights are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RebalancingMode {
     /// On sampling.
@@ -57,6 +59,7 @@ pub enum RebalancingMode {
 
 /// Settings of subgroup rebalancing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SubgroupRebalancingConfig {
     /// The definition of the cells (resampling, oversampling).

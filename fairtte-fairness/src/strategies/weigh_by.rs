@@ -16,6 +16,7 @@ use super::groups::on_host;
 
 /// What weights are computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WeighBy {
     /// The losses that are minimised.

@@ -46,6 +46,7 @@ pub use self::validation::Scoring;
 
 /// Settings of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct TrainingConfig {
     /// Largest number of epochs, at least 1.

@@ -21,6 +21,7 @@ use crate::{FairnessError, check};
 
 /// How step sizes change over a training; in run files `[training.schedule.cosine]`, ..
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ScheduleConfig {
@@ -34,6 +35,7 @@ pub enum ScheduleConfig {
 
 /// Settings of the constant schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ConstantSchedule {
     /// Steps of the optimisers until the full step size.
@@ -42,6 +44,7 @@ pub struct ConstantSchedule {
 
 /// Settings of the schedule with drops.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StepSchedule {
     /// Steps of the optimisers until the full step size.
@@ -54,6 +57,7 @@ pub struct StepSchedule {
 
 /// Settings of the cosine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CosineSchedule {
     /// Steps of the optimisers until the full step size.

@@ -12,6 +12,7 @@ const MAX_TIMES: usize = 100_000;
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct EvaluationSettings {
     /// Bootstrap replicates, at most 1,000,000; 0 = no intervals. Default 1000.

@@ -19,17 +19,16 @@ const MAX_EVENTS: usize = 8;
 pub(crate) fn count_directly(plan: &BinPlan, curves: &SurvivalCurves) -> (Counts, Vec<usize>) {
     let (direct, left): (Vec<usize>, Vec<usize>) = plan.all().partition(|&bin| {
         let events = plan.events(bin);
-        let is_within = plan.position(bin).within().is_some();
-        is_within && events.len() <= MAX_EVENTS && events.iter().all(|event| event.1 == events[0].1)
+        events.len() <= MAX_EVENTS && events.iter().all(|event| event.1 == events[0].1)
     });
-    let column = |bin: usize| plan.position(bin).within().map(|(column, _)| column);
+    let column = |bin: usize| plan.position(bin).column;
     let groups: Vec<&[usize]> = direct.chunk_by(|&a, &b| column(a) == column(b)).collect();
     let count = |bins: &&[usize]| count_between_two_grid_points(plan, bins, curves);
     (groups.par_iter().map(count).reduce(Counts::default, std::ops::Add::add), left)
 }
 
 fn count_between_two_grid_points(plan: &BinPlan, bins: &[usize], curves: &SurvivalCurves) -> Counts {
-    let Some((column, _)) = plan.position(bins[0]).within() else { return Counts::default() };
+    let column = plan.position(bins[0]).column;
     let next = (column + 1).min(curves.grid().len() - 1);
     let n_read = bins.iter().map(|&bin| plan.events(bin).last().map_or(0, |event| event.0 + 1)).max().unwrap_or(0);
     let rows = || plan.order[..n_read].iter().map(|&row| curves.survival().row(row as usize));
@@ -37,7 +36,7 @@ fn count_between_two_grid_points(plan: &BinPlan, bins: &[usize], curves: &Surviv
     let step: Vec<f64> = rows().map(|row| row[next] - row[column]).collect();
     let mut counts = Counts::default();
     for &bin in bins {
-        let Some((_, fraction)) = plan.position(bin).within() else { continue };
+        let fraction = plan.position(bin).fraction;
         for &(place, n_at_risk) in plan.events(bin) {
             // As `Reading::blend`, operation by operation: a tie must stay a tie.
             let of_event = if fraction <= 0.0 { here[place] } else { here[place] + step[place] * fraction };

@@ -38,6 +38,7 @@ pub(crate) fn weights_in_order(weights: &[u32], order: &[u32]) -> Result<Vec<u32
 
 /// What is drawn with replacement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resample {
     /// Subjects, each with all of its samples: samples of one person are not independent.

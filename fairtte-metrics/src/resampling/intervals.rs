@@ -23,6 +23,7 @@ use crate::{MetricError, finite::finite};
 
 /// How replicates become an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalMethod {
     /// Quantiles of the replicates. Never leaves the range of the metric; too narrow in small samples.

@@ -12,6 +12,7 @@ use crate::{Groups, MetricError, Outcomes};
 ///
 /// In a settings file: `stratify = "none"`, `"event"` or `{ attribute = "sex" }`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stratify {
     /// Nothing: all units are drawn from one pool.

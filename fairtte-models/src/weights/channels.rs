@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the first convolution is adapted from weights with another number of input channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Gray {
     /// `sum` for weights of several channels on one, `replicate` for weights of one channel on several.

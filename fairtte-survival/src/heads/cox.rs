@@ -34,6 +34,7 @@ use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
 
 /// Settings of the Cox head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CoxConfig {
     /// How tied events are handled, in the loss and in the baseline.

@@ -36,6 +36,7 @@ use crate::{CutPoints, PredictionGrid, SurvivalError, Targets, TimeScale};
 
 /// Settings of Cox-Time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CoxTimeConfig {
     /// Controls per event; 0 = everyone else at risk in the batch.

@@ -24,6 +24,7 @@ use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError,
 
 /// The form of the ranking term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ranking {
     /// Both curves at the interval of the event, mean over all n^2 pairs (pycox).
@@ -35,6 +36,7 @@ pub enum Ranking {
 
 /// Settings of `DeepHit`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DeepHitConfig {
     /// Share of the likelihood in the loss, in [0, 1]; the rest is the ranking term. pycox: 0.2.

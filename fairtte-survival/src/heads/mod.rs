@@ -167,13 +167,15 @@ pub fn marginal_hazard(targets: &IntervalTargets, n_intervals: usize) -> Vec<f64
     hazard.collect()
 }
 
-/// Settings for a head without any.
+/// The settings of a head or strategy that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NoSettings {}
 
 /// The registry of heads; in run files `[head.pmf]`, `[head.deephit]`, `[head.nnet-survival]`, ..
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum HeadConfig {

@@ -36,6 +36,8 @@ fn a_strategy_from_outside_is_listed_trained_and_reported() {
     let (_, list, _) = run(folder.path(), &["list", "strategies"]);
     assert!(list.contains("worst-group           the loss of the worst group is added to the mean loss"), "{list}");
     assert!(list.contains("group-dro"), "{list}");
+    let (_, schema, _) = run(folder.path(), &["schema"]);
+    assert!(schema.contains("\"worst-group\": {") && schema.contains("\"group-dro\": {"));
 
     std::fs::write(folder.path().join("run.toml"), RUN_FILE).unwrap();
     let (code, _, errors) = run(folder.path(), &["train", "--config", "run.toml", "--set", "output=out"]);

@@ -17,6 +17,8 @@ pub use crate::adapters::final_visit::FinalVisit;
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AdniConfig {
     /// Folder that holds the tables and, usually below it, the images.
@@ -26,6 +28,7 @@ pub struct AdniConfig {
     pub name: String,
     /// The image collection lists, CSV files: one path or several in brackets; recognised by their header if not given.
     #[serde(default, alias = "image_list", deserialize_with = "one_or_several", skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Paths"))]
     pub image_list: Vec<PathBuf>,
     /// The diagnostic summary, `DXSUM..csv`; found by its name if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,13 +76,15 @@ fn dataset_name() -> String {
 }
 
 /// `"list.csv"` or `["one.csv", "two.csv"]`.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "a path, or several in brackets")]
+enum Paths {
+    One(PathBuf),
+    Several(Vec<PathBuf>),
+}
+
 fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a path, or several in brackets")]
-    enum Paths {
-        One(PathBuf),
-        Several(Vec<PathBuf>),
-    }
     Ok(match Paths::deserialize(deserializer)? {
         Paths::One(path) => vec![path],
         Paths::Several(paths) => paths,
@@ -121,6 +126,8 @@ impl AdniConfig {
 
 /// How the time between two dates becomes a number of half-years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounding {
     /// `floor(days / 182.625 + 0.5)`.
@@ -133,6 +140,7 @@ pub enum Rounding {
 
 /// Which dementia is the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DementiaCause {
     /// Dementia of any cause.
@@ -144,6 +152,7 @@ pub enum DementiaCause {
 
 /// How a diagnosis without an exam date is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum UndatedDiagnosis {
     /// It counts as a record, so its subject has been diagnosed, but it dates no event.
@@ -155,6 +164,7 @@ pub enum UndatedDiagnosis {
 
 /// Whether diagnoses of unscheduled visits are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum UnscheduledVisits {
     /// Like those of all other visits.
@@ -166,6 +176,8 @@ pub enum UnscheduledVisits {
 
 /// Which of several scans of one subject on one day is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case")]
 pub enum ScanOfDay {
     /// The one that the image list names first.
@@ -179,6 +191,7 @@ pub enum ScanOfDay {
 
 /// Where diagnoses come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DiagnosisSource {
     /// The diagnostic summary, `DXSUM..csv`.
@@ -190,6 +203,7 @@ pub enum DiagnosisSource {
 
 /// The source of the diagnosis for a row of ADNI1 without a current one (`DXCURREN`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingCurrent {
     /// None: the row holds no diagnosis.
@@ -201,6 +215,8 @@ pub enum MissingCurrent {
 
 /// Where ages come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case")]
 pub enum AgeSource {
     /// Column `Age` of the image list; an empty cell is filled from ADNIMERGE if that table exists.

@@ -53,6 +53,7 @@ const RULE_VERSION: u32 = 1;
 
 /// Which photographs of one eye and visit are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stereo {
     /// One of each stereo side.
@@ -64,6 +65,7 @@ pub enum Stereo {
 
 /// How an eye without a grade at any visit is treated, if its person is in the fundus tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EyeNeverGraded {
     /// It counts as free of late AMD until its last imaging visit.
@@ -75,6 +77,8 @@ pub enum EyeNeverGraded {
 
 /// Which pictures make a visit an imaging visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::field2))]
 #[serde(rename_all = "kebab-case")]
 pub enum LastImagingVisit {
     /// Photographs of field 2.
@@ -96,6 +100,8 @@ pub enum LastImagingVisit {
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AredsConfig {
     /// Folder with the dbGaP tables, at any depth.

@@ -19,6 +19,8 @@ use crate::DataError;
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MimicCxrConfig {
     /// Folder that holds MIMIC-CXR-JPG and MIMIC-IV, at any depth up to six; not needed if both folders below are
@@ -55,6 +57,8 @@ pub struct MimicCxrConfig {
 
 /// Which death is the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case")]
 pub enum Death {
     /// The date of death in the table of patients: in hospital, and outside up to a year after the last discharge.
@@ -67,6 +71,8 @@ pub enum Death {
 
 /// The people whose images after the last discharge are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterDischarge {
     /// Images of people who are censored.
@@ -79,6 +85,7 @@ pub enum AfterDischarge {
 
 /// Which of several recorded races is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RaceChoice {
     /// The first informative one by time of admission.
@@ -92,6 +99,8 @@ pub enum RaceChoice {
 
 /// How a person whose race is not known is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = crate::schema::underscores))]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownRace {
     /// The person counts as Non-White.

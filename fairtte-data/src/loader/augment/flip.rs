@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// Axes along which an image may be mirrored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Flip {
     /// Never.

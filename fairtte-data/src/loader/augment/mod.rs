@@ -22,6 +22,7 @@ use crate::image::ImageConfig;
 
 /// The settings of `[augmentation]`; the defaults change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AugmentationConfig {
     /// Size of the model's images, `[height, width]` or `[depth, height, width]`, each side from 1 to that of

@@ -44,6 +44,7 @@ pub use network::DomainNetwork;
 
 /// How the classifiers of all groups are combined for prediction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DomainInference {
     /// The curve of the mean output.
@@ -68,6 +69,7 @@ impl DomainInference {
 
 /// Settings of domain independence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DomainIndependentConfig {
     /// How the classifiers of all groups are combined for prediction.

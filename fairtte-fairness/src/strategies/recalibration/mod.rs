@@ -49,6 +49,7 @@ use crate::{FairnessError, Learner, LearnerSpec, check};
 
 /// The map that is fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RecalibrationMethod {
     /// S^a, so that expected events equal observed ones.
@@ -62,6 +63,7 @@ pub enum RecalibrationMethod {
 
 /// Settings of the recalibration by group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RecalibrationConfig {
     /// The map that is fitted.

@@ -58,6 +58,7 @@ use crate::{EncoderNetwork as _, FairnessError, Learner, LearnerSpec, SurvivalNe
 
 /// The validation loss that is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SwadCriterion {
     /// Mean negative log-likelihood of the part.
@@ -69,6 +70,7 @@ pub enum SwadCriterion {
 
 /// Settings of SWAD.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SwadConfig {
     /// Evaluations in the window that finds the start, at least 1.
