@@ -155,6 +155,12 @@ fn the_wheel_has_the_version_of_the_workspace_and_holds_a_program() {
     for path in licences {
         assert!(root().join(path.as_str().unwrap()).exists(), "{path} does not exist");
     }
+    let included = maturin["include"].as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap());
+    let included: Vec<&str> = included.collect();
+    assert!(included.contains(&"configs/demo.toml"), "the run file of the demo is part of the program: {included:?}");
+    for path in included {
+        assert!(root().join(path).exists(), "{path} does not exist");
+    }
     assert_eq!(project["project"]["license"], table("Cargo.toml")["workspace"]["package"]["license"]);
 }
 
