@@ -1,0 +1,182 @@
+//! The files from which containers, wheels and releases are built name versions, features and paths that exist.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::path::{Path, PathBuf};
+
+use toml::Table;
+
+/// Files in which the version of the compiler is written, with the text around it.
+const COMPILER: [(&str, &str); 4] = [
+    ("Dockerfile", "ARG RUST={}\n"),
+    ("fairtte.def", "From: docker.io/library/rust:{}-slim-bookworm\n"),
+    (".github/workflows/release.yml", "rust-toolchain: {}\n"),
+    (".github/workflows/release.yml", "RUSTUP_TOOLCHAIN: {}\n"),
+];
+
+/// Files that name features of `fairtte-cli` or paths of the repository.
+const COMMANDS: [&str; 7] = [
+    "Dockerfile",
+    "fairtte.def",
+    ".github/workflows/release.yml",
+    "README.md",
+    "CHANGELOG.md",
+    "docs/src/getting-started.md",
+    "docs/src/installing.md",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn table(path: &str) -> Table {
+    read(path).parse().unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The rest of each line of `text` after `start`, without the spaces around it.
+fn after<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines().filter_map(move |line| line.trim().strip_prefix(start)).map(str::trim)
+}
+
+/// Lines of a section of an Apptainer definition, up to the next section or stage.
+fn section<'a>(definition: &'a str, title: &str) -> Vec<&'a str> {
+    let lines = definition.lines().skip_while(|line| *line != title).skip(1);
+    lines.take_while(|line| !line.starts_with('%') && !line.starts_with("Bootstrap:")).map(str::trim).collect()
+}
+
+/// The paths of the repository that reach a build: `.dockerignore` excludes everything and names exceptions.
+fn context() -> Vec<String> {
+    let ignored = read(".dockerignore");
+    assert_eq!(after(&ignored, "*").next(), Some(""), "the first pattern excludes everything");
+    after(&ignored, "!").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_file_names_the_compiler_of_the_workspace() {
+    let channel = table("rust-toolchain.toml")["toolchain"]["channel"].as_str().unwrap().to_owned();
+    let oldest = table("Cargo.toml")["workspace"]["package"]["rust-version"].as_str().unwrap().to_owned();
+    assert!(channel == oldest || channel.starts_with(&format!("{oldest}.")), "{channel} and {oldest}");
+    for (path, pattern) in COMPILER {
+        let (start, end) = pattern.split_once("{}").unwrap();
+        let text = read(path);
+        let found: Vec<&str> = text.split(start).skip(1).filter_map(|rest| rest.split(end).next()).collect();
+        assert!(!found.is_empty(), "{path} contains no {start:?}");
+        for version in found {
+            assert_eq!(version, channel, "{path}: {start:?}");
+        }
+    }
+}
+
+#[test]
+fn every_feature_that_a_command_names_exists() {
+    let manifest = table("fairtte-cli/Cargo.toml");
+    let features = manifest["features"].as_table().unwrap();
+    let mut n = 0;
+    for path in COMMANDS {
+        let text = read(path);
+        for start in ["--features ", "--features=", "FEATURES="] {
+            for rest in text.split(start).skip(1) {
+                let list: String = rest.chars().take_while(|&c| c.is_alphanumeric() || "-_,".contains(c)).collect();
+                for feature in list.split(',').filter(|feature| !feature.is_empty()) {
+                    assert!(features.contains_key(feature), "{path} names the feature {feature:?}");
+                    n += 1;
+                }
+            }
+        }
+    }
+    assert!(n >= 8, "only {n} features were found");
+    let defaults: Vec<&str> =
+        features["default"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let expected = format!("FEATURES={}", defaults.join(","));
+    for path in ["Dockerfile", "fairtte.def", ".github/workflows/release.yml"] {
+        assert!(read(path).contains(&expected), "{path} does not contain {expected}, the default features");
+    }
+}
+
+#[test]
+fn a_build_in_a_container_gets_every_file_that_it_reads() {
+    let context = context();
+    let definition = read("fairtte.def");
+    let copied: Vec<&str> = section(&definition, "%files").iter().filter_map(|line| line.split(' ').next()).collect();
+    let copied: Vec<String> = copied.iter().filter(|path| !path.is_empty()).map(|&path| path.to_owned()).collect();
+    for path in context.iter().chain(&copied) {
+        assert!(root().join(path).exists(), "{path} does not exist");
+    }
+    assert_eq!(context, copied, ".dockerignore and fairtte.def name the same paths in the same order");
+    let manifest = table("Cargo.toml");
+    let members = manifest["workspace"]["members"].as_array().unwrap();
+    let members = members.iter().map(|member| member.as_str().unwrap());
+    // The run file of the demo is part of the program.
+    for needed in members.chain(["Cargo.toml", "Cargo.lock", "configs/demo.toml"]) {
+        let first = needed.split('/').next().unwrap();
+        assert!(context.iter().any(|path| path == first), "{needed} does not reach a build in a container");
+    }
+}
+
+#[test]
+fn the_last_stage_holds_the_program_and_its_licences_and_is_not_run_by_root() {
+    let docker = read("Dockerfile");
+    let (_, last) = docker.rsplit_once("\nFROM ").unwrap();
+    let definition = read("fairtte.def");
+    let from_build: Vec<&str> = after(last, "COPY ").collect();
+    let files: Vec<&str> =
+        section(&definition, "%files from build").into_iter().filter(|line| !line.is_empty()).collect();
+    for lines in [from_build, files] {
+        let sources = lines.iter().flat_map(|line| line.split(' ')).filter_map(|word| word.strip_prefix("/build/"));
+        let mut sources: Vec<&str> = sources.collect();
+        sources.sort_unstable();
+        assert_eq!(sources, ["LICENSE-APACHE", "LICENSE-MIT", "target/release/fairtte"], "{lines:?}");
+    }
+    let user: u32 = after(last, "USER ").last().expect("a USER").parse().expect("the number of a user");
+    assert_ne!(user, 0);
+    let manifest = table("fairtte-cli/Cargo.toml");
+    assert_eq!(manifest["package"]["name"].as_str(), Some("fairtte-cli"));
+    assert_eq!(manifest["bin"][0]["name"].as_str(), Some("fairtte"));
+    for text in [&docker, &definition] {
+        assert!(text.contains("cargo build --locked --release -p fairtte-cli --no-default-features --features"));
+    }
+}
+
+#[test]
+fn the_wheel_has_the_version_of_the_workspace_and_holds_a_program() {
+    let project = table("pyproject.toml");
+    let dynamic = project["project"].get("dynamic").and_then(|names| names.as_array());
+    let is_dynamic = dynamic.is_some_and(|names| names.iter().any(|name| name.as_str() == Some("version")));
+    let version = table("Cargo.toml")["workspace"]["package"]["version"].clone();
+    assert!(is_dynamic || project["project"].get("version") == Some(&version), "neither dynamic nor {version}");
+    let maturin = project["tool"]["maturin"].as_table().unwrap();
+    assert_eq!(maturin["bindings"].as_str(), Some("bin"));
+    assert_eq!(maturin["manifest-path"].as_str(), Some("fairtte-cli/Cargo.toml"));
+    let licences =
+        project["project"]["license-files"].as_array().unwrap().iter().chain([&project["project"]["readme"]]);
+    for path in licences {
+        assert!(root().join(path.as_str().unwrap()).exists(), "{path} does not exist");
+    }
+    let included = maturin["include"].as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap());
+    let included: Vec<&str> = included.collect();
+    assert!(included.contains(&"configs/demo.toml"), "the run file of the demo is part of the program: {included:?}");
+    for path in included {
+        assert!(root().join(path).exists(), "{path} does not exist");
+    }
+    assert_eq!(project["project"]["license"], table("Cargo.toml")["workspace"]["package"]["license"]);
+}
+
+#[test]
+fn every_action_of_the_release_is_pinned_to_a_commit() {
+    let text = read(".github/workflows/release.yml");
+    let actions: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, action)| action).collect();
+    assert!(actions.len() >= 4, "{actions:?}");
+    for action in actions {
+        let (_, rest) = action.split_once('@').unwrap_or_else(|| panic!("{action} has no version"));
+        let (commit, version) = rest.split_once(" # v").unwrap_or_else(|| panic!("{action} does not name its version"));
+        assert!(commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{action}");
+        assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{action}");
+    }
+    for path in ["LICENSE-MIT", "LICENSE-APACHE", "README.md"] {
+        assert!(text.contains(path) && root().join(path).exists(), "{path}");
+    }
+}
