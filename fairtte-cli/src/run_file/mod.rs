@@ -145,7 +145,7 @@ impl RunFile {
         let base = base.map_err(|source| CliError::ReadRunFile { path: folder, source })?;
         run.data.resolve_paths(&base);
         run.split.resolve_paths(&base);
-        if let Some(path) = run.pretrained.as_mut().and_then(path_of_weights) {
+        if let Some(path) = run.pretrained.as_mut().map(path_of_weights) {
             *path = base.join(&path);
         }
         Ok(run)

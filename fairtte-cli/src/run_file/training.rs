@@ -43,8 +43,8 @@ mod typed {
     }
 
     /// Where the file of pre-trained weights is.
-    pub fn path_of_weights(pretrained: &mut PretrainedConfig) -> Option<&mut PathBuf> {
-        Some(&mut pretrained.path)
+    pub fn path_of_weights(pretrained: &mut PretrainedConfig) -> &mut PathBuf {
+        &mut pretrained.path
     }
 
     /// Whether the strategy reads groups in training.
@@ -75,18 +75,17 @@ mod unread {
     pub type TrainingConfig = Unread;
 
     /// The weights that a run begins with; their path is made absolute like every other.
-    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub struct PretrainedConfig {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        path: Option<PathBuf>,
+        path: PathBuf,
         #[serde(flatten)]
         #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
         others: toml::Table,
     }
 
-    pub fn path_of_weights(pretrained: &mut PretrainedConfig) -> Option<&mut PathBuf> {
-        pretrained.path.as_mut()
+    pub fn path_of_weights(pretrained: &mut PretrainedConfig) -> &mut PathBuf {
+        &mut pretrained.path
     }
 
     /// Whether the strategy reads groups in training, by its name: settings are not read.
