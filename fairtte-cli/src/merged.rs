@@ -187,6 +187,12 @@ fn merge_below(path: &mut Vec<String>, earlier: &mut Table, later: Table) {
                 }
                 merge_below(path, old, new);
             }
+            // A plain word may be below a table that no earlier file has.
+            (_, Value::Table(new)) => {
+                let mut table = Table::new();
+                merge_below(path, &mut table, new);
+                earlier.insert(key, Value::Table(table));
+            }
             (_, value) => {
                 earlier.insert(key, value);
             }

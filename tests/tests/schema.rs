@@ -33,7 +33,6 @@ fn problems(schema: &Value, value: &Value, place: &str) -> Vec<String> {
     };
     for (keyword, expected) in schema {
         match keyword.as_str() {
-            "$schema" | "title" | "description" | "default" | "x-taplo" | "patternProperties" => {}
             "type" => {
                 let one = [expected.clone()];
                 let names = expected.as_array().map_or(one.as_slice(), Vec::as_slice);
@@ -43,12 +42,8 @@ fn problems(schema: &Value, value: &Value, place: &str) -> Vec<String> {
             "enum" => check(expected.as_array().unwrap().contains(value), expected),
             "minimum" => check(value.as_f64().is_none_or(|value| value >= expected.as_f64().unwrap()), expected),
             "maximum" => check(value.as_f64().is_none_or(|value| value <= expected.as_f64().unwrap()), expected),
-            "minItems" => {
-                check(value.as_array().is_none_or(|items| items.len() as u64 >= expected.as_u64().unwrap()), expected)
-            }
-            "maxItems" => {
-                check(value.as_array().is_none_or(|items| items.len() as u64 <= expected.as_u64().unwrap()), expected)
-            }
+            "minItems" => check(length(value).is_none_or(|n| n >= expected.as_u64().unwrap()), expected),
+            "maxItems" => check(length(value).is_none_or(|n| n <= expected.as_u64().unwrap()), expected),
             "required" => {
                 let has = |key: &Value| value.as_object().is_none_or(|value| value.contains_key(key.as_str().unwrap()));
                 check(expected.as_array().unwrap().iter().all(has), &format!("with {expected}"));
@@ -64,12 +59,24 @@ fn problems(schema: &Value, value: &Value, place: &str) -> Vec<String> {
                     check(below.is_empty(), &below.join("\n"));
                 }
             }
-            "properties" | "additionalProperties" => {}
+            // The keys are checked in `problems_of_keys`.
+            "$schema"
+            | "title"
+            | "description"
+            | "default"
+            | "x-taplo"
+            | "properties"
+            | "patternProperties"
+            | "additionalProperties" => {}
             other => panic!("{place}: unknown keyword {other}"),
         }
     }
     found.extend(problems_of_keys(schema, value, place));
     found
+}
+
+fn length(value: &Value) -> Option<u64> {
+    value.as_array().map(|items| items.len() as u64)
 }
 
 fn is_of_type(value: &Value, name: &str) -> bool {

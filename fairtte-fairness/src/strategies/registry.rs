@@ -67,9 +67,9 @@ macro_rules! strategies {
 
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let mut choices =
-                    vec![$(choice($name, <$settings>::default().summary(), generator.subschema_for::<$settings>())),+];
+                    vec![$(choice($name, <$settings>::default().summary(), &generator.subschema_for::<$settings>())),+];
                 let any = || schemars::json_schema!({ "type": "object" });
-                choices.extend(registered().map(|(name, summary)| choice(name, summary, any())));
+                choices.extend(registered().map(|(name, summary)| choice(name, summary, &any())));
                 schemars::json_schema!({ "oneOf": choices })
             }
         }
@@ -113,7 +113,7 @@ strategies! {
 
 /// A table with the key `name` alone.
 #[cfg(feature = "schema")]
-fn choice(name: &str, summary: &str, settings: schemars::Schema) -> schemars::Schema {
+fn choice(name: &str, summary: &str, settings: &schemars::Schema) -> schemars::Schema {
     schemars::json_schema!({
         "description": summary,
         "type": "object",

@@ -27,6 +27,7 @@ pub(super) fn simplify(schema: &mut Value) {
     }
     without_null(object);
     list_names(object);
+    describe_choices(object);
     if object.get("default").is_some_and(|default| default.is_object() && object.contains_key("properties")) {
         object.remove("default");
     }
@@ -78,6 +79,18 @@ fn list_names(object: &mut Map<String, Value>) {
     object.insert("enum".to_owned(), Value::Array(names));
     // The place where taplo looks for the documentation of each name.
     object.insert("x-taplo".to_owned(), json!({ "docs": { "enumValues": about } }));
+}
+
+/// Gives the key of a choice the description of the choice if it has none of its own.
+fn describe_choices(object: &mut Map<String, Value>) {
+    for choice in object.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        let about = choice.get("description").cloned();
+        let keys = choice.get_mut("properties").and_then(Value::as_object_mut);
+        let settings = keys.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut);
+        for (settings, about) in settings.zip(about) {
+            settings.entry("description").or_insert(about);
+        }
+    }
 }
 
 /// The paragraphs of a documentation before its first example or table, without links.
