@@ -130,7 +130,6 @@ impl SurvivalCurves {
         (self.n() > 1).then(|| self.survival.columns().into_iter().map(of_column).fold(0.0, f64::max))
     }
 
-    #[expect(clippy::float_cmp, reason = "a fraction on a grid point is exactly 0")]
     pub(crate) fn read(&self, row: usize, position: Position, reading: Reading) -> f64 {
         let here = self.survival[[row, position.column]];
         if position.fraction == 0.0 {
@@ -145,7 +144,6 @@ impl SurvivalCurves {
     /// S of many rows at several positions: `[positions, rows]`, row-major.
     ///
     /// Reads every row once, from one end to the other: reading column by column would miss the cache at each value.
-    #[expect(clippy::float_cmp, reason = "a fraction on a grid point is exactly 0")]
     pub(crate) fn read_block(&self, rows: &[u32], positions: &[Position], reading: Reading) -> Vec<f64> {
         let n_columns = self.grid.len();
         let survival = self.survival.as_slice().expect("made row-major on construction");
