@@ -11,7 +11,7 @@ ARG DEBIAN=bookworm
 
 FROM docker.io/library/rust:${RUST}-slim-${DEBIAN} AS build
 ARG RUST
-ARG FEATURES=train,flex,dicom
+ARG FEATURES=train,flex,dicom,schema
 # The compiler of the image, without the components that rust-toolchain.toml adds for development.
 ENV RUSTUP_TOOLCHAIN=${RUST}
 WORKDIR /build
