@@ -119,7 +119,7 @@ impl StepContext<'_> {
     }
 
     /// The misfit of every sample by the likelihood alone, `[batch]`
-    /// ([`SurvivalHead::misfits`]), with the controls of [`subject_losses`](Self::subject_losses).
+    /// ([`misfits`](fairtte_survival::SurvivalHead::misfits)), with the controls of [`subject_losses`](Self::subject_losses).
     pub fn misfits(&self, outputs: Tensor<2>, targets: &Targets, half: Option<&[bool]>) -> Tensor<1> {
         let mut controls = stream(self.seed, "controls", &[self.epoch as u64, self.step as u64]);
         self.outputs.head.misfits(outputs, targets, half, &mut controls)
