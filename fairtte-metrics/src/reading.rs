@@ -146,7 +146,7 @@ impl Reading {
 }
 
 /// The line through (0, 1) and the last point of a curve, which is at `survival`, at a `multiple` of its time.
-pub(crate) fn line_from_one(survival: f64, multiple: f64) -> f64 {
+fn line_from_one(survival: f64, multiple: f64) -> f64 {
     // A flat line stays flat at any distance; the product of 0 and an infinite multiple would be NaN.
     if survival >= 1.0 { 1.0 } else { (1.0 - (1.0 - survival) * multiple).max(0.0) }
 }

@@ -231,7 +231,6 @@ impl RunFolder {
     }
 }
 
-/// Beginning and end of the names of files with curves of single epochs.
 /// The inputs of the model, `inputs.json`.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct InputRecord {
@@ -239,6 +238,7 @@ pub(crate) struct InputRecord {
     pub(crate) fingerprint: String,
 }
 
+/// Beginning and end of the names of files with curves of single epochs.
 const OF_EPOCH: &str = "predictions-epoch-";
 const PARQUET: &str = ".parquet";
 

@@ -19,15 +19,14 @@ impl RunFolder {
         attributes: &FittedAttributes,
         fingerprint: &str,
     ) -> Result<(), CliError> {
-        let folder = self;
-        let kept_groups = if folder.cohort().exists() { require_same_cohort(folder, cohort)? } else { Vec::new() };
-        if folder.split().exists() {
-            require_same_split(folder, cohort, split)?;
+        let kept_groups = if self.cohort().exists() { require_same_cohort(self, cohort)? } else { Vec::new() };
+        if self.split().exists() {
+            require_same_split(self, cohort, split)?;
         }
         for kept in &kept_groups {
-            require_same_groups(folder, cohort, kept, attributes)?;
+            require_same_groups(self, cohort, kept, attributes)?;
         }
-        let path = folder.inputs();
+        let path = self.inputs();
         if !path.exists() {
             return Ok(());
         }

@@ -5,10 +5,9 @@
 //! Source: `SurvivalEVAL` 0.9.0, `predict_multi_probabilities_from_curve` with `interpolation="Linear"`; golden values
 //! through its `integrated_brier_score`.
 
-use ndarray::Array2;
+use ndarray::{Array1, Array2};
 
 use crate::curves::{SurvivalCurves, check_grid};
-use crate::reading::line_from_one;
 use crate::{MetricError, Reading};
 
 /// `curves` read at `times` the way `SurvivalEvaluator` does: new curves on the grid `times`.
@@ -33,17 +32,10 @@ use crate::{MetricError, Reading};
 /// [`MetricError::EmptyGrid`] or [`MetricError::InvalidGrid`] for the times.
 pub fn survival_evaluator_curves(curves: &SurvivalCurves, times: &[f64]) -> Result<SurvivalCurves, MetricError> {
     check_grid(times)?;
-    let (first, last) = (curves.grid()[0], curves.grid()[curves.grid().len() - 1]);
-    let survival = Array2::from_shape_fn((curves.n(), times.len()), |(row, k)| {
-        let (t, at) = (times[k], |time| curves.at(row, time, Reading::Linear));
-        if t < first {
-            1.0 - (1.0 - at(first)) * (t / first)
-        } else if t > last && last > 0.0 {
-            line_from_one(at(last), t / last)
-        } else {
-            at(t)
-        }
-    });
+    let mut survival = Array2::zeros((curves.n(), times.len()));
+    for (mut column, t) in survival.columns_mut().into_iter().zip(times) {
+        column.assign(&Array1::from(curves.all_at(*t, Reading::LinearFromOne)));
+    }
     SurvivalCurves::new(times.to_vec(), survival)
 }
 
