@@ -131,34 +131,24 @@ impl SurvivalCurves {
     }
 
     pub(crate) fn read(&self, row: usize, position: Position, reading: Reading) -> f64 {
-        let here = self.survival[[row, position.column]];
-        if position.fraction == 0.0 {
-            return here;
-        }
-        if position.is_outside() {
-            return position.outside(here);
-        }
-        reading.blend(here, self.survival[[row, position.column + 1]], position.fraction)
+        reading.value(self.curve(row), position)
+    }
+
+    /// The values of one row, one per grid point.
+    pub(crate) fn curve(&self, row: usize) -> &[f64] {
+        let (n_columns, survival) = (self.grid.len(), self.survival.as_slice().expect("made row-major on construction"));
+        &survival[row * n_columns..][..n_columns]
     }
 
     /// S of many rows at several positions: `[positions, rows]`, row-major.
     ///
     /// Reads every row once, from one end to the other: reading column by column would miss the cache at each value.
     pub(crate) fn read_block(&self, rows: &[u32], positions: &[Position], reading: Reading) -> Vec<f64> {
-        let n_columns = self.grid.len();
-        let survival = self.survival.as_slice().expect("made row-major on construction");
         let mut block = vec![0.0; positions.len() * rows.len()];
         for (place, &row) in rows.iter().enumerate() {
-            let curve = &survival[row as usize * n_columns..][..n_columns];
+            let curve = self.curve(row as usize);
             for (position, values) in positions.iter().zip(block.chunks_exact_mut(rows.len())) {
-                let here = curve[position.column];
-                values[place] = if position.fraction == 0.0 {
-                    here
-                } else if position.is_outside() {
-                    position.outside(here)
-                } else {
-                    reading.blend(here, curve[position.column + 1], position.fraction)
-                };
+                values[place] = reading.value(curve, *position);
             }
         }
         block

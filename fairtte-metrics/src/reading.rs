@@ -102,6 +102,20 @@ impl Reading {
         }
     }
 
+    /// S at `position` of a curve with one value per grid point. Called in inner loops.
+    #[inline]
+    pub(crate) fn value(self, curve: &[f64], position: Position) -> f64 {
+        let here = curve[position.column];
+        if position.fraction == 0.0 {
+            return here;
+        }
+        // The reading first: it is the same for a whole loop, so that the other readings do not pay for the check.
+        if matches!(self, Self::LinearFromOne) && position.is_outside() {
+            return position.outside(here);
+        }
+        self.blend(here, curve[position.column + 1], position.fraction)
+    }
+
     /// The position of `t` on `grid` (strictly increasing, not empty). O(log of the grid).
     ///
     /// Positions never decrease with `t`, so equal positions are contiguous in time.

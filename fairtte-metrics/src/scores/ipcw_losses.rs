@@ -160,6 +160,7 @@ impl<'a> IpcwLosses<'a> {
         let at_times: Vec<AtTime> = times.iter().map(|t| self.at_time(*t)).collect();
         for row in 0..self.n() {
             let (time, event) = (self.outcomes.time()[row], self.outcomes.event()[row]);
+            let curve = self.curves.curve(row);
             let survives = |t: f64| time > t || (censored_at_t_survive && time >= t && !event);
             let n_free = times.partition_point(|t| survives(*t));
             // The censored count while they are free, unless the weight is that of their event.
@@ -173,7 +174,7 @@ impl<'a> IpcwLosses<'a> {
                 let per_time = free && self.weighting != Weighting::PerSubject;
                 match if per_time { at_time.weight } else { self.at_event[row] } {
                     Weight::Known(weight) => {
-                        let survival = at_time.position.map_or(1.0, |at| self.curves.read(row, at, self.reading));
+                        let survival = at_time.position.map_or(1.0, |at| self.reading.value(curve, at));
                         visit(row, k, Term::Counted { loss: self.loss.of(survival, free), weight });
                     }
                     Weight::LeftOut => visit(row, k, Term::WithoutWeight),
