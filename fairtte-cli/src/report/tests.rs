@@ -270,11 +270,13 @@ fn the_page_says_when_two_groups_cannot_be_told_apart() {
     assert!(open.contains("The interval of female minus male, -0.040 to 0.130 (p = 0.250), contains 0"));
     assert!(open.contains("these data do not show a difference."));
     for metric in &mut report.metrics {
-        metric.attributes[0].differences = vec![difference("female", "male", 0.2)];
+        let mut clear = difference("female", "male", 0.2);
+        clear.difference.p_value = Some(0.002);
+        metric.attributes[0].differences = vec![clear];
     }
     let clear = says(&report);
     assert!(!clear.contains("these data do not show a difference."));
-    assert!(clear.contains("0.110 to 0.280 (p = 0.250), does not contain 0"));
+    assert!(clear.contains("0.110 to 0.280 (p = 0.002), does not contain 0"));
 }
 
 #[test]

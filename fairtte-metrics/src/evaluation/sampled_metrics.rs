@@ -193,7 +193,7 @@ mod tests {
                     crate::resampling::Replicated::new(b_value, &b.replicates),
                 );
                 let found = paired_difference(&a, &b, settings.level, settings.interval).unwrap();
-                (Some(found.value), Some(found.interval.lower), Some(found.interval.upper), Some(found.p_value))
+                (Some(found.value), Some(found.interval.lower), Some(found.interval.upper), found.p_value)
             };
             let expected = |d: &crate::evaluation::Difference| (d.value, d.lower, d.upper, d.p_value);
             assert_eq!(own.overall.value.clone().ok(), metric.overall.value);

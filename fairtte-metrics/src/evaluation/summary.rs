@@ -147,7 +147,7 @@ pub(crate) fn difference(first: &Sampled, second: &Sampled, settings: &Evaluatio
     match paired {
         Ok(paired) => {
             (difference.lower, difference.upper) = (Some(paired.interval.lower), Some(paired.interval.upper));
-            difference.p_value = Some(paired.p_value);
+            difference.p_value = paired.p_value;
         }
         Err(error) => difference.undefined = Some(error.to_string()),
     }

@@ -102,8 +102,7 @@ impl<'a> Replicated<'a> {
                 (2.0 * value - quantile(&sorted, 1.0 - alpha), 2.0 * value - quantile(&sorted, alpha))
             }
             IntervalMethod::Bca => {
-                let jackknife = self.jackknife.ok_or(NO_JACKKNIFE)?;
-                let (low, high) = bca_levels(&sorted, value, alpha, jackknife.acceleration()?)?;
+                let (low, high) = Bca::new(&sorted, value, self.jackknife)?.levels(alpha)?;
                 (quantile(&sorted, low), quantile(&sorted, high))
             }
         };
@@ -133,7 +132,7 @@ impl<'a> Replicated<'a> {
     }
 
     /// The defined replicates in ascending order, at least one.
-    fn sorted(&self) -> Result<Vec<f64>, MetricError> {
+    pub(super) fn sorted(&self) -> Result<Vec<f64>, MetricError> {
         let defined = self.replicates.iter().flatten();
         let mut sorted = defined.map(|&value| finite("bootstrap replicate", value)).collect::<Result<Vec<f64>, _>>()?;
         if sorted.is_empty() {
@@ -146,25 +145,56 @@ impl<'a> Replicated<'a> {
 
 const NO_JACKKNIFE: MetricError = MetricError::BcaUndefined { reason: "no jackknife values were given" };
 
-/// The levels of the quantiles that `BCa` takes, in ascending order.
-fn bca_levels(sorted: &[f64], value: f64, alpha: f64, acceleration: f64) -> Result<(f64, f64), MetricError> {
-    // Comparisons, not partition points of the sorted values: -0.0 and 0.0 are equal here.
-    let (below, up_to) = sorted.iter().fold((0_usize, 0_usize), |(below, up_to), replicate| {
-        (below + usize::from(*replicate < value), up_to + usize::from(*replicate <= value))
-    });
-    if up_to == 0 || below == sorted.len() {
-        let reason = "all replicates lie on one side of the value, so that its bias cannot be estimated";
-        return Err(MetricError::BcaUndefined { reason });
+/// The two corrections of `BCa`.
+pub(super) struct Bca {
+    /// z0.
+    bias: f64,
+    /// a.
+    acceleration: f64,
+}
+
+impl Bca {
+    pub(super) fn new(sorted: &[f64], value: f64, jackknife: Option<&JackknifeValues>) -> Result<Self, MetricError> {
+        let acceleration = jackknife.ok_or(NO_JACKKNIFE)?.acceleration()?;
+        // Comparisons, not partition points of the sorted values: -0.0 and 0.0 are equal here.
+        let (below, up_to) = sorted.iter().fold((0_usize, 0_usize), |(below, up_to), replicate| {
+            (below + usize::from(*replicate < value), up_to + usize::from(*replicate <= value))
+        });
+        if up_to == 0 || below == sorted.len() {
+            let reason = "all replicates lie on one side of the value, so that its bias cannot be estimated";
+            return Err(MetricError::BcaUndefined { reason });
+        }
+        let bias = normal_quantile((below + up_to) as f64 / (2 * sorted.len()) as f64);
+        Ok(Self { bias, acceleration })
     }
-    let bias = normal_quantile((below + up_to) as f64 / (2 * sorted.len()) as f64);
-    let moved = |z: f64| {
-        let slope = 1.0 - acceleration * (bias + z);
-        (slope > 0.0).then(|| normal_share(bias + (bias + z) / slope))
-    };
-    let z = normal_quantile(alpha);
-    moved(z).zip(moved(-z)).ok_or(MetricError::BcaUndefined {
-        reason: "the level is too high for the skewness of the value: the accelerated quantile does not exist",
-    })
+
+    /// The levels of the quantiles that an interval with `alpha` on each side takes, in ascending order.
+    fn levels(&self, alpha: f64) -> Result<(f64, f64), MetricError> {
+        let Self { bias, acceleration } = *self;
+        let moved = |z: f64| {
+            let slope = 1.0 - acceleration * (bias + z);
+            (slope > 0.0).then(|| normal_share(bias + (bias + z) / slope))
+        };
+        let z = normal_quantile(alpha);
+        moved(z).zip(moved(-z)).ok_or(MetricError::BcaUndefined {
+            reason: "the level is too high for the skewness of the value: the accelerated quantile does not exist",
+        })
+    }
+
+    /// The inverse of [`levels`](Self::levels): the nominal share of which the corrected one is `share`.
+    pub(super) fn nominal(&self, share: f64) -> f64 {
+        if share <= 0.0 || share >= 1.0 {
+            return share;
+        }
+        let moved = normal_quantile(share) - self.bias;
+        let slope = 1.0 + self.acceleration * moved;
+        if slope > 0.0 {
+            normal_share(moved / slope - self.bias)
+        } else {
+            // No level reaches it.
+            if moved < 0.0 { 0.0 } else { 1.0 }
+        }
+    }
 }
 
 /// The probability that a standard normal variable is at most `z`, to an absolute 1e-15, which is what the place of a

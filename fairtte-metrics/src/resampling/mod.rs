@@ -3,6 +3,7 @@
 pub(crate) mod bootstrap;
 pub(crate) mod intervals;
 pub(crate) mod jackknife;
+mod p_value;
 pub(crate) mod paired;
 pub(crate) mod replicates;
 pub(crate) mod stratify;

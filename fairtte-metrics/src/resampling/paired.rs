@@ -1,14 +1,8 @@
 //! Differences of two numbers that share their bootstrap replicates: two groups, or two models on the same samples.
 //!
 //! With d = first - second and d*(b) their difference in replicate b, the interval is that of the d*(b), so whatever
-//! moves both numbers together cancels. The two-sided p value of "no difference", over the B replicates that define
-//! both, is p = (1 + #{|d*(b) - d| >= |d|}) / (B + 1): the replicates vary around d as d would vary around 0 if there
-//! were no difference. Sources: Hall & Wilson (1991), doi:10.2307/2532163 (centre at the estimate, to resample under
-//! the null); Davison & Hinkley (1997), equation 4.11 (the added 1 keeps the level and never gives 0).
-//!
-//! It assumes that the spread of d does not depend on its size, as the basic interval does; near the edges it need not
-//! agree with a percentile or `BCa` interval that just excludes 0. The smallest possible p value is 1 / (B + 1). No
-//! other package offers this number; it is checked by counting, and against the t test on normal data.
+//! moves both numbers together cancels. The two-sided p value of "no difference" is that of the same interval
+//! ([`Replicated::p_value`]): the interval of level 1 - a contains 0 exactly if p > a.
 //!
 //! [`relative_change`] is first / second - 1 with the interval of the ratios of the replicates, so that it includes the
 //! uncertainty of the second number: an interval of the difference divided by the second value would treat that value
@@ -28,8 +22,9 @@ pub struct PairedDifference {
     pub value: f64,
     /// Its bootstrap interval; `n_undefined` counts the replicates in which either number is undefined.
     pub interval: Interval,
-    /// Two-sided bootstrap p value of a difference of 0, in (0, 1].
-    pub p_value: f64,
+    /// Two-sided p value of a difference of 0, in (0, 1], that of the interval; `None` if the replicates are too few for
+    /// the level.
+    pub p_value: Option<f64>,
 }
 
 /// The difference of two numbers whose replicates (and jackknife values) come from the same
@@ -44,7 +39,7 @@ pub struct PairedDifference {
 /// let gap = paired_difference(&women, &men, 0.95, IntervalMethod::Percentile)?;
 /// assert!((gap.value - 0.1).abs() < 1e-12);
 /// assert_eq!(gap.interval.n_undefined, 1);
-/// assert_eq!(gap.p_value, 0.25); // differences 0.1, 0.15 and 0.05: none is 0.1 away from 0.1
+/// assert_eq!(gap.p_value, None); // three replicates are too few for the level 0.95
 /// # Ok::<(), fairtte_metrics::MetricError>(())
 /// ```
 ///
@@ -67,7 +62,7 @@ pub fn paired_difference(
     let jackknife = first.jackknife.zip(second.jackknife).map(|(first, second)| first.minus(second)).transpose()?;
     let difference = Replicated { value, replicates: &replicates, jackknife: jackknife.as_ref() };
     let interval = difference.interval(level, method)?;
-    Ok(PairedDifference { value, interval, p_value: p_value(value, &replicates) })
+    Ok(PairedDifference { value, interval, p_value: difference.p_value(level, method)? })
 }
 
 /// The relative change first / second - 1 of two numbers from the same draws, with the interval of the replicates' ratios.
@@ -112,14 +107,6 @@ pub fn relative_change(
     Ok((value, Replicated::new(value, &replicates).interval(level, method)?))
 }
 
-/// The share of replicates, and the sample itself, at least as far from the value as the value is from 0.
-fn p_value(value: f64, replicates: &[Option<f64>]) -> f64 {
-    let defined = || replicates.iter().flatten();
-    // A replicate without any change, such as a second model equal to the first, must not fall below |d| by rounding.
-    let far = |replicate: &&f64| (*replicate - value).abs() >= value.abs() * (1.0 - 4.0 * f64::EPSILON);
-    (1 + defined().filter(far).count()) as f64 / (1 + defined().count()) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use approx::assert_abs_diff_eq;
@@ -139,12 +126,13 @@ mod tests {
 
     #[test]
     fn a_number_minus_itself_is_zero_with_p_value_one() {
-        let (replicates, jackknife) = ([Some(0.5), Some(0.6), None], JackknifeValues::new(vec![Some(0.5), Some(0.7)]));
+        let replicates: Vec<Option<f64>> = (0..30).map(|k| (k > 0).then(|| 0.5 + f64::from(k % 7) / 50.0)).collect();
+        let jackknife = JackknifeValues::new(vec![Some(0.5), Some(0.7)]);
         let number = Replicated::new(0.55, &replicates).with_jackknife(&jackknife);
         for method in METHODS {
             let found = paired_difference(&number, &number, 0.95, method).unwrap();
             assert_eq!((found.value, found.interval.lower, found.interval.upper), (0.0, 0.0, 0.0));
-            assert_eq!((found.p_value, found.interval.n_undefined), (1.0, 1));
+            assert_eq!((found.p_value, found.interval.n_undefined), (Some(1.0), 1));
         }
     }
 
@@ -170,8 +158,8 @@ mod tests {
         let (first, second) = (Replicated::new(0.75, &first), Replicated::new(0.5, &second));
         let there = paired_difference(&first, &second, 0.5, IntervalMethod::Basic).unwrap();
         let back = paired_difference(&second, &first, 0.5, IntervalMethod::Basic).unwrap();
-        // Differences 0, 0.25, 0.5 around 0.25: the first and the last are 0.25 away, as 0 is: p = 3 / 4.
-        assert_eq!((there.value, there.p_value, there.interval.n_undefined), (0.25, 0.75, 2));
+        // Differences 0, 0.25, 0.5: 0 is the first, and the smallest p value of three replicates is 1 / 4.
+        assert_eq!((there.value, there.p_value, there.interval.n_undefined), (0.25, Some(0.25), 2));
         assert_eq!((there.interval.lower, there.interval.upper), (-back.interval.upper, -back.interval.lower));
         assert_eq!(there.p_value, back.p_value);
     }
@@ -200,7 +188,7 @@ mod tests {
         for method in METHODS {
             let found = paired_difference(&a, &b, 0.95, method).unwrap();
             assert_abs_diff_eq!(found.value, 2.0 * spread, epsilon = 1e-12);
-            assert_abs_diff_eq!(found.p_value, 0.0465, epsilon = 0.015);
+            assert_abs_diff_eq!(found.p_value.unwrap(), 0.0465, epsilon = 0.015);
             assert_abs_diff_eq!(found.interval.lower, (2.0 - 1.96) * spread, epsilon = 0.2 * spread);
             assert_abs_diff_eq!(found.interval.upper, (2.0 + 1.96) * spread, epsilon = 0.2 * spread);
         }
