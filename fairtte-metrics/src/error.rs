@@ -288,6 +288,51 @@ pub enum MetricError {
         /// Last observed time.
         last: f64,
     },
+    /// The model that smooths observed risks cannot be fitted.
+    #[error("the calibration model cannot be fitted: {reason}")]
+    CalibrationModel {
+        /// Why.
+        reason: &'static str,
+    },
+    /// A ratio to the predicted risk does not exist.
+    #[error("every predicted risk at time {time} is 0, so that nothing can be divided by their mean")]
+    NoPredictedRisk {
+        /// The horizon.
+        time: f64,
+    },
+    /// No metric has this name.
+    #[error("metric \"{name}\" does not exist, expected one of: {known}")]
+    UnknownMetric {
+        /// The name found.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// A group has too few events to be compared.
+    #[error("number of events: {n_events}, fewer than min-events {needed}: the group is not compared")]
+    FewEvents {
+        /// Events of the group.
+        n_events: usize,
+        /// Events that a comparison needs.
+        needed: usize,
+    },
+    /// Equity scaling of a metric whose best value is neither the highest nor the lowest.
+    #[error("a metric that is best at a target, such as 1, has no utility that equity could scale")]
+    NoUtility,
+    /// A mean squared error of probabilities above 1.
+    #[error(
+        "the score would be {value:.3}, above 1: {percent:.0} % of it come from subject {subject}, whose censoring weight \
+         ran wild because hardly anybody is followed that long; shorten the evaluation times (upper-quantile, times) or \
+         fit the censoring curve on more samples"
+    )]
+    ScoreAboveOne {
+        /// The score.
+        value: f64,
+        /// The subject that adds most.
+        subject: String,
+        /// Its share in percent.
+        percent: f64,
+    },
     /// A method that leaves censored samples out has none left.
     #[error("every sample is censored before time {time} (number of samples: {n}), so none is left")]
     AllCensoredBefore {

@@ -55,6 +55,9 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
     let mut old = at(0.61, [41, 12, 40]);
     old.undefined_replicates = 37;
     let sex = AttributeReport {
+        few_events: Vec::new(),
+        with_all_groups: None,
+        equity_scaling_deviation: None,
         attribute: "sex".to_owned(),
         n_missing: 3,
         groups: vec![group("female", at(0.74, [60, 31, 58])), group("male", at(0.69, [57, 29, 57]))],
@@ -69,6 +72,9 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         differences: vec![difference("female", "male", 0.05)],
     };
     let age = AttributeReport {
+        few_events: Vec::new(),
+        with_all_groups: None,
+        equity_scaling_deviation: None,
         attribute: "age".to_owned(),
         n_missing: 0,
         groups: vec![
@@ -87,6 +93,8 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         differences: vec![difference("young", ODD_LEVEL, 0.16)],
     };
     MetricReport {
+        target: None,
+        horizon: None,
         name: name.to_owned(),
         label: label.to_owned(),
         convention: format!("convention of {label}"),
@@ -116,6 +124,8 @@ fn curves(attribute: Option<&str>, level: Option<&str>, n: usize, n_events: usiz
 /// Four metrics, of which the second repeats the first; `age` has a level that looks like HTML and one without events.
 pub(crate) fn report() -> EvaluationReport {
     EvaluationReport {
+        horizon: None,
+        horizon_undefined: None,
         n: 120,
         n_events: 61,
         n_subjects: 118,

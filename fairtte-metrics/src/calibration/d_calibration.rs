@@ -19,6 +19,8 @@ use crate::{MetricError, Outcomes, SurvivalCurves};
 
 /// The maximum number of bins, more than any sample can fill, so that a mistyped number does not exhaust the memory.
 const MAX_BINS: usize = 100_000;
+/// Bins of the metric `d-calibration` of an evaluation.
+pub(crate) const N_BINS: usize = 10;
 /// The value that `mlr3proba` uses in place of a smaller survival probability.
 const MLR3PROBA_FLOOR: f64 = 1e-5;
 
@@ -106,6 +108,22 @@ pub fn d_calibration(
 fn chi_square_statistic(mass: &[f64], expected: f64) -> f64 {
     let terms: Vec<f64> = mass.iter().map(|mass| (mass - expected) * (mass - expected) / expected).collect();
     pairwise_sum(&terms)
+}
+
+/// What every row, S(T) and event, adds to each of the [`N_BINS`] bins, from the lowest.
+pub(crate) fn masses_of_rows(
+    rows: impl Iterator<Item = (f64, bool)>,
+    convention: DCalibrationConvention,
+) -> Vec<[f64; N_BINS]> {
+    let of_row = |row| {
+        let mass = match convention {
+            DCalibrationConvention::Survivaleval => closed_below(std::iter::once(row), N_BINS),
+            DCalibrationConvention::Mlr3proba => closed_above(std::iter::once(row), N_BINS, false),
+            DCalibrationConvention::Mlr3probaAsInR => closed_above(std::iter::once(row), N_BINS, true),
+        };
+        std::array::from_fn(|bin| mass[bin])
+    };
+    rows.map(of_row).collect()
 }
 
 /// Bins [a, b) with edges 1 - k/B, filled from the highest; returned from the lowest.

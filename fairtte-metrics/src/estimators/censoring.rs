@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimators::kaplan_meier::{risk_sets, value_before};
+use crate::estimators::kaplan_meier::{RiskSet, risk_sets, value_before};
 use crate::finite::finite;
 use crate::{MetricError, Outcomes};
 
@@ -97,6 +97,7 @@ pub struct CensoringCurve {
     survival: Vec<f64>,
     ties: CensoringTies,
     beyond: BeyondLastTime,
+    sets: Vec<RiskSet>,
 }
 
 impl CensoringCurve {
@@ -106,7 +107,10 @@ impl CensoringCurve {
     /// # Errors
     /// [`MetricError::NoSamples`] without samples.
     pub fn fit(outcomes: &Outcomes, ties: CensoringTies) -> Result<Self, MetricError> {
-        let sets = risk_sets(outcomes);
+        Self::of_risk_sets(risk_sets(outcomes), ties)
+    }
+
+    fn of_risk_sets(sets: Vec<RiskSet>, ties: CensoringTies) -> Result<Self, MetricError> {
         if sets.is_empty() {
             return Err(MetricError::NoSamples);
         }
@@ -126,6 +130,7 @@ impl CensoringCurve {
             times: sets.iter().map(|set| set.time).collect(),
             ties,
             beyond: BeyondLastTime::default(),
+            sets,
         })
     }
 
@@ -133,6 +138,17 @@ impl CensoringCurve {
     #[must_use]
     pub fn with_beyond(self, beyond: BeyondLastTime) -> Self {
         Self { beyond, ..self }
+    }
+
+    /// The curve of the same sample with another reading of ties, and the same policy beyond the last time. O(number of
+    /// times).
+    #[must_use]
+    pub fn with_ties(&self, ties: CensoringTies) -> Self {
+        match Self::of_risk_sets(self.sets.clone(), ties) {
+            Ok(curve) => curve.with_beyond(self.beyond),
+            // A curve that exists has a risk set.
+            Err(_) => self.clone(),
+        }
     }
 
     /// All distinct times of the fitting sample, ascending.

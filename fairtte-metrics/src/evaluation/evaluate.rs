@@ -5,11 +5,15 @@
 //! that group, nor of the comparisons of its attribute; such replicates are counted.
 
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
-use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription};
+use crate::evaluation::metrics::RequestedMetric;
+use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
-use crate::evaluation::time_window::choose_times;
+use crate::evaluation::time_window::{choose_horizon, choose_times};
 use crate::resampling::replicates::N_METRICS;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
+
+/// The names in settings of the metrics that share sorted samples between replicates, in the order of [`METRICS`].
+const JOINT: [&str; N_METRICS] = ["c-td", "c-td-half", "auc-td", "ibs"];
 
 /// In the order of [`Values`](crate::resampling::replicates::Values).
 pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
@@ -72,33 +76,57 @@ pub fn evaluate(
     curves.check_rows(outcomes.n())?;
     let window = choose_times(outcomes, censoring, settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
-    let evaluated = Evaluated::of_curves(&input, &Predictions { curves, censoring, times })?;
-    let summary = Summary { input: &input, evaluated: &evaluated };
+    let predictions = Predictions { curves, censoring, times };
+    let horizon = choose_horizon(outcomes, window.as_ref().ok(), settings);
+    let all_rows: Vec<usize> = (0..outcomes.n()).collect();
     Ok(EvaluationReport {
         n: outcomes.n(),
         n_events: outcomes.n_events(),
-        n_subjects: count_subjects(subjects, &evaluated.overall.rows),
+        n_subjects: count_subjects(subjects, &all_rows),
         reading: settings.reading.to_string(),
         settings: settings.clone(),
         times_undefined: window.as_ref().err().map(ToString::to_string),
+        horizon: horizon.as_ref().ok().copied(),
+        horizon_undefined: horizon.as_ref().err().map(ToString::to_string),
+        metrics: metrics(&input, &predictions, &horizon)?,
+        curves: group_curves(&input, curves)?,
         times: window.ok(),
-        metrics: (0..N_METRICS).map(|metric| summary.metric(metric)).collect(),
-        curves: group_curves(&input, curves, &evaluated)?,
     })
 }
 
-/// Observed and predicted survival of the whole sample and of every group.
-fn group_curves(
+/// The metrics that the settings name, in their order.
+fn metrics(
     input: &Input<'_>,
-    curves: &SurvivalCurves,
-    evaluated: &Evaluated<'_>,
-) -> Result<Vec<GroupCurves>, MetricError> {
+    predictions: &Predictions<'_>,
+    horizon: &Result<f64, MetricError>,
+) -> Result<Vec<MetricReport>, MetricError> {
+    let requested = input.settings.requested_metrics()?;
+    let place = |name: &str| JOINT.iter().position(|joint| *joint == name);
+    let joint = requested.iter().any(|(name, _)| place(name).is_some());
+    let joint = joint.then(|| Evaluated::of_curves(input, predictions)).transpose()?;
+    let report = |(name, RequestedMetric { metric, at }): &(&str, RequestedMetric)| {
+        if let (Some(place), Some(evaluated)) = (place(name), &joint) {
+            return Ok(Summary { input, evaluated }.metric(place));
+        }
+        let horizon = at.map_or_else(|| horizon.clone(), Ok);
+        let of_metric = horizon.as_ref().ok().copied().filter(|_| metric.has_horizon());
+        let label = of_metric.map_or_else(|| metric.label().to_owned(), |time| format!("{} ({time})", metric.label()));
+        let description =
+            MetricDescription { name, label: &label, convention: metric.convention(), direction: metric.direction() };
+        let evaluated = Evaluated::of_requested(input, predictions, &horizon, *metric, &description)?;
+        Ok(MetricReport { horizon: of_metric, ..Summary { input, evaluated: &evaluated }.metric(0) })
+    };
+    requested.iter().map(report).collect()
+}
+
+/// Observed and predicted survival of the whole sample and of every group.
+fn group_curves(input: &Input<'_>, curves: &SurvivalCurves) -> Result<Vec<GroupCurves>, MetricError> {
     let level = input.settings.level;
     let mut group_curves = vec![GroupCurves::new(None, input.outcomes, curves, level)?];
-    for (attribute, groups) in evaluated.attributes.iter().zip(input.groups) {
-        for group in &attribute.groups {
-            let rows = groups.rows(group.group);
-            let name = Some((attribute.attribute.as_str(), group.level.as_str()));
+    for groups in input.groups {
+        for group in groups.ids() {
+            let (rows, name) = (groups.rows(group), groups.levels()[group.index()].as_str());
+            let name = Some((groups.attribute(), name));
             group_curves.push(GroupCurves::new(name, &input.outcomes.select(&rows), &curves.select(&rows), level)?);
         }
     }

@@ -6,13 +6,15 @@ use rayon::prelude::*;
 
 use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::evaluate::METRICS;
+use crate::evaluation::goal::Goal;
+use crate::evaluation::metrics::{Metric, OfRows, PreparedMetric, ScoredSample};
 use crate::evaluation::report::MetricDescription;
-use crate::fairness::{Comparison, PerGroup};
+use crate::fairness::{Comparison, GroupValue, PerGroup};
 use crate::finite::finite;
 use crate::ids::to_u32;
 use crate::rank::concordance_bins::BinPlan;
 use crate::rank::{AucTd, PreparedAucTd, TiedPredictions, concordance_td};
-use crate::resampling::replicates::{AUC, Cells, LANES, N_METRICS, Sorted, SortedAuc};
+use crate::resampling::replicates::{AUC, Cells, IBS, LANES, N_METRICS, Sorted, SortedAuc};
 use crate::resampling::{Bootstrap, IntervalMethod, Jackknife, JackknifeValues, Stratify};
 use crate::scores::PreparedBrier;
 use crate::{CensoringCurve, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
@@ -68,6 +70,8 @@ enum Draws<'a> {
 /// One model, evaluated.
 pub(crate) struct Evaluated<'a> {
     pub(crate) metrics: &'a [MetricDescription<'a>],
+    /// The best value, if neither the highest nor the lowest is.
+    pub(crate) target: Option<f64>,
     pub(crate) overall: Slice,
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     cells: Cells,
@@ -140,10 +144,40 @@ impl<'a> Evaluated<'a> {
                 n_partial[AUC] = n_partial_auc;
                 n_partial
             });
-            Ok(Values { values: found.values, n_partial: n_partial.collect() })
+            let mut values = found.values;
+            for of_slice in values.iter_mut().flatten() {
+                of_slice[IBS] = of_slice[IBS].filter(|ibs| *ibs <= 1.0);
+            }
+            Ok(Values { values, n_partial: n_partial.collect() })
         };
         let resampled = Resampled::new(input, &bootstrap, sorted.cells.n_slices(), values)?;
-        Ok(Self { metrics: &METRICS, overall, attributes, cells: sorted.cells, resampled })
+        Ok(Self { metrics: &METRICS, target: None, overall, attributes, cells: sorted.cells, resampled })
+    }
+
+    /// A metric by name, prepared for every slice.
+    pub(crate) fn of_requested(
+        input: &Input<'_>,
+        predictions: &Predictions<'_>,
+        horizon: &Result<f64, MetricError>,
+        metric: &'static dyn Metric,
+        description: &'a MetricDescription<'a>,
+    ) -> Result<Self, MetricError> {
+        let times = predictions.times.clone().map(<[f64]>::to_vec);
+        let prepare = |rows: &[usize]| {
+            let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
+            let subjects: Vec<&SubjectId> = rows.iter().map(|row| &input.subjects[*row]).collect();
+            metric.prepare(&ScoredSample {
+                outcomes: &outcomes,
+                curves: &curves,
+                censoring: predictions.censoring,
+                reading: input.settings.reading,
+                risk: input.settings.risk,
+                subjects: &subjects,
+                times: &times,
+                horizon,
+            })
+        };
+        Ok(Self { target: metric.target(), ..Self::of_prepared(input, description, prepare)? })
     }
 
     /// Any metric, recomputed from the rows of every slice and replicate.
@@ -152,23 +186,38 @@ impl<'a> Evaluated<'a> {
         description: &'a MetricDescription<'a>,
         metric: &RowMetric<'_>,
     ) -> Result<Self, MetricError> {
+        Self::of_prepared(input, description, |of_slice| {
+            let of_slice = of_slice.to_vec();
+            Ok(Box::new(OfRows(move |rows: &[usize]| {
+                metric(&rows.iter().map(|row| of_slice[*row]).collect::<Vec<_>>())
+            })))
+        })
+    }
+
+    /// One metric whose values for any weights of a slice's rows `prepare` makes.
+    fn of_prepared<'p>(
+        input: &Input<'_>,
+        description: &'a MetricDescription<'a>,
+        prepare: impl Fn(&[usize]) -> Result<Box<dyn PreparedMetric + 'p>, MetricError>,
+    ) -> Result<Self, MetricError> {
         let Input { outcomes, groups, .. } = *input;
         let bootstrap = input.bootstrap()?;
-        let metric = |rows: &[usize]| match rows {
-            [] => Err(MetricError::NoSamples),
-            rows => finite("value of the metric", metric(rows)?),
-        };
-        let slice = |rows: &[usize]| Slice {
-            rows: rows.to_vec(),
-            values: vec![SliceValue { value: metric(rows), n_comparable: None, undefined_times: 0 }],
-        };
-        let attributes = per_attribute(input, slice)?;
-        let all_rows: Vec<usize> = (0..outcomes.n()).collect();
         let order: Vec<u32> = (0..to_u32(outcomes.n())).collect();
         let cells = Cells::new(groups, &order);
+        let all_rows: Vec<usize> = (0..outcomes.n()).collect();
+        let of_groups = groups.iter().flat_map(|groups| groups.ids().map(|group| groups.rows(group)));
+        let slices: Vec<PreparedSlice<'_>> =
+            std::iter::once(all_rows).chain(of_groups).map(|rows| PreparedSlice::new(rows, &prepare)).collect();
+        // The groups of every attribute come in the order of the slices.
+        let mut of_groups = slices[1..].iter();
+        let attributes = groups.iter().map(|groups| {
+            let of_group = |_: &[usize]| of_groups.next().map(PreparedSlice::to_slice).ok_or(MetricError::NoSamples);
+            PerGroup::compute_all(groups, outcomes, Some(input.subjects), of_group)
+        });
+        let attributes = attributes.collect::<Result<Vec<_>, _>>()?;
         let of_replicate = |draws: Draws<'_>, replicate: usize| -> Vec<[Option<f64>; 1]> {
-            let slices = rows_of_slices(&draws.weights(replicate), groups, &cells);
-            slices.iter().map(|rows| [metric(rows).ok()]).collect()
+            let weights = draws.weights(replicate);
+            slices.iter().map(|slice| [slice.of_replicate(&weights)]).collect()
         };
         let values = |draws: Draws<'_>| {
             let values = (0..draws.n()).into_par_iter().map(|number| of_replicate(draws, number)).collect();
@@ -176,7 +225,7 @@ impl<'a> Evaluated<'a> {
         };
         let resampled = Resampled::new(input, &bootstrap, cells.n_slices(), values)?;
         let metrics = std::slice::from_ref(description);
-        Ok(Self { metrics, overall: slice(&all_rows), attributes, cells, resampled })
+        Ok(Self { metrics, target: None, overall: slices[0].to_slice(), attributes, cells, resampled })
     }
 
     /// A metric of the whole sample.
@@ -210,25 +259,40 @@ impl<'a> Evaluated<'a> {
         self.attributes[attribute].map(|slice| slice.values[metric].value.clone())
     }
 
-    /// A comparison of the groups of an attribute. A replicate counts if it defines every group that the sample
-    /// defines, and the overall value if that is compared with.
-    pub(crate) fn comparison(&self, metric: usize, attribute: usize, comparison: Comparison) -> Sampled {
-        let direction = self.metrics[metric].direction;
-        let groups = self.per_group(metric, attribute);
+    /// The groups of an attribute in one metric, those with fewer events than `min_events` without a value.
+    pub(crate) fn compared(&self, metric: usize, attribute: usize, min_events: usize) -> PerGroup<f64> {
+        let mut groups = self.per_group(metric, attribute);
+        for group in groups.groups.iter_mut().filter(|group| group.n_events < min_events) {
+            group.value = Err(MetricError::FewEvents { n_events: group.n_events, needed: min_events });
+        }
+        groups
+    }
+
+    /// A comparison of the groups of an attribute with at least `min_events` events. A replicate counts if it defines every
+    /// group that the sample defines, and the overall value if that is compared with.
+    pub(crate) fn comparison(
+        &self,
+        metric: usize,
+        attribute: usize,
+        comparison: Comparison,
+        min_events: usize,
+    ) -> Sampled {
+        let goal = Goal { direction: self.metrics[metric].direction, target: self.target };
+        let groups = self.compared(metric, attribute, min_events);
         let overall = match &self.overall.values[metric].value {
             Err(reason) if comparison.needs_overall() => {
                 Err(MetricError::OverallUndefined { reason: Box::new(reason.clone()) })
             }
             overall => Ok(overall.clone().unwrap_or(0.0)),
         };
-        let value = overall.and_then(|overall| groups.compare(comparison, overall, direction));
+        let value = overall.and_then(|overall| goal.compare(&groups, comparison, overall));
         let levels = (0..groups.groups.len()).filter(|&level| groups.groups[level].value.is_ok());
         let slices: Vec<usize> = levels.map(|level| self.cells.slice(attribute, level)).collect();
         let in_series = |series: &Series| -> Vec<Option<f64>> {
             let in_replicate = |replicate: usize| {
                 let values: Option<Vec<f64>> = slices.iter().map(|&slice| series[slice][metric][replicate]).collect();
                 let overall = if comparison.needs_overall() { series[0][metric][replicate]? } else { 0.0 };
-                comparison.of(&values?, overall, direction)
+                goal.of(comparison, &values?, overall)
             };
             (0..series[0][metric].len()).map(in_replicate).collect()
         };
@@ -244,9 +308,19 @@ impl<'a> Evaluated<'a> {
         }
     }
 
-    /// The groups that have a value.
-    pub(crate) fn defined(&self, metric: usize, attribute: usize) -> impl Iterator<Item = &Slice> {
-        let slices = self.attributes[attribute].groups.iter().filter_map(|group| group.value.as_ref().ok());
+    /// The level with the worst value among the groups with at least `min_events` events.
+    pub(crate) fn worst_level(&self, metric: usize, attribute: usize, min_events: usize) -> Option<String> {
+        let goal = Goal { direction: self.metrics[metric].direction, target: self.target };
+        let groups = self.compared(metric, attribute, min_events);
+        let worst = goal.compare(&groups, Comparison::Worst, 0.0).ok()?;
+        let is_worst = |group: &&GroupValue<f64>| group.value.as_ref().is_ok_and(|v| (v - worst).abs() <= 0.0);
+        groups.groups.iter().find(is_worst).map(|group| group.level.clone())
+    }
+
+    /// The groups that have a value and at least `min_events` events.
+    pub(crate) fn defined(&self, metric: usize, attribute: usize, min_events: usize) -> impl Iterator<Item = &Slice> {
+        let groups = self.attributes[attribute].groups.iter().filter(move |group| group.n_events >= min_events);
+        let slices = groups.filter_map(|group| group.value.as_ref().ok());
         slices.filter(move |slice| slice.values[metric].value.is_ok())
     }
 }
@@ -318,19 +392,41 @@ fn series<const N: usize>(values: Vec<Vec<[Option<f64>; N]>>, n_slices: usize) -
     series
 }
 
-/// The drawn rows of every slice, ascending, each as often as it was drawn.
-fn rows_of_slices(weights: &[u32], groups: &[Groups], cells: &Cells) -> Vec<Vec<usize>> {
-    let mut slices = vec![Vec::new(); cells.n_slices()];
-    for (row, &weight) in weights.iter().enumerate() {
-        let drawn = || std::iter::repeat_n(row, weight as usize);
-        slices[0].extend(drawn());
-        for (attribute, groups) in groups.iter().enumerate() {
-            if let Some(level) = groups.membership()[row] {
-                slices[cells.slice(attribute, level.index())].extend(drawn());
+/// One slice with a metric that is prepared for it.
+struct PreparedSlice<'p> {
+    rows: Vec<usize>,
+    value: Result<f64, MetricError>,
+    prepared: Option<Box<dyn PreparedMetric + 'p>>,
+}
+
+impl<'p> PreparedSlice<'p> {
+    fn new(rows: Vec<usize>, prepare: impl Fn(&[usize]) -> Result<Box<dyn PreparedMetric + 'p>, MetricError>) -> Self {
+        if rows.is_empty() {
+            return Self { rows, value: Err(MetricError::NoSamples), prepared: None };
+        }
+        match prepare(&rows) {
+            Ok(prepared) => {
+                let value = prepared.value(&vec![1; rows.len()]);
+                let value = value.and_then(|value| finite("value of the metric", value));
+                Self { rows, value, prepared: Some(prepared) }
             }
+            Err(error) => Self { rows, value: Err(error), prepared: None },
         }
     }
-    slices
+
+    fn to_slice(&self) -> Slice {
+        let value = SliceValue { value: self.value.clone(), n_comparable: None, undefined_times: 0 };
+        Slice { rows: self.rows.clone(), values: vec![value] }
+    }
+
+    /// The metric in a replicate, from the weights of all rows; `None` if it is undefined.
+    fn of_replicate(&self, weights: &[u32]) -> Option<f64> {
+        let weights: Vec<u32> = self.rows.iter().map(|row| weights[*row]).collect();
+        if weights.iter().all(|weight| *weight == 0) {
+            return None;
+        }
+        self.prepared.as_ref()?.value(&weights).ok().filter(|value| value.is_finite())
+    }
 }
 
 impl Slice {
@@ -354,7 +450,10 @@ impl Slice {
         let auc_values = auc.as_ref().map_err(MetricError::clone).and_then(|auc| auc.weighted(&ones));
         let undefined_times = auc_values.as_ref().map_or(0, AucTd::n_undefined);
         let brier = times().and_then(|times| PreparedBrier::new(&outcomes, &curves, censoring, reading, times));
-        let ibs = brier.as_ref().map_err(MetricError::clone).and_then(|brier| brier.weighted(&ones));
+        let ibs = brier.as_ref().map_err(MetricError::clone).and_then(|brier| {
+            let value = brier.weighted(&ones)?;
+            brier.check_at_most_one(value, |row| input.subjects[rows[row]].to_string())
+        });
         let auc_average = auc_values.and_then(|auc| auc.time_average);
         let values = vec![
             concordance(TiedPredictions::Strict),

@@ -3,6 +3,8 @@
 pub(crate) mod any_metric;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
+pub(crate) mod goal;
+pub(crate) mod metrics;
 pub(crate) mod model_comparison;
 pub(crate) mod report;
 pub(crate) mod sampled_metrics;
@@ -12,10 +14,14 @@ pub(crate) mod time_window;
 
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use evaluate::evaluate;
+pub use metrics::{
+    Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, built_in_metrics, known_metrics,
+    register_metric, rows_metric,
+};
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use report::{
-    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupCurves, GroupDifference,
-    GroupReport, MetricDescription, MetricReport,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupComparisons, GroupCurves,
+    GroupDifference, GroupReport, MetricDescription, MetricReport,
 };
 pub use sampled_metrics::{
     SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,

@@ -168,7 +168,8 @@ impl Pair<'_> {
 
     fn attribute(&self, metric: usize, attribute: usize) -> AttributeDifferences {
         let of_comparison = |comparison| {
-            let sampled = |model: &Evaluated<'_>| model.comparison(metric, attribute, comparison);
+            let sampled =
+                |model: &Evaluated<'_>| model.comparison(metric, attribute, comparison, self.settings.min_events);
             difference(&sampled(self.first), &sampled(self.second), self.settings)
         };
         let of_level = |level| {

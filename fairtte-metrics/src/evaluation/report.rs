@@ -29,7 +29,13 @@ pub struct EvaluationReport {
     pub times: Option<TimeWindow>,
     /// Why no time could be chosen.
     pub times_undefined: Option<String>,
-    /// One entry per metric.
+    /// The horizon of metrics about one time, unless they name another; `None` if none could be chosen.
+    #[serde(default)]
+    pub horizon: Option<f64>,
+    /// Why no horizon could be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub horizon_undefined: Option<String>,
+    /// One entry per metric, in the order of the settings.
     pub metrics: Vec<MetricReport>,
     /// Observed and predicted survival, first of the whole sample, then of every group.
     pub curves: Vec<GroupCurves>,
@@ -59,15 +65,21 @@ pub struct MetricDescription<'a> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MetricReport {
-    /// Stable name: `c_td_antolini_strict`, `c_td_half`, `auc_td`, `ibs`, or that given to
-    /// [`evaluate_metric`](crate::evaluation::evaluate_metric).
+    /// Stable name: `c_td_antolini_strict` (in settings `c-td`), `c_td_half`, `auc_td`, `ibs`, otherwise the name in the
+    /// settings, or that given to [`evaluate_metric`](crate::evaluation::evaluate_metric).
     pub name: String,
     /// Short name for tables.
     pub label: String,
     /// The convention in one sentence.
     pub convention: String,
-    /// Whether a higher value is better.
+    /// Whether a higher value is better; without meaning if there is a target.
     pub higher_is_better: bool,
+    /// The best value, of a metric that is better the nearer it is to this value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+    /// The time that the metric is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<f64>,
     /// Value over all samples.
     pub overall: Estimate,
     /// One entry per sensitive attribute.
@@ -121,6 +133,10 @@ pub struct AttributeReport {
     pub attribute: String,
     /// Samples whose attribute is missing: part of the overall value, in no group.
     pub n_missing: usize,
+    /// Levels with fewer events than `min-events` of the settings: they are in `groups`, but not in gap, worst group, ratios,
+    /// equity scaling and differences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub few_events: Vec<String>,
     /// One entry per level.
     pub groups: Vec<GroupReport>,
     /// Largest difference between two groups. A maximum of noisy differences is biased upwards: even equal groups
@@ -141,8 +157,38 @@ pub struct AttributeReport {
     pub equity_scaling: Estimate,
     /// The form of `FairSeg`: the metric itself, also where lower is better, divided by the same.
     pub equity_scaling_fair_seg: Estimate,
+    /// Equity scaling with the standard deviation of the group values (`FairSeg`, Equation 7).
+    #[serde(default)]
+    pub equity_scaling_deviation: Option<Estimate>,
+    /// The comparisons again with the levels of `few_events`; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_all_groups: Option<Box<GroupComparisons>>,
     /// The difference of every two groups that have a value; the others are in `groups` with their reason.
     pub differences: Vec<GroupDifference>,
+}
+
+/// The numbers that compare all groups of one attribute with each other, as in [`AttributeReport`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GroupComparisons {
+    /// Largest difference between two groups.
+    pub gap: Estimate,
+    /// The level with the worst value.
+    pub worst_group: Option<String>,
+    /// The worst value over groups.
+    pub worst: Estimate,
+    /// Largest distance of a group from the overall value.
+    pub gap_to_overall: Estimate,
+    /// Smallest divided by largest value.
+    pub ratio: Estimate,
+    /// Smallest ratio to the overall value, turned so that it is at most 1.
+    pub ratio_to_overall: Estimate,
+    /// Equity scaling (`FairTTE`, E.3).
+    pub equity_scaling: Estimate,
+    /// Equity scaling in the form of `FairSeg`.
+    pub equity_scaling_fair_seg: Estimate,
+    /// Equity scaling with the standard deviation of the group values.
+    pub equity_scaling_deviation: Estimate,
 }
 
 /// The paired difference of one metric between two groups.

@@ -174,7 +174,8 @@ mod tests {
         let groups = Groups::new("sex", levels, (0..60).map(|k| Some(GroupId(k % 2))).collect()).unwrap();
         let groups = [groups];
         let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
-        let settings = EvaluationSettings { replicates: 40, ..EvaluationSettings::default() };
+        let metrics = ["c-td", "c-td-half", "auc-td", "ibs"].map(str::to_owned).to_vec();
+        let settings = EvaluationSettings { replicates: 40, metrics, ..EvaluationSettings::default() };
         let [first, second] = [curves(0.0), curves(0.4)];
         let sample = |curves| sample_metrics(&subjects, &outcomes, curves, &censoring, &groups, &settings).unwrap();
         let (own, other) = (sample(&first), sample(&second));

@@ -4,11 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::curves::check_grid;
 use crate::estimators::kaplan_meier::check_level;
+use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve};
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::resampling::{IntervalMethod, Resample, Stratify};
 use crate::{MetricError, Reading};
 
 const MAX_TIMES: usize = 100_000;
+const DEFAULT_METRICS: [&str; 7] = ["c-td", "c-td-half", "auc-td", "ibs", "d-calibration", "ici", "observed-expected"];
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +39,17 @@ pub struct EvaluationSettings {
     pub lower_quantile: f64,
     /// The evaluation times end at this quantile of the evaluated event times, in (0, 1]. Default 0.9.
     pub upper_quantile: f64,
+    /// The metrics, by name (`fairtte list metrics`); those about one time as `name@365` or, at the horizon, as `name`.
+    /// Default: `c-td`, `c-td-half`, `auc-td`, `ibs`, `d-calibration`, `ici`, `observed-expected`.
+    pub metrics: Vec<String>,
+    /// The time of metrics about one time, > 0. Default: the median of the evaluated event times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<f64>,
+    /// The risk that `harrell-c` and `uno-c` take from a curve. Default: `negative-restricted-mean`.
+    pub risk: RiskOfCurve,
+    /// Groups with fewer events keep their values, but are in no comparison: gap, worst group, equity scaling, differences.
+    /// Default 10.
+    pub min_events: usize,
     /// Evaluation times, ascending, in place of the three settings above. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<f64>>,
@@ -55,6 +68,10 @@ impl Default for EvaluationSettings {
             n_times: 100,
             lower_quantile: 0.1,
             upper_quantile: 0.9,
+            metrics: DEFAULT_METRICS.map(str::to_owned).to_vec(),
+            horizon: None,
+            risk: RiskOfCurve::default(),
+            min_events: 10,
             times: None,
         }
     }
@@ -82,7 +99,29 @@ impl EvaluationSettings {
         if !(self.upper_quantile > self.lower_quantile && self.upper_quantile <= 1.0) {
             return invalid("upper-quantile", self.upper_quantile.to_string(), "a number in (lower-quantile, 1]");
         }
+        if let Some(horizon) = self.horizon.filter(|horizon| !(horizon.is_finite() && *horizon > 0.0)) {
+            return invalid("horizon", horizon.to_string(), "a finite number > 0");
+        }
+        self.requested_metrics()?;
         self.times.as_ref().map_or(Ok(()), |times| check_grid(times))
+    }
+
+    /// The metrics that the settings name, each with its name.
+    ///
+    /// # Errors
+    /// Those of [`RequestedMetric::parse`]; [`MetricError::InvalidSetting`] without any, or for one that is named twice.
+    pub(crate) fn requested_metrics(&self) -> Result<Vec<(&str, RequestedMetric)>, MetricError> {
+        let invalid = |value: &str, expected| {
+            let (setting, value) = ("metrics", value.to_owned());
+            MetricError::InvalidSetting { setting, value, expected }
+        };
+        if self.metrics.is_empty() {
+            return Err(invalid("[]", "at least one name"));
+        }
+        if let Some(k) = (1..self.metrics.len()).find(|&k| self.metrics[..k].contains(&self.metrics[k])) {
+            return Err(invalid(&self.metrics[k], "each metric once"));
+        }
+        self.metrics.iter().map(|name| Ok((name.as_str(), RequestedMetric::parse(name)?))).collect()
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::evaluation::evaluated::{Evaluated, Input, Sampled, Slice, count_subjects};
 use crate::evaluation::report::{
-    AttributeReport, Difference, Estimate, GroupDifference, GroupReport, MetricDescription, MetricReport,
+    AttributeReport, Difference, Estimate, GroupComparisons, GroupDifference, GroupReport, MetricDescription,
+    MetricReport,
 };
-use crate::fairness::{Comparison, EquityScaling};
+use crate::fairness::{Comparison, EquityScaling, GroupValue};
 use crate::resampling::{Replicated, paired_difference};
 use crate::{Direction, EvaluationSettings, MetricError};
 
@@ -22,59 +23,94 @@ impl Summary<'_> {
             label: label.to_owned(),
             convention: convention.to_owned(),
             higher_is_better: direction == Direction::HigherIsBetter,
+            target: self.evaluated.target,
+            horizon: None,
             overall,
             attributes: (0..self.input.groups.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
         }
     }
 
     fn attribute(&self, metric: usize, attribute: usize) -> AttributeReport {
-        let direction = self.evaluated.metrics[metric].direction;
+        let min_events = self.input.settings.min_events;
         let slices = &self.evaluated.attributes[attribute];
-        let values = self.evaluated.per_group(metric, attribute);
         let sampled: Vec<Sampled> =
             (0..slices.groups.len()).map(|level| self.evaluated.group(metric, attribute, level)).collect();
         let groups = slices.groups.iter().zip(&sampled).map(|(group, sampled)| GroupReport {
             level: group.level.clone(),
             estimate: self.slice_estimate(sampled, metric, group.value.as_ref().ok()),
         });
-        let compared: Vec<&Slice> = self.evaluated.defined(metric, attribute).collect();
-        let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
-        let undefined_times = compared.iter().map(|slice| slice.values[metric].undefined_times).max().unwrap_or(0);
-        let compare = |comparison| Estimate {
-            undefined_times,
-            ..self.estimate(&self.evaluated.comparison(metric, attribute, comparison), &rows)
-        };
+        let few = slices.groups.iter().filter(|group| group.n > 0 && group.n_events < min_events);
+        let few_events: Vec<String> = few.map(|group| group.level.clone()).collect();
+        let compared = self.comparisons(metric, attribute, min_events);
+        let with_all_groups = (!few_events.is_empty()).then(|| Box::new(self.comparisons(metric, attribute, 0)));
         AttributeReport {
             attribute: slices.attribute.clone(),
             n_missing: slices.n_missing,
             groups: groups.collect(),
+            few_events,
+            gap: compared.gap,
+            worst_group: compared.worst_group,
+            worst: compared.worst,
+            gap_to_overall: compared.gap_to_overall,
+            ratio: compared.ratio,
+            ratio_to_overall: compared.ratio_to_overall,
+            equity_scaling: compared.equity_scaling,
+            equity_scaling_fair_seg: compared.equity_scaling_fair_seg,
+            equity_scaling_deviation: Some(compared.equity_scaling_deviation),
+            with_all_groups,
+            differences: self.differences(&sampled, &slices.groups),
+        }
+    }
+
+    /// The comparisons of the groups with at least `min_events` events.
+    fn comparisons(&self, metric: usize, attribute: usize, min_events: usize) -> GroupComparisons {
+        let compared: Vec<&Slice> = self.evaluated.defined(metric, attribute, min_events).collect();
+        let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
+        let undefined_times = compared.iter().map(|slice| slice.values[metric].undefined_times).max().unwrap_or(0);
+        let compare = |comparison| Estimate {
+            undefined_times,
+            ..self.estimate(&self.evaluated.comparison(metric, attribute, comparison, min_events), &rows)
+        };
+        GroupComparisons {
             gap: compare(Comparison::Gap),
-            worst_group: values.worst(direction).ok().map(|(group, _)| group.level.clone()),
+            worst_group: self.evaluated.worst_level(metric, attribute, min_events),
             worst: compare(Comparison::Worst),
             gap_to_overall: compare(Comparison::GapToOverall),
             ratio: compare(Comparison::Ratio),
             ratio_to_overall: compare(Comparison::RatioToOverall),
             equity_scaling: compare(Comparison::EquityScaling(EquityScaling::FairTte)),
             equity_scaling_fair_seg: compare(Comparison::EquityScaling(EquityScaling::FairSeg)),
-            differences: self.differences(&sampled, slices.groups.iter().map(|group| group.level.as_str())),
+            equity_scaling_deviation: compare(Comparison::EquityScaling(EquityScaling::FairSegDeviation)),
         }
     }
 
     /// Only for groups with a value: otherwise the pairs of an intersection with many empty cells would fill the
     /// report.
-    fn differences<'l>(&self, groups: &[Sampled], levels: impl Iterator<Item = &'l str>) -> Vec<GroupDifference> {
-        let defined: Vec<(&Sampled, &str)> =
-            groups.iter().zip(levels).filter(|(group, _)| group.value.is_ok()).collect();
+    fn differences(&self, groups: &[Sampled], names: &[GroupValue<Slice>]) -> Vec<GroupDifference> {
+        let defined: Vec<(&Sampled, &GroupValue<Slice>)> =
+            groups.iter().zip(names).filter(|(group, _)| group.value.is_ok()).collect();
         let pairs = (0..defined.len()).flat_map(|first| (first + 1..defined.len()).map(move |second| (first, second)));
         let difference = |(first, second): (usize, usize)| {
-            let ((first, first_level), (second, second_level)) = (defined[first], defined[second]);
+            let ((first, first_group), (second, second_group)) = (defined[first], defined[second]);
             GroupDifference {
-                first: first_level.to_owned(),
-                second: second_level.to_owned(),
-                difference: difference(first, second, self.input.settings),
+                first: first_group.level.clone(),
+                second: second_group.level.clone(),
+                difference: self.difference(first, second, first_group.n_events.min(second_group.n_events)),
             }
         };
         pairs.map(difference).collect()
+    }
+
+    /// The difference of two groups of which the smaller has `n_events` events: with too few of them neither interval nor p
+    /// value means anything.
+    fn difference(&self, first: &Sampled, second: &Sampled, n_events: usize) -> Difference {
+        let found = difference(first, second, self.input.settings);
+        let needed = self.input.settings.min_events;
+        if n_events >= needed {
+            return found;
+        }
+        let undefined = Some(MetricError::FewEvents { n_events, needed }.to_string());
+        Difference { undefined, lower: None, upper: None, p_value: None, ..found }
     }
 
     /// The estimate of the whole sample or of one group (`None`: of a group without samples).

@@ -35,12 +35,7 @@ pub(crate) fn choose_times(
         let (lower, upper) = (times[0], times[times.len() - 1]);
         return Ok(TimeWindow { lower, upper, times: times.clone(), rule: "given in the settings".to_owned() });
     }
-    let events = outcomes.time().iter().zip(outcomes.event()).filter(|(_, event)| **event);
-    let mut event_times: Vec<f64> = events.map(|(time, _)| *time).collect();
-    if event_times.is_empty() {
-        return Err(MetricError::NoEvents { n: outcomes.n() });
-    }
-    event_times.sort_by(f64::total_cmp);
+    let event_times = sorted_event_times(outcomes)?;
     let lower = quantile(&event_times, settings.lower_quantile);
     let wanted = quantile(&event_times, settings.upper_quantile);
     let (limit, reason) = upper_limit(outcomes, censoring, lower)?;
@@ -59,6 +54,30 @@ pub(crate) fn choose_times(
         event_times.len()
     );
     Ok(TimeWindow { lower, upper, times, rule })
+}
+
+/// The horizon of the settings, or the median of the evaluated event times, moved into the evaluation times.
+pub(crate) fn choose_horizon(
+    outcomes: &Outcomes,
+    window: Option<&TimeWindow>,
+    settings: &EvaluationSettings,
+) -> Result<f64, MetricError> {
+    if let Some(horizon) = settings.horizon {
+        return Ok(horizon);
+    }
+    let event_times = sorted_event_times(outcomes)?;
+    let median = quantile(&event_times, 0.5);
+    Ok(window.map_or(median, |window| median.clamp(window.lower, window.upper)))
+}
+
+fn sorted_event_times(outcomes: &Outcomes) -> Result<Vec<f64>, MetricError> {
+    let events = outcomes.time().iter().zip(outcomes.event()).filter(|(_, event)| **event);
+    let mut event_times: Vec<f64> = events.map(|(time, _)| *time).collect();
+    if event_times.is_empty() {
+        return Err(MetricError::NoEvents { n: outcomes.n() });
+    }
+    event_times.sort_by(f64::total_cmp);
+    Ok(event_times)
 }
 
 /// The last usable time and what limits it.

@@ -99,6 +99,17 @@ impl<T> PerGroup<T> {
         subjects: Option<&[SubjectId]>,
         metric: impl Fn(&[usize]) -> Result<T, MetricError>,
     ) -> Result<Self, MetricError> {
+        let metric = |rows: &[usize]| if rows.is_empty() { Err(MetricError::NoSamples) } else { metric(rows) };
+        Self::compute_all(groups, outcomes, subjects, metric)
+    }
+
+    /// The same with `metric` called for every level in order, also for one without samples.
+    pub(crate) fn compute_all(
+        groups: &Groups,
+        outcomes: &Outcomes,
+        subjects: Option<&[SubjectId]>,
+        mut metric: impl FnMut(&[usize]) -> Result<T, MetricError>,
+    ) -> Result<Self, MetricError> {
         let expected = outcomes.n();
         let check = |what, found| {
             if found == expected { Ok(()) } else { Err(MetricError::LengthMismatch { what, found, expected }) }
@@ -114,7 +125,7 @@ impl<T> PerGroup<T> {
                 n_events: rows.iter().filter(|&&row| outcomes.event()[row]).count(),
                 n_subjects: subjects.map(|ids| rows.iter().map(|&row| &ids[row]).collect::<HashSet<_>>().len()),
                 n_comparable: None,
-                value: if rows.is_empty() { Err(MetricError::NoSamples) } else { metric(&rows) },
+                value: metric(&rows),
             }
         });
         let n_missing = groups.membership().iter().filter(|group| group.is_none()).count();

@@ -102,6 +102,21 @@ impl PreparedBrier {
         Self::from_losses(&losses(outcomes, curves, censoring, reading, times)?, IntegrationRule::Trapezoid, times)
     }
 
+    /// The same at the single time `time`, without an integral; O(n).
+    ///
+    /// # Errors
+    /// As [`integrated_brier_score`].
+    pub fn at(
+        outcomes: &Outcomes,
+        curves: &SurvivalCurves,
+        censoring: &CensoringCurve,
+        reading: Reading,
+        time: f64,
+    ) -> Result<Self, MetricError> {
+        let times = [time];
+        Self::from_losses(&losses(outcomes, curves, censoring, reading, &times)?, IntegrationRule::PlainMean, &times)
+    }
+
     /// The same for another convention that is a mean over samples, with its own
     /// [integration rule](BrierConvention::integration_rule).
     ///
@@ -138,6 +153,21 @@ impl PreparedBrier {
             }
         })?;
         Ok(Self { subject_integrals })
+    }
+
+    /// `value` if it can be a mean of squared errors of probabilities.
+    ///
+    /// # Errors
+    /// [`MetricError::ScoreAboveOne`] with the sample that adds most, named by `name`.
+    pub(crate) fn check_at_most_one(&self, value: f64, name: impl Fn(usize) -> String) -> Result<f64, MetricError> {
+        // NaN cannot occur: weights and losses are finite.
+        if value <= 1.0 {
+            return Ok(value);
+        }
+        let total: f64 = self.subject_integrals.iter().sum();
+        let largest = self.subject_integrals.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+        let (row, most) = largest.ok_or(MetricError::NoSamples)?;
+        Err(MetricError::ScoreAboveOne { value, subject: name(row), percent: 100.0 * most / total })
     }
 
     /// What every sample adds to the score before the division by their number.

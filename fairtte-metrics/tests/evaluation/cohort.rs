@@ -67,6 +67,16 @@ pub fn halves(n: usize) -> Groups {
     groups("sex", &["F", "M"], |row| Some(u32::from(row % 2 == 1)), n)
 }
 
+/// The metrics that share sorted samples between replicates.
+pub const JOINT: [&str; 4] = ["c-td", "c-td-half", "auc-td", "ibs"];
+
+/// Those metrics, with small groups compared too.
 pub fn settings(replicates: usize) -> EvaluationSettings {
-    EvaluationSettings { replicates, n_times: 20, ..EvaluationSettings::default() }
+    EvaluationSettings {
+        replicates,
+        n_times: 20,
+        metrics: JOINT.map(str::to_owned).to_vec(),
+        min_events: 0,
+        ..EvaluationSettings::default()
+    }
 }

@@ -6,3 +6,4 @@ mod any_metric;
 mod cohort;
 mod comparison;
 mod report;
+mod requested;

@@ -1,5 +1,6 @@
 //! Whole evaluations, groups and what compares them, and the choice of a run.
 
+use fairtte_metrics::evaluation::{RiskOfCurve, built_in_metrics};
 use fairtte_metrics::fairness::{Comparison, EquityScaling, PerGroup};
 use fairtte_metrics::rank::{TiedPredictions, concordance_td};
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
@@ -34,11 +35,18 @@ pub fn try_all(input: &mut Input<'_>) {
     let report = check("evaluate", || evaluate(&subjects, outcomes, curves, censoring, &groups, &settings));
     if let Ok(report) = report {
         for metric in &report.metrics {
-            let highest = if metric.name == "ibs" { f64::MAX } else { 1.0 };
+            let name = metric.name.split_once('@').map_or(metric.name.as_str(), |(name, _)| name);
+            let (lowest, highest) = match name {
+                "calibration-slope" | "explained-variation" | "rcll" | "snl" => (f64::MIN, f64::MAX),
+                "observed-expected" | "calibration-alpha" | "one-calibration" | "rsbs" | "risl" | "isll" | "nbll" => {
+                    (0.0, f64::MAX)
+                }
+                _ => (0.0, 1.0),
+            };
             let of_groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups);
             for estimate in of_groups.map(|group| &group.estimate).chain([&metric.overall]) {
                 if let Some(value) = estimate.value {
-                    assert_within(&metric.name, value, 0.0, highest);
+                    assert_within(&metric.name, value, lowest, highest);
                 }
                 assert_eq!(estimate.value.is_none(), estimate.undefined.is_some(), "a value or its reason");
             }
@@ -47,6 +55,21 @@ pub fn try_all(input: &mut Input<'_>) {
     let Some(other) = input.curves(outcomes.n()) else { return };
     let models = [("first", curves), ("second", &other)];
     let _ = check("compare_models", || compare_models(&models, &subjects, outcomes, censoring, &groups, &settings));
+}
+
+/// Every built-in metric in turn, or a name that is refused.
+fn hostile_metrics(input: &mut Input<'_>) -> Vec<String> {
+    let names: Vec<String> = built_in_metrics().map(|metric| metric.name().to_owned()).collect();
+    let first = names[input.byte() as usize % names.len()].clone();
+    let at = |name: &str, at: &str| format!("{name}@{at}");
+    let second = names[input.byte() as usize % names.len()].clone();
+    let wrong = input.pick(&["ibs@3", "nothing", "brier@", "brier@-1", "brier@nan", ""]);
+    match input.byte() % 8 {
+        0 => vec![first, wrong.to_owned()],
+        1 => Vec::new(),
+        2 => vec![at(&first, "2"), second],
+        _ => vec![first, second],
+    }
 }
 
 fn settings(input: &mut Input<'_>) -> EvaluationSettings {
@@ -66,6 +89,14 @@ fn settings(input: &mut Input<'_>) -> EvaluationSettings {
         n_times: input.pick(&[2, 3, 5, 7, 0, 1, usize::MAX]),
         lower_quantile: input.pick(&[0.0, 0.1, 0.5, 1.0, f64::NAN]),
         upper_quantile: input.pick(&[1.0, 0.9, 0.6, 0.0, f64::NAN]),
+        metrics: hostile_metrics(input),
+        horizon: input.pick(&[None, Some(1.0), Some(0.0), Some(f64::NAN), Some(f64::INFINITY)]),
+        risk: input.pick(&[
+            RiskOfCurve::NegativeRestrictedMean,
+            RiskOfCurve::ExpectedMortality,
+            RiskOfCurve::AtHorizon,
+        ]),
+        min_events: input.pick(&[0, 1, 10, usize::MAX]),
         times: None,
     }
 }

@@ -102,6 +102,9 @@ pub(crate) const N_METRICS: usize = 4;
 /// The place of AUC^td among them.
 pub(crate) const AUC: usize = 2;
 
+/// The place of IBS among them.
+pub(crate) const IBS: usize = 3;
+
 /// C^td with tied predictions counting 0 and 1/2, AUC^td and IBS, in this order; `None` where undefined.
 pub(crate) type Values = [Option<f64>; N_METRICS];
 

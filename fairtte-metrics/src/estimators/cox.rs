@@ -1,0 +1,216 @@
+//! A Cox model of a few covariates for weighted samples, fitted by Newton's method.
+//!
+//! Ties by Efron's approximation. A weight is the number of times that a sample occurs: a weight of 2 gives exactly the
+//! model of a sample that contains the row twice, as a bootstrap replicate does (R's case weights differ at ties).
+//! Source: Efron (1977), doi:10.1080/01621459.1977.10480613. Golden values: lifelines 0.30.3 `CoxPHFitter` on rows that
+//! are repeated.
+
+use crate::{MetricError, Outcomes};
+
+/// Covariates of a calibration model: at most this many, so that a Hessian lies on the stack.
+pub(crate) const MOST_COVARIATES: usize = 2;
+
+const MOST_STEPS: usize = 50;
+/// Newton's method ends when the log likelihood changes by less than this share.
+const TOLERANCE: f64 = 1e-11;
+/// A coefficient beyond it separates the samples: the likelihood has no maximum.
+const MOST_COEFFICIENT: f64 = 1e4;
+
+type Vector = [f64; MOST_COVARIATES];
+type Matrix = [[f64; MOST_COVARIATES]; MOST_COVARIATES];
+
+/// Samples in descending order of time, with their covariates.
+#[derive(Clone, Debug)]
+pub(crate) struct CoxDesign {
+    /// Row numbers by descending time.
+    order: Vec<u32>,
+    time: Vec<f64>,
+    event: Vec<bool>,
+    covariates: Vec<Vector>,
+    /// Covariates in use; the others are 0.
+    n_covariates: usize,
+}
+
+/// The sums over the samples at risk, or over the tied events.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    risk: f64,
+    first: Vector,
+    second: Matrix,
+}
+
+/// The log partial likelihood with its derivatives.
+#[derive(Clone, Copy, Debug, Default)]
+struct Likelihood {
+    value: f64,
+    gradient: Vector,
+    information: Matrix,
+}
+
+impl CoxDesign {
+    /// Row `i` has the covariates `covariates(i)`, of which the first `n_covariates` count.
+    pub(crate) fn new(outcomes: &Outcomes, n_covariates: usize, covariates: impl Fn(usize) -> Vector) -> Self {
+        let mut order: Vec<u32> = (0..crate::ids::to_u32(outcomes.n())).collect();
+        order.sort_by(|a, b| outcomes.time()[*b as usize].total_cmp(&outcomes.time()[*a as usize]));
+        let in_order = |row: &u32| *row as usize;
+        Self {
+            time: order.iter().map(|row| outcomes.time()[in_order(row)]).collect(),
+            event: order.iter().map(|row| outcomes.event()[in_order(row)]).collect(),
+            covariates: order.iter().map(|row| covariates(in_order(row))).collect(),
+            order,
+            n_covariates,
+        }
+    }
+
+    /// The coefficients that maximise the partial likelihood of the rows with these weights, started at `start`.
+    /// O(n) per step.
+    ///
+    /// # Errors
+    /// [`MetricError::CalibrationModel`] without an event, without a maximum, or if the covariates do not vary.
+    pub(crate) fn fit(&self, weights: &[u32], start: Vector) -> Result<Vector, MetricError> {
+        let weights = self.in_order(weights);
+        let mut coefficients = start;
+        let mut here = self.likelihood(&weights, coefficients)?;
+        for _ in 0..MOST_STEPS {
+            let step = solve(here.information, here.gradient, self.n_covariates).ok_or(SINGULAR)?;
+            let mut share = 1.0;
+            let (next, there) = loop {
+                let next: Vector = std::array::from_fn(|k| coefficients[k] + share * step[k]);
+                let there = self.likelihood(&weights, next)?;
+                // A step that overshoots is halved; near the maximum, rounding may lower the value a little.
+                if there.value >= here.value - TOLERANCE * here.value.abs() {
+                    break (next, there);
+                }
+                share /= 2.0;
+                if share < 1e-6 {
+                    return Err(NO_MAXIMUM);
+                }
+            };
+            let change = (there.value - here.value).abs();
+            (coefficients, here) = (next, there);
+            if coefficients.iter().any(|coefficient| coefficient.abs() > MOST_COEFFICIENT) {
+                return Err(NO_MAXIMUM);
+            }
+            if change <= TOLERANCE * (1.0 + here.value.abs()) {
+                return Ok(coefficients);
+            }
+        }
+        Err(NO_MAXIMUM)
+    }
+
+    /// The cumulative baseline hazard up to and including `time`, of covariates 0.
+    ///
+    /// # Errors
+    /// [`MetricError::CalibrationModel`] if a risk overflows.
+    pub(crate) fn baseline(&self, weights: &[u32], coefficients: Vector, time: f64) -> Result<f64, MetricError> {
+        let mut hazard = 0.0;
+        self.for_each_event_time(&self.in_order(weights), coefficients, |at, n_events, at_risk, events, _| {
+            if at <= time {
+                let ties = (0..n_events).map(|k| at_risk.risk - f64::from(k) / f64::from(n_events) * events.risk);
+                hazard += ties.map(f64::recip).sum::<f64>();
+            }
+        })?;
+        Ok(hazard)
+    }
+
+    fn in_order(&self, weights: &[u32]) -> Vec<u32> {
+        self.order.iter().map(|row| weights[*row as usize]).collect()
+    }
+
+    fn likelihood(&self, weights: &[u32], coefficients: Vector) -> Result<Likelihood, MetricError> {
+        let mut found = Likelihood::default();
+        self.for_each_event_time(weights, coefficients, |_, n_events, at_risk, events, linear| {
+            found.value += linear.risk;
+            for k in 0..self.n_covariates {
+                found.gradient[k] += linear.first[k];
+            }
+            for tie in 0..n_events {
+                let share = f64::from(tie) / f64::from(n_events);
+                let risk = at_risk.risk - share * events.risk;
+                let mean: Vector = std::array::from_fn(|k| (at_risk.first[k] - share * events.first[k]) / risk);
+                found.value -= risk.ln();
+                for (a, row) in found.information.iter_mut().enumerate() {
+                    found.gradient[a] -= mean[a];
+                    for (b, cell) in row.iter_mut().enumerate() {
+                        let second = (at_risk.second[a][b] - share * events.second[a][b]) / risk;
+                        *cell += second - mean[a] * mean[b];
+                    }
+                }
+            }
+        })?;
+        if found.value.is_finite() { Ok(found) } else { Err(NO_MAXIMUM) }
+    }
+
+    /// Calls `visit` for every time with an event, from the latest, with the number of events there, the sums over the
+    /// samples at risk and over the events, and, in `risk` and `first` of the last, the sums of the events' linear
+    /// predictors and covariates.
+    fn for_each_event_time(
+        &self,
+        weights: &[u32],
+        coefficients: Vector,
+        mut visit: impl FnMut(f64, u32, &Sums, &Sums, &Sums),
+    ) -> Result<(), MetricError> {
+        let mut at_risk = Sums::default();
+        let mut first = 0;
+        let mut any = false;
+        while first < self.time.len() {
+            let tied = self.time[first..].iter().take_while(|time| **time >= self.time[first]).count();
+            let (mut events, mut linear, mut n_events) = (Sums::default(), Sums::default(), 0);
+            for place in (first..first + tied).filter(|place| weights[*place] > 0) {
+                let (covariates, weight) = (&self.covariates[place], f64::from(weights[place]));
+                let predictor: f64 = covariates.iter().zip(coefficients).map(|(x, b)| x * b).sum();
+                let risk = weight * predictor.exp();
+                at_risk.add(covariates, risk);
+                if self.event[place] {
+                    events.add(covariates, risk);
+                    linear.risk += weight * predictor;
+                    linear.first.iter_mut().zip(covariates).for_each(|(sum, x)| *sum += weight * x);
+                    n_events += weights[place];
+                }
+            }
+            if n_events > 0 {
+                any = true;
+                if !at_risk.risk.is_finite() {
+                    return Err(NO_MAXIMUM);
+                }
+                visit(self.time[first], n_events, &at_risk, &events, &linear);
+            }
+            first += tied;
+        }
+        if any { Ok(()) } else { Err(MetricError::CalibrationModel { reason: "there is no event" }) }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, covariates: &Vector, risk: f64) {
+        self.risk += risk;
+        for (a, row) in self.second.iter_mut().enumerate() {
+            self.first[a] += risk * covariates[a];
+            for (b, cell) in row.iter_mut().enumerate() {
+                *cell += risk * covariates[a] * covariates[b];
+            }
+        }
+    }
+}
+
+/// The covariates are collinear or constant.
+pub(crate) const SINGULAR: MetricError =
+    MetricError::CalibrationModel { reason: "the predictions do not vary among the samples at risk" };
+const NO_MAXIMUM: MetricError =
+    MetricError::CalibrationModel { reason: "its likelihood has no maximum: the predictions separate the events" };
+
+/// Solves `matrix` x = `vector` in the first `n` dimensions, `matrix` symmetric; `None` unless it is positive definite.
+fn solve(matrix: Matrix, vector: Vector, n: usize) -> Option<Vector> {
+    let [[first, cross], [_, second]] = matrix;
+    match n {
+        0 => Some([0.0; MOST_COVARIATES]),
+        1 => (first > 0.0 && first.is_finite()).then(|| [vector[0] / first, 0.0]),
+        _ => {
+            let determinant = first * second - cross * cross;
+            (determinant > 1e-12 * first * second).then(|| {
+                let [x, y] = vector;
+                [(second * x - cross * y) / determinant, (first * y - cross * x) / determinant]
+            })
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the best value of a metric is: the highest, the lowest, or a target.
+
+use crate::fairness::{Comparison, PerGroup};
+use crate::{Direction, MetricError};
+
+/// The best value of a metric.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal {
+    pub(crate) direction: Direction,
+    /// If set, the nearer to it the better, and the direction does not count.
+    pub(crate) target: Option<f64>,
+}
+
+impl Goal {
+    /// A comparison of the groups; the worst group of a metric with a target is that farthest from it.
+    ///
+    /// # Errors
+    /// Those of [`PerGroup::compare`], and [`MetricError::NoUtility`] for equity scaling of a metric with a target.
+    pub(crate) fn compare(
+        self,
+        groups: &PerGroup<f64>,
+        comparison: Comparison,
+        overall: f64,
+    ) -> Result<f64, MetricError> {
+        // It also says why the groups cannot be compared at all.
+        let value = groups.compare(comparison, overall, self.direction)?;
+        if self.target.is_none() {
+            return Ok(value);
+        }
+        let values: Vec<f64> = groups.groups.iter().filter_map(|group| group.value.as_ref().ok().copied()).collect();
+        self.of(comparison, &values, overall).ok_or(MetricError::NoUtility)
+    }
+
+    /// The same of the defined values of a replicate; `None` where it does not exist.
+    pub(crate) fn of(self, comparison: Comparison, values: &[f64], overall: f64) -> Option<f64> {
+        match (self.target, comparison) {
+            (Some(target), Comparison::Worst) => {
+                values.iter().copied().max_by(|a, b| (a - target).abs().total_cmp(&(b - target).abs()))
+            }
+            (Some(_), Comparison::EquityScaling(_)) => None,
+            _ => comparison.of(values, overall, self.direction),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fairness::EquityScaling;
+
+    #[test]
+    fn the_worst_group_of_a_metric_with_a_target_is_the_farthest_from_it() {
+        let goal = |target| Goal { direction: Direction::LowerIsBetter, target };
+        assert_eq!(goal(Some(1.0)).of(Comparison::Worst, &[1.3, 0.5, 0.9], 1.0), Some(0.5));
+        assert_eq!(goal(None).of(Comparison::Worst, &[1.3, 0.5, 0.9], 1.0), Some(1.3));
+        let scaling = Comparison::EquityScaling(EquityScaling::FairTte);
+        assert_eq!(goal(Some(1.0)).of(scaling, &[1.3, 0.5], 1.0), None);
+        assert_eq!(goal(Some(1.0)).of(Comparison::Gap, &[1.5, 0.5], 1.0), Some(1.0));
+    }
+}

@@ -1,0 +1,178 @@
+//! The metrics that an evaluation can be asked for by name, and the registry of them.
+//!
+//! A metric [prepares](Metric::prepare) one slice of the samples (all of them, or one group) and then gives its value for
+//! any weights of the slice's rows: 1 everywhere for the sample itself, the number of draws in a bootstrap replicate. What
+//! does not depend on the weights (predictions at a time, sorted orders, terms of single samples) is computed once.
+//!
+//! The built-in metrics are in `built_in.rs`; a program adds its own with [`register_metric`].
+
+mod built_in;
+mod calibration;
+mod registry;
+mod requested;
+mod scores;
+
+use std::fmt::Debug;
+
+use crate::{CensoringCurve, Direction, MetricError, Outcomes, Reading, Risk, SubjectId, SurvivalCurves};
+
+pub use built_in::built_in_metrics;
+pub use registry::{known_metrics, register_metric};
+pub use requested::{RequestedMetric, RiskOfCurve};
+
+/// A metric of survival curves, by name.
+///
+/// ```
+/// use fairtte_metrics::{Direction, EvaluationSettings, MetricError};
+/// use fairtte_metrics::evaluation::{Metric, PreparedMetric, ScoredSample, register_metric, rows_metric};
+///
+/// /// The share of the samples that have their event by the horizon: no prediction enters, as an example.
+/// #[derive(Debug)]
+/// struct EventShare;
+///
+/// impl Metric for EventShare {
+///     fn name(&self) -> &'static str {
+///         "event-share"
+///     }
+///     fn summary(&self) -> &'static str {
+///         "share of samples with an event by the horizon"
+///     }
+///     fn label(&self) -> &'static str {
+///         "Event share"
+///     }
+///     fn convention(&self) -> &'static str {
+///         "events by the horizon divided by all samples, without censoring weights"
+///     }
+///     fn direction(&self) -> Direction {
+///         Direction::LowerIsBetter
+///     }
+///     fn has_horizon(&self) -> bool {
+///         true
+///     }
+///     fn prepare(&self, sample: &ScoredSample<'_>) -> Result<Box<dyn PreparedMetric>, MetricError> {
+///         let (outcomes, horizon) = (sample.outcomes.clone(), sample.horizon()?);
+///         Ok(rows_metric(move |rows| {
+///             let by_then = |row: &&usize| outcomes.event()[**row] && outcomes.time()[**row] <= horizon;
+///             Ok(rows.iter().filter(by_then).count() as f64 / rows.len() as f64)
+///         }))
+///     }
+/// }
+///
+/// register_metric(&EventShare)?;
+/// let settings = EvaluationSettings { metrics: vec!["c-td".into(), "event-share@5".into()], ..Default::default() };
+/// assert_eq!(settings.validate(), Ok(()));
+/// # Ok::<(), MetricError>(())
+/// ```
+pub trait Metric: Debug + Send + Sync {
+    /// Name in settings and files, in kebab-case without `@`.
+    fn name(&self) -> &'static str;
+
+    /// One line for lists.
+    fn summary(&self) -> &'static str;
+
+    /// Short name for tables.
+    fn label(&self) -> &'static str;
+
+    /// The convention in one sentence.
+    fn convention(&self) -> &'static str;
+
+    /// Whether a higher or a lower value is better; of a metric with a [target](Self::target) it is not used.
+    fn direction(&self) -> Direction;
+
+    /// The best value, for a metric that is better the nearer it is to this value, for example 1 of a ratio.
+    fn target(&self) -> Option<f64> {
+        None
+    }
+
+    /// Whether the metric is about one time, the horizon: `name@365`, or `name` for that of the settings.
+    fn has_horizon(&self) -> bool {
+        false
+    }
+
+    /// Prepares the metric for the samples of one slice.
+    ///
+    /// # Errors
+    /// Why the metric does not exist for this slice.
+    fn prepare(&self, sample: &ScoredSample<'_>) -> Result<Box<dyn PreparedMetric>, MetricError>;
+}
+
+/// A metric of one slice, for any weights of its rows.
+pub trait PreparedMetric: Send + Sync {
+    /// The value of the sample in which row `i` of the slice occurs `weights[i]` times; at least one weight is above 0.
+    ///
+    /// # Errors
+    /// Why there is none; in a bootstrap replicate it then counts as undefined.
+    fn value(&self, weights: &[u32]) -> Result<f64, MetricError>;
+}
+
+/// A metric that is computed anew from row numbers: ascending, never empty, a row as often as it was drawn. Slow, but
+/// applicable to everything that can be computed from a selection of rows.
+pub fn rows_metric(
+    metric: impl Fn(&[usize]) -> Result<f64, MetricError> + Send + Sync + 'static,
+) -> Box<dyn PreparedMetric> {
+    Box::new(OfRows(metric))
+}
+
+pub(crate) struct OfRows<F>(pub(crate) F);
+
+impl<F: Fn(&[usize]) -> Result<f64, MetricError> + Send + Sync> PreparedMetric for OfRows<F> {
+    fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
+        let drawn = |(row, weight): (usize, &u32)| std::iter::repeat_n(row, *weight as usize);
+        let rows: Vec<usize> = weights.iter().enumerate().flat_map(drawn).collect();
+        (self.0)(&rows)
+    }
+}
+
+/// The samples of one slice, with everything that a metric may need.
+#[derive(Clone, Debug)]
+pub struct ScoredSample<'a> {
+    /// Observed outcomes, `[n]`.
+    pub outcomes: &'a Outcomes,
+    /// Predicted curves, `[n, n_times]`.
+    pub curves: &'a SurvivalCurves,
+    /// The censoring curve of the training sample; metrics with other ties take
+    /// [`CensoringCurve::with_ties`].
+    pub censoring: &'a CensoringCurve,
+    /// How the curves are read between grid points.
+    pub reading: Reading,
+    /// The risk that a rank metric of one number per sample takes from a curve.
+    pub risk: RiskOfCurve,
+    /// The subject of every sample, `[n]`.
+    pub subjects: &'a [&'a SubjectId],
+    pub(crate) times: &'a Result<Vec<f64>, MetricError>,
+    pub(crate) horizon: &'a Result<f64, MetricError>,
+}
+
+impl ScoredSample<'_> {
+    /// The evaluation times, the same for every slice.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn times(&self) -> Result<&[f64], MetricError> {
+        self.times.as_ref().map(Vec::as_slice).map_err(MetricError::clone)
+    }
+
+    /// The horizon of a metric that [has one](Metric::has_horizon).
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn horizon(&self) -> Result<f64, MetricError> {
+        self.horizon.clone()
+    }
+
+    /// Predicted probability of the event by `time`, `[n]`.
+    pub fn risk_at(&self, time: f64) -> Vec<f64> {
+        self.curves.all_at(time, self.reading).into_iter().map(|survival| 1.0 - survival).collect()
+    }
+
+    /// One risk per sample, as [`risk`](Self::risk) says.
+    ///
+    /// # Errors
+    /// Why there is none: no evaluation time, or no horizon.
+    pub fn risks(&self) -> Result<Risk, MetricError> {
+        self.risk.of(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! Rank metrics and losses, prepared for an evaluation.
+
+use super::{PreparedMetric, ScoredSample, rows_metric};
+use crate::estimators::KaplanMeier;
+use crate::rank::{
+    AucTd, ConcordanceTd, ConventionTd, PreparedAucTd, PreparedConcordanceTd, TieTest, TiedPairs, TiedPredictions,
+    UnoConvention, concordance_td_ipcw, concordance_td_with, harrell_concordance, uno_concordance,
+};
+use crate::scores::{
+    EventDensity, IntegratedScoreRule, IntegrationRule, PreparedBrier, SnlForm, integrated_nbll, kaplan_meier_curves,
+};
+use crate::{CensoringTies, MetricError, Outcomes, SubjectId, SurvivalCurves};
+
+type Prepared = Result<Box<dyn PreparedMetric>, MetricError>;
+
+struct PreparedCTd {
+    pairs: PreparedConcordanceTd,
+    ties: TiedPredictions,
+}
+
+impl PreparedMetric for PreparedCTd {
+    fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
+        Ok(self.pairs.weighted(weights, self.ties)?.value)
+    }
+}
+
+impl PreparedMetric for PreparedAucTd {
+    fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
+        self.weighted(weights)?.time_average
+    }
+}
+
+/// A Brier score that is refused above 1.
+struct CheckedBrier {
+    brier: PreparedBrier,
+    subjects: Vec<SubjectId>,
+}
+
+impl CheckedBrier {
+    fn boxed(brier: PreparedBrier, sample: &ScoredSample<'_>) -> Box<dyn PreparedMetric> {
+        Box::new(Self { brier, subjects: sample.subjects.iter().map(|subject| (*subject).clone()).collect() })
+    }
+}
+
+impl PreparedMetric for CheckedBrier {
+    fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
+        self.brier.check_at_most_one(self.brier.weighted(weights)?, |row| self.subjects[row].to_string())
+    }
+}
+
+fn concordance(sample: &ScoredSample<'_>, ties: TiedPredictions) -> Prepared {
+    let pairs = ConcordanceTd::prepare(sample.outcomes, sample.curves, sample.reading)?;
+    Ok(Box::new(PreparedCTd { pairs, ties }))
+}
+
+pub(super) fn c_td(sample: &ScoredSample<'_>) -> Prepared {
+    concordance(sample, TiedPredictions::Strict)
+}
+
+pub(super) fn c_td_half(sample: &ScoredSample<'_>) -> Prepared {
+    concordance(sample, TiedPredictions::Half)
+}
+
+pub(super) fn c_td_adjusted(sample: &ScoredSample<'_>) -> Prepared {
+    let reading = sample.reading;
+    of_selection(sample, move |outcomes, curves| {
+        Ok(concordance_td_with(outcomes, curves, reading, ConventionTd::Adjusted)?.value)
+    })
+}
+
+pub(super) fn c_td_ipcw(sample: &ScoredSample<'_>) -> Prepared {
+    let (reading, censoring, tau) = (sample.reading, sample.censoring.clone(), last_time(sample)?);
+    of_selection(sample, move |outcomes, curves| {
+        let ties = TiedPairs::Predictions;
+        Ok(concordance_td_ipcw(outcomes, curves, reading, &censoring, Some(tau), ties)?.value)
+    })
+}
+
+pub(super) fn auc_td(sample: &ScoredSample<'_>) -> Prepared {
+    let ScoredSample { outcomes, curves, censoring, reading, .. } = *sample;
+    Ok(Box::new(AucTd::prepare(outcomes, curves, censoring, reading, sample.times()?)?))
+}
+
+pub(super) fn auc(sample: &ScoredSample<'_>) -> Prepared {
+    let ScoredSample { outcomes, curves, censoring, reading, .. } = *sample;
+    Ok(Box::new(AucTd::prepare(outcomes, curves, censoring, reading, &[sample.horizon()?])?))
+}
+
+pub(super) fn ibs(sample: &ScoredSample<'_>) -> Prepared {
+    let ScoredSample { outcomes, curves, censoring, reading, .. } = *sample;
+    Ok(CheckedBrier::boxed(PreparedBrier::new(outcomes, curves, censoring, reading, sample.times()?)?, sample))
+}
+
+pub(super) fn brier(sample: &ScoredSample<'_>) -> Prepared {
+    let ScoredSample { outcomes, curves, censoring, reading, .. } = *sample;
+    Ok(CheckedBrier::boxed(PreparedBrier::at(outcomes, curves, censoring, reading, sample.horizon()?)?, sample))
+}
+
+pub(super) fn harrell_c(sample: &ScoredSample<'_>) -> Prepared {
+    let (outcomes, risk) = (sample.outcomes.clone(), sample.risks()?);
+    Ok(rows_metric(move |rows| {
+        let (outcomes, risk) = (outcomes.select(rows), risk.select(rows));
+        Ok(harrell_concordance(&outcomes, &risk, TieTest::Near, TiedPairs::Predictions)?.value)
+    }))
+}
+
+pub(super) fn uno_c(sample: &ScoredSample<'_>) -> Prepared {
+    let (outcomes, risk, censoring) = (sample.outcomes.clone(), sample.risks()?, sample.censoring.clone());
+    let tau = last_time(sample)?;
+    Ok(rows_metric(move |rows| {
+        let (outcomes, risk) = (outcomes.select(rows), risk.select(rows));
+        Ok(uno_concordance(&outcomes, &risk, &censoring, Some(tau), UnoConvention::ScikitSurvival)?.value)
+    }))
+}
+
+pub(super) fn rsbs(sample: &ScoredSample<'_>) -> Prepared {
+    integrated(sample, IntegratedScoreRule::RSBS)
+}
+
+pub(super) fn risl(sample: &ScoredSample<'_>) -> Prepared {
+    integrated(sample, IntegratedScoreRule::RISL)
+}
+
+pub(super) fn isll(sample: &ScoredSample<'_>) -> Prepared {
+    integrated(sample, IntegratedScoreRule::ISLL)
+}
+
+fn integrated(sample: &ScoredSample<'_>, rule: IntegratedScoreRule) -> Prepared {
+    let (reading, times) = (sample.reading, sample.times()?.to_vec());
+    let censoring = sample.censoring.with_ties(CensoringTies::Flipped);
+    of_selection(sample, move |outcomes, curves| Ok(rule.score(outcomes, curves, &censoring, reading, &times)?.value))
+}
+
+pub(super) fn nbll(sample: &ScoredSample<'_>) -> Prepared {
+    let (reading, times) = (sample.reading, sample.times()?.to_vec());
+    let censoring = sample.censoring.with_ties(CensoringTies::Flipped);
+    of_selection(sample, move |outcomes, curves| {
+        integrated_nbll(outcomes, curves, &censoring, reading, IntegrationRule::Trapezoid, &times)
+    })
+}
+
+pub(super) fn snl(sample: &ScoredSample<'_>) -> Prepared {
+    let censoring = sample.censoring.with_ties(CensoringTies::Flipped);
+    of_selection(sample, move |outcomes, curves| {
+        let (density, form) = (EventDensity::LinearDensity, SnlForm::Documented);
+        Ok(crate::scores::snl(outcomes, curves, &censoring, density, form)?.value)
+    })
+}
+
+pub(super) fn rcll(sample: &ScoredSample<'_>) -> Prepared {
+    of_selection(sample, |outcomes, curves| {
+        Ok(crate::scores::rcll(outcomes, curves, EventDensity::LinearDensity)?.value)
+    })
+}
+
+pub(super) fn explained_variation(sample: &ScoredSample<'_>) -> Prepared {
+    let (reading, times) = (sample.reading, sample.times()?.to_vec());
+    let (censoring, grid) = (sample.censoring.clone(), sample.curves.grid().to_vec());
+    let model = PreparedBrier::new(sample.outcomes, sample.curves, &censoring, reading, &times)?;
+    let outcomes = sample.outcomes.clone();
+    Ok(rows_metric(move |rows| {
+        let mut weights = vec![0; outcomes.n()];
+        for row in rows {
+            weights[*row] += 1;
+        }
+        let drawn = outcomes.select(rows);
+        let baseline = kaplan_meier_curves(&KaplanMeier::fit(&drawn)?, &grid, drawn.n())?;
+        let ones = vec![1; drawn.n()];
+        let baseline = PreparedBrier::new(&drawn, &baseline, &censoring, reading, &times)?.weighted(&ones)?;
+        if baseline <= 0.0 {
+            return Err(MetricError::NoBaselineLoss { baseline });
+        }
+        Ok(1.0 - model.weighted(&weights)? / baseline)
+    }))
+}
+
+/// A metric of outcomes and curves that is computed anew for every selection of rows.
+pub(super) fn of_selection(
+    sample: &ScoredSample<'_>,
+    metric: impl Fn(&Outcomes, &SurvivalCurves) -> Result<f64, MetricError> + Send + Sync + 'static,
+) -> Prepared {
+    if sample.outcomes.n() == 0 {
+        return Err(MetricError::NoSamples);
+    }
+    let (outcomes, curves) = (sample.outcomes.clone(), sample.curves.clone());
+    Ok(rows_metric(move |rows| metric(&outcomes.select(rows), &curves.select(rows))))
+}
+
+fn last_time(sample: &ScoredSample<'_>) -> Result<f64, MetricError> {
+    sample.times()?.last().copied().ok_or(MetricError::EmptyGrid)
+}

@@ -1,0 +1,105 @@
+//! Metrics by name, groups with few events, and scores that censoring weights make senseless.
+
+use fairtte_metrics::evaluation::{Metric, built_in_metrics};
+use fairtte_metrics::{EvaluationSettings, Outcomes};
+
+use crate::cohort::{Cohort, cohort, groups, halves, settings};
+
+fn with(metrics: &[&str], min_events: usize) -> EvaluationSettings {
+    let metrics = metrics.iter().map(|name| (*name).to_owned()).collect();
+    EvaluationSettings { metrics, min_events, ..settings(60) }
+}
+
+#[test]
+fn every_built_in_metric_has_a_value_an_interval_and_a_gap() {
+    let cohort = cohort(200, 21);
+    let names: Vec<&str> = built_in_metrics().map(Metric::name).collect();
+    let report = cohort.evaluate(&[halves(200)], &EvaluationSettings { replicates: 20, ..with(&names, 10) });
+    assert_eq!(report.metrics.len(), names.len());
+    let horizon = report.horizon.unwrap();
+    for (metric, name) in report.metrics.iter().zip(names) {
+        let value = metric.overall.value.unwrap_or_else(|| panic!("{name}: {:?}", metric.overall.undefined));
+        assert!(metric.overall.lower.unwrap() <= metric.overall.upper.unwrap(), "{name}");
+        let sex = &metric.attributes[0];
+        let (f, m) = (sex.groups[0].estimate.value.unwrap(), sex.groups[1].estimate.value.unwrap());
+        assert!((sex.gap.value.unwrap() - (f - m).abs()).abs() < 1e-12, "{name}");
+        let worst = match metric.target {
+            Some(target) => {
+                if (f - target).abs() > (m - target).abs() {
+                    f
+                } else {
+                    m
+                }
+            }
+            None if metric.higher_is_better => f.min(m),
+            None => f.max(m),
+        };
+        assert_eq!(sex.worst.value, Some(worst), "{name}");
+        assert_eq!(sex.equity_scaling.value.is_some(), metric.target.is_none(), "{name}");
+        assert_eq!(metric.horizon.is_some(), metric.label.ends_with(&format!("({horizon})")), "{name}");
+        assert!(value.is_finite());
+    }
+}
+
+#[test]
+fn a_time_after_the_name_wins_over_the_horizon() {
+    let cohort = cohort(120, 22);
+    let at = |settings: &EvaluationSettings, k: usize| cohort.evaluate(&[], settings).metrics[k].overall.value.unwrap();
+    let settings = EvaluationSettings { horizon: Some(1.0), replicates: 0, ..with(&["brier", "brier@0.5"], 10) };
+    let moved = EvaluationSettings { horizon: Some(0.5), ..settings.clone() };
+    assert!((at(&settings, 1) - at(&moved, 1)).abs() <= 0.0);
+    assert!((at(&moved, 0) - at(&moved, 1)).abs() <= 0.0);
+    assert!((at(&settings, 0) - at(&settings, 1)).abs() > 1e-6);
+}
+
+#[test]
+fn a_group_with_few_events_keeps_its_value_and_is_in_no_comparison() {
+    let cohort = cohort(90, 23);
+    let events: Vec<usize> = (0..90).filter(|&row| cohort.outcomes.event()[row]).collect();
+    let few = &events[..4];
+    let level = |row: usize| Some(if few.contains(&row) { 2 } else { u32::from(row.is_multiple_of(2)) });
+    let race = [groups("race", &["a", "b", "rare"], level, 90)];
+    let report = cohort.evaluate(&race, &with(&["c-td", "d-calibration"], 10));
+    for metric in &report.metrics {
+        let race = &metric.attributes[0];
+        assert_eq!(race.few_events, ["rare"], "{}", metric.name);
+        let values: Vec<f64> = race.groups.iter().map(|group| group.estimate.value.unwrap()).collect();
+        assert!((race.gap.value.unwrap() - (values[0] - values[1]).abs()).abs() < 1e-12);
+        let all = race.with_all_groups.as_ref().unwrap();
+        let (low, high) = (values.iter().copied().fold(1.0, f64::min), values.iter().copied().fold(0.0, f64::max));
+        assert!((all.gap.value.unwrap() - (high - low)).abs() < 1e-12);
+        assert_eq!(race.gap.n + 4, all.gap.n);
+        for difference in &race.differences {
+            let with_rare = difference.second == "rare";
+            assert_eq!(difference.difference.p_value.is_none(), with_rare);
+            let reason = difference.difference.undefined.clone().unwrap_or_default();
+            assert_eq!(reason.contains("number of events: 4, fewer than min-events 10"), with_rare, "{reason}");
+        }
+    }
+    let everybody = cohort.evaluate(&race, &with(&["c-td"], 0));
+    let race = &everybody.metrics[0].attributes[0];
+    assert!(race.few_events.is_empty() && race.with_all_groups.is_none());
+}
+
+#[test]
+fn a_brier_score_above_one_is_refused_with_the_subject_that_carries_it() {
+    // 100 of 101 samples of the training part are censored at 1.1: whoever is followed longer has a weight of 101.
+    let train = (0..101).map(|k| if k == 0 { 5.0 } else { 1.1 }).collect();
+    let train = Outcomes::new(train, vec![false; 101]).unwrap();
+    let time = (0..30).map(|k| 2.0 + 0.1 * f64::from(k)).collect();
+    let outcomes = Outcomes::new(time, (0..30).map(|k| k > 27).collect()).unwrap();
+    let flat = cohort(30, 24);
+    let curves = flat.curves.clone();
+    let certain = ndarray::Array2::from_elem(curves.survival().dim(), 0.0);
+    let curves = fairtte_metrics::SurvivalCurves::new(curves.grid().to_vec(), certain).unwrap();
+    let censoring = fairtte_metrics::CensoringCurve::fit(&train, fairtte_metrics::CensoringTies::EventsFirst).unwrap();
+    let cohort = Cohort { outcomes, curves, censoring, ..flat };
+    let settings =
+        EvaluationSettings { times: Some(vec![2.1, 2.2, 2.3]), horizon: Some(2.2), ..with(&["ibs", "brier"], 0) };
+    let report = cohort.evaluate(&[], &settings);
+    for metric in &report.metrics {
+        let reason = metric.overall.undefined.clone().unwrap_or_default();
+        assert!(metric.overall.value.is_none() && reason.contains("above 1"), "{}: {reason}", metric.name);
+        assert!(reason.contains("% of it come from subject"), "{reason}");
+    }
+}
