@@ -65,7 +65,7 @@ struct Context<'a> {
 #[derive(Serialize)]
 struct Tile<'a> {
     label: &'a str,
-    direction: &'static str,
+    direction: String,
     value: String,
     interval: Option<String>,
     reason: Option<&'a str>,
@@ -83,7 +83,7 @@ struct Gap<'a> {
 struct Metric<'a> {
     label: &'a str,
     name: &'a str,
-    direction: &'static str,
+    direction: String,
     convention: &'a str,
     window: Option<String>,
     /// The metric with the same numbers, which is named instead of a plot and a table.
@@ -218,7 +218,7 @@ fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow>
             n => vec![format!("{} without a value, in no group", count(n, "sample"))],
         };
         table.push(heading);
-        let rows = attribute_rows(attribute).into_iter();
+        let rows = attribute_rows(metric, attribute).into_iter();
         table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r.name, r.estimate)));
     }
     table

@@ -16,19 +16,26 @@ pub(super) struct Row<'a> {
     pub(super) estimate: &'a Estimate,
 }
 
-/// The groups of `attribute`, then the differences between them.
-pub(super) fn attribute_rows(attribute: &AttributeReport) -> Vec<Row<'_>> {
+/// The groups of `attribute`, then the differences between them. Groups with too few events to be compared are marked.
+pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a AttributeReport) -> Vec<Row<'a>> {
+    let name = |level: &String| {
+        if attribute.few_events.contains(level) { format!("{level} (few events)") } else { level.clone() }
+    };
     let groups = attribute.groups.iter();
-    let groups = groups.map(|group| Row { name: group.level.clone(), is_group: true, estimate: &group.estimate });
+    let groups = groups.map(|group| Row { name: name(&group.level), is_group: true, estimate: &group.estimate });
     let worst = match &attribute.worst_group {
         Some(level) => format!("worst group: {level}"),
         None => "worst group".to_owned(),
     };
-    let summaries = [
-        ("gap (0 = equal)".to_owned(), &attribute.gap),
-        (worst, &attribute.worst),
-        ("equity scaling (1 = best)".to_owned(), &attribute.equity_scaling),
-    ];
+    let mut summaries = vec![("gap (0 = equal)".to_owned(), &attribute.gap)];
+    if let Some(all) = &attribute.with_all_groups {
+        summaries.push(("gap with few events too".to_owned(), &all.gap));
+    }
+    summaries.push((worst, &attribute.worst));
+    // A metric that is best at a target has no equity scaling.
+    if metric.target.is_none() {
+        summaries.push(("equity scaling (1 = best)".to_owned(), &attribute.equity_scaling));
+    }
     let summaries = summaries.into_iter().map(|(name, estimate)| Row { name, is_group: false, estimate });
     groups.chain(summaries).collect()
 }
@@ -70,22 +77,24 @@ pub(super) fn pairs_behind(estimate: &Estimate) -> String {
     estimate.n_comparable.map_or_else(String::new, |n| n.to_string())
 }
 
-/// `higher is better` or `lower is better`.
-pub(super) fn direction(metric: &MetricReport) -> &'static str {
-    match metric.direction() {
-        Direction::HigherIsBetter => "higher is better",
-        Direction::LowerIsBetter => "lower is better",
+/// What the best value is, in words.
+pub(super) fn direction(metric: &MetricReport) -> String {
+    match (metric.target, metric.direction()) {
+        (Some(target), _) => format!("closer to {target} is better"),
+        (None, Direction::HigherIsBetter) => "higher is better".to_owned(),
+        (None, Direction::LowerIsBetter) => "lower is better".to_owned(),
     }
 }
 
 /// Whether the metric is an average over the evaluation times.
 pub(super) fn uses_window(metric: &MetricReport) -> bool {
-    !metric.name.starts_with("c_td")
+    let without = ["c_td", "c-td", "d-calibration", "calibration-alpha", "rcll", "snl"];
+    metric.horizon.is_none() && !without.iter().any(|name| metric.name.starts_with(name))
 }
 
 /// Whether random guessing has the value 0.5.
 pub(super) fn has_chance_level(metric: &MetricReport) -> bool {
-    metric.name.starts_with("c_td") || metric.name.starts_with("auc")
+    ["c_td", "c-td", "auc", "harrell-c", "uno-c"].iter().any(|name| metric.name.starts_with(name))
 }
 
 /// The evaluation times in words, for example `100 times from 1.2 to 9.8 years`.

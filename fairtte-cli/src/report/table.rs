@@ -18,8 +18,16 @@ const INDENT: &str = "  ";
 
 pub(super) fn render(report: &EvaluationReport, width: usize) -> String {
     let width = width.max(MIN_WIDTH);
-    let longest = report.metrics.iter().flat_map(|metric| &metric.attributes).flat_map(attribute_rows);
-    let longest = longest.map(|row| row.name.chars().count() + 2 * INDENT.len()).max().unwrap_or(0);
+    let rows_of = |metric: &'_ MetricReport| {
+        metric
+            .attributes
+            .iter()
+            .flat_map(|attribute| attribute_rows(metric, attribute))
+            .map(|row| row.name.chars().count())
+            .max()
+    };
+    let longest = report.metrics.iter().filter_map(rows_of).max();
+    let longest = longest.map_or(0, |longest| longest + 2 * INDENT.len());
     let name_width = longest.clamp(16, MAX_NAME_WIDTH.min(width - NUMBERS_WIDTH));
     let has_pairs = name_width + NUMBERS_WIDTH + PAIRS_WIDTH <= width;
     let mut table = Table { report, width, name_width, has_pairs, text: String::new() };
@@ -82,7 +90,7 @@ impl Table<'_> {
                 n => format!(" ({} without a value, in no group)", count(n, "sample")),
             };
             self.wrapped("", &format!("{}{missing}", clean(&attribute.attribute)));
-            let rows = attribute_rows(attribute);
+            let rows = attribute_rows(metric, attribute);
             for (k, row) in rows.iter().enumerate() {
                 // Gap, worst group and equity scaling often share their remark, which is then shown once, below the
                 // last.
