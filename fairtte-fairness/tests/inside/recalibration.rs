@@ -2,7 +2,7 @@
 use std::sync::atomic::AtomicBool;
 
 use fairtte_metrics::GroupId;
-use fairtte_survival::{CoxConfig, HeadConfig, Interpolation, NoSettings};
+use fairtte_survival::{CoxConfig, HeadConfig, Interpolation, PcHazardConfig};
 
 use super::super::table::World;
 use super::*;
@@ -25,7 +25,7 @@ fn trained(world: &World, config: RecalibrationConfig, epochs: usize) -> Recalib
 }
 
 fn heads() -> [HeadConfig; 3] {
-    [HeadConfig::default(), HeadConfig::PcHazard(NoSettings {}), HeadConfig::Cox(CoxConfig::default())]
+    [HeadConfig::default(), HeadConfig::PcHazard(PcHazardConfig::default()), HeadConfig::Cox(CoxConfig::default())]
 }
 
 #[test]
