@@ -21,7 +21,7 @@ use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::RunFile;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{RunFolder, read_json};
 use crate::scored::Scored;
 
 /// How results are shown.
@@ -208,9 +208,7 @@ fn facts_of_shift(folder: &RunFolder) -> Result<Vec<(String, String)>, CliError>
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let problem = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-    let text = std::fs::read_to_string(&path).map_err(|error| problem(error.to_string()))?;
-    let record: ShiftRecord = serde_json::from_str(&text).map_err(|error| problem(error.to_string()))?;
+    let record: ShiftRecord = read_json(&path)?;
     Ok(vec![("distribution shift".to_owned(), record.to_string())])
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::verdict::Network;
 use crate::CliError;
 use crate::run_file::RunFile;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{RunFolder, read_json};
 use crate::scored::Scored;
 
 /// Weights that a run kept, by their predictions.
@@ -267,8 +267,7 @@ fn network_of(run: &RunFile) -> Network {
 fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, PathBuf)>, CliError> {
     let folder = RunFolder::new(path);
     let damaged = |problem: String| CliError::RunFolder { path: folder.selection(), problem };
-    let text = std::fs::read_to_string(folder.selection()).map_err(|error| damaged(error.to_string()))?;
-    let kept: Kept = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    let kept: Kept = read_json(&folder.selection())?;
     let mut rules: BTreeMap<usize, BTreeSet<String>> = BTreeMap::from([(kept.epoch, BTreeSet::from([kept.monitor]))]);
     let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
     let mut weights = BTreeMap::from([(kept.epoch, kept.weights)]);

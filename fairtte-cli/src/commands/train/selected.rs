@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::CliError;
 use crate::prepare::Prepared;
-use crate::run_folder::{RunFolder, write_text};
+use crate::run_folder::{RunFolder, write_json};
 
 /// The choice of the selection rules, `selection.json`.
 #[derive(Serialize)]
@@ -98,8 +98,7 @@ pub(super) fn predict_all(
         tolerated_loss: TOLERATED_LOSS,
         rules: rules.collect(),
     };
-    let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
-    write_text(&folder.selection(), &format!("{text}\n"))
+    write_json(&folder.selection(), &record)
 }
 
 /// The curves of the validation part in the order of its rows.
