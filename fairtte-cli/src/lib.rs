@@ -33,7 +33,7 @@ pub use error::CliError;
 pub use exit::Exit;
 pub use run_file::RunFile;
 
-/// Strategies of other crates that a program of its own adds, see [`main_with`].
+/// Strategies and heads of other crates that a program of its own adds, see [`main_with`].
 #[cfg(feature = "train")]
 #[derive(Debug, Default)]
 pub struct Extensions {
@@ -56,16 +56,29 @@ impl Extensions {
         self.register.push(fairtte_fairness::strategies::register::<S>);
         self
     }
+
+    /// Adds a head by its settings, likewise.
+    #[must_use]
+    pub fn head<H>(mut self) -> Self
+    where
+        H: fairtte_survival::HeadSettings + Default + serde::Serialize + serde::de::DeserializeOwned + 'static,
+    {
+        self.register.push(|| Ok(fairtte_survival::register_head::<H>()?));
+        self
+    }
 }
 
 /// As [`main`], with what `extensions` add:
 ///
 /// ```no_run
 /// # use fairtte_fairness::strategies::GroupDroConfig as MyStrategyConfig;
+/// # use fairtte_survival::DeepHitConfig as MyHeadConfig;
 /// use std::process::ExitCode;
 ///
+/// use fairtte_cli::Extensions;
+///
 /// fn main() -> ExitCode {
-///     fairtte_cli::main_with(fairtte_cli::Extensions::default().strategy::<MyStrategyConfig>())
+///     fairtte_cli::main_with(Extensions::default().strategy::<MyStrategyConfig>().head::<MyHeadConfig>())
 /// }
 /// ```
 #[cfg(feature = "train")]

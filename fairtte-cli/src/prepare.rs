@@ -12,10 +12,9 @@ use fairtte_data::{
     write_cohort,
 };
 use fairtte_metrics::{GroupId, Groups};
-use serde::Serialize;
 
 use crate::progress::{Files, say};
-use crate::run_folder::{InputRecord, RunFolder, write_text};
+use crate::run_folder::{InputRecord, RunFolder, write_json};
 use crate::{CliError, RunFile};
 
 /// A data set that is ready for training.
@@ -302,11 +301,6 @@ fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<(TabularFea
         say(format!("note: {unknown}"));
     }
     Ok((fitted, matrix))
-}
-
-fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::Bug(error.to_string()))?;
-    write_text(path, &format!("{text}\n"))
 }
 
 /// The groups of the named attributes, crossed if there is more than one; `None` for no name.

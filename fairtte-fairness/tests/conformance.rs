@@ -29,8 +29,8 @@ use fairtte_fairness::{
 use fairtte_metrics::{EvaluationSettings, GroupId, Groups};
 use fairtte_models::{BackboneKind, EncoderConfig};
 use fairtte_survival::{
-    ClassifierConfig, CoxConfig, CoxTimeConfig, CutPoints, DeepHitConfig, HeadConfig, NoSettings, PredictionGrid,
-    SurvivalHead,
+    ClassifierConfig, CoxConfig, CoxTimeConfig, CutPoints, DeepHitConfig, HeadConfig, NnetSurvivalConfig, NoSettings,
+    PcHazardConfig, PmfConfig, PredictionGrid, SurvivalHead,
 };
 use ndarray::Array2;
 
@@ -211,12 +211,12 @@ impl<'a> Bench<'a> {
 
 fn heads() -> [HeadConfig; 6] {
     [
-        HeadConfig::Pmf(NoSettings {}),
+        HeadConfig::Pmf(PmfConfig::default()),
         HeadConfig::DeepHit(DeepHitConfig::default()),
-        HeadConfig::NnetSurvival(NoSettings {}),
+        HeadConfig::NnetSurvival(NnetSurvivalConfig::default()),
         HeadConfig::Cox(CoxConfig::default()),
         HeadConfig::CoxTime(CoxTimeConfig { controls: 3, shrink: 0.01, ..CoxTimeConfig::default() }),
-        HeadConfig::PcHazard(NoSettings {}),
+        HeadConfig::PcHazard(PcHazardConfig::default()),
     ]
 }
 
@@ -352,7 +352,7 @@ fn every_strategy_learns_saves_and_resumes_with_every_head_on_tables() {
 fn one_and_two_threads_train_to_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let study = Study::new(folder.path(), FILMS);
-    let bench = Bench::new(&study, &HeadConfig::NnetSurvival(NoSettings {}));
+    let bench = Bench::new(&study, &HeadConfig::NnetSurvival(NnetSurvivalConfig::default()));
     let curves = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
         pool.install(|| {
@@ -372,7 +372,7 @@ fn a_validation_part_without_an_event_is_refused_before_training() {
     for row in study.split.rows(Part::Validation).to_vec() {
         study.cohort.samples[row].event = false;
     }
-    let bench = Bench::new(&study, &HeadConfig::Pmf(NoSettings {}));
+    let bench = Bench::new(&study, &HeadConfig::Pmf(PmfConfig::default()));
     let mut strategy = bench.strategy(&StrategyConfig::Erm(NoSettings {}));
     let run = folder.path().join("run");
     let error = bench.fit(strategy.as_mut(), 1, &run, &mut Silent, &AtomicBool::new(false)).unwrap_err();
@@ -385,7 +385,7 @@ fn a_validation_part_without_an_event_is_refused_before_training() {
 fn a_damaged_checkpoint_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let study = Study::new(folder.path(), FILMS);
-    let bench = Bench::new(&study, &HeadConfig::Pmf(NoSettings {}));
+    let bench = Bench::new(&study, &HeadConfig::Pmf(PmfConfig::default()));
     let train = |epochs| {
         let mut strategy = bench.strategy(&StrategyConfig::Erm(NoSettings {}));
         bench.fit(strategy.as_mut(), epochs, folder.path(), &mut Silent, &AtomicBool::new(false))

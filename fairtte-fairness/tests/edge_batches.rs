@@ -10,7 +10,8 @@ use fairtte_fairness::{LearnerSpec, NetworkSpec, OptimiserConfig, Outputs, Strat
 use fairtte_metrics::{GroupId, Outcomes, SampleId};
 use fairtte_models::{BackboneKind, EncoderConfig};
 use fairtte_survival::{
-    ClassifierConfig, CoxConfig, CoxTimeConfig, CutPoints, DeepHitConfig, HeadConfig, NoSettings, SurvivalHead,
+    ClassifierConfig, CoxConfig, CoxTimeConfig, CutPoints, DeepHitConfig, HeadConfig, NnetSurvivalConfig,
+    PcHazardConfig, PmfConfig, SurvivalHead,
 };
 
 const N_GROUPS: u32 = 4;
@@ -77,12 +78,12 @@ fn batch(groups: &[Option<u32>], has_event: impl Fn(usize) -> bool) -> Batch {
 
 fn heads() -> [HeadConfig; 6] {
     [
-        HeadConfig::Pmf(NoSettings {}),
+        HeadConfig::Pmf(PmfConfig::default()),
         HeadConfig::DeepHit(DeepHitConfig::default()),
-        HeadConfig::NnetSurvival(NoSettings {}),
+        HeadConfig::NnetSurvival(NnetSurvivalConfig::default()),
         HeadConfig::Cox(CoxConfig::default()),
         HeadConfig::CoxTime(CoxTimeConfig { controls: 2, shrink: 0.01, ..CoxTimeConfig::default() }),
-        HeadConfig::PcHazard(NoSettings {}),
+        HeadConfig::PcHazard(PcHazardConfig::default()),
     ]
 }
 

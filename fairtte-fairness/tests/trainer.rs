@@ -21,7 +21,9 @@ use fairtte_fairness::{
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, SurvivalCurves, evaluate};
 use fairtte_models::{BackboneKind, EncoderConfig};
-use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, NoSettings, PredictionGrid, SurvivalHead};
+use fairtte_survival::{
+    ClassifierConfig, CutPoints, HeadConfig, NnetSurvivalConfig, NoSettings, PredictionGrid, SurvivalHead,
+};
 use ndarray::Array2;
 
 const SEED: u64 = 3;
@@ -67,7 +69,7 @@ impl Study {
         Self {
             features: fitted.encode(&table).unwrap(),
             membership: groups.membership().to_vec(),
-            head: HeadConfig::NnetSurvival(NoSettings {}).build().unwrap(),
+            head: HeadConfig::NnetSurvival(NnetSurvivalConfig::default()).build().unwrap(),
             device: Device::flex(),
             cohort,
             split,

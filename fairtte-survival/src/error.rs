@@ -28,6 +28,12 @@ pub enum SurvivalError {
         /// Range in words.
         expected: &'static str,
     },
+    /// A head of another crate has the name of a head of this one.
+    #[error("head is {name}, expected a name that no head of fairtte-survival has")]
+    HeadName {
+        /// The name.
+        name: &'static str,
+    },
     /// All times are the same: there is nothing to divide into intervals, or to scale.
     #[error("all times of the {part} part are {time} (samples: {n}), expected at least two different times")]
     TimesAllEqual {

@@ -91,8 +91,12 @@ impl PredictionGrid {
         &self.times
     }
 
-    /// Survival at the cut points, `[n, n_cut_points]`, to survival at [`times`](Self::times).
-    pub(crate) fn refine(&self, survival: Array2<f64>) -> Array2<f64> {
+    /// Survival at the cut points, `[n, n_cut_points]`, to survival at [`times`](Self::times), `[n, n_times]`, for discrete
+    /// heads.
+    ///
+    /// # Panics
+    /// If `survival` has fewer columns than there are cut points.
+    pub fn refine(&self, survival: Array2<f64>) -> Array2<f64> {
         match self.rule {
             _ if self.points == 1 => survival,
             Interpolation::Linear => self.lines(&survival),

@@ -10,6 +10,8 @@
 //! [`Cox`]: Cox
 //! [`CoxTime`]: CoxTime
 //! [`HeadConfig`]: HeadConfig
+//! [`HeadSettings`]: HeadSettings
+//! [`register_head`]: register_head
 //! [`PredictionGrid`]: PredictionGrid
 //! [`Baseline`]: Baseline
 //! [`BaselineFit`]: BaselineFit
@@ -26,15 +28,18 @@ mod heads;
 mod interpolation;
 mod intervals;
 mod quantiles;
+mod registry;
 mod time_scale;
 
 pub use baseline::{Baseline, BaselineFit, TiedTimes};
 pub use classifier::{Classifier, ClassifierConfig};
 pub use error::SurvivalError;
 pub use heads::{
-    Cox, CoxConfig, CoxTime, CoxTimeConfig, DeepHit, DeepHitConfig, HeadConfig, NnetSurvival, NoSettings, PcHazard,
-    Pmf, Ranking, SurvivalHead, marginal_hazard,
+    Cox, CoxConfig, CoxTime, CoxTimeConfig, DeepHit, DeepHitConfig, HeadConfig, HeadSettings, NnetSurvival,
+    NnetSurvivalConfig, NoSettings, PcHazard, PcHazardConfig, Pmf, PmfConfig, Ranking, SurvivalHead, marginal_hazard,
+    register_head,
 };
 pub use interpolation::{Interpolation, PredictionGrid};
 pub use intervals::{CutPoints, GridKind, IntervalTargets, PieceTargets, Targets};
+pub use registry::{Additions, Registered};
 pub use time_scale::TimeScale;

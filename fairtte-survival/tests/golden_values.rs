@@ -11,8 +11,8 @@ use common::{assert_close, gradient, losses, mean_loss};
 use fairtte_metrics::Outcomes;
 use fairtte_survival::{
     Baseline, Cox, CoxConfig, CoxTime, CoxTimeConfig, CutPoints, DeepHit, DeepHitConfig, GridKind, HeadConfig,
-    Interpolation, NnetSurvival, NoSettings, PcHazard, Pmf, PredictionGrid, Ranking, SurvivalHead, Targets, TiedTimes,
-    TimeScale,
+    Interpolation, NnetSurvival, PcHazard, PcHazardConfig, Pmf, PredictionGrid, Ranking, SurvivalHead, Targets,
+    TiedTimes, TimeScale,
 };
 use ndarray::{Array2, s};
 use serde_json::Value;
@@ -270,6 +270,6 @@ fn heads_without_a_baseline_say_so() {
         let expected = "has no baseline hazard yet, expected one that was fitted on the training part";
         assert_eq!(error.to_string(), format!("head {} {expected}", head.name()));
     }
-    let head = HeadConfig::PcHazard(NoSettings {}).build().unwrap();
+    let head = HeadConfig::PcHazard(PcHazardConfig::default()).build().unwrap();
     assert!(head.survival(Array2::zeros((1, 5)).view(), &grid, None).is_ok());
 }

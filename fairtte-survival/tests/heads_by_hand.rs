@@ -32,11 +32,13 @@ fn every_head_of_the_catalogue_says_what_it_needs_and_what_its_loss_rests_on() {
         ("cox-time", 1, true, true, true, true),
         ("pc-hazard", 3, false, false, true, false),
     ];
-    for ((name, _), expected) in HeadConfig::CATALOGUE.into_iter().zip(expected) {
+    assert_eq!(HeadConfig::NAMES, expected.map(|(name, ..)| name));
+    for (name, expected) in HeadConfig::NAMES.into_iter().zip(expected) {
         let config: HeadConfig = serde_json::from_value(serde_json::json!({ name: {} })).unwrap();
         let head = config.build().unwrap();
         let (n_outputs, scale) = (head.n_outputs(&cuts()), head.time_scale(&outcomes()).unwrap());
         let (others, baseline, one) = (head.depends_on_batch(), head.needs_baseline(), head.starts_at_one());
+        assert_eq!(config.name(), name);
         assert_eq!((head.name(), n_outputs, others, baseline, one, scale.is_some()), expected);
         assert_eq!(head.baseline_fit(&outcomes()).is_some(), baseline, "{name}");
         // Without a baseline a constant output means something, and training starts there.

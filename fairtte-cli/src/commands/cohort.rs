@@ -8,7 +8,7 @@ use crate::CliError;
 use crate::args::CohortCheck;
 use crate::prepare::read_tables;
 use crate::run_file::RunFile;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{RunFolder, read_json};
 
 pub(super) fn check(arguments: &CohortCheck) -> Result<(), CliError> {
     let summary = if let Some(path) = &arguments.run {
@@ -33,9 +33,10 @@ pub(super) fn check(arguments: &CohortCheck) -> Result<(), CliError> {
 }
 
 fn read_summary(folder: &RunFolder) -> Result<CohortSummary, CliError> {
-    let path = folder.summary();
-    let problem = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| problem(format!("{error}; `fairtte prepare` writes it into a run folder")))?;
-    serde_json::from_str(&text).map_err(|error| problem(error.to_string()))
+    read_json(&folder.summary()).map_err(|error| match error {
+        CliError::RunFolder { path, problem } if !path.exists() => {
+            CliError::RunFolder { path, problem: format!("{problem}; `fairtte prepare` writes it into a run folder") }
+        }
+        other => other,
+    })
 }

@@ -21,7 +21,7 @@ use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::RunFile;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{RunFolder, read_json};
 use crate::scored::Scored;
 
 /// How results are shown.
@@ -136,7 +136,7 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
         time_unit: &cohort.time_unit,
         censoring: "the training part",
         epochs: &epochs,
-        monitor: &run.word("training.monitor"),
+        monitor: &run.written().word("training.monitor"),
         flow: &flow,
         warnings: &warnings,
         notes: &[],
@@ -155,17 +155,7 @@ fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Result<Vec<Grou
 }
 
 fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
-    let variant = |value: Result<toml::Value, toml::ser::Error>| match value {
-        Ok(toml::Value::Table(table)) => table
-            .into_iter()
-            .map(|(name, settings)| {
-                let settings = settings.as_table().map(std::string::ToString::to_string).unwrap_or_default();
-                let settings: Vec<&str> = settings.lines().collect();
-                if settings.is_empty() { name } else { format!("{name} ({})", settings.join(", ")) }
-            })
-            .collect::<String>(),
-        _ => String::new(),
-    };
+    let written = run.written();
     let fact = |name: &str, value: String| (name.to_owned(), value);
     let inputs = if run.is_tabular() {
         fact("inputs", "columns of a table".to_owned())
@@ -173,11 +163,11 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         fact("image size", run.image.size.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "))
     };
     vec![
-        fact("backbone", run.word("model.backbone")),
+        fact("backbone", written.word("model.backbone")),
         inputs,
-        fact("head", variant(toml::Value::try_from(&run.head))),
-        fact("strategy", variant(toml::Value::try_from(&run.strategy))),
-        fact("time intervals", run.word("time.intervals")),
+        fact("head", written.choice_with_settings("head")),
+        fact("strategy", written.choice_with_settings("strategy")),
+        fact("time intervals", written.word("time.intervals")),
         fact(
             "seed",
             match run.training_seed {
@@ -208,9 +198,7 @@ fn facts_of_shift(folder: &RunFolder) -> Result<Vec<(String, String)>, CliError>
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let problem = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-    let text = std::fs::read_to_string(&path).map_err(|error| problem(error.to_string()))?;
-    let record: ShiftRecord = serde_json::from_str(&text).map_err(|error| problem(error.to_string()))?;
+    let record: ShiftRecord = read_json(&path)?;
     Ok(vec![("distribution shift".to_owned(), record.to_string())])
 }
 

@@ -64,7 +64,7 @@ fn section(what: Listed) -> Section {
             ("backbones", "model.backbone = \"NAME\"", entries.collect())
         }
         #[cfg(feature = "train")]
-        Listed::Heads => ("heads", "[head.NAME]", pairs(&HeadConfig::CATALOGUE)),
+        Listed::Heads => ("heads", "[head.NAME]", pairs(&HeadConfig::catalogue())),
         #[cfg(feature = "train")]
         Listed::Strategies => ("strategies", "[strategy.NAME]", pairs(&StrategyConfig::catalogue())),
         Listed::Monitors => {

@@ -7,7 +7,7 @@ use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::Select;
 use crate::progress::say;
-use crate::run_folder::{RunFolder, write_text};
+use crate::run_folder::{RunFolder, write_json, write_text};
 use crate::selection::{Asked, Runs, Verdict, choose, markdown, terminal};
 
 pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
@@ -63,8 +63,7 @@ pub(super) fn refuse_run_folder(folder: &Path) -> Result<(), CliError> {
 pub(super) fn write(folder: &Path, verdict: &Verdict) -> Result<(), CliError> {
     let failed = |error: std::io::Error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() };
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let text = serde_json::to_string_pretty(verdict).map_err(|error| CliError::Bug(error.to_string()))?;
-    write_text(&folder.join("choice.json"), &format!("{text}\n"))?;
+    write_json(&folder.join("choice.json"), verdict)?;
     write_text(&folder.join("choice.md"), &markdown(verdict))?;
     say(format!("written: {}", folder.join("choice.md").display()));
     Ok(())

@@ -139,14 +139,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     ));
     folder.write_warnings(&trained.warnings)?;
     // Step 9: curves of everything that was not trained on, with the weights of every epoch that a rule chose.
-    predict_all(
-        &folder,
-        &prepared,
-        strategy.as_mut(),
-        &data,
-        &trained,
-        (run.training.monitor.name(), run.strategy.needs_groups()),
-    )?;
+    predict_all(run, &folder, &prepared, strategy.as_mut(), &data, &trained)?;
     // Step 10: from the saved files.
     evaluate_run(&folder, run, &outputs)?;
     write_text(&folder.done(), "")

@@ -5,6 +5,7 @@ mod check;
 #[cfg(feature = "train")]
 mod check_training;
 pub(crate) mod training;
+mod written;
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,12 @@ use fairtte_data::shift::ShiftConfig;
 use fairtte_data::{AttributeConfig, DataConfig, ImageConfig, IntensityConfig, SplitConfig};
 use fairtte_metrics::EvaluationSettings;
 use serde::{Deserialize, Serialize};
-use toml::Value;
 
 use self::training::{
     EncoderConfig, HeadConfig, OptimiserConfig, PretrainedConfig, StrategyConfig, TimeConfig, TrainingConfig,
     path_of_weights, reads_groups,
 };
+pub(crate) use self::written::Written;
 use crate::CliError;
 use crate::merged::Merged;
 
@@ -198,23 +199,6 @@ impl RunFile {
             [] => self.attribute.first().map(|attribute| attribute.name.as_str()).into_iter().collect(),
             names => names.iter().map(String::as_str).collect(),
         }
-    }
-
-    /// The value of a key by its path, as text: `word("model.backbone")`; empty if the run file does not have it.
-    pub(crate) fn word(&self, path: &str) -> String {
-        let Ok(mut value) = Value::try_from(self) else { return String::new() };
-        for key in path.split('.') {
-            let Some(below) = value.get(key) else { return String::new() };
-            value = below.clone();
-        }
-        value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-    }
-
-    /// The name of the variant that a table chooses: `choice("head")`.
-    pub(crate) fn choice(&self, table: &str) -> String {
-        let whole = Value::try_from(self).ok();
-        let chosen = whole.as_ref().and_then(|whole| whole.get(table)).and_then(Value::as_table);
-        chosen.and_then(|chosen| chosen.keys().next().cloned()).unwrap_or_default()
     }
 
     /// Whether the strategy reads groups in training.

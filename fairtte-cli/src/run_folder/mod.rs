@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use fairtte_data::{DataError, Part, write_atomically};
 use fairtte_records::{EpochReport, Warning};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::progress::say;
@@ -204,19 +205,13 @@ impl RunFolder {
 
     /// Writes the warnings of the training; an empty list means that there were none.
     pub(crate) fn write_warnings(&self, warnings: &[Warning]) -> Result<(), CliError> {
-        let text = serde_json::to_string_pretty(warnings).map_err(|error| CliError::Bug(error.to_string()))?;
-        write_text(&self.warnings_file(), &format!("{text}\n"))
+        write_json(&self.warnings_file(), warnings)
     }
 
     /// The warnings of the training; empty if there is no `warnings.json`.
     pub(crate) fn warnings(&self) -> Result<Vec<Warning>, CliError> {
         let path = self.warnings_file();
-        if !path.exists() {
-            return Ok(Vec::new());
-        }
-        let damaged = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-        let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
-        serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
+        if path.exists() { read_json(&path) } else { Ok(Vec::new()) }
     }
 
     /// The reports of all epochs; none if there is no `steps.jsonl`.
@@ -225,9 +220,7 @@ impl RunFolder {
         if !path.exists() {
             return Ok(Vec::new());
         }
-        let damaged = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-        let text = std::fs::read_to_string(&path).map_err(|error| damaged(error.to_string()))?;
-        text.lines().map(|line| serde_json::from_str(line).map_err(|error| damaged(error.to_string()))).collect()
+        read_text(&path)?.lines().map(|line| from_json(&path, line)).collect()
     }
 }
 
@@ -258,4 +251,28 @@ fn suffix(part: Part) -> String {
 /// Writes a text file, atomically.
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
     Ok(write_atomically(path, |file| file.write_all(text.as_bytes()))?)
+}
+
+/// Writes a value as JSON with a line per entry, atomically.
+pub(crate) fn write_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::Bug(error.to_string()))?;
+    write_text(path, &format!("{text}\n"))
+}
+
+/// Reads what [`write_json`] wrote.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if the file is missing or has other content.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
+    from_json(path, &read_text(path)?)
+}
+
+fn read_text(path: &Path) -> Result<String, CliError> {
+    let failed = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
+    std::fs::read_to_string(path).map_err(failed)
+}
+
+fn from_json<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, CliError> {
+    let failed = |error: serde_json::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
+    serde_json::from_str(text).map_err(failed)
 }

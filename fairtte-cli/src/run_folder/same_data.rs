@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use fairtte_data::{Cohort, FittedAttributes, Part, Split, read_cohort};
 use fairtte_metrics::Groups;
 
-use super::{InputRecord, RunFolder};
+use super::{InputRecord, RunFolder, read_json};
 use crate::CliError;
 
 impl RunFolder {
@@ -30,9 +30,7 @@ impl RunFolder {
         if !path.exists() {
             return Ok(());
         }
-        let unreadable = |problem: String| CliError::RunFolder { path: path.clone(), problem };
-        let text = std::fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
-        let kept: InputRecord = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+        let kept: InputRecord = read_json(&path)?;
         if kept.fingerprint == fingerprint {
             return Ok(());
         }

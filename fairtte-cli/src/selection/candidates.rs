@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use super::verdict::Network;
 use crate::CliError;
-use crate::run_file::RunFile;
-use crate::run_folder::RunFolder;
+use crate::run_file::{RunFile, Written};
+use crate::run_folder::{RunFolder, read_json};
 use crate::scored::Scored;
 
 /// Weights that a run kept, by their predictions.
@@ -255,7 +255,7 @@ struct About {
     weights: String,
 }
 
-fn network_of(run: &RunFile) -> Network {
+fn network_of(run: &Written) -> Network {
     let file = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let weights = run.word("pretrained.path");
     let start = if weights.is_empty() { "scratch".to_owned() } else { file(Path::new(&weights)) };
@@ -267,8 +267,7 @@ fn network_of(run: &RunFile) -> Network {
 fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, PathBuf)>, CliError> {
     let folder = RunFolder::new(path);
     let damaged = |problem: String| CliError::RunFolder { path: folder.selection(), problem };
-    let text = std::fs::read_to_string(folder.selection()).map_err(|error| damaged(error.to_string()))?;
-    let kept: Kept = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    let kept: Kept = read_json(&folder.selection())?;
     let mut rules: BTreeMap<usize, BTreeSet<String>> = BTreeMap::from([(kept.epoch, BTreeSet::from([kept.monitor]))]);
     let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
     let mut weights = BTreeMap::from([(kept.epoch, kept.weights)]);
@@ -285,7 +284,8 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
             None => distinct.push((epoch, rules, bytes)),
         }
     }
-    let (strategy, network) = (run.choice("strategy"), network_of(run));
+    let written = run.written();
+    let (strategy, network) = (written.choice("strategy"), network_of(&written));
     let is_bound = kept.reads_groups.unwrap_or_else(|| run.strategy_reads_groups()) || !run.groups.train.is_empty();
     let attributes = || run.training_attributes().into_iter().map(str::to_owned).collect();
     let trained_on: Vec<String> = if is_bound { attributes() } else { Vec::new() };

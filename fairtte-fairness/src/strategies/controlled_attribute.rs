@@ -26,7 +26,7 @@ use std::path::Path;
 use crate::Batch;
 use burn::module::Module as _;
 use burn::optim::GradientsParams;
-use fairtte_data::{Sampling, write_atomically};
+use fairtte_data::Sampling;
 use fairtte_metrics::{GroupId, Outcomes};
 use fairtte_survival::PredictionGrid;
 use ndarray::{Array2, Axis, concatenate};
@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mixture::{mixture, shares};
 use super::pass::{Pass, plain_step, task_alone};
+use super::saved::{read_state, write_state};
 use super::{
     NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, load_parts, save_parts,
 };
@@ -42,7 +43,6 @@ use crate::monitor::{event_blocks, negative_log_likelihoods};
 use crate::predict::{CurveRule, EvaluationPart, Outputs, Parts};
 use crate::strategies::Accumulation;
 use crate::trainable::Descent;
-use crate::trainable::read;
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// What is done with a group with too few events for a network of its own.
@@ -118,7 +118,6 @@ pub struct ControlledAttribute {
 }
 
 const NAME: &str = "controlled-attribute";
-const STATE_FILE: &str = "controlled-attribute.json";
 
 impl ControlledAttribute {
     /// Builds a network for every group of the training part.
@@ -316,7 +315,7 @@ impl Strategy for ControlledAttribute {
         if what == Saved::Everything {
             let best = |model: &GroupModel| model.best.as_ref().map(|(_, nll)| *nll);
             let best: Vec<Option<f64>> = self.models.iter().map(best).collect();
-            write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, &best)?))?;
+            write_state(folder, NAME, &best)?;
         }
         Ok(())
     }
@@ -324,13 +323,11 @@ impl Strategy for ControlledAttribute {
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         let mut best = vec![None; self.models.len()];
         if what == Saved::Everything {
-            let path = folder.join(STATE_FILE);
-            let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
-            best = serde_json::from_slice(&read(&path)?).map_err(|e| unusable(e.to_string()))?;
-            if best.len() != self.models.len() {
-                let (found, expected) = (best.len(), self.models.len());
-                return Err(unusable(format!("it has {found} networks, expected {expected}")));
-            }
+            let expected = best.len();
+            best = read_state(folder, NAME, |best: &Vec<Option<f64>>| {
+                let found = best.len();
+                if found == expected { Ok(()) } else { Err(format!("it has {found} networks, expected {expected}")) }
+            })?;
         }
         load_parts(self.parts(), folder, what)?;
         if what == Saved::Everything {

@@ -1,12 +1,11 @@
-//! Which strategies there are: one line each.
+//! Which strategies there are: one line each; and how one from outside this crate joins them.
 
-use std::fmt;
+use std::sync::Arc;
 
-use fairtte_survival::NoSettings;
-use serde::de::{EnumAccess, VariantAccess as _, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use fairtte_survival::{Additions, NoSettings};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use super::settings::{Registered, from_outside, registered};
 use super::{
     CfairConfig, ControlledAttributeConfig, DomainIndependentConfig, DroChiSquareConfig, EndConfig, ExpectedBatch,
     FairRepresentationConfig, FebsConfig, GroupDroConfig, LaftrConfig, LnlConfig, OdrConfig, RecalibrationConfig,
@@ -14,85 +13,11 @@ use super::{
 };
 use crate::{FairnessError, LearnerSpec, TrainingConfig};
 
-/// The enum of all strategies with what serde and the catalogue need of it.
-macro_rules! strategies {
-    ($($name:literal $variant:ident($settings:ty)),+ $(,)?) => {
-        /// The registry of strategies; in run files `[strategy.erm]`, `[strategy.group-dro]`, ..
-        #[derive(Clone, Debug, PartialEq)]
-        #[non_exhaustive]
-        pub enum StrategyConfig {
-            $(#[doc = concat!("`", $name, "`")] $variant($settings),)+
-            /// One that another crate registered with [`register`](super::register).
-            Registered(Registered),
-        }
+static ADDITIONS: Additions<dyn StrategySettings> = Additions::new();
 
-        impl StrategyConfig {
-            /// Names of the strategies of this crate.
-            pub const NAMES: [&'static str; [$($name),+].len()] = [$($name),+];
-
-            /// The settings, whichever strategy they are of.
-            pub fn settings(&self) -> &dyn StrategySettings {
-                match self {
-                    $(Self::$variant(settings) => settings,)+
-                    Self::Registered(registered) => registered.settings.as_ref(),
-                }
-            }
-
-            /// The strategies of this crate with their default settings.
-            fn defaults() -> Vec<Self> {
-                vec![$(Self::$variant(<$settings>::default())),+]
-            }
-        }
-
-        impl Serialize for StrategyConfig {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let name = self.name();
-                match self {
-                    $(Self::$variant(settings) => {
-                        serializer.serialize_newtype_variant("StrategyConfig", 0, name, settings)
-                    })+
-                    Self::Registered(settings) => {
-                        serializer.serialize_newtype_variant("StrategyConfig", 0, name, settings)
-                    }
-                }
-            }
-        }
-
-        /// A table with one key, the name of a strategy; the settings of a strategy of another crate may be any table.
-        #[cfg(feature = "schema")]
-        impl schemars::JsonSchema for StrategyConfig {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                "StrategyConfig".into()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let mut choices =
-                    vec![$(choice($name, <$settings>::default().summary(), &generator.subschema_for::<$settings>())),+];
-                let any = || schemars::json_schema!({ "type": "object" });
-                choices.extend(registered().map(|(name, summary)| choice(name, summary, &any())));
-                schemars::json_schema!({ "oneOf": choices })
-            }
-        }
-
-        impl<'de> Visitor<'de> for Named {
-            type Value = StrategyConfig;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a strategy with a table of its settings")
-            }
-
-            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<StrategyConfig, A::Error> {
-                let (name, variant) = data.variant::<String>()?;
-                match name.as_str() {
-                    $($name => variant.newtype_variant().map(StrategyConfig::$variant),)+
-                    other => from_outside(other, variant).map(StrategyConfig::Registered),
-                }
-            }
-        }
-    };
-}
-
-strategies! {
+fairtte_survival::registry! {
+    /// The registry of strategies; in run files `[strategy.erm]`, `[strategy.group-dro]`, ..
+    StrategyConfig: a "strategy" with StrategySettings, others in ADDITIONS;
     "erm" Erm(NoSettings),
     "subgroup-rebalancing" SubgroupRebalancing(SubgroupRebalancingConfig),
     "group-dro" GroupDro(GroupDroConfig),
@@ -111,27 +36,6 @@ strategies! {
     "febs" Febs(FebsConfig),
 }
 
-/// A table with the key `name` alone.
-#[cfg(feature = "schema")]
-fn choice(name: &str, summary: &str, settings: &schemars::Schema) -> schemars::Schema {
-    schemars::json_schema!({
-        "description": summary,
-        "type": "object",
-        "properties": { name: settings },
-        "required": [name],
-        "additionalProperties": false
-    })
-}
-
-/// Reads a strategy by its name.
-struct Named;
-
-impl<'de> Deserialize<'de> for StrategyConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_enum("StrategyConfig", &Self::NAMES, Named)
-    }
-}
-
 impl Default for StrategyConfig {
     fn default() -> Self {
         Self::Erm(NoSettings::default())
@@ -139,18 +43,6 @@ impl Default for StrategyConfig {
 }
 
 impl StrategyConfig {
-    /// Name in run files.
-    pub fn name(&self) -> &'static str {
-        self.settings().name()
-    }
-
-    /// Name and one-line summary of every strategy, those of other crates last.
-    pub fn catalogue() -> Vec<(&'static str, &'static str)> {
-        let defaults = Self::defaults();
-        let own = defaults.iter().map(|strategy| (strategy.name(), strategy.settings().summary()));
-        own.chain(registered()).collect()
-    }
-
     /// Whether training reads the groups of the samples.
     pub fn needs_groups(&self) -> bool {
         self.settings().needs_groups()
@@ -187,13 +79,32 @@ impl StrategyConfig {
     }
 }
 
+/// Makes a strategy of another crate known: `[strategy.NAME]` with its settings is accepted in run files from now on, in
+/// this process, and [`StrategyConfig::catalogue`] lists it. Registering the same settings again changes nothing.
+///
+/// # Errors
+/// [`FairnessError::Setting`] if a strategy of this crate has the name.
+pub fn register<S>() -> Result<(), FairnessError>
+where
+    S: StrategySettings + Default + Serialize + DeserializeOwned + 'static,
+{
+    let (name, summary) = (S::default().name(), S::default().summary());
+    let is_new = !StrategyConfig::NAMES.contains(&name);
+    crate::check("strategy", name, is_new, "a name that no strategy of fairtte-fairness has")?;
+    ADDITIONS.add(name, summary, |settings: S| Arc::new(settings));
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::*;
 
     #[test]
     fn the_name_in_the_registry_is_the_name_of_the_settings() {
-        let names: Vec<&str> = StrategyConfig::defaults().iter().map(StrategyConfig::name).collect();
-        assert_eq!(names, StrategyConfig::NAMES);
+        for name in StrategyConfig::NAMES {
+            let strategy: StrategyConfig = serde_json::from_value(serde_json::json!({ name: {} })).unwrap();
+            assert_eq!(strategy.name(), name);
+        }
     }
 }

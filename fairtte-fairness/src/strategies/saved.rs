@@ -61,17 +61,34 @@ pub struct State<T>(pub T);
 
 impl<T: Serialize + DeserializeOwned> Part for State<T> {
     fn save(&self, folder: &Path, name: &str, _what: Saved) -> Result<(), FairnessError> {
-        let path = folder.join(format!("{name}.json"));
-        Ok(write_atomically(&path, |file| Ok(serde_json::to_writer(file, &self.0)?))?)
+        write_state(folder, name, &self.0)
     }
 
     fn load(&mut self, folder: &Path, name: &str, _what: Saved) -> Result<(), FairnessError> {
-        let path = folder.join(format!("{name}.json"));
-        let unusable =
-            |error: serde_json::Error| FairnessError::Checkpoint { path: path.clone(), reason: error.to_string() };
-        self.0 = serde_json::from_slice(&read(&path)?).map_err(unusable)?;
+        self.0 = read_state(folder, name, |_| Ok(()))?;
         Ok(())
     }
+}
+
+/// Writes numbers into `NAME.json`.
+pub(super) fn write_state(folder: &Path, name: &str, state: &impl Serialize) -> Result<(), FairnessError> {
+    let path = folder.join(format!("{name}.json"));
+    Ok(write_atomically(&path, |file| Ok(serde_json::to_writer(file, state)?))?)
+}
+
+/// Reads numbers from `NAME.json`; `check` says what is wrong with them, if they do not fit.
+///
+/// # Errors
+/// [`FairnessError::Checkpoint`] naming the file.
+pub(super) fn read_state<T: DeserializeOwned>(
+    folder: &Path,
+    name: &str,
+    check: impl FnOnce(&T) -> Result<(), String>,
+) -> Result<T, FairnessError> {
+    let path = folder.join(format!("{name}.json"));
+    let state = serde_json::from_slice(&read(&path)?).map_err(|error| error.to_string());
+    let checked = state.and_then(|state| check(&state).map(|()| state));
+    checked.map_err(|reason| FairnessError::Checkpoint { path, reason })
 }
 
 /// A part, the name of its files, and when it is saved.

@@ -2,7 +2,7 @@
 use burn::tensor::activation::{log_softmax, sigmoid, softmax};
 use burn::tensor::{DType, Device, TensorData};
 use fairtte_metrics::GroupId;
-use fairtte_survival::{CoxConfig, CutPoints, HeadConfig, NoSettings, PredictionGrid};
+use fairtte_survival::{CoxConfig, CutPoints, HeadConfig, PmfConfig, PredictionGrid};
 use serde_json::Value as Json;
 
 use super::super::table::{World, numbers};
@@ -68,7 +68,7 @@ fn every_inference_rule_gives_the_curves_of_the_worked_cases() {
         {
             n_compared += compare(&curves(head, combined(weights)), &expected[key], 1e-9, key);
             // The same through the head of the crate, in f32.
-            let config = if head == "pmf" { HeadConfig::Pmf(NoSettings {}) } else { HeadConfig::default() };
+            let config = if head == "pmf" { HeadConfig::Pmf(PmfConfig::default()) } else { HeadConfig::default() };
             let outcomes = fairtte_metrics::Outcomes::new(vec![1.0, 2.0], vec![true, true]).unwrap();
             let grid = PredictionGrid::at_cut_points(&CutPoints::equidistant(&outcomes, 3).unwrap());
             let narrow = on_host(combined(weights).cast(DType::F32));

@@ -2,7 +2,7 @@
 use std::sync::atomic::AtomicBool;
 
 use fairtte_metrics::GroupId;
-use fairtte_survival::{CoxConfig, HeadConfig, Interpolation, NoSettings};
+use fairtte_survival::{CoxConfig, HeadConfig, Interpolation, PcHazardConfig};
 
 use super::super::table::World;
 use super::*;
@@ -25,7 +25,7 @@ fn trained(world: &World, config: RecalibrationConfig, epochs: usize) -> Recalib
 }
 
 fn heads() -> [HeadConfig; 3] {
-    [HeadConfig::default(), HeadConfig::PcHazard(NoSettings {}), HeadConfig::Cox(CoxConfig::default())]
+    [HeadConfig::default(), HeadConfig::PcHazard(PcHazardConfig::default()), HeadConfig::Cox(CoxConfig::default())]
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn maps_are_saved_with_the_weights() {
         let mut loaded = Recalibration::new(&config(method), learner, &world.cells()).unwrap();
         loaded.load(folder.path(), Saved::Weights).unwrap();
         assert_eq!(loaded.fitted, strategy.fitted);
-        std::fs::write(folder.path().join(STATE_FILE), r#"{"cut_points":[0,2,1],"maps":[],"shares":[]}"#).unwrap();
+        std::fs::write(folder.path().join("recalibration.json"), r#"{"cut_points":[0,2,1],"maps":[],"shares":[]}"#).unwrap();
         let error = loaded.load(folder.path(), Saved::Weights).unwrap_err().to_string();
         assert!(error.contains("cut points that do not ascend from 0"), "{error}");
     }

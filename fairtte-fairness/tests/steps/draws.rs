@@ -3,7 +3,7 @@
 use burn::tensor::{Device, Tensor};
 use fairtte_fairness::strategies::Clock;
 use fairtte_metrics::seeds::stream;
-use fairtte_survival::{HeadConfig, NoSettings};
+use fairtte_survival::{HeadConfig, NnetSurvivalConfig};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value as Json, json};
 
@@ -30,7 +30,7 @@ fn noise(world: &World, name: &str, step: usize, n: usize) -> Vec<Vec<f64>> {
 
 fn drawn() -> Json {
     let batches = table().batches;
-    let world = World::new(table(), &HeadConfig::NnetSurvival(NoSettings {}), SEED);
+    let world = World::new(table(), &HeadConfig::NnetSurvival(NnetSurvivalConfig::default()), SEED);
     let of_steps = |draw: &dyn Fn(usize, usize) -> Json| -> Vec<Json> {
         batches.iter().enumerate().map(|(step, rows)| draw(step, rows.len())).collect()
     };

@@ -28,7 +28,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::partial_likelihood::{Comparison, RiskSets, comparisons, event_indicator};
-use super::{Comparators, SurvivalHead};
+use super::{Comparators, HeadSettings, SurvivalHead};
 use crate::baseline::{Baseline, BaselineFit, TiedTimes};
 use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
 
@@ -39,6 +39,20 @@ use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
 pub struct CoxConfig {
     /// How tied events are handled, in the loss and in the baseline.
     pub ties: TiedTimes,
+}
+
+impl HeadSettings for CoxConfig {
+    fn name(&self) -> &'static str {
+        "cox"
+    }
+
+    fn summary(&self) -> &'static str {
+        "log risk with a baseline fitted on the training part, also known as DeepSurv (Katzman et al. 2018)"
+    }
+
+    fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
+        Ok(Box::new(Cox::new(self)))
+    }
 }
 
 /// Log risk with a baseline.

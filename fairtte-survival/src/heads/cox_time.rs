@@ -30,7 +30,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::partial_likelihood::{Comparison, RiskSets, comparisons};
-use super::{Comparators, SurvivalHead, constant, indicator};
+use super::{Comparators, HeadSettings, SurvivalHead, constant, indicator};
 use crate::baseline::{Baseline, BaselineFit, TiedTimes};
 use crate::{CutPoints, PredictionGrid, SurvivalError, Targets, TimeScale};
 
@@ -45,6 +45,20 @@ pub struct CoxTimeConfig {
     pub shrink: f64,
     /// Whether the network reads log(1 + t) instead of t.
     pub log_time: bool,
+}
+
+impl HeadSettings for CoxTimeConfig {
+    fn name(&self) -> &'static str {
+        "cox-time"
+    }
+
+    fn summary(&self) -> &'static str {
+        "log risk that depends on the time, with a baseline (Kvamme, Borgan & Scheel 2019)"
+    }
+
+    fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
+        Ok(Box::new(CoxTime::new(self)?))
+    }
 }
 
 /// Log risk that depends on the time, with a baseline.

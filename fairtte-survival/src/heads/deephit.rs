@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::pmf::{logits_of, negative_log_likelihood, pad, survival};
-use super::{Comparators, SurvivalHead, constant, indicator, mask};
+use super::{Comparators, HeadSettings, SurvivalHead, constant, indicator, mask};
 use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
 
 /// The form of the ranking term.
@@ -50,6 +50,20 @@ pub struct DeepHitConfig {
 impl Default for DeepHitConfig {
     fn default() -> Self {
         Self { alpha: 0.2, sigma: 0.1, ranking: Ranking::Pycox }
+    }
+}
+
+impl HeadSettings for DeepHitConfig {
+    fn name(&self) -> &'static str {
+        "deephit"
+    }
+
+    fn summary(&self) -> &'static str {
+        "probability mass with a ranking term (Lee et al. 2018)"
+    }
+
+    fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
+        Ok(Box::new(DeepHit::new(self)?))
     }
 }
 

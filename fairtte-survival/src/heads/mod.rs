@@ -10,6 +10,7 @@ mod nnet_survival;
 mod partial_likelihood;
 mod pc_hazard;
 mod pmf;
+mod registry;
 
 use std::fmt::Debug;
 
@@ -17,7 +18,6 @@ use burn::tensor::{Bool, Device, Tensor, TensorData};
 use fairtte_metrics::Outcomes;
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 use crate::baseline::{Baseline, BaselineFit};
 use crate::{CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets, TimeScale};
@@ -25,9 +25,10 @@ use crate::{CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets, 
 pub use cox::{Cox, CoxConfig};
 pub use cox_time::{CoxTime, CoxTimeConfig};
 pub use deephit::{DeepHit, DeepHitConfig, Ranking};
-pub use nnet_survival::NnetSurvival;
-pub use pc_hazard::PcHazard;
-pub use pmf::Pmf;
+pub use nnet_survival::{NnetSurvival, NnetSurvivalConfig};
+pub use pc_hazard::{PcHazard, PcHazardConfig};
+pub use pmf::{Pmf, PmfConfig};
+pub use registry::{HeadConfig, HeadSettings, NoSettings, register_head};
 
 /// A finite number below any logarithm that training can reach: its exponential and its gradient are 0.
 const NEVER: f32 = -1e30;
@@ -165,78 +166,6 @@ pub fn marginal_hazard(targets: &IntervalTargets, n_intervals: usize) -> Vec<f64
         hazard
     });
     hazard.collect()
-}
-
-/// The settings of a head or strategy that has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct NoSettings {}
-
-/// The registry of heads; in run files `[head.pmf]`, `[head.deephit]`, `[head.nnet-survival]`, ..
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum HeadConfig {
-    /// Probability mass over the intervals.
-    Pmf(NoSettings),
-    /// Probability mass with a ranking term.
-    #[serde(rename = "deephit")]
-    DeepHit(DeepHitConfig),
-    /// Hazard in each interval.
-    NnetSurvival(NoSettings),
-    /// Log risk with a baseline.
-    Cox(CoxConfig),
-    /// Log risk that depends on the time, with a baseline.
-    CoxTime(CoxTimeConfig),
-    /// Constant hazard within each interval.
-    PcHazard(NoSettings),
-}
-
-impl Default for HeadConfig {
-    fn default() -> Self {
-        Self::NnetSurvival(NoSettings::default())
-    }
-}
-
-impl HeadConfig {
-    /// Name and one-line summary of every head.
-    pub const CATALOGUE: [(&'static str, &'static str); 6] = [
-        ("pmf", "probability mass over the intervals (Kvamme & Borgan 2021)"),
-        ("deephit", "probability mass with a ranking term (Lee et al. 2018)"),
-        ("nnet-survival", "hazard in each interval, also known as logistic hazard (Gensheimer & Narasimhan 2019)"),
-        ("cox", "log risk with a baseline fitted on the training part, also known as DeepSurv (Katzman et al. 2018)"),
-        ("cox-time", "log risk that depends on the time, with a baseline (Kvamme, Borgan & Scheel 2019)"),
-        ("pc-hazard", "constant hazard within each interval (Kvamme & Borgan 2021)"),
-    ];
-
-    /// Name in run files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Pmf(_) => Pmf.name(),
-            Self::DeepHit(_) => "deephit",
-            Self::NnetSurvival(_) => NnetSurvival.name(),
-            Self::Cox(config) => Cox::new(config).name(),
-            Self::CoxTime(_) => "cox-time",
-            Self::PcHazard(_) => PcHazard.name(),
-        }
-    }
-
-    /// Checks the settings and builds the head.
-    ///
-    /// # Errors
-    /// [`SurvivalError::Setting`] naming the setting, its value and its range.
-    pub fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
-        Ok(match self {
-            Self::Pmf(_) => Box::new(Pmf),
-            Self::DeepHit(config) => Box::new(DeepHit::new(config)?),
-            Self::NnetSurvival(_) => Box::new(NnetSurvival),
-            Self::Cox(config) => Box::new(Cox::new(config)),
-            Self::CoxTime(config) => Box::new(CoxTime::new(config)?),
-            Self::PcHazard(_) => Box::new(PcHazard),
-        })
-    }
 }
 
 /// `[batch, width]` mask, `true` where `select(sample, column)`.

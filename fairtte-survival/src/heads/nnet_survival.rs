@@ -10,9 +10,30 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::log_sigmoid;
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use super::{SurvivalHead, indicator};
+use super::{HeadSettings, NoSettings, SurvivalHead, indicator};
 use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
+
+/// The settings of a head or strategy that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct NnetSurvivalConfig(NoSettings);
+
+impl HeadSettings for NnetSurvivalConfig {
+    fn name(&self) -> &'static str {
+        "nnet-survival"
+    }
+
+    fn summary(&self) -> &'static str {
+        "hazard in each interval, also known as logistic hazard (Gensheimer & Narasimhan 2019)"
+    }
+
+    fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
+        Ok(Box::new(NnetSurvival))
+    }
+}
 
 /// Hazard in each interval.
 #[derive(Clone, Copy, Debug, Default)]

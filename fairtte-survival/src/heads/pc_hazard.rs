@@ -12,14 +12,35 @@
 use burn::tensor::Tensor;
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use super::nnet_survival::{softplus, softplus_of};
-use super::{SurvivalHead, constant, indicator};
+use super::{HeadSettings, NoSettings, SurvivalHead, constant, indicator};
 use crate::baseline::Baseline;
 use crate::{CutPoints, PredictionGrid, SurvivalError, Targets};
 
 /// Below this value, log softplus(x) equals x to `f32` precision.
 const LINEAR_BELOW: f32 = -15.0;
+
+/// The settings of a head or strategy that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct PcHazardConfig(NoSettings);
+
+impl HeadSettings for PcHazardConfig {
+    fn name(&self) -> &'static str {
+        "pc-hazard"
+    }
+
+    fn summary(&self) -> &'static str {
+        "constant hazard within each interval (Kvamme & Borgan 2021)"
+    }
+
+    fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
+        Ok(Box::new(PcHazard))
+    }
+}
 
 /// Constant hazard within each interval.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,9 +9,30 @@
 use burn::tensor::Tensor;
 use ndarray::{Array2, ArrayView2};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use super::{NEVER, SurvivalHead, log_sum_exp, mask};
+use super::{HeadSettings, NEVER, NoSettings, SurvivalHead, log_sum_exp, mask};
 use crate::{Baseline, CutPoints, IntervalTargets, PredictionGrid, SurvivalError, Targets};
+
+/// The settings of a head or strategy that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct PmfConfig(NoSettings);
+
+impl HeadSettings for PmfConfig {
+    fn name(&self) -> &'static str {
+        "pmf"
+    }
+
+    fn summary(&self) -> &'static str {
+        "probability mass over the intervals (Kvamme & Borgan 2021)"
+    }
+
+    fn build(&self) -> Result<Box<dyn SurvivalHead>, SurvivalError> {
+        Ok(Box::new(Pmf))
+    }
+}
 
 /// Probability mass over the intervals.
 #[derive(Clone, Copy, Debug, Default)]

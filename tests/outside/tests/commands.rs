@@ -1,4 +1,4 @@
-//! The strategy of this program works like those of FairTTE, from the run file to the report.
+//! The strategy and the head of this program work like those of FairTTE, from the run file to the report.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::path::Path;
@@ -62,6 +62,60 @@ fn its_settings_are_checked_like_all_others() {
         ("strategy.worst-group.weight=-1", "strategy.worst-group.weight is -1, expected a finite number >= 0"),
         ("strategy.worst-group.wait=1", "unknown field \"wait\", expected \"weight\""),
         ("strategy=worst-grup", "did you mean \"worst-group\"?"),
+    ] {
+        let (code, _, errors) = run(folder.path(), &["train", "--config", "run.toml", "--set", set, "--dry-run"]);
+        assert!(code == 3 && errors.contains(message), "{set}, {code}: {errors}");
+    }
+}
+
+#[test]
+fn a_head_from_outside_is_listed_trained_resumed_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, list, _) = run(folder.path(), &["list", "heads"]);
+    let entries: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(entries, ["pmf", "deephit", "nnet-survival", "cox", "cox-time", "pc-hazard", "cloglog"]);
+    let (_, schema, _) = run(folder.path(), &["schema"]);
+    assert!(schema.contains("\"cloglog\": {") && schema.contains("\"cox-time\": {"));
+
+    // With this learning rate the last epoch has the best predictions, so they are those of the run.
+    let tables = "[optimiser]\nlearning-rate = 3e-3\n[time]\npoints-per-interval = 2\n[head.cloglog]\n";
+    let text = RUN_FILE.replace("[strategy.worst-group]\nweight = 2.0\n", tables);
+    std::fs::write(folder.path().join("run.toml"), text).unwrap();
+    let train = |output: &str, epochs: usize| {
+        let (output, epochs) = (format!("output={output}"), format!("training.epochs={epochs}"));
+        let arguments = ["train", "--config", "run.toml", "--set", &output, "--set", &epochs];
+        let (code, _, errors) = run(folder.path(), &arguments);
+        assert_eq!(code, 0, "{errors}");
+    };
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let text = |name: &str| String::from_utf8(read(name)).unwrap();
+    train("whole", 2);
+    assert!(text("whole/run.toml").contains("\n[head.cloglog]\n"), "{}", text("whole/run.toml"));
+    assert!(text("whole/report.html").contains("cloglog"));
+    assert_eq!(text("whole/steps.jsonl").lines().count(), 2);
+
+    // One epoch, then the other in the same folder: as if it had not stopped.
+    train("halves", 1);
+    let same = |name: &str| read(&format!("halves/{name}")) == read(&format!("whole/{name}"));
+    assert!(!same("predictions.parquet"));
+    let (code, _, errors) = run(folder.path(), &["train", "--resume-from", "halves", "--set", "training.epochs=2"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(text("halves/steps.jsonl").lines().count(), 2);
+    assert!(same("predictions.parquet"));
+
+    // Another head is another run.
+    let other = ["train", "--config", "run.toml", "--set", "output=whole", "--set", "head=pmf"];
+    let (code, _, errors) = run(folder.path(), &other);
+    assert!(code == 3 && errors.contains("holds a run with other settings"), "{code}: {errors}");
+}
+
+#[test]
+fn the_name_and_settings_of_the_head_are_checked_like_all_others() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("run.toml"), RUN_FILE).unwrap();
+    for (set, message) in [
+        ("head.cloglog.link=1", "unknown field \"link\", there are no fields"),
+        ("head=clog-log", "did you mean \"cloglog\"?"),
     ] {
         let (code, _, errors) = run(folder.path(), &["train", "--config", "run.toml", "--set", set, "--dry-run"]);
         assert!(code == 3 && errors.contains(message), "{set}, {code}: {errors}");

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use crate::CliError;
 use crate::prepare::Prepared;
-use crate::run_folder::{RunFolder, write_text};
+use crate::run_file::RunFile;
+use crate::run_folder::{RunFolder, write_json};
 
 /// The choice of the selection rules, `selection.json`.
 #[derive(Serialize)]
@@ -60,12 +61,12 @@ struct Written {
 /// Predicts validation and test with the weights of every epoch that a rule chose. `strategy` initially has those of
 /// the best epoch by the watched metric.
 pub(super) fn predict_all(
+    run: &RunFile,
     folder: &RunFolder,
     prepared: &Prepared,
     strategy: &mut dyn Strategy,
     data: &TrainingData<'_>,
     trained: &TrainedRun,
-    (monitor, reads_groups): (&'static str, bool),
 ) -> Result<(), CliError> {
     let write = |strategy: &dyn Strategy, path: &Path, epoch: usize| -> Result<Written, CliError> {
         let survival = curves(prepared, strategy, data)?;
@@ -91,15 +92,14 @@ pub(super) fn predict_all(
     });
     let weights = written[&best].weights.clone();
     let record = SelectionRecord {
-        monitor,
+        monitor: run.training.monitor.name(),
         epoch: best,
         weights,
-        reads_groups,
+        reads_groups: run.strategy.needs_groups(),
         tolerated_loss: TOLERATED_LOSS,
         rules: rules.collect(),
     };
-    let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
-    write_text(&folder.selection(), &format!("{text}\n"))
+    write_json(&folder.selection(), &record)
 }
 
 /// The curves of the validation part in the order of its rows.

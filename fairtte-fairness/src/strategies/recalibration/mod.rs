@@ -30,7 +30,6 @@ mod maps;
 use std::path::Path;
 
 use crate::Batch;
-use fairtte_data::write_atomically;
 use fairtte_metrics::GroupId;
 use fairtte_survival::{CutPoints, PredictionGrid};
 use ndarray::Array2;
@@ -39,12 +38,12 @@ use serde::{Deserialize, Serialize};
 use self::maps::{Curve, Map, Rows, average};
 use super::missing::{MissingAttribute, known};
 use super::mixture::shares;
+use super::saved::{read_state, write_state};
 use super::{
     Erm, NETWORK, NamedPart, ObjectiveStrategy, Saved, StepContext, StepReport, Strategy, StrategySettings,
     TrainingCells,
 };
 use crate::predict::{CurveRule, Parts};
-use crate::trainable::read;
 use crate::{FairnessError, Learner, LearnerSpec, check};
 
 /// The map that is fitted.
@@ -89,7 +88,6 @@ impl Default for RecalibrationConfig {
 
 const NAME: &str = "recalibration";
 const MISSING_KEY: &str = "missing-attribute";
-const STATE_FILE: &str = "recalibration.json";
 
 impl StrategySettings for RecalibrationConfig {
     fn name(&self) -> &'static str {
@@ -307,22 +305,20 @@ impl Strategy for Recalibration {
     fn save(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         self.inner.save(folder, what)?;
         if let Some(fitted) = &self.fitted {
-            write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, fitted)?))?;
+            write_state(folder, NAME, fitted)?;
         }
         Ok(())
     }
 
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
         self.inner.load(folder, what)?;
-        let path = folder.join(STATE_FILE);
         self.fitted = None;
-        if path.exists() {
-            let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
-            let fitted: Fitted = serde_json::from_slice(&read(&path)?).map_err(|e| unusable(e.to_string()))?;
-            if fitted.maps.len() != self.n_groups || fitted.shares.len() != self.n_groups {
-                return Err(unusable(format!("it has {} maps, expected {}", fitted.maps.len(), self.n_groups)));
-            }
-            self.fitted = Some(fitted);
+        if folder.join(format!("{NAME}.json")).exists() {
+            let n = self.n_groups;
+            self.fitted = Some(read_state(folder, NAME, |fitted: &Fitted| {
+                let fits = fitted.maps.len() == n && fitted.shares.len() == n;
+                if fits { Ok(()) } else { Err(format!("it has {} maps, expected {n}", fitted.maps.len())) }
+            })?);
         }
         Ok(())
     }

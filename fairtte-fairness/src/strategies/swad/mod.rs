@@ -47,6 +47,7 @@ use serde::{Deserialize, Serialize};
 use self::valley::{Counters, Mean, Valley};
 use self::weights::{Statistics, Weights};
 use super::pass::plain_step;
+use super::saved::{read_state, write_state};
 use super::{
     Idle, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Warns, Watch,
     load_parts, save_parts,
@@ -159,7 +160,7 @@ impl Swad {
     }
 }
 
-const STATE_FILE: &str = "swad.json";
+const STATE: &str = "swad";
 
 /// A segment mean in a checkpoint; its weights are in a file next to it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -303,8 +304,7 @@ impl Strategy for Swad {
             running: save_one(&self.valley.running, "running")?,
             pending: save_one(&self.valley.pending, "pending")?,
         };
-        write_atomically(&folder.join(STATE_FILE), |file| Ok(serde_json::to_writer(file, &saved)?))?;
-        Ok(())
+        write_state(folder, STATE, &saved)
     }
 
     fn load(&mut self, folder: &Path, what: Saved) -> Result<(), FairnessError> {
@@ -312,13 +312,11 @@ impl Strategy for Swad {
         if what == Saved::Weights {
             return Ok(());
         }
-        let path = folder.join(STATE_FILE);
-        let unusable = |reason: String| FairnessError::Checkpoint { path: path.clone(), reason };
-        let saved: SavedValley = serde_json::from_slice(&read(&path)?).map_err(|e| unusable(e.to_string()))?;
-        if saved.recent.len() != saved.counters.recent_losses.len() {
+        let saved = read_state(folder, STATE, |saved: &SavedValley| {
             let (means, losses) = (saved.recent.len(), saved.counters.recent_losses.len());
-            return Err(unusable(format!("{means} means and {losses} losses, expected as many of both")));
-        }
+            let problem = || format!("{means} means and {losses} losses, expected as many of both");
+            if means == losses { Ok(()) } else { Err(problem()) }
+        })?;
         let shape = self.learner.network();
         let load_one = |mean: &Option<SavedMean>| mean.as_ref().map(|m| load_mean(m, folder, shape)).transpose();
         let recent = saved.recent.iter().map(|mean| load_mean(mean, folder, shape)).collect::<Result<_, _>>()?;
