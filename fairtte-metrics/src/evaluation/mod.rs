@@ -1,6 +1,7 @@
 //! The whole evaluation of one model, or of several, and its report.
 
 pub(crate) mod any_metric;
+pub(crate) mod coverage;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod model_comparison;
@@ -11,6 +12,7 @@ pub(crate) mod summary;
 pub(crate) mod time_window;
 
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
+pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
 pub use evaluate::evaluate;
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use report::{
