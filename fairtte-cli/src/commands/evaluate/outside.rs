@@ -17,7 +17,6 @@ use super::{Outputs, dry_run, facts_of_parts, settings};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
 use crate::plural::counted;
-use crate::progress::say;
 use crate::report::Page;
 use crate::scored::Scored;
 
