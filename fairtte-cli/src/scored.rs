@@ -4,10 +4,10 @@
 use fairtte_data::predictions::{PredictionTable, match_predictions};
 use fairtte_data::{Cohort, Part, Split};
 use fairtte_metrics::estimators::KaplanMeier;
-use fairtte_metrics::evaluation::{SampledMetrics, sample_metrics};
+use fairtte_metrics::evaluation::{Coverage, SampledMetrics, check_units, sample_metrics};
 use fairtte_metrics::scores::kaplan_meier_curves;
 use fairtte_metrics::{
-    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, SURVIVAL_TOLERANCE,
+    CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, Reading, SURVIVAL_TOLERANCE,
     SurvivalCurves, evaluate,
 };
 use fairtte_records::{EQUAL_PREDICTIONS, Warning};
@@ -50,6 +50,28 @@ impl Scored {
         let subjects = self.cohort.subjects(&self.rows);
         let outcomes = self.cohort.outcomes(&self.rows)?;
         Ok(evaluate(&subjects, &outcomes, &self.curves, &self.censoring, &self.groups, settings)?)
+    }
+
+    /// As [`evaluate`](Self::evaluate), but evaluation times that are given and cannot be used are an error, and not an
+    /// undefined part of the report.
+    pub(crate) fn evaluate_at_given_times(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
+        let report = self.evaluate(settings)?;
+        match (&settings.times, &report.times_undefined) {
+            (Some(_), Some(reason)) => Err(CliError::setting("times", reason.clone(), None)),
+            _ => Ok(report),
+        }
+    }
+
+    /// The evaluation of a model that was trained elsewhere: its times may be in another unit than the outcomes, which is
+    /// an error.
+    pub(crate) fn evaluate_outside(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
+        check_units(&self.cohort.outcomes(&self.rows)?, &self.curves, settings.reading)?;
+        self.evaluate_at_given_times(settings)
+    }
+
+    /// The samples outside the times of the curves.
+    pub(crate) fn coverage(&self, reading: Reading) -> Result<Coverage, CliError> {
+        Ok(Coverage::of(&self.cohort.outcomes(&self.rows)?, &self.curves, reading))
     }
 
     /// Returns `warnings`, with an additional one if the curves of all samples are equal; `sample` names the scored

@@ -1,5 +1,7 @@
 //! Errors of the metrics: an undefined value always has a reason and is never NaN.
 
+use crate::evaluation::Disagreement;
+
 /// Why a metric could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -129,6 +131,30 @@ pub enum MetricError {
         first: f64,
         /// Last observed time.
         last: f64,
+    },
+    /// An evaluation time, or the first of a window, is outside the times of the curves.
+    #[error("evaluation time {time} lies outside [{first}, {last}], the times of the curves")]
+    OutsideCurves {
+        /// The evaluation time.
+        time: f64,
+        /// First time at which the curves are known.
+        first: f64,
+        /// Last time.
+        last: f64,
+    },
+    /// The times of the curves and the observed times do not fit together.
+    #[error("the curves go from {first} to {last} and the observed times from {earliest} to {latest}: {finding}")]
+    TimesDisagree {
+        /// First time of the curves.
+        first: f64,
+        /// Last time of the curves.
+        last: f64,
+        /// Smallest observed time.
+        earliest: f64,
+        /// Largest observed time.
+        latest: f64,
+        /// What is wrong, and a factor that would make the times agree.
+        finding: Disagreement,
     },
     /// No evaluation time is left after clipping to the support of the data.
     #[error("no evaluation time can be chosen: the window runs from {lower} to {upper}")]

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairtte_data::AttributeConfig;
 use fairtte_data::cohort::Threshold;
+use serde::Serialize;
 
 use crate::exit;
 
@@ -178,7 +179,7 @@ pub struct CohortCheck {
     #[arg(short, long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
     /// Change a setting, for example `--set data.areds.stereo=one`; wins over all files
-    #[arg(long = "set", value_name = "KEY=VALUE", requires = "config")]
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "config", conflicts_with = "run")]
     pub set: Vec<String>,
     /// Results as JSON on standard output
     #[arg(long)]
@@ -271,8 +272,10 @@ pub struct Common {
     pub json: bool,
 }
 
-/// Arguments of `evaluate`.
-#[derive(Args, Debug)]
+/// Arguments of `evaluate`. Clap drops the `requires` of an option whose required option conflicts with a given one, so
+/// that an option that needs `--predictions` also conflicts with RUN.
+#[derive(Args, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(after_help = EVALUATE_EXAMPLES)]
 pub struct Evaluate {
     /// Folder of a finished or predicted run
@@ -285,23 +288,23 @@ pub struct Evaluate {
     /// Attributes to compare by, columns of the predictions: `sex` (every value is a group), `age:60` or `age:median` (a
     /// number cut in two), `race=White` (one value against all others)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = attribute, requires = "predictions")]
-    #[arg(conflicts_with = "cohort")]
+    #[arg(conflicts_with_all = ["cohort", "run"])]
     pub attributes: Vec<AttributeConfig>,
     /// Compare by every pair of attributes too
-    #[arg(long, requires = "predictions")]
+    #[arg(long, requires = "predictions", conflicts_with = "run")]
     pub intersections: bool,
     /// Outcomes of the training sample (`time`, `event`) to fit the censoring curve on, recommended; without it the curve
     /// is fitted on the evaluated sample
-    #[arg(long, value_name = "FILE", requires = "predictions", conflicts_with = "cohort")]
+    #[arg(long, value_name = "FILE", requires = "predictions", conflicts_with_all = ["cohort", "run"])]
     pub train: Option<PathBuf>,
     /// How to repair curves that rise, which are otherwise an error; changes are counted and reported
-    #[arg(long, value_enum, requires = "predictions")]
+    #[arg(long, value_enum, requires = "predictions", conflicts_with = "run")]
     pub repair: Option<Repair>,
     /// Separate file of the samples: `sample_id`, `subject_id`, time, event and `<attribute>_group` columns
-    #[arg(long, value_name = "FILE", requires = "predictions")]
+    #[arg(long, value_name = "FILE", requires = "predictions", conflicts_with = "run")]
     pub cohort: Option<PathBuf>,
     /// Parts of the subjects (`subject_id,part`); without it all samples are evaluated
-    #[arg(long, value_name = "FILE", requires = "cohort")]
+    #[arg(long, value_name = "FILE", requires = "cohort", conflicts_with = "run")]
     pub split: Option<PathBuf>,
     /// Part to evaluate: test if not given; the files of validation are named `evaluation-validation.json` and so on
     #[arg(long, value_enum)]
@@ -334,7 +337,8 @@ Examples:
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores";
 
 /// Repairs of curves that rise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Repair {
     /// Each value becomes the lowest of its row up to that time.
     Monotone,
@@ -363,7 +367,8 @@ fn attribute(text: &str) -> Result<AttributeConfig, String> {
 }
 
 /// Part of a split that can be evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum EvaluatedPart {
     /// Rows that the model was chosen on.
     Validation,

@@ -18,12 +18,12 @@ pub struct Select {
     /// Strategy that the others are compared with; `fairest` may lose a share of its metric
     #[arg(long, value_name = "NAME", default_value = "erm")]
     pub base: String,
-    /// Share of the base's metric that `fairest` may lose, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
-    pub tolerated_loss: f64,
-    /// What the tolerated loss is a share of
-    #[arg(long, value_enum, default_value_t = LossOf::Metric)]
-    pub tolerated_loss_of: LossOf,
+    /// Share of the base's metric that `fairest` may lose, 0 to 1 [default: 0.05]
+    #[arg(long, value_name = "SHARE")]
+    pub tolerated_loss: Option<f64>,
+    /// What the tolerated loss of `fairest` is a share of [default: metric]
+    #[arg(long, value_enum)]
+    pub tolerated_loss_of: Option<LossOf>,
     /// Attributes to choose for; all of the runs if not given
     #[arg(long = "attribute", value_name = "NAME")]
     pub attributes: Vec<String>,

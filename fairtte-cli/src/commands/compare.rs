@@ -7,8 +7,10 @@ use std::path::PathBuf;
 
 use fairtte_fairness::{FairnessError, TOLERATED_LOSS};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::evaluate::Shown;
+use super::prepare::resolved;
 use super::select::{check_share, refuse_run_folder, select, write};
 use super::train::train;
 use super::{print, print_json, use_threads};
@@ -67,6 +69,10 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
     let runs = plan(arguments, &config, &template)?;
     for run in &runs {
         run.check()?;
+    }
+    if arguments.common.dry_run && arguments.common.json {
+        let resolved = runs.iter().map(resolved).collect::<Result<Vec<_>, _>>()?;
+        return print_json(&json!({ "would": "train", "folder": template.output, "run-files": resolved }));
     }
     if arguments.common.dry_run {
         say(format!("dry run: number of runs to train: {}, in {}", runs.len(), template.output.display()));

@@ -37,7 +37,8 @@ pub(super) fn run(arguments: &Demo) -> Result<(), CliError> {
     say("demo: simulated chest films; those of women show less of the disease than those of men (data.simulated.bias)");
     if arguments.common.dry_run {
         run.check()?;
-        return prepare::dry_run(&run, "simulate a cohort, train, predict and evaluate");
+        let what = "simulate a cohort, train, predict and evaluate";
+        return prepare::dry_run(&run, what, arguments.common.json);
     }
     use_threads(run.threads)?;
     train(&run, Shown::json(arguments.common.json))?;

@@ -3,16 +3,18 @@
 mod outside;
 mod publish;
 
+use std::path::Path;
 use std::time::Instant;
 
 use fairtte_data::cohort::Exclusions;
 use fairtte_data::predictions::Rising;
 use fairtte_data::shift::ShiftRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
-use fairtte_metrics::{EvaluationSettings, Groups};
+use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
+use serde::Serialize;
 
 use self::publish::{About, Target, publish};
-use super::use_threads;
+use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart};
 use crate::merged::Merged;
@@ -58,16 +60,36 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
             let folder = RunFolder::new(path);
             let mut run = RunFile::read(&[folder.run_file()], &[])?;
             run.evaluation = settings(Some(&run.evaluation), &arguments.set)?;
-            if arguments.dry_run {
-                say(format!("dry run: would evaluate the {} part of {}", part.name(), path.display()));
-                return Ok(());
-            }
             let in_folder = || Target::in_folder(&folder, part);
             let target = arguments.output.as_ref().map_or_else(in_folder, |output| Target::named(output, part));
-            evaluate_into(&folder, &target, &run, &outputs)
+            if arguments.dry_run {
+                let what = format!("the {} part of {}", part.name(), path.display());
+                return dry_run(&what, arguments, &target, &run.evaluation);
+            }
+            evaluate_into(&folder, &target, &run, &outputs, Scored::evaluate_at_given_times)
         }
         None => outside::run(arguments, &outputs),
     }
+}
+
+/// Prints the arguments, the resolved settings and the files that would be written.
+fn dry_run(what: &str, arguments: &Evaluate, target: &Target, settings: &EvaluationSettings) -> Result<(), CliError> {
+    #[derive(Serialize)]
+    struct Planned<'a> {
+        would: String,
+        evaluation: &'a Path,
+        report: &'a Path,
+        arguments: &'a Evaluate,
+        settings: &'a EvaluationSettings,
+    }
+    let (evaluation, report) = (target.evaluation(), target.report());
+    let planned = Planned { would: format!("evaluate {what}"), evaluation, report, arguments, settings };
+    if arguments.json {
+        return print_json(&planned);
+    }
+    print(toml::to_string(&planned).map_err(|error| CliError::Bug(error.to_string()))?.trim_end());
+    say(format!("dry run: would evaluate {what} into {}", report.display()));
+    Ok(())
 }
 
 pub(super) fn settings(base: Option<&EvaluationSettings>, sets: &[String]) -> Result<EvaluationSettings, CliError> {
@@ -84,16 +106,24 @@ pub(super) fn settings(base: Option<&EvaluationSettings>, sets: &[String]) -> Re
 
 /// Evaluates a run folder from its saved files and writes `evaluation.json` and `report.html` into it.
 pub(super) fn evaluate_run(folder: &RunFolder, run: &RunFile, outputs: &Outputs) -> Result<(), CliError> {
-    evaluate_into(folder, &Target::in_folder(folder, outputs.part), run, outputs)
+    evaluate_into(folder, &Target::in_folder(folder, outputs.part), run, outputs, Scored::evaluate)
 }
 
-fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &Outputs) -> Result<(), CliError> {
+/// `evaluate`: [`Scored::evaluate`] after a training, which is not lost where the report cannot use the given times.
+fn evaluate_into(
+    folder: &RunFolder,
+    target: &Target,
+    run: &RunFile,
+    outputs: &Outputs,
+    evaluate: fn(&Scored, &EvaluationSettings) -> Result<EvaluationReport, CliError>,
+) -> Result<(), CliError> {
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
     let groups = with_intersections(groups, run)?;
     let predictions = read_predictions(&folder.predictions(), Rising::Refuse)?;
     let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
-    let report = scored.evaluate(&run.evaluation)?;
+    let report = evaluate(&scored, &run.evaluation)?;
+    let coverage = scored.coverage(run.evaluation.reading)?;
     let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();
     let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n(), reasons)?;
     let epochs = folder.epochs()?;
@@ -139,9 +169,9 @@ fn evaluate_into(folder: &RunFolder, target: &Target, run: &RunFile, outputs: &O
         monitor: &run.written().word("training.monitor"),
         flow: &flow,
         warnings: &warnings,
-        notes: &[],
+        notes: &coverage.sentences(run.evaluation.reading),
     };
-    let about = About { part: Some(outputs.part), run: Some(run), input: None };
+    let about = About { part: Some(outputs.part), run: Some(run), input: None, coverage };
     publish(target, &page, &about, outputs)
 }
 

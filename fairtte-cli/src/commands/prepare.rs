@@ -17,15 +17,14 @@ use crate::run_folder::RunFolder;
 pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     let run = read(&arguments.run)?;
     run.check()?;
+    if arguments.verify && run.is_tabular() {
+        let problem = "the inputs are columns of a table, so there are no decoded images to verify".to_owned();
+        return Err(CliError::setting("--verify", problem, None));
+    }
     use_threads(run.threads)?;
     say(format!("preparing \"{}\" in {}", run.name, run.output.display()));
     if arguments.run.common.dry_run {
-        let what = if arguments.tables_only {
-            "read the tables, write cohort and exclusions"
-        } else {
-            "read the data, decode its images into the cache, write cohort, exclusions and split"
-        };
-        return dry_run(&run, what);
+        return dry_run(&run, &what(arguments), arguments.run.common.json);
     }
     let folder = RunFolder::for_preparation(&run)?;
     if arguments.tables_only {
@@ -48,6 +47,16 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     print(format!("\n{table}"));
     print(format!("\nfiles: {}", folder.path().display()));
     Ok(())
+}
+
+/// What the command does, in words.
+fn what(arguments: &Prepare) -> String {
+    let csv = if arguments.csv { ", and cohort.csv" } else { "" };
+    if arguments.tables_only {
+        return format!("read the tables, write cohort and exclusions{csv}");
+    }
+    let verified = if arguments.verify { ", compare every image with its checksum" } else { "" };
+    format!("read the data, decode its images into the cache{verified}, write cohort, exclusions and split{csv}")
 }
 
 fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result<(), CliError> {
@@ -92,10 +101,20 @@ pub(super) fn read(arguments: &Run) -> Result<RunFile, CliError> {
 }
 
 /// Prints the resolved run file and what would be done.
-pub(super) fn dry_run(run: &RunFile, what: &str) -> Result<(), CliError> {
+pub(super) fn dry_run(run: &RunFile, what: &str, json: bool) -> Result<(), CliError> {
+    if json {
+        return print_json(&json!({
+            "would": what, "cache": run.cache(), "run-folder": run.output, "run-file": resolved(run)?,
+        }));
+    }
     print(run.to_toml()?.trim_end());
     say(format!("dry run: would {what}; cache {}, run folder {}", run.cache().display(), run.output.display()));
     Ok(())
+}
+
+/// The resolved run file, for JSON.
+pub(super) fn resolved(run: &RunFile) -> Result<toml::Value, CliError> {
+    toml::Value::try_from(run).map_err(|error| CliError::Bug(error.to_string()))
 }
 
 /// Exclusion flow and sizes of the parts.

@@ -8,19 +8,22 @@ use crate::CliError;
 use crate::args::Select;
 use crate::progress::say;
 use crate::run_folder::{RunFolder, write_json, write_text};
-use crate::selection::{Asked, Runs, Verdict, choose, markdown, terminal};
+use crate::selection::{Asked, Rule, Runs, Verdict, choose, markdown, terminal};
+
+/// Largest relative loss of the base's metric, if none is given.
+const TOLERATED_LOSS: f64 = 0.05;
 
 pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
-    check_share("--tolerated-loss", arguments.tolerated_loss)?;
+    check_tolerance(arguments)?;
     arguments.output.as_deref().map_or(Ok(()), refuse_run_folder)?;
     let runs = Runs::below(&arguments.runs)?;
     let settings = settings(Some(runs.evaluation()), &arguments.set)?;
     let asked = Asked {
         rule: arguments.rule,
         base: &arguments.base,
-        tolerated_loss: arguments.tolerated_loss,
-        tolerated_loss_of: arguments.tolerated_loss_of,
+        tolerated_loss: arguments.tolerated_loss.unwrap_or(TOLERATED_LOSS),
+        tolerated_loss_of: arguments.tolerated_loss_of.unwrap_or_default(),
         attributes: &arguments.attributes,
         settings: &settings,
     };
@@ -33,6 +36,20 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     }
     print(terminal(&verdict));
     Ok(())
+}
+
+/// Checks the tolerated loss, which only the rule `fairest` reads.
+fn check_tolerance(arguments: &Select) -> Result<(), CliError> {
+    let given = [
+        ("--tolerated-loss", arguments.tolerated_loss.is_some()),
+        ("--tolerated-loss-of", arguments.tolerated_loss_of.is_some()),
+    ];
+    if arguments.rule != Rule::Fairest
+        && let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given)
+    {
+        return Err(CliError::setting(option, "only --rule fairest tolerates a loss".to_owned(), None));
+    }
+    arguments.tolerated_loss.map_or(Ok(()), |share| check_share("--tolerated-loss", share))
 }
 
 /// Chooses among finished runs.

@@ -21,7 +21,14 @@ pub(super) fn run(arguments: &Simulate) -> Result<(), CliError> {
     let out = &arguments.output;
     let (n, subjects) = (config.n_images(), config.n_subjects);
     say(format!("simulating {n} images of {subjects} subjects into {}", out.display()));
+    if arguments.dry_run && arguments.json {
+        let (seed, threads) = (arguments.seed, arguments.threads);
+        return print_json(&json!({
+            "would": "simulate", "folder": out, "seed": seed, "threads": threads, "settings": config,
+        }));
+    }
     if arguments.dry_run {
+        say(format!("dry run: the seed would be {}", arguments.seed));
         let text = toml::to_string(&config).map_err(|error| CliError::Bug(error.to_string()))?;
         print(text.trim_end());
         return Ok(());

@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
     let run = resume::read(arguments)?;
     if arguments.common.dry_run {
         run.check()?;
-        return dry_run(&run, "prepare the data, train, predict and evaluate");
+        return dry_run(&run, "prepare the data, train, predict and evaluate", arguments.common.json);
     }
     use_threads(run.threads)?;
     train_from(arguments.resume_from.as_deref(), &run, Shown::json(arguments.common.json))

@@ -108,6 +108,7 @@ fn import(arguments: &WeightsImport) -> Result<(), CliError> {
         }
         (None, Gray::Auto) => Fit::channels_of(&file, kind, arguments.layout)?.unwrap_or(1),
     };
+    refuse_idle_gray(&file, arguments, channels)?;
     let backbone = kind.build(channels, &device::open("flex")?);
     let fit = Fit::new(&file, &backbone, arguments.layout, arguments.gray)?;
     let hash = sha256(file.bytes());
@@ -124,6 +125,18 @@ fn import(arguments: &WeightsImport) -> Result<(), CliError> {
         say(format!("wrote {} with {} tensors for {} input channels", output.display(), fit.matched().len(), channels));
     }
     Ok(())
+}
+
+/// Refuses a rule for another number of channels where the file has the number that is to be written.
+fn refuse_idle_gray(file: &WeightFile, arguments: &WeightsImport, channels: usize) -> Result<(), CliError> {
+    let idle =
+        arguments.gray != Gray::Auto && Fit::channels_of(file, arguments.arch, arguments.layout)? == Some(channels);
+    if !idle {
+        return Ok(());
+    }
+    let (rule, path) = (arguments.gray.name(), arguments.file.display());
+    let problem = format!("{rule} has nothing to adapt: the first convolution of {path} has {channels} input channels");
+    Err(CliError::setting("--gray", problem, Some("leave --gray out, or give another number of --channels")))
 }
 
 fn import_as_json(fit: &Fit<'_>, named: &NamedHash, provenance: &[(String, String)], fits: bool) -> serde_json::Value {

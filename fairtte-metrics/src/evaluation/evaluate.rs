@@ -8,7 +8,7 @@ use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects
 use crate::evaluation::metrics::RequestedMetric;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
-use crate::evaluation::time_window::{choose_horizon, choose_times};
+use crate::evaluation::time_window::{Covered, choose_horizon, choose_times};
 use crate::resampling::replicates::N_METRICS;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
@@ -74,7 +74,7 @@ pub fn evaluate(
     let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
     curves.check_rows(outcomes.n())?;
-    let window = choose_times(outcomes, censoring, settings);
+    let window = choose_times(outcomes, censoring, Covered::by([curves], settings.reading), settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
     let predictions = Predictions { curves, censoring, times };
     let horizon = choose_horizon(outcomes, window.as_ref().ok(), settings);

@@ -1,6 +1,7 @@
 //! The whole evaluation of one model, or of several, and its report.
 
 pub(crate) mod any_metric;
+pub(crate) mod coverage;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod goal;
@@ -13,6 +14,7 @@ pub(crate) mod summary;
 pub(crate) mod time_window;
 
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
+pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
 pub use evaluate::evaluate;
 pub use metrics::{
     Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, built_in_metrics, known_metrics,

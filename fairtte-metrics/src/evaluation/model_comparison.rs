@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions};
 use crate::evaluation::report::{Difference, MetricDescription};
 use crate::evaluation::summary::difference;
-use crate::evaluation::time_window::choose_times;
+use crate::evaluation::time_window::{Covered, choose_times};
 use crate::fairness::{Comparison, EquityScaling};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
@@ -101,7 +101,8 @@ pub fn compare_models(
     check_names(&names)?;
     let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
-    let window = choose_times(outcomes, censoring, settings);
+    let covered = Covered::by(models.iter().map(|(_, curves)| *curves), settings.reading);
+    let window = choose_times(outcomes, censoring, covered, settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
     let evaluate = |(_, curves): &(&str, &SurvivalCurves)| {
         Evaluated::of_curves(&input, &Predictions { curves, censoring, times: times.clone() })

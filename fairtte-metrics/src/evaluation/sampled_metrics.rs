@@ -6,7 +6,7 @@
 //! [`relative_change`](crate::resampling::relative_change)).
 
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Sampled};
-use crate::evaluation::time_window::choose_times;
+use crate::evaluation::time_window::{Covered, choose_times};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// The metrics of [`evaluate`](crate::evaluate), each with its replicates.
@@ -125,7 +125,7 @@ pub fn sample_metrics(
 ) -> Result<SampledMetrics, MetricError> {
     let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
-    let window = choose_times(outcomes, censoring, settings);
+    let window = choose_times(outcomes, censoring, Covered::by([curves], settings.reading), settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
     let evaluated = Evaluated::of_curves(&input, &Predictions { curves, censoring, times })?;
     let n_events = |rows: &[usize]| rows.iter().filter(|row| outcomes.event()[**row]).count();

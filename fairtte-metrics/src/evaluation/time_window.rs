@@ -2,13 +2,14 @@
 //!
 //! One choice serves the whole sample and every group: a group scored over its own window would be compared with
 //! others at other times. The rules of support are those of `scikit-survival` 0.28.0: times lie in
-//! [first, last) of the evaluated sample and where the censoring curve of the training sample is known and above 0.
+//! [first, last) of the evaluated sample and where the censoring curve of the training sample is known and above 0. Beyond
+//! them, times lie within those of the curves ([`Covered`]): outside, a reading repeats the value of the nearest column.
 
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::censoring::{BeyondLastTime, CensoringCurve};
 use crate::resampling::bootstrap::quantile;
-use crate::{EvaluationSettings, MetricError, Outcomes};
+use crate::{EvaluationSettings, MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// The chosen evaluation times and the rule that gave them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,28 +25,69 @@ pub struct TimeWindow {
     pub rule: String,
 }
 
+/// The times at which curves are known: from the first to the last time of their grid. Every curve is 1 at time 0, but
+/// only [`Reading::LinearFromOne`] reads a curve between time 0 and its first column, so only with it they are known there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Covered {
+    pub(crate) first: f64,
+    pub(crate) last: f64,
+}
+
+impl Covered {
+    /// The times at which all of `curves` are known.
+    pub(crate) fn by<'a>(curves: impl IntoIterator<Item = &'a SurvivalCurves>, reading: Reading) -> Self {
+        let whole = Self { first: 0.0, last: f64::INFINITY };
+        curves.into_iter().fold(whole, |covered, curves| {
+            let grid = curves.grid();
+            let first = if matches!(reading, Reading::LinearFromOne) { 0.0 } else { grid[0] };
+            Self { first: covered.first.max(first), last: covered.last.min(grid[grid.len() - 1]) }
+        })
+    }
+
+    /// Checks a time.
+    ///
+    /// # Errors
+    /// [`MetricError::OutsideCurves`] if the curves are not known there.
+    fn require(self, time: f64) -> Result<(), MetricError> {
+        let Self { first, last } = self;
+        if (first..=last).contains(&time) { Ok(()) } else { Err(MetricError::OutsideCurves { time, first, last }) }
+    }
+}
+
 /// Chooses the times for `settings`, which must be valid.
 pub(crate) fn choose_times(
     outcomes: &Outcomes,
     censoring: &CensoringCurve,
+    covered: Covered,
     settings: &EvaluationSettings,
 ) -> Result<TimeWindow, MetricError> {
     if let Some(times) = &settings.times {
         check_support(outcomes, censoring, times)?;
+        times.iter().try_for_each(|time| covered.require(*time))?;
         let (lower, upper) = (times[0], times[times.len() - 1]);
         return Ok(TimeWindow { lower, upper, times: times.clone(), rule: "given in the settings".to_owned() });
     }
     let event_times = sorted_event_times(outcomes)?;
-    let lower = quantile(&event_times, settings.lower_quantile);
-    let wanted = quantile(&event_times, settings.upper_quantile);
-    let (limit, reason) = upper_limit(outcomes, censoring, lower)?;
+    let (lowest, wanted) =
+        (quantile(&event_times, settings.lower_quantile), quantile(&event_times, settings.upper_quantile));
+    let lower = lowest.max(covered.first);
+    let (limit, reason) = match upper_limit(outcomes, censoring, lowest)? {
+        (limit, _) if covered.last < limit => (covered.last, "the last time of the curves"),
+        of_outcomes => of_outcomes,
+    };
     let upper = wanted.min(limit);
     if upper < lower {
+        covered.require(lowest)?;
         return Err(MetricError::EmptyWindow { lower, upper });
     }
     let times = equally_spaced(lower, upper, settings.n_times);
-    let clipped =
-        if wanted > limit { format!("; upper end clipped from {wanted} to {limit}, {reason}") } else { String::new() };
+    let mut clipped = String::new();
+    if lower > lowest {
+        clipped.push_str(&format!("; lower end clipped from {lowest} to {lower}, the first time of the curves"));
+    }
+    if wanted > limit {
+        clipped.push_str(&format!("; upper end clipped from {wanted} to {limit}, {reason}"));
+    }
     let rule = format!(
         "{} equally spaced times between the {} and {} quantiles of the {} evaluated event times{clipped}",
         times.len(),
@@ -143,8 +185,18 @@ mod tests {
         train: &[(f64, bool)],
         settings: &EvaluationSettings,
     ) -> Result<TimeWindow, MetricError> {
+        choose_within(&[0.0, 100.0], test, train, settings)
+    }
+
+    fn choose_within(
+        grid: &[f64],
+        test: &[(f64, bool)],
+        train: &[(f64, bool)],
+        settings: &EvaluationSettings,
+    ) -> Result<TimeWindow, MetricError> {
         let censoring = CensoringCurve::fit(&outcomes(train), CensoringTies::default()).unwrap();
-        choose_times(&outcomes(test), &censoring, settings)
+        let curves = SurvivalCurves::new(grid.to_vec(), ndarray::Array2::ones((1, grid.len()))).unwrap();
+        choose_times(&outcomes(test), &censoring, Covered::by([&curves], settings.reading), settings)
     }
 
     fn settings() -> EvaluationSettings {
@@ -188,5 +240,42 @@ mod tests {
         assert_eq!(last, Err(MetricError::OutsideObservedTimes { time: 9.0, first: 1.0, last: 9.0 }));
         let beyond = choose(&test, &[(2.5, true)], &given(&[3.0]));
         assert_eq!(beyond, Err(MetricError::BeyondCensoringCurve { time: 3.0, last: 2.5 }));
+    }
+
+    #[test]
+    fn the_window_lies_within_the_times_of_the_curves() {
+        let test: Vec<(f64, bool)> = (1..=11).map(|k| (f64::from(k), true)).chain([(20.0, false)]).collect();
+        let within =
+            |grid: &[f64], settings: &EvaluationSettings| choose_within(grid, &test, &[(30.0, true)], settings);
+        let all = within(&[2.0, 10.0], &settings()).unwrap();
+        assert_eq!((all.times, all.rule.contains("clipped")), (vec![2.0, 4.0, 6.0, 8.0, 10.0], false));
+        let both = within(&[3.0, 5.0, 7.0], &settings()).unwrap();
+        assert_eq!(both.times, [3.0, 4.0, 5.0, 6.0, 7.0]);
+        let ends = "; lower end clipped from 2 to 3, the first time of the curves; upper end clipped from 10 to 7, the \
+                    last time of the curves";
+        assert!(both.rule.ends_with(ends), "{}", both.rule);
+        let from_one = EvaluationSettings { reading: Reading::LinearFromOne, ..settings() };
+        assert_eq!(within(&[3.0, 5.0, 7.0], &from_one).unwrap().lower, 2.0, "a curve is known from (0, 1) on");
+        let before = MetricError::OutsideCurves { time: 2.0, first: 0.0, last: 1.5 };
+        assert_eq!(within(&[0.0, 1.5], &settings()), Err(before));
+        let after = MetricError::OutsideCurves { time: 2.0, first: 12.0, last: 15.0 };
+        assert_eq!(within(&[12.0, 15.0], &settings()), Err(after));
+    }
+
+    #[test]
+    fn given_times_must_lie_within_the_times_of_the_curves() {
+        let given = EvaluationSettings { times: Some(vec![3.0, 5.0]), ..settings() };
+        let test = [(1.0, true), (6.0, true), (9.0, false)];
+        let within = |grid: &[f64]| choose_within(grid, &test, &[(30.0, true)], &given);
+        assert_eq!(within(&[3.0, 5.0]).unwrap().times, [3.0, 5.0]);
+        assert_eq!(within(&[0.0, 4.0]), Err(MetricError::OutsideCurves { time: 5.0, first: 0.0, last: 4.0 }));
+        assert_eq!(within(&[3.5, 9.0]), Err(MetricError::OutsideCurves { time: 3.0, first: 3.5, last: 9.0 }));
+    }
+
+    #[test]
+    fn models_are_compared_where_all_of_their_curves_are_known() {
+        let curves = |grid: [f64; 2]| SurvivalCurves::new(grid.to_vec(), ndarray::Array2::ones((1, 2))).unwrap();
+        let covered = Covered::by([&curves([0.0, 4.0]), &curves([1.0, 9.0])], Reading::default());
+        assert_eq!(covered, Covered { first: 1.0, last: 4.0 });
     }
 }

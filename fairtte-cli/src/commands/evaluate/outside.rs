@@ -13,11 +13,10 @@ use fairtte_metrics::{
 };
 
 use super::publish::{About, CensoringSample, Input, Target, publish};
-use super::{Outputs, facts_of_parts, settings};
+use super::{Outputs, dry_run, facts_of_parts, settings};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
 use crate::plural::counted;
-use crate::progress::say;
 use crate::report::Page;
 use crate::scored::Scored;
 
@@ -35,8 +34,7 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     }
     check_attributes(arguments)?;
     if arguments.dry_run {
-        say(format!("dry run: would evaluate {} into {}", predictions.display(), target.report().display()));
-        return Ok(());
+        return dry_run(&predictions.display().to_string(), arguments, &target, &settings);
     }
     match &arguments.cohort {
         Some(cohort) => with_cohort(arguments, predictions, cohort, &target, &settings, outputs),
@@ -89,7 +87,8 @@ fn alone(
         censoring: CensoringCurve::fit(fitted_on, CensoringTies::EventsFirst)?,
         cohort: table.cohort,
     };
-    let report = scored.evaluate(settings)?;
+    let report = scored.evaluate_outside(settings)?;
+    notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
     let input = Input {
         has_subjects: table.has_subjects,
         censoring: about_censoring(fitted_on, if train.is_some() { "train" } else { "evaluated" }),
@@ -126,7 +125,8 @@ fn with_cohort(
     }
     let groups = with_pairs(&groups, arguments.intersections)?;
     let scored = Scored::new(predictions, &cohort, &groups, split.as_ref(), outputs.part)?;
-    let report = scored.evaluate(settings)?;
+    let report = scored.evaluate_outside(settings)?;
+    notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
     let fitted_on = split.as_ref().map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
     let input = Input {
         has_subjects: true,
@@ -175,7 +175,8 @@ fn publish_outside(
         warnings: &warnings,
         notes: &input.notes,
     };
-    publish(target, &page, &About { part, run: None, input: Some(input) }, outputs)
+    let coverage = scored.coverage(report.settings.reading)?;
+    publish(target, &page, &About { part, run: None, input: Some(input), coverage }, outputs)
 }
 
 /// Returns `groups` and, if requested, the intersection of every two of them.

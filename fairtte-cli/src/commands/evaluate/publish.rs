@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use fairtte_data::Part;
 use fairtte_data::predictions::CurveRepairs;
 use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::Coverage;
 use fairtte_records::Warning;
 use serde::Serialize;
 
@@ -36,6 +37,10 @@ impl Target {
         Self::in_folder(&RunFolder::new(output), part)
     }
 
+    pub(super) fn evaluation(&self) -> &Path {
+        &self.evaluation
+    }
+
     pub(super) fn report(&self) -> &Path {
         &self.report
     }
@@ -49,6 +54,8 @@ pub(super) struct About<'a> {
     pub(super) run: Option<&'a RunFile>,
     /// Present for an outside model.
     pub(super) input: Option<&'a Input>,
+    /// The samples outside the times of the curves.
+    pub(super) coverage: Coverage,
 }
 
 /// Findings in the files of an outside model, and the changes made.
@@ -88,6 +95,8 @@ struct Record<'a> {
     seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a Input>,
+    #[serde(skip_serializing_if = "Coverage::is_complete")]
+    coverage: Coverage,
     warnings: &'a [Warning],
     #[serde(flatten)]
     report: &'a EvaluationReport,
@@ -100,6 +109,7 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
         device: about.run.map(|run| run.device.as_str()),
         seed: about.run.map(|run| run.seed),
         input: about.input,
+        coverage: about.coverage,
         warnings: page.warnings,
         report: page.evaluation,
     };

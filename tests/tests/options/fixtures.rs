@@ -1,0 +1,117 @@
+//! The files that the calls of the table read: tiny tables, a run of `demo --quick`, and weights.
+
+use std::path::Path;
+
+use fairtte_tests::{fairtte, generic_table};
+use serde_json::json;
+
+/// Writes all of them into `folder`.
+pub fn write(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    let file = |name: &str, content: &str| std::fs::write(folder.join(name), content).unwrap();
+    file("taken", "a file where a folder is needed");
+    run_files(&file);
+    curves(&file);
+    images(folder);
+    for (name, channels) in [("gray.safetensors", 1), ("rgb.safetensors", 3)] {
+        std::fs::write(folder.join(name), weights(channels)).unwrap();
+    }
+    let table = generic_table(&folder.join("data"), 24, |_, _| None);
+    let columns = std::fs::read_to_string(table).unwrap().replace("image,", "sample,").replace(".png", "");
+    file("columns.csv", &columns);
+    for line in [
+        "demo --quick --output demo --set training.epochs=1 --set evaluation.replicates=5",
+        "prepare --config paper.toml --tables-only",
+    ] {
+        let output = fairtte().args(line.split_whitespace()).current_dir(folder).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    std::fs::rename(folder.join("demo/run"), folder.join("runs")).unwrap();
+    std::fs::create_dir(folder.join("several")).unwrap();
+    std::fs::rename(folder.join("runs"), folder.join("several/run")).unwrap();
+    std::fs::remove_dir_all(folder.join("demo")).unwrap();
+}
+
+fn run_files(file: &dyn Fn(&str, &str)) {
+    let settings = "[[attribute]]\nname = \"sex\"\n[image]\nsize = [32, 32]\n[time]\nintervals = 5\n[head.nnet-survival]\n\
+                    [strategy.erm]\n";
+    let run = |name: &str, data: &str, model: &str| {
+        format!(
+            "name = \"{name}\"\noutput = \"output\"\ncache = \"cache\"\n{data}\n{settings}[model]\nbackbone = \"{model}\"\n"
+        )
+    };
+    let generic = |table: &str| format!("[data.generic]\ntable = \"{table}\"\ntime-unit = \"years\"");
+    let images = run("images", &generic("data/table.csv"), "small-2d");
+    file("images.toml", &images);
+    file("other.toml", &format!("seed = 7\n{images}"));
+    file("more.toml", "[evaluation]\nreplicates = 7\n");
+    let absent = run("absent", &generic("data/absent.csv"), "small-2d");
+    file("absent.toml", &absent);
+    file("compare.toml", &format!("{absent}[compare]\n[compare.strategy.sam]\n"));
+    let tabular = "[data.tabular]\ntable = \"columns.csv\"\nname = \"patients\"\nsubject = \"subject_id\"\n\
+                   time-unit = \"years\"\nfeatures = \"all\"";
+    file("columns.toml", &run("columns", tabular, "mlp"));
+    let areds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fairtte-data/tests/fixtures/areds");
+    let areds = areds.canonicalize().unwrap();
+    file("paper.toml", &format!("output = \"paper\"\n[data.areds]\nroot = '{}'\n", areds.display()));
+    file("simulation.toml", "[bias]\nmi-time = 1\n");
+}
+
+/// One table with everything, and the same in separate files: 40 samples, of which 20 are in the test part.
+fn curves(file: &dyn Fn(&str, &str)) {
+    let times = "0,0.5,1,2,4";
+    let mut table = format!("sample,subject,time,event,sex,age,{times}\n");
+    let mut curves = format!("sample_id,{times}\n");
+    let mut cohort = "sample_id,subject_id,time,event,sex_group,age_group\n".to_owned();
+    let (mut split, mut train) = ("subject_id,part\n".to_owned(), "time,event\n".to_owned());
+    for i in 0..40 {
+        let rank = (i * 7) % 40;
+        let hazard = 0.2 + 1.5 * f64::from((rank * 11) % 40) / 40.0;
+        let curve = [0.0, 0.5, 1.0, 2.0, 4.0].map(|time: f64| format!("{:.6}", (-hazard * time).exp())).join(",");
+        let (time, event) = (3.0 - f64::from(rank) / 14.0, u8::from(i % 3 != 0));
+        let (sex, age) = (["F", "M"][usize::from(i % 4 < 2)], 50 + i);
+        let old = if age > 70 { "old" } else { "young" };
+        table += &format!("s{i},p{i},{time},{event},{sex},{age},{curve}\n");
+        curves += &format!("s{i},{curve}\n");
+        cohort += &format!("s{i},p{i},{time},{event},{sex},{old}\n");
+        split += &format!("p{i},{}\n", ["test", "train", "test", "validation"][usize::try_from(i % 4).unwrap()]);
+        train += &format!("{},{}\n", f64::from(i + 1) / 12.0, i % 2);
+    }
+    for (name, text) in [
+        ("table.csv", table),
+        ("curves.csv", curves),
+        ("cohort.csv", cohort),
+        ("split.csv", split),
+        ("train.csv", train),
+    ] {
+        file(name, &text);
+    }
+}
+
+fn images(folder: &Path) {
+    for (name, shift) in [("one.png", 0), ("two.png", 9)] {
+        let shade = |x: u32, y: u32| image::Luma([u8::try_from(7 * x + 3 * y + shift).unwrap()]);
+        image::GrayImage::from_fn(8, 8, shade).save(folder.join(name)).unwrap();
+    }
+}
+
+/// Weights of `small-2d` for images of `channels`, as `fairtte weights import` writes them.
+fn weights(channels: usize) -> Vec<u8> {
+    let widths = [channels, 16, 32, 64, 64];
+    let mut header = serde_json::Map::new();
+    header.insert("__metadata__".to_owned(), json!({ "fairtte.backbone": "small-2d" }));
+    let mut data: Vec<u8> = Vec::new();
+    let mut add = |key: String, shape: &[usize]| {
+        let (start, n) = (data.len(), shape.iter().product::<usize>());
+        data.extend((0..n).flat_map(|i| (1.0 + 0.2 * (i as f32 * 0.7).sin()).to_le_bytes()));
+        header.insert(key, json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] }));
+    };
+    for layer in 0..4 {
+        add(format!("layers.{layer}.conv.weight"), &[widths[layer + 1], widths[layer], 3, 3]);
+        for part in ["gamma", "beta", "running_mean", "running_var"] {
+            add(format!("layers.{layer}.norm.{part}"), &[widths[layer + 1]]);
+        }
+    }
+    let header = serde_json::Value::Object(header).to_string();
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat()
+}

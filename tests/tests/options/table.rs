@@ -1,0 +1,389 @@
+//! Every option of every command in every mode, with its effect.
+
+use Effect::{Between, Changes, Instead, OnlySpeed, Refused};
+
+/// What an option does in a mode. A text of arguments is cut at its spaces.
+pub enum Effect {
+    /// Added to the call of the mode, these arguments change what it leaves.
+    Changes(&'static str),
+    /// The call with the first arguments leaves something else than with the second.
+    Between(&'static str, &'static str),
+    /// The call of the mode has the option; this call, with another value or without it, leaves something else.
+    Instead(String),
+    /// Added to the call of the mode, these arguments are an error with this text.
+    Refused(&'static str, &'static str),
+    /// The results do not depend on the number of threads, which is a promise of the program; a dry run shows it.
+    OnlySpeed(&'static str),
+}
+
+/// A way to use a command.
+pub struct Mode {
+    pub command: &'static str,
+    pub name: &'static str,
+    /// A call without the options that the table adds.
+    pub base: String,
+    pub options: Vec<(&'static str, Effect)>,
+}
+
+const THREADS: (&str, Effect) = ("--threads", OnlySpeed("--threads 1"));
+const SHOWN_THREADS: (&str, Effect) = ("--threads", Changes("--threads 3"));
+const JSON: (&str, Effect) = ("--json", Changes("--json"));
+const DRY_RUN: (&str, Effect) = ("--dry-run", Changes("--dry-run"));
+const DEVICE: (&str, Effect) = ("--device", Changes("--device flex:0"));
+
+/// The call of a mode without these of its arguments, in one piece.
+fn without(base: &str, arguments: &str) -> Effect {
+    assert!(base.contains(arguments), "{base} has no {arguments}");
+    Instead(base.replacen(arguments, "", 1))
+}
+
+/// The call of a mode with other arguments in the place of some.
+fn with(base: &str, arguments: &str, others: &str) -> Effect {
+    assert!(base.contains(arguments), "{base} has no {arguments}");
+    Instead(base.replacen(arguments, others, 1))
+}
+
+pub fn modes() -> Vec<Mode> {
+    [training(), preparation(), evaluation(), selection(), files(), program()].into_iter().flatten().collect()
+}
+
+fn mode(command: &'static str, name: &'static str, base: &str, options: Vec<(&'static str, Effect)>) -> Mode {
+    Mode { command, name, base: base.to_owned(), options }
+}
+
+/// The commands that train are called as dry runs; without `--dry-run` these calls fail at their data or output.
+fn training() -> Vec<Mode> {
+    let demo = "demo --output taken --quick --dry-run --json";
+    let train = "train --config absent.toml --dry-run --json";
+    let resume = "train --resume-from several/run --dry-run --json";
+    let compare = "compare --config compare.toml --dry-run --json";
+    let shared = |base: &'static str| {
+        vec![
+            ("--set", Changes("--set seed=3")),
+            ("--dry-run", without(base, "--dry-run")),
+            ("--json", without(base, "--json")),
+            SHOWN_THREADS,
+            DEVICE,
+        ]
+    };
+    let of = |base: &'static str, own: Vec<(&'static str, Effect)>| own.into_iter().chain(shared(base)).collect();
+    let output = || ("--output", Changes("--output elsewhere"));
+    vec![
+        mode(
+            "demo",
+            "dry run",
+            demo,
+            of(demo, vec![("--output", with(demo, "taken", "elsewhere")), ("--quick", without(demo, "--quick"))]),
+        ),
+        mode(
+            "train",
+            "a run file",
+            train,
+            of(
+                train,
+                vec![
+                    ("--config", Changes("--config more.toml")),
+                    ("--resume-from", Changes("--resume-from several/run")),
+                    output(),
+                ],
+            ),
+        ),
+        mode(
+            "train",
+            "resumption",
+            resume,
+            of(
+                resume,
+                vec![
+                    ("--config", Changes("--config more.toml")),
+                    ("--resume-from", without(resume, "--resume-from several/run")),
+                    output(),
+                ],
+            ),
+        ),
+        mode("compare", "dry run", compare, of(compare, vec![("--config", Changes("--config more.toml")), output()])),
+    ]
+}
+
+fn preparation() -> Vec<Mode> {
+    let shared = || {
+        vec![
+            ("--config", Changes("--config more.toml")),
+            ("--output", Changes("--output elsewhere")),
+            ("--set", Changes("--set seed=3")),
+            ("--csv", Changes("--csv")),
+            DEVICE,
+            SHOWN_THREADS,
+        ]
+    };
+    let of = |own: Vec<(&'static str, Effect)>| shared().into_iter().chain(own).collect();
+    let tables = "prepare --config images.toml --tables-only";
+    let dry = "prepare --config images.toml --dry-run --json";
+    let simulate = "simulate --output cohort --set n-subjects=6 --set size=[32,32]";
+    let dry_simulate = "simulate --output cohort --dry-run --json";
+    let simulated = |base: &'static str| {
+        vec![
+            ("--output", with(base, "--output cohort", "--output elsewhere")),
+            ("--config", Changes("--config simulation.toml")),
+            ("--set", Changes("--set bias.mi-time=1")),
+            ("--seed", Changes("--seed 2")),
+        ]
+    };
+    let simulation = |base, own: Vec<(&'static str, Effect)>| simulated(base).into_iter().chain(own).collect();
+    vec![
+        mode(
+            "prepare",
+            "images",
+            "prepare --config images.toml",
+            of(vec![("--tables-only", Changes("--tables-only")), ("--verify", Changes("--verify")), DRY_RUN, JSON]),
+        ),
+        mode(
+            "prepare",
+            "tables only",
+            tables,
+            of(vec![
+                ("--tables-only", without(tables, "--tables-only")),
+                ("--verify", Refused("--verify", "cannot be used with")),
+                DRY_RUN,
+                JSON,
+            ]),
+        ),
+        mode(
+            "prepare",
+            "columns of a table",
+            "prepare --config columns.toml",
+            of(vec![
+                ("--tables-only", Changes("--tables-only")),
+                ("--verify", Refused("--verify", "there are no decoded images to verify")),
+                DRY_RUN,
+                JSON,
+            ]),
+        ),
+        mode(
+            "prepare",
+            "dry run",
+            dry,
+            of(vec![
+                ("--tables-only", Changes("--tables-only")),
+                ("--verify", Changes("--verify")),
+                ("--dry-run", without(dry, "--dry-run")),
+                ("--json", without(dry, "--json")),
+            ]),
+        ),
+        mode("simulate", "files", simulate, simulation(simulate, vec![THREADS, DRY_RUN, JSON])),
+        mode(
+            "simulate",
+            "dry run",
+            dry_simulate,
+            simulation(
+                dry_simulate,
+                vec![
+                    SHOWN_THREADS,
+                    ("--dry-run", with(dry_simulate, "--dry-run", "--set n-subjects=6 --set size=[32,32]")),
+                    ("--json", without(dry_simulate, "--json")),
+                ],
+            ),
+        ),
+        mode(
+            "cohort check",
+            "a run",
+            "cohort check paper",
+            vec![
+                ("RUN", Instead("cohort check several/run".to_owned())),
+                ("--config", Refused("--config paper.toml", "cannot be used with")),
+                ("--set", Refused("--set seed=3", "cannot be used with")),
+                JSON,
+            ],
+        ),
+        mode(
+            "cohort check",
+            "tables",
+            "cohort check --config paper.toml",
+            vec![
+                ("RUN", Refused("paper", "cannot be used with")),
+                ("--config", Instead("cohort check".to_owned())),
+                ("--set", Changes("--set data.areds.stereo=one")),
+                JSON,
+            ],
+        ),
+    ]
+}
+
+/// Each mode of `evaluate` with its results and as a dry run.
+fn evaluation() -> Vec<Mode> {
+    let no = "cannot be used with";
+    let calls = [
+        ("a run", "evaluate several/run --set replicates=5"),
+        ("one table", "evaluate --predictions table.csv --output scores --set replicates=5"),
+        ("a cohort", "evaluate --predictions curves.csv --cohort cohort.csv --output scores --set replicates=5"),
+        (
+            "a cohort with a split",
+            "evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores --set replicates=5",
+        ),
+    ];
+    let own = |name: &str, base: &str| match name {
+        "a run" => vec![
+            ("RUN", with(base, "several/run", "several")),
+            ("--predictions", Refused("--predictions table.csv", no)),
+            ("--attributes", Refused("--attributes sex", no)),
+            ("--intersections", Refused("--intersections", no)),
+            ("--train", Refused("--train train.csv", no)),
+            ("--repair", Refused("--repair monotone", no)),
+            ("--cohort", Refused("--cohort cohort.csv", no)),
+            ("--split", Refused("--split split.csv", no)),
+            ("--part", Changes("--part validation")),
+            ("--output", Changes("--output scores")),
+        ],
+        "one table" => vec![
+            ("RUN", Refused("several/run", no)),
+            ("--predictions", with(base, "table.csv", "train.csv")),
+            ("--attributes", Changes("--attributes sex")),
+            ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
+            ("--train", Changes("--train train.csv")),
+            ("--repair", Changes("--repair monotone")),
+            ("--cohort", with(base, "table.csv", "curves.csv --cohort cohort.csv")),
+            ("--split", Refused("--split split.csv", "not provided")),
+            ("--part", Refused("--part validation", "there are no parts without --split")),
+            ("--output", with(base, "scores", "page.html")),
+        ],
+        _ => vec![
+            ("RUN", Refused("several/run", no)),
+            ("--predictions", with(base, "curves.csv", "train.csv")),
+            ("--attributes", Refused("--attributes sex", no)),
+            ("--intersections", Changes("--intersections")),
+            ("--train", Refused("--train train.csv", no)),
+            ("--repair", Changes("--repair monotone")),
+            ("--cohort", without(base, "--cohort cohort.csv")),
+            if name == "a cohort" {
+                ("--split", Changes("--split split.csv"))
+            } else {
+                ("--split", without(base, "--split split.csv"))
+            },
+            if name == "a cohort" {
+                ("--part", Refused("--part validation", "there are no parts without --split"))
+            } else {
+                ("--part", Changes("--part validation"))
+            },
+            ("--output", with(base, "scores", "page.html")),
+        ],
+    };
+    let mut modes = Vec::new();
+    for (name, base) in calls {
+        let set = || ("--set", Changes("--set reading=step"));
+        let real = own(name, base).into_iter().chain([set(), THREADS, DRY_RUN, JSON]).collect();
+        modes.push(mode("evaluate", name, base, real));
+        let dry = format!("{base} --dry-run --json");
+        let flags = [("--dry-run", without(&dry, "--dry-run")), ("--json", without(&dry, "--json"))];
+        let shown = own(name, &dry).into_iter().chain([set(), SHOWN_THREADS]).chain(flags).collect();
+        modes.push(mode("evaluate", "dry run", &dry, shown));
+    }
+    modes
+}
+
+fn selection() -> Vec<Mode> {
+    let shared = || {
+        vec![
+            ("DIR", Instead("select paper --set replicates=5".to_owned())),
+            ("--base", Instead("select several --base sam --set replicates=5".to_owned())),
+            ("--attribute", Changes("--attribute sex")),
+            ("--output", Changes("--output choice")),
+            ("--set", Changes("--set level=0.9")),
+            THREADS,
+            JSON,
+        ]
+    };
+    let of = |own: Vec<(&'static str, Effect)>| shared().into_iter().chain(own).collect();
+    let no = "only --rule fairest tolerates a loss";
+    vec![
+        mode(
+            "select",
+            "fairest",
+            "select several --set replicates=5",
+            of(vec![
+                ("--rule", Changes("--rule minimax")),
+                ("--tolerated-loss", Changes("--tolerated-loss 0.5")),
+                ("--tolerated-loss-of", Changes("--tolerated-loss-of skill")),
+            ]),
+        ),
+        mode(
+            "select",
+            "another rule",
+            "select several --set replicates=5 --rule dto",
+            of(vec![
+                ("--rule", Instead("select several --set replicates=5".to_owned())),
+                ("--tolerated-loss", Refused("--tolerated-loss 0.5", no)),
+                ("--tolerated-loss-of", Refused("--tolerated-loss-of skill", no)),
+            ]),
+        ),
+    ]
+}
+
+/// The commands that read images and weights.
+fn files() -> Vec<Mode> {
+    let import = "weights import rgb.safetensors --arch small-2d --output small.safetensors";
+    let gray = "weights import gray.safetensors --arch small-2d --output small.safetensors";
+    let shared = |base: &str, file: &str| {
+        vec![
+            ("FILE", with(base, file, "taken")),
+            ("--arch", with(base, "small-2d", "resnet18")),
+            ("--layout", Instead(format!("{base} --layout timm"))),
+            ("--output", without(base, "--output small.safetensors")),
+            JSON,
+        ]
+    };
+    let of =
+        |base: &str, file: &str, own: Vec<(&'static str, Effect)>| shared(base, file).into_iter().chain(own).collect();
+    vec![
+        mode(
+            "inspect",
+            "a picture",
+            "inspect one.png",
+            vec![
+                ("FILE", Instead("inspect two.png".to_owned())),
+                ("--at", Changes("--at 1,1")),
+                ("--max-pixels", Instead("inspect one.png --max-pixels 10".to_owned())),
+                ("--max-bytes", Instead("inspect one.png --max-bytes 10".to_owned())),
+                JSON,
+            ],
+        ),
+        mode(
+            "weights inspect",
+            "a file",
+            "weights inspect gray.safetensors",
+            vec![("FILE", Instead("weights inspect rgb.safetensors".to_owned())), JSON],
+        ),
+        mode(
+            "weights import",
+            "three channels",
+            import,
+            of(
+                import,
+                "rgb.safetensors",
+                vec![("--channels", Changes("--channels 1")), ("--gray", Between("--gray sum", "--gray mean"))],
+            ),
+        ),
+        mode(
+            "weights import",
+            "one channel",
+            gray,
+            of(
+                gray,
+                "gray.safetensors",
+                vec![
+                    ("--channels", Changes("--channels 3")),
+                    ("--gray", Refused("--gray sum", "sum has nothing to adapt")),
+                ],
+            ),
+        ),
+    ]
+}
+
+/// The commands about the program itself.
+fn program() -> Vec<Mode> {
+    vec![
+        mode("list", "everything", "list", vec![("WHAT", Changes("data")), JSON]),
+        mode("schema", "standard output", "schema", vec![("--output", Changes("--output schema.json"))]),
+        mode("completions", "a shell", "completions bash", vec![("SHELL", Instead("completions zsh".to_owned()))]),
+        mode("man-pages", "a folder", "man-pages manual", vec![("DIR", Instead("man-pages pages".to_owned()))]),
+    ]
+}
