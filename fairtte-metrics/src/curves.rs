@@ -136,7 +136,8 @@ impl SurvivalCurves {
 
     /// The values of one row, one per grid point.
     pub(crate) fn curve(&self, row: usize) -> &[f64] {
-        let (n_columns, survival) = (self.grid.len(), self.survival.as_slice().expect("made row-major on construction"));
+        let (n_columns, survival) =
+            (self.grid.len(), self.survival.as_slice().expect("made row-major on construction"));
         &survival[row * n_columns..][..n_columns]
     }
 
