@@ -129,7 +129,7 @@ impl schemars::JsonSchema for Threshold {
             "anyOf": [
                 { "type": "number" },
                 { "const": "median" },
-                { "type": "array", "items": { "type": "number" }, "minItems": 1, "uniqueItems": true },
+                { "type": "array", "items": { "type": "number" }, "minItems": 1 },
             ]
         })
     }
