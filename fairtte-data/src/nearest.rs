@@ -68,7 +68,7 @@ const SYNONYMS: [&[&str]; 6] = [
 /// thing (`os_days` for `time`), or is spelt similarly. `None` if no candidate is near.
 ///
 /// Spelling is compared by Jaro-Winkler similarity without regard to case, which is too low for one letter in a short name
-/// (`sx`); ties go to the first candidate.
+/// (`sx`) and for abbreviations (`F`); ties go to the first candidate.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let wanted = name.to_lowercase();
@@ -77,7 +77,8 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         let candidate_lower = candidate.to_lowercase();
         let is_one_letter_off = wanted.chars().count().min(candidate_lower.chars().count()) > 1
             && strsim::osa_distance(&wanted, &candidate_lower) == 1;
-        let least = if is_one_letter_off { LEAST_SIMILAR } else { 0.0 };
+        let is_abbreviation = !candidate_lower.is_empty() && wanted.starts_with(&candidate_lower);
+        let least = if is_one_letter_off || is_abbreviation { LEAST_SIMILAR } else { 0.0 };
         let similarity = strsim::jaro_winkler(&wanted, &candidate_lower).max(least);
         if similarity >= LEAST_SIMILAR && best.is_none_or(|(highest, _)| similarity > highest) {
             best = Some((similarity, candidate));
@@ -134,6 +135,7 @@ mod tests {
     fn a_misspelt_name_wins_over_a_synonym_and_an_absurd_one_is_not_suggested() {
         assert_eq!(found("time", &["duration", "times"]).as_deref(), Some("times"));
         assert_eq!(found("time", &["tiem", "event"]).as_deref(), Some("tiem"));
+        assert_eq!(found("Female", &["M", "F"]).as_deref(), Some("F"));
         assert_eq!(found("sx", &["age", "sex"]).as_deref(), Some("sex"));
         assert_eq!(found("sex", &["SEX", "gender"]).as_deref(), Some("SEX"));
         for (name, candidates) in [

@@ -299,9 +299,6 @@ pub struct Evaluate {
     /// How to repair curves that rise, which are otherwise an error; changes are counted and reported
     #[arg(long, value_enum, requires = "predictions")]
     pub repair: Option<Repair>,
-    /// What the columns and values of the table mean
-    #[command(flatten)]
-    pub own: OwnTable,
     /// Separate file of the samples: `sample_id`, `subject_id`, time, event and `<attribute>_group` columns
     #[arg(long, value_name = "FILE", requires = "predictions")]
     pub cohort: Option<PathBuf>,
@@ -327,6 +324,9 @@ pub struct Evaluate {
     /// Results as JSON on standard output
     #[arg(long)]
     pub json: bool,
+    /// What the columns and values of the table mean
+    #[command(flatten)]
+    pub own: OwnTable,
 }
 
 const EVALUATE_EXAMPLES: &str = "\

@@ -171,7 +171,9 @@ impl ScoredTable {
         if let Some(reference) = &config.reference
             && !values.iter().any(|value| same_ignoring_case(value, reference))
         {
-            let hint = nearest(reference, values).map_or_else(String::new, |name| format!(", nearest is \"{name}\""));
+            let some = values.iter().take(MOST_LEVELS).copied().collect::<Vec<_>>().join(", ");
+            let hint = nearest(reference, values)
+                .map_or_else(|| format!(", expected one of {some}"), |name| format!(", nearest is \"{name}\""));
             let problem = format!("no sample has the value \"{reference}\"{hint}");
             return Err(DataError::InvalidAttribute { attribute: config.name, problem });
         }

@@ -294,6 +294,7 @@ fn unread_type(name: &str, kind: &str) -> Option<String> {
         "Utf8View",
     ];
     let expected = "text, true or false, whole numbers of 8 to 64 bits, or numbers of 32 or 64 bits";
+    let kind = kind.split('(').next().unwrap_or(kind); // without what the type is made of
     (!READ.contains(&kind)).then(|| format!("column \"{name}\" has the type {kind}, expected {expected}"))
 }
 
