@@ -48,7 +48,7 @@ pub enum Command {
     /// Train a model and evaluate it; the same command resumes a run that was interrupted
     Train(Train),
     /// Score predictions from saved files: no model, no GPU
-    Evaluate(Evaluate),
+    Evaluate(Box<Evaluate>),
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),

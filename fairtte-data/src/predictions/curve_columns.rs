@@ -126,7 +126,7 @@ pub(crate) fn read_survival(
 ) -> Result<(Array2<f64>, CurveRepairs), DataError> {
     let mut survival = read_values(table, samples, names)?;
     let (n, path) = (survival.nrows(), table.path());
-    if let Some((looks_like, n_rows)) = LooksLike::of(survival.view()) {
+    if let Some((looks_like, n_rows)) = LooksLike::of(&survival.view()) {
         return Err(DataError::NotSurvival { path: path.to_owned(), looks_like, n_rows, n });
     }
     let range = -SURVIVAL_TOLERANCE..=1.0 + SURVIVAL_TOLERANCE;

@@ -28,19 +28,19 @@ impl LooksLike {
 
     /// What `values`, one row per curve, look like, with the number of rows that show it; `None` for survival, and for
     /// values of which most rows are neither.
-    pub(crate) fn of(values: ArrayView2<'_, f64>) -> Option<(Self, usize)> {
+    pub(crate) fn of(values: &ArrayView2<'_, f64>) -> Option<(Self, usize)> {
         let (lowest, highest) =
             values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
         if lowest < -SURVIVAL_TOLERANCE {
             return None;
         }
-        let n_of = |shows: fn(ArrayView1<'_, f64>) -> bool| values.rows().into_iter().filter(|row| shows(*row)).count();
+        let n_of = |shows: fn(&ArrayView1<'_, f64>) -> bool| values.rows().into_iter().filter(shows).count();
         let is_most = |n_rows: &usize| 2 * n_rows > values.nrows();
         let is_above_one = highest > 1.0 + SURVIVAL_TOLERANCE;
         if let Some(n_rows) = Some(n_of(|row| trend(row) == Trend::Rises)).filter(is_most) {
             return Some((if is_above_one { Self::Hazard } else { Self::Risk }, n_rows));
         }
-        let is_percent = |row: ArrayView1<'_, f64>| row[0] > 1.0 + SURVIVAL_TOLERANCE && trend(row) == Trend::Falls;
+        let is_percent = |row: &ArrayView1<'_, f64>| row[0] > 1.0 + SURVIVAL_TOLERANCE && trend(row) == Trend::Falls;
         let begins_high = values.column(0).iter().any(|value| *value > 50.0);
         let n_rows = n_of(is_percent);
         let is_in_range = highest <= 100.0 * (1.0 + SURVIVAL_TOLERANCE);
@@ -66,7 +66,7 @@ enum Trend {
 }
 
 /// Whether a row rises or falls as a whole: at most a tenth of its change goes the other way.
-fn trend(row: ArrayView1<'_, f64>) -> Trend {
+fn trend(row: &ArrayView1<'_, f64>) -> Trend {
     let (mut up, mut down) = (0.0, 0.0);
     for (before, after) in row.iter().zip(row.iter().skip(1)) {
         let change = after - before;

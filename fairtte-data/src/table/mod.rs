@@ -5,11 +5,12 @@
 
 pub(crate) mod bytes;
 mod guard;
+mod pages;
 pub(crate) mod repeats;
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::Cursor;
+use std::io::{BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
 use polars::prelude::{
@@ -152,14 +153,22 @@ impl Table {
     fn read_parquet(path: &Path) -> Result<Self, DataError> {
         let file = File::open(path).map_err(|source| DataError::read(path, source))?;
         let mut reader = ParquetReader::new(file);
-        let entries = guarded(|| Ok(reader.get_metadata()?.key_value_metadata().clone().unwrap_or_default()))
-            .map_err(|detail| DataError::invalid_table(path, detail))?;
+        let invalid = |detail| DataError::invalid_table(path, detail);
+        let footer = guarded(|| reader.get_metadata().cloned()).map_err(invalid)?;
+        let mut pages = BufReader::new(File::open(path).map_err(|source| DataError::read(path, source))?);
+        for rows in &footer.row_groups {
+            for column in rows.parquet_columns() {
+                let range = guarded(|| Ok(column.byte_range())).map_err(invalid)?;
+                pages::check_counts(&mut pages, (range.start, range.end), column.num_values()).map_err(invalid)?;
+            }
+        }
+        let entries = footer.key_value_metadata().clone().unwrap_or_default();
         let metadata = entries.into_iter().filter_map(|entry| Some((entry.key, entry.value?))).collect();
         // Fails for the same reasons as the reader, whose message is the better one.
         let schema = guarded(|| reader.schema()).ok();
         let frame = guarded(|| reader.finish()).map_err(|detail| {
-            let columns = schema.iter().flat_map(|schema| schema.iter());
-            let named = columns.filter_map(|(name, field)| unread_type(name, &format!("{:?}", field.dtype()))).next();
+            let mut columns = schema.iter().flat_map(|schema| schema.iter());
+            let named = columns.find_map(|(name, field)| unread_type(name, &format!("{:?}", field.dtype())));
             DataError::invalid_table(path, named.unwrap_or(detail))
         })?;
         Ok(Self { path: path.to_owned(), frame, first_row: 1, metadata })

@@ -115,7 +115,7 @@ pub(super) fn notes_on_groups(groups: &[Groups]) -> Vec<String> {
 fn note(doubt: &DoubtfulLevels, remedy: &str) -> String {
     match doubt {
         DoubtfulLevels::NoValue { .. } => format!("{doubt}: {remedy}."),
-        _ => format!("{doubt}."),
+        DoubtfulLevels::OneMeaning { .. } => format!("{doubt}."),
     }
 }
 
