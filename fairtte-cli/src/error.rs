@@ -215,6 +215,8 @@ fn of_data(error: &DataError) -> Exit {
         | DataError::InvalidAttribute { .. }
         | DataError::UnknownAttribute { .. }
         | DataError::TooManyLevels { .. }
+        | DataError::NoSuchValue { .. }
+        | DataError::UnknownMissing { .. }
         | DataError::UnknownSite { .. }
         | DataError::InvalidFeature { .. }
         | DataError::Simulation(SimulationError::Setting { .. }) => Exit::Config,

@@ -4,6 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use crate::nearest::nearest;
+use crate::predictions::LooksLike;
+use crate::predictions::curve_columns::{MOST_REPAIRED, REPAIR_LIMIT};
 use crate::split::{Leak, Part};
 
 /// A row of a table, for error messages: the file and the row as a spreadsheet shows it (the header is row 1).
@@ -289,6 +292,53 @@ pub enum DataError {
         /// File and row.
         place: Place,
     },
+    /// The curves of a table are not survival as a whole: risk, percent or cumulative hazards.
+    #[error("the curves of {} look like {looks_like} ({n_rows} of {n} rows): {}", path.display(), looks_like.remedy())]
+    NotSurvival {
+        /// The file.
+        path: PathBuf,
+        /// What they look like.
+        looks_like: LooksLike,
+        /// Rows that show it.
+        n_rows: usize,
+        /// Rows of the table.
+        n: usize,
+    },
+    /// The repair of rising curves would change a large part of them.
+    #[error(
+        "the running minimum would change {n_cells} of {n} cells of survival in {} by more than {REPAIR_LIMIT}, expected at most {MOST_REPAIRED} %",
+        path.display()
+    )]
+    TooManyRepairs {
+        /// The file.
+        path: PathBuf,
+        /// Cells that would change by more than 0.01.
+        n_cells: usize,
+        /// Cells of survival.
+        n: usize,
+    },
+    /// No cell of a column has the value that was named.
+    #[error("no cell of column \"{column}\" of {} is \"{value}\"{}", path.display(), nearest_hint(nearest.as_deref()))]
+    NoSuchValue {
+        /// The column.
+        column: String,
+        /// The value that was named.
+        value: String,
+        /// The table.
+        path: PathBuf,
+        /// The existing value that is nearest.
+        nearest: Option<String>,
+    },
+    /// A text that stands for a missing value is in no attribute.
+    #[error("no attribute of {} has the value \"{value}\"{}", path.display(), nearest_hint(nearest.as_deref()))]
+    UnknownMissing {
+        /// The text that was named.
+        value: String,
+        /// The table.
+        path: PathBuf,
+        /// The existing value that is nearest.
+        nearest: Option<String>,
+    },
     /// A table has two columns of which only one is expected.
     #[error("\"{first}\" and \"{second}\" are both columns of {}, expected one of the two", path.display())]
     AmbiguousColumn {
@@ -442,19 +492,4 @@ fn leaks_hint(leaks: &[Leak], n_leaks: usize) -> String {
 
 fn place_hint(place: Option<&Place>) -> String {
     place.map(|place| format!(" ({place})")).unwrap_or_default()
-}
-
-/// The candidate whose spelling is nearest to `name`, if there is any.
-///
-/// Jaro-Winkler similarity without regard to case; ties go to the first candidate.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let wanted = name.to_lowercase();
-    let mut best: Option<(f64, &str)> = None;
-    for candidate in candidates {
-        let similarity = strsim::jaro_winkler(&wanted, &candidate.to_lowercase());
-        if best.is_none_or(|(highest, _)| similarity > highest) {
-            best = Some((similarity, candidate));
-        }
-    }
-    best.map(|(_, candidate)| candidate.to_owned())
 }

@@ -35,6 +35,7 @@ mod error;
 pub mod features;
 pub mod image;
 pub mod loader;
+mod nearest;
 pub mod predictions;
 #[cfg(feature = "schema")]
 mod schema;

@@ -186,7 +186,7 @@ fn intersections_are_all_pairs() {
     let arguments = ["evaluate", "--predictions", &curves, "--cohort", &cohort, "--output", &output];
     let outcome = fail(arguments, DATA, "survival of sample \"b\" rises from 0.6 at time 1 to 0.7 at time 2");
     assert!(outcome.stderr.contains("--repair monotone"), "{}", outcome.stderr);
-    succeed(arguments.iter().chain(&["--intersections", "--repair", "monotone"]));
+    succeed(arguments.iter().chain(&["--intersections", "--repair", "monotone:all"]));
     let found = numbers(folder.path());
     assert_eq!(groups(&found)[2].1, ["F & new", "F & old", "M & new", "M & old"]);
     assert_eq!(found["input"]["repairs"]["n-cells"], 1);
@@ -336,7 +336,7 @@ fn arguments_that_cannot_be_meant_are_refused_before_any_file_is_read() {
     for (extra, code, sentence) in [
         (&["--attributes", "age"][..], CONFIG, "attribute \"age\" has 40 different values, expected at most 20 levels"),
         (&["--attributes", "time"], CONFIG, "it is an identity or an outcome, expected a property of the subjects"),
-        (&["--attributes", "sex=X"], CONFIG, "no sample has the value \"X\", nearest is "),
+        (&["--attributes", "sex=X"], CONFIG, "attribute \"sex\": no sample has the value \"X\", expected one of F, M"),
         (&["--attributes", "sex,sex"], CONFIG, "--attributes: \"sex\" is named twice, expected once"),
         (&["--attributes", "sex", "--intersections"], CONFIG, "number of --attributes: 1, expected at least two"),
         (&["--attributes", "age:old"], 2, "expected a number or median after the colon, as in age:60"),

@@ -1,5 +1,6 @@
 //! Arguments of every command.
 
+mod own_table;
 mod select;
 #[cfg(feature = "train")]
 mod weights;
@@ -8,7 +9,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairtte_data::AttributeConfig;
-use fairtte_data::cohort::Threshold;
 use serde::Serialize;
 
 use crate::exit;
@@ -16,6 +16,8 @@ use crate::exit;
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
+pub use own_table::OwnTable;
+pub(crate) use own_table::join_thresholds;
 pub use select::{LossOf, Rule, Select};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
@@ -47,7 +49,7 @@ pub enum Command {
     /// Train a model and evaluate it; the same command resumes a run that was interrupted
     Train(Train),
     /// Score predictions from saved files: no model, no GPU
-    Evaluate(Evaluate),
+    Evaluate(Box<Evaluate>),
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),
@@ -286,8 +288,8 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE")]
     pub predictions: Option<PathBuf>,
     /// Attributes to compare by, columns of the predictions: `sex` (every value is a group), `age:60` or `age:median` (a
-    /// number cut in two), `race=White` (one value against all others)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = attribute, requires = "predictions")]
+    /// number cut in two), `age:40,60,75` (in several), `race=White` (one value against all others)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = own_table::attribute, requires = "predictions")]
     #[arg(conflicts_with_all = ["cohort", "run"])]
     pub attributes: Vec<AttributeConfig>,
     /// Compare by every pair of attributes too
@@ -325,6 +327,9 @@ pub struct Evaluate {
     /// Results as JSON on standard output
     #[arg(long)]
     pub json: bool,
+    /// What the columns and values of the table mean
+    #[command(flatten)]
+    pub own: OwnTable,
 }
 
 const EVALUATE_EXAMPLES: &str = "\
@@ -333,6 +338,8 @@ Examples:
     fairtte evaluate runs/films --set reading=step --output runs/films-step
   the curves of any model, with outcomes and attributes beside them
     fairtte evaluate --predictions curves.parquet --attributes sex,age:60 --train outcomes.csv --output report.html
+  a table with columns of other names
+    fairtte evaluate --predictions curves.csv --time os_days --event status --event-value dead --output report.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores";
 
@@ -340,30 +347,21 @@ Examples:
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repair {
-    /// Each value becomes the lowest of its row up to that time.
+    /// Each value becomes the lowest of its row up to that time; refused if it changes over 5 % of the cells by over 0.01
     Monotone,
+    /// The same, whatever it changes
+    #[value(name = "monotone:all")]
+    MonotoneAll,
 }
 
-/// One entry of `--attributes`.
-fn attribute(text: &str) -> Result<AttributeConfig, String> {
-    let config = AttributeConfig::new;
-    let named = |name: &str| if name.is_empty() { Err("expected the name of a column".to_owned()) } else { Ok(()) };
-    if let Some((name, reference)) = text.split_once('=') {
-        named(name)?;
-        if reference.is_empty() {
-            return Err(format!("expected a value after the =, as in {name}=White"));
+impl Repair {
+    /// Its name as an argument.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Monotone => "monotone",
+            Self::MonotoneAll => "monotone:all",
         }
-        return Ok(AttributeConfig { reference: Some(reference.to_owned()), ..config(name) });
     }
-    if let Some((name, cut)) = text.rsplit_once(':') {
-        named(name)?;
-        let value = || cut.parse().ok().filter(|value: &f64| value.is_finite()).map(Threshold::Value);
-        let threshold = if cut == "median" { Some(Threshold::Median) } else { value() };
-        let wrong = || format!("expected a number or median after the colon, as in {name}:60");
-        return Ok(AttributeConfig { threshold: Some(threshold.ok_or_else(wrong)?), ..config(name) });
-    }
-    named(text)?;
-    Ok(config(text))
 }
 
 /// Part of a split that can be evaluated.

@@ -1,6 +1,7 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
 mod outside;
+mod own_table;
 mod publish;
 
 use std::path::Path;

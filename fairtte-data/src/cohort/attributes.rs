@@ -1,7 +1,7 @@
 //! Sensitive attributes: from raw values to groups, with everything fitted on the training samples only.
 //!
-//! An attribute is one of four things: a number cut at a threshold (`<= 60` is group 0, `> 60` is group 1), one
-//! reference level against all others (`Non-White` is group 0, `White` is group 1), a given list of levels, or the
+//! An attribute is one of four things: a number cut at a threshold (`<= 60` is group 0, `> 60` is group 1) or at several
+//! (`<= 40`, `> 40 to 60`, `> 60`), one reference level against all others (`Non-White` is group 0, `White` is group 1), a given list of levels, or the
 //! levels seen among the training samples in alphabetical order. A sample whose value is missing belongs to no group.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::fmt;
 
 use fairtte_metrics::{GroupId, Groups};
 use rayon::prelude::*;
-use serde::de::{self, Visitor};
+use serde::de::{self, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::DataError;
@@ -23,7 +23,8 @@ use crate::error::{Place, nearest};
 pub struct AttributeConfig {
     /// Column of the attribute.
     pub name: String,
-    /// Cuts a number in two: a finite number, or `"median"` of the training samples.
+    /// Cuts a number in two at a finite number or at the `"median"` of the training samples, or in several parts at a list
+    /// of ascending numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
     /// One level against all others, for example `White`; compared without regard to case.
@@ -41,19 +42,34 @@ impl AttributeConfig {
     }
 }
 
-/// Where a number is cut in two.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Where a number is cut.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Threshold {
     /// At this value; a sample exactly at it is in the lower group.
     Value(f64),
+    /// At each of these ascending values; a sample exactly at one is in the group below it.
+    Values(Vec<f64>),
     /// At the median of the training samples.
     Median,
+}
+
+impl Threshold {
+    /// Cuts at `values`; `None` unless they are finite and ascend, and there is at least one.
+    pub fn at(mut values: Vec<f64>) -> Option<Self> {
+        let ascend = values.iter().all(|value| value.is_finite()) && values.windows(2).all(|pair| pair[0] < pair[1]);
+        match values.len() {
+            0 => None,
+            1 => values.pop().filter(|_| ascend).map(Self::Value),
+            _ => ascend.then_some(Self::Values(values)),
+        }
+    }
 }
 
 impl Serialize for Threshold {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Value(value) => serializer.serialize_f64(*value),
+            Self::Values(values) => values.serialize(serializer),
             Self::Median => serializer.serialize_str("median"),
         }
     }
@@ -63,11 +79,11 @@ impl<'de> Deserialize<'de> for Threshold {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ThresholdVisitor;
 
-        impl Visitor<'_> for ThresholdVisitor {
+        impl<'de> Visitor<'de> for ThresholdVisitor {
             type Value = Threshold;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a finite number or \"median\"")
+                f.write_str("a finite number, \"median\", or a list of ascending finite numbers")
             }
 
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Threshold, E> {
@@ -87,6 +103,15 @@ impl<'de> Deserialize<'de> for Threshold {
                 let known = (value == "median").then_some(Threshold::Median);
                 known.ok_or_else(|| E::invalid_value(de::Unexpected::Str(value), &self))
             }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Threshold, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = list.next_element()? {
+                    values.push(value);
+                }
+                let wrong = format!("list {values:?}");
+                Threshold::at(values).ok_or_else(|| A::Error::invalid_value(de::Unexpected::Other(&wrong), &self))
+            }
         }
 
         deserializer.deserialize_any(ThresholdVisitor)
@@ -100,7 +125,13 @@ impl schemars::JsonSchema for Threshold {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "anyOf": [{ "type": "number" }, { "const": "median" }] })
+        schemars::json_schema!({
+            "anyOf": [
+                { "type": "number" },
+                { "const": "median" },
+                { "type": "array", "items": { "type": "number" }, "minItems": 1 },
+            ]
+        })
     }
 }
 
@@ -214,7 +245,8 @@ fn find_column<'a>(cohort: &'a Cohort, name: &str) -> Result<&'a AttributeColumn
 
 /// A fitted rule from a raw value to a level.
 enum LevelRule {
-    Threshold(f64),
+    /// Ascending cuts.
+    Threshold(Vec<f64>),
     Reference(String),
     /// A reference among the levels defined by the rules of the data set.
     CodedReference(String),
@@ -235,7 +267,11 @@ impl LevelRule {
         let seen =
             || -> BTreeSet<&str> { train_rows.iter().filter_map(|&row| column.values[row].as_deref()).collect() };
         match (&config.threshold, &config.reference, &config.levels) {
-            (Some(Threshold::Value(value)), None, None) if value.is_finite() => Ok(Self::Threshold(*value)),
+            (Some(Threshold::Value(value)), None, None) if value.is_finite() => Ok(Self::Threshold(vec![*value])),
+            (Some(Threshold::Values(values)), None, None) => match Threshold::at(values.clone()) {
+                Some(_) => Ok(Self::Threshold(values.clone())),
+                None => Err(invalid(format!("threshold is {values:?}, expected ascending finite numbers"))),
+            },
             (Some(Threshold::Value(value)), None, None) => {
                 Err(invalid(format!("threshold is {value}, expected a finite number")))
             }
@@ -245,7 +281,7 @@ impl LevelRule {
                     values.extend(number(cohort, column, row)?);
                 }
                 match median(values) {
-                    Some(median) => Ok(Self::Threshold(median)),
+                    Some(median) => Ok(Self::Threshold(vec![median])),
                     None if cohort.n() == 0 => Ok(Self::Levels { names: Vec::new(), ignore_case: false }),
                     None => Err(invalid("no training sample has a value".to_owned())),
                 }
@@ -286,7 +322,11 @@ impl LevelRule {
 
     fn level_names(&self) -> Vec<String> {
         match self {
-            Self::Threshold(value) => vec![format!("<= {value}"), format!("> {value}")],
+            Self::Threshold(cuts) => {
+                let between = cuts.windows(2).map(|cuts| format!("> {} to {}", cuts[0], cuts[1]));
+                let ends = (cuts.first().map(|cut| format!("<= {cut}")), cuts.last().map(|cut| format!("> {cut}")));
+                ends.0.into_iter().chain(between).chain(ends.1).collect()
+            }
             Self::Reference(reference) | Self::CodedReference(reference) => {
                 vec![format!("Non-{reference}"), reference.clone()]
             }
@@ -300,18 +340,20 @@ impl LevelRule {
 
     fn level(&self, cohort: &Cohort, column: &AttributeColumn, row: usize) -> Result<Option<GroupId>, DataError> {
         let group = |is_second: bool| Some(GroupId(u32::from(is_second)));
+        let numbered = |position: usize| GroupId(u32::try_from(position).expect("fewer than 2^32 levels"));
         if let Self::CodedReference(reference) = self {
             let level = column.coded.as_ref().and_then(|coded| coded[row]);
             return Ok(level.and_then(|level| group(same_ignoring_case(level, reference))));
         }
         let Some(value) = column.values[row].as_deref() else { return Ok(None) };
         Ok(match self {
-            Self::Threshold(threshold) => number(cohort, column, row)?.and_then(|number| group(number > *threshold)),
+            Self::Threshold(cuts) => {
+                number(cohort, column, row)?.map(|number| numbered(cuts.partition_point(|cut| number > *cut)))
+            }
             Self::Reference(reference) | Self::CodedReference(reference) => group(same_ignoring_case(value, reference)),
             Self::Levels { names, ignore_case } => {
                 let same = |name: &String| if *ignore_case { same_ignoring_case(name, value) } else { name == value };
-                let position = names.iter().position(same);
-                position.map(|level| GroupId(u32::try_from(level).expect("fewer than 2^32 levels")))
+                names.iter().position(same).map(numbered)
             }
         })
     }

@@ -126,6 +126,11 @@ impl Cohort {
         self.samples.len()
     }
 
+    /// Whether the unit of the times is known.
+    pub fn has_time_unit(&self) -> bool {
+        self.time_unit != crate::adapters::unnamed_unit()
+    }
+
     /// Number of observed events.
     pub fn n_events(&self) -> usize {
         self.samples.iter().filter(|sample| sample.event).count()

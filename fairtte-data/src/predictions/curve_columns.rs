@@ -4,8 +4,9 @@
 //! the probability of no event up to that time. Values may leave \[0, 1\] or rise along a row by up to
 //! [`SURVIVAL_TOLERANCE`]: as models that compute in `f32` may do. Such noise is removed (values are clamped and each
 //! row becomes its running minimum) and counted. A larger rise is an error, or is removed by the same running minimum
-//! with [`Rising::RunningMinimum`]. A value further outside \[0, 1\] is always an error, because its intended value is
-//! unknown.
+//! with [`Rising::RunningMinimum`], within limits. A value further outside \[0, 1\] is always an error, because its intended
+//! value is unknown. Curves that are not survival as a whole
+//! ([`LooksLike`]) are always an error too.
 
 use std::path::Path;
 
@@ -14,7 +15,13 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::DataError;
+use crate::predictions::looks_like::LooksLike;
 use crate::table::Table;
+
+/// A change of a cell up to this is a small one.
+pub(crate) const REPAIR_LIMIT: f64 = 0.01;
+/// The percentage of cells that a repair may change by more than [`REPAIR_LIMIT`].
+pub(crate) const MOST_REPAIRED: usize = 5;
 
 /// The treatment of a curve that rises by more than [`SURVIVAL_TOLERANCE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,8 +29,11 @@ pub enum Rising {
     /// It is an error.
     #[default]
     Refuse,
-    /// Each value becomes the lowest up to its time, and the changes are counted.
+    /// Each value becomes the lowest up to its time, and the changes are counted. It is an error if that changes more than
+    /// 5 % of the cells by more than 0.01.
     RunningMinimum,
+    /// The same, whatever it changes.
+    RunningMinimumOfAll,
 }
 
 /// The changes that bring every curve into \[0, 1\] and make it non-increasing; numerical noise counts too.
@@ -48,6 +58,11 @@ impl CurveRepairs {
 /// The number in a column name, if it is one (not necessarily a valid time).
 pub(crate) fn time_of(name: &str) -> Option<f64> {
     name.trim().parse().ok()
+}
+
+/// Whether `text` is a number written with a decimal comma, as `0,5`.
+pub(crate) fn has_decimal_comma(text: &str) -> bool {
+    text.matches(',').count() == 1 && time_of(&text.replace(',', ".")).is_some()
 }
 
 /// A column whose name is not a number but contains one, as other programs write times: `X0.5`, `t_0.5`, `S(0.5)`.
@@ -85,11 +100,23 @@ pub(crate) fn check_grid(path: &Path, names: &[String], grid: &[f64]) -> Result<
     Ok(())
 }
 
+/// Refuses a name that is a time with a decimal comma.
+pub(crate) fn refuse_decimal_comma<'a>(path: &Path, names: impl IntoIterator<Item = &'a str>) -> Result<(), DataError> {
+    match names.into_iter().find(|name| has_decimal_comma(name)) {
+        Some(name) => {
+            let problem = "its name is a number with a decimal comma, not a point";
+            Err(DataError::InvalidGrid { column: name.to_owned(), path: path.to_owned(), problem })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Reads the columns `names` of `table`, with the times `grid`, as curves of `samples`, `[n_samples, n_times]`, that
 /// lie in \[0, 1\] and never rise.
 ///
 /// # Errors
-/// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`], naming sample, column, value and row.
+/// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`], naming sample, column, value and row;
+/// [`DataError::InvalidCell`] for a decimal comma; [`DataError::NotSurvival`]; [`DataError::TooManyRepairs`].
 pub(crate) fn read_survival(
     table: &Table,
     samples: &[SampleId],
@@ -97,25 +124,19 @@ pub(crate) fn read_survival(
     grid: &[f64],
     rising: Rising,
 ) -> Result<(Array2<f64>, CurveRepairs), DataError> {
+    let mut survival = read_values(table, samples, names)?;
+    let (n, path) = (survival.nrows(), table.path());
+    if let Some((looks_like, n_rows)) = LooksLike::of(&survival.view()) {
+        return Err(DataError::NotSurvival { path: path.to_owned(), looks_like, n_rows, n });
+    }
     let range = -SURVIVAL_TOLERANCE..=1.0 + SURVIVAL_TOLERANCE;
-    let mut survival = Array2::zeros((samples.len(), names.len()));
-    for (column, name) in names.iter().enumerate() {
-        for (row, cell) in table.numbers(name)?.into_iter().enumerate() {
-            survival[[row, column]] = match cell {
-                Ok(value) if range.contains(&value) => value,
-                other => {
-                    let text = other.map_or_else(|text| text, |value| value.to_string());
-                    return Err(DataError::InvalidSurvival {
-                        sample: samples[row].to_string(),
-                        time: name.clone(),
-                        value: if text.is_empty() { "empty".to_owned() } else { text },
-                        place: Some(table.place(row)),
-                    });
-                }
-            };
+    for (time, column) in names.iter().zip(survival.columns()) {
+        if let Some(row) = column.iter().position(|value| !range.contains(value)) {
+            return Err(invalid_survival(table, samples, row, time, column[row].to_string()));
         }
     }
     let mut repairs = CurveRepairs::default();
+    let mut n_large = 0;
     for (row, mut curve) in survival.rows_mut().into_iter().enumerate() {
         let (mut lowest, mut lowest_at) = (1.0_f64, 0);
         let before = repairs.n_cells;
@@ -137,6 +158,7 @@ pub(crate) fn read_survival(
                 repairs.n_cells += 1;
                 repairs.largest_change = repairs.largest_change.max(change);
             }
+            n_large += usize::from(change > REPAIR_LIMIT);
             if *value <= kept {
                 lowest_at = column;
             }
@@ -144,17 +166,59 @@ pub(crate) fn read_survival(
         }
         repairs.n_rows += usize::from(repairs.n_cells > before);
     }
+    if rising == Rising::RunningMinimum && 100 * n_large > MOST_REPAIRED * survival.len() {
+        let path = path.to_owned();
+        return Err(DataError::TooManyRepairs { path, n_cells: n_large, n: survival.len() });
+    }
     Ok((survival, repairs))
+}
+
+/// The cells of the columns `names`, `[n_samples, n_times]`, finite numbers.
+fn read_values(table: &Table, samples: &[SampleId], names: &[String]) -> Result<Array2<f64>, DataError> {
+    let mut values = Array2::zeros((samples.len(), names.len()));
+    for (column, name) in names.iter().enumerate() {
+        for (row, cell) in table.numbers(name)?.into_iter().enumerate() {
+            values[[row, column]] = match cell {
+                Ok(value) if value.is_finite() => value,
+                Err(text) if has_decimal_comma(&text) => {
+                    return Err(DataError::InvalidCell {
+                        column: format!("survival at time {name}"),
+                        sample: samples[row].to_string(),
+                        value: text,
+                        expected: DECIMAL_POINT,
+                        place: table.place(row),
+                    });
+                }
+                other => {
+                    let text = other.map_or_else(|text| text, |value| value.to_string());
+                    return Err(invalid_survival(table, samples, row, name, text));
+                }
+            };
+        }
+    }
+    Ok(values)
+}
+
+/// What is expected instead of a number with a decimal comma.
+pub(crate) const DECIMAL_POINT: &str = "a number with a decimal point, not a comma";
+
+fn invalid_survival(table: &Table, samples: &[SampleId], row: usize, time: &str, text: String) -> DataError {
+    DataError::InvalidSurvival {
+        sample: samples[row].to_string(),
+        time: time.to_owned(),
+        value: if text.is_empty() { "empty".to_owned() } else { text },
+        place: Some(table.place(row)),
+    }
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
-mod tests {
+pub(crate) mod tests {
     use ndarray::array;
 
     use super::*;
 
-    fn read(text: &str, rising: Rising) -> Result<(Array2<f64>, CurveRepairs), String> {
+    pub(crate) fn read(text: &str, rising: Rising) -> Result<(Array2<f64>, CurveRepairs), String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("curves.csv");
         std::fs::write(&path, text).unwrap();
@@ -172,7 +236,11 @@ mod tests {
         let expected = "survival of sample \"s0\" rises from 0.5 at time 1 to 0.75 at time 2, expected a curve that \
                         never rises (curves.csv, row 2)";
         assert_eq!(read(text, Rising::Refuse).unwrap_err(), expected);
-        let (survival, repairs) = read(text, Rising::RunningMinimum).unwrap();
+        let expected = "the running minimum would change 2 of 12 cells of survival in curves.csv by more than 0.01, \
+                        expected at most 5 %";
+        let slightly = text.replace("0.625", "0.505");
+        assert_eq!(read(&slightly, Rising::RunningMinimum).unwrap_err(), expected);
+        let (survival, repairs) = read(text, Rising::RunningMinimumOfAll).unwrap();
         assert_eq!(survival, array![[1.0, 0.5, 0.5, 0.25], [1.0, 0.5, 0.25, 0.0], [0.5, 0.5, 0.5, 0.5]]);
         assert_eq!(repairs, CurveRepairs { n_rows: 2, n_cells: 3, largest_change: 0.5 });
     }
@@ -200,6 +268,26 @@ mod tests {
                 assert_eq!(read(&format!("0,0.5\n1,1\n1,{value}\n"), rising).unwrap_err(), expected);
             }
         }
+    }
+
+    #[test]
+    fn a_repair_of_one_cell_in_twenty_is_small_and_of_more_is_not() {
+        let calm = "1,0.9,0.8,0.7,0.6\n".repeat(3);
+        let with = |row: &str| read(&format!("0,1,2,3,4\n{calm}{row}"), Rising::RunningMinimum).map(|(_, r)| r.n_cells);
+        assert_eq!(with("1,0.5,0.52,0.5,0.5\n").unwrap(), 1);
+        assert_eq!(with("1,0.5,0.505,0.509,0.52\n").unwrap(), 3, "small changes do not count");
+        assert!(with("1,0.5,0.52,0.52,0.5\n").unwrap_err().contains("2 of 20 cells"));
+    }
+
+    #[test]
+    fn a_decimal_comma_is_named_in_a_cell_and_in_a_name() {
+        let message = read("0,1\n1,\"0,5\"\n", Rising::Refuse).unwrap_err();
+        let expected = "survival at time 1 of sample \"s0\" is 0,5, expected a number with a decimal point, not a comma \
+                        (curves.csv, row 2)";
+        assert_eq!(message, expected);
+        let message = refuse_decimal_comma(Path::new("c.csv"), ["0", "0,5"]).unwrap_err().to_string();
+        assert!(message.starts_with("column \"0,5\" of c.csv: its name is a number with a decimal comma, not a point"));
+        assert!(refuse_decimal_comma(Path::new("c.csv"), ["0.5", "1,2,3", "a,5"]).is_ok());
     }
 
     #[test]

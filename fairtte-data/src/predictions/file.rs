@@ -13,7 +13,9 @@ use ndarray::{Array2, ArrayView2};
 use crate::DataError;
 use crate::cohort::Cohort;
 use crate::error::Place;
-use crate::predictions::curve_columns::{CurveRepairs, Rising, check_grid, read_survival, time_of};
+use crate::predictions::curve_columns::{
+    CurveRepairs, Rising, check_grid, read_survival, refuse_decimal_comma, time_of,
+};
 use crate::table::{ColumnValues, Table, write_csv, write_parquet};
 
 /// The two names that the column of samples may have.
@@ -85,13 +87,14 @@ pub fn write_predictions(
 /// # Errors
 /// [`DataError::MissingColumn`] without `sample_id`, [`DataError::InvalidGrid`] naming a column that is not a time,
 /// [`DataError::NoGrid`], [`DataError::RepeatedTime`], [`DataError::UnsortedGrid`], [`DataError::InvalidCell`] for a
-/// row without sample, [`DataError::DuplicateSample`], [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`]
-/// naming column and row, and what [`Table::read`] returns.
+/// row without sample, [`DataError::DuplicateSample`], [`DataError::NotSurvival`], [`DataError::TooManyRepairs`],
+/// [`DataError::InvalidSurvival`] and [`DataError::RisingSurvival`] naming column and row, and what [`Table::read`] returns.
 pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, DataError> {
     let table = Table::read(path)?;
     let id = either_column(&table, SAMPLE)?.unwrap_or(SAMPLE[0]);
     let samples = read_samples(&table, id)?;
     let names: Vec<String> = table.names().into_iter().filter(|name| *name != id).map(str::to_owned).collect();
+    refuse_decimal_comma(path, names.iter().map(String::as_str))?;
     let parse = |name: &String| {
         let problem = "its name is no number";
         time_of(name).ok_or_else(|| DataError::InvalidGrid { column: name.clone(), path: path.to_owned(), problem })

@@ -2,8 +2,15 @@
 
 pub(crate) mod curve_columns;
 mod file;
+mod levels;
+mod looks_like;
+mod outcomes;
 mod scored_table;
+mod values;
 
 pub use curve_columns::{CurveRepairs, Rising};
 pub use file::{PredictionTable, match_predictions, read_predictions, write_predictions};
-pub use scored_table::{ChangingAttribute, ScoredTable, read_outcomes, read_scored_table};
+pub use levels::{DoubtfulLevels, doubtful_levels};
+pub use looks_like::LooksLike;
+pub use outcomes::{ColumnNames, read_outcomes};
+pub use scored_table::{ChangingAttribute, ReadOptions, ScoredTable, read_scored_table};

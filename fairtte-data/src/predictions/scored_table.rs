@@ -4,31 +4,32 @@
 //! subject), `time` (>= 0), `event` (1 or true, 0 or false), the requested attributes, and one column of survival per
 //! grid time whose name is the time as a plain number. All other columns are ignored and reported. No row is left out:
 //! a cell that cannot be read is an error, except that an attribute may be missing (an empty cell, `NA`, `<NA>`, `NaN`,
-//! `nan` or `null`, as R and pandas write it); such a sample belongs to no group of that attribute.
+//! `nan` or `null`, as R and pandas write it, or a text named by [`ReadOptions::missing`]); such a sample belongs to no
+//! group of that attribute. [`ColumnNames`] gives other names to the first four columns.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fairtte_metrics::{Outcomes, SampleId, SubjectId};
+use fairtte_metrics::{SampleId, SubjectId};
 use ndarray::Array2;
 
+use crate::DataError;
 use crate::adapters::unnamed_unit;
 use crate::cohort::attributes::same_ignoring_case;
-use crate::cohort::label_rule::parse_event;
-use crate::cohort::{AttributeColumn, Cohort, Sample};
-use crate::cohort::{AttributeConfig, FittedAttributes};
+use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, Sample};
 use crate::error::nearest;
-use crate::predictions::curve_columns::{CurveRepairs, Rising, check_grid, look_alike, read_survival, time_of};
+use crate::nearest::synonym;
+use crate::predictions::curve_columns::{
+    CurveRepairs, Rising, check_grid, look_alike, read_survival, refuse_decimal_comma, time_of,
+};
 use crate::predictions::file::{SAMPLE, either_column, read_samples};
+use crate::predictions::levels::{DoubtfulLevels, doubtful_levels};
+use crate::predictions::outcomes::{ColumnNames, invalid, outcomes};
+use crate::predictions::values::read_attributes;
 use crate::table::Table;
-use crate::{DataError, Place};
 
 const SUBJECT: [&str; 2] = ["subject_id", "subject"];
-const TIME: &str = "time";
-const EVENT: &str = "event";
-/// Texts that R and pandas write for a missing value.
-const MISSING: [&str; 5] = ["NA", "<NA>", "NaN", "nan", "null"];
 /// Maximum number of values of an attribute; with more it is a number or a name rather than a set of groups.
 const MOST_LEVELS: usize = 20;
 
@@ -74,20 +75,33 @@ impl fmt::Display for ChangingAttribute {
     }
 }
 
-/// Reads a table of curves, outcomes and the `attributes` named; `rising` gives the treatment of rising curves.
+/// How a table of curves is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Columns that do not have their usual names.
+    pub columns: ColumnNames,
+    /// Values of attributes that stand for a missing one, whatever their case.
+    pub missing: Vec<String>,
+    /// The treatment of rising curves.
+    pub rising: Rising,
+}
+
+/// Reads a table of curves, outcomes and the `attributes` named.
 ///
 /// # Errors
 /// [`DataError::MissingColumn`], [`DataError::AmbiguousColumn`], [`DataError::EmptyTable`],
 /// [`DataError::DuplicateSample`], [`DataError::InvalidCell`] (time, event, or an attribute that mixes numbers and
-/// text), [`DataError::InvalidAttribute`] for an attribute that is an outcome or an identity,
-/// [`DataError::EmptyColumn`], [`DataError::NoGrid`], [`DataError::InvalidGrid`], [`DataError::RepeatedTime`],
-/// [`DataError::UnsortedGrid`], [`DataError::InvalidSurvival`], [`DataError::RisingSurvival`], and what [`Table::read`]
-/// returns.
-pub fn read_scored_table(path: &Path, attributes: &[&str], rising: Rising) -> Result<ScoredTable, DataError> {
+/// text), [`DataError::NoSuchValue`], [`DataError::UnknownMissing`], [`DataError::InvalidAttribute`] for an attribute
+/// that is an outcome or an identity, [`DataError::EmptyColumn`], [`DataError::NoGrid`], [`DataError::InvalidGrid`],
+/// [`DataError::RepeatedTime`], [`DataError::UnsortedGrid`], [`DataError::NotSurvival`], [`DataError::TooManyRepairs`],
+/// [`DataError::InvalidSurvival`], [`DataError::RisingSurvival`], and what [`Table::read`] returns.
+pub fn read_scored_table(path: &Path, attributes: &[&str], options: &ReadOptions) -> Result<ScoredTable, DataError> {
     let table = Table::read(path)?;
-    let sample_column = either_column(&table, SAMPLE)?;
-    let subject_column = either_column(&table, SUBJECT)?;
-    let roles = [sample_column, subject_column, Some(TIME), Some(EVENT)];
+    let columns = &options.columns;
+    let (time, event) = (columns.time(), columns.event());
+    let sample_column = named_or_either(&table, columns.sample.as_deref(), SAMPLE)?;
+    let subject_column = named_or_either(&table, columns.subject.as_deref(), SUBJECT)?;
+    let roles = [sample_column, subject_column, Some(time), Some(event)];
     let (mut names, mut grid, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
     for name in table.names() {
         if roles.contains(&Some(name)) || attributes.contains(&name) {
@@ -107,7 +121,7 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], rising: Rising) -> Re
         nearest: nearest(column, candidates),
     };
     let candidates = || ignored.iter().map(String::as_str).collect::<Vec<_>>();
-    for column in [TIME, EVENT].into_iter().chain(attributes.iter().copied()) {
+    for column in roles.into_iter().flatten().chain(attributes.iter().copied()) {
         if !table.has(column) {
             return Err(missing(column, candidates()));
         }
@@ -116,6 +130,7 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], rising: Rising) -> Re
         let problem = "it is an identity or an outcome, expected a property of the subjects".to_owned();
         return Err(DataError::InvalidAttribute { attribute: (*name).to_owned(), problem });
     }
+    refuse_decimal_comma(path, candidates())?;
     if grid.is_empty() {
         return Err(DataError::NoGrid { path: path.to_owned(), look_alike: look_alike(&candidates()) });
     }
@@ -129,31 +144,12 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], rising: Rising) -> Re
         name: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         time_unit: unnamed_unit(),
         source: path.to_owned(),
-        samples: samples(&table, &sample_ids, subjects.as_deref())?,
-        attributes: attributes
-            .iter()
-            .map(|name| read_attribute(&table, name, &sample_ids))
-            .collect::<Result<_, _>>()?,
+        samples: samples(&table, columns, &sample_ids, subjects.as_deref())?,
+        attributes: read_attributes(&table, attributes, &options.missing, &sample_ids)?,
         provenance: None,
     };
-    let (survival, repairs) = read_survival(&table, &sample_ids, &names, &grid, rising)?;
+    let (survival, repairs) = read_survival(&table, &sample_ids, &names, &grid, options.rising)?;
     Ok(ScoredTable { cohort, grid, survival, repairs, has_subjects: subjects.is_some(), ignored })
-}
-
-/// Reads the outcomes that a censoring curve is fitted on: columns `time` and `event`; other columns are ignored.
-///
-/// # Errors
-/// [`DataError::MissingColumn`], [`DataError::InvalidCell`], [`DataError::EmptyTable`], and what [`Table::read`]
-/// returns.
-pub fn read_outcomes(path: &Path) -> Result<Outcomes, DataError> {
-    let table = Table::read(path)?;
-    let names: Vec<SampleId> = (0..table.n_rows()).map(|row| format!("row {}", table.row(row)).into()).collect();
-    let outcomes = outcomes(&table, &names)?;
-    if outcomes.is_empty() {
-        return Err(DataError::EmptyTable { path: path.to_owned() });
-    }
-    let (time, event) = outcomes.into_iter().unzip();
-    Ok(Outcomes::new(time, event)?)
 }
 
 impl ScoredTable {
@@ -175,7 +171,9 @@ impl ScoredTable {
         if let Some(reference) = &config.reference
             && !values.iter().any(|value| same_ignoring_case(value, reference))
         {
-            let hint = nearest(reference, values).map(|name| format!(", nearest is \"{name}\"")).unwrap_or_default();
+            let some = values.iter().take(MOST_LEVELS).copied().collect::<Vec<_>>().join(", ");
+            let hint = nearest(reference, values)
+                .map_or_else(|| format!(", expected one of {some}"), |name| format!(", nearest is \"{name}\""));
             let problem = format!("no sample has the value \"{reference}\"{hint}");
             return Err(DataError::InvalidAttribute { attribute: config.name, problem });
         }
@@ -201,6 +199,20 @@ impl ScoredTable {
         columns.filter_map(|column| self.changing_attribute(column)).collect()
     }
 
+    /// Values of the attributes that may not be groups of their own.
+    pub fn doubtful_levels(&self) -> Vec<DoubtfulLevels> {
+        let doubts = |column: &AttributeColumn| {
+            doubtful_levels(&column.name, column.values.iter().flatten().map(String::as_str))
+        };
+        self.cohort.attributes.iter().flat_map(doubts).collect()
+    }
+
+    /// Without a column of subjects, an ignored column that may hold them (`patient_id`).
+    pub fn likely_subjects(&self) -> Option<&str> {
+        let ignored: Vec<&str> = self.ignored.iter().map(String::as_str).collect();
+        synonym(SUBJECT[1], &ignored).filter(|_| !self.has_subjects)
+    }
+
     fn changing_attribute(&self, column: &AttributeColumn) -> Option<ChangingAttribute> {
         let mut values: HashMap<&SubjectId, BTreeSet<&str>> = HashMap::new();
         for (sample, value) in self.cohort.samples.iter().zip(&column.values) {
@@ -217,6 +229,15 @@ impl ScoredTable {
     }
 }
 
+/// The column `named`, or the one of two usual names that `table` has.
+fn named_or_either<'a>(
+    table: &Table,
+    named: Option<&'a str>,
+    usual: [&'static str; 2],
+) -> Result<Option<&'a str>, DataError> {
+    named.map_or_else(|| either_column(table, usual), |name| Ok(Some(name)))
+}
+
 fn read_subjects(table: &Table, column: &str, samples: &[SampleId]) -> Result<Vec<SubjectId>, DataError> {
     let cells = table.text(column)?.into_iter().enumerate();
     let subject = |(row, cell): (usize, Option<String>)| {
@@ -226,8 +247,13 @@ fn read_subjects(table: &Table, column: &str, samples: &[SampleId]) -> Result<Ve
     cells.map(subject).collect()
 }
 
-fn samples(table: &Table, ids: &[SampleId], subjects: Option<&[SubjectId]>) -> Result<Vec<Sample>, DataError> {
-    let outcomes = outcomes(table, ids)?.into_iter().enumerate();
+fn samples(
+    table: &Table,
+    columns: &ColumnNames,
+    ids: &[SampleId],
+    subjects: Option<&[SubjectId]>,
+) -> Result<Vec<Sample>, DataError> {
+    let outcomes = outcomes(table, columns, ids)?.into_iter().enumerate();
     let sample = |(row, (time, event)): (usize, (f64, bool))| Sample {
         sample_id: ids[row].clone(),
         subject_id: subjects.map_or_else(|| ids[row].as_str().into(), |subjects| subjects[row].clone()),
@@ -238,74 +264,6 @@ fn samples(table: &Table, ids: &[SampleId], subjects: Option<&[SubjectId]>) -> R
         source_row: table.row(row),
     };
     Ok(outcomes.map(sample).collect())
-}
-
-/// Time and event of every row.
-fn outcomes(table: &Table, samples: &[SampleId]) -> Result<Vec<(f64, bool)>, DataError> {
-    let (times, events) = (table.numbers(TIME)?, table.text(EVENT)?);
-    let cells = times.into_iter().zip(events).enumerate();
-    let outcome = |(row, (time, event)): (usize, (Result<f64, String>, Option<String>))| {
-        let bad_time = |text| invalid(table, row, samples, TIME, Some(text), "a finite number >= 0");
-        let time = match time {
-            Ok(time) if time.is_finite() && time >= 0.0 => time,
-            Ok(time) => return Err(bad_time(time.to_string())),
-            Err(text) => return Err(bad_time(text)),
-        };
-        let Some(event) = event.as_deref().and_then(parse_event) else {
-            return Err(invalid(table, row, samples, EVENT, event, "1 (observed) or 0 (censored)"));
-        };
-        Ok((time, event))
-    };
-    cells.map(outcome).collect()
-}
-
-/// The values of an attribute, all of one kind; `61.0` is written as `61` where all are whole numbers.
-fn read_attribute(table: &Table, name: &str, samples: &[SampleId]) -> Result<AttributeColumn, DataError> {
-    let mut values = table.text(name)?;
-    for value in &mut values {
-        value.take_if(|text| MISSING.contains(&text.as_str()));
-    }
-    let is_number = |text: &str| text.parse::<f64>().is_ok();
-    let n_numbers = values.iter().flatten().filter(|text| is_number(text)).count();
-    let n_texts = values.iter().flatten().count() - n_numbers;
-    if n_numbers + n_texts == 0 {
-        return Err(DataError::EmptyColumn { column: name.to_owned(), path: table.path().to_owned() });
-    }
-    let (odd_is_number, expected) = if n_numbers < n_texts {
-        (true, "text like most cells of the column")
-    } else {
-        (false, "a number like most cells of the column")
-    };
-    let is_odd = |value: &Option<String>| value.as_deref().is_some_and(|text| is_number(text) == odd_is_number);
-    if n_numbers > 0
-        && n_texts > 0
-        && let Some(row) = values.iter().position(is_odd)
-    {
-        return Err(invalid(table, row, samples, name, values[row].take(), expected));
-    }
-    let whole = |text: &String| text.strip_suffix(".0").unwrap_or(text).parse::<i64>().is_ok();
-    if values.iter().flatten().all(whole) {
-        values.iter_mut().flatten().for_each(|text| text.truncate(text.strip_suffix(".0").unwrap_or(text).len()));
-    }
-    Ok(AttributeColumn::new(name, values))
-}
-
-fn invalid(
-    table: &Table,
-    row: usize,
-    samples: &[SampleId],
-    column: &str,
-    value: Option<String>,
-    expected: &'static str,
-) -> DataError {
-    let place: Place = table.place(row);
-    DataError::InvalidCell {
-        column: column.to_owned(),
-        sample: samples[row].to_string(),
-        value: value.filter(|text| !text.is_empty()).unwrap_or_else(|| "empty".to_owned()),
-        expected,
-        place,
-    }
 }
 
 #[cfg(test)]
@@ -321,7 +279,8 @@ mod tests {
         let path = folder.path().join("curves.csv");
         std::fs::write(&path, text).unwrap();
         let shown = format!("{}/", folder.path().display());
-        read_scored_table(&path, attributes, Rising::Refuse).map_err(|error| error.to_string().replace(&shown, ""))
+        read_scored_table(&path, attributes, &ReadOptions::default())
+            .map_err(|error| error.to_string().replace(&shown, ""))
     }
 
     #[test]

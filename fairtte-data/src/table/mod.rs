@@ -4,19 +4,22 @@
 //! missing. Numbers in Parquet columns become their shortest decimal that reads back as the same number.
 
 pub(crate) mod bytes;
+mod guard;
+mod pages;
 pub(crate) mod repeats;
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::Cursor;
+use std::io::{BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
 use polars::prelude::{
     Column, CsvParseOptions, CsvReadOptions, DataFrame, DataType, IntoColumn as _, KeyValueMetadata, NamedFrom as _,
-    ParquetCompression, ParquetReader, ParquetWriter, PolarsError, SerReader as _, SerWriter as _, Series,
+    ParquetCompression, ParquetReader, ParquetWriter, SerReader as _, SerWriter as _, Series,
 };
 use rayon::prelude::*;
 
+use self::guard::guarded;
 use crate::error::{Place, nearest};
 use crate::{DataError, write_atomically};
 
@@ -127,20 +130,19 @@ impl Table {
         let invalid = |detail: String| DataError::invalid_table(path, detail);
         let bytes = bytes::check(path, bytes, separator)?;
         let read = |bytes: &[u8]| {
-            CsvReadOptions::default()
+            let options = CsvReadOptions::default()
                 // No inference: every cell is kept as text, so "007" remains a name.
                 .with_infer_schema_length(Some(0))
-                .with_parse_options(CsvParseOptions::default().with_separator(separator))
-                .into_reader_with_file_handle(Cursor::new(bytes))
-                .finish()
+                .with_parse_options(CsvParseOptions::default().with_separator(separator));
+            guarded(|| options.into_reader_with_file_handle(Cursor::new(bytes)).finish())
         };
         // The reader refuses rows that are longer than the header; only then are empty cells beyond the header searched
         // for.
         let frame = match read(&bytes) {
             Ok(frame) => frame,
             Err(error) => match bytes::without_surplus_cells(&bytes, separator).map_err(invalid)? {
-                Some(cleaned) => read(&cleaned).map_err(|error| DataError::invalid_table(path, error))?,
-                None => return Err(DataError::invalid_table(path, error)),
+                Some(cleaned) => read(&cleaned).map_err(invalid)?,
+                None => return Err(invalid(error)),
             },
         };
         let table = Self { path: path.to_owned(), frame, first_row: 2, metadata: Vec::new() };
@@ -150,19 +152,25 @@ impl Table {
 
     fn read_parquet(path: &Path) -> Result<Self, DataError> {
         let file = File::open(path).map_err(|source| DataError::read(path, source))?;
-        let invalid = |error: PolarsError| {
-            // The names of the narrow types are unknown to users of other software.
-            let hint = if error.to_string().contains("cannot create series from") {
-                "; write whole numbers with 32 or 64 bits"
-            } else {
-                ""
-            };
-            DataError::invalid_table(path, format!("{error}{hint}"))
-        };
         let mut reader = ParquetReader::new(file);
-        let entries = reader.get_metadata().map_err(invalid)?.key_value_metadata().clone().unwrap_or_default();
+        let invalid = |detail| DataError::invalid_table(path, detail);
+        let footer = guarded(|| reader.get_metadata().cloned()).map_err(invalid)?;
+        let mut pages = BufReader::new(File::open(path).map_err(|source| DataError::read(path, source))?);
+        for rows in &footer.row_groups {
+            for column in rows.parquet_columns() {
+                let range = guarded(|| Ok(column.byte_range())).map_err(invalid)?;
+                pages::check_counts(&mut pages, (range.start, range.end), column.num_values()).map_err(invalid)?;
+            }
+        }
+        let entries = footer.key_value_metadata().clone().unwrap_or_default();
         let metadata = entries.into_iter().filter_map(|entry| Some((entry.key, entry.value?))).collect();
-        let frame = reader.finish().map_err(invalid)?;
+        // Fails for the same reasons as the reader, whose message is the better one.
+        let schema = guarded(|| reader.schema()).ok();
+        let frame = guarded(|| reader.finish()).map_err(|detail| {
+            let mut columns = schema.iter().flat_map(|schema| schema.iter());
+            let named = columns.find_map(|(name, field)| unread_type(name, &format!("{:?}", field.dtype())));
+            DataError::invalid_table(path, named.unwrap_or(detail))
+        })?;
         Ok(Self { path: path.to_owned(), frame, first_row: 1, metadata })
     }
 
@@ -273,6 +281,30 @@ impl Table {
             nearest: nearest(name, self.names()),
         })
     }
+}
+
+/// The sentence about column `name` if its cells, of the Arrow type `kind`, are neither text nor numbers that are read.
+fn unread_type(name: &str, kind: &str) -> Option<String> {
+    const READ: [&str; 15] = [
+        "Null",
+        "Boolean",
+        "Int8",
+        "Int16",
+        "Int32",
+        "Int64",
+        "UInt8",
+        "UInt16",
+        "UInt32",
+        "UInt64",
+        "Float32",
+        "Float64",
+        "Utf8",
+        "LargeUtf8",
+        "Utf8View",
+    ];
+    let expected = "text, true or false, whole numbers of 8 to 64 bits, or numbers of 32 or 64 bits";
+    let kind = kind.split('(').next().unwrap_or(kind); // without what the type is made of
+    (!READ.contains(&kind)).then(|| format!("column \"{name}\" has the type {kind}, expected {expected}"))
 }
 
 /// Writes `columns` as Parquet, atomically; `metadata` is kept in the footer of the file.

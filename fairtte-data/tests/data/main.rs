@@ -8,6 +8,7 @@ mod images;
 mod killed;
 mod loader;
 mod make;
+mod parquet;
 mod shared_data;
 mod shift;
 mod simulated;

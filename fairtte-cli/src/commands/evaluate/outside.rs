@@ -12,6 +12,7 @@ use fairtte_metrics::{
     SurvivalCurves,
 };
 
+use super::own_table;
 use super::publish::{About, CensoringSample, Input, Target, publish};
 use super::{Outputs, dry_run, facts_of_parts, settings};
 use crate::CliError;
@@ -32,18 +33,19 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         let message = "there are no parts without --split".to_owned();
         return Err(CliError::setting("--part", message, None));
     }
-    check_attributes(arguments)?;
+    let attributes = own_table::attributes(arguments)?;
+    check_attributes(arguments, &attributes)?;
     if arguments.dry_run {
         return dry_run(&predictions.display().to_string(), arguments, &target, &settings);
     }
     match &arguments.cohort {
         Some(cohort) => with_cohort(arguments, predictions, cohort, &target, &settings, outputs),
-        None => alone(arguments, predictions, &target, &settings, outputs),
+        None => alone(arguments, &attributes, predictions, &target, &settings, outputs),
     }
 }
 
-fn check_attributes(arguments: &Evaluate) -> Result<(), CliError> {
-    let names: Vec<&str> = arguments.attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+fn check_attributes(arguments: &Evaluate, attributes: &[AttributeConfig]) -> Result<(), CliError> {
+    let names: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
     if let Some(k) = (1..names.len()).find(|&k| names[..k].contains(&names[k])) {
         return Err(CliError::setting("--attributes", format!("\"{}\" is named twice, expected once", names[k]), None));
     }
@@ -57,22 +59,28 @@ fn check_attributes(arguments: &Evaluate) -> Result<(), CliError> {
 /// Scores one table with curves, outcomes and attributes.
 fn alone(
     arguments: &Evaluate,
+    configs: &[AttributeConfig],
     path: &Path,
     target: &Target,
     settings: &EvaluationSettings,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
-    let configs = &arguments.attributes;
     let names: Vec<&str> = configs.iter().map(|attribute| attribute.name.as_str()).collect();
-    let table = read_scored_table(path, &names, rising(arguments)).map_err(with_help)?;
+    let own = &arguments.own;
+    let options = own_table::options(own, rising(arguments))?;
+    let help = |error| own_table::with_help(error, own);
+    let mut table = read_scored_table(path, &names, &options).map_err(help)?;
+    own_table::name_unit(&mut table.cohort, own)?;
     let fitted = table.fit_attributes(configs).map_err(with_help)?;
     let rows = table.cohort.all_rows();
     let evaluated = table.cohort.outcomes(&rows)?;
-    let train = arguments.train.as_deref().map(read_outcomes).transpose()?;
+    let train =
+        arguments.train.as_deref().map(|path| read_outcomes(path, &options.columns)).transpose().map_err(help)?;
     let fitted_on = train.as_ref().unwrap_or(&evaluated);
 
     let mut notes = notes_on_table(&table, configs, arguments.repair);
     notes.extend(fitted.ungrouped().iter().map(|value| format!("{value}.")));
+    notes.extend(own_table::notes(&table));
     if train.is_none() {
         notes.push(
             "There is no --train: the censoring curve is fitted on the evaluated sample itself, and not, as recommended, \
@@ -95,11 +103,13 @@ fn alone(
         repair: repair_name(arguments),
         repairs: table.repairs,
         ignored_columns: table.ignored,
+        title: own.title.clone(),
         notes,
     };
     let mut facts = vec![("predictions".to_owned(), path.display().to_string()), grid_fact(&table.grid)];
     facts.push(("censoring curve fitted on".to_owned(), censoring_fact(&input.censoring, arguments.train.as_ref())));
     facts.extend(repair_fact(arguments, &input.repairs));
+    facts.extend(own_table::fact(own));
     publish_outside(&scored, &report, &facts, &input, None, target, outputs)
 }
 
@@ -112,7 +122,8 @@ fn with_cohort(
     settings: &EvaluationSettings,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
-    let (cohort, groups) = read_cohort(cohort_file)?;
+    let (mut cohort, groups) = read_cohort(cohort_file)?;
+    own_table::name_unit(&mut cohort, &arguments.own)?;
     let split = arguments.split.as_ref().map(|path| Split::read_csv(path, &cohort)).transpose()?;
     let predictions = read_predictions(path, rising(arguments)).map_err(with_help)?;
     let (grid, repairs) = (predictions.grid.clone(), predictions.repairs);
@@ -123,6 +134,7 @@ fn with_cohort(
             "There is no split: all samples are evaluated, and the censoring curve is fitted on them too.".to_owned(),
         );
     }
+    notes.extend(own_table::notes_on_groups(&groups));
     let groups = with_pairs(&groups, arguments.intersections)?;
     let scored = Scored::new(predictions, &cohort, &groups, split.as_ref(), outputs.part)?;
     let report = scored.evaluate_outside(settings)?;
@@ -134,6 +146,7 @@ fn with_cohort(
         repair: repair_name(arguments),
         repairs,
         ignored_columns: Vec::new(),
+        title: arguments.own.title.clone(),
         notes,
     };
     let mut facts = vec![
@@ -163,7 +176,7 @@ fn publish_outside(
     let name = part.map_or_else(|| "evaluated sample".to_owned(), |part| format!("{} part", part.name()));
     let warnings = scored.with_warning(Vec::new(), &name);
     let page = Page {
-        title: "Evaluation of saved predictions",
+        title: input.title.as_deref().unwrap_or("Evaluation of saved predictions"),
         subtitle: &scored.cohort.name,
         facts,
         evaluation: report,
@@ -201,22 +214,23 @@ fn rising(arguments: &Evaluate) -> Rising {
     match arguments.repair {
         None => Rising::Refuse,
         Some(Repair::Monotone) => Rising::RunningMinimum,
+        Some(Repair::MonotoneAll) => Rising::RunningMinimumOfAll,
     }
 }
 
 fn repair_name(arguments: &Evaluate) -> &'static str {
-    match arguments.repair {
-        None => "none",
-        Some(Repair::Monotone) => "monotone",
-    }
+    arguments.repair.map_or("none", Repair::name)
 }
 
 /// Adds the argument that solves the problem to the error.
-fn with_help(error: DataError) -> CliError {
+pub(super) fn with_help(error: DataError) -> CliError {
     let help = match &error {
         DataError::RisingSurvival { .. } => {
             "--repair monotone replaces each value by the lowest of its row up to that time, and counts the changes"
                 .to_owned()
+        }
+        DataError::TooManyRepairs { .. } => {
+            "curves that rise this much are seldom survival; --repair monotone:all changes them all the same".to_owned()
         }
         DataError::TooManyLevels { attribute, .. } => {
             format!("split the number into two groups: --attributes {attribute}:median, or a threshold of your choice")
@@ -258,7 +272,7 @@ fn shorten(names: &[String]) -> Option<(String, String)> {
 fn note_on_repairs(repairs: &CurveRepairs, repair: Option<Repair>, n: usize) -> Option<String> {
     let CurveRepairs { n_rows, n_cells, largest_change } = *repairs;
     if n_cells == 0 {
-        return repair.map(|Repair::Monotone| "--repair monotone found nothing to change.".to_owned());
+        return repair.map(|repair| format!("--repair {} found nothing to change.", repair.name()));
     }
     let changed = format!(
         "changed cells of survival: {n_cells}, in {n_rows} of {n} rows, by at most {}",
@@ -267,7 +281,8 @@ fn note_on_repairs(repairs: &CurveRepairs, repair: Option<Repair>, n: usize) -> 
     Some(if repairs.is_noise() {
         format!("{changed}; numerical noise up to {SURVIVAL_TOLERANCE:e} is accepted and removed.")
     } else {
-        format!("{changed}; --repair monotone made every curve its running minimum.")
+        let name = repair.map_or("monotone", Repair::name);
+        format!("{changed}; --repair {name} made every curve its running minimum.")
     })
 }
 
@@ -296,11 +311,11 @@ fn grid_fact(grid: &[f64]) -> (String, String) {
 
 fn repair_fact(arguments: &Evaluate, repairs: &CurveRepairs) -> Option<(String, String)> {
     let CurveRepairs { n_rows, n_cells, largest_change } = *repairs;
-    arguments.repair.map(|Repair::Monotone| {
+    arguments.repair.map(Repair::name).map(|name| {
         let text = if n_cells == 0 {
-            "monotone: nothing to change".to_owned()
+            format!("{name}: nothing to change")
         } else {
-            format!("monotone: changed cells {n_cells}, rows {n_rows}, largest change {}", short_change(largest_change))
+            format!("{name}: changed cells {n_cells}, rows {n_rows}, largest change {}", short_change(largest_change))
         };
         ("repair of curves".to_owned(), text)
     })

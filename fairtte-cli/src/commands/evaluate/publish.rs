@@ -72,6 +72,9 @@ pub(super) struct Input {
     pub(super) repairs: CurveRepairs,
     /// Columns that were not used.
     pub(super) ignored_columns: Vec<String>,
+    /// Title of the page, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) title: Option<String>,
     /// The remarks of the page.
     pub(super) notes: Vec<String>,
 }

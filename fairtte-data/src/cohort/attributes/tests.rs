@@ -43,6 +43,33 @@ fn a_threshold_puts_its_own_value_into_the_lower_group() {
 }
 
 #[test]
+fn several_thresholds_make_groups_between_them_each_with_its_upper_end() {
+    let fitted = fit("threshold = [40, 60.5, 75]", &["40", "40.1", "60.5", "61", "75", "99", "", "-3"], &[0]).unwrap();
+    let groups = &fitted.all()[0];
+    assert_eq!(groups.levels(), ["<= 40", "> 40 to 60.5", "> 60.5 to 75", "> 75"]);
+    assert_eq!(indices(groups), [Some(0), Some(1), Some(1), Some(2), Some(2), Some(3), None, Some(0)]);
+    let one = fit("threshold = [60]", &["60", "61"], &[0]).unwrap();
+    assert_eq!(one.all(), fit("threshold = 60", &["60", "61"], &[0]).unwrap().all());
+}
+
+#[test]
+fn thresholds_that_do_not_ascend_are_refused_and_a_list_is_written_as_it_is_read() {
+    for (list, shown) in
+        [("[60, 40]", "[60.0, 40.0]"), ("[60, 60]", "[60.0, 60.0]"), ("[]", "[]"), ("[1, inf]", "[1.0, inf]")]
+    {
+        let error =
+            toml::from_str::<AttributeConfig>(&format!("name = 'age'\nthreshold = {list}")).unwrap_err().to_string();
+        assert!(error.contains(&format!("list {shown}")) && error.contains("ascending finite numbers"), "{error}");
+    }
+    let threshold = Some(Threshold::Values(vec![2.0, 1.0]));
+    let config = AttributeConfig { threshold, ..AttributeConfig::new("trait") };
+    let error = FittedAttributes::fit(&[config], &cohort(&["1"]), &[0]).unwrap_err().to_string();
+    assert_eq!(error, "attribute \"trait\": threshold is [2.0, 1.0], expected ascending finite numbers");
+    let config: AttributeConfig = toml::from_str("name = 'age'\nthreshold = [40, 60.5]").unwrap();
+    assert_eq!(toml::from_str::<AttributeConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
+}
+
+#[test]
 fn the_median_is_that_of_the_training_samples() {
     let fitted = fit("threshold = 'median'", &["1", "2", "4", "1000", "3000", "2000"], &[0, 1, 2, 3]).unwrap();
     assert_eq!(fitted.all()[0].levels(), ["<= 3", "> 3"]);
@@ -114,7 +141,7 @@ fn contradicting_or_impossible_settings_are_refused() {
         assert!(message.contains(expected), "{config}: {message}");
     }
     let error = toml::from_str::<AttributeConfig>("name = 'age'\nthreshold = 'mean'").unwrap_err().to_string();
-    assert!(error.contains("a finite number or \"median\""), "{error}");
+    assert!(error.contains("a finite number, \"median\", or a list of ascending finite numbers"), "{error}");
 }
 
 #[test]

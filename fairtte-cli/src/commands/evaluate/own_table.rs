@@ -1,0 +1,126 @@
+//! Tables with columns and values of other names: what is read, what is said about it, and which option helps.
+
+use fairtte_data::predictions::{ColumnNames, DoubtfulLevels, ReadOptions, Rising, ScoredTable, doubtful_levels};
+use fairtte_data::{AttributeConfig, Cohort, DataError};
+use fairtte_metrics::Groups;
+
+use crate::CliError;
+use crate::args::{Evaluate, OwnTable, join_thresholds};
+
+/// The attributes to compare by.
+pub(super) fn attributes(arguments: &Evaluate) -> Result<Vec<AttributeConfig>, CliError> {
+    join_thresholds(&arguments.attributes).map_err(|message| CliError::setting("--attributes", message, None))
+}
+
+/// How the table is read.
+///
+/// # Errors
+/// [`CliError::Config`] if two options name one column.
+pub(super) fn options(own: &OwnTable, rising: Rising) -> Result<ReadOptions, CliError> {
+    let named: Vec<(&str, &String)> =
+        columns(own).into_iter().filter_map(|(option, _, named)| Some((option, named?))).collect();
+    for (k, (option, name)) in named.iter().enumerate() {
+        if let Some((other, _)) = named[..k].iter().find(|(_, other)| other == name) {
+            let message = format!("\"{name}\" is also the column of {other}, expected another one");
+            return Err(CliError::setting(option, message, None));
+        }
+    }
+    let columns = ColumnNames {
+        sample: own.sample.clone(),
+        subject: own.subject.clone(),
+        time: own.time.clone(),
+        event: own.event.clone(),
+        event_value: own.event_value.clone(),
+    };
+    Ok(ReadOptions { columns, missing: own.missing.clone(), rising })
+}
+
+/// The options that name a column, each with the usual name and the one that was given.
+fn columns(own: &OwnTable) -> [(&'static str, &'static str, Option<&String>); 4] {
+    [
+        ("--sample", "sample", own.sample.as_ref()),
+        ("--subject", "subject", own.subject.as_ref()),
+        ("--time", "time", own.time.as_ref()),
+        ("--event", "event", own.event.as_ref()),
+    ]
+}
+
+/// The columns with other names, for the page.
+pub(super) fn fact(own: &OwnTable) -> Option<(String, String)> {
+    let named = columns(own).into_iter().filter_map(|(_, usual, named)| Some(format!("{usual} is \"{}\"", named?)));
+    let value = own.event_value.iter().map(|value| format!("an event is \"{value}\""));
+    let missing = own.missing.iter().map(|value| format!("\"{value}\" is missing"));
+    let all: Vec<String> = named.chain(value).chain(missing).collect();
+    (!all.is_empty()).then(|| ("columns and values".to_owned(), all.join(", ")))
+}
+
+/// Adds the option that names the right column or value to an error about a table.
+pub(super) fn with_help(error: DataError, own: &OwnTable) -> CliError {
+    let help = match &error {
+        DataError::MissingColumn { column, nearest: Some(nearest), .. } => {
+            let option = columns(own).into_iter().find(|(_, usual, named)| usual == column && named.is_none());
+            option.map(|(option, ..)| format!("name it with {option} {}", quoted(nearest)))
+        }
+        DataError::InvalidCell { column, value, expected, .. }
+            if column == own.event.as_deref().unwrap_or("event")
+                && value != "empty"
+                && expected.starts_with("1 (observed)") =>
+        {
+            Some(format!("name the value of an event, as in --event-value {}", quoted(value)))
+        }
+        _ => None,
+    };
+    match help {
+        Some(help) => CliError::Curves { source: Box::new(error), help },
+        None => super::outside::with_help(error),
+    }
+}
+
+/// Gives the times of `cohort` the unit of `--time-unit`.
+///
+/// # Errors
+/// [`CliError::Config`] if its file records another one.
+pub(super) fn name_unit(cohort: &mut Cohort, own: &OwnTable) -> Result<(), CliError> {
+    let Some(unit) = &own.time_unit else { return Ok(()) };
+    if cohort.has_time_unit() && cohort.time_unit != *unit {
+        let message =
+            format!("\"{unit}\" is not the unit of {}, which is \"{}\"", cohort.source.display(), cohort.time_unit);
+        return Err(CliError::setting("--time-unit", message, None));
+    }
+    cohort.time_unit.clone_from(unit);
+    Ok(())
+}
+
+/// Notes on the meaning of columns and values.
+pub(super) fn notes(table: &ScoredTable) -> Vec<String> {
+    let subjects = table
+        .likely_subjects()
+        .map(|column| format!("Column \"{column}\" may name the subjects; if it does: --subject {}.", quoted(column)));
+    let doubts = table.doubtful_levels();
+    subjects
+        .into_iter()
+        .chain(doubts.iter().map(|doubt| note(doubt, "--missing leaves its samples out of the comparison")))
+        .collect()
+}
+
+/// Notes on the names of the groups of a cohort.
+pub(super) fn notes_on_groups(groups: &[Groups]) -> Vec<String> {
+    let doubts = groups
+        .iter()
+        .flat_map(|groups| doubtful_levels(groups.attribute(), groups.levels().iter().map(String::as_str)));
+    doubts.map(|doubt| note(&doubt, "a sample with an empty cell is in no group")).collect()
+}
+
+/// The sentence on values that may not be groups of their own; `remedy` is for those that may be missing ones.
+fn note(doubt: &DoubtfulLevels, remedy: &str) -> String {
+    match doubt {
+        DoubtfulLevels::NoValue { .. } => format!("{doubt}: {remedy}."),
+        DoubtfulLevels::OneMeaning { .. } => format!("{doubt}."),
+    }
+}
+
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_.-/".contains(letter);
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("\"{name}\"") }
+}

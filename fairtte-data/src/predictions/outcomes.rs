@@ -1,0 +1,196 @@
+//! Times and events of a table, in columns of the usual or of other names.
+
+use std::path::Path;
+
+use fairtte_metrics::{Outcomes, SampleId};
+
+use crate::cohort::label_rule::parse_event;
+use crate::error::nearest;
+use crate::predictions::curve_columns::{DECIMAL_POINT, has_decimal_comma};
+use crate::predictions::values::MISSING;
+use crate::table::Table;
+use crate::{DataError, Place};
+
+/// The columns with a role in a table of curves, where they do not have the usual names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnNames {
+    /// Names of the samples, instead of `sample_id` or `sample`.
+    pub sample: Option<String>,
+    /// Names of the subjects, instead of `subject_id` or `subject`.
+    pub subject: Option<String>,
+    /// Times, instead of `time`.
+    pub time: Option<String>,
+    /// Events, instead of `event`.
+    pub event: Option<String>,
+    /// The value of an event; every other value is censored. Without it 1 is an event and 0 is censored.
+    pub event_value: Option<String>,
+}
+
+impl ColumnNames {
+    pub(crate) fn time(&self) -> &str {
+        self.time.as_deref().unwrap_or("time")
+    }
+
+    pub(crate) fn event(&self) -> &str {
+        self.event.as_deref().unwrap_or("event")
+    }
+
+    /// The names for another table, which may have the usual columns instead.
+    fn in_other(&self, table: &Table) -> Self {
+        let usual =
+            |name: &Option<String>, usual: &str| name.clone().filter(|name| table.has(name) || !table.has(usual));
+        let event = usual(&self.event, "event");
+        let event_value = self.event_value.clone().filter(|_| event == self.event);
+        Self { time: usual(&self.time, "time"), event, event_value, ..Self::default() }
+    }
+}
+
+/// Reads the outcomes that a censoring curve is fitted on; other columns are ignored. A column that `names` has and the
+/// table has not may have its usual name, `time` or `event`, with 1 for an event.
+///
+/// # Errors
+/// [`DataError::MissingColumn`], [`DataError::InvalidCell`], [`DataError::NoSuchValue`], [`DataError::EmptyTable`], and
+/// what [`Table::read`] returns.
+pub fn read_outcomes(path: &Path, names: &ColumnNames) -> Result<Outcomes, DataError> {
+    let table = Table::read(path)?;
+    let samples: Vec<SampleId> = (0..table.n_rows()).map(|row| format!("row {}", table.row(row)).into()).collect();
+    let outcomes = outcomes(&table, &names.in_other(&table), &samples)?;
+    if outcomes.is_empty() {
+        return Err(DataError::EmptyTable { path: path.to_owned() });
+    }
+    let (time, event) = outcomes.into_iter().unzip();
+    Ok(Outcomes::new(time, event)?)
+}
+
+/// Time and event of every row.
+pub(crate) fn outcomes(
+    table: &Table,
+    names: &ColumnNames,
+    samples: &[SampleId],
+) -> Result<Vec<(f64, bool)>, DataError> {
+    let (times, events) = (table.numbers(names.time())?, table.text(names.event())?);
+    let event_value = names.event_value.as_deref();
+    if let Some(value) = event_value {
+        refuse_unused(table, names.event(), value, &events)?;
+    }
+    let cells = times.into_iter().zip(events).enumerate();
+    let outcome = |(row, (time, event)): (usize, (Result<f64, String>, Option<String>))| {
+        let bad_time = |text, expected| invalid(table, row, samples, names.time(), Some(text), expected);
+        let time = match time {
+            Ok(time) if time.is_finite() && time >= 0.0 => time,
+            Ok(time) => return Err(bad_time(time.to_string(), "a finite number >= 0")),
+            Err(text) if has_decimal_comma(&text) => return Err(bad_time(text, DECIMAL_POINT)),
+            Err(text) => return Err(bad_time(text, "a finite number >= 0")),
+        };
+        let (is_event, expected) = match event_value {
+            None => (event.as_deref().and_then(parse_event), ZERO_OR_ONE),
+            Some(value) => {
+                let present = event.as_deref().filter(|text| !MISSING.contains(text));
+                (
+                    present.map(|text| is_same(text, value)),
+                    "a value: that of an event, or any other for a censored sample",
+                )
+            }
+        };
+        let is_event = is_event.ok_or_else(|| invalid(table, row, samples, names.event(), event, expected))?;
+        Ok((time, is_event))
+    };
+    cells.map(outcome).collect()
+}
+
+/// What is expected of an event without a value of its own.
+const ZERO_OR_ONE: &str = "1 (observed) or 0 (censored)";
+
+/// Refuses a value of an event that no cell has.
+fn refuse_unused(table: &Table, column: &str, value: &str, cells: &[Option<String>]) -> Result<(), DataError> {
+    if cells.is_empty() || cells.iter().flatten().any(|text| is_same(text, value)) {
+        return Ok(());
+    }
+    Err(DataError::NoSuchValue {
+        column: column.to_owned(),
+        value: value.to_owned(),
+        path: table.path().to_owned(),
+        nearest: nearest(value, cells.iter().flatten().map(String::as_str)),
+    })
+}
+
+/// The same text, or the same number (`2` and `2.0`).
+fn is_same(text: &str, value: &str) -> bool {
+    text == value || text.parse::<f64>().is_ok_and(|number| value.parse() == Ok(number))
+}
+
+pub(crate) fn invalid(
+    table: &Table,
+    row: usize,
+    samples: &[SampleId],
+    column: &str,
+    value: Option<String>,
+    expected: &'static str,
+) -> DataError {
+    let place: Place = table.place(row);
+    DataError::InvalidCell {
+        column: column.to_owned(),
+        sample: samples[row].to_string(),
+        value: value.filter(|text| !text.is_empty()).unwrap_or_else(|| "empty".to_owned()),
+        expected,
+        place,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+mod tests {
+    use super::*;
+
+    fn read(
+        text: &str,
+        time: Option<&str>,
+        event: Option<&str>,
+        event_value: Option<&str>,
+    ) -> Result<Outcomes, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        std::fs::write(&path, text).unwrap();
+        let owned = |name: Option<&str>| name.map(str::to_owned);
+        let names = ColumnNames {
+            time: owned(time),
+            event: owned(event),
+            event_value: owned(event_value),
+            ..Default::default()
+        };
+        let shown = format!("{}/", folder.path().display());
+        read_outcomes(&path, &names).map_err(|error| error.to_string().replace(&shown, ""))
+    }
+
+    #[test]
+    fn columns_and_values_of_other_names_are_read() {
+        let outcomes =
+            read("days,status,time\n3,2,x\n4,1.0,x\n5,2.0,x\n", Some("days"), Some("status"), Some("2")).unwrap();
+        assert_eq!((outcomes.time(), outcomes.event()), (&[3.0, 4.0, 5.0][..], &[true, false, true][..]));
+        let outcomes = read("time,event\n1,dead\n2,alive\n3,lost\n", None, None, Some("dead")).unwrap();
+        assert_eq!(outcomes.event(), [true, false, false]);
+    }
+
+    #[test]
+    fn a_training_table_may_have_the_usual_names_and_values() {
+        let outcomes = read("time,event\n1,0\n2,1\n", Some("days"), Some("status"), Some("dead")).unwrap();
+        assert_eq!(outcomes.event(), [false, true]);
+        let outcomes = read("time,event\n1,0\n2,1\n", Some("days"), None, Some("0")).unwrap();
+        assert_eq!(outcomes.event(), [true, false], "the value is of the column that is read");
+        let message = read("tiem,event\n1,0\n", Some("days"), None, None).unwrap_err();
+        assert_eq!(message, "column \"days\" is not in t.csv");
+    }
+
+    #[test]
+    fn a_value_that_no_cell_has_and_an_empty_cell_are_refused() {
+        let with = |cells: &str, value| read(&format!("time,event\n{cells}"), None, None, Some(value));
+        let message = with("1,Dead\n2,alive\n", "dead").unwrap_err();
+        assert_eq!(message, "no cell of column \"event\" of t.csv is \"dead\", nearest is \"Dead\"");
+        for empty in ["", "NA"] {
+            let shown = if empty.is_empty() { "empty" } else { empty };
+            let message = with(&format!("1,dead\n2,{empty}\n"), "dead").unwrap_err();
+            let expected = "expected a value: that of an event, or any other for a censored sample (t.csv, row 3)";
+            assert_eq!(message, format!("event of sample \"row 3\" is {shown}, {expected}"));
+        }
+    }
+}
