@@ -33,17 +33,26 @@ pub use error::CliError;
 pub use exit::Exit;
 pub use run_file::RunFile;
 
-/// Strategies and heads of other crates that a program of its own adds, see [`main_with`].
-#[cfg(feature = "train")]
+/// Metrics, and in a build with the feature `train` strategies and heads, of other crates that a program of its own adds;
+/// see [`main_with`].
 #[derive(Debug, Default)]
 pub struct Extensions {
+    metrics: Vec<&'static dyn fairtte_metrics::evaluation::Metric>,
+    #[cfg(feature = "train")]
     register: Vec<fn() -> Result<(), fairtte_fairness::FairnessError>>,
 }
 
-#[cfg(feature = "train")]
 impl Extensions {
+    /// Adds a metric: it then works in `[evaluation]` of run files, in `evaluate --metrics`, `list` and reports.
+    #[must_use]
+    pub fn metric(mut self, metric: &'static dyn fairtte_metrics::evaluation::Metric) -> Self {
+        self.metrics.push(metric);
+        self
+    }
+
     /// Adds a strategy by its settings: it then works in run files, `list`, `compare`, `select` and reports like those of
     /// FairTTE.
+    #[cfg(feature = "train")]
     #[must_use]
     pub fn strategy<S>(mut self) -> Self
     where
@@ -58,6 +67,7 @@ impl Extensions {
     }
 
     /// Adds a head by its settings, likewise.
+    #[cfg(feature = "train")]
     #[must_use]
     pub fn head<H>(mut self) -> Self
     where
@@ -66,11 +76,24 @@ impl Extensions {
         self.register.push(|| Ok(fairtte_survival::register_head::<H>()?));
         self
     }
+
+    fn register(self) -> Result<(), CliError> {
+        for metric in self.metrics {
+            fairtte_metrics::evaluation::register_metric(metric)?;
+        }
+        #[cfg(feature = "train")]
+        for register in self.register {
+            register()?;
+        }
+        Ok(())
+    }
 }
 
 /// As [`main`], with what `extensions` add:
 ///
 /// ```no_run
+/// # #[cfg(feature = "train")]
+/// # mod with_training {
 /// # use fairtte_fairness::strategies::GroupDroConfig as MyStrategyConfig;
 /// # use fairtte_survival::DeepHitConfig as MyHeadConfig;
 /// use std::process::ExitCode;
@@ -80,14 +103,12 @@ impl Extensions {
 /// fn main() -> ExitCode {
 ///     fairtte_cli::main_with(Extensions::default().strategy::<MyStrategyConfig>().head::<MyHeadConfig>())
 /// }
+/// # }
 /// ```
-#[cfg(feature = "train")]
 pub fn main_with(extensions: Extensions) -> ExitCode {
-    for register in extensions.register {
-        if let Err(error) = register() {
-            error::print(&error.into());
-            return Exit::Config.into();
-        }
+    if let Err(error) = extensions.register() {
+        error::print(&error);
+        return Exit::Config.into();
     }
     main()
 }

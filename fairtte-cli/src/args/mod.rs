@@ -1,6 +1,7 @@
 //! Arguments of every command.
 
 mod own_table;
+mod scores;
 mod select;
 #[cfg(feature = "train")]
 mod weights;
@@ -18,6 +19,7 @@ pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
 pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
+pub use scores::Scores;
 pub use select::{LossOf, Rule, Select};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
@@ -327,6 +329,9 @@ pub struct Evaluate {
     /// Results as JSON on standard output
     #[arg(long)]
     pub json: bool,
+    /// What is computed
+    #[command(flatten)]
+    pub scores: Scores,
     /// What the columns and values of the table mean
     #[command(flatten)]
     pub own: OwnTable,
@@ -399,6 +404,8 @@ pub enum Listed {
     /// Strategies.
     #[cfg(feature = "train")]
     Strategies,
+    /// Metrics of an evaluation.
+    Metrics,
     /// Validation metrics.
     Monitors,
     /// Devices.

@@ -3,34 +3,35 @@
 use clap::Args;
 use fairtte_data::AttributeConfig;
 use fairtte_data::cohort::Threshold;
+use serde::Serialize;
 
 /// What the columns and values of a table mean; the page may be named too.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
 #[command(next_help_heading = "Own columns")]
 pub struct OwnTable {
     /// Column of the samples, instead of `sample` or `sample_id`
-    #[arg(long, value_name = "COLUMN", requires = "predictions", conflicts_with = "cohort")]
+    #[arg(long, value_name = "COLUMN", requires = "predictions", conflicts_with_all = ["cohort", "run"])]
     pub sample: Option<String>,
     /// Column of the subjects, instead of `subject` or `subject_id`
-    #[arg(long, value_name = "COLUMN", requires = "predictions", conflicts_with = "cohort")]
+    #[arg(long, value_name = "COLUMN", requires = "predictions", conflicts_with_all = ["cohort", "run"])]
     pub subject: Option<String>,
     /// Column of the observed times, instead of `time`; also of --train, if it is there
-    #[arg(long, value_name = "COLUMN", requires = "predictions", conflicts_with = "cohort")]
+    #[arg(long, value_name = "COLUMN", requires = "predictions", conflicts_with_all = ["cohort", "run"])]
     pub time: Option<String>,
     /// Column of the events, instead of `event`; also of --train, if it is there
-    #[arg(long, value_name = "COLUMN", requires = "predictions", conflicts_with = "cohort")]
+    #[arg(long, value_name = "COLUMN", requires = "predictions", conflicts_with_all = ["cohort", "run"])]
     pub event: Option<String>,
     /// Value of an event, for example `dead`; every other value is censored
-    #[arg(long, value_name = "VALUE", requires = "predictions", conflicts_with = "cohort")]
+    #[arg(long, value_name = "VALUE", requires = "predictions", conflicts_with_all = ["cohort", "run"])]
     pub event_value: Option<String>,
     /// Values of the --attributes that mean a missing one, for example `unknown,n/a`, in any case
-    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "attributes", conflicts_with = "cohort")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "attributes", conflicts_with_all = ["cohort", "run"])]
     pub missing: Vec<String>,
     /// Unit of the times, shown on the page, for example `days`
-    #[arg(long, value_name = "TEXT", requires = "predictions")]
+    #[arg(long, value_name = "TEXT", requires = "predictions", conflicts_with = "run")]
     pub time_unit: Option<String>,
     /// Title of the page
-    #[arg(long, value_name = "TEXT", requires = "predictions")]
+    #[arg(long, value_name = "TEXT", requires = "predictions", conflicts_with = "run")]
     pub title: Option<String>,
 }
 

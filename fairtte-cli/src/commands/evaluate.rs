@@ -17,7 +17,7 @@ use serde::Serialize;
 use self::publish::{About, Target, publish};
 use super::{print, print_json, use_threads};
 use crate::CliError;
-use crate::args::{Evaluate, EvaluatedPart};
+use crate::args::{Evaluate, EvaluatedPart, Scores};
 use crate::merged::Merged;
 use crate::plural::counted;
 use crate::prepare::choose_groups;
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
         Some(path) => {
             let folder = RunFolder::new(path);
             let mut run = RunFile::read(&[folder.run_file()], &[])?;
-            run.evaluation = settings(Some(&run.evaluation), &arguments.set)?;
+            run.evaluation = settings(Some(&run.evaluation), &arguments.set, Some(&arguments.scores))?;
             let in_folder = || Target::in_folder(&folder, part);
             let target = arguments.output.as_ref().map_or_else(in_folder, |output| Target::named(output, part));
             if arguments.dry_run {
@@ -93,14 +93,22 @@ fn dry_run(what: &str, arguments: &Evaluate, target: &Target, settings: &Evaluat
     Ok(())
 }
 
-pub(super) fn settings(base: Option<&EvaluationSettings>, sets: &[String]) -> Result<EvaluationSettings, CliError> {
+/// The settings of a run, or the defaults, changed by `--set` and by the arguments.
+pub(super) fn settings(
+    base: Option<&EvaluationSettings>,
+    sets: &[String],
+    scores: Option<&Scores>,
+) -> Result<EvaluationSettings, CliError> {
     let mut merged = Merged::default();
     if let Some(base) = base {
         let text = toml::to_string(base).map_err(|error| CliError::Bug(error.to_string()))?;
         merged.add_text(&text, "run.toml")?;
     }
     merged.set_all(sets)?;
-    let settings: EvaluationSettings = merged.into_config()?;
+    let mut settings: EvaluationSettings = merged.into_config()?;
+    if let Some(scores) = scores {
+        scores.apply(&mut settings);
+    }
     settings.validate()?;
     Ok(settings)
 }

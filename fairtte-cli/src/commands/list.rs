@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 #[cfg(feature = "train")]
 use fairtte_fairness::StrategyConfig;
+use fairtte_metrics::evaluation::{Metric, known_metrics};
 #[cfg(feature = "train")]
 use fairtte_models::BackboneKind;
 #[cfg(feature = "train")]
@@ -19,12 +20,19 @@ use crate::args::{List, Listed};
 use crate::device;
 
 #[cfg(feature = "train")]
-const ALL: [Listed; 6] =
-    [Listed::Data, Listed::Backbones, Listed::Heads, Listed::Strategies, Listed::Monitors, Listed::Devices];
+const ALL: [Listed; 7] = [
+    Listed::Data,
+    Listed::Backbones,
+    Listed::Heads,
+    Listed::Strategies,
+    Listed::Metrics,
+    Listed::Monitors,
+    Listed::Devices,
+];
 
 /// What a build without training knows of.
 #[cfg(not(feature = "train"))]
-const ALL: [Listed; 2] = [Listed::Data, Listed::Monitors];
+const ALL: [Listed; 3] = [Listed::Data, Listed::Metrics, Listed::Monitors];
 
 pub(super) fn run(arguments: &List) -> Result<(), CliError> {
     let chosen = arguments.what.map_or_else(|| ALL.to_vec(), |what| vec![what]);
@@ -67,6 +75,13 @@ fn section(what: Listed) -> Section {
         Listed::Heads => ("heads", "[head.NAME]", pairs(&HeadConfig::catalogue())),
         #[cfg(feature = "train")]
         Listed::Strategies => ("strategies", "[strategy.NAME]", pairs(&StrategyConfig::catalogue())),
+        Listed::Metrics => {
+            let entry = |metric: &'static dyn Metric| {
+                let horizon = if metric.has_horizon() { "; at the horizon or @TIME" } else { "" };
+                (metric.name(), format!("{}{horizon}", metric.summary()))
+            };
+            ("metrics", "evaluation.metrics = [\"NAME\", ..]", known_metrics().into_iter().map(entry).collect())
+        }
         Listed::Monitors => {
             let entries = Monitor::ALL.into_iter().map(|monitor| (monitor.name(), monitor.summary().to_owned()));
             ("monitors", "training.monitor = \"NAME\"", entries.collect())

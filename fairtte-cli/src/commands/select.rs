@@ -18,7 +18,7 @@ pub(super) fn run(arguments: &Select) -> Result<(), CliError> {
     check_tolerance(arguments)?;
     arguments.output.as_deref().map_or(Ok(()), refuse_run_folder)?;
     let runs = Runs::below(&arguments.runs)?;
-    let settings = settings(Some(runs.evaluation()), &arguments.set)?;
+    let settings = settings(Some(runs.evaluation()), &arguments.set, None)?;
     let asked = Asked {
         rule: arguments.rule,
         base: &arguments.base,

@@ -96,7 +96,8 @@ fn maps_are_saved_with_the_weights() {
         let mut loaded = Recalibration::new(&config(method), learner, &world.cells()).unwrap();
         loaded.load(folder.path(), Saved::Weights).unwrap();
         assert_eq!(loaded.fitted, strategy.fitted);
-        std::fs::write(folder.path().join("recalibration.json"), r#"{"cut_points":[0,2,1],"maps":[],"shares":[]}"#).unwrap();
+        std::fs::write(folder.path().join("recalibration.json"), r#"{"cut_points":[0,2,1],"maps":[],"shares":[]}"#)
+            .unwrap();
         let error = loaded.load(folder.path(), Saved::Weights).unwrap_err().to_string();
         assert!(error.contains("cut points that do not ascend from 0"), "{error}");
     }

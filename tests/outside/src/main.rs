@@ -1,19 +1,23 @@
-//! `fairtte` with one more strategy and one more head, which are not part of FairTTE: `[strategy.worst-group]` and
-//! `[head.cloglog]` work in run files, `list`, `train`, `compare` and reports of this program.
+//! `fairtte` with one more strategy, head and metric, which are not part of FairTTE: `[strategy.worst-group]`,
+//! `[head.cloglog]` and `--metrics mae-uncensored` work in run files, `list`, `train`, `compare`, `evaluate` and reports of
+//! this program.
 //!
 //! ```text
 //! cargo run -p fairtte-outside -- train --config run.toml --set strategy.worst-group.weight=2 --set head=cloglog
 //! ```
 
 mod cloglog;
+mod mae_uncensored;
 mod worst_group;
 
 use std::process::ExitCode;
 
 use cloglog::CloglogConfig;
 use fairtte_cli::Extensions;
+use mae_uncensored::MaeUncensored;
 use worst_group::WorstGroupConfig;
 
 fn main() -> ExitCode {
-    fairtte_cli::main_with(Extensions::default().strategy::<WorstGroupConfig>().head::<CloglogConfig>())
+    let extensions = Extensions::default().strategy::<WorstGroupConfig>().head::<CloglogConfig>();
+    fairtte_cli::main_with(extensions.metric(&MaeUncensored))
 }

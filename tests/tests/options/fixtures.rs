@@ -60,7 +60,7 @@ fn run_files(file: &dyn Fn(&str, &str)) {
 /// One table with everything, and the same in separate files: 40 samples, of which 20 are in the test part.
 fn curves(file: &dyn Fn(&str, &str)) {
     let times = "0,0.5,1,2,4";
-    let mut table = format!("sample,subject,time,event,sex,age,{times}\n");
+    let mut table = format!("sample,subject,time,event,sex,age,clone,person,later,status,{times}\n");
     let mut curves = format!("sample_id,{times}\n");
     let mut cohort = "sample_id,subject_id,time,event,sex_group,age_group\n".to_owned();
     let (mut split, mut train) = ("subject_id,part\n".to_owned(), "time,event\n".to_owned());
@@ -71,7 +71,12 @@ fn curves(file: &dyn Fn(&str, &str)) {
         let (time, event) = (3.0 - f64::from(rank) / 14.0, u8::from(i % 3 != 0));
         let (sex, age) = (["F", "M"][usize::from(i % 4 < 2)], 50 + i);
         let old = if age > 70 { "old" } else { "young" };
-        table += &format!("s{i},p{i},{time},{event},{sex},{age},{curve}\n");
+        table += &format!(
+            "s{i},p{i},{time},{event},{sex},{age},c{i},q{},{},{},{curve}\n",
+            i / 2,
+            time + 1.0,
+            ["alive", "dead"][usize::from(event)]
+        );
         curves += &format!("s{i},{curve}\n");
         cohort += &format!("s{i},p{i},{time},{event},{sex},{old}\n");
         split += &format!("p{i},{}\n", ["test", "train", "test", "validation"][usize::try_from(i % 4).unwrap()]);

@@ -233,6 +233,14 @@ fn evaluation() -> Vec<Mode> {
             ("--split", Refused("--split split.csv", no)),
             ("--part", Changes("--part validation")),
             ("--output", Changes("--output scores")),
+            ("--sample", Refused("--sample id", no)),
+            ("--subject", Refused("--subject patient", no)),
+            ("--time", Refused("--time years", no)),
+            ("--event", Refused("--event status", no)),
+            ("--event-value", Refused("--event-value dead", no)),
+            ("--missing", Refused("--missing unknown", no)),
+            ("--time-unit", Refused("--time-unit days", no)),
+            ("--title", Refused("--title Heart", no)),
         ],
         "one table" => vec![
             ("RUN", Refused("several/run", no)),
@@ -245,6 +253,14 @@ fn evaluation() -> Vec<Mode> {
             ("--split", Refused("--split split.csv", "not provided")),
             ("--part", Refused("--part validation", "there are no parts without --split")),
             ("--output", with(base, "scores", "page.html")),
+            ("--sample", Changes("--sample clone")),
+            ("--subject", Changes("--subject person")),
+            ("--time", Changes("--time later")),
+            ("--event", Changes("--event status --event-value dead")),
+            ("--event-value", Changes("--event-value 0")),
+            ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
+            ("--time-unit", Changes("--time-unit days")),
+            ("--title", Changes("--title Heart")),
         ],
         _ => vec![
             ("RUN", Refused("several/run", no)),
@@ -265,16 +281,31 @@ fn evaluation() -> Vec<Mode> {
                 ("--part", Changes("--part validation"))
             },
             ("--output", with(base, "scores", "page.html")),
+            ("--sample", Refused("--sample id", no)),
+            ("--subject", Refused("--subject patient", no)),
+            ("--time", Refused("--time years", no)),
+            ("--event", Refused("--event status", no)),
+            ("--event-value", Refused("--event-value dead", no)),
+            ("--missing", Refused("--missing unknown", no)),
+            ("--time-unit", Changes("--time-unit days")),
+            ("--title", Changes("--title Heart")),
         ],
     };
     let mut modes = Vec::new();
     for (name, base) in calls {
-        let set = || ("--set", Changes("--set reading=step"));
-        let real = own(name, base).into_iter().chain([set(), THREADS, DRY_RUN, JSON]).collect();
+        let scores = || {
+            [
+                ("--metrics", Changes("--metrics c-td,rcll")),
+                ("--horizon", Changes("--horizon 1.5")),
+                ("--min-events", Changes("--min-events 3")),
+                ("--set", Changes("--set reading=step")),
+            ]
+        };
+        let real = own(name, base).into_iter().chain(scores()).chain([THREADS, DRY_RUN, JSON]).collect();
         modes.push(mode("evaluate", name, base, real));
         let dry = format!("{base} --dry-run --json");
         let flags = [("--dry-run", without(&dry, "--dry-run")), ("--json", without(&dry, "--json"))];
-        let shown = own(name, &dry).into_iter().chain([set(), SHOWN_THREADS]).chain(flags).collect();
+        let shown = own(name, &dry).into_iter().chain(scores()).chain([SHOWN_THREADS]).chain(flags).collect();
         modes.push(mode("evaluate", "dry run", &dry, shown));
     }
     modes

@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     let missing = || CliError::Bug("clap let evaluate through without its files".to_owned());
     let predictions = arguments.predictions.as_ref().ok_or_else(missing)?;
     let target = Target::named(arguments.output.as_ref().ok_or_else(missing)?, outputs.part);
-    let settings = settings(None, &arguments.set)?;
+    let settings = settings(None, &arguments.set, Some(&arguments.scores))?;
     if arguments.part.is_some() && arguments.split.is_none() {
         let message = "there are no parts without --split".to_owned();
         return Err(CliError::setting("--part", message, None));

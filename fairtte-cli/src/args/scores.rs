@@ -1,0 +1,31 @@
+//! Arguments of `evaluate` that say what is computed, in words shorter than `--set`.
+
+use clap::Args;
+use fairtte_metrics::EvaluationSettings;
+use serde::Serialize;
+
+/// What is computed.
+#[derive(Args, Debug, Serialize)]
+#[command(next_help_heading = "Scores")]
+pub struct Scores {
+    /// Metrics (`fairtte list metrics`); those about one time as `brier@365` or, at the horizon, as `brier`
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// Time of the metrics about one time; the median of the event times if not given
+    #[arg(long, value_name = "TIME")]
+    pub horizon: Option<f64>,
+    /// Events that a group needs to be compared; smaller groups stay visible (10 if not given)
+    #[arg(long, value_name = "N")]
+    pub min_events: Option<usize>,
+}
+
+impl Scores {
+    /// Writes what is given into `settings`.
+    pub(crate) fn apply(&self, settings: &mut EvaluationSettings) {
+        if !self.metrics.is_empty() {
+            settings.metrics.clone_from(&self.metrics);
+        }
+        settings.horizon = self.horizon.or(settings.horizon);
+        settings.min_events = self.min_events.unwrap_or(settings.min_events);
+    }
+}
