@@ -5,7 +5,7 @@ use fairtte_data::AttributeConfig;
 use fairtte_data::cohort::Threshold;
 
 /// What the columns and values of a table mean; the page may be named too.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Own columns")]
 pub struct OwnTable {
     /// Column of the samples, instead of `sample` or `sample_id`
