@@ -22,7 +22,7 @@ fn table(header: &str, cell: impl Fn(usize, &str, String) -> String) -> Vec<Vec<
             ("sample", format!("s{i}")),
             ("subject", format!("p{}", i / 2)),
             ("time", format!("{}", 3.5 - (i * 7 % 10) as f64 / 4.0)),
-            ("event", format!("{}", usize::from(i % 3 > 0))),
+            ("event", format!("{}", usize::from(!i.is_multiple_of(3)))),
             ("sex", sex.to_owned()),
             ("age", format!("{}", 40 + i)),
             ("0", survival(0.0).to_string()),
@@ -111,8 +111,10 @@ fn curves_in_a_file_of_their_own_are_checked_too() {
         table(HEADER, curves(|s| 1.0 - s)).into_iter().map(|row| [&row[..1], &row[6..]].concat()).collect();
     let (folder, arguments) = written("curves.csv", text(&cells, ",").as_bytes(), &[]);
     let cohort = folder.path().join("cohort.csv");
-    let rows: String = (0..N).map(|i| format!("s{i},p{i},{},1,{}\n", i + 1, ["F", "female"][i % 2])).collect();
-    std::fs::write(&cohort, format!("sample_id,subject_id,time,event,sex_group\n{rows}")).unwrap();
+    let row = |i: usize| format!("s{i},p{i},{},1,{}", i + 1, ["F", "female"][i % 2]);
+    let header = "sample_id,subject_id,time,event,sex_group".to_owned();
+    let lines: Vec<String> = std::iter::once(header).chain((0..N).map(row)).collect();
+    std::fs::write(&cohort, lines.join("\n")).unwrap();
     let with_cohort = |extra: &[&str]| -> Vec<String> {
         let cohort = ["--cohort".to_owned(), cohort.display().to_string()];
         arguments.iter().cloned().chain(cohort).chain(extra.iter().map(|text| (*text).to_owned())).collect()
@@ -214,7 +216,7 @@ fn a_missing_column_is_named_with_the_usual_name_of_it_and_the_option() {
     let outcome = refused_csv(&table(&HEADER.replace("time", "centre"), unchanged), &[], "column \"time\" is not in ");
     assert!(!outcome.stderr.contains("nearest"), "no absurd suggestion: {outcome:?}");
     let dead = |i: usize, column: &str, text: String| match column {
-        "event" => ["alive", "dead"][usize::from(i % 3 > 0)].to_owned(),
+        "event" => ["alive", "dead"][usize::from(!i.is_multiple_of(3))].to_owned(),
         _ => text,
     };
     let sentence = "event of sample \"s0\" is alive, expected 1 (observed) or 0 (censored) (";

@@ -6,7 +6,7 @@ use fairtte_data::cohort::Threshold;
 use serde::Serialize;
 
 /// What the columns and values of a table mean; the page may be named too.
-#[derive(Args, Debug, Serialize)]
+#[derive(Args, Debug, Default, Serialize)]
 #[command(next_help_heading = "Own columns")]
 pub struct OwnTable {
     /// Column of the samples, instead of `sample` or `sample_id`

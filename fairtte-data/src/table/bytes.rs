@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use crate::DataError;
-use crate::predictions::curve_columns::has_decimal_comma;
+use crate::table::separator::refuse_other_separator;
 
 /// A gzipped table may unpack to this many times its size ..
 const MOST_RATIO: u64 = 100;
@@ -126,47 +126,6 @@ pub(crate) fn without_surplus_cells(bytes: &[u8], separator: u8) -> Result<Optio
     Ok(Some(kept))
 }
 
-/// What separates columns in files of other programs, with its name in the plural.
-const SEPARATORS: [(u8, &str); 4] = [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "vertical bars")];
-
-/// Refuses a table whose first two lines have more of another separator than of `separator`, both the same number.
-fn refuse_other_separator(bytes: &[u8], separator: u8) -> Result<(), String> {
-    let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let Some(header) = lines.next() else { return Ok(()) };
-    let second = lines.next();
-    let count = |line: &[u8], separator: u8| cell_ends(line, separator).count();
-    let is_used = |separator: u8, most: usize| {
-        let n = count(header, separator);
-        n > most && second.is_none_or(|line| count(line, separator) == n)
-    };
-    let name = |of: u8| SEPARATORS.iter().find(|(byte, _)| *byte == of).map_or("separators", |(_, name)| *name);
-    let expected_count = count(header, separator);
-    let Some(&(other, found)) =
-        SEPARATORS.iter().find(|(other, _)| *other != separator && is_used(*other, expected_count))
-    else {
-        return Ok(());
-    };
-    let has_decimal_comma = |line: &[u8]| line.split(|byte| *byte == other).any(is_number_with_comma);
-    let also = if other != b',' && [Some(header), second].into_iter().flatten().any(has_decimal_comma) {
-        " and decimal points instead of decimal commas"
-    } else {
-        ""
-    };
-    let ending = match (separator, other) {
-        (b',', b'\t') => ", or a name ending in .tsv",
-        (b'\t', b',') => ", or a name ending in .csv",
-        _ => "",
-    };
-    Err(format!("its columns are separated by {found}, expected {}{also}{ending}", name(separator)))
-}
-
-/// Whether a cell is a number such as `0,5`.
-fn is_number_with_comma(cell: &[u8]) -> bool {
-    let cell = cell.trim_ascii();
-    let cell = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\"")).unwrap_or(cell);
-    std::str::from_utf8(cell).is_ok_and(has_decimal_comma)
-}
-
 /// Where the record that begins at `start` ends: at the first line end that is not in quotation marks.
 fn record_end(text: &str, start: usize) -> usize {
     let mut end = start;
@@ -184,7 +143,7 @@ fn record_end(text: &str, start: usize) -> usize {
 }
 
 /// The positions of the separators between cells of a record.
-fn cell_ends(record: &[u8], separator: u8) -> impl Iterator<Item = usize> {
+pub(super) fn cell_ends(record: &[u8], separator: u8) -> impl Iterator<Item = usize> {
     let mut is_quoted = false;
     let ends_cell = move |(at, byte): (usize, &u8)| {
         is_quoted ^= *byte == b'"';
@@ -355,27 +314,6 @@ mod tests {
         assert_eq!(refused(b"id,x\na,\"1\n\"\nb,2,,3\n"), "line 4 has 4 cells, expected 2 as in the first line");
         assert_eq!(refused(b"id,x\nb,2,\",\""), "line 2 has 3 cells, expected 2 as in the first line");
         assert_eq!(refused(b"id,x\nb,2,3"), "line 2 has 3 cells, expected 2 as in the first line");
-    }
-
-    #[test]
-    fn another_separator_is_named() {
-        for (text, message) in [
-            ("id;x\na;1\n", "its columns are separated by semicolons, expected commas"),
-            (
-                "id;0,5;1\na;0,9;0,8\n",
-                "its columns are separated by semicolons, expected commas and decimal points instead of decimal commas",
-            ),
-            ("id\tx\r\na\t1\r\n", "its columns are separated by tabs, expected commas, or a name ending in .tsv"),
-            ("\"id\"|\"x\"|y", "its columns are separated by vertical bars, expected commas"),
-        ] {
-            assert_eq!(refused(text.as_bytes()), message);
-        }
-        let message = Table::parse(Path::new("t.tsv"), b"id,x\na,1\n".to_vec()).unwrap_err().to_string();
-        assert!(message.ends_with("its columns are separated by commas, expected tabs, or a name ending in .csv"));
-        // One column, and other characters in its cells and in quotation marks.
-        for text in ["id\na;b\n", "a;b\nc\n", "\"a;b;c\",x\n\"a;b;c\",1\n", "a;b,x\nc;d,1\n", "id\n\"1,5\"\n"] {
-            assert!(parsed(text.as_bytes()).is_ok(), "{text}");
-        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod bytes;
 mod guard;
 mod pages;
 pub(crate) mod repeats;
+mod separator;
 
 use std::collections::HashSet;
 use std::fs::File;

@@ -121,3 +121,30 @@ fn the_name_and_settings_of_the_head_are_checked_like_all_others() {
         assert!(code == 3 && errors.contains(message), "{set}, {code}: {errors}");
     }
 }
+
+#[test]
+fn a_metric_from_outside_is_listed_and_scored_by_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, list, _) = run(folder.path(), &["list", "metrics"]);
+    assert!(list.contains("mae-uncensored") && list.contains("brier"), "{list}");
+    // The predicted median is 2 for everybody, and the events of F are at 1 and those of M at 5.
+    let mut table = "sample,time,event,sex,0,2,4\n".to_owned();
+    for k in 0..80 {
+        let (sex, time) = if k % 2 == 0 { ("F", 1) } else { ("M", 5) };
+        let (time, event) = if k % 4 < 2 { (time, 1) } else { (3, 0) };
+        table += &format!("s{k},{time},{event},{sex},1,0.5,0.{}\n", 1 + k % 4);
+    }
+    std::fs::write(folder.path().join("table.csv"), table).unwrap();
+    let call = ["evaluate", "--predictions", "table.csv", "--attributes", "sex", "--output", "scores"];
+    let more = ["--metrics", "mae-uncensored,c-td", "--set", "replicates=20"];
+    let (code, shown, errors) = run(folder.path(), &[&call[..], &more[..]].concat());
+    assert!(code == 0 && shown.contains("MAE (uncensored): lower is better"), "{code}: {errors}");
+    let json = std::fs::read_to_string(folder.path().join("scores/evaluation.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let metric = &json["metrics"][0];
+    assert_eq!(metric["name"], "mae-uncensored");
+    assert_eq!(metric["attributes"][0]["groups"][0]["estimate"]["value"], 1.0);
+    assert_eq!(metric["attributes"][0]["worst"]["value"], 3.0);
+    let (code, _, errors) = run(folder.path(), &[&call[..], &["--metrics", "mae"]].concat());
+    assert!(code != 0 && errors.contains("metric \"mae\" does not exist, expected one of: c-td"), "{errors}");
+}

@@ -124,3 +124,32 @@ fn quoted(name: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_.-/".contains(letter);
     if name.chars().all(is_plain) { name.to_owned() } else { format!("\"{name}\"") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(time_unit: &str) -> OwnTable {
+        let time_unit = Some(time_unit.to_owned());
+        OwnTable { time_unit, ..OwnTable::default() }
+    }
+
+    #[test]
+    fn a_unit_that_the_cohort_records_is_not_replaced() {
+        let mut cohort = Cohort {
+            name: "made-up".to_owned(),
+            time_unit: "years".to_owned(),
+            source: "cohort.parquet".into(),
+            samples: Vec::new(),
+            attributes: Vec::new(),
+            provenance: None,
+        };
+        assert!(name_unit(&mut cohort, &own("years")).is_ok());
+        let message = name_unit(&mut cohort, &own("days")).map_err(|error| error.to_string());
+        let expected = "--time-unit: \"days\" is not the unit of cohort.parquet, which is \"years\"";
+        assert_eq!(message, Err(expected.to_owned()));
+        cohort.time_unit = "time units".to_owned();
+        assert!(name_unit(&mut cohort, &own("days")).is_ok());
+        assert_eq!(cohort.time_unit, "days");
+    }
+}
