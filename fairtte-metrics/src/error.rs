@@ -1,6 +1,7 @@
 //! Errors of the metrics: an undefined value always has a reason and is never NaN.
 
 use crate::evaluation::Disagreement;
+use crate::evaluation::coverage::shortened;
 
 /// Why a metric could not be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -143,7 +144,10 @@ pub enum MetricError {
         last: f64,
     },
     /// The times of the curves and the observed times do not fit together.
-    #[error("the curves go from {first} to {last} and the observed times from {earliest} to {latest}: {finding}")]
+    #[error(
+        "the curves go from {} to {} and the observed times from {} to {}: {finding}",
+        shortened(*first), shortened(*last), shortened(*earliest), shortened(*latest)
+    )]
     TimesDisagree {
         /// First time of the curves.
         first: f64,

@@ -2,6 +2,7 @@
 //! is said about it.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use fairtte_data::predictions::Rising;
@@ -23,7 +24,7 @@ fn table(horizon: f64, per_outcome: f64, per_curve: f64) -> String {
         let hazard = 0.3 * if i % 2 == 0 { 1.2 } else { 0.8 };
         let curve: Vec<String> = grid.iter().map(|time| (-hazard * time).exp().to_string()).collect();
         let (time, event) = (event_time.min(5.0) * per_outcome, u8::from(event_time < 5.0));
-        text += &format!("s{i},{time},{event},{}\n", curve.join(","));
+        writeln!(text, "s{i},{time},{event},{}", curve.join(",")).unwrap();
     }
     text
 }

@@ -119,6 +119,11 @@ fn share(n: usize, of: usize, what: &str) -> String {
     format!("{percent:.digits$} % of the {what} ({n} of {of})")
 }
 
+/// A time with six significant digits, for a message.
+pub(crate) fn shortened(time: f64) -> f64 {
+    format!("{time:.5e}").parse().unwrap_or(time)
+}
+
 /// How times of curves and observed times disagree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Disagreement {
@@ -294,8 +299,9 @@ mod tests {
             assert!(short.contains(&sentence(larger, smaller, "divide")), "{short}");
         }
         let days = check(&outcomes(5.0, 1.0), &curves(0.3, 5.0, 365.0)).unwrap_err();
-        let ranges = "the curves go from 0 to 1825 and the observed times from 0.00834";
-        assert!(days.starts_with(ranges) && days.contains(" to 5: they look like days and years"), "{days}");
+        let ranges =
+            "the curves go from 0 to 1825 and the observed times from 0.00834377 to 5: they look like days and years";
+        assert!(days.starts_with(ranges), "{days}");
     }
 
     #[test]

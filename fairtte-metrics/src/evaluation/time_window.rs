@@ -81,15 +81,13 @@ pub(crate) fn choose_times(
         return Err(MetricError::EmptyWindow { lower, upper });
     }
     let times = equally_spaced(lower, upper, settings.n_times);
-    let mut clipped = String::new();
-    if lower > lowest {
-        clipped.push_str(&format!("; lower end clipped from {lowest} to {lower}, the first time of the curves"));
-    }
-    if wanted > limit {
-        clipped.push_str(&format!("; upper end clipped from {wanted} to {limit}, {reason}"));
-    }
+    let clipped = |is_clipped: bool, end: &str, wanted: f64, limit: f64, reason: &str| {
+        if is_clipped { format!("; {end} end clipped from {wanted} to {limit}, {reason}") } else { String::new() }
+    };
+    let below = clipped(lower > lowest, "lower", lowest, lower, "the first time of the curves");
+    let above = clipped(wanted > limit, "upper", wanted, limit, reason);
     let rule = format!(
-        "{} equally spaced times between the {} and {} quantiles of the {} evaluated event times{clipped}",
+        "{} equally spaced times between the {} and {} quantiles of the {} evaluated event times{below}{above}",
         times.len(),
         settings.lower_quantile,
         settings.upper_quantile,

@@ -235,8 +235,9 @@ fn replicates_that_lack_an_evaluation_time_are_counted() {
     // The first evaluation time has one case: a replicate that does not draw it averages over the other time only.
     let (time, event) = (vec![1.0, 2.0, 2.0, 3.0, 3.0, 4.0], vec![true, true, true, false, true, false]);
     let outcomes = Outcomes::new(time, event).unwrap();
-    let survival = vec![0.1, 0.3, 0.2, 0.6, 0.5, 0.9];
-    let curves = SurvivalCurves::new(vec![1.0], Array2::from_shape_vec((6, 1), survival).unwrap()).unwrap();
+    let survival = [0.1, 0.3, 0.2, 0.6, 0.5, 0.9];
+    let survival = Array2::from_shape_fn((6, 2), |(row, _)| survival[row]);
+    let curves = SurvivalCurves::new(vec![1.0, 2.5], survival).unwrap();
     let subjects: Vec<SubjectId> = (0..6).map(|row| SubjectId::new(row.to_string())).collect();
     let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
     let settings = EvaluationSettings { times: Some(vec![1.0, 2.5]), ..settings(400) };

@@ -1,5 +1,6 @@
 //! The files that the calls of the table read: tiny tables, a run of `demo --quick`, and weights.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use fairtte_tests::{fairtte, generic_table};
@@ -71,16 +72,12 @@ fn curves(file: &dyn Fn(&str, &str)) {
         let (time, event) = (3.0 - f64::from(rank) / 14.0, u8::from(i % 3 != 0));
         let (sex, age) = (["F", "M"][usize::from(i % 4 < 2)], 50 + i);
         let old = if age > 70 { "old" } else { "young" };
-        table += &format!(
-            "s{i},p{i},{time},{event},{sex},{age},c{i},q{},{},{},{curve}\n",
-            i / 2,
-            time + 1.0,
-            ["alive", "dead"][usize::from(event)]
-        );
-        curves += &format!("s{i},{curve}\n");
-        cohort += &format!("s{i},p{i},{time},{event},{sex},{old}\n");
-        split += &format!("p{i},{}\n", ["test", "train", "test", "validation"][usize::try_from(i % 4).unwrap()]);
-        train += &format!("{},{}\n", f64::from(i + 1) / 12.0, i % 2);
+        let (person, later, status) = (i / 2, time + 1.0, ["alive", "dead"][usize::from(event)]);
+        writeln!(table, "s{i},p{i},{time},{event},{sex},{age},c{i},q{person},{later},{status},{curve}").unwrap();
+        writeln!(curves, "s{i},{curve}").unwrap();
+        writeln!(cohort, "s{i},p{i},{time},{event},{sex},{old}").unwrap();
+        writeln!(split, "p{i},{}", ["test", "train", "test", "validation"][usize::try_from(i % 4).unwrap()]).unwrap();
+        writeln!(train, "{},{}", f64::from(i + 1) / 12.0, i % 2).unwrap();
     }
     for (name, text) in [
         ("table.csv", table),

@@ -44,7 +44,8 @@ fn with(base: &str, arguments: &str, others: &str) -> Effect {
 }
 
 pub fn modes() -> Vec<Mode> {
-    [training(), preparation(), evaluation(), selection(), files(), program()].into_iter().flatten().collect()
+    let all = [training, preparation, simulation, published, evaluation, selection, files, program];
+    all.into_iter().flat_map(|modes: fn() -> Vec<Mode>| modes()).collect()
 }
 
 fn mode(command: &'static str, name: &'static str, base: &str, options: Vec<(&'static str, Effect)>) -> Mode {
@@ -119,17 +120,6 @@ fn preparation() -> Vec<Mode> {
     let of = |own: Vec<(&'static str, Effect)>| shared().into_iter().chain(own).collect();
     let tables = "prepare --config images.toml --tables-only";
     let dry = "prepare --config images.toml --dry-run --json";
-    let simulate = "simulate --output cohort --set n-subjects=6 --set size=[32,32]";
-    let dry_simulate = "simulate --output cohort --dry-run --json";
-    let simulated = |base: &'static str| {
-        vec![
-            ("--output", with(base, "--output cohort", "--output elsewhere")),
-            ("--config", Changes("--config simulation.toml")),
-            ("--set", Changes("--set bias.mi-time=1")),
-            ("--seed", Changes("--seed 2")),
-        ]
-    };
-    let simulation = |base, own: Vec<(&'static str, Effect)>| simulated(base).into_iter().chain(own).collect();
     vec![
         mode(
             "prepare",
@@ -170,12 +160,28 @@ fn preparation() -> Vec<Mode> {
                 ("--json", without(dry, "--json")),
             ]),
         ),
-        mode("simulate", "files", simulate, simulation(simulate, vec![THREADS, DRY_RUN, JSON])),
+    ]
+}
+
+fn simulation() -> Vec<Mode> {
+    let simulate = "simulate --output cohort --set n-subjects=6 --set size=[32,32]";
+    let dry_simulate = "simulate --output cohort --dry-run --json";
+    let simulated = |base: &'static str| {
+        vec![
+            ("--output", with(base, "--output cohort", "--output elsewhere")),
+            ("--config", Changes("--config simulation.toml")),
+            ("--set", Changes("--set bias.mi-time=1")),
+            ("--seed", Changes("--seed 2")),
+        ]
+    };
+    let of = |base, own: Vec<(&'static str, Effect)>| simulated(base).into_iter().chain(own).collect();
+    vec![
+        mode("simulate", "files", simulate, of(simulate, vec![THREADS, DRY_RUN, JSON])),
         mode(
             "simulate",
             "dry run",
             dry_simulate,
-            simulation(
+            of(
                 dry_simulate,
                 vec![
                     SHOWN_THREADS,
@@ -184,6 +190,11 @@ fn preparation() -> Vec<Mode> {
                 ],
             ),
         ),
+    ]
+}
+
+fn published() -> Vec<Mode> {
+    vec![
         mode(
             "cohort check",
             "a run",
