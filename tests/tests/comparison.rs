@@ -105,7 +105,7 @@ fn the_choice_and_its_changes_follow_from_the_files_of_the_runs() {
     let folder = tempfile::tempdir().unwrap();
     let run = patients(folder.path(), 300, |_, _| {}).set("training.epochs=6").set("training.patience=6");
     let run = with_comparison(
-        run.set("optimiser.learning-rate=0.01"),
+        run.set("optimiser.learning-rate=0.01").set("evaluation.replicates=60"),
         "[compare]\nseeds = [1, 2]\nattributes = [\"sex\"]\n[compare.strategy.group-dro]\neta = 0.1\n\
          [compare.strategy.domain-independent]\n[compare.strategy.recalibration]\n",
     );

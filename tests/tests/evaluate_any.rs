@@ -107,7 +107,11 @@ fn csv_and_parquet_give_the_same_numbers_byte_by_byte() {
         let attributes = ["--attributes", "sex,age:median", "--intersections", "--set", "replicates=20"];
         let arguments = ["evaluate", "--predictions", table, "--output", &output].into_iter().chain(attributes);
         succeed(arguments);
-        assert_eq!(files(output.as_ref()), ["evaluation.json", "report.html"], "any other name is a folder");
+        assert_eq!(
+            files(output.as_ref()),
+            ["evaluation.csv", "evaluation.json", "report.html"],
+            "any other name is a folder"
+        );
         std::fs::read_to_string(folder.path().join(name).join("evaluation.json")).unwrap()
     };
     let first = scored(&table, "from-csv");
@@ -129,7 +133,7 @@ fn a_table_without_subjects_and_attributes_is_scored_by_hand_and_says_what_it_as
     assert!((c_td(&report) - 4.0 / 5.0).abs() < 1e-12, "{}", outcome.stdout);
     assert_eq!(
         files(folder.path()),
-        ["curves.csv", "scores.html", "scores.json"],
+        ["curves.csv", "scores.csv", "scores.html", "scores.json"],
         "the page and the numbers next to it"
     );
     let page = std::fs::read_to_string(folder.path().join("scores.html")).unwrap();

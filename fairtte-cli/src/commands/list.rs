@@ -77,7 +77,7 @@ fn section(what: Listed) -> Section {
         Listed::Strategies => ("strategies", "[strategy.NAME]", pairs(&StrategyConfig::catalogue())),
         Listed::Metrics => {
             let entry = |metric: &'static dyn Metric| {
-                let horizon = if metric.has_horizon() { "; at the horizon or @TIME" } else { "" };
+                let horizon = if metric.has_horizon() { ", or at another time with @TIME" } else { "" };
                 (metric.name(), format!("{}{horizon}", metric.summary()))
             };
             ("metrics", "evaluation.metrics = [\"NAME\", ..]", known_metrics().into_iter().map(entry).collect())

@@ -1,9 +1,10 @@
 //! The presentation of an evaluation: a plain table for the terminal and a self-contained HTML page.
 //!
-//! Both are made from the same [`EvaluationReport`], so they cannot disagree. The page needs no network and no script:
+//! `flat` is every number as a table. All are made from the same [`EvaluationReport`], so they cannot disagree. The page needs no network and no script:
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
 
 mod differences;
+pub(crate) mod flat;
 mod format;
 mod page;
 mod plots;

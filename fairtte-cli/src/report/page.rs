@@ -89,7 +89,6 @@ struct Metric<'a> {
     /// The metric with the same numbers, which is named instead of a plot and a table.
     same_as: Option<&'a str>,
     forest: Option<String>,
-    chance: bool,
     /// Whether the metric counts comparable pairs.
     has_pairs: bool,
     rows: Vec<TableRow>,
@@ -191,7 +190,6 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, index: usize) -
         window: rows::uses_window(metric).then(|| rows::window(report, page.time_unit)),
         same_as,
         forest,
-        chance: rows::has_chance_level(metric),
         has_pairs: metric.overall.n_comparable.is_some(),
         rows: table_rows(metric, report),
         differences: differences::lines(metric, report),

@@ -71,7 +71,7 @@ impl Candidates {
         candidate: &Candidate,
         settings: &EvaluationSettings,
     ) -> Result<EvaluationReport, CliError> {
-        self.scored(candidate, Part::Validation)?.evaluate(settings)
+        self.scored(candidate, Part::Validation)?.evaluate(&of_choice(settings))
     }
 
     /// The evaluation of the validation part if every sample has the Kaplan-Meier curve of the training part, at the
@@ -82,7 +82,7 @@ impl Candidates {
         settings: &EvaluationSettings,
     ) -> Result<EvaluationReport, CliError> {
         let train = self.cohort.outcomes(self.split.rows(Part::Train))?;
-        let quick = EvaluationSettings { replicates: 0, ..settings.clone() };
+        let quick = EvaluationSettings { replicates: 0, ..of_choice(settings) };
         self.scored(candidate, Part::Validation)?.with_one_curve(&train)?.evaluate(&quick)
     }
 
@@ -90,6 +90,13 @@ impl Candidates {
         let predictions = read_predictions(&candidate.path, Rising::Refuse)?;
         Scored::new(predictions, &self.cohort, &self.groups, Some(&self.split), part)
     }
+}
+
+/// The evaluation that a choice needs: its metrics only, and all groups, also those of few events, because the gap of every
+/// candidate must be that of the same groups; that they are few is said with the choice.
+fn of_choice(settings: &EvaluationSettings) -> EvaluationSettings {
+    let metrics = ["c-td", "c-td-half", "auc-td", "ibs"].map(str::to_owned).to_vec();
+    EvaluationSettings { metrics, min_events: 0, ..settings.clone() }
 }
 
 /// The record of the epochs that a run kept, `selection.json`.
@@ -174,7 +181,7 @@ impl Runs {
     /// The errors of reading and evaluating.
     pub(crate) fn candidates(self, settings: &EvaluationSettings) -> Result<Candidates, CliError> {
         let Self { root, found, cohort, groups, split } = self;
-        let quick = EvaluationSettings { replicates: 0, ..settings.clone() };
+        let quick = EvaluationSettings { replicates: 0, ..of_choice(settings) };
         let mut all = Vec::new();
         for (path, run) in &found {
             let kept = kept_weights(&root, path, run)?;

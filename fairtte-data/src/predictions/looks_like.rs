@@ -37,7 +37,9 @@ impl LooksLike {
         let n_of = |shows: fn(&ArrayView1<'_, f64>) -> bool| values.rows().into_iter().filter(shows).count();
         let is_most = |n_rows: &usize| 2 * n_rows > values.nrows();
         let is_above_one = highest > 1.0 + SURVIVAL_TOLERANCE;
-        if let Some(n_rows) = Some(n_of(|row| trend(row) == Trend::Rises)).filter(is_most) {
+        // A curve that starts near 1 is survival with errors.
+        let rises = |row: &ArrayView1<'_, f64>| row[0] < 0.9 && trend(row) == Trend::Rises;
+        if let Some(n_rows) = Some(n_of(rises)).filter(is_most) {
             return Some((if is_above_one { Self::Hazard } else { Self::Risk }, n_rows));
         }
         let is_percent = |row: &ArrayView1<'_, f64>| row[0] > 1.0 + SURVIVAL_TOLERANCE && trend(row) == Trend::Falls;

@@ -110,13 +110,20 @@ fn metrics(
         }
         let horizon = at.map_or_else(|| horizon.clone(), Ok);
         let of_metric = horizon.as_ref().ok().copied().filter(|_| metric.has_horizon());
-        let label = of_metric.map_or_else(|| metric.label().to_owned(), |time| format!("{} ({time})", metric.label()));
+        let label =
+            of_metric.map_or_else(|| metric.label().to_owned(), |time| format!("{} ({})", metric.label(), short(time)));
         let description =
             MetricDescription { name, label: &label, convention: metric.convention(), direction: metric.direction() };
         let evaluated = Evaluated::of_requested(input, predictions, &horizon, *metric, &description)?;
         Ok(MetricReport { horizon: of_metric, ..Summary { input, evaluated: &evaluated }.metric(0) })
     };
     requested.iter().map(report).collect()
+}
+
+/// A time in at most four decimals, without trailing zeros.
+fn short(time: f64) -> String {
+    let text = format!("{time:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Observed and predicted survival of the whole sample and of every group.

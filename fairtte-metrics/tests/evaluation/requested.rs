@@ -36,7 +36,11 @@ fn every_built_in_metric_has_a_value_an_interval_and_a_gap() {
         };
         assert_eq!(sex.worst.value, Some(worst), "{name}");
         assert_eq!(sex.equity_scaling.value.is_some(), metric.target.is_none(), "{name}");
-        assert_eq!(metric.horizon.is_some(), metric.label.ends_with(&format!("({horizon})")), "{name}");
+        assert_eq!(
+            metric.horizon.is_some(),
+            metric.label.ends_with(&format!("({})", (horizon * 1e4).round() / 1e4)),
+            "{name}"
+        );
         assert!(value.is_finite());
     }
 }

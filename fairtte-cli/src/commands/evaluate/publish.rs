@@ -13,11 +13,11 @@ use super::super::print;
 use super::{Outputs, Shown};
 use crate::CliError;
 use crate::progress::say;
-use crate::report::{Page, render_page, render_table};
+use crate::report::{Page, flat, render_page, render_table};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
 
-/// The paths of the two files.
+/// The paths of the page and the numbers; the flat table is beside the numbers.
 pub(super) struct Target {
     evaluation: PathBuf,
     report: PathBuf,
@@ -105,7 +105,7 @@ struct Record<'a> {
     report: &'a EvaluationReport,
 }
 
-/// Writes the two files and shows the result.
+/// Writes the three files and shows the result.
 pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outputs: &Outputs) -> Result<(), CliError> {
     let record = Record {
         part: about.part.map_or("all", Part::name),
@@ -118,6 +118,7 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
     };
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&target.evaluation, &text)?;
+    flat::write(&target.evaluation.with_extension("csv"), &flat::rows(page.evaluation))?;
     write_text(&target.report, &render_page(page)?)?;
     page.warnings.iter().for_each(|warning| say(format!("warning: {}", warning.text)));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));

@@ -109,10 +109,10 @@ impl Line<'_> {
     }
 }
 
-/// The value of the whole sample, and the value of random guessing where that is known, next to one row.
+/// The value of the whole sample, and the value of random guessing or the best value where that is known, next to one row.
 fn references(canvas: &Canvas<'_>, axes: &Axes, metric: &MetricReport, (top, bottom): Point) -> Result<(), DrawError> {
-    if has_chance_level(metric) && axes.x.contains(&0.5) {
-        let x = axes.x_at(0.5);
+    if let Some(reference) = reference(metric).filter(|reference| axes.x.contains(reference)) {
+        let x = axes.x_at(reference);
         canvas.line(&[(x, top), (x, bottom)], AXIS, 1.0)?;
     }
     let Some(value) = metric.overall.value else { return Ok(()) };
@@ -156,12 +156,19 @@ fn reason_lines(estimate: &Estimate) -> Vec<String> {
     wrap(&text, fitting(WIDTH - LEFT - 10.0, 10.5))
 }
 
-/// Wide enough for all intervals and, where it has a meaning, for 0.5; inside [0, 1].
+/// Wide enough for all intervals and, where it has a meaning, for 0.5 or the best value; inside [0, 1] if they all are.
 fn range(metric: &MetricReport) -> Range<f64> {
     let groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups).map(|group| &group.estimate);
     let ends = std::iter::once(&metric.overall).chain(groups).flat_map(|e| [e.value, e.lower, e.upper]).flatten();
-    let range = padded_range(ends.chain(has_chance_level(metric).then_some(0.5)), 0.05);
-    range.start.max(-0.02)..range.end.min(1.02)
+    let ends: Vec<f64> = ends.chain(reference(metric)).collect();
+    let range = padded_range(ends.iter().copied(), 0.05);
+    let start = if ends.iter().all(|end| *end >= 0.0) { range.start.max(-0.02) } else { range.start };
+    start..if ends.iter().all(|end| *end <= 1.0) { range.end.min(1.02) } else { range.end }
+}
+
+/// A value to compare with: that of random guessing, or the best one of a metric with a target.
+fn reference(metric: &MetricReport) -> Option<f64> {
+    metric.target.or_else(|| has_chance_level(metric).then_some(0.5))
 }
 
 fn describe(metric: &MetricReport) -> String {

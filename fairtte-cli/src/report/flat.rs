@@ -1,0 +1,161 @@
+//! The numbers of an evaluation as one flat table, for spreadsheets, R and pandas: `evaluation.csv`.
+
+use std::path::Path;
+
+use fairtte_data::DataError;
+use fairtte_data::table::{ColumnValues, write_csv};
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, MetricReport};
+
+/// One number with its place in the report.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct FlatRow {
+    metric: String,
+    /// Empty for the whole sample.
+    attribute: String,
+    /// `all`, `group`, `difference`, or the name of a comparison of all groups.
+    kind: &'static str,
+    /// The group, or the two groups of a difference.
+    level: String,
+    value: Option<f64>,
+    lower: Option<f64>,
+    upper: Option<f64>,
+    p: Option<f64>,
+    n: Option<usize>,
+    events: Option<usize>,
+    subjects: Option<usize>,
+    /// Why there is no value, interval or comparison.
+    reason: String,
+}
+
+/// The rows of all metrics, in the order of the report.
+pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
+    report.metrics.iter().flat_map(of_metric).collect()
+}
+
+/// Writes the rows; an absent number is an empty cell.
+///
+/// # Errors
+/// [`DataError`] naming the file if it cannot be written.
+pub(crate) fn write(path: &Path, rows: &[FlatRow]) -> Result<(), DataError> {
+    let text = |of: fn(&FlatRow) -> &str| {
+        ColumnValues::Borrowed(rows.iter().map(|row| Some(of(row)).filter(|text| !text.is_empty())).collect())
+    };
+    let number = |of: fn(&FlatRow) -> Option<f64>| {
+        ColumnValues::Text(rows.iter().map(|row| of(row).map(|value| value.to_string())).collect())
+    };
+    let count = |of: fn(&FlatRow) -> Option<usize>| {
+        ColumnValues::Text(rows.iter().map(|row| of(row).map(|n| n.to_string())).collect())
+    };
+    let columns = [
+        ("metric", text(|row| &row.metric)),
+        ("attribute", text(|row| &row.attribute)),
+        ("kind", text(|row| row.kind)),
+        ("level", text(|row| &row.level)),
+        ("value", number(|row| row.value)),
+        ("lower", number(|row| row.lower)),
+        ("upper", number(|row| row.upper)),
+        ("p", number(|row| row.p)),
+        ("n", count(|row| row.n)),
+        ("events", count(|row| row.events)),
+        ("subjects", count(|row| row.subjects)),
+        ("reason", text(|row| &row.reason)),
+    ];
+    write_csv(path, columns.map(|(name, values)| (name.to_owned(), values)).into())
+}
+
+fn of_metric(metric: &MetricReport) -> Vec<FlatRow> {
+    let of_all = of_estimate(metric, "", "all", "", &metric.overall);
+    let of_attributes = metric.attributes.iter().flat_map(|attribute| of_attribute(metric, attribute));
+    std::iter::once(of_all).chain(of_attributes).collect()
+}
+
+fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatRow> {
+    let row = |kind, level: &str, estimate| of_estimate(metric, &attribute.attribute, kind, level, estimate);
+    let groups = attribute.groups.iter().map(|group| {
+        let few = attribute.few_events.contains(&group.level);
+        let found = row("group", &group.level, &group.estimate);
+        if few && found.reason.is_empty() {
+            FlatRow { reason: "few events: in no comparison".to_owned(), ..found }
+        } else {
+            found
+        }
+    });
+    let worst = attribute.worst_group.as_deref().unwrap_or_default();
+    let mut comparisons = vec![
+        row("gap", "", &attribute.gap),
+        row("worst", worst, &attribute.worst),
+        row("gap-to-overall", "", &attribute.gap_to_overall),
+        row("ratio", "", &attribute.ratio),
+        row("ratio-to-overall", "", &attribute.ratio_to_overall),
+        row("equity-scaling", "", &attribute.equity_scaling),
+        row("equity-scaling-fair-seg", "", &attribute.equity_scaling_fair_seg),
+    ];
+    comparisons.extend(attribute.equity_scaling_deviation.iter().map(|e| row("equity-scaling-deviation", "", e)));
+    let differences = attribute.differences.iter().map(|pair| {
+        let level = format!("{} minus {}", pair.first, pair.second);
+        of_difference(metric, &attribute.attribute, level, &pair.difference)
+    });
+    groups.chain(comparisons).chain(differences).collect()
+}
+
+fn of_estimate(metric: &MetricReport, attribute: &str, kind: &'static str, level: &str, of: &Estimate) -> FlatRow {
+    FlatRow {
+        metric: metric.name.clone(),
+        attribute: attribute.to_owned(),
+        kind,
+        level: level.to_owned(),
+        value: of.value,
+        lower: of.lower,
+        upper: of.upper,
+        p: None,
+        n: Some(of.n),
+        events: Some(of.n_events),
+        subjects: Some(of.n_subjects),
+        reason: of.undefined.clone().or_else(|| of.interval_undefined.clone()).unwrap_or_default(),
+    }
+}
+
+fn of_difference(metric: &MetricReport, attribute: &str, level: String, of: &Difference) -> FlatRow {
+    FlatRow {
+        metric: metric.name.clone(),
+        attribute: attribute.to_owned(),
+        kind: "difference",
+        level,
+        value: of.value,
+        lower: of.lower,
+        upper: of.upper,
+        p: of.p_value,
+        reason: of.undefined.clone().unwrap_or_default(),
+        ..FlatRow::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::super::test_reports::report;
+    use super::*;
+
+    #[test]
+    fn every_number_of_a_report_is_a_row_and_comes_back_from_the_file() {
+        let report = report();
+        let rows = rows(&report);
+        let of_attribute = |a: &AttributeReport| a.groups.len() + 7 + a.differences.len();
+        let of_metric = |metric: &MetricReport| 1 + metric.attributes.iter().map(of_attribute).sum::<usize>();
+        assert_eq!(rows.len(), report.metrics.iter().map(of_metric).sum::<usize>());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("evaluation.csv");
+        write(&path, &rows).unwrap();
+        let table = fairtte_data::table::Table::read(&path).unwrap();
+        assert_eq!(table.n_rows(), rows.len());
+        for (name, of) in [("value", (|row| row.value) as fn(&FlatRow) -> Option<f64>), ("p", |row| row.p)] {
+            let cells = table.text(name).unwrap().into_iter();
+            let read: Vec<Option<f64>> = cells.map(|cell| cell.map(|text| text.parse().unwrap())).collect();
+            assert_eq!(read, rows.iter().map(of).collect::<Vec<_>>(), "{name}");
+        }
+        let gap = rows.iter().find(|row| row.kind == "gap").unwrap();
+        assert_eq!(gap.value, report.metrics[0].attributes[0].gap.value);
+        assert!(rows.iter().any(|row| row.kind == "difference" && row.level.contains(" minus ") && row.p.is_some()));
+    }
+}
