@@ -11,13 +11,17 @@ use crate::{MetricError, Outcomes};
 pub(crate) const MOST_COVARIATES: usize = 2;
 
 const MOST_STEPS: usize = 50;
-/// Newton's method ends when the log likelihood changes by less than this share.
-const TOLERANCE: f64 = 1e-11;
+/// Newton's method ends with the step whose squared length in standard errors (Newton's decrement) is below this: it
+/// converges quadratically, so that what is left is below a millionth of a standard error.
+const TOLERANCE: f64 = 1e-6;
+/// Rounding may lower the log likelihood by this share near its maximum.
+const ROUNDING: f64 = 1e-11;
 /// A coefficient beyond it separates the samples: the likelihood has no maximum.
 const MOST_COEFFICIENT: f64 = 1e4;
 
 type Vector = [f64; MOST_COVARIATES];
-type Matrix = [[f64; MOST_COVARIATES]; MOST_COVARIATES];
+/// A symmetric matrix: its first diagonal cell, the other cell, its second diagonal cell.
+type Matrix = [f64; 3];
 
 /// Samples in descending order of time, with their covariates.
 #[derive(Clone, Debug)]
@@ -73,26 +77,27 @@ impl CoxDesign {
         let mut here = self.likelihood(&weights, coefficients)?;
         for _ in 0..MOST_STEPS {
             let step = solve(here.information, here.gradient, self.n_covariates).ok_or(SINGULAR)?;
+            let decrement: f64 = step.iter().zip(here.gradient).map(|(step, gradient)| step * gradient).sum();
+            // Where the predictions separate the events, the likelihood becomes flat, but the steps stay long.
+            let is_short = step.iter().zip(coefficients).all(|(step, b)| step.abs() <= 0.01 * (1.0 + b.abs()));
+            if decrement <= TOLERANCE && is_short {
+                return Ok(moved(coefficients, step, 1.0));
+            }
             let mut share = 1.0;
-            let (next, there) = loop {
-                let next: Vector = std::array::from_fn(|k| coefficients[k] + share * step[k]);
+            (coefficients, here) = loop {
+                let next = moved(coefficients, step, share);
                 let there = self.likelihood(&weights, next)?;
-                // A step that overshoots is halved; near the maximum, rounding may lower the value a little.
-                if there.value >= here.value - TOLERANCE * here.value.abs() {
+                if there.value >= here.value - ROUNDING * here.value.abs() {
                     break (next, there);
                 }
+                // The step overshoots.
                 share /= 2.0;
                 if share < 1e-6 {
                     return Err(NO_MAXIMUM);
                 }
             };
-            let change = (there.value - here.value).abs();
-            (coefficients, here) = (next, there);
             if coefficients.iter().any(|coefficient| coefficient.abs() > MOST_COEFFICIENT) {
                 return Err(NO_MAXIMUM);
-            }
-            if change <= TOLERANCE * (1.0 + here.value.abs()) {
-                return Ok(coefficients);
             }
         }
         Err(NO_MAXIMUM)
@@ -127,14 +132,13 @@ impl CoxDesign {
             for tie in 0..n_events {
                 let share = f64::from(tie) / f64::from(n_events);
                 let risk = at_risk.risk - share * events.risk;
-                let mean: Vector = std::array::from_fn(|k| (at_risk.first[k] - share * events.first[k]) / risk);
+                let inverse = risk.recip();
+                let [x, y]: Vector = std::array::from_fn(|k| (at_risk.first[k] - share * events.first[k]) * inverse);
                 found.value -= risk.ln();
-                for (a, row) in found.information.iter_mut().enumerate() {
-                    found.gradient[a] -= mean[a];
-                    for (b, cell) in row.iter_mut().enumerate() {
-                        let second = (at_risk.second[a][b] - share * events.second[a][b]) / risk;
-                        *cell += second - mean[a] * mean[b];
-                    }
+                found.gradient[0] -= x;
+                found.gradient[1] -= y;
+                for (k, (cell, product)) in found.information.iter_mut().zip([x * x, x * y, y * y]).enumerate() {
+                    *cell += (at_risk.second[k] - share * events.second[k]) * inverse - product;
                 }
             }
         })?;
@@ -160,9 +164,9 @@ impl CoxDesign {
                 let (covariates, weight) = (&self.covariates[place], f64::from(weights[place]));
                 let predictor: f64 = covariates.iter().zip(coefficients).map(|(x, b)| x * b).sum();
                 let risk = weight * predictor.exp();
-                at_risk.add(covariates, risk);
+                at_risk.add(*covariates, risk);
                 if self.event[place] {
-                    events.add(covariates, risk);
+                    events.add(*covariates, risk);
                     linear.risk += weight * predictor;
                     linear.first.iter_mut().zip(covariates).for_each(|(sum, x)| *sum += weight * x);
                     n_events += weights[place];
@@ -182,15 +186,19 @@ impl CoxDesign {
 }
 
 impl Sums {
-    fn add(&mut self, covariates: &Vector, risk: f64) {
+    fn add(&mut self, [x, y]: Vector, risk: f64) {
         self.risk += risk;
-        for (a, row) in self.second.iter_mut().enumerate() {
-            self.first[a] += risk * covariates[a];
-            for (b, cell) in row.iter_mut().enumerate() {
-                *cell += risk * covariates[a] * covariates[b];
-            }
-        }
+        let (by_x, by_y) = (risk * x, risk * y);
+        self.first[0] += by_x;
+        self.first[1] += by_y;
+        self.second[0] += by_x * x;
+        self.second[1] += by_x * y;
+        self.second[2] += by_y * y;
     }
+}
+
+fn moved(from: Vector, step: Vector, share: f64) -> Vector {
+    std::array::from_fn(|k| from[k] + share * step[k])
 }
 
 /// The covariates are collinear or constant.
@@ -201,7 +209,7 @@ const NO_MAXIMUM: MetricError =
 
 /// Solves `matrix` x = `vector` in the first `n` dimensions, `matrix` symmetric; `None` unless it is positive definite.
 fn solve(matrix: Matrix, vector: Vector, n: usize) -> Option<Vector> {
-    let [[first, cross], [_, second]] = matrix;
+    let [first, cross, second] = matrix;
     match n {
         0 => Some([0.0; MOST_COVARIATES]),
         1 => (first > 0.0 && first.is_finite()).then(|| [vector[0] / first, 0.0]),
