@@ -179,21 +179,25 @@ impl PreparedCalibrationIndex {
 
     /// The mean of |observed - predicted| over the rows, each as often as its weight says; O(n) per step of the fit.
     pub(crate) fn weighted(&self, weights: &[u32]) -> Result<f64, MetricError> {
-        let observed = self.observed(weights)?;
+        let risk = self.smoothed(weights)?;
         let n: u64 = weights.iter().copied().map(u64::from).sum();
-        let errors = observed.iter().zip(&self.risk).zip(weights);
-        Ok(errors.map(|((o, p), weight)| (o - p).abs() * f64::from(*weight)).sum::<f64>() / n as f64)
+        let drawn = self.basis.iter().zip(&self.risk).zip(weights).filter(|(_, weight)| **weight > 0);
+        Ok(drawn.map(|((basis, p), weight)| (risk(basis) - p).abs() * f64::from(*weight)).sum::<f64>() / n as f64)
     }
 
     /// The smoothed observed risk at the prediction of every row.
     fn observed(&self, weights: &[u32]) -> Result<Vec<f64>, MetricError> {
+        Ok(self.basis.iter().map(self.smoothed(weights)?).collect())
+    }
+
+    /// The smoothed observed risk as a function of the covariates.
+    fn smoothed(&self, weights: &[u32]) -> Result<impl Fn(&[f64; MOST_COVARIATES]) -> f64, MetricError> {
         let coefficients = self.design.fit(weights, self.start)?;
         let hazard = self.design.baseline(weights, coefficients, self.time)?;
-        let risk = |basis: &[f64; MOST_COVARIATES]| {
+        Ok(move |basis: &[f64; MOST_COVARIATES]| {
             let predictor: f64 = basis.iter().zip(coefficients).map(|(x, b)| x * b).sum();
             -(-hazard * predictor.exp()).exp_m1()
-        };
-        Ok(self.basis.iter().map(risk).collect())
+        })
     }
 }
 
