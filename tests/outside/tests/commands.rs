@@ -1,6 +1,7 @@
-//! The strategy and the head of this program work like those of FairTTE, from the run file to the report.
+//! The strategy, head and metric of this program work like those of FairTTE, from the run file to the report.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -132,7 +133,7 @@ fn a_metric_from_outside_is_listed_and_scored_by_group() {
     for k in 0..80 {
         let (sex, time) = if k % 2 == 0 { ("F", 1) } else { ("M", 5) };
         let (time, event) = if k % 4 < 2 { (time, 1) } else { (3, 0) };
-        table += &format!("s{k},{time},{event},{sex},1,0.5,0.{}\n", 1 + k % 4);
+        writeln!(table, "s{k},{time},{event},{sex},1,0.5,0.{}", 1 + k % 4).unwrap();
     }
     std::fs::write(folder.path().join("table.csv"), table).unwrap();
     let call = ["evaluate", "--predictions", "table.csv", "--attributes", "sex", "--output", "scores"];
