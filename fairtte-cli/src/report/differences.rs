@@ -79,8 +79,8 @@ fn summaries(attribute: &AttributeReport, metric: &MetricReport, report: &Evalua
         Line::of_estimate("smallest divided by largest value (1 = equal)", &attribute.ratio, report),
         Line::of_estimate("ratio to the whole sample (1 = equal)", &attribute.ratio_to_overall, report),
     ];
-    // If higher is better, both forms have the same value, which is in the table above.
-    if !metric.higher_is_better {
+    // If higher is better, both forms have the same value, which is in the table above; with a target there is none.
+    if !metric.higher_is_better && metric.target.is_none() {
         let scaling = &attribute.equity_scaling_fair_seg;
         lines.push(Line::of_estimate("equity scaling, form of FairSeg", scaling, report));
     }
@@ -104,7 +104,7 @@ impl Line {
         Self {
             value: difference.value.map_or_else(|| "undefined".to_owned(), number),
             interval: ends(difference).unwrap_or_else(|| "none".to_owned()),
-            p: difference.p_value.map_or_else(String::new, p_value),
+            p: p_values(difference),
             remarks: remarks_on(difference, report),
             ..Self::text("group", name(pair))
         }
@@ -117,6 +117,15 @@ impl Line {
             remarks: remarks(estimate, report),
             ..Self::text("summary", name.to_owned())
         }
+    }
+}
+
+/// The p value and, with several pairs, the one adjusted for them.
+fn p_values(difference: &Difference) -> String {
+    match (difference.p_value, difference.p_holm) {
+        (Some(p), Some(holm)) => format!("{} (Holm {})", p_value(p), p_value(holm)),
+        (Some(p), None) => p_value(p),
+        (None, _) => String::new(),
     }
 }
 

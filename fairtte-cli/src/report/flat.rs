@@ -21,6 +21,8 @@ pub(crate) struct FlatRow {
     lower: Option<f64>,
     upper: Option<f64>,
     p: Option<f64>,
+    /// Adjusted for all pairs of the attribute.
+    p_holm: Option<f64>,
     n: Option<usize>,
     events: Option<usize>,
     subjects: Option<usize>,
@@ -56,6 +58,7 @@ pub(crate) fn write(path: &Path, rows: &[FlatRow]) -> Result<(), DataError> {
         ("lower", number(|row| row.lower)),
         ("upper", number(|row| row.upper)),
         ("p", number(|row| row.p)),
+        ("p-holm", number(|row| row.p_holm)),
         ("n", count(|row| row.n)),
         ("events", count(|row| row.events)),
         ("subjects", count(|row| row.subjects)),
@@ -109,6 +112,7 @@ fn of_estimate(metric: &MetricReport, attribute: &str, kind: &'static str, level
         lower: of.lower,
         upper: of.upper,
         p: None,
+        p_holm: None,
         n: Some(of.n),
         events: Some(of.n_events),
         subjects: Some(of.n_subjects),
@@ -126,6 +130,7 @@ fn of_difference(metric: &MetricReport, attribute: &str, level: String, of: &Dif
         lower: of.lower,
         upper: of.upper,
         p: of.p_value,
+        p_holm: of.p_holm,
         reason: of.undefined.clone().unwrap_or_default(),
         ..FlatRow::default()
     }

@@ -40,6 +40,7 @@ pub(super) fn difference(first: &str, second: &str, value: f64) -> GroupDifferen
             lower: Some(value - 0.09),
             upper: Some(value + 0.08),
             p_value: Some(0.25),
+            p_holm: None,
             undefined_replicates: 0,
         },
     }

@@ -217,6 +217,10 @@ pub struct Difference {
     pub upper: Option<f64>,
     /// Two-sided bootstrap p value of no difference; see [`paired_difference`](crate::resampling::paired_difference).
     pub p_value: Option<f64>,
+    /// The p value adjusted by Holm's method for all pairs of groups of the attribute in this metric; `None` for a single
+    /// pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
     /// Replicates in which either value does not exist; the interval is computed from the others.
     pub undefined_replicates: usize,
 }

@@ -7,6 +7,7 @@ use crate::evaluation::report::{
 };
 use crate::fairness::{Comparison, EquityScaling, GroupValue};
 use crate::resampling::{Replicated, paired_difference};
+use crate::statistics::{Adjustment, adjust_p_values};
 use crate::{Direction, EvaluationSettings, MetricError};
 
 pub(crate) struct Summary<'a> {
@@ -98,7 +99,7 @@ impl Summary<'_> {
                 difference: self.difference(first, second, first_group.n_events.min(second_group.n_events)),
             }
         };
-        pairs.map(difference).collect()
+        adjusted(pairs.map(difference).collect())
     }
 
     /// The difference of two groups of which the smaller has `n_events` events: with too few of them neither interval nor p
@@ -150,6 +151,21 @@ impl Summary<'_> {
     }
 }
 
+/// The differences of one attribute, with p values adjusted for their number.
+fn adjusted(mut differences: Vec<GroupDifference>) -> Vec<GroupDifference> {
+    let p_values: Vec<f64> = differences.iter().filter_map(|pair| pair.difference.p_value).collect();
+    if p_values.len() < 2 {
+        return differences;
+    }
+    // A p value in (0, 1] can always be adjusted.
+    let Ok(adjusted) = adjust_p_values(&p_values, Adjustment::Holm) else { return differences };
+    let with_p = differences.iter_mut().filter(|pair| pair.difference.p_value.is_some());
+    for (pair, p) in with_p.zip(adjusted) {
+        pair.difference.p_holm = Some(p);
+    }
+    differences
+}
+
 impl Sampled {
     fn replicated(&self, value: f64) -> Result<Replicated<'_>, MetricError> {
         let replicated = Replicated::new(value, &self.replicates);
@@ -171,6 +187,7 @@ pub(crate) fn difference(first: &Sampled, second: &Sampled, settings: &Evaluatio
         lower: None,
         upper: None,
         p_value: None,
+        p_holm: None,
         undefined_replicates: (0..n).filter(|&k| undefined(first, k) || undefined(second, k)).count(),
     };
     let Ok((first_value, second_value)) = value else { return difference };

@@ -82,6 +82,15 @@ fn a_group_with_few_events_keeps_its_value_and_is_in_no_comparison() {
     }
     let everybody = cohort.evaluate(&race, &with(&["c-td"], 0));
     let race = &everybody.metrics[0].attributes[0];
+    // Holm: the smallest of three p values times 3, the next times 2, none below the one before it.
+    let mut pairs: Vec<(f64, f64)> = race
+        .differences
+        .iter()
+        .map(|pair| (pair.difference.p_value.unwrap(), pair.difference.p_holm.unwrap()))
+        .collect();
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!((pairs[0].1 - (3.0 * pairs[0].0).min(1.0)).abs() < 1e-12, "{pairs:?}");
+    assert!((pairs[1].1 - (2.0 * pairs[1].0).max(pairs[0].1).min(1.0)).abs() < 1e-12, "{pairs:?}");
     assert!(race.few_events.is_empty() && race.with_all_groups.is_none());
 }
 
