@@ -14,7 +14,7 @@ use fairtte_data::{
 use fairtte_metrics::{GroupId, Groups};
 
 use crate::progress::{Files, say};
-use crate::run_folder::{InputRecord, RunFolder, write_json};
+use crate::run_folder::{InputRecord, OpenRun, RunFolder, write_json};
 use crate::{CliError, RunFile};
 
 /// A data set that is ready for training.
@@ -93,7 +93,8 @@ pub(crate) enum Care {
 ///
 /// # Errors
 /// [`CliError`] from the data or the run file.
-pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<Prepared, CliError> {
+pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> {
+    let OpenRun { file: run, folder } = open;
     let (cohort, mut exclusions) = label(run)?;
     cohort.require_samples("after labelling", &exclusions)?;
     let (cohort, store) = match &run.data {
@@ -123,7 +124,7 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
         write_json(&folder.features(), &fitted)?;
     }
     write_json(&folder.inputs(), &InputRecord { fingerprint })?;
-    let shifted = shift(run, folder, &cohort, &split, &attributes)?;
+    let shifted = shift(open, &cohort, &split, &attributes)?;
     Ok(Prepared { cohort, exclusions, split, inputs, attributes, summary, shifted, training_groups })
 }
 
@@ -134,9 +135,9 @@ pub(crate) fn prepare(run: &RunFile, folder: &RunFolder, care: Care) -> Result<P
 /// # Errors
 /// [`CliError`] from the data or the run file.
 pub(crate) fn prepare_tables(
-    run: &RunFile,
-    folder: &RunFolder,
+    open: &OpenRun,
 ) -> Result<(Cohort, Exclusions, FittedAttributes, CohortSummary), CliError> {
+    let OpenRun { file: run, folder } = open;
     if folder.split().exists() {
         let problem = "there is already a split of the data with their images; choose another --output".to_owned();
         return Err(CliError::RunFolder { path: folder.split(), problem });
@@ -266,12 +267,12 @@ fn write_split(folder: &RunFolder, split: &Split, record: &SplitRecord) -> Resul
 
 /// Applies the distribution shift of the run file and writes its record into the run folder.
 fn shift(
-    run: &RunFile,
-    folder: &RunFolder,
+    open: &OpenRun,
     cohort: &Cohort,
     split: &Split,
     attributes: &FittedAttributes,
 ) -> Result<Option<Cohort>, CliError> {
+    let OpenRun { file: run, folder } = open;
     let Some(config) = &run.shift else { return Ok(None) };
     let (shifted, record) = apply_shift(cohort, split.rows(Part::Train), attributes.all(), config, run.seed)?;
     say(&record);

@@ -24,7 +24,7 @@ use crate::prepare::choose_groups;
 use crate::progress::say;
 use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::RunFile;
-use crate::run_folder::{RunFolder, read_json};
+use crate::run_folder::{OpenRun, RunFolder, read_json};
 use crate::scored::Scored;
 
 /// How results are shown.
@@ -58,16 +58,15 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
     let outputs = Outputs { shown: Shown::json(arguments.json), part, started: Instant::now() };
     match &arguments.run {
         Some(path) => {
-            let folder = RunFolder::new(path);
-            let mut run = RunFile::read(&[folder.run_file()], &[])?;
-            run.evaluation = settings(Some(&run.evaluation), &arguments.set, Some(&arguments.scores))?;
-            let in_folder = || Target::in_folder(&folder, part);
+            let mut open = OpenRun::read(path)?;
+            open.file.evaluation = settings(Some(&open.file.evaluation), &arguments.set, Some(&arguments.scores))?;
+            let in_folder = || Target::in_folder(&open.folder, part);
             let target = arguments.output.as_ref().map_or_else(in_folder, |output| Target::named(output, part));
             if arguments.dry_run {
                 let what = format!("the {} part of {}", part.name(), path.display());
-                return dry_run(&what, arguments, &target, &run.evaluation);
+                return dry_run(&what, arguments, &target, &open.file.evaluation);
             }
-            evaluate_into(&folder, &target, &run, &outputs, Scored::evaluate_at_given_times)
+            evaluate_into(&open, &target, &outputs, Scored::evaluate_at_given_times)
         }
         None => outside::run(arguments, &outputs),
     }
@@ -114,18 +113,18 @@ pub(super) fn settings(
 }
 
 /// Evaluates a run folder from its saved files and writes `evaluation.json` and `report.html` into it.
-pub(super) fn evaluate_run(folder: &RunFolder, run: &RunFile, outputs: &Outputs) -> Result<(), CliError> {
-    evaluate_into(folder, &Target::in_folder(folder, outputs.part), run, outputs, Scored::evaluate)
+pub(super) fn evaluate_run(open: &OpenRun, outputs: &Outputs) -> Result<(), CliError> {
+    evaluate_into(open, &Target::in_folder(&open.folder, outputs.part), outputs, Scored::evaluate)
 }
 
 /// `evaluate`: [`Scored::evaluate`] after a training, which is not lost where the report cannot use the given times.
 fn evaluate_into(
-    folder: &RunFolder,
+    open: &OpenRun,
     target: &Target,
-    run: &RunFile,
     outputs: &Outputs,
     evaluate: fn(&Scored, &EvaluationSettings) -> Result<EvaluationReport, CliError>,
 ) -> Result<(), CliError> {
+    let OpenRun { file: run, folder } = open;
     let (cohort, groups) = read_cohort(&folder.cohort())?;
     let split = Split::read_csv(&folder.split(), &cohort)?;
     let groups = with_intersections(groups, run)?;

@@ -12,7 +12,7 @@ use crate::plural::counted;
 use crate::prepare::{Care, Prepared, prepare, prepare_tables};
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{OpenRun, RunFolder};
 
 pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     let run = read(&arguments.run)?;
@@ -26,13 +26,13 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     if arguments.run.common.dry_run {
         return dry_run(&run, &what(arguments), arguments.run.common.json);
     }
-    let folder = RunFolder::for_preparation(&run)?;
+    let open = OpenRun::for_preparation(run)?;
     if arguments.tables_only {
-        return tables_only(arguments, &run, &folder);
+        return tables_only(arguments, &open);
     }
     let care = if arguments.verify { Care::Verify } else { Care::Identical };
-    let prepared = prepare(&run, &folder, care)?;
-    write_csv(arguments, &folder, &prepared.cohort, &prepared.attributes)?;
+    let prepared = prepare(&open, care)?;
+    write_csv(arguments, &open.folder, &prepared.cohort, &prepared.attributes)?;
     let table = SplitTable::new(&prepared.cohort, prepared.attributes.all(), &prepared.split)?;
     if arguments.run.common.json {
         let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     }
     print_summary(&prepared);
     print(format!("\n{table}"));
-    print(format!("\nfiles: {}", folder.path().display()));
+    print(format!("\nfiles: {}", open.folder.path().display()));
     Ok(())
 }
 
@@ -59,15 +59,15 @@ fn what(arguments: &Prepare) -> String {
     format!("read the data, decode its images into the cache{verified}, write cohort, exclusions and split{csv}")
 }
 
-fn tables_only(arguments: &Prepare, run: &RunFile, folder: &RunFolder) -> Result<(), CliError> {
-    let (cohort, exclusions, attributes, summary) = prepare_tables(run, folder)?;
-    write_csv(arguments, folder, &cohort, &attributes)?;
+fn tables_only(arguments: &Prepare, open: &OpenRun) -> Result<(), CliError> {
+    let (cohort, exclusions, attributes, summary) = prepare_tables(open)?;
+    write_csv(arguments, &open.folder, &cohort, &attributes)?;
     if arguments.run.common.json {
         return print_json(&json!({ "cohort": summary, "flow": exclusions.flow_of_tables() }));
     }
     print_flow(exclusions.flow_of_tables());
     print(format!("\n{summary}"));
-    print(format!("\nfiles: {}", folder.path().display()));
+    print(format!("\nfiles: {}", open.folder.path().display()));
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use burn::tensor::Device;
 use fairtte_data::shift::image_blur;
 use fairtte_data::{Loader, Part};
 use fairtte_fairness::strategies::TrainingCells;
@@ -27,7 +28,7 @@ use crate::error::InTable as _;
 use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
-use crate::run_folder::{RunFolder, write_text};
+use crate::run_folder::{OpenRun, write_text};
 use crate::{CliError, device, interrupt};
 
 pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
@@ -60,15 +61,16 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     device::use_threads(&run.device);
     let outputs = super::evaluate::Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
-    if let Some((folder, kept)) = RunFolder::finished(run, origin.is_some())? {
+    if let Some(finished) = OpenRun::finished(run, origin.is_some())? {
         say("this run is done; showing its evaluation");
-        return evaluate_run(&folder, &kept, &outputs);
+        return evaluate_run(&finished, &outputs);
     }
-    let (run, pretrained) = &with_weights(run)?;
-    let folder = RunFolder::open_from(origin, run)?;
+    let (run, pretrained) = with_weights(run, &device)?;
+    let open = OpenRun::open_from(origin, run)?;
+    let OpenRun { file: run, folder } = &open;
     // Steps 1 to 4: files to a cohort with exclusions, split, groups and decoded images.
-    let prepared = prepare(run, &folder, Care::Usual)?;
-    folder.begin(run)?;
+    let prepared = prepare(&open, Care::Usual)?;
+    open.begin()?;
     if shown == Shown::Table {
         print_summary(&prepared);
     }
@@ -95,7 +97,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         optimiser: run.optimiser,
         seed: run.training_seed(),
         device: device.clone(),
-        pretrained: pretrained.clone(),
+        pretrained,
     };
     let cells = TrainingCells::of(prepared.training_groups.as_ref(), &loader, train, &cut_points)?;
     let mut strategy = run.strategy.build(&spec, &cells).in_table("pretrained")?;
@@ -139,9 +141,9 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     ));
     folder.write_warnings(&trained.warnings)?;
     // Step 9: curves of everything that was not trained on, with the weights of every epoch that a rule chose.
-    predict_all(run, &folder, &prepared, strategy.as_mut(), &data, &trained)?;
+    predict_all(&open, &prepared, strategy.as_mut(), &data, &trained)?;
     // Step 10: from the saved files.
-    evaluate_run(&folder, run, &outputs)?;
+    evaluate_run(&open, &outputs)?;
     write_text(&folder.done(), "")
 }
 
@@ -153,7 +155,7 @@ fn obey(trained: &TrainedRun) -> Result<(), FairnessError> {
 
 /// Reads the weights that the run starts from and compares them with its backbone, before any long computation; their
 /// hash goes into the record of the run.
-fn with_weights(run: &RunFile) -> Result<(RunFile, Option<Pretrained>), CliError> {
+fn with_weights(run: &RunFile, device: &Device) -> Result<(RunFile, Option<Pretrained>), CliError> {
     let Some(config) = &run.pretrained else { return Ok((run.clone(), None)) };
     let file = WeightFile::open(&config.path)?;
     let hash = sha256(file.bytes());
@@ -167,7 +169,7 @@ fn with_weights(run: &RunFile) -> Result<(RunFile, Option<Pretrained>), CliError
     }
     let config = PretrainedConfig { sha256: Some(hash), ..config.clone() };
     let pretrained = Pretrained { file: Arc::new(file), config: config.clone() };
-    let encoder = run.model.build(run.image.channels, &device::open(&run.device)?);
+    let encoder = run.model.build(run.image.channels, device);
     let fit = pretrained.fit(encoder.backbone())?;
     fit.require()?;
     let (n, layout) = (fit.matched().len(), fit.layout().name());

@@ -1,5 +1,6 @@
 //! The files of a run folder, in the order in which they are written; `done` comes last.
 
+mod open_run;
 #[cfg(feature = "train")]
 mod same_data;
 #[cfg(feature = "train")]
@@ -15,8 +16,9 @@ use fairtte_records::{EpochReport, Warning};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::open_run::OpenRun;
+use crate::CliError;
 use crate::progress::say;
-use crate::{CliError, RunFile};
 
 /// A run folder.
 #[derive(Clone, Debug)]
@@ -116,17 +118,6 @@ impl RunFolder {
         self.path.join("done")
     }
 
-    /// Writes `run.toml` and removes the results of weights that are trained further.
-    ///
-    /// # Errors
-    /// [`CliError::RunFolder`] if a file cannot be removed, [`CliError::Data`] if one cannot be written.
-    pub(crate) fn begin(&self, run: &RunFile) -> Result<(), CliError> {
-        remove_file(&self.done())?;
-        self.clear_results()?;
-        let resolved = RunFile { cache: Some(run.cache()), ..run.clone() };
-        write_text(&self.run_file(), &resolved.to_toml()?)
-    }
-
     /// Locks the folder, because two processes in it would overwrite each other's states.
     fn locked(self) -> Result<Self, CliError> {
         let path = self.path.join(".lock");
@@ -156,24 +147,6 @@ impl RunFolder {
     #[expect(clippy::unnecessary_wraps, reason = "with the feature train it reads the state")]
     fn has_checkpoint(&self) -> Result<bool, CliError> {
         Ok(self.path.join("checkpoint").exists())
-    }
-
-    /// Opens the folder of `run` for its data. What was trained in it is not touched: a build without training cannot
-    /// tell whether `run` has its settings.
-    ///
-    /// # Errors
-    /// [`CliError::RunFolder`] if something was trained there, or another process uses the folder.
-    #[cfg(not(feature = "train"))]
-    pub(crate) fn for_preparation(run: &RunFile) -> Result<Self, CliError> {
-        let folder = Self::new(&run.output).locked()?;
-        if folder.is_trained()? {
-            let problem = "a model was trained here, which this build of fairtte cannot compare with the run file \
-                           (it has no feature train); choose another --output"
-                .to_owned();
-            return Err(CliError::RunFolder { path: folder.path, problem });
-        }
-        folder.begin(run)?;
-        Ok(folder)
     }
 
     fn clear_results(&self) -> Result<(), CliError> {

@@ -9,18 +9,18 @@ use fairtte_fairness::{PretrainedConfig, TrainingConfig, can_resume, copy_checkp
 use fairtte_metrics::EvaluationSettings;
 use toml::{Table, Value};
 
-use super::{RunFolder, write_text};
+use super::{OpenRun, RunFolder, write_text};
 use crate::run_file::GroupsConfig;
 use crate::{CliError, RunFile};
 
-impl RunFolder {
-    /// The folder of a finished run, with the settings that its `run.toml` now has; `None` if there is something to
+impl OpenRun {
+    /// The finished run in the folder of `run`, with the settings that its `run.toml` now has; `None` if there is something to
     /// train. With `goes_on`, a finished run is resumed for more epochs or patience.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub(crate) fn finished(run: &RunFile, goes_on: bool) -> Result<Option<(Self, RunFile)>, CliError> {
-        let folder = Self::new(&run.output);
+    pub(crate) fn finished(run: &RunFile, goes_on: bool) -> Result<Option<Self>, CliError> {
+        let folder = RunFolder::new(&run.output);
         if !folder.done().exists() {
             return Ok(None);
         }
@@ -38,16 +38,16 @@ impl RunFolder {
         resolved.device.clone_from(&kept.device);
         resolved.training = kept.training;
         write_text(&folder.run_file(), &resolved.to_toml()?)?;
-        Ok(Some((folder, resolved)))
+        Ok(Some(Self { file: resolved, folder }))
     }
 
-    /// Opens the folder for `run` and locks it as long as the value exists. If nothing was trained in it yet, it gets
+    /// Opens the folder of `run` and locks it as long as the value exists. If nothing was trained in it yet, it gets
     /// its `run.toml`; if it contains the same run, it is unchanged until [`begin`](Self::begin).
     ///
     /// # Errors
     /// [`CliError::OtherRun`] if it contains a run with other settings, [`CliError::RunFolder`] if another process uses
     /// it, [`CliError::Data`] if it cannot be written.
-    pub(crate) fn open(run: &RunFile) -> Result<Self, CliError> {
+    pub(crate) fn open(run: RunFile) -> Result<Self, CliError> {
         Self::open_from(None, run)
     }
 
@@ -55,31 +55,34 @@ impl RunFolder {
     ///
     /// # Errors
     /// As [`open`](Self::open), and [`CliError::RunFolder`] if there is no state to resume from.
-    pub(crate) fn open_from(origin: Option<&Path>, run: &RunFile) -> Result<Self, CliError> {
-        let origin = origin.map(|origin| Self::origin(origin, run)).transpose()?;
-        let folder = Self::new(&run.output).locked()?;
+    pub(crate) fn open_from(origin: Option<&Path>, run: RunFile) -> Result<Self, CliError> {
+        let origin = origin.map(|origin| RunFolder::origin(origin, &run)).transpose()?;
+        let folder = RunFolder::new(&run.output).locked()?;
         if let Some(origin) = origin {
             folder.take_over(&origin)?;
         }
-        if folder.is_trained()? {
-            folder.require_same(run, true)?;
+        let open = Self { file: run, folder };
+        if open.folder.is_trained()? {
+            open.folder.require_same(&open.file, true)?;
         } else {
-            folder.begin(run)?;
+            open.begin()?;
         }
-        Ok(folder)
+        Ok(open)
     }
 
     /// Opens the folder of `run` for its data alone: trained states are kept, and a finished run stays finished.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub(crate) fn for_preparation(run: &RunFile) -> Result<Self, CliError> {
-        match Self::finished(run, false)? {
-            Some((folder, _)) => Ok(folder),
+    pub(crate) fn for_preparation(run: RunFile) -> Result<Self, CliError> {
+        match Self::finished(&run, false)? {
+            Some(finished) => Ok(finished),
             None => Self::open(run),
         }
     }
+}
 
+impl RunFolder {
     /// The folder of a run that `run` can resume.
     fn origin(path: &Path, run: &RunFile) -> Result<Self, CliError> {
         let origin = Self::new(path);
@@ -205,14 +208,14 @@ mod tests {
     #[test]
     fn a_finished_run_keeps_the_device_it_was_trained_on() {
         let folder = tempfile::tempdir().unwrap();
-        drop(RunFolder::open(&run(folder.path(), "flex")).unwrap());
-        assert!(RunFolder::finished(&run(folder.path(), "tch"), false).unwrap().is_none(), "nothing was computed yet");
-        let opened_again = RunFolder::open(&run(folder.path(), "tch-cuda:1")).unwrap();
-        write_text(&opened_again.done(), "").unwrap();
-        let (_, shown) = RunFolder::finished(&run(folder.path(), "tch-cuda:0"), false).unwrap().unwrap();
-        let kept = RunFile::read(&[opened_again.run_file()], &[]).unwrap();
-        assert_eq!((shown.device.as_str(), kept.device.as_str()), ("tch-cuda:1", "tch-cuda:1"));
-        let error = RunFolder::finished(&run(folder.path(), "flex"), false).unwrap_err().to_string();
+        drop(OpenRun::open(run(folder.path(), "flex")).unwrap());
+        assert!(OpenRun::finished(&run(folder.path(), "tch"), false).unwrap().is_none(), "nothing was computed yet");
+        let opened_again = OpenRun::open(run(folder.path(), "tch-cuda:1")).unwrap();
+        write_text(&opened_again.folder.done(), "").unwrap();
+        let shown = OpenRun::finished(&run(folder.path(), "tch-cuda:0"), false).unwrap().unwrap();
+        let kept = RunFile::read(&[opened_again.folder.run_file()], &[]).unwrap();
+        assert_eq!((shown.file.device.as_str(), kept.device.as_str()), ("tch-cuda:1", "tch-cuda:1"));
+        let error = OpenRun::finished(&run(folder.path(), "flex"), false).unwrap_err().to_string();
         assert!(error.ends_with("device is \"tch-cuda\" there and \"flex\" here"), "{error}");
     }
 

@@ -13,8 +13,7 @@ use serde::Serialize;
 
 use crate::CliError;
 use crate::prepare::Prepared;
-use crate::run_file::RunFile;
-use crate::run_folder::{RunFolder, write_json};
+use crate::run_folder::{OpenRun, write_json};
 
 /// The choice of the selection rules, `selection.json`.
 #[derive(Serialize)]
@@ -61,13 +60,13 @@ struct Written {
 /// Predicts validation and test with the weights of every epoch that a rule chose. `strategy` initially has those of
 /// the best epoch by the watched metric.
 pub(super) fn predict_all(
-    run: &RunFile,
-    folder: &RunFolder,
+    open: &OpenRun,
     prepared: &Prepared,
     strategy: &mut dyn Strategy,
     data: &TrainingData<'_>,
     trained: &TrainedRun,
 ) -> Result<(), CliError> {
+    let OpenRun { file: run, folder } = open;
     let write = |strategy: &dyn Strategy, path: &Path, epoch: usize| -> Result<Written, CliError> {
         let survival = curves(prepared, strategy, data)?;
         write_curves(path, prepared, &survival, data)?;

@@ -1,0 +1,57 @@
+//! A run: its settings together with its folder.
+
+use std::path::Path;
+
+use super::{RunFolder, remove_file, write_text};
+use crate::{CliError, RunFile};
+
+/// The settings of a run and the folder that has its files. A folder that was opened to write is locked as long as this
+/// value exists.
+#[derive(Debug)]
+pub(crate) struct OpenRun {
+    /// The settings; [`begin`](Self::begin) writes them as `run.toml`.
+    pub(crate) file: RunFile,
+    pub(crate) folder: RunFolder,
+}
+
+impl OpenRun {
+    /// The run in a folder, with the settings of its `run.toml`; the folder is only read.
+    ///
+    /// # Errors
+    /// As [`RunFile::read`].
+    pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
+        let folder = RunFolder::new(path);
+        Ok(Self { file: RunFile::read(&[folder.run_file()], &[])?, folder })
+    }
+
+    /// Writes `run.toml` and removes the results of weights that are trained further.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if a file cannot be removed, [`CliError::Data`] if one cannot be written.
+    pub(crate) fn begin(&self) -> Result<(), CliError> {
+        let Self { file, folder } = self;
+        remove_file(&folder.done())?;
+        folder.clear_results()?;
+        let resolved = RunFile { cache: Some(file.cache()), ..file.clone() };
+        write_text(&folder.run_file(), &resolved.to_toml()?)
+    }
+
+    /// Opens the folder of `run` for its data. What was trained in it is not touched: a build without training cannot
+    /// tell whether `run` has its settings.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if something was trained there, or another process uses the folder.
+    #[cfg(not(feature = "train"))]
+    pub(crate) fn for_preparation(run: RunFile) -> Result<Self, CliError> {
+        let folder = RunFolder::new(&run.output).locked()?;
+        if folder.is_trained()? {
+            let problem = "a model was trained here, which this build of fairtte cannot compare with the run file \
+                           (it has no feature train); choose another --output"
+                .to_owned();
+            return Err(CliError::RunFolder { path: folder.path, problem });
+        }
+        let open = Self { file: run, folder };
+        open.begin()?;
+        Ok(open)
+    }
+}
