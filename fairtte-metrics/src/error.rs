@@ -338,6 +338,16 @@ pub enum MetricError {
         /// All names.
         known: String,
     },
+    /// A reference level is not one of its attribute's levels, or the attribute is not evaluated.
+    #[error("reference {attribute} = \"{level}\": expected {expected}")]
+    UnknownReference {
+        /// The attribute named.
+        attribute: String,
+        /// The level named.
+        level: String,
+        /// The levels of the attribute, or the attributes.
+        expected: String,
+    },
     /// A group has too few events to be compared.
     #[error("number of events: {n_events}, fewer than min-events {needed}: the group is not compared")]
     FewEvents {

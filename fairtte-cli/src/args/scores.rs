@@ -17,6 +17,18 @@ pub struct Scores {
     /// Events that a group needs to be compared; smaller groups stay visible (10 if not given)
     #[arg(long, value_name = "N")]
     pub min_events: Option<usize>,
+    /// Level to compare the other groups of an attribute with, each minus it, in place of every two groups
+    #[arg(long, value_name = "ATTRIBUTE=LEVEL", value_parser = reference)]
+    pub reference: Vec<(String, String)>,
+    /// Random exchanges of the group labels that show which gaps chance alone makes (199 if not given; 0 = none)
+    #[arg(long, value_name = "N")]
+    pub permutations: Option<usize>,
+}
+
+/// `ATTRIBUTE=LEVEL`, split at the first `=`.
+fn reference(text: &str) -> Result<(String, String), String> {
+    let (attribute, level) = text.split_once('=').ok_or("expected ATTRIBUTE=LEVEL, for example race=White")?;
+    Ok((attribute.trim().to_owned(), level.trim().to_owned()))
 }
 
 impl Scores {
@@ -27,5 +39,7 @@ impl Scores {
         }
         settings.horizon = self.horizon.or(settings.horizon);
         settings.min_events = self.min_events.unwrap_or(settings.min_events);
+        settings.permutations = self.permutations.unwrap_or(settings.permutations);
+        settings.reference.extend(self.reference.iter().cloned());
     }
 }

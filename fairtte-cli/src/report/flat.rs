@@ -21,7 +21,7 @@ pub(crate) struct FlatRow {
     lower: Option<f64>,
     upper: Option<f64>,
     p: Option<f64>,
-    /// Adjusted for all pairs of the attribute.
+    /// Adjusted for all pairs of the attribute; of a gap, for all attributes of the metric.
     p_holm: Option<f64>,
     n: Option<usize>,
     events: Option<usize>,
@@ -86,7 +86,11 @@ fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatR
     });
     let worst = attribute.worst_group.as_deref().unwrap_or_default();
     let mut comparisons = vec![
-        row("gap", "", &attribute.gap),
+        FlatRow {
+            p: attribute.gap_by_chance.as_ref().map(|by_chance| by_chance.p_value),
+            p_holm: attribute.gap_by_chance.as_ref().and_then(|by_chance| by_chance.p_holm),
+            ..row("gap", "", &attribute.gap)
+        },
         row("worst", worst, &attribute.worst),
         row("gap-to-overall", "", &attribute.gap_to_overall),
         row("ratio", "", &attribute.ratio),
@@ -95,6 +99,18 @@ fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatR
         row("equity-scaling-fair-seg", "", &attribute.equity_scaling_fair_seg),
     ];
     comparisons.extend(attribute.equity_scaling_deviation.iter().map(|e| row("equity-scaling-deviation", "", e)));
+    let number = |kind, value: f64| FlatRow {
+        metric: metric.name.clone(),
+        attribute: attribute.attribute.clone(),
+        kind,
+        value: Some(value),
+        ..FlatRow::default()
+    };
+    comparisons.extend(attribute.gap_corrected.map(|gap| number("gap-corrected", gap)));
+    if let Some(by_chance) = &attribute.gap_by_chance {
+        comparisons.push(number("gap-by-chance-mean", by_chance.mean));
+        comparisons.push(number("gap-by-chance-upper", by_chance.upper));
+    }
     let differences = attribute.differences.iter().map(|pair| {
         let level = format!("{} minus {}", pair.first, pair.second);
         of_difference(metric, &attribute.attribute, level, &pair.difference)
@@ -146,7 +162,10 @@ mod tests {
     fn every_number_of_a_report_is_a_row_and_comes_back_from_the_file() {
         let report = report();
         let rows = rows(&report);
-        let of_attribute = |a: &AttributeReport| a.groups.len() + 7 + a.differences.len();
+        let of_attribute = |a: &AttributeReport| {
+            let of_chance = 2 * usize::from(a.gap_by_chance.is_some()) + usize::from(a.gap_corrected.is_some());
+            a.groups.len() + 7 + of_chance + a.differences.len()
+        };
         let of_metric = |metric: &MetricReport| 1 + metric.attributes.iter().map(of_attribute).sum::<usize>();
         assert_eq!(rows.len(), report.metrics.iter().map(of_metric).sum::<usize>());
         let folder = tempfile::tempdir().unwrap();
@@ -160,7 +179,9 @@ mod tests {
             assert_eq!(read, rows.iter().map(of).collect::<Vec<_>>(), "{name}");
         }
         let gap = rows.iter().find(|row| row.kind == "gap").unwrap();
-        assert_eq!(gap.value, report.metrics[0].attributes[0].gap.value);
+        assert_eq!((gap.value, gap.p), (report.metrics[0].attributes[0].gap.value, Some(0.555)));
+        let upper = rows.iter().find(|row| row.kind == "gap-by-chance-upper").unwrap();
+        assert_eq!(upper.value, Some(0.148));
         assert!(rows.iter().any(|row| row.kind == "difference" && row.level.contains(" minus ") && row.p.is_some()));
     }
 }

@@ -1,8 +1,8 @@
 //! Small reports with known numbers for the tests.
 
 use fairtte_metrics::evaluation::{
-    AttributeReport, BandedCurve, Curve, Difference, Estimate, GroupCurves, GroupDifference, GroupReport, MetricReport,
-    TimeWindow,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, GapByChance, GroupCurves, GroupDifference, GroupReport,
+    MetricReport, TimeWindow,
 };
 use fairtte_metrics::{EvaluationReport, EvaluationSettings};
 
@@ -63,6 +63,15 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         n_missing: 3,
         groups: vec![group("female", at(0.74, [60, 31, 58])), group("male", at(0.69, [57, 29, 57]))],
         gap: estimate(0.05, 0.001, 0.173, [117, 60, 115]),
+        gap_corrected: Some(0.0),
+        gap_by_chance: Some(GapByChance {
+            mean: 0.062,
+            upper: 0.148,
+            p_value: 0.555,
+            p_holm: None,
+            n_permutations: 199,
+            undefined_permutations: 0,
+        }),
         worst_group: Some("male".to_owned()),
         worst: Estimate { n_comparable: None, ..at(0.69, [117, 60, 115]) },
         gap_to_overall: estimate(0.03, 0.001, 0.1, [117, 60, 115]),
@@ -84,6 +93,8 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
             group("unknown", undefined("none of 4 samples has an observed event", [4, 0, 4])),
         ],
         gap: estimate(0.16, 0.082, 0.31, [120, 61, 118]),
+        gap_corrected: None,
+        gap_by_chance: None,
         worst_group: Some(ODD_LEVEL.to_owned()),
         worst: Estimate { n_comparable: None, ..at(0.61, [120, 61, 118]) },
         gap_to_overall: estimate(0.11, 0.05, 0.2, [120, 61, 118]),

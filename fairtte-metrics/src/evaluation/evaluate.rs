@@ -6,6 +6,7 @@
 
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
 use crate::evaluation::metrics::RequestedMetric;
+use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
 use crate::evaluation::time_window::{Covered, choose_horizon, choose_times};
@@ -100,30 +101,31 @@ fn metrics(
     predictions: &Predictions<'_>,
     horizon: &Result<f64, MetricError>,
 ) -> Result<Vec<MetricReport>, MetricError> {
-    let requested = input.settings.requested_metrics()?;
+    let named = input.settings.requested_metrics()?;
     let place = |name: &str| JOINT.iter().position(|joint| *joint == name);
-    let joint = requested.iter().any(|(name, _)| place(name).is_some());
-    let joint = joint.then(|| Evaluated::of_curves(input, predictions)).transpose()?;
-    let report = |(name, RequestedMetric { metric, at }): &(&str, RequestedMetric)| {
+    let joint = named.iter().any(|(name, _)| place(name).is_some());
+    let joint = joint.then(|| Evaluated::of_curves(input, predictions, true)).transpose()?;
+    let others: Vec<_> = named.iter().filter(|(name, _)| place(name).is_none()).collect();
+    let requested: Vec<RequestedAt> =
+        others.iter().map(|(_, requested)| RequestedAt::new(requested, horizon)).collect();
+    let labels: Vec<String> = requested.iter().map(RequestedAt::label).collect();
+    let descriptions = others.iter().zip(&requested).zip(&labels).map(|(((name, _), requested), label)| {
+        let (convention, direction) = (requested.metric.convention(), requested.metric.direction());
+        MetricDescription { name, label, convention, direction }
+    });
+    let descriptions: Vec<MetricDescription<'_>> = descriptions.collect();
+    let prepared = (!requested.is_empty())
+        .then(|| Evaluated::of_requested(input, predictions, &requested, &descriptions, true))
+        .transpose()?;
+    let report = |(name, _): &(&str, RequestedMetric)| {
         if let (Some(place), Some(evaluated)) = (place(name), &joint) {
-            return Ok(Summary { input, evaluated }.metric(place));
+            return Some(Summary { input, evaluated }.metric(place));
         }
-        let horizon = at.map_or_else(|| horizon.clone(), Ok);
-        let of_metric = horizon.as_ref().ok().copied().filter(|_| metric.has_horizon());
-        let label =
-            of_metric.map_or_else(|| metric.label().to_owned(), |time| format!("{} ({})", metric.label(), short(time)));
-        let description =
-            MetricDescription { name, label: &label, convention: metric.convention(), direction: metric.direction() };
-        let evaluated = Evaluated::of_requested(input, predictions, &horizon, *metric, &description)?;
-        Ok(MetricReport { horizon: of_metric, ..Summary { input, evaluated: &evaluated }.metric(0) })
+        let place = descriptions.iter().position(|description| description.name == *name)?;
+        let horizon = requested[place].shown_horizon();
+        Some(MetricReport { horizon, ..Summary { input, evaluated: prepared.as_ref()? }.metric(place) })
     };
-    requested.iter().map(report).collect()
-}
-
-/// A time in at most four decimals, without trailing zeros.
-fn short(time: f64) -> String {
-    let text = format!("{time:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    Ok(named.iter().filter_map(report).collect())
 }
 
 /// Observed and predicted survival of the whole sample and of every group.

@@ -1,13 +1,17 @@
 //! The whole evaluation of one model, or of several, and its report.
 
 pub(crate) mod any_metric;
+pub(crate) mod chance;
 pub(crate) mod coverage;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod goal;
+pub(crate) mod joint;
 pub(crate) mod metrics;
 pub(crate) mod model_comparison;
+pub(crate) mod prepared;
 pub(crate) mod report;
+pub(crate) mod resampled;
 pub(crate) mod sampled_metrics;
 pub(crate) mod settings;
 pub(crate) mod summary;
@@ -22,8 +26,8 @@ pub use metrics::{
 };
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use report::{
-    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupComparisons, GroupCurves,
-    GroupDifference, GroupReport, MetricDescription, MetricReport,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GapByChance, GroupComparisons,
+    GroupCurves, GroupDifference, GroupReport, MetricDescription, MetricReport,
 };
 pub use sampled_metrics::{
     SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,

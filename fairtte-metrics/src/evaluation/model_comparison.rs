@@ -105,7 +105,7 @@ pub fn compare_models(
     let window = choose_times(outcomes, censoring, covered, settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
     let evaluate = |(_, curves): &(&str, &SurvivalCurves)| {
-        Evaluated::of_curves(&input, &Predictions { curves, censoring, times: times.clone() })
+        Evaluated::of_curves(&input, &Predictions { curves, censoring, times: times.clone() }, false)
     };
     let evaluated = models.iter().map(evaluate).collect::<Result<Vec<_>, _>>()?;
     Ok(compare_evaluated(&names, &evaluated, settings))

@@ -142,6 +142,14 @@ pub struct AttributeReport {
     /// Largest difference between two groups. A maximum of noisy differences is biased upwards: even equal groups
     /// have a gap above 0, so read it with its interval and the group sizes.
     pub gap: Estimate,
+    /// The gap less what noise adds to it (Lum, Zhang & Bower 2022): an estimate of the gap of the true values; `None`
+    /// without replicates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_corrected: Option<f64>,
+    /// The gaps that groups of these sizes show if their labels are exchanged between subjects at random; `None` without
+    /// permutations or without two groups to compare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_by_chance: Option<GapByChance>,
     /// The level with the worst value.
     pub worst_group: Option<String>,
     /// The worst value over groups. Its interval is that of the minimum (or maximum) over groups, whichever group
@@ -165,6 +173,25 @@ pub struct AttributeReport {
     pub with_all_groups: Option<Box<GroupComparisons>>,
     /// The difference of every two groups that have a value; the others are in `groups` with their reason.
     pub differences: Vec<GroupDifference>,
+}
+
+/// The gaps of relabelled groups: what a gap is if groups differ by chance alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GapByChance {
+    /// Mean gap of relabelled groups.
+    pub mean: f64,
+    /// The quantile of their gaps at the level of the intervals, for example 0.95: a larger gap is rare by chance.
+    pub upper: f64,
+    /// (1 + permutations with a gap at least as large as the observed one) / (1 + permutations).
+    pub p_value: f64,
+    /// The p value adjusted by Holm's method for all attributes of the metric; `None` for a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
+    /// Permutations.
+    pub n_permutations: usize,
+    /// Permutations in which a group has no value; they count as if they reached the observed gap.
+    pub undefined_permutations: usize,
 }
 
 /// The numbers that compare all groups of one attribute with each other, as in [`AttributeReport`].

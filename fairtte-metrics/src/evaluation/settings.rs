@@ -1,5 +1,7 @@
 //! How an evaluation is done: replicates, intervals, reading, evaluation times.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::curves::check_grid;
@@ -19,6 +21,9 @@ const DEFAULT_METRICS: [&str; 7] = ["c-td", "c-td-half", "auc-td", "ibs", "d-cal
 pub struct EvaluationSettings {
     /// Bootstrap replicates, at most 1,000,000; 0 = no intervals. Default 1000.
     pub replicates: usize,
+    /// Random exchanges of the group labels between subjects, at most 1,000,000, that show which gaps chance alone makes;
+    /// 0 = none. Default 199: p values are multiples of 1/200.
+    pub permutations: usize,
     /// Level of all intervals, between 0 and 1. Default 0.95.
     pub level: f64,
     /// Seed of the bootstrap. Default 0.
@@ -50,6 +55,10 @@ pub struct EvaluationSettings {
     /// Groups with fewer events keep their values, but are in no comparison: gap, worst group, equity scaling, differences.
     /// Default 10.
     pub min_events: usize,
+    /// Reference levels by attribute: the groups of such an attribute are compared with this one, each minus the reference,
+    /// and not every two with each other. Default: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reference: BTreeMap<String, String>,
     /// Evaluation times, ascending, in place of the three settings above. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<f64>>,
@@ -59,6 +68,7 @@ impl Default for EvaluationSettings {
     fn default() -> Self {
         Self {
             replicates: 1000,
+            permutations: 199,
             level: 0.95,
             seed: 0,
             resample: Resample::default(),
@@ -72,6 +82,7 @@ impl Default for EvaluationSettings {
             horizon: None,
             risk: RiskOfCurve::default(),
             min_events: 10,
+            reference: BTreeMap::new(),
             times: None,
         }
     }
@@ -89,6 +100,9 @@ impl EvaluationSettings {
         self.reading.validate()?;
         if self.replicates > MAX_REPLICATES {
             return invalid("replicates", self.replicates.to_string(), "a whole number from 0 to 1000000");
+        }
+        if self.permutations > MAX_REPLICATES {
+            return invalid("permutations", self.permutations.to_string(), "a whole number from 0 to 1000000");
         }
         if !(2..=MAX_TIMES).contains(&self.n_times) {
             return invalid("n-times", self.n_times.to_string(), "a whole number from 2 to 100000");
@@ -135,7 +149,9 @@ mod tests {
         assert_eq!(valid.validate(), Ok(()));
         let many_replicates = EvaluationSettings { replicates: usize::MAX, ..Default::default() };
         let many_times = EvaluationSettings { n_times: usize::MAX, ..Default::default() };
-        for (settings, name) in [(many_replicates, "replicates"), (many_times, "n-times")] {
+        let many_permutations = EvaluationSettings { permutations: MAX_REPLICATES + 1, ..Default::default() };
+        let refused = [(many_replicates, "replicates"), (many_permutations, "permutations"), (many_times, "n-times")];
+        for (settings, name) in refused {
             let error = settings.validate().unwrap_err();
             assert!(matches!(error, MetricError::InvalidSetting { setting, .. } if setting == name), "{error}");
         }

@@ -24,10 +24,12 @@ impl Summary<'_> {
             label: label.to_owned(),
             convention: convention.to_owned(),
             higher_is_better: direction == Direction::HigherIsBetter,
-            target: self.evaluated.target,
+            target: self.evaluated.targets[metric],
             horizon: None,
             overall,
-            attributes: (0..self.input.groups.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
+            attributes: adjusted_gaps(
+                (0..self.input.groups.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
+            ),
         }
     }
 
@@ -50,6 +52,8 @@ impl Summary<'_> {
             groups: groups.collect(),
             few_events,
             gap: compared.gap,
+            gap_corrected: self.evaluated.corrected_gap(metric, attribute, min_events),
+            gap_by_chance: self.evaluated.gap_by_chance(metric, attribute, min_events, self.input.settings.level),
             worst_group: compared.worst_group,
             worst: compared.worst,
             gap_to_overall: compared.gap_to_overall,
@@ -59,7 +63,7 @@ impl Summary<'_> {
             equity_scaling_fair_seg: compared.equity_scaling_fair_seg,
             equity_scaling_deviation: Some(compared.equity_scaling_deviation),
             with_all_groups,
-            differences: self.differences(&sampled, &slices.groups),
+            differences: self.differences(&slices.attribute, &sampled, &slices.groups),
         }
     }
 
@@ -86,11 +90,20 @@ impl Summary<'_> {
     }
 
     /// Only for groups with a value: otherwise the pairs of an intersection with many empty cells would fill the
-    /// report.
-    fn differences(&self, groups: &[Sampled], names: &[GroupValue<Slice>]) -> Vec<GroupDifference> {
+    /// report. With a reference level, each other group minus the reference.
+    fn differences(&self, attribute: &str, groups: &[Sampled], names: &[GroupValue<Slice>]) -> Vec<GroupDifference> {
         let defined: Vec<(&Sampled, &GroupValue<Slice>)> =
             groups.iter().zip(names).filter(|(group, _)| group.value.is_ok()).collect();
-        let pairs = (0..defined.len()).flat_map(|first| (first + 1..defined.len()).map(move |second| (first, second)));
+        let all = || (0..defined.len()).flat_map(|first| (first + 1..defined.len()).map(move |second| (first, second)));
+        let pairs: Vec<(usize, usize)> = match self.input.settings.reference.get(attribute) {
+            None => all().collect(),
+            Some(reference) => {
+                let reference = defined.iter().position(|(_, group)| group.level == *reference);
+                let minus =
+                    |reference| (0..defined.len()).filter(move |k| *k != reference).map(move |k| (k, reference));
+                reference.into_iter().flat_map(minus).collect()
+            }
+        };
         let difference = |(first, second): (usize, usize)| {
             let ((first, first_group), (second, second_group)) = (defined[first], defined[second]);
             GroupDifference {
@@ -99,7 +112,7 @@ impl Summary<'_> {
                 difference: self.difference(first, second, first_group.n_events.min(second_group.n_events)),
             }
         };
-        adjusted(pairs.map(difference).collect())
+        adjusted(pairs.into_iter().map(difference).collect())
     }
 
     /// The difference of two groups of which the smaller has `n_events` events: with too few of them neither interval nor p
@@ -153,17 +166,33 @@ impl Summary<'_> {
 
 /// The differences of one attribute, with p values adjusted for their number.
 fn adjusted(mut differences: Vec<GroupDifference>) -> Vec<GroupDifference> {
-    let p_values: Vec<f64> = differences.iter().filter_map(|pair| pair.difference.p_value).collect();
+    holm(differences.iter_mut().filter_map(|pair| {
+        let Difference { p_value, p_holm, .. } = &mut pair.difference;
+        Some(((*p_value)?, p_holm))
+    }));
+    differences
+}
+
+/// The attributes of one metric, with the p values of their gaps adjusted for their number.
+fn adjusted_gaps(mut attributes: Vec<AttributeReport>) -> Vec<AttributeReport> {
+    holm(attributes.iter_mut().filter_map(|attribute| {
+        let by_chance = attribute.gap_by_chance.as_mut()?;
+        Some((by_chance.p_value, &mut by_chance.p_holm))
+    }));
+    attributes
+}
+
+/// Writes the adjusted value of every p value to the place beside it; those of a single one stay empty.
+fn holm<'a>(family: impl Iterator<Item = (f64, &'a mut Option<f64>)>) {
+    let (p_values, places): (Vec<f64>, Vec<_>) = family.unzip();
     if p_values.len() < 2 {
-        return differences;
+        return;
     }
     // A p value in (0, 1] can always be adjusted.
-    let Ok(adjusted) = adjust_p_values(&p_values, Adjustment::Holm) else { return differences };
-    let with_p = differences.iter_mut().filter(|pair| pair.difference.p_value.is_some());
-    for (pair, p) in with_p.zip(adjusted) {
-        pair.difference.p_holm = Some(p);
+    let Ok(adjusted) = adjust_p_values(&p_values, Adjustment::Holm) else { return };
+    for (place, p) in places.into_iter().zip(adjusted) {
+        *place = Some(p);
     }
-    differences
 }
 
 impl Sampled {

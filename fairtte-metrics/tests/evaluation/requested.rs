@@ -1,7 +1,7 @@
 //! Metrics by name, groups with few events, and scores that censoring weights make senseless.
 
-use fairtte_metrics::evaluation::{Metric, built_in_metrics};
-use fairtte_metrics::{EvaluationSettings, Outcomes};
+use fairtte_metrics::evaluation::{GroupDifference, Metric, built_in_metrics};
+use fairtte_metrics::{EvaluationSettings, GroupId, Groups, Outcomes, evaluate};
 
 use crate::cohort::{Cohort, cohort, groups, halves, settings};
 
@@ -114,5 +114,42 @@ fn a_brier_score_above_one_is_refused_with_the_subject_that_carries_it() {
         let reason = metric.overall.undefined.clone().unwrap_or_default();
         assert!(metric.overall.value.is_none() && reason.contains("above 1"), "{}: {reason}", metric.name);
         assert!(reason.contains("% of it come from subject"), "{reason}");
+    }
+}
+
+#[test]
+fn with_a_reference_every_other_group_is_compared_with_it_alone() {
+    let cohort = cohort(150, 23);
+    let membership = (0..150).map(|row| Some(GroupId(row % 3))).collect();
+    let site = Groups::new("site", ["a", "b", "c"].map(str::to_owned).to_vec(), membership).unwrap();
+    let differences = |settings: &EvaluationSettings| {
+        let report = cohort.evaluate(std::slice::from_ref(&site), settings);
+        report.metrics[0].attributes[0].differences.clone()
+    };
+    let pairs =
+        |of: &[GroupDifference]| of.iter().map(|pair| (pair.first.clone(), pair.second.clone())).collect::<Vec<_>>();
+    let named =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
+    let settings = with(&["ibs"], 1);
+    let all = differences(&settings);
+    assert_eq!(pairs(&all), named(&[("a", "b"), ("a", "c"), ("b", "c")]));
+    let to = |attribute: &str, level: &str| EvaluationSettings {
+        reference: [(attribute.to_owned(), level.to_owned())].into(),
+        ..settings.clone()
+    };
+    let found = differences(&to("site", "b"));
+    assert_eq!(pairs(&found), named(&[("a", "b"), ("c", "b")]));
+    assert_eq!(found[0].difference.value, all[0].difference.value);
+    assert_eq!(found[1].difference.value.unwrap().to_bits(), (-all[2].difference.value.unwrap()).to_bits());
+    // Two comparisons are adjusted, not three.
+    let p = |pair: &GroupDifference| pair.difference.p_value.unwrap();
+    let smaller = p(&found[0]).min(p(&found[1]));
+    let holm = found.iter().map(|pair| pair.difference.p_holm.unwrap()).fold(1.0, f64::min);
+    assert!((holm - (2.0 * smaller).min(1.0)).abs() < 1e-12, "{holm} {smaller}");
+    for (attribute, level, expected) in [("site", "d", "a, b, c"), ("sex", "F", "evaluated: site")] {
+        let Cohort { subjects, outcomes, curves, censoring } = &cohort;
+        let groups = std::slice::from_ref(&site);
+        let refused = evaluate(subjects, outcomes, curves, censoring, groups, &to(attribute, level)).unwrap_err();
+        assert!(refused.to_string().contains(expected), "{refused}");
     }
 }

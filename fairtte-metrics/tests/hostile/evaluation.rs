@@ -74,6 +74,7 @@ fn hostile_metrics(input: &mut Input<'_>) -> Vec<String> {
 
 fn settings(input: &mut Input<'_>) -> EvaluationSettings {
     EvaluationSettings {
+        permutations: input.pick(&[0, 1, 3, usize::MAX]),
         replicates: input.pick(&[0, 1, 2, 3, 17, 2, 3, usize::MAX]),
         level: input.level(),
         seed: u64::from(input.byte()),
@@ -97,6 +98,7 @@ fn settings(input: &mut Input<'_>) -> EvaluationSettings {
             RiskOfCurve::AtHorizon,
         ]),
         min_events: input.pick(&[0, 1, 10, usize::MAX]),
+        reference: if input.byte().is_multiple_of(8) { [("a".to_owned(), "0".to_owned())].into() } else { [].into() },
         times: None,
     }
 }

@@ -309,6 +309,8 @@ fn evaluation() -> Vec<Mode> {
                 ("--metrics", Changes("--metrics c-td,rcll")),
                 ("--horizon", Changes("--horizon 1.5")),
                 ("--min-events", Changes("--min-events 3")),
+                ("--permutations", Changes("--permutations 20")),
+                ("--reference", Changes("--reference sex=F")),
                 ("--set", Changes("--set reading=step")),
             ]
         };
