@@ -21,7 +21,7 @@ pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
 pub use evaluate::evaluate;
 pub use metrics::{
-    Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, built_in_metrics, known_metrics,
+    Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, known_metrics,
     register_metric, rows_metric,
 };
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};

@@ -5,12 +5,12 @@ use rayon::prelude::*;
 use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Slice, SliceValue};
-use crate::evaluation::metrics::{Metric, OfRows, PreparedMetric, RequestedMetric, ScoredSample};
+use crate::evaluation::metrics::{Metric, OfRows, PreparedMetric, RequestedMetric, ScoredSample, WeightBlock};
 use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::fairness::PerGroup;
 use crate::finite::finite;
-use crate::resampling::replicates::Cells;
+use crate::resampling::replicates::{Cells, LANES, LaneWeights};
 use crate::{MetricError, SubjectId};
 
 /// A metric by name, with its horizon or why there is none.
@@ -115,11 +115,11 @@ impl<'a> Evaluated<'a> {
             PerGroup::compute_all(groups, outcomes, Some(input.subjects), of_group)
         });
         let attributes = attributes.collect::<Result<Vec<_>, _>>()?;
-        let values = |draws: Draws<'_>| Ok(values(&slices, metrics.len(), draws));
+        let values = |draws: Draws<'_>| values(&slices, metrics.len(), draws);
         let resampled = Resampled::new(input, &bootstrap, slices.len(), metrics.len(), values)?;
         let by_chance = if relabelled {
             let of_weights = |relabelling: &Relabelling| {
-                let found = self::values(&slices[..1], metrics.len(), Draws::Relabelled(relabelling)).values;
+                let found = self::values(&slices[..1], metrics.len(), Draws::Relabelled(relabelling))?.values;
                 Ok(found.into_iter().flatten().collect())
             };
             RelabelledValues::of_attributes(input, of_weights)?
@@ -131,14 +131,28 @@ impl<'a> Evaluated<'a> {
     }
 }
 
-/// The metrics of every slice for all weights of `draws`, in parallel.
-fn values(slices: &[PreparedSlice<'_>], n_metrics: usize, draws: Draws<'_>) -> Values<Vec<Option<f64>>> {
-    let of_weights = |number: usize| -> Vec<Vec<Option<f64>>> {
-        let weights = draws.weights(number);
-        slices.iter().map(|slice| slice.values(&weights)).collect()
+/// The metrics of every slice for all weights of `draws`, in parallel over blocks of them.
+///
+/// # Errors
+/// Those of [`Draws::weights_block`].
+fn values(
+    slices: &[PreparedSlice<'_>],
+    n_metrics: usize,
+    draws: Draws<'_>,
+) -> Result<Values<Vec<Option<f64>>>, MetricError> {
+    let n_rows = slices[0].rows.len();
+    let of_block = |block: usize| -> Result<Vec<Vec<Vec<Option<f64>>>>, MetricError> {
+        let first = block * LANES;
+        let mut weights: Vec<LaneWeights> = vec![[0; LANES]; n_rows];
+        draws.weights_block(first, weights.as_flattened_mut())?;
+        let n_draws = LANES.min(draws.n() - first);
+        let by_slice: Vec<Vec<Vec<Option<f64>>>> = slices.iter().map(|slice| slice.values(&weights, n_draws)).collect();
+        let of_draw = |draw: usize| by_slice.iter().map(|of_slice| of_slice[draw].clone()).collect();
+        Ok((0..n_draws).map(of_draw).collect())
     };
-    let values = (0..draws.n()).into_par_iter().map(of_weights).collect();
-    Values { values, n_partial: vec![vec![0; n_metrics]; slices.len()] }
+    let blocks = (0..draws.n().div_ceil(LANES)).into_par_iter().map(of_block);
+    let values = blocks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    Ok(Values { values, n_partial: vec![vec![0; n_metrics]; slices.len()] })
 }
 
 /// One slice with the metrics that are prepared for it.
@@ -179,15 +193,24 @@ impl<'p> PreparedSlice<'p> {
         Slice { rows: self.rows.clone(), values: self.metrics.iter().map(value).collect() }
     }
 
-    /// The metrics for weights of all rows of the sample; `None` where undefined.
-    fn values(&self, weights: &[u32]) -> Vec<Option<f64>> {
-        let weights: Vec<u32> = self.rows.iter().map(|row| weights[*row]).collect();
-        if weights.iter().all(|weight| *weight == 0) {
-            return vec![None; self.metrics.len()];
-        }
-        let value = |metric: &PreparedValue<'_>| {
-            metric.prepared.as_ref()?.value(&weights).ok().filter(|value| value.is_finite())
+    /// The metrics in the first `n_draws` lanes of the weights of all rows of the sample, by draw; `None` where
+    /// undefined.
+    fn values(&self, weights: &[LaneWeights], n_draws: usize) -> Vec<Vec<Option<f64>>> {
+        let of_slice: Vec<LaneWeights>;
+        let rows = if self.rows.len() == weights.len() {
+            weights
+        } else {
+            of_slice = self.rows.iter().map(|row| weights[*row]).collect();
+            &of_slice
         };
-        self.metrics.iter().map(value).collect()
+        let block = WeightBlock::new(rows, n_draws);
+        let of_metric = |metric: &PreparedValue<'_>| match &metric.prepared {
+            Some(prepared) => prepared.values(&block),
+            None => vec![None; n_draws],
+        };
+        let by_metric: Vec<Vec<Option<f64>>> = self.metrics.iter().map(of_metric).collect();
+        let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+        let of_draw = |draw: usize| by_metric.iter().map(|of_metric| finite(of_metric[draw])).collect();
+        (0..n_draws).map(of_draw).collect()
     }
 }

@@ -14,6 +14,9 @@ mod scores;
 
 use std::fmt::Debug;
 
+use rayon::prelude::*;
+
+use crate::resampling::replicates::{LANES, LaneWeights};
 use crate::{CensoringCurve, Direction, MetricError, Outcomes, Reading, Risk, SubjectId, SurvivalCurves};
 
 pub use built_in::built_in_metrics;
@@ -103,6 +106,51 @@ pub trait PreparedMetric: Send + Sync {
     /// # Errors
     /// Why there is none; in a bootstrap replicate it then counts as undefined.
     fn value(&self, weights: &[u32]) -> Result<f64, MetricError>;
+
+    /// The values in several draws, `[n_draws]`; `None` where undefined, as in a draw without any row. A metric that can
+    /// compute them side by side replaces this.
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        let value = |draw| {
+            let weights = draws.weights(draw);
+            let drawn = weights.iter().any(|weight| *weight > 0);
+            drawn.then(|| self.value(&weights).ok()).flatten()
+        };
+        (0..draws.n_draws()).into_par_iter().map(value).collect()
+    }
+}
+
+/// How often every row of a slice occurs in each of several draws.
+#[derive(Clone, Copy, Debug)]
+pub struct WeightBlock<'a> {
+    rows: &'a [LaneWeights],
+    n_draws: usize,
+}
+
+impl<'a> WeightBlock<'a> {
+    /// The first `n_draws` lanes of `rows`.
+    pub(crate) fn new(rows: &'a [LaneWeights], n_draws: usize) -> Self {
+        Self { rows, n_draws: n_draws.min(LANES) }
+    }
+
+    /// Number of draws.
+    pub fn n_draws(&self) -> usize {
+        self.n_draws
+    }
+
+    /// Number of rows of the slice.
+    pub fn n_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The weights of all rows in one draw, `[n_rows]`; 0 everywhere beyond the last draw.
+    pub fn weights(&self, draw: usize) -> Vec<u32> {
+        self.rows.iter().map(|row| row.get(draw).copied().map_or(0, u32::from)).collect()
+    }
+
+    /// By row and draw; beyond [`n_draws`](Self::n_draws) the weights may be anything.
+    pub(crate) fn rows(&self) -> &'a [LaneWeights] {
+        self.rows
+    }
 }
 
 /// A metric that is computed anew from row numbers: ascending, never empty, a row as often as it was drawn. Slow, but
