@@ -66,12 +66,6 @@ impl Relabelling {
         (1 + self.permutations.n_permutations()) * self.levels.len()
     }
 
-    /// The weights of group `number`.
-    pub(crate) fn weights(&self, number: usize) -> Vec<u32> {
-        let (labels, level) = (self.labels(number / self.levels.len()), self.levels[number % self.levels.len()]);
-        labels.iter().map(|label| u32::from(*label == Some(level))).collect()
-    }
-
     /// The weights of [`LANES`] groups from `first` on, `[n, LANES]`; 0 beyond the last.
     pub(crate) fn weights_block(&self, first: usize, out: &mut [u16]) {
         out.fill(0);

@@ -14,6 +14,7 @@ pub(crate) mod report;
 pub(crate) mod resampled;
 pub(crate) mod sampled_metrics;
 pub(crate) mod settings;
+pub(crate) mod simultaneous;
 pub(crate) mod summary;
 pub(crate) mod time_window;
 

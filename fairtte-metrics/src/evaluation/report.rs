@@ -140,7 +140,8 @@ pub struct AttributeReport {
     /// One entry per level.
     pub groups: Vec<GroupReport>,
     /// Largest difference between two groups. A maximum of noisy differences is biased upwards: even equal groups
-    /// have a gap above 0, so read it with its interval and the group sizes.
+    /// have a gap above 0, so read it with its interval and with `gap_by_chance`. The interval contains 0 exactly if the
+    /// simultaneous intervals of all pairs do.
     pub gap: Estimate,
     /// The gap less what noise adds to it (Lum, Zhang & Bower 2022): an estimate of the gap of the true values; `None`
     /// without replicates.
@@ -152,8 +153,8 @@ pub struct AttributeReport {
     pub gap_by_chance: Option<GapByChance>,
     /// The level with the worst value.
     pub worst_group: Option<String>,
-    /// The worst value over groups. Its interval is that of the minimum (or maximum) over groups, whichever group
-    /// that is in a replicate.
+    /// The worst value over groups. Its interval is that of the minimum (or maximum) over groups, from simultaneous
+    /// intervals of all of them.
     pub worst: Estimate,
     /// Largest distance of a group from the overall value.
     pub gap_to_overall: Estimate,

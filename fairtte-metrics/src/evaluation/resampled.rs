@@ -26,14 +26,6 @@ impl Draws<'_> {
         }
     }
 
-    pub(crate) fn weights(self, number: usize) -> Vec<u32> {
-        match self {
-            Self::Bootstrap(bootstrap) => bootstrap.weights(number),
-            Self::Jackknife(jackknife) => jackknife.weights(number),
-            Self::Relabelled(relabelling) => relabelling.weights(number),
-        }
-    }
-
     pub(crate) fn weights_block(self, first: usize, out: &mut [u16]) -> Result<(), MetricError> {
         match self {
             Self::Bootstrap(bootstrap) => bootstrap.weights_block(first, LANES, out),

@@ -72,9 +72,17 @@ impl Summary<'_> {
         let compared: Vec<&Slice> = self.evaluated.defined(metric, attribute, min_events).collect();
         let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
         let undefined_times = compared.iter().map(|slice| slice.values[metric].undefined_times).max().unwrap_or(0);
-        let compare = |comparison| Estimate {
-            undefined_times,
-            ..self.estimate(&self.evaluated.comparison(metric, attribute, comparison, min_events), &rows)
+        let settings = self.input.settings;
+        let compare = |comparison| {
+            let sampled = self.evaluated.comparison(metric, attribute, comparison, min_events);
+            let estimate = Estimate { undefined_times, ..self.estimate(&sampled, &rows) };
+            let ends = self.evaluated.simultaneous_interval(metric, attribute, comparison, min_events, settings);
+            match ends.filter(|_| estimate.value.is_some()) {
+                Some((lower, upper)) => {
+                    Estimate { lower: Some(lower), upper: Some(upper), interval_undefined: None, ..estimate }
+                }
+                None => estimate,
+            }
         };
         GroupComparisons {
             gap: compare(Comparison::Gap),

@@ -14,6 +14,14 @@ use crate::{CensoringCurve, CensoringTies, Direction, EvaluationSettings, Groups
 
 const N: usize = 90;
 
+impl Relabelling {
+    /// The weights of group `number`.
+    fn weights(&self, number: usize) -> Vec<u32> {
+        let (labels, level) = (self.labels(number / self.levels.len()), self.levels[number % self.levels.len()]);
+        labels.iter().map(|label| u32::from(*label == Some(level))).collect()
+    }
+}
+
 fn subjects(per_subject: usize) -> Vec<SubjectId> {
     (0..N).map(|row| SubjectId::new(format!("p{:03}", row / per_subject))).collect()
 }
