@@ -103,7 +103,10 @@ fn training(design: &Design) -> CensoringCurve {
 /// What is counted: a number and its interval, by kind.
 const KINDS: [&str; 4] = ["overall", "small group", "difference", "gap"];
 
-fn numbers(metric: &MetricReport) -> [(Option<f64>, Option<(f64, f64)>); 4] {
+/// A value and its interval.
+type Number = (Option<f64>, Option<(f64, f64)>);
+
+fn numbers(metric: &MetricReport) -> [Number; 4] {
     let AttributeReport { groups, gap, differences, .. } = &metric.attributes[0];
     let of = |estimate: &Estimate| (estimate.value, estimate.lower.zip(estimate.upper));
     let difference = differences.first().map(|pair| &pair.difference);
@@ -128,7 +131,9 @@ fn coverage(n_cohorts: u64, replicates: usize) {
                 let mut truth: Vec<[Option<f64>; 4]> =
                     truth.metrics.iter().map(|metric| numbers(metric).map(|number| number.0)).collect();
                 if noise[0].to_bits() == noise[1].to_bits() {
-                    truth.iter_mut().for_each(|of_metric| of_metric[2..].fill(Some(0.0)));
+                    for of_metric in &mut truth {
+                        of_metric[2..].fill(Some(0.0));
+                    }
                 }
                 // Equal groups matter for the gap, and most in small samples.
                 let sizes: &[usize] = if noise[0] < noise[1] { &[500, 5_000] } else { &[500] };
