@@ -4,7 +4,9 @@
 //! so differences between them are paired. A replicate in which a group has no value does not enter the interval of
 //! that group, nor of the comparisons of its attribute; such replicates are counted.
 
+use crate::evaluation::calibration_curve::calibration_curves;
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
+use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::RequestedMetric;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
@@ -90,6 +92,8 @@ pub fn evaluate(
         horizon_undefined: horizon.as_ref().err().map(ToString::to_string),
         metrics: metrics(&input, &predictions, &horizon)?,
         curves: group_curves(&input, curves)?,
+        groups_summary: groups_summary(&input, curves, &horizon)?,
+        calibration: calibration_curves(&input, curves, &horizon)?,
         times: window.ok(),
     })
 }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::KaplanMeier;
-use crate::evaluation::TimeWindow;
+use crate::evaluation::{CalibrationCurve, GroupSummary, TimeWindow};
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
 /// Curves in a report are thinned to about this many points; a plot shows no more.
@@ -39,6 +39,12 @@ pub struct EvaluationReport {
     pub metrics: Vec<MetricReport>,
     /// Observed and predicted survival, first of the whole sample, then of every group.
     pub curves: Vec<GroupCurves>,
+    /// Counts, follow-up and risks at the horizon, first of the whole sample, then of every group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups_summary: Vec<GroupSummary>,
+    /// Predicted against observed risk at the horizon, in the same order; empty without a horizon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration: Vec<CalibrationCurve>,
 }
 
 impl EvaluationReport {
