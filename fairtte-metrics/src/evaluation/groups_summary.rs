@@ -150,11 +150,7 @@ fn horizon_risk(outcomes: &Outcomes, risk: Vec<f64>, horizon: f64, level: f64) -
 ///
 /// # Errors
 /// [`MetricError::NoSamples`], and [`MetricError::InvalidSetting`] for a level outside (0, 1).
-pub(crate) fn observed_interval(
-    outcomes: &Outcomes,
-    time: f64,
-    level: f64,
-) -> Result<Option<(f64, f64)>, MetricError> {
+pub(crate) fn observed_interval(outcomes: &Outcomes, time: f64, level: f64) -> Result<Option<(f64, f64)>, MetricError> {
     let curve = KaplanMeier::fit(outcomes)?;
     let intervals = curve.interval(level)?;
     let passed = curve.times().partition_point(|step| *step <= time);

@@ -1,6 +1,7 @@
 //! The whole evaluation of one model, or of several, and its report.
 
 pub(crate) mod any_metric;
+pub(crate) mod at_risk;
 pub(crate) mod calibration_curve;
 pub(crate) mod coverage;
 pub(crate) mod evaluate;
@@ -16,6 +17,7 @@ pub(crate) mod summary;
 pub(crate) mod time_window;
 
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
+pub use at_risk::NumbersAtRisk;
 pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
 pub use evaluate::evaluate;
