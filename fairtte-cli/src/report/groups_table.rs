@@ -5,7 +5,7 @@ use fairtte_metrics::evaluation::GroupSummary;
 use serde::Serialize;
 
 use super::format::{number, short};
-use super::verdict::{percent_of, ratio};
+use super::verdict::{Ratio, percent_of};
 
 /// One line of the table.
 #[derive(Debug, PartialEq, Serialize)]
@@ -31,15 +31,15 @@ pub(super) fn group_lines(report: &EvaluationReport) -> Vec<GroupLine> {
     let mut lines = Vec::new();
     for groups in report.groups_summary.chunk_by(|a, b| a.attribute == b.attribute) {
         if let Some(attribute) = &groups[0].attribute {
-            let heading = GroupLine { kind: "attribute", name: attribute.clone(), ..line(&groups[0]) };
+            let heading = GroupLine { kind: "attribute", name: attribute.clone(), ..line(&groups[0], report) };
             lines.push(heading);
         }
-        lines.extend(groups.iter().map(line));
+        lines.extend(groups.iter().map(|group| line(group, report)));
     }
     lines
 }
 
-fn line(group: &GroupSummary) -> GroupLine {
+fn line(group: &GroupSummary, report: &EvaluationReport) -> GroupLine {
     let risk = group.at_horizon.as_ref();
     let none = || "none".to_owned();
     let ends = |(lower, upper): (f64, f64)| format!("{:.1} to {:.1} %", lower * 100.0, upper * 100.0);
@@ -54,7 +54,7 @@ fn line(group: &GroupSummary) -> GroupLine {
         observed: risk.map_or_else(none, |risk| percent_of(risk.observed)),
         observed_ends: risk.and_then(|risk| risk.observed_interval).map_or_else(none, ends),
         predicted: risk.map_or_else(none, |risk| percent_of(risk.predicted)),
-        ratio: risk.and_then(ratio).unwrap_or_else(none),
+        ratio: Ratio::of(group, report).map_or_else(none, |ratio| ratio.to_string()),
         remark: group.at_horizon_undefined.clone(),
     }
 }
@@ -77,7 +77,7 @@ mod tests {
         let all = &lines[0];
         assert_eq!((all.n, all.subjects, all.events, all.censored.as_str()), (120, 118, 61, "49.2 %"));
         assert_eq!((all.observed.as_str(), all.observed_ends.as_str()), ("50.0 %", "42.0 to 58.0 %"));
-        assert_eq!((all.predicted.as_str(), all.ratio.as_str()), ("40.0 %", "1.25 (1.05 to 1.45)"));
+        assert_eq!((all.predicted.as_str(), all.ratio.as_str()), ("40.0 %", "1.250 (1.050 to 1.450)"));
         assert_eq!((all.follow_up.as_str(), lines[7].follow_up.as_str()), ("6.5", "not reached"));
         assert_eq!(lines[7].remark.as_deref(), Some("no sample is followed to time 4"));
         assert_eq!(lines[7].observed, "none");

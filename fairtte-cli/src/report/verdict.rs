@@ -6,7 +6,7 @@
 //! attribute and multiplied by the number of attributes, is below the error level of the intervals.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{Estimate, GroupSummary, HorizonRisk, MetricReport};
+use fairtte_metrics::evaluation::{Estimate, GroupSummary, MetricReport};
 
 use super::differences;
 use super::format::{interval, list, number, p_relation, percent, short};
@@ -117,22 +117,23 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
     };
     let (observed, predicted) = (percent_of(risk.observed), percent_of(risk.predicted));
     let mut text = format!("The predicted risk {by} is {predicted} on average, the observed one {observed}");
-    text.push_str(&ratio(risk).map_or_else(String::new, |ratio| format!(" (O/E {ratio})")));
-    text.push_str(match side(risk) {
+    let ratio = Ratio::of(all, report);
+    text.push_str(&ratio.map_or_else(String::new, |ratio| format!(", O/E {ratio}")));
+    text.push_str(match ratio.and_then(Ratio::side) {
         Some(Side::Under) => ": the model underestimates.",
         Some(Side::Over) => ": the model overestimates.",
         None => ": no miscalibration on average is shown.",
     });
     let enough = |group: &&GroupSummary| group.at_horizon.as_ref().is_some_and(|risk| risk.n_events >= FEW_EVENTS);
-    let named = |wanted: Option<Side>| -> Vec<String> {
+    let named = |wanted: Side| -> Vec<String> {
         let with_side = |group: &GroupSummary| {
-            let risk = group.at_horizon.as_ref()?;
-            (side(risk) == wanted).then(|| format!("{} (O/E {})", name(group), ratio(risk).unwrap_or_default()))
+            let ratio = Ratio::of(group, report)?;
+            (ratio.side() == Some(wanted)).then(|| format!("{} (O/E {ratio})", name(group)))
         };
         groups.iter().filter(enough).filter_map(with_side).collect()
     };
     for (side, verb) in [(Side::Under, "underestimated"), (Side::Over, "overestimated")] {
-        let found = named(Some(side));
+        let found = named(side);
         if !found.is_empty() {
             text.push_str(&format!(" The risk is {verb} for {}.", some_of(&found)));
         }
@@ -144,26 +145,55 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
     Some(text)
 }
 
-/// Whether the interval of O/E excludes 1, and on which side.
+/// Observed divided by predicted risk with its interval: that of the bootstrap where the report has the metric at the same
+/// horizon, otherwise that of the Kaplan-Meier curve.
+#[derive(Clone, Copy)]
+pub(super) struct Ratio {
+    value: f64,
+    ends: Option<(f64, f64)>,
+}
+
+/// Whether the interval excludes 1, and on which side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Under,
     Over,
 }
 
-fn side(risk: &HorizonRisk) -> Option<Side> {
-    match risk.ratio_interval? {
-        (lower, _) if lower > 1.0 => Some(Side::Under),
-        (_, upper) if upper < 1.0 => Some(Side::Over),
-        _ => None,
+impl Ratio {
+    /// `None` where there is no risk at the horizon.
+    pub(super) fn of(group: &GroupSummary, report: &EvaluationReport) -> Option<Self> {
+        let risk = group.at_horizon.as_ref()?;
+        let value = risk.ratio?;
+        Some(match bootstrapped(group, report) {
+            Some(estimate) => Self { value: estimate.value.unwrap_or(value), ends: estimate.lower.zip(estimate.upper) },
+            None => Self { value, ends: risk.ratio_interval },
+        })
+    }
+
+    fn side(self) -> Option<Side> {
+        match self.ends? {
+            (lower, _) if lower > 1.0 => Some(Side::Under),
+            (_, upper) if upper < 1.0 => Some(Side::Over),
+            _ => None,
+        }
     }
 }
 
-/// `1.12 (0.98 to 1.27)`.
-pub(super) fn ratio(risk: &HorizonRisk) -> Option<String> {
-    let ratio = risk.ratio?;
-    let ends = risk.ratio_interval.map_or_else(String::new, |(l, u)| format!(" ({l:.2} to {u:.2})"));
-    Some(format!("{ratio:.2}{ends}"))
+/// `1.124 (0.981 to 1.272)`.
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&number(self.value))?;
+        self.ends.map_or(Ok(()), |(lower, upper)| write!(f, " ({} to {})", number(lower), number(upper)))
+    }
+}
+
+fn bootstrapped<'a>(group: &GroupSummary, report: &'a EvaluationReport) -> Option<&'a Estimate> {
+    let metric = report.metric("observed-expected").filter(|metric| metric.horizon == report.horizon)?;
+    let Some(attribute) = &group.attribute else { return Some(&metric.overall) };
+    let attribute = metric.attributes.iter().find(|found| found.attribute == *attribute)?;
+    let level = attribute.groups.iter().find(|found| Some(&found.level) == group.level.as_ref())?;
+    Some(&level.estimate)
 }
 
 /// A share with one decimal.
@@ -205,8 +235,8 @@ mod tests {
         );
         assert_eq!(
             said[2],
-            "The predicted risk by 4 years is 40.0 % on average, the observed one 50.0 % (O/E 1.25 (1.05 to 1.45)): the \
-             model underestimates. The risk is underestimated for age = young (O/E 1.25 (1.05 to 1.45)). Too few events \
+            "The predicted risk by 4 years is 40.0 % on average, the observed one 50.0 %, O/E 1.250 (1.050 to 1.450): the \
+             model underestimates. The risk is underestimated for age = young (O/E 1.250 (1.050 to 1.450)). Too few events \
              (under 20 by then) to judge sex = female, sex = male, age = <b>old & \"frail\"</b> and age = unknown."
         );
     }
@@ -237,5 +267,21 @@ mod tests {
         report.groups_summary[0].at_horizon_undefined = Some("no follow-up".to_owned());
         let last = verdict(&report, "").pop().unwrap();
         assert_eq!(last, "Whether the predicted risks by 4 are right cannot be said: no follow-up.");
+    }
+
+    #[test]
+    fn the_interval_of_the_bootstrap_is_preferred_at_the_same_horizon() {
+        let mut report = report();
+        let mut metric = report.metrics[0].clone();
+        (metric.name, metric.horizon) = ("observed-expected".to_owned(), Some(4.0));
+        report.metrics.push(metric);
+        let of = |report: &EvaluationReport, group: usize| {
+            Ratio::of(&report.groups_summary[group], report).map(|ratio| ratio.to_string())
+        };
+        assert_eq!(of(&report, 0).unwrap(), "0.720 (0.670 to 0.780)");
+        assert_eq!(of(&report, 1).unwrap(), "0.740 (0.690 to 0.800)");
+        report.metrics.last_mut().unwrap().horizon = Some(5.0);
+        assert_eq!(of(&report, 1).unwrap(), "1.250 (0.750 to 1.750)");
+        assert_eq!(of(&report, 5), None);
     }
 }
