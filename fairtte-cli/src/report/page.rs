@@ -126,6 +126,8 @@ struct Panels {
     title: String,
     small: bool,
     panels: Vec<String>,
+    /// Panels of groups with few events, which the reader opens.
+    folded: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -247,18 +249,18 @@ fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow>
 
 fn survival(page: &Page<'_>) -> Result<Vec<Panels>, ReportError> {
     let figures = survival_figures(page.evaluation, page.time_unit)?.into_iter();
-    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, figure.panels)).collect())
+    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
 }
 
 fn calibration(report: &EvaluationReport) -> Result<Vec<Panels>, ReportError> {
     let figures = calibration_figures(report)?.into_iter();
-    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, figure.panels)).collect())
+    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
 }
 
 impl Panels {
-    fn new(attribute: Option<String>, small: bool, panels: Vec<String>) -> Self {
+    fn new(attribute: Option<String>, small: bool, [panels, folded]: [Vec<String>; 2]) -> Self {
         let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
-        Self { title, small, panels }
+        Self { title, small, panels, folded }
     }
 }
 

@@ -15,11 +15,13 @@ use crate::{MetricError, Outcomes, SurvivalCurves};
 
 /// Average number of events by the horizon per bin.
 const EVENTS_PER_BIN: usize = 10;
+/// With fewer events by the horizon there is no smooth curve.
+const FEWEST_EVENTS: usize = 20;
 const MOST_BINS: usize = 10;
 /// Points of the smooth curve: quantiles of the predicted risk.
 const CURVE_POINTS: usize = 51;
 
-/// Predicted against observed risk of one group (or of all samples: no attribute, no level).
+/// Predicted against observed risk of one group with at least 20 events by the horizon (or of all samples: no attribute, no level).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CalibrationCurve {
@@ -117,12 +119,12 @@ fn of_rows(
     Ok(curve)
 }
 
-/// A Cox model without an event has no coefficients.
+/// A smooth curve through a handful of events is an arbitrary one.
 fn needs_events(n_events: usize, n: usize) -> Result<(), MetricError> {
     if n == 0 {
         return Err(MetricError::NoSamples);
     }
-    if n_events == 0 { Err(MetricError::NoEvents { n }) } else { Ok(()) }
+    if n_events < FEWEST_EVENTS { Err(MetricError::FewEvents { n_events, needed: FEWEST_EVENTS }) } else { Ok(()) }
 }
 
 /// Bins of equal size of the rows in `order`; a bin that is not followed to the horizon is left out.
@@ -200,10 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn too_few_events_have_no_bins_and_none_no_curve() {
-        assert!(curve(50, [5, 14]).bins.is_empty());
-        let none = curve(5, [0, 0]);
-        assert!(none.ici.is_none() && none.predicted.is_empty());
-        assert!(none.undefined.unwrap().contains("10 samples"));
+    fn too_few_events_have_neither_curve_nor_bins() {
+        assert!(curve(50, [5, 15]).ici.is_some());
+        let few = curve(50, [5, 14]);
+        assert!(few.ici.is_none() && few.predicted.is_empty() && few.bins.is_empty());
+        let reason = MetricError::FewEvents { n_events: 19, needed: 20 }.to_string();
+        assert_eq!(few.undefined, Some(reason));
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct CalibrationFigure {
     pub(crate) small: bool,
     /// SVG elements.
     pub(crate) panels: Vec<String>,
+    /// The small panels of groups without a curve.
+    pub(crate) folded: Vec<String>,
 }
 
 /// One figure for the whole sample, then one per attribute; none without a horizon.
@@ -30,13 +32,16 @@ pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<Calib
     let mut figures = Vec::new();
     for (index, groups) in report.calibration.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
         let small = groups.len() > MAX_OVERLAID;
-        let panels = if small {
-            let panel = |(k, group)| small_panel(group, end, &format!("calibration-{index}-{k}"));
-            groups.iter().enumerate().map(panel).collect::<Result<_, _>>()?
+        let (mut panels, mut folded) = (Vec::new(), Vec::new());
+        if small {
+            for (k, group) in groups.iter().enumerate() {
+                let place = if group.ici.is_some() { &mut panels } else { &mut folded };
+                place.push(small_panel(group, end, &format!("calibration-{index}-{k}"))?);
+            }
         } else {
-            vec![overlaid(groups, end, &format!("calibration-{index}"))?]
-        };
-        figures.push(CalibrationFigure { attribute: groups[0].attribute.clone(), small, panels });
+            panels.push(overlaid(groups, end, &format!("calibration-{index}"))?);
+        }
+        figures.push(CalibrationFigure { attribute: groups[0].attribute.clone(), small, panels, folded });
     }
     Ok(figures)
 }

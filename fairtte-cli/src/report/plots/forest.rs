@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fairtte_metrics::evaluation::{Estimate, MetricReport};
+use fairtte_metrics::evaluation::{Estimate, GroupReport, MetricReport};
 
 use super::super::ReportError;
 use super::super::format::{elide, interval, list, number, wrap};
@@ -24,6 +24,9 @@ const BOTTOM: f64 = 44.0;
 /// Sides of the square of a group without events and of the whole sample.
 const SQUARES: (f64, f64) = (4.0, 10.0);
 
+/// More groups than this, usually intersections, are sorted by their value.
+const MOST_IN_ORDER: usize = 8;
+
 enum Line<'a> {
     Heading(&'a str),
     Row { name: &'a str, indented: bool, estimate: &'a Estimate },
@@ -34,8 +37,11 @@ pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportEr
     let mut lines = vec![Line::Row { name: "all", indented: false, estimate: &metric.overall }];
     for attribute in &metric.attributes {
         lines.push(Line::Heading(&attribute.attribute));
-        let groups = attribute.groups.iter();
-        lines.extend(groups.map(|g| Line::Row { name: &g.level, indented: true, estimate: &g.estimate }));
+        let mut groups: Vec<&GroupReport> = attribute.groups.iter().collect();
+        if groups.len() > MOST_IN_ORDER {
+            groups.sort_by(|a, b| sort_key(b).total_cmp(&sort_key(a)));
+        }
+        lines.extend(groups.into_iter().map(|g| Line::Row { name: &g.level, indented: true, estimate: &g.estimate }));
     }
     let height = TOP + lines.iter().map(Line::height).sum::<f64>() + BOTTOM;
     let bottom = height - BOTTOM;
@@ -56,6 +62,11 @@ pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportEr
         }
         Ok(())
     })
+}
+
+/// The value; groups without one come last.
+fn sort_key(group: &GroupReport) -> f64 {
+    group.estimate.value.unwrap_or(f64::NEG_INFINITY)
 }
 
 /// `C^td` with raised letters.

@@ -5,6 +5,7 @@ use fairtte_metrics::{EvaluationReport, Reading};
 
 use super::super::ReportError;
 use super::super::format::{count, elide, number};
+use super::super::words::FEW_EVENTS;
 use super::below::{ROW, differences, numbers_at_risk};
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, ticks,
@@ -25,6 +26,8 @@ pub(crate) struct SurvivalFigure {
     pub(crate) small: bool,
     /// SVG elements.
     pub(crate) panels: Vec<String>,
+    /// The small panels of groups with few events.
+    pub(crate) folded: Vec<String>,
 }
 
 /// One figure for the whole sample, then one per attribute.
@@ -33,14 +36,17 @@ pub(crate) fn survival_figures(report: &EvaluationReport, time_unit: &str) -> Re
     let mut figures = Vec::new();
     for (index, groups) in report.curves.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
         let small = groups.len() > MAX_OVERLAID;
-        let panels = if small {
+        let (mut panels, mut folded) = (Vec::new(), Vec::new());
+        if small {
             let whole = report.curves.iter().find(|curves| curves.attribute.is_none());
-            let panel = |(k, group): (usize, &GroupCurves)| style.small(group, whole, &format!("km-{index}-{k}"));
-            groups.iter().enumerate().map(panel).collect::<Result<_, _>>()?
+            for (k, group) in groups.iter().enumerate() {
+                let place = if group.n_events < FEW_EVENTS { &mut folded } else { &mut panels };
+                place.push(style.small(group, whole, &format!("km-{index}-{k}"))?);
+            }
         } else {
-            vec![style.overlaid(groups, &format!("km-{index}"))?]
-        };
-        figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small, panels });
+            panels.push(style.overlaid(groups, &format!("km-{index}"))?);
+        }
+        figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small, panels, folded });
     }
     Ok(figures)
 }
