@@ -125,7 +125,7 @@ struct TableRow {
 struct Panels {
     title: String,
     small: bool,
-    panels: Vec<String>,
+    shown: Vec<String>,
     /// Panels of groups with few events, which the reader opens.
     folded: Vec<String>,
 }
@@ -258,9 +258,9 @@ fn calibration(report: &EvaluationReport) -> Result<Vec<Panels>, ReportError> {
 }
 
 impl Panels {
-    fn new(attribute: Option<String>, small: bool, [panels, folded]: [Vec<String>; 2]) -> Self {
+    fn new(attribute: Option<String>, small: bool, [shown, folded]: [Vec<String>; 2]) -> Self {
         let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
-        Self { title, small, panels, folded }
+        Self { title, small, shown, folded }
     }
 }
 

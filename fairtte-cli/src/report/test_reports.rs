@@ -140,7 +140,7 @@ fn summary(of: &GroupCurves) -> GroupSummary {
         n_events: of.n_events,
         censored: Some((of.n - of.n_events) as f64 / of.n as f64),
         median_follow_up: has_risk.then_some(6.5),
-        at_horizon: has_risk.then(|| HorizonRisk {
+        at_horizon: has_risk.then_some(HorizonRisk {
             n_events,
             observed: 0.5,
             observed_interval: Some(if wide { (0.3, 0.7) } else { (0.42, 0.58) }),

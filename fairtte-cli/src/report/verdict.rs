@@ -132,17 +132,18 @@ fn calibration(report: &EvaluationReport, time_unit: &str) -> Option<String> {
         };
         groups.iter().filter(enough).filter_map(with_side).collect()
     };
+    let mut sentences = vec![text];
     for (side, verb) in [(Side::Under, "underestimated"), (Side::Over, "overestimated")] {
         let found = named(side);
         if !found.is_empty() {
-            text.push_str(&format!(" The risk is {verb} for {}.", some_of(&found)));
+            sentences.push(format!("The risk is {verb} for {}.", some_of(&found)));
         }
     }
     let few: Vec<String> = groups.iter().filter(|group| group.n > 0 && !enough(group)).map(name).collect();
     if !few.is_empty() {
-        text.push_str(&format!(" Too few events (under {FEW_EVENTS} by then) to judge {}.", some_of(&few)));
+        sentences.push(format!("Too few events (under {FEW_EVENTS} by then) to judge {}.", some_of(&few)));
     }
-    Some(text)
+    Some(sentences.join(" "))
 }
 
 /// Observed divided by predicted risk with its interval: that of the bootstrap where the report has the metric at the same

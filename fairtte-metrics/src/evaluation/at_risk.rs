@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Outcomes;
 
 /// More steps than this do not fit below a figure.
-const MOST_STEPS: f64 = 6.0;
+const MOST_STEPS: u8 = 6;
 
 /// How many samples of a group are still observed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,10 +39,10 @@ pub(crate) fn round_times(outcomes: &Outcomes) -> Vec<f64> {
     if last <= 0.0 {
         return vec![0.0];
     }
-    let power = 10_f64.powf((last / MOST_STEPS).log10().floor());
+    let power = 10_f64.powf((last / f64::from(MOST_STEPS)).log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
-    let step = step.into_iter().find(|step| last / step <= MOST_STEPS).unwrap_or(last);
-    (0_u8..).map(|k| f64::from(k) * step).take_while(|time| *time <= last).collect()
+    let step = step.into_iter().find(|step| last / step <= f64::from(MOST_STEPS)).unwrap_or(last);
+    (0..=MOST_STEPS).map(|k| f64::from(k) * step).filter(|time| *time <= last).collect()
 }
 
 #[cfg(test)]

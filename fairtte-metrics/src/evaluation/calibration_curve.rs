@@ -15,7 +15,7 @@ use crate::{MetricError, Outcomes, SurvivalCurves};
 
 /// Average number of events by the horizon per bin.
 const EVENTS_PER_BIN: usize = 10;
-/// With fewer events by the horizon there is no smooth curve.
+/// With fewer events by the horizon there is no smooth curve: it would be an arbitrary one.
 const FEWEST_EVENTS: usize = 20;
 const MOST_BINS: usize = 10;
 /// Points of the smooth curve: quantiles of the predicted risk.
@@ -101,9 +101,11 @@ fn of_rows(
         observed: Vec::new(),
         bins: Vec::new(),
     };
-    let index = match needs_events(n_events, outcomes.n())
-        .and_then(|()| calibration_index(&outcomes, &curves, horizon, input.settings.reading))
-    {
+    if n_events < FEWEST_EVENTS {
+        let reason = format!("number of events by the horizon: {n_events}, fewer than {FEWEST_EVENTS}");
+        return Ok(CalibrationCurve { undefined: Some(reason), ..curve });
+    }
+    let index = match calibration_index(&outcomes, &curves, horizon, input.settings.reading) {
         Ok(index) => index,
         Err(reason) => return Ok(CalibrationCurve { undefined: Some(reason.to_string()), ..curve }),
     };
@@ -117,14 +119,6 @@ fn of_rows(
     curve.ici = Some(index.ici);
     curve.bins = bins(&outcomes, &index.predicted, &order, n_events, (horizon, input.settings.level))?;
     Ok(curve)
-}
-
-/// A smooth curve through a handful of events is an arbitrary one.
-fn needs_events(n_events: usize, n: usize) -> Result<(), MetricError> {
-    if n == 0 {
-        return Err(MetricError::NoSamples);
-    }
-    if n_events < FEWEST_EVENTS { Err(MetricError::FewEvents { n_events, needed: FEWEST_EVENTS }) } else { Ok(()) }
 }
 
 /// Bins of equal size of the rows in `order`; a bin that is not followed to the horizon is left out.
@@ -206,7 +200,6 @@ mod tests {
         assert!(curve(50, [5, 15]).ici.is_some());
         let few = curve(50, [5, 14]);
         assert!(few.ici.is_none() && few.predicted.is_empty() && few.bins.is_empty());
-        let reason = MetricError::FewEvents { n_events: 19, needed: 20 }.to_string();
-        assert_eq!(few.undefined, Some(reason));
+        assert_eq!(few.undefined.unwrap(), "number of events by the horizon: 19, fewer than 20");
     }
 }
