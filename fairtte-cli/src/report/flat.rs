@@ -5,7 +5,7 @@ use std::path::Path;
 use fairtte_data::DataError;
 use fairtte_data::table::{ColumnValues, write_csv};
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, MetricReport};
+use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, GroupSummary, MetricReport};
 
 /// One number with its place in the report.
 #[derive(Debug, Default, PartialEq)]
@@ -32,7 +32,34 @@ pub(crate) struct FlatRow {
 
 /// The rows of all metrics, in the order of the report.
 pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
-    report.metrics.iter().flat_map(of_metric).collect()
+    let of_metrics = report.metrics.iter().flat_map(of_metric);
+    of_metrics.chain(report.groups_summary.iter().flat_map(of_summary)).collect()
+}
+
+/// Share of censored samples, median follow-up, and the risks at the horizon.
+fn of_summary(group: &GroupSummary) -> Vec<FlatRow> {
+    let row = |metric: &str, value: Option<f64>, ends: Option<(f64, f64)>, reason: Option<&str>| FlatRow {
+        metric: metric.to_owned(),
+        attribute: group.attribute.clone().unwrap_or_default(),
+        kind: if group.attribute.is_some() { "group" } else { "all" },
+        level: group.level.clone().unwrap_or_default(),
+        value,
+        lower: ends.map(|ends| ends.0),
+        upper: ends.map(|ends| ends.1),
+        n: Some(group.n),
+        events: Some(group.n_events),
+        subjects: Some(group.n_subjects),
+        reason: reason.unwrap_or_default().to_owned(),
+        ..FlatRow::default()
+    };
+    let (risk, reason) = (group.at_horizon.as_ref(), group.at_horizon_undefined.as_deref());
+    let not_reached = group.median_follow_up.is_none().then_some("the reverse Kaplan-Meier curve stays above 1/2");
+    vec![
+        row("censored", group.censored, None, None),
+        row("median-follow-up", group.median_follow_up, None, not_reached),
+        row("observed-risk", risk.map(|r| r.observed), risk.and_then(|r| r.observed_interval), reason),
+        row("predicted-risk", risk.map(|r| r.predicted), None, reason),
+    ]
 }
 
 /// Writes the rows; an absent number is an empty cell.
@@ -167,7 +194,7 @@ mod tests {
             a.groups.len() + 7 + of_chance + a.differences.len()
         };
         let of_metric = |metric: &MetricReport| 1 + metric.attributes.iter().map(of_attribute).sum::<usize>();
-        assert_eq!(rows.len(), report.metrics.iter().map(of_metric).sum::<usize>());
+        assert_eq!(rows.len(), report.metrics.iter().map(of_metric).sum::<usize>() + 4 * 6);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("evaluation.csv");
         write(&path, &rows).unwrap();
@@ -178,6 +205,12 @@ mod tests {
             let read: Vec<Option<f64>> = cells.map(|cell| cell.map(|text| text.parse().unwrap())).collect();
             assert_eq!(read, rows.iter().map(of).collect::<Vec<_>>(), "{name}");
         }
+        let observed: Vec<&FlatRow> = rows.iter().filter(|row| row.metric == "observed-risk").collect();
+        assert_eq!(
+            (observed[1].level.as_str(), observed[1].value, observed[1].lower),
+            ("female", Some(0.5), Some(0.3))
+        );
+        assert_eq!((observed[5].value, observed[5].reason.as_str()), (None, "no sample is followed to time 4"));
         let gap = rows.iter().find(|row| row.kind == "gap").unwrap();
         assert_eq!((gap.value, gap.p), (report.metrics[0].attributes[0].gap.value, Some(0.555)));
         let upper = rows.iter().find(|row| row.kind == "gap-by-chance-upper").unwrap();

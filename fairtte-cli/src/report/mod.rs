@@ -6,6 +6,7 @@
 mod differences;
 pub(crate) mod flat;
 mod format;
+mod groups_table;
 mod page;
 mod plots;
 mod rows;
@@ -14,6 +15,7 @@ mod table;
 pub(crate) mod test_reports;
 #[cfg(test)]
 mod tests;
+mod verdict;
 mod words;
 
 pub(crate) use format::wrap;

@@ -8,13 +8,17 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use super::differences;
-use super::format::{count, escape, interval, percent, value};
-use super::plots::{LossCurve, forest, loss_curve, survival_figures};
+use super::format::{count, escape, interval, percent, short, value};
+use super::groups_table::{GroupLine, group_lines};
+use super::plots::{LossCurve, calibration_figures, forest, loss_curve, survival_figures};
 use super::rows::{self, attribute_rows, remarks};
+use super::verdict::verdict;
 use super::words::{Statement, statements};
 use super::{EpochPoint, FlowRow, Page, ReportError};
 
 const TEMPLATE: &str = include_str!("page.html");
+/// The figures of every attribute, large or in small panels.
+const PANELS: &str = include_str!("panels.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let mut environment = Environment::new();
@@ -23,7 +27,8 @@ pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("metric", metric_name);
     environment.add_template("page.html", TEMPLATE)?;
-    let context = Context::new(page)?;
+    environment.add_template("panels.html", PANELS)?;
+    let context = Context::new(page, &environment)?;
     Ok(environment.get_template("page.html")?.render(Serde(&context))?)
 }
 
@@ -48,9 +53,16 @@ struct Context<'a> {
     is_bca: bool,
     censoring: &'a str,
     tiles: Vec<Tile<'a>>,
+    verdict: Vec<String>,
+    groups: Vec<GroupLine>,
+    /// The horizon with its unit, where there is one.
+    horizon: Option<String>,
+    time_unit: &'a str,
     statements: Vec<Statement>,
     metrics: Vec<Metric<'a>>,
-    survival: Vec<Survival>,
+    /// HTML of the figures; empty without any.
+    survival: String,
+    calibration: String,
     has_window: bool,
     losses: Vec<String>,
     n_epochs: String,
@@ -110,10 +122,12 @@ struct TableRow {
 }
 
 #[derive(Serialize)]
-struct Survival {
+struct Panels {
     title: String,
     small: bool,
-    panels: Vec<String>,
+    shown: Vec<String>,
+    /// Panels of groups with few events, which the reader opens.
+    folded: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -129,7 +143,13 @@ struct Step<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(page: &Page<'a>) -> Result<Self, ReportError> {
+    fn new(page: &Page<'a>, environment: &Environment<'_>) -> Result<Self, ReportError> {
+        let panels = |figures: Vec<Panels>| -> Result<String, ReportError> {
+            if figures.is_empty() {
+                return Ok(String::new());
+            }
+            Ok(environment.get_template("panels.html")?.render(minijinja::context! { figures => Serde(&figures) })?)
+        };
         let report = page.evaluation;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         let metrics = report.metrics.iter().enumerate();
@@ -147,9 +167,14 @@ impl<'a> Context<'a> {
             is_bca: report.settings.interval == IntervalMethod::Bca,
             censoring: page.censoring,
             tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
+            verdict: verdict(report, page.time_unit),
+            groups: group_lines(report),
+            horizon: report.horizon.map(|time| format!("{} {}", short(time), page.time_unit).trim_end().to_owned()),
+            time_unit: page.time_unit,
             statements: statements(report),
             metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
-            survival: survival(page)?,
+            survival: panels(survival(page)?)?,
+            calibration: panels(calibration(report)?)?,
             has_window: report.times.is_some(),
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),
@@ -222,14 +247,21 @@ fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow>
     table
 }
 
-fn survival(page: &Page<'_>) -> Result<Vec<Survival>, ReportError> {
+fn survival(page: &Page<'_>) -> Result<Vec<Panels>, ReportError> {
     let figures = survival_figures(page.evaluation, page.time_unit)?.into_iter();
-    let figures = figures.map(|figure| Survival {
-        title: figure.attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}")),
-        small: figure.small,
-        panels: figure.panels,
-    });
-    Ok(figures.collect())
+    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
+}
+
+fn calibration(report: &EvaluationReport) -> Result<Vec<Panels>, ReportError> {
+    let figures = calibration_figures(report)?.into_iter();
+    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
+}
+
+impl Panels {
+    fn new(attribute: Option<String>, small: bool, [shown, folded]: [Vec<String>; 2]) -> Self {
+        let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
+        Self { title, small, shown, folded }
+    }
 }
 
 fn losses(epochs: &[EpochPoint]) -> Result<Vec<String>, ReportError> {

@@ -211,8 +211,8 @@ fn every_element_of_the_page_is_closed_and_every_id_is_used_once() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), n_ids);
-    // All samples, sex and age, three metrics, three curves of the training.
-    assert_eq!(html.matches("role=\"img\"").count(), 3 + 3 + 3);
+    // All samples, sex and age twice, three metrics, three curves of the training.
+    assert_eq!(html.matches("role=\"img\"").count(), 3 + 3 + 3 + 3);
 }
 
 #[test]
@@ -254,6 +254,7 @@ fn more_than_three_groups_get_a_panel_each() {
         n: 0,
         kaplan_meier: fairtte_metrics::evaluation::BandedCurve::default(),
         predicted: fairtte_metrics::evaluation::Curve::default(),
+        at_risk: fairtte_metrics::evaluation::NumbersAtRisk::default(),
         ..last
     };
     report.curves.push(empty);

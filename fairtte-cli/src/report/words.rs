@@ -8,7 +8,7 @@ use super::format::{count, interval, number, p_relation, percent};
 use super::rows::reason;
 
 /// Number of events below which a metric of a group is hardly informative.
-const FEW_EVENTS: usize = 20;
+pub(super) const FEW_EVENTS: usize = 20;
 /// Rule of thumb for judging a survival model at all: Collins, Ogundimu & Altman (2016), doi:10.1002/sim.6787.
 const ENOUGH_EVENTS: usize = 100;
 /// A difference that shows in the three decimals of the page.

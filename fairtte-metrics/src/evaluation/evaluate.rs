@@ -4,7 +4,10 @@
 //! so differences between them are paired. A replicate in which a group has no value does not enter the interval of
 //! that group, nor of the comparisons of its attribute; such replicates are counted.
 
+use crate::evaluation::at_risk::round_times;
+use crate::evaluation::calibration_curve::calibration_curves;
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
+use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::RequestedMetric;
 use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
@@ -91,6 +94,8 @@ pub fn evaluate(
         horizon_undefined: horizon.as_ref().err().map(ToString::to_string),
         metrics: metrics(&input, &predictions, &horizon)?,
         curves: group_curves(&input, curves)?,
+        groups_summary: groups_summary(&input, curves, &horizon)?,
+        calibration: calibration_curves(&input, curves, &horizon)?,
         times: window.ok(),
     })
 }
@@ -130,13 +135,14 @@ fn metrics(
 
 /// Observed and predicted survival of the whole sample and of every group.
 fn group_curves(input: &Input<'_>, curves: &SurvivalCurves) -> Result<Vec<GroupCurves>, MetricError> {
-    let level = input.settings.level;
-    let mut group_curves = vec![GroupCurves::new(None, input.outcomes, curves, level)?];
+    let (level, times) = (input.settings.level, round_times(input.outcomes));
+    let mut group_curves = vec![GroupCurves::new(None, input.outcomes, curves, level, &times)?];
     for groups in input.groups {
         for group in groups.ids() {
             let (rows, name) = (groups.rows(group), groups.levels()[group.index()].as_str());
             let name = Some((groups.attribute(), name));
-            group_curves.push(GroupCurves::new(name, &input.outcomes.select(&rows), &curves.select(&rows), level)?);
+            let (outcomes, curves) = (input.outcomes.select(&rows), curves.select(&rows));
+            group_curves.push(GroupCurves::new(name, &outcomes, &curves, level, &times)?);
         }
     }
     Ok(group_curves)

@@ -1,11 +1,14 @@
 //! The whole evaluation of one model, or of several, and its report.
 
 pub(crate) mod any_metric;
+pub(crate) mod at_risk;
+pub(crate) mod calibration_curve;
 pub(crate) mod chance;
 pub(crate) mod coverage;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod goal;
+pub(crate) mod groups_summary;
 pub(crate) mod joint;
 pub(crate) mod metrics;
 pub(crate) mod model_comparison;
@@ -19,8 +22,11 @@ pub(crate) mod summary;
 pub(crate) mod time_window;
 
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
+pub use at_risk::NumbersAtRisk;
+pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
 pub use evaluate::evaluate;
+pub use groups_summary::{GroupSummary, HorizonRisk};
 pub use metrics::{
     Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, known_metrics,
     register_metric, rows_metric,

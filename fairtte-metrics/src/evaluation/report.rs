@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::KaplanMeier;
-use crate::evaluation::TimeWindow;
+use crate::evaluation::{CalibrationCurve, GroupSummary, NumbersAtRisk, TimeWindow};
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
 /// Curves in a report are thinned to about this many points; a plot shows no more.
@@ -39,6 +39,12 @@ pub struct EvaluationReport {
     pub metrics: Vec<MetricReport>,
     /// Observed and predicted survival, first of the whole sample, then of every group.
     pub curves: Vec<GroupCurves>,
+    /// Counts, follow-up and risks at the horizon, first of the whole sample, then of every group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups_summary: Vec<GroupSummary>,
+    /// Predicted against observed risk at the horizon, in the same order; empty without a horizon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration: Vec<CalibrationCurve>,
 }
 
 impl EvaluationReport {
@@ -279,6 +285,9 @@ pub struct GroupCurves {
     pub kaplan_meier: BandedCurve,
     /// Mean of the predicted curves; empty for a group without samples.
     pub predicted: Curve,
+    /// Samples at risk and events at round times.
+    #[serde(default)]
+    pub at_risk: NumbersAtRisk,
 }
 
 /// A step function with a pointwise interval; starts at time 0 with survival 1.
@@ -313,6 +322,7 @@ impl GroupCurves {
         outcomes: &Outcomes,
         curves: &SurvivalCurves,
         level: f64,
+        round_times: &[f64],
     ) -> Result<Self, MetricError> {
         let kaplan_meier = match KaplanMeier::fit(outcomes) {
             Ok(curve) => BandedCurve::new(&curve, outcomes.n(), level)?,
@@ -325,6 +335,7 @@ impl GroupCurves {
             n_events: outcomes.n_events(),
             kaplan_meier,
             predicted: curves.mean().map_or_else(Curve::default, |mean| Curve::new(curves.grid(), &mean)),
+            at_risk: NumbersAtRisk::new(outcomes, round_times),
         })
     }
 }
