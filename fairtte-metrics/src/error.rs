@@ -558,6 +558,12 @@ pub enum MetricError {
         /// Samples needed.
         expected: usize,
     },
+    /// A representation says nothing about its samples.
+    #[error("all dimensions of the representation are equal in all {n} samples, expected one that varies")]
+    ConstantRepresentation {
+        /// Number of samples.
+        n: usize,
+    },
     /// No permutation gave a value.
     #[error("undefined in all {n_permutations} permutations, so no p value exists")]
     UndefinedInEveryPermutation {
