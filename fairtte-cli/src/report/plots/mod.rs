@@ -3,11 +3,13 @@
 //! Colours are those of Okabe & Ito, which colour-blind readers can distinguish; the style sheet of the page maps the
 //! neutral ones to its light and dark scheme. Colour is never the only distinction.
 
+mod bias;
 mod canvas;
 mod forest;
 mod losses;
 mod survival;
 
+pub(super) use bias::bias_figure;
 pub(super) use canvas::DrawError;
 pub(super) use forest::forest;
 pub(super) use losses::{LossCurve, loss_curve};
