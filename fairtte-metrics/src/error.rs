@@ -564,6 +564,14 @@ pub enum MetricError {
         /// Number of samples.
         n: usize,
     },
+    /// A level has fewer subjects than a cross-validation has folds, or all others have.
+    #[error(
+        "group \"{level}\" or the rest of the samples is absent from a fold, expected subjects of both in every one"
+    )]
+    FoldOfOneGroup {
+        /// Name of the level.
+        level: String,
+    },
     /// No permutation gave a value.
     #[error("undefined in all {n_permutations} permutations, so no p value exists")]
     UndefinedInEveryPermutation {

@@ -138,7 +138,7 @@ fn wrong_files_are_refused_with_their_place() {
         fail(call(folder.path(), &[]), 4, sentence);
     };
     with(good.replacen(lines[3], &lines[3].replacen("s2,", "s2,x", 1), 1), "f0 of sample \"s2\" is x");
-    with(good.replacen(lines[3], "", 1), "sample \"s2\" has no row of features");
+    with(good.replacen(&format!("{}\n", lines[3]), "", 1), "sample \"s2\" has no row of features");
     with(format!("{good}{}\n", lines[3].replacen("s2,", "s400,", 1)), "\"s400\" has features but is not in the cohort");
     with(format!("{good}{}\n", lines[3]), "s2");
     with(good.replacen("f7", "time", 1), "column \"time\" of");

@@ -151,7 +151,7 @@ impl ScoredTable {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
-    use fairtte_metrics::GroupId;
+    use fairtte_metrics::{GroupId, SubjectId};
     use ndarray::array;
 
     use super::*;

@@ -55,9 +55,9 @@ impl RidgeLogistic {
     }
 
     /// The linear predictor of a sample: higher = more likely in the group.
-    pub(super) fn predictor(&self, x: ArrayView1<'_, f64>) -> f64 {
+    pub(super) fn predictor(&self, x: &ArrayView1<'_, f64>) -> f64 {
         let slopes = self.coefficients.slice(ndarray::s![1..]);
-        self.coefficients[0] + slopes.dot(&x)
+        self.coefficients[0] + slopes.dot(x)
     }
 }
 
@@ -172,7 +172,7 @@ pub(super) mod tests {
         let x = Array2::from_shape_fn((20, 1), |(row, _)| if row < 10 { -1e3 } else { 1e3 });
         let in_group: Vec<bool> = (0..20).map(|row| row >= 10).collect();
         let model = RidgeLogistic::fit(&x, &in_group, 1.0).unwrap();
-        assert!(model.predictor(x.row(19)) > 0.0 && model.predictor(x.row(0)) < 0.0);
+        assert!(model.predictor(&x.row(19)) > 0.0 && model.predictor(&x.row(0)) < 0.0);
         assert!(model.coefficients.iter().all(|w| w.is_finite()));
     }
 }

@@ -6,7 +6,7 @@
 //! intercepts. 0.5 = no better than chance, 1 = perfectly separated; values below 0.5 are chance.
 //! The text relates this to the term D of its bound (`FairTTE`, Theorem 1). The interval is a percentile interval over
 //! subjects whose fitted models stay as they are: it describes the evaluated subjects, not the variation of the fits.
-//! AUC: Hanley & McNeil (1982), <https://doi.org/10.1148/radiology.143.1.7063747>; ties count one half. Golden values:
+//! AUC: Hanley & `McNeil` (1982), <https://doi.org/10.1148/radiology.143.1.7063747>; ties count one half. Golden values:
 //! scikit-learn, version and call in the tests.
 
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl Separability {
 ///
 /// Samples without a level and levels smaller than `min_group_size` take no part.
 ///
-/// Cost: O(k n d^2) per step of Newton's method for k levels, and O(B n log n) for B replicates.
+/// Cost: O(k n d^2) per step of Newton's method for k levels, and O(k B n) for B replicates.
 ///
 /// # Errors
 /// As [`bias_sources`](super::bias_sources).
@@ -92,7 +92,7 @@ pub fn separability(
     let of_level = |group: GroupId| {
         let (level, n) = (groups.levels()[group.index()].clone(), sizes[group.index()]);
         let found = if is_large(&group) {
-            HeldOut::new(representation, &membership, &folds, group, groups.attribute())
+            HeldOut::new(representation, &membership, &folds, group, &level)
         } else {
             Err(MetricError::GroupTooSmall { level: level.clone(), n, expected: settings.min_group_size })
         };
@@ -137,7 +137,7 @@ impl HeldOut {
         membership: &[Option<GroupId>],
         folds: &[usize],
         group: GroupId,
-        attribute: &str,
+        level: &str,
     ) -> Result<Self, MetricError> {
         let members: Vec<usize> = (0..membership.len()).filter(|&row| membership[row].is_some()).collect();
         let is_in = |row: usize| membership[row] == Some(group);
@@ -147,16 +147,11 @@ impl HeldOut {
             for rows in [&held_out, &fitted] {
                 let n_in = rows.iter().filter(|row| is_in(**row)).count();
                 if n_in == 0 || n_in == rows.len() {
-                    let (attribute, n_levels) = (attribute.to_owned(), 2);
-                    return Err(MetricError::TooFewGroups {
-                        attribute,
-                        n_defined: usize::from(!rows.is_empty()),
-                        n_levels,
-                    });
+                    return Err(MetricError::FoldOfOneGroup { level: level.to_owned() });
                 }
             }
             let model = RidgeLogistic::fit(&representation.select(Axis(0), &fitted), &labels, PENALTY)?;
-            let predicted = |row: &usize| (*row, model.predictor(representation.row(*row)), is_in(*row));
+            let predicted = |row: &usize| (*row, model.predictor(&representation.row(*row)), is_in(*row));
             let mut sorted: Vec<(usize, f64, bool)> = held_out.iter().map(predicted).collect();
             sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
             Ok(sorted)
@@ -181,7 +176,7 @@ impl HeldOut {
 /// count one half. Rows are in ascending order of their predictor.
 fn weighted_auc(sorted: &[(usize, f64, bool)], weight: impl Fn(usize) -> u32) -> Option<f64> {
     let (mut inside, mut outside, mut won) = (0.0, 0.0, 0.0);
-    for tied in sorted.chunk_by(|a, b| a.1 == b.1) {
+    for tied in sorted.chunk_by(|a, b| a.1 >= b.1) {
         let mass = |wanted: bool| -> f64 {
             tied.iter().filter(|row| row.2 == wanted).map(|row| f64::from(weight(row.0))).sum()
         };
@@ -253,6 +248,16 @@ mod tests {
             let (low, high) = level.interval.unwrap();
             assert!(low < 0.5 && 0.5 < high, "{level:?}");
         }
+    }
+
+    #[test]
+    fn a_level_of_fewer_subjects_than_folds_is_named() {
+        let subjects: Vec<SubjectId> =
+            (0..40).map(|k| SubjectId::new(format!("s{}", if k < 12 { k % 3 } else { k }))).collect();
+        let groups = groups_of((0..40).map(|row| u32::from(row >= 12)), 2);
+        let found = separability(&subjects, &representation(40, 3), &groups, &BiasSettings::default()).unwrap();
+        let few = MetricError::FoldOfOneGroup { level: "g0".to_owned() };
+        assert_eq!((found.levels[0].auc.clone(), found.largest()), (Err(few), None));
     }
 
     #[test]

@@ -100,27 +100,27 @@ impl Tridiagonal {
 
     /// One implicit step on the rows `first` to `last`, whose cells beside the diagonal are not 0.
     fn step(&mut self, first: usize, last: usize, vectors: &mut Array2<f64>) {
-        let (d, e) = (&mut self.diagonal, &mut self.beside);
-        let half = f64::midpoint(d[last - 1], -d[last]);
-        let corner = e[last - 1];
-        let shift = d[last] - corner * corner / (half + half.hypot(corner).copysign(half));
-        let (mut x, mut bulge) = (d[first] - shift, e[first]);
+        let (diagonal, beside) = (&mut self.diagonal, &mut self.beside);
+        let half = f64::midpoint(diagonal[last - 1], -diagonal[last]);
+        let corner = beside[last - 1];
+        let shift = diagonal[last] - corner * corner / (half + half.hypot(corner).copysign(half));
+        let (mut head, mut bulge) = (diagonal[first] - shift, beside[first]);
         for k in first..last {
-            let length = x.hypot(bulge);
-            let (c, s) = if length > 0.0 { (x / length, bulge / length) } else { (1.0, 0.0) };
+            let length = head.hypot(bulge);
+            let (c, s) = if length > 0.0 { (head / length, bulge / length) } else { (1.0, 0.0) };
             if k > first {
-                e[k - 1] = length;
+                beside[k - 1] = length;
             }
-            let (a, between, b) = (d[k], e[k], d[k + 1]);
-            d[k] = c * c * a + 2.0 * c * s * between + s * s * b;
-            d[k + 1] = s * s * a - 2.0 * c * s * between + c * c * b;
-            e[k] = c * s * (b - a) + (c * c - s * s) * between;
+            let (upper, between, lower) = (diagonal[k], beside[k], diagonal[k + 1]);
+            diagonal[k] = c * c * upper + 2.0 * c * s * between + s * s * lower;
+            diagonal[k + 1] = s * s * upper - 2.0 * c * s * between + c * c * lower;
+            beside[k] = c * s * (lower - upper) + (c * c - s * s) * between;
             if k + 1 < last {
-                (x, bulge) = (e[k], s * e[k + 1]);
-                e[k + 1] *= c;
+                (head, bulge) = (beside[k], s * beside[k + 1]);
+                beside[k + 1] *= c;
             }
-            let (mut upper, mut lower) = vectors.multi_slice_mut((s![k, ..], s![k + 1, ..]));
-            azip!((u in &mut upper, l in &mut lower) (*u, *l) = (c * *u + s * *l, c * *l - s * *u));
+            let (mut first, mut second) = vectors.multi_slice_mut((s![k, ..], s![k + 1, ..]));
+            azip!((x in &mut first, y in &mut second) (*x, *y) = (c * *x + s * *y, c * *y - s * *x));
         }
     }
 }

@@ -129,33 +129,15 @@ impl AttributeBias {
 
     /// The five sources, then the separability.
     pub(super) fn lines(&self) -> Vec<Line> {
-        let mut lines: Vec<Line> = self.sources.sources.iter().map(|source| self.line_of(source)).collect();
+        let mut lines: Vec<Line> = self.sources.sources.iter().map(line_of).collect();
         adjust(&mut lines);
         lines.push(self.line_of_separability());
         lines
     }
 
-    fn line_of(&self, source: &SourceDisparity) -> Line {
-        let level = |group: fairtte_metrics::GroupId| source.groups[group.index()].level.clone();
-        let found = source.estimate.as_ref().map_err(ToString::to_string).map(|estimate| Found {
-            value: estimate.value,
-            chance: estimate.permutation.null_mean,
-            corrected: estimate.null_corrected,
-            interval: estimate.interval,
-            p: Some(estimate.permutation.p_value),
-            p_holm: None,
-            between: list(&[level(estimate.pair.0), level(estimate.pair.1)]),
-        });
-        let small =
-            source.groups.iter().filter_map(|group| Some(excluded(source.source, group.summary.as_ref().err()?)));
-        let undefined = source.estimate.as_ref().map_or(0, |estimate| estimate.n_undefined_replicates);
-        let replicates = (undefined > 0).then(|| format!("no value in {undefined} bootstrap replicates"));
-        let (key, name) = (key_of(source.source), name_of(source.source));
-        Line { key, name, found, remarks: small.chain(replicates).collect() }
-    }
-
     fn line_of_separability(&self) -> Line {
-        let none = || "no group is large enough".to_owned();
+        let first_reason = || self.separability.levels.iter().find_map(|level| level.auc.as_ref().err());
+        let none = || first_reason().map_or_else(|| "there are no groups".to_owned(), ToString::to_string);
         let found = self.separability.largest().ok_or_else(none).and_then(|level| {
             let value = level.auc.as_ref().copied().map_err(ToString::to_string)?;
             Ok(Found {
@@ -197,6 +179,25 @@ impl AttributeBias {
             found.between
         )
     }
+}
+
+/// The line of one source.
+fn line_of(source: &SourceDisparity) -> Line {
+    let level = |group: fairtte_metrics::GroupId| source.groups[group.index()].level.clone();
+    let found = source.estimate.as_ref().map_err(ToString::to_string).map(|estimate| Found {
+        value: estimate.value,
+        chance: estimate.permutation.null_mean,
+        corrected: estimate.null_corrected,
+        interval: estimate.interval,
+        p: Some(estimate.permutation.p_value),
+        p_holm: None,
+        between: list(&[level(estimate.pair.0), level(estimate.pair.1)]),
+    });
+    let small = source.groups.iter().filter_map(|group| Some(excluded(source.source, group.summary.as_ref().err()?)));
+    let undefined = source.estimate.as_ref().map_or(0, |estimate| estimate.n_undefined_replicates);
+    let replicates = (undefined > 0).then(|| format!("no value in {undefined} bootstrap replicates"));
+    let (key, name) = (key_of(source.source), name_of(source.source));
+    Line { key, name, found, remarks: small.chain(replicates).collect() }
 }
 
 /// Adjusts the p values of the sources of one attribute.

@@ -53,16 +53,14 @@ fn reason_lines(line: &Line) -> Vec<String> {
 fn draw(canvas: &Canvas<'_>, axes: &Axes, line: &Line, top: f64) -> Result<(), DrawError> {
     let middle = top + ROW / 2.0;
     canvas.text(line.name, (2.0, middle), Anchor::Start, Ink::new(12.0, INK))?;
-    match &line.found {
-        Ok(found) => row(canvas, axes, found, (top, middle)),
-        Err(_) => {
-            for (k, text) in reason_lines(line).iter().enumerate() {
-                let at = (LEFT + 6.0, middle + LINE * k as f64);
-                canvas.text(text, at, Anchor::Start, Ink::new(11.0, MUTED).italic())?;
-            }
-            Ok(())
-        }
+    if let Ok(found) = &line.found {
+        return row(canvas, axes, found, (top, middle));
     }
+    for (k, text) in reason_lines(line).iter().enumerate() {
+        let at = (LEFT + 6.0, middle + LINE * k as f64);
+        canvas.text(text, at, Anchor::Start, Ink::new(11.0, MUTED).italic())?;
+    }
+    Ok(())
 }
 
 fn row(canvas: &Canvas<'_>, axes: &Axes, found: &Found, (top, middle): (f64, f64)) -> Result<(), DrawError> {
