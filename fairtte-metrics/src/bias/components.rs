@@ -48,7 +48,7 @@ pub struct Reduction {
 ///
 /// # Errors
 /// [`MetricError::NoSamples`] without rows or columns, [`MetricError::InvalidNumber`] for a number that is not finite,
-/// [`MetricError::NotFinite`] if a variance is too large for `f64`, [`MetricError::ConstantRepresentation`] if no
+/// [`MetricError::NotFinite`] if the eigenvalues do not converge, [`MetricError::ConstantRepresentation`] if no
 /// dimension varies, [`MetricError::InvalidSetting`] if `n_components` is 0.
 pub fn principal_components(representation: &ArrayRef2<f64>, n_components: usize) -> Result<Components, MetricError> {
     if n_components == 0 {
@@ -78,12 +78,15 @@ fn standardise(representation: &ArrayRef2<f64>) -> Result<Array2<f64>, MetricErr
     let n = representation.nrows() as f64;
     let mut kept: Vec<Array1<f64>> = Vec::with_capacity(representation.ncols());
     for column in representation.columns() {
+        // In units of its largest value, so that no square overflows or vanishes.
+        let unit = column.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         let first = column[0];
-        if column.iter().all(|value| (value - first).abs() <= 0.0) {
+        if column.iter().all(|value| (value / unit - first / unit).abs() <= 0.0) || unit <= 0.0 {
             continue;
         }
-        let mean = column.sum() / n;
-        let mut centred = column.mapv(|value| value - mean);
+        let scaled = column.mapv(|value| value / unit);
+        let mean = scaled.sum() / n;
+        let mut centred = scaled.mapv(|value| value - mean);
         let spread = (centred.dot(&centred) / n).sqrt();
         centred /= representable("standard deviation of the representation", spread)?;
         kept.push(centred);
