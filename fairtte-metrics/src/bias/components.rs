@@ -78,10 +78,11 @@ fn standardise(representation: &ArrayRef2<f64>) -> Result<Array2<f64>, MetricErr
     let n = representation.nrows() as f64;
     let mut kept: Vec<Array1<f64>> = Vec::with_capacity(representation.ncols());
     for column in representation.columns() {
-        // In units of its largest value, so that no square overflows or vanishes.
-        let unit = column.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+        // In units of a power of 2 near its largest value, so that no square overflows or vanishes; this rounds nothing.
+        let largest = column.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+        let unit = largest.log2().floor().min(1023.0).exp2();
         let first = column[0];
-        if column.iter().all(|value| (value / unit - first / unit).abs() <= 0.0) || unit <= 0.0 {
+        if column.iter().all(|value| (value / unit - first / unit).abs() <= 0.0) || largest <= 0.0 {
             continue;
         }
         let scaled = column.mapv(|value| value / unit);

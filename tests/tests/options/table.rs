@@ -339,10 +339,10 @@ fn bias() -> Vec<Mode> {
             ("--set", Changes("--set n-clusters=3")),
             THREADS,
             JSON,
-            ("--sample", Refused("--sample clone", "has no row of features")),
+            ("--sample", Refused("--sample clone", "has features but is not in the cohort")),
             ("--subject", Changes("--subject person")),
             ("--time", Changes("--time later")),
-            ("--event", Changes("--event status --event-value dead")),
+            ("--event", Changes("--event status --event-value alive")),
             ("--event-value", Changes("--event-value 0")),
             ("--missing", with(base, "sex,age:60", "sex --missing F")),
         ]
