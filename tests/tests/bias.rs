@@ -141,7 +141,8 @@ fn wrong_files_are_refused_with_their_place() {
     with(good.replacen(&format!("{}\n", lines[3]), "", 1), "sample \"s2\" has no row of features");
     with(format!("{good}{}\n", lines[3].replacen("s2,", "s400,", 1)), "\"s400\" has features but is not in the cohort");
     with(format!("{good}{}\n", lines[3]), "s2");
-    with(good.replacen("f7", "time", 1), "column \"time\" of");
+    std::fs::write(&path, good.replacen("f7", "time", 1)).unwrap();
+    fail(call(folder.path(), &[]), 3, "column \"time\" of");
     std::fs::write(&path, &good).unwrap();
     fail(call(folder.path(), &["--components", "0"]), 3, "components is 0, expected a whole number >= 1");
     fail(call(folder.path(), &["--permutations", "0"]), 3, "n-permutations is 0");
