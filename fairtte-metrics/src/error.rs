@@ -568,6 +568,20 @@ pub enum MetricError {
         /// Samples needed.
         expected: usize,
     },
+    /// A representation says nothing about its samples.
+    #[error("all dimensions of the representation are equal in all {n} samples, expected one that varies")]
+    ConstantRepresentation {
+        /// Number of samples.
+        n: usize,
+    },
+    /// A level has fewer subjects than a cross-validation has folds, or all others have.
+    #[error(
+        "group \"{level}\" or the rest of the samples is absent from a fold, expected subjects of both in every one"
+    )]
+    FoldOfOneGroup {
+        /// Name of the level.
+        level: String,
+    },
     /// No permutation gave a value.
     #[error("undefined in all {n_permutations} permutations, so no p value exists")]
     UndefinedInEveryPermutation {

@@ -3,6 +3,7 @@
 //! `flat` is every number as a table. All are made from the same [`EvaluationReport`], so they cannot disagree. The page needs no network and no script:
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
 
+pub(crate) mod bias;
 mod differences;
 pub(crate) mod flat;
 mod format;

@@ -4,12 +4,14 @@
 //! neutral ones to its light and dark scheme. Colour is never the only distinction.
 
 mod below;
+mod bias;
 mod calibration;
 mod canvas;
 mod forest;
 mod losses;
 mod survival;
 
+pub(super) use bias::bias_figure;
 pub(super) use calibration::calibration_figures;
 pub(super) use canvas::DrawError;
 pub(super) use forest::forest;
