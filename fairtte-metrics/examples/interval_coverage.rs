@@ -7,7 +7,7 @@
 //! differ. True values: one sample of 400,000 subjects. Evaluation times and horizon are fixed, and the censoring curve
 //! comes from another sample of 20,000 subjects, as that of a training part does.
 //!
-//! `cargo run --release -p fairtte-metrics --example interval_coverage [COHORTS [REPLICATES]]`
+//! `cargo run --release -p fairtte-metrics --example interval_coverage [COHORTS [REPLICATES [N]]]`
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::unwrap_used, reason = "simulated input is valid")]
@@ -117,10 +117,10 @@ fn numbers(metric: &MetricReport) -> [Number; 4] {
     ]
 }
 
-fn coverage(n_cohorts: u64, replicates: usize) {
+fn coverage(sizes: &[usize], n_cohorts: u64, replicates: usize) {
     println!("| n | censored | groups | metric | interval | {} |", KINDS.join(" | "));
     println!("|---|---|---|---|---|{}", "---|".repeat(KINDS.len()));
-    for n in [500, 5_000] {
+    for &n in sizes {
         for (censoring, censored) in [(0.35, "30 %"), (3.0, "70 %")] {
             for (share, shares) in [(0.5, "50/50"), (0.1, "10/90")] {
                 for noise in [&[0.4, 1.2], &[0.8, 0.8]] {
@@ -159,7 +159,9 @@ fn covered(
     n_cohorts: u64,
     replicates: usize,
 ) {
-    for (interval, name) in [(IntervalMethod::Percentile, "percentile"), (IntervalMethod::Bca, "BCa")] {
+    let methods =
+        [(IntervalMethod::Percentile, "percentile"), (IntervalMethod::Basic, "basic"), (IntervalMethod::Bca, "BCa")];
+    for (interval, name) in methods {
         let settings = EvaluationSettings { interval, replicates, ..settings(&METRICS) };
         let one = |seed: u64| -> Vec<[Option<bool>; 4]> {
             let found = report(&draw(design, design.n, seed, "cohort"), censoring, &settings);
@@ -222,6 +224,11 @@ fn size(n_cohorts: u64) {
 fn main() {
     let argument = |place: usize, default: u64| std::env::args().nth(place).map_or(default, |n| n.parse().unwrap());
     let (n_cohorts, replicates) = (argument(1, 500), usize::try_from(argument(2, 1_000)).unwrap());
-    coverage(n_cohorts, replicates);
-    size(4 * n_cohorts);
+    match argument(3, 0) {
+        0 => {
+            coverage(&[500, 5_000], n_cohorts, replicates);
+            size(4 * n_cohorts);
+        }
+        n => coverage(&[usize::try_from(n).unwrap()], n_cohorts, replicates),
+    }
 }

@@ -159,7 +159,12 @@ fn of_estimate(metric: &MetricReport, attribute: &str, kind: &'static str, level
         n: Some(of.n),
         events: Some(of.n_events),
         subjects: Some(of.n_subjects),
-        reason: of.undefined.clone().or_else(|| of.interval_undefined.clone()).unwrap_or_default(),
+        reason: of
+            .undefined
+            .clone()
+            .or_else(|| of.interval_undefined.clone())
+            .or_else(|| of.caution.clone())
+            .unwrap_or_default(),
     }
 }
 

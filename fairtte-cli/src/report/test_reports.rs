@@ -15,6 +15,7 @@ pub(super) fn estimate(value: f64, lower: f64, upper: f64, [n, n_events, n_subje
         lower: Some(lower),
         upper: Some(upper),
         interval_undefined: None,
+        caution: None,
         n,
         n_events,
         n_subjects,

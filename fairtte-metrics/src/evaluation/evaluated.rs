@@ -8,7 +8,7 @@ use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Resampled, Series};
 use crate::fairness::{Comparison, GroupValue, PerGroup};
 use crate::resampling::replicates::Cells;
-use crate::resampling::{Bootstrap, JackknifeValues, Stratify};
+use crate::resampling::{Bootstrap, IntervalMethod, JackknifeValues, Stratify};
 use crate::{CensoringCurve, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// What is evaluated, apart from predictions and metrics.
@@ -72,6 +72,8 @@ pub(crate) struct Evaluated<'a> {
     pub(crate) metrics: &'a [MetricDescription<'a>],
     /// By metric: the best value, if neither the highest nor the lowest is.
     pub(crate) targets: Vec<Option<f64>>,
+    /// By metric: whether it is a distance, see [`Metric::is_distance`](crate::evaluation::Metric::is_distance).
+    pub(crate) distances: Vec<bool>,
     pub(crate) overall: Slice,
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     pub(crate) cells: Cells,
@@ -103,6 +105,18 @@ pub(crate) struct Sampled {
     pub(crate) jackknife: Option<Result<JackknifeValues, MetricError>>,
     /// Replicates that average over fewer evaluation times than the value; of groups that are compared, the most.
     pub(crate) n_partial: usize,
+    /// Whether the metric is a distance.
+    pub(crate) is_distance: bool,
+}
+
+impl Sampled {
+    /// How its interval is computed, and that of its difference from a number of the same metric.
+    pub(crate) fn method(&self, settings: &EvaluationSettings) -> IntervalMethod {
+        match settings.interval {
+            IntervalMethod::Percentile if self.is_distance => IntervalMethod::Basic,
+            method => method,
+        }
+    }
 }
 
 impl Evaluated<'_> {
@@ -125,6 +139,7 @@ impl Evaluated<'_> {
             replicates: self.resampled.replicates[slice][metric].clone(),
             jackknife: jackknife.map(|(jackknife, series)| jackknife.collect(series[slice][metric].clone())),
             n_partial: self.n_partial(metric, &[slice]),
+            is_distance: self.distances[metric],
         }
     }
 
@@ -183,6 +198,7 @@ impl Evaluated<'_> {
                 .as_ref()
                 .map(|(jackknife, series)| jackknife.collect(in_series(series))),
             n_partial: self.n_partial(metric, &slices),
+            is_distance: self.distances[metric],
         }
     }
 

@@ -52,7 +52,8 @@ impl Evaluated<'_> {
             vec![]
         };
         let cells = Cells::new(groups, &[]);
-        Ok(Self { metrics: &METRICS, targets: vec![None; N_METRICS], overall, attributes, cells, resampled, by_chance })
+        let (targets, distances) = (vec![None; N_METRICS], vec![false; N_METRICS]);
+        Ok(Self { metrics: &METRICS, targets, distances, overall, attributes, cells, resampled, by_chance })
     }
 }
 

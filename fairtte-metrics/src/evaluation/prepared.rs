@@ -74,7 +74,8 @@ impl<'a> Evaluated<'a> {
             requested.iter().map(prepare).collect()
         };
         let targets = requested.iter().map(|requested| requested.metric.target()).collect();
-        Ok(Self { targets, ..Self::of_prepared(input, descriptions, prepare, relabelled)? })
+        let distances = requested.iter().map(|requested| requested.metric.is_distance()).collect();
+        Ok(Self { targets, distances, ..Self::of_prepared(input, descriptions, prepare, relabelled)? })
     }
 
     /// Any metric, recomputed from the rows of every slice and replicate; `relabelled` as in
@@ -126,8 +127,9 @@ impl<'a> Evaluated<'a> {
         } else {
             vec![]
         };
-        let (targets, overall) = (vec![None; metrics.len()], slices[0].to_slice());
-        Ok(Self { metrics, targets, overall, attributes, cells, resampled, by_chance })
+        let (targets, distances) = (vec![None; metrics.len()], vec![false; metrics.len()]);
+        let overall = slices[0].to_slice();
+        Ok(Self { metrics, targets, distances, overall, attributes, cells, resampled, by_chance })
     }
 }
 

@@ -113,6 +113,9 @@ pub struct Estimate {
     pub upper: Option<f64>,
     /// Why a value with replicates has no interval, for example `BCa` with all replicates on one side of the value.
     pub interval_undefined: Option<String>,
+    /// Why the interval may be too narrow, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
     /// Samples behind the value.
     pub n: usize,
     /// Events among them.

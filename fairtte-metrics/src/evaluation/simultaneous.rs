@@ -112,8 +112,13 @@ fn largest(differences: &[Signed], level: f64) -> Option<(f64, f64)> {
 
 /// The interval of the worst value.
 fn worst(groups: &[Signed], direction: Direction, level: f64) -> Option<(f64, f64)> {
-    let intervals = simultaneous(groups, level)?.into_iter();
-    intervals.reduce(|(low, high), (l, h)| match direction {
+    // A value has no further range than its replicates.
+    let within = |((lower, upper), group): ((f64, f64), &Signed)| {
+        let known = group.replicates.iter().flatten().chain([&group.value]).copied();
+        let (least, most) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        (lower.max(least), upper.min(most))
+    };
+    simultaneous(groups, level)?.into_iter().zip(groups).map(within).reduce(|(low, high), (l, h)| match direction {
         Direction::HigherIsBetter => (low.min(l), high.min(h)),
         Direction::LowerIsBetter => (low.max(l), high.max(h)),
     })
@@ -190,6 +195,14 @@ mod tests {
         assert_relative_eq!(worst_of(Direction::HigherIsBetter).0, 0.6 - c * 0.1, max_relative = 0.02);
         assert_relative_eq!(worst_of(Direction::HigherIsBetter).1, 0.7 + c * 0.01, max_relative = 0.02);
         assert_relative_eq!(worst_of(Direction::LowerIsBetter).0, 0.7 - c * 0.01, max_relative = 0.02);
+    }
+
+    #[test]
+    fn the_interval_of_a_worst_value_stays_within_its_replicates() {
+        let skewed = |k: usize| Some(1.0 - 0.2 * (k as f64 / 1_000.0).powi(4));
+        let group = Signed { value: 0.99, replicates: (0..1_000).map(skewed).collect() };
+        let (lower, upper) = worst(&[group], Direction::HigherIsBetter, 0.95).unwrap();
+        assert!(lower > 0.8 && upper <= 1.0, "{lower} {upper}");
     }
 
     #[test]

@@ -10,6 +10,10 @@ use crate::resampling::{Replicated, paired_difference};
 use crate::statistics::{Adjustment, adjust_p_values};
 use crate::{Direction, EvaluationSettings, MetricError};
 
+/// In groups with fewer events, simulated 95 % intervals contained the true value in fewer than 93 of 100 samples (IBS of
+/// about 15 events: 83); see `examples/interval_coverage.rs`.
+const FEW_FOR_INTERVALS: usize = 30;
+
 pub(crate) struct Summary<'a> {
     pub(crate) input: &'a Input<'a>,
     pub(crate) evaluated: &'a Evaluated<'a>,
@@ -147,7 +151,7 @@ impl Summary<'_> {
     }
 
     fn estimate(&self, sampled: &Sampled, rows: &[usize]) -> Estimate {
-        let EvaluationSettings { level, interval: method, .. } = *self.input.settings;
+        let (level, method) = (self.input.settings.level, sampled.method(self.input.settings));
         let interval = match &sampled.value {
             Ok(value) if !sampled.replicates.is_empty() => {
                 Some(sampled.replicated(*value).and_then(|replicated| replicated.interval(level, method)))
@@ -155,14 +159,22 @@ impl Summary<'_> {
             _ => None,
         };
         let ends = interval.as_ref().and_then(|interval| interval.as_ref().ok());
+        // A reflected quantile may lie beyond the smallest distance.
+        let within = |end: f64| if sampled.is_distance { end.max(0.0) } else { end };
+        let n_events = rows.iter().filter(|&&row| self.input.outcomes.event()[row]).count();
         Estimate {
+            caution: (ends.is_some() && n_events < FEW_FOR_INTERVALS).then(|| {
+                format!(
+                    "{n_events} events, fewer than {FEW_FOR_INTERVALS}: simulated intervals of so few are too narrow"
+                )
+            }),
             value: sampled.value.as_ref().ok().copied(),
             undefined: sampled.value.as_ref().err().map(ToString::to_string),
-            lower: ends.map(|interval| interval.lower),
-            upper: ends.map(|interval| interval.upper),
+            lower: ends.map(|interval| within(interval.lower)),
+            upper: ends.map(|interval| within(interval.upper)),
             interval_undefined: interval.as_ref().and_then(|i| i.as_ref().err()).map(ToString::to_string),
             n: rows.len(),
-            n_events: rows.iter().filter(|&&row| self.input.outcomes.event()[row]).count(),
+            n_events,
             n_subjects: count_subjects(self.input.subjects, rows),
             n_comparable: None,
             undefined_replicates: sampled.replicates.iter().filter(|value| value.is_none()).count(),
@@ -231,9 +243,10 @@ pub(crate) fn difference(first: &Sampled, second: &Sampled, settings: &Evaluatio
     if n == 0 {
         return difference;
     }
-    let paired = first.replicated(first_value).and_then(|first| {
-        paired_difference(&first, &second.replicated(second_value)?, settings.level, settings.interval)
-    });
+    let method = first.method(settings);
+    let paired = first
+        .replicated(first_value)
+        .and_then(|first| paired_difference(&first, &second.replicated(second_value)?, settings.level, method));
     match paired {
         Ok(paired) => {
             (difference.lower, difference.upper) = (Some(paired.interval.lower), Some(paired.interval.upper));

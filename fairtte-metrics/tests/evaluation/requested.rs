@@ -1,6 +1,7 @@
 //! Metrics by name, groups with few events, and scores that censoring weights make senseless.
 
 use fairtte_metrics::evaluation::{GroupDifference, Metric, built_in_metrics};
+use fairtte_metrics::resampling::IntervalMethod;
 use fairtte_metrics::{EvaluationSettings, GroupId, Groups, Outcomes, evaluate};
 
 use crate::cohort::{Cohort, cohort, groups, halves, settings};
@@ -152,4 +153,45 @@ fn with_a_reference_every_other_group_is_compared_with_it_alone() {
         let refused = evaluate(subjects, outcomes, curves, censoring, groups, &to(attribute, level)).unwrap_err();
         assert!(refused.to_string().contains(expected), "{refused}");
     }
+}
+
+#[test]
+fn intervals_of_distances_are_reflected_at_the_value_and_not_below_0() {
+    let cohort = cohort(120, 24);
+    let report = |interval| {
+        let settings = with(&["rcll", "d-calibration", "ici", "integrated-calibration", "one-calibration"], 1);
+        cohort.evaluate(&[halves(120)], &EvaluationSettings { interval, replicates: 200, ..settings })
+    };
+    let (percentile, basic) = (report(IntervalMethod::Percentile), report(IntervalMethod::Basic));
+    assert_ne!(percentile.metrics[0].overall.lower, basic.metrics[0].overall.lower);
+    for (percentile, basic) in percentile.metrics.iter().zip(&basic.metrics).skip(1) {
+        assert_eq!(percentile, basic);
+        let groups = percentile.attributes[0].groups.iter().map(|group| &group.estimate);
+        for estimate in groups.chain([&percentile.overall]) {
+            assert!(estimate.lower.unwrap() >= 0.0 && estimate.upper.unwrap() >= estimate.lower.unwrap());
+        }
+    }
+    // The D-calibration of 60 samples is mostly noise.
+    let noisy = &percentile.metrics[1].attributes[0].groups[0].estimate;
+    assert!(noisy.lower.unwrap() < 0.5 * noisy.value.unwrap());
+}
+
+#[test]
+fn intervals_of_few_events_say_so() {
+    let cohort = cohort(200, 25);
+    let small = Groups::new(
+        "site",
+        vec!["small".to_owned(), "large".to_owned()],
+        (0..200).map(|row| Some(GroupId(u32::from(row >= 35)))).collect(),
+    );
+    let of = |replicates| {
+        let settings = EvaluationSettings { replicates, ..with(&["c-td"], 1) };
+        cohort.evaluate(&[small.clone().unwrap()], &settings).metrics[0].clone()
+    };
+    let found = of(20);
+    let [small, large] = [0, 1].map(|level| found.attributes[0].groups[level].estimate.clone());
+    assert!(small.n_events < 30 && large.n_events >= 30);
+    assert!(small.caution.unwrap().starts_with(&format!("{} events, fewer than 30", small.n_events)));
+    assert_eq!((large.caution, found.overall.caution), (None, None));
+    assert_eq!(of(0).attributes[0].groups[0].estimate.caution, None);
 }

@@ -87,6 +87,13 @@ pub trait Metric: Debug + Send + Sync {
         None
     }
 
+    /// Whether the metric is a distance between what is predicted and what is observed: 0 at best, never below, and too
+    /// large in small samples, more so in their replicates. Intervals are then reflected at the value
+    /// ([`Basic`](crate::resampling::IntervalMethod::Basic)) where the settings say percentile.
+    fn is_distance(&self) -> bool {
+        false
+    }
+
     /// Whether the metric is about one time, the horizon: `name@365`, or `name` for that of the settings.
     fn has_horizon(&self) -> bool {
         false
