@@ -4,6 +4,7 @@
 //! so differences between them are paired. A replicate in which a group has no value does not enter the interval of
 //! that group, nor of the comparisons of its attribute; such replicates are counted.
 
+use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
 use crate::evaluation::metrics::RequestedMetric;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
@@ -90,6 +91,7 @@ pub fn evaluate(
         horizon_undefined: horizon.as_ref().err().map(ToString::to_string),
         metrics: metrics(&input, &predictions, &horizon)?,
         curves: group_curves(&input, curves)?,
+        decisions: decisions(&input, &predictions, &horizon)?,
         times: window.ok(),
     })
 }
@@ -104,20 +106,33 @@ fn metrics(
     let place = |name: &str| JOINT.iter().position(|joint| *joint == name);
     let joint = requested.iter().any(|(name, _)| place(name).is_some());
     let joint = joint.then(|| Evaluated::of_curves(input, predictions)).transpose()?;
-    let report = |(name, RequestedMetric { metric, at }): &(&str, RequestedMetric)| {
+    let report = |(name, requested): &(String, RequestedMetric)| {
+        let RequestedMetric { metric, at, threshold } = *requested;
         if let (Some(place), Some(evaluated)) = (place(name), &joint) {
             return Ok(Summary { input, evaluated }.metric(place));
         }
         let horizon = at.map_or_else(|| horizon.clone(), Ok);
         let of_metric = horizon.as_ref().ok().copied().filter(|_| metric.has_horizon());
-        let label =
-            of_metric.map_or_else(|| metric.label().to_owned(), |time| format!("{} ({})", metric.label(), short(time)));
+        let label = label(metric.label(), of_metric, threshold);
         let description =
             MetricDescription { name, label: &label, convention: metric.convention(), direction: metric.direction() };
-        let evaluated = Evaluated::of_requested(input, predictions, &horizon, *metric, &description)?;
-        Ok(MetricReport { horizon: of_metric, ..Summary { input, evaluated: &evaluated }.metric(0) })
+        let evaluated = Evaluated::of_requested(input, predictions, &horizon, *requested, &description)?;
+        Ok(MetricReport {
+            horizon: of_metric,
+            threshold,
+            gap_name: metric.gap_name().map(str::to_owned),
+            ratio_name: metric.ratio_name().map(str::to_owned),
+            ..Summary { input, evaluated: &evaluated }.metric(0)
+        })
     };
     requested.iter().map(report).collect()
+}
+
+/// The label of a metric with its time and its threshold.
+fn label(label: &str, time: Option<f64>, threshold: Option<f64>) -> String {
+    let threshold = threshold.map(|threshold| format!("threshold {threshold}"));
+    let about: Vec<String> = time.map(short).into_iter().chain(threshold).collect();
+    if about.is_empty() { label.to_owned() } else { format!("{label} ({})", about.join(", ")) }
 }
 
 /// A time in at most four decimals, without trailing zeros.

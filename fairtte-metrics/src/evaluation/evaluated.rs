@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::evaluate::METRICS;
 use crate::evaluation::goal::Goal;
-use crate::evaluation::metrics::{Metric, OfRows, PreparedMetric, ScoredSample};
+use crate::evaluation::metrics::{OfRows, PreparedMetric, RequestedMetric, ScoredSample};
 use crate::evaluation::report::MetricDescription;
 use crate::fairness::{Comparison, GroupValue, PerGroup};
 use crate::finite::finite;
@@ -72,6 +72,8 @@ pub(crate) struct Evaluated<'a> {
     pub(crate) metrics: &'a [MetricDescription<'a>],
     /// The best value, if neither the highest nor the lowest is.
     pub(crate) target: Option<f64>,
+    /// Whether any value is better than another.
+    pub(crate) has_best: bool,
     pub(crate) overall: Slice,
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     cells: Cells,
@@ -151,7 +153,7 @@ impl<'a> Evaluated<'a> {
             Ok(Values { values, n_partial: n_partial.collect() })
         };
         let resampled = Resampled::new(input, &bootstrap, sorted.cells.n_slices(), values)?;
-        Ok(Self { metrics: &METRICS, target: None, overall, attributes, cells: sorted.cells, resampled })
+        Ok(Self { metrics: &METRICS, target: None, has_best: true, overall, attributes, cells: sorted.cells, resampled })
     }
 
     /// A metric by name, prepared for every slice.
@@ -159,7 +161,7 @@ impl<'a> Evaluated<'a> {
         input: &Input<'_>,
         predictions: &Predictions<'_>,
         horizon: &Result<f64, MetricError>,
-        metric: &'static dyn Metric,
+        RequestedMetric { metric, threshold, .. }: RequestedMetric,
         description: &'a MetricDescription<'a>,
     ) -> Result<Self, MetricError> {
         let times = predictions.times.clone().map(<[f64]>::to_vec);
@@ -175,9 +177,11 @@ impl<'a> Evaluated<'a> {
                 subjects: &subjects,
                 times: &times,
                 horizon,
+                threshold,
             })
         };
-        Ok(Self { target: metric.target(), ..Self::of_prepared(input, description, prepare)? })
+        let prepared = Self::of_prepared(input, description, prepare)?;
+        Ok(Self { target: metric.target(), has_best: metric.has_best(), ..prepared })
     }
 
     /// Any metric, recomputed from the rows of every slice and replicate.
@@ -225,7 +229,7 @@ impl<'a> Evaluated<'a> {
         };
         let resampled = Resampled::new(input, &bootstrap, cells.n_slices(), values)?;
         let metrics = std::slice::from_ref(description);
-        Ok(Self { metrics, target: None, overall: slices[0].to_slice(), attributes, cells, resampled })
+        Ok(Self { metrics, target: None, has_best: true, overall: slices[0].to_slice(), attributes, cells, resampled })
     }
 
     /// A metric of the whole sample.
@@ -277,7 +281,7 @@ impl<'a> Evaluated<'a> {
         comparison: Comparison,
         min_events: usize,
     ) -> Sampled {
-        let goal = Goal { direction: self.metrics[metric].direction, target: self.target };
+        let goal = self.goal(metric);
         let groups = self.compared(metric, attribute, min_events);
         let overall = match &self.overall.values[metric].value {
             Err(reason) if comparison.needs_overall() => {
@@ -308,9 +312,13 @@ impl<'a> Evaluated<'a> {
         }
     }
 
+    fn goal(&self, metric: usize) -> Goal {
+        Goal { direction: self.metrics[metric].direction, target: self.target, has_best: self.has_best }
+    }
+
     /// The level with the worst value among the groups with at least `min_events` events.
     pub(crate) fn worst_level(&self, metric: usize, attribute: usize, min_events: usize) -> Option<String> {
-        let goal = Goal { direction: self.metrics[metric].direction, target: self.target };
+        let goal = self.goal(metric);
         let groups = self.compared(metric, attribute, min_events);
         let worst = goal.compare(&groups, Comparison::Worst, 0.0).ok()?;
         let is_worst = |group: &&GroupValue<f64>| group.value.as_ref().is_ok_and(|v| (v - worst).abs() <= 0.0);

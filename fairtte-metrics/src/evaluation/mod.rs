@@ -2,6 +2,7 @@
 
 pub(crate) mod any_metric;
 pub(crate) mod coverage;
+pub(crate) mod decisions;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod goal;
@@ -15,6 +16,7 @@ pub(crate) mod time_window;
 
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
+pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;
 pub use metrics::{
     Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, built_in_metrics, known_metrics,

@@ -25,7 +25,11 @@ impl Summary<'_> {
             convention: convention.to_owned(),
             higher_is_better: direction == Direction::HigherIsBetter,
             target: self.evaluated.target,
+            no_best: !self.evaluated.has_best,
             horizon: None,
+            threshold: None,
+            gap_name: None,
+            ratio_name: None,
             overall,
             attributes: (0..self.input.groups.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
         }
@@ -125,7 +129,7 @@ impl Summary<'_> {
         }
     }
 
-    fn estimate(&self, sampled: &Sampled, rows: &[usize]) -> Estimate {
+    pub(crate) fn estimate(&self, sampled: &Sampled, rows: &[usize]) -> Estimate {
         let EvaluationSettings { level, interval: method, .. } = *self.input.settings;
         let interval = match &sampled.value {
             Ok(value) if !sampled.replicates.is_empty() => {
