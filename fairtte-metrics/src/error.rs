@@ -356,6 +356,22 @@ pub enum MetricError {
         /// Events that a comparison needs.
         needed: usize,
     },
+    /// Nobody is called positive, or nobody negative, so that the share of those called right does not exist.
+    #[error("no sample whose outcome at time {time} is known is called {called} at the threshold {threshold}")]
+    NoDecision {
+        /// `positive` or `negative`.
+        called: &'static str,
+        /// The threshold of the predicted risk.
+        threshold: f64,
+        /// The horizon.
+        time: f64,
+    },
+    /// A metric of decisions is asked for without a threshold.
+    #[error("the metric needs a threshold of the predicted risk")]
+    NoThreshold,
+    /// A worst group or equity scaling of a metric that is not better at any value.
+    #[error("no value of this metric is better than another, so there is no worst group and no equity scaling")]
+    NoBestValue,
     /// Equity scaling of a metric whose best value is neither the highest nor the lowest.
     #[error("a metric that is best at a target, such as 1, has no utility that equity could scale")]
     NoUtility,

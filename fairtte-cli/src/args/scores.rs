@@ -14,6 +14,10 @@ pub struct Scores {
     /// Time of the metrics about one time; the median of the event times if not given
     #[arg(long, value_name = "TIME")]
     pub horizon: Option<f64>,
+    /// Predicted risks at the horizon from which on a sample is called positive: adds sensitivity, specificity, predictive
+    /// values, selection rate and net benefit
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub threshold: Vec<f64>,
     /// Events that a group needs to be compared; smaller groups stay visible (10 if not given)
     #[arg(long, value_name = "N")]
     pub min_events: Option<usize>,
@@ -36,6 +40,9 @@ impl Scores {
     pub(crate) fn apply(&self, settings: &mut EvaluationSettings) {
         if !self.metrics.is_empty() {
             settings.metrics.clone_from(&self.metrics);
+        }
+        if !self.threshold.is_empty() {
+            settings.thresholds.clone_from(&self.threshold);
         }
         settings.horizon = self.horizon.or(settings.horizon);
         settings.min_events = self.min_events.unwrap_or(settings.min_events);

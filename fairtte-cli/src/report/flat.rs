@@ -5,7 +5,9 @@ use std::path::Path;
 use fairtte_data::DataError;
 use fairtte_data::table::{ColumnValues, write_csv};
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, GroupSummary, MetricReport};
+use fairtte_metrics::evaluation::{
+    AttributeDecisions, AttributeReport, Decided, Difference, Estimate, GroupSummary, MetricReport, ThresholdReport,
+};
 
 /// One number with its place in the report.
 #[derive(Debug, Default, PartialEq)]
@@ -33,7 +35,48 @@ pub(crate) struct FlatRow {
 /// The rows of all metrics, in the order of the report.
 pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
     let of_metrics = report.metrics.iter().flat_map(of_metric);
-    of_metrics.chain(report.groups_summary.iter().flat_map(of_summary)).collect()
+    let of_decisions = report.decisions.iter().flat_map(|decisions| &decisions.thresholds).flat_map(of_threshold);
+    of_metrics.chain(report.groups_summary.iter().flat_map(of_summary)).chain(of_decisions).collect()
+}
+
+/// The equalised-odds difference of every attribute, the event rate and the net benefit of treating everybody.
+fn of_threshold(at: &ThresholdReport) -> Vec<FlatRow> {
+    let threshold = at.threshold;
+    let of_group = |attribute: &str, level: &str, decided: &Decided| {
+        let row = |metric: &str, value| FlatRow {
+            metric: metric.to_owned(),
+            attribute: attribute.to_owned(),
+            kind: if attribute.is_empty() { "all" } else { "group" },
+            level: level.to_owned(),
+            value,
+            n: Some(decided.n),
+            reason: decided.undefined.clone().unwrap_or_default(),
+            ..FlatRow::default()
+        };
+        let of_all = format!("net-benefit-of-all:{threshold}");
+        [row(&format!("event-rate:{threshold}"), decided.event_rate), row(&of_all, decided.net_benefit_of_all)]
+    };
+    let of_attribute = |attribute: &AttributeDecisions| {
+        let of = &attribute.equalized_odds_difference;
+        let odds = FlatRow {
+            metric: format!("equalized-odds:{threshold}"),
+            attribute: attribute.attribute.clone(),
+            kind: "gap",
+            value: of.value,
+            lower: of.lower,
+            upper: of.upper,
+            n: Some(of.n),
+            events: Some(of.n_events),
+            subjects: Some(of.n_subjects),
+            reason: of.undefined.clone().unwrap_or_default(),
+            ..FlatRow::default()
+        };
+        let groups = attribute.groups.iter();
+        let groups = groups.flat_map(|group| of_group(&attribute.attribute, &group.level, &group.decided));
+        groups.chain([odds]).collect::<Vec<_>>()
+    };
+    let overall = of_group("", "", &at.overall).into_iter();
+    overall.chain(at.attributes.iter().flat_map(of_attribute)).collect()
 }
 
 /// Share of censored samples, median follow-up, and the risks at the horizon.

@@ -4,6 +4,7 @@
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
 
 pub(crate) mod bias;
+mod decisions;
 mod differences;
 pub(crate) mod flat;
 mod format;

@@ -1,17 +1,18 @@
 //! The HTML page: collects everything into one context and fills in the template.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{Estimate, MetricReport};
+use fairtte_metrics::evaluation::{DecisionsReport, MetricReport};
 use fairtte_metrics::resampling::IntervalMethod;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
+use super::decisions::decision_lines;
 use super::differences;
 use super::format::{count, escape, interval, percent, short, value};
 use super::groups_table::{GroupLine, group_lines};
-use super::plots::{LossCurve, calibration_figures, forest, loss_curve, survival_figures};
-use super::rows::{self, attribute_rows, remarks};
+use super::plots::{LossCurve, calibration_figures, decision_figures, forest, loss_curve, survival_figures};
+use super::rows::{self, Row, attribute_rows};
 use super::verdict::verdict;
 use super::words::{Statement, statements};
 use super::{EpochPoint, FlowRow, Page, ReportError};
@@ -63,6 +64,7 @@ struct Context<'a> {
     /// HTML of the figures; empty without any.
     survival: String,
     calibration: String,
+    decisions: Option<Decisions>,
     has_window: bool,
     losses: Vec<String>,
     n_epochs: String,
@@ -175,6 +177,7 @@ impl<'a> Context<'a> {
             metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
             survival: panels(survival(page)?)?,
             calibration: panels(calibration(report)?)?,
+            decisions: report.decisions.as_ref().map(Decisions::new).transpose()?,
             has_window: report.times.is_some(),
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),
@@ -222,27 +225,27 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, index: usize) -
 }
 
 fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow> {
-    let row = |kind, name: String, estimate: &Estimate| TableRow {
+    let row = |kind, row: Row<'_>| TableRow {
         kind,
-        name,
-        value: value(estimate),
-        interval: interval(estimate).unwrap_or_else(|| "none".to_owned()),
-        n: estimate.n,
-        events: estimate.n_events,
-        subjects: estimate.n_subjects,
-        pairs: rows::pairs_behind(estimate),
-        remarks: remarks(estimate, report),
+        value: value(row.estimate),
+        interval: interval(row.estimate).unwrap_or_else(|| "none".to_owned()),
+        n: row.estimate.n,
+        events: row.estimate.n_events,
+        subjects: row.estimate.n_subjects,
+        pairs: rows::pairs_behind(row.estimate),
+        remarks: row.remarks(report),
+        name: row.name,
     };
-    let mut table = vec![row("all", "all".to_owned(), &metric.overall)];
+    let mut table = vec![row("all", Row::of_samples("all".to_owned(), &metric.overall))];
     for attribute in &metric.attributes {
-        let mut heading = row("attribute", attribute.attribute.clone(), &metric.overall);
+        let mut heading = row("attribute", Row::of_samples(attribute.attribute.clone(), &metric.overall));
         heading.remarks = match attribute.n_missing {
             0 => Vec::new(),
             n => vec![format!("{} without a value, in no group", count(n, "sample"))],
         };
         table.push(heading);
         let rows = attribute_rows(metric, attribute).into_iter();
-        table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r.name, r.estimate)));
+        table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r)));
     }
     table
 }
@@ -250,6 +253,19 @@ fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow>
 fn survival(page: &Page<'_>) -> Result<Vec<Panels>, ReportError> {
     let figures = survival_figures(page.evaluation, page.time_unit)?.into_iter();
     Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
+}
+
+/// Decisions at thresholds: in words, and the decision curves.
+#[derive(Serialize)]
+struct Decisions {
+    lines: Vec<String>,
+    figures: Vec<String>,
+}
+
+impl Decisions {
+    fn new(decisions: &DecisionsReport) -> Result<Self, ReportError> {
+        Ok(Self { lines: decision_lines(decisions), figures: decision_figures(decisions)? })
+    }
 }
 
 fn calibration(report: &EvaluationReport) -> Result<Vec<Panels>, ReportError> {

@@ -106,6 +106,10 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         differences: vec![difference("young", ODD_LEVEL, 0.16)],
     };
     MetricReport {
+        no_best: false,
+        threshold: None,
+        gap_name: None,
+        ratio_name: None,
         target: None,
         horizon: None,
         name: name.to_owned(),
@@ -196,6 +200,7 @@ pub(crate) fn report() -> EvaluationReport {
         curves(Some("age"), Some("unknown"), 4, 0),
     ];
     EvaluationReport {
+        decisions: None,
         horizon: Some(4.0),
         groups_summary: curves.iter().map(summary).collect(),
         calibration: curves.iter().map(calibration).collect(),

@@ -6,6 +6,7 @@
 
 use crate::evaluation::at_risk::round_times;
 use crate::evaluation::calibration_curve::calibration_curves;
+use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
 use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::RequestedMetric;
@@ -96,6 +97,7 @@ pub fn evaluate(
         curves: group_curves(&input, curves)?,
         groups_summary: groups_summary(&input, curves, &horizon)?,
         calibration: calibration_curves(&input, curves, &horizon)?,
+        decisions: decisions(&input, &predictions, &horizon)?,
         times: window.ok(),
     })
 }
@@ -122,13 +124,20 @@ fn metrics(
     let prepared = (!requested.is_empty())
         .then(|| Evaluated::of_requested(input, predictions, &requested, &descriptions, true))
         .transpose()?;
-    let report = |(name, _): &(&str, RequestedMetric)| {
+    let report = |(name, requested_metric): &(String, RequestedMetric)| -> Option<MetricReport> {
         if let (Some(place), Some(evaluated)) = (place(name), &joint) {
             return Some(Summary { input, evaluated }.metric(place));
         }
         let place = descriptions.iter().position(|description| description.name == *name)?;
         let horizon = requested[place].shown_horizon();
-        Some(MetricReport { horizon, ..Summary { input, evaluated: prepared.as_ref()? }.metric(place) })
+        let RequestedMetric { metric, threshold, .. } = *requested_metric;
+        Some(MetricReport {
+            horizon,
+            threshold,
+            gap_name: metric.gap_name().map(str::to_owned),
+            ratio_name: metric.ratio_name().map(str::to_owned),
+            ..Summary { input, evaluated: prepared.as_ref()? }.metric(place)
+        })
     };
     Ok(named.iter().filter_map(report).collect())
 }

@@ -74,6 +74,8 @@ pub(crate) struct Evaluated<'a> {
     pub(crate) targets: Vec<Option<f64>>,
     /// By metric: whether it is a distance, see [`Metric::is_distance`](crate::evaluation::Metric::is_distance).
     pub(crate) distances: Vec<bool>,
+    /// By metric: whether any value is better than another.
+    pub(crate) has_best: Vec<bool>,
     pub(crate) overall: Slice,
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     pub(crate) cells: Cells,
@@ -170,7 +172,7 @@ impl Evaluated<'_> {
         comparison: Comparison,
         min_events: usize,
     ) -> Sampled {
-        let goal = Goal { direction: self.metrics[metric].direction, target: self.targets[metric] };
+        let goal = self.goal(metric);
         let groups = self.compared(metric, attribute, min_events);
         let overall = match &self.overall.values[metric].value {
             Err(reason) if comparison.needs_overall() => {
@@ -202,9 +204,14 @@ impl Evaluated<'_> {
         }
     }
 
+    fn goal(&self, metric: usize) -> Goal {
+        let (direction, has_best) = (self.metrics[metric].direction, self.has_best[metric]);
+        Goal { direction, target: self.targets[metric], has_best }
+    }
+
     /// The level with the worst value among the groups with at least `min_events` events.
     pub(crate) fn worst_level(&self, metric: usize, attribute: usize, min_events: usize) -> Option<String> {
-        let goal = Goal { direction: self.metrics[metric].direction, target: self.targets[metric] };
+        let goal = self.goal(metric);
         let groups = self.compared(metric, attribute, min_events);
         let worst = goal.compare(&groups, Comparison::Worst, 0.0).ok()?;
         let is_worst = |group: &&GroupValue<f64>| group.value.as_ref().is_ok_and(|v| (v - worst).abs() <= 0.0);

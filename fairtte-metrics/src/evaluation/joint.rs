@@ -53,7 +53,8 @@ impl Evaluated<'_> {
         };
         let cells = Cells::new(groups, &[]);
         let (targets, distances) = (vec![None; N_METRICS], vec![false; N_METRICS]);
-        Ok(Self { metrics: &METRICS, targets, distances, overall, attributes, cells, resampled, by_chance })
+        let has_best = vec![true; N_METRICS];
+        Ok(Self { metrics: &METRICS, targets, distances, has_best, overall, attributes, cells, resampled, by_chance })
     }
 }
 

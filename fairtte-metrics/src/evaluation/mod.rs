@@ -5,6 +5,7 @@ pub(crate) mod at_risk;
 pub(crate) mod calibration_curve;
 pub(crate) mod chance;
 pub(crate) mod coverage;
+pub(crate) mod decisions;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod goal;
@@ -25,6 +26,7 @@ pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use at_risk::NumbersAtRisk;
 pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
+pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;
 pub use groups_summary::{GroupSummary, HorizonRisk};
 pub use metrics::{

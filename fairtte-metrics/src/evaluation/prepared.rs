@@ -17,12 +17,15 @@ use crate::{MetricError, SubjectId};
 pub(crate) struct RequestedAt {
     pub(crate) metric: &'static dyn Metric,
     pub(crate) horizon: Result<f64, MetricError>,
+    /// The threshold of a metric of decisions.
+    pub(crate) threshold: Option<f64>,
 }
 
 impl RequestedAt {
     /// The metric at its own time, or at `horizon`.
     pub(crate) fn new(requested: &RequestedMetric, horizon: &Result<f64, MetricError>) -> Self {
-        Self { metric: requested.metric, horizon: requested.at.map_or_else(|| horizon.clone(), Ok) }
+        let RequestedMetric { metric, at, threshold } = *requested;
+        Self { metric, horizon: at.map_or_else(|| horizon.clone(), Ok), threshold }
     }
 
     /// The horizon, of a metric that has one.
@@ -30,10 +33,12 @@ impl RequestedAt {
         self.horizon.as_ref().ok().copied().filter(|_| self.metric.has_horizon())
     }
 
-    /// The metric's label, with its horizon.
+    /// The metric's label, with its horizon and threshold.
     pub(crate) fn label(&self) -> String {
+        let threshold = self.threshold.map(|threshold| format!("threshold {threshold}"));
+        let about: Vec<String> = self.shown_horizon().map(short).into_iter().chain(threshold).collect();
         let label = self.metric.label();
-        self.shown_horizon().map_or_else(|| label.to_owned(), |time| format!("{label} ({})", short(time)))
+        if about.is_empty() { label.to_owned() } else { format!("{label} ({})", about.join(", ")) }
     }
 }
 
@@ -59,7 +64,7 @@ impl<'a> Evaluated<'a> {
         let prepare = |rows: &[usize]| -> Vec<Prepared<'static>> {
             let (outcomes, curves) = (input.outcomes.select(rows), predictions.curves.select(rows));
             let subjects: Vec<&SubjectId> = rows.iter().map(|row| &input.subjects[*row]).collect();
-            let prepare = |RequestedAt { metric, horizon }: &RequestedAt| {
+            let prepare = |RequestedAt { metric, horizon, threshold }: &RequestedAt| {
                 metric.prepare(&ScoredSample {
                     outcomes: &outcomes,
                     curves: &curves,
@@ -69,13 +74,15 @@ impl<'a> Evaluated<'a> {
                     subjects: &subjects,
                     times: &times,
                     horizon,
+                    threshold: *threshold,
                 })
             };
             requested.iter().map(prepare).collect()
         };
         let targets = requested.iter().map(|requested| requested.metric.target()).collect();
         let distances = requested.iter().map(|requested| requested.metric.is_distance()).collect();
-        Ok(Self { targets, distances, ..Self::of_prepared(input, descriptions, prepare, relabelled)? })
+        let has_best = requested.iter().map(|requested| requested.metric.has_best()).collect();
+        Ok(Self { targets, distances, has_best, ..Self::of_prepared(input, descriptions, prepare, relabelled)? })
     }
 
     /// Any metric, recomputed from the rows of every slice and replicate; `relabelled` as in
@@ -128,8 +135,8 @@ impl<'a> Evaluated<'a> {
             vec![]
         };
         let (targets, distances) = (vec![None; metrics.len()], vec![false; metrics.len()]);
-        let overall = slices[0].to_slice();
-        Ok(Self { metrics, targets, distances, overall, attributes, cells, resampled, by_chance })
+        let (has_best, overall) = (vec![true; metrics.len()], slices[0].to_slice());
+        Ok(Self { metrics, targets, distances, has_best, overall, attributes, cells, resampled, by_chance })
     }
 }
 

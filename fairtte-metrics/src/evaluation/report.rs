@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::KaplanMeier;
+use crate::evaluation::decisions::DecisionsReport;
 use crate::evaluation::{CalibrationCurve, GroupSummary, NumbersAtRisk, TimeWindow};
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
@@ -45,6 +46,9 @@ pub struct EvaluationReport {
     /// Predicted against observed risk at the horizon, in the same order; empty without a horizon.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibration: Vec<CalibrationCurve>,
+    /// Decisions at the thresholds of the settings; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<DecisionsReport>,
 }
 
 impl EvaluationReport {
@@ -83,9 +87,22 @@ pub struct MetricReport {
     /// The best value, of a metric that is better the nearer it is to this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
+    /// Whether no value is better than another: then `higher_is_better` has no meaning, and there is no worst group and no
+    /// equity scaling.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_best: bool,
     /// The time that the metric is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon: Option<f64>,
+    /// The predicted risk from which on a sample is called positive, of a metric of decisions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// What the gap of the metric is called in the literature on fairness, for example `equal opportunity difference`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_name: Option<String>,
+    /// What its ratio is called there, for example `disparate impact`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_name: Option<String>,
     /// Value over all samples.
     pub overall: Estimate,
     /// One entry per sensitive attribute.

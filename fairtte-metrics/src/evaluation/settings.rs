@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::curves::check_grid;
 use crate::estimators::kaplan_meier::check_level;
-use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve};
+use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve, known_metrics};
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::resampling::{IntervalMethod, Resample, Stratify};
 use crate::{MetricError, Reading};
@@ -50,6 +50,10 @@ pub struct EvaluationSettings {
     /// The time of metrics about one time, > 0. Default: the median of the evaluated event times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<f64>,
+    /// Thresholds of the predicted risk at the horizon, each between 0 and 1, from which on a sample is called positive: they
+    /// add the metrics of these decisions, such as `sensitivity` and `net-benefit`. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<f64>,
     /// The risk that `harrell-c` and `uno-c` take from a curve. Default: `negative-restricted-mean`.
     pub risk: RiskOfCurve,
     /// Groups with fewer events keep their values, but are in no comparison: gap, worst group, equity scaling, differences.
@@ -80,6 +84,7 @@ impl Default for EvaluationSettings {
             upper_quantile: 0.9,
             metrics: DEFAULT_METRICS.map(str::to_owned).to_vec(),
             horizon: None,
+            thresholds: Vec::new(),
             risk: RiskOfCurve::default(),
             min_events: 10,
             reference: BTreeMap::new(),
@@ -116,15 +121,23 @@ impl EvaluationSettings {
         if let Some(horizon) = self.horizon.filter(|horizon| !(horizon.is_finite() && *horizon > 0.0)) {
             return invalid("horizon", horizon.to_string(), "a finite number > 0");
         }
+        if let Some(threshold) = self.thresholds.iter().find(|threshold| !(**threshold > 0.0 && **threshold < 1.0)) {
+            return invalid("thresholds", threshold.to_string(), "numbers between 0 and 1");
+        }
+        if let Some(k) = (1..self.thresholds.len()).find(|&k| self.thresholds[..k].contains(&self.thresholds[k])) {
+            return invalid("thresholds", self.thresholds[k].to_string(), "each threshold once");
+        }
         self.requested_metrics()?;
         self.times.as_ref().map_or(Ok(()), |times| check_grid(times))
     }
 
-    /// The metrics that the settings name, each with its name.
+    /// The metrics that the settings name, each with its name. A metric of decisions without a threshold of its own comes
+    /// once for each of [`thresholds`](Self::thresholds); if these are given and no such metric is named, all of them come.
     ///
     /// # Errors
-    /// Those of [`RequestedMetric::parse`]; [`MetricError::InvalidSetting`] without any, or for one that is named twice.
-    pub(crate) fn requested_metrics(&self) -> Result<Vec<(&str, RequestedMetric)>, MetricError> {
+    /// Those of [`RequestedMetric::parse`]; [`MetricError::InvalidSetting`] without any, for one that is named twice, or for
+    /// one that needs a threshold and has none.
+    pub(crate) fn requested_metrics(&self) -> Result<Vec<(String, RequestedMetric)>, MetricError> {
         let invalid = |value: &str, expected| {
             let (setting, value) = ("metrics", value.to_owned());
             MetricError::InvalidSetting { setting, value, expected }
@@ -132,10 +145,43 @@ impl EvaluationSettings {
         if self.metrics.is_empty() {
             return Err(invalid("[]", "at least one name"));
         }
-        if let Some(k) = (1..self.metrics.len()).find(|&k| self.metrics[..k].contains(&self.metrics[k])) {
-            return Err(invalid(&self.metrics[k], "each metric once"));
+        let mut requested: Vec<(String, RequestedMetric)> = Vec::new();
+        let mut names_decisions = false;
+        for name in &self.metrics {
+            let metric = RequestedMetric::parse(name)?;
+            if metric.metric.has_threshold() && metric.threshold.is_none() {
+                if self.thresholds.is_empty() {
+                    return Err(invalid(
+                        name,
+                        "a threshold of the predicted risk, as in sensitivity:0.2, or thresholds",
+                    ));
+                }
+                names_decisions = true;
+                requested.extend(self.at_thresholds(name, metric));
+            } else {
+                requested.push((name.clone(), metric));
+            }
         }
-        self.metrics.iter().map(|name| Ok((name.as_str(), RequestedMetric::parse(name)?))).collect()
+        if !names_decisions {
+            let known = known_metrics().into_iter().filter(|metric| metric.has_threshold());
+            let all = |metric| RequestedMetric { metric, at: None, threshold: None };
+            let added = known.flat_map(|metric| self.at_thresholds(metric.name(), all(metric)));
+            let added: Vec<_> = added.filter(|(name, _)| !self.metrics.contains(name)).collect();
+            requested.extend(added);
+        }
+        let is_repeated = |&k: &usize| requested[..k].iter().any(|(name, _)| *name == requested[k].0);
+        match (1..requested.len()).find(is_repeated) {
+            Some(k) => Err(invalid(&requested[k].0, "each metric once")),
+            None => Ok(requested),
+        }
+    }
+
+    /// A metric of decisions at each of the thresholds.
+    fn at_thresholds(&self, name: &str, metric: RequestedMetric) -> Vec<(String, RequestedMetric)> {
+        let at = |&threshold: &f64| {
+            (format!("{name}:{threshold}"), RequestedMetric { threshold: Some(threshold), ..metric })
+        };
+        self.thresholds.iter().map(at).collect()
     }
 }
 

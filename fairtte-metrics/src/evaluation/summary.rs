@@ -29,7 +29,11 @@ impl Summary<'_> {
             convention: convention.to_owned(),
             higher_is_better: direction == Direction::HigherIsBetter,
             target: self.evaluated.targets[metric],
+            no_best: !self.evaluated.has_best[metric],
             horizon: None,
+            threshold: None,
+            gap_name: None,
+            ratio_name: None,
             overall,
             attributes: adjusted_gaps(
                 (0..self.input.groups.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
@@ -150,7 +154,7 @@ impl Summary<'_> {
         }
     }
 
-    fn estimate(&self, sampled: &Sampled, rows: &[usize]) -> Estimate {
+    pub(crate) fn estimate(&self, sampled: &Sampled, rows: &[usize]) -> Estimate {
         let (level, method) = (self.input.settings.level, sampled.method(self.input.settings));
         let interval = match &sampled.value {
             Ok(value) if !sampled.replicates.is_empty() => {

@@ -14,7 +14,8 @@ fn with(metrics: &[&str], min_events: usize) -> EvaluationSettings {
 #[test]
 fn every_built_in_metric_has_a_value_an_interval_and_a_gap() {
     let cohort = cohort(200, 21);
-    let names: Vec<&str> = built_in_metrics().map(Metric::name).collect();
+    // Those of decisions at a threshold have tests of their own.
+    let names: Vec<&str> = built_in_metrics().filter(|metric| !metric.has_threshold()).map(Metric::name).collect();
     let report = cohort.evaluate(&[halves(200)], &EvaluationSettings { replicates: 20, ..with(&names, 10) });
     assert_eq!(report.metrics.len(), names.len());
     let horizon = report.horizon.unwrap();
@@ -194,4 +195,45 @@ fn intervals_of_few_events_say_so() {
     assert!(small.caution.unwrap().starts_with(&format!("{} events, fewer than 30", small.n_events)));
     assert_eq!((large.caution, found.overall.caution), (None, None));
     assert_eq!(of(0).attributes[0].groups[0].estimate.caution, None);
+}
+
+#[test]
+fn thresholds_add_decisions_by_group_with_the_equalised_odds_difference() {
+    let cohort = cohort(200, 26);
+    let settings = EvaluationSettings { thresholds: vec![0.3, 0.6], horizon: Some(1.0), ..with(&["c-td"], 1) };
+    let report = cohort.evaluate(&[halves(200)], &settings);
+    let metric = |name: &str| report.metrics.iter().find(|metric| metric.name == name).unwrap();
+    assert_eq!(report.metrics.len(), 1 + 2 * 7);
+    let gap = |name: &str| metric(name).attributes[0].gap.value.unwrap();
+    let decisions = report.decisions.as_ref().unwrap();
+    for (at, threshold) in decisions.thresholds.iter().zip(["0.3", "0.6"]) {
+        let [sensitivity, false_positive] =
+            ["sensitivity", "false-positive-rate"].map(|name| gap(&format!("{name}:{threshold}")));
+        let odds = &at.attributes[0].equalized_odds_difference;
+        assert_eq!(odds.value, Some(sensitivity.max(false_positive)));
+        assert!(odds.lower.unwrap() <= odds.value.unwrap() && odds.value.unwrap() <= odds.upper.unwrap());
+        let selected = metric(&format!("selection-rate:{threshold}"));
+        let n_positive = at.overall.n_positive.unwrap() as f64;
+        assert!((selected.overall.value.unwrap() - n_positive / 200.0).abs() < 1e-12);
+        assert!(selected.no_best && selected.attributes[0].worst_group.is_none());
+        assert_eq!(selected.attributes[0].equity_scaling.value, None);
+        assert_eq!(selected.ratio_name.as_deref(), Some("demographic parity ratio, disparate impact"));
+        let specificity = metric(&format!("specificity:{threshold}")).overall.value.unwrap();
+        let rate = metric(&format!("false-positive-rate:{threshold}")).overall.value.unwrap();
+        assert!((specificity + rate - 1.0).abs() < 1e-12);
+    }
+    // The curve goes through the net benefit at a threshold.
+    let curve = &decisions.curves[0];
+    let place = curve.thresholds.iter().position(|threshold| (threshold - 0.3).abs() < 1e-9).unwrap();
+    assert!((curve.net_benefit[place] - metric("net-benefit:0.3").overall.value.unwrap()).abs() < 1e-12);
+    assert_eq!(metric("sensitivity:0.3").gap_name.as_deref(), Some("equal opportunity difference"));
+    let chosen = EvaluationSettings { metrics: vec!["ppv@2".into()], ..settings.clone() };
+    assert_eq!(
+        cohort.evaluate(&[], &chosen).metrics.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(),
+        ["ppv@2:0.3", "ppv@2:0.6"]
+    );
+    for (thresholds, metrics) in [(vec![], "sensitivity"), (vec![1.0], "c-td"), (vec![0.2, 0.2], "c-td")] {
+        let settings = EvaluationSettings { thresholds, ..with(&[metrics], 1) };
+        assert!(settings.validate().is_err(), "{settings:?}");
+    }
 }

@@ -308,6 +308,7 @@ fn evaluation() -> Vec<Mode> {
             [
                 ("--metrics", Changes("--metrics c-td,rcll")),
                 ("--horizon", Changes("--horizon 1.5")),
+                ("--threshold", Changes("--threshold 0.3")),
                 ("--min-events", Changes("--min-events 3")),
                 ("--permutations", Changes("--permutations 20")),
                 ("--reference", Changes("--reference sex=F")),

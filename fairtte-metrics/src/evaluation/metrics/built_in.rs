@@ -1,6 +1,7 @@
-//! The table of built-in metrics: name, label, convention, direction, and the function that prepares each.
+//! The table of built-in metrics: name, label, convention, direction, and the function that prepares each. Those of
+//! decisions at a threshold have a table of their own.
 
-use super::{Metric, PreparedMetric, ScoredSample, calibration, scores};
+use super::{Metric, PreparedMetric, ScoredSample, calibration, decisions, scores};
 use crate::{Direction, MetricError};
 
 /// A built-in metric: everything about it but its function, which is in `scores.rs` or `calibration.rs`.
@@ -69,7 +70,7 @@ impl Metric for BuiltIn {
 
 /// All built-in metrics, in the order in which they are listed to users.
 pub fn built_in_metrics() -> impl Iterator<Item = &'static dyn Metric> {
-    BUILT_IN.iter().map(|metric| metric as &'static dyn Metric)
+    BUILT_IN.iter().map(|metric| metric as &'static dyn Metric).chain(decisions::decision_metrics())
 }
 
 const BUILT_IN: [BuiltIn; 24] = [

@@ -8,6 +8,7 @@
 
 mod built_in;
 mod calibration;
+mod decisions;
 mod registry;
 mod requested;
 mod scores;
@@ -67,7 +68,7 @@ pub use requested::{RequestedMetric, RiskOfCurve};
 /// # Ok::<(), MetricError>(())
 /// ```
 pub trait Metric: Debug + Send + Sync {
-    /// Name in settings and files, in kebab-case without `@`.
+    /// Name in settings and files, in kebab-case without `@` and `:`.
     fn name(&self) -> &'static str;
 
     /// One line for lists.
@@ -97,6 +98,28 @@ pub trait Metric: Debug + Send + Sync {
     /// Whether the metric is about one time, the horizon: `name@365`, or `name` for that of the settings.
     fn has_horizon(&self) -> bool {
         false
+    }
+
+    /// Whether the metric is about decisions at a threshold of the predicted risk: `name:0.2`, `name@365:0.2`, or `name` for
+    /// each of those of the settings.
+    fn has_threshold(&self) -> bool {
+        false
+    }
+
+    /// Whether a value can be better than another; of a metric without a best value neither [direction](Self::direction)
+    /// nor [target](Self::target) is used, and no group is the worst.
+    fn has_best(&self) -> bool {
+        true
+    }
+
+    /// What the gap between groups is called in the literature on fairness, if it has a name.
+    fn gap_name(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What the ratio of groups is called there, if it has a name.
+    fn ratio_name(&self) -> Option<&'static str> {
+        None
     }
 
     /// Prepares the metric for the samples of one slice.
@@ -196,6 +219,7 @@ pub struct ScoredSample<'a> {
     pub subjects: &'a [&'a SubjectId],
     pub(crate) times: &'a Result<Vec<f64>, MetricError>,
     pub(crate) horizon: &'a Result<f64, MetricError>,
+    pub(crate) threshold: Option<f64>,
 }
 
 impl ScoredSample<'_> {
@@ -213,6 +237,14 @@ impl ScoredSample<'_> {
     /// Why there is none.
     pub fn horizon(&self) -> Result<f64, MetricError> {
         self.horizon.clone()
+    }
+
+    /// The threshold of a metric that [has one](Metric::has_threshold), in (0, 1).
+    ///
+    /// # Errors
+    /// [`MetricError::NoThreshold`] if none was given.
+    pub fn threshold(&self) -> Result<f64, MetricError> {
+        self.threshold.ok_or(MetricError::NoThreshold)
     }
 
     /// Predicted probability of the event by `time`, `[n]`.

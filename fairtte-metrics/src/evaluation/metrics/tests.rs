@@ -60,6 +60,7 @@ impl Sample {
             subjects: &subjects,
             times: &Ok(vec![1.0, 2.0, 3.0, 5.0]),
             horizon: &Ok(HORIZON),
+            threshold: Some(0.5),
         };
         RequestedMetric::parse(name).unwrap().metric.prepare(&sample).unwrap()
     }
@@ -136,6 +137,7 @@ fn the_risk_of_a_curve_can_be_chosen() {
             subjects: &subjects,
             times: &Ok(vec![1.0, 2.0, 4.0]),
             horizon: &Ok(2.0),
+            threshold: None,
         };
         sample.risks().unwrap().values()[0]
     };
