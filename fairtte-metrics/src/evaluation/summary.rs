@@ -167,11 +167,7 @@ impl Summary<'_> {
         let within = |end: f64| if sampled.is_distance { end.max(0.0) } else { end };
         let n_events = rows.iter().filter(|&&row| self.input.outcomes.event()[row]).count();
         Estimate {
-            caution: (ends.is_some() && n_events < FEW_FOR_INTERVALS).then(|| {
-                format!(
-                    "{n_events} events, fewer than {FEW_FOR_INTERVALS}: simulated intervals of so few are too narrow"
-                )
-            }),
+            caution: ends.and_then(|_| caution(n_events, sampled.is_distance)),
             value: sampled.value.as_ref().ok().copied(),
             undefined: sampled.value.as_ref().err().map(ToString::to_string),
             lower: ends.map(|interval| within(interval.lower)),
@@ -186,6 +182,14 @@ impl Summary<'_> {
             undefined_times: 0,
         }
     }
+}
+
+/// Why an interval may be too narrow: what simulations of [`FEW_FOR_INTERVALS`] showed.
+fn caution(n_events: usize, is_distance: bool) -> Option<String> {
+    if n_events < FEW_FOR_INTERVALS {
+        return Some(format!("{n_events} events, fewer than {FEW_FOR_INTERVALS}: the interval is too narrow"));
+    }
+    is_distance.then(|| "intervals of distances are a little too narrow".to_owned())
 }
 
 /// The differences of one attribute, with p values adjusted for their number.
