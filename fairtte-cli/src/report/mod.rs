@@ -93,6 +93,9 @@ pub enum ReportError {
         #[source]
         source: plots::DrawError,
     },
+    /// The table of all numbers could not be made.
+    #[error("cannot make the table of all numbers of the report")]
+    Table(#[from] fairtte_data::DataError),
     /// The page could not be filled in.
     #[error("cannot fill in the page of the report")]
     Template(#[from] minijinja::Error),
