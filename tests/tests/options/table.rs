@@ -3,6 +3,7 @@
 use Effect::{Between, Changes, Instead, OnlySpeed, Refused};
 
 /// What an option does in a mode. A text of arguments is cut at its spaces.
+#[derive(Clone)]
 pub enum Effect {
     /// Added to the call of the mode, these arguments change what it leaves.
     Changes(&'static str),
@@ -304,6 +305,10 @@ fn evaluation() -> Vec<Mode> {
     };
     let mut modes = Vec::new();
     for (name, base) in calls {
+        let reference = match name {
+            "one table" => Between("--attributes sex", "--attributes sex --reference sex=F"),
+            _ => Changes("--reference sex=F"),
+        };
         let scores = || {
             [
                 ("--metrics", Changes("--metrics c-td,rcll")),
@@ -311,7 +316,7 @@ fn evaluation() -> Vec<Mode> {
                 ("--threshold", Changes("--threshold 0.3")),
                 ("--min-events", Changes("--min-events 3")),
                 ("--permutations", Changes("--permutations 20")),
-                ("--reference", Changes("--reference sex=F")),
+                ("--reference", reference.clone()),
                 ("--set", Changes("--set reading=step")),
             ]
         };
