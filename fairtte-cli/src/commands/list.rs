@@ -78,7 +78,8 @@ fn section(what: Listed) -> Section {
         Listed::Metrics => {
             let entry = |metric: &'static dyn Metric| {
                 let horizon = if metric.has_horizon() { ", or at another time with @TIME" } else { "" };
-                (metric.name(), format!("{}{horizon}", metric.summary()))
+                let threshold = if metric.has_threshold() { "; at --threshold, or at :RISK" } else { "" };
+                (metric.name(), format!("{}{horizon}{threshold}", metric.summary()))
             };
             ("metrics", "evaluation.metrics = [\"NAME\", ..]", known_metrics().into_iter().map(entry).collect())
         }

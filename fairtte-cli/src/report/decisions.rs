@@ -1,14 +1,26 @@
 //! Decisions at thresholds in words, for the terminal and the page.
 
-use fairtte_metrics::evaluation::{AttributeDecisions, DecisionsReport, ThresholdReport};
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::{AttributeDecisions, ThresholdReport};
 
-use super::format::{interval, number, percent};
+use super::format::{interval, number, percent, short};
 use super::rows::reason;
 
-/// What is said of every threshold, in sentences: who is called positive, what treating everybody would bring, and the
-/// equalised-odds difference of every attribute. The metrics of the decisions have their tables among the others.
-pub(super) fn decision_lines(decisions: &DecisionsReport) -> Vec<String> {
-    decisions.thresholds.iter().flat_map(of_threshold).collect()
+/// What is said of decisions, in sentences: their horizon, and of every threshold who is called positive, what treating
+/// everybody would bring, and the equalised-odds difference of every attribute. The metrics of the decisions have their
+/// tables among the others. Empty without a threshold.
+pub(super) fn decision_lines(report: &EvaluationReport) -> Vec<String> {
+    let Some(decisions) = &report.decisions else { return Vec::new() };
+    horizon(report).into_iter().chain(decisions.thresholds.iter().flat_map(of_threshold)).collect()
+}
+
+/// The time that the decisions are about, and where it comes from.
+fn horizon(report: &EvaluationReport) -> Option<String> {
+    let time = short(report.horizon?);
+    Some(match report.settings.horizon {
+        Some(_) => format!("Horizon: {time}."),
+        None => format!("Horizon: {time}, the default (the median of the event times, within the evaluation times)."),
+    })
 }
 
 fn of_threshold(at: &ThresholdReport) -> Vec<String> {

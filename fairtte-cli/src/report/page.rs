@@ -181,7 +181,7 @@ impl<'a> Context<'a> {
             survival: panels(survival(page)?)?,
             calibration: panels(calibration(report)?)?,
             csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows(report))?)),
-            decisions: report.decisions.as_ref().map(Decisions::new).transpose()?,
+            decisions: report.decisions.as_ref().map(|decisions| Decisions::new(report, decisions)).transpose()?,
             has_window: report.times.is_some(),
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),
@@ -282,8 +282,8 @@ struct Decisions {
 }
 
 impl Decisions {
-    fn new(decisions: &DecisionsReport) -> Result<Self, ReportError> {
-        Ok(Self { lines: decision_lines(decisions), figures: decision_figures(decisions)? })
+    fn new(report: &EvaluationReport, decisions: &DecisionsReport) -> Result<Self, ReportError> {
+        Ok(Self { lines: decision_lines(report), figures: decision_figures(decisions)? })
     }
 }
 

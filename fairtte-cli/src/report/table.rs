@@ -36,10 +36,11 @@ pub(super) fn render(report: &EvaluationReport, width: usize) -> String {
     for metric in &report.metrics {
         table.metric(metric);
     }
-    if let Some(decisions) = &report.decisions {
+    let decisions = decision_lines(report);
+    if !decisions.is_empty() {
         table.text.push('\n');
         table.wrapped("", "decisions");
-        for line in decision_lines(decisions) {
+        for line in decisions {
             table.wrapped(INDENT, &clean(&line));
         }
     }

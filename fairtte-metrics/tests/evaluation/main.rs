@@ -5,5 +5,6 @@
 mod any_metric;
 mod cohort;
 mod comparison;
+mod decisions;
 mod report;
 mod requested;
