@@ -1,5 +1,5 @@
 //! `fairtte evaluate` against other packages: recorded samples are written as tables, scored by the command, and every
-//! value is compared with what scikit-survival, pycox, SurvivalEVAL or mlr3proba gave for the same rows. Where the values
+//! value is compared with what scikit-survival, pycox, `SurvivalEVAL` or mlr3proba gave for the same rows. Where the values
 //! come from is in `fairtte-metrics/tests/golden/README.md`.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
@@ -25,10 +25,14 @@ fn numbers(value: &Value) -> Vec<f64> {
 fn predictions(inputs: &Value, index: &[usize]) -> String {
     let (time, event, grid) = (numbers(&inputs["time"]), numbers(&inputs["event"]), numbers(&inputs["grid"]));
     let mut text = "sample,time,event".to_owned();
-    grid.iter().for_each(|time| write!(text, ",{time}").unwrap());
+    for time in &grid {
+        write!(text, ",{time}").unwrap();
+    }
     for &row in index {
         write!(text, "\ns{row},{},{}", time[row], event[row]).unwrap();
-        numbers(&inputs["surv"][row]).iter().for_each(|survival| write!(text, ",{survival}").unwrap());
+        for survival in numbers(&inputs["surv"][row]) {
+            write!(text, ",{survival}").unwrap();
+        }
     }
     text + "\n"
 }
@@ -67,9 +71,9 @@ fn expected(case: &Value, subset: &str, n: usize, tau: &[f64], horizon: f64) -> 
     // n B sum (share - 1/B)^2 is the statistic of SurvivalEVAL.
     let statistic = record("dcal.survivaleval.step", None).and_then(|value| value["statistic"].as_f64());
     add("d-calibration".into(), "SurvivalEVAL", statistic.map(|statistic| statistic / (10.0 * n as f64)));
-    let kaplan_meier = record("km.sksurv", None).and_then(|curve| {
+    let kaplan_meier = record("km.sksurv", None).map(|curve| {
         let (times, survival) = (numbers(&curve["time"]), numbers(&curve["surv"]));
-        Some(times.iter().rposition(|time| *time <= horizon).map_or(1.0, |place| survival[place]))
+        times.iter().rposition(|time| *time <= horizon).map_or(1.0, |place| survival[place])
     });
     let grid = numbers(&case["inputs"]["grid"]);
     let risk = |row: &usize| {

@@ -221,6 +221,24 @@ fn published() -> Vec<Mode> {
     ]
 }
 
+/// The options that say what is computed, the same in every mode of `evaluate`.
+fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
+    let reference = match mode {
+        "one table" => Between("--attributes sex", "--attributes sex --reference sex=F"),
+        _ => Changes("--reference sex=F"),
+    };
+    [
+        ("--metrics", Changes("--metrics c-td,rcll")),
+        ("--horizon", Changes("--horizon 1.5")),
+        ("--threshold", Changes("--threshold 0.3")),
+        ("--min-events", Changes("--min-events 3")),
+        ("--permutations", Changes("--permutations 20")),
+        ("--reference", reference),
+        ("--set", Changes("--set reading=step")),
+    ]
+    .into_iter()
+}
+
 /// Each mode of `evaluate` with its results and as a dry run.
 fn evaluation() -> Vec<Mode> {
     let no = "cannot be used with";
@@ -305,21 +323,7 @@ fn evaluation() -> Vec<Mode> {
     };
     let mut modes = Vec::new();
     for (name, base) in calls {
-        let reference = match name {
-            "one table" => Between("--attributes sex", "--attributes sex --reference sex=F"),
-            _ => Changes("--reference sex=F"),
-        };
-        let scores = || {
-            [
-                ("--metrics", Changes("--metrics c-td,rcll")),
-                ("--horizon", Changes("--horizon 1.5")),
-                ("--threshold", Changes("--threshold 0.3")),
-                ("--min-events", Changes("--min-events 3")),
-                ("--permutations", Changes("--permutations 20")),
-                ("--reference", reference.clone()),
-                ("--set", Changes("--set reading=step")),
-            ]
-        };
+        let scores = || scores(name);
         let real = own(name, base).into_iter().chain(scores()).chain([THREADS, DRY_RUN, JSON]).collect();
         modes.push(mode("evaluate", name, base, real));
         let dry = format!("{base} --dry-run --json");
