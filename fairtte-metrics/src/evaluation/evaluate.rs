@@ -8,7 +8,7 @@ use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects
 use crate::evaluation::metrics::RequestedMetric;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
-use crate::evaluation::time_window::{Covered, choose_horizon, choose_times};
+use crate::evaluation::time_window::{Covered, TimeWindow, choose_horizon, choose_times};
 use crate::resampling::replicates::N_METRICS;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
@@ -53,7 +53,7 @@ pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
 /// Row `i` of every argument is the same sample; `censoring` is fitted on training data. What cannot be computed (an
 /// all-censored group, no usable evaluation time) is reported with its reason. For intersections of attributes add
 /// [`Groups::pairwise_intersections`] to `groups`; for several models on the same samples see
-/// [`compare_models`](crate::compare_models), for any other metric
+/// [`evaluate_models`](crate::evaluation::evaluate_models), for any other metric
 /// [`evaluate_metric`](crate::evaluation::evaluate_metric).
 ///
 /// Cost: O(L n log n) once, then O(L n) per replicate, for all groups together, in parallel over replicates; the
@@ -74,39 +74,86 @@ pub fn evaluate(
     let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
     curves.check_rows(outcomes.n())?;
-    let window = choose_times(outcomes, censoring, Covered::by([curves], settings.reading), settings);
-    let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
-    let predictions = Predictions { curves, censoring, times };
-    let horizon = choose_horizon(outcomes, window.as_ref().ok(), settings);
-    let all_rows: Vec<usize> = (0..outcomes.n()).collect();
-    Ok(EvaluationReport {
-        n: outcomes.n(),
-        n_events: outcomes.n_events(),
-        n_subjects: count_subjects(subjects, &all_rows),
-        reading: settings.reading.to_string(),
-        settings: settings.clone(),
-        times_undefined: window.as_ref().err().map(ToString::to_string),
-        horizon: horizon.as_ref().ok().copied(),
-        horizon_undefined: horizon.as_ref().err().map(ToString::to_string),
-        metrics: metrics(&input, &predictions, &horizon)?,
-        curves: group_curves(&input, curves)?,
-        times: window.ok(),
-    })
+    let chosen = ChosenTimes::of(&input, censoring, Covered::by([curves], settings.reading));
+    let predictions = Predictions { curves, censoring, times: chosen.times() };
+    let metrics = each_metric(&input, &[predictions], &chosen.horizon, |metric| metric.report(&input, 0))?;
+    chosen.report(&input, curves, metrics)
 }
 
-/// The metrics that the settings name, in their order.
-fn metrics(
+/// The evaluation times and the horizon of one model, or of all models that are compared.
+pub(crate) struct ChosenTimes {
+    window: Result<TimeWindow, MetricError>,
+    pub(crate) horizon: Result<f64, MetricError>,
+}
+
+impl ChosenTimes {
+    pub(crate) fn of(input: &Input<'_>, censoring: &CensoringCurve, covered: Covered) -> Self {
+        let Input { outcomes, settings, .. } = *input;
+        let window = choose_times(outcomes, censoring, covered, settings);
+        let horizon = choose_horizon(outcomes, window.as_ref().ok(), settings);
+        Self { window, horizon }
+    }
+
+    pub(crate) fn times(&self) -> Result<&[f64], MetricError> {
+        self.window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone)
+    }
+
+    /// The report of the model with these curves and metrics.
+    pub(crate) fn report(
+        &self,
+        input: &Input<'_>,
+        curves: &SurvivalCurves,
+        metrics: Vec<MetricReport>,
+    ) -> Result<EvaluationReport, MetricError> {
+        let Input { subjects, outcomes, settings, .. } = *input;
+        let all_rows: Vec<usize> = (0..outcomes.n()).collect();
+        Ok(EvaluationReport {
+            n: outcomes.n(),
+            n_events: outcomes.n_events(),
+            n_subjects: count_subjects(subjects, &all_rows),
+            reading: settings.reading.to_string(),
+            settings: settings.clone(),
+            times_undefined: self.window.as_ref().err().map(ToString::to_string),
+            horizon: self.horizon.as_ref().ok().copied(),
+            horizon_undefined: self.horizon.as_ref().err().map(ToString::to_string),
+            metrics,
+            curves: group_curves(input, curves)?,
+            times: self.window.as_ref().ok().cloned(),
+        })
+    }
+}
+
+/// A metric that the settings name, evaluated for one or several models.
+pub(crate) struct Requested<'a> {
+    /// One per model.
+    pub(crate) evaluated: &'a [Evaluated<'a>],
+    /// The place of the metric in them.
+    pub(crate) place: usize,
+    /// The time that it is about.
+    horizon: Option<f64>,
+}
+
+impl Requested<'_> {
+    pub(crate) fn report(&self, input: &Input<'_>, model: usize) -> MetricReport {
+        let summary = Summary { input, evaluated: &self.evaluated[model] };
+        MetricReport { horizon: self.horizon, ..summary.metric(self.place) }
+    }
+}
+
+/// What `found` makes of every metric that the settings name, in their order; `predictions` has one entry per model.
+pub(crate) fn each_metric<T>(
     input: &Input<'_>,
-    predictions: &Predictions<'_>,
+    predictions: &[Predictions<'_>],
     horizon: &Result<f64, MetricError>,
-) -> Result<Vec<MetricReport>, MetricError> {
+    found: impl Fn(&Requested<'_>) -> T,
+) -> Result<Vec<T>, MetricError> {
     let requested = input.settings.requested_metrics()?;
     let place = |name: &str| JOINT.iter().position(|joint| *joint == name);
-    let joint = requested.iter().any(|(name, _)| place(name).is_some());
-    let joint = joint.then(|| Evaluated::of_curves(input, predictions)).transpose()?;
-    let report = |(name, RequestedMetric { metric, at }): &(&str, RequestedMetric)| {
-        if let (Some(place), Some(evaluated)) = (place(name), &joint) {
-            return Ok(Summary { input, evaluated }.metric(place));
+    let joint = if requested.iter().any(|(name, _)| place(name).is_some()) { predictions } else { &[] };
+    let joint = joint.iter().map(|of_model| Evaluated::of_curves(input, of_model)).collect::<Result<Vec<_>, _>>()?;
+    let of_metric = |(name, RequestedMetric { metric, at }): &(&str, RequestedMetric)| {
+        if let Some(place) = place(name) {
+            return Ok(found(&Requested { evaluated: &joint, place, horizon: None }));
         }
         let horizon = at.map_or_else(|| horizon.clone(), Ok);
         let of_metric = horizon.as_ref().ok().copied().filter(|_| metric.has_horizon());
@@ -114,10 +161,11 @@ fn metrics(
             of_metric.map_or_else(|| metric.label().to_owned(), |time| format!("{} ({})", metric.label(), short(time)));
         let description =
             MetricDescription { name, label: &label, convention: metric.convention(), direction: metric.direction() };
-        let evaluated = Evaluated::of_requested(input, predictions, &horizon, *metric, &description)?;
-        Ok(MetricReport { horizon: of_metric, ..Summary { input, evaluated: &evaluated }.metric(0) })
+        let of_model = |of_model| Evaluated::of_requested(input, of_model, &horizon, *metric, &description);
+        let evaluated = predictions.iter().map(of_model).collect::<Result<Vec<_>, _>>()?;
+        Ok(found(&Requested { evaluated: &evaluated, place: 0, horizon: of_metric }))
     };
-    requested.iter().map(report).collect()
+    requested.iter().map(of_metric).collect()
 }
 
 /// A time in at most four decimals, without trailing zeros.

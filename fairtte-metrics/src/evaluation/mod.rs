@@ -7,6 +7,7 @@ pub(crate) mod evaluated;
 pub(crate) mod goal;
 pub(crate) mod metrics;
 pub(crate) mod model_comparison;
+pub(crate) mod models;
 pub(crate) mod report;
 pub(crate) mod sampled_metrics;
 pub(crate) mod settings;
@@ -21,6 +22,7 @@ pub use metrics::{
     register_metric, rows_metric,
 };
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
+pub use models::{ModelReports, TradeOff, TradeOffPoint, evaluate_models, on_front};
 pub use report::{
     AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupComparisons, GroupCurves,
     GroupDifference, GroupReport, MetricDescription, MetricReport,

@@ -5,5 +5,6 @@
 mod any_metric;
 mod cohort;
 mod comparison;
+mod models;
 mod report;
 mod requested;
