@@ -40,6 +40,19 @@ pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
 /// # Errors
 /// [`DataError`] naming the file if it cannot be written.
 pub(crate) fn write(path: &Path, rows: &[FlatRow]) -> Result<(), DataError> {
+    write_columns(path, columns(rows))
+}
+
+/// Writes columns of the same length, each with its name.
+///
+/// # Errors
+/// [`DataError`] naming the file if it cannot be written.
+pub(crate) fn write_columns(path: &Path, columns: Vec<(String, ColumnValues<'_>)>) -> Result<(), DataError> {
+    write_csv(path, columns)
+}
+
+/// The columns of the file.
+pub(super) fn columns(rows: &[FlatRow]) -> Vec<(String, ColumnValues<'_>)> {
     let text = |of: fn(&FlatRow) -> &str| {
         ColumnValues::Borrowed(rows.iter().map(|row| Some(of(row)).filter(|text| !text.is_empty())).collect())
     };
@@ -64,7 +77,7 @@ pub(crate) fn write(path: &Path, rows: &[FlatRow]) -> Result<(), DataError> {
         ("subjects", count(|row| row.subjects)),
         ("reason", text(|row| &row.reason)),
     ];
-    write_csv(path, columns.map(|(name, values)| (name.to_owned(), values)).into())
+    columns.map(|(name, values)| (name.to_owned(), values)).into()
 }
 
 fn of_metric(metric: &MetricReport) -> Vec<FlatRow> {
@@ -97,7 +110,7 @@ fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatR
     comparisons.extend(attribute.equity_scaling_deviation.iter().map(|e| row("equity-scaling-deviation", "", e)));
     let differences = attribute.differences.iter().map(|pair| {
         let level = format!("{} minus {}", pair.first, pair.second);
-        of_difference(metric, &attribute.attribute, level, &pair.difference)
+        of_difference(&metric.name, &attribute.attribute, "difference", level, &pair.difference)
     });
     groups.chain(comparisons).chain(differences).collect()
 }
@@ -120,11 +133,17 @@ fn of_estimate(metric: &MetricReport, attribute: &str, kind: &'static str, level
     }
 }
 
-fn of_difference(metric: &MetricReport, attribute: &str, level: String, of: &Difference) -> FlatRow {
+pub(super) fn of_difference(
+    metric: &str,
+    attribute: &str,
+    kind: &'static str,
+    level: String,
+    of: &Difference,
+) -> FlatRow {
     FlatRow {
-        metric: metric.name.clone(),
+        metric: metric.to_owned(),
         attribute: attribute.to_owned(),
-        kind: "difference",
+        kind,
         level,
         value: of.value,
         lower: of.lower,

@@ -6,6 +6,7 @@
 mod differences;
 pub(crate) mod flat;
 mod format;
+mod models;
 mod page;
 mod plots;
 mod rows;
@@ -17,6 +18,7 @@ mod tests;
 mod words;
 
 pub(crate) use format::wrap;
+pub(crate) use models::{ModelsPage, listed, models_rows, render_models_page, render_models_table};
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;

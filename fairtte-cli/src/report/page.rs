@@ -17,14 +17,24 @@ use super::{EpochPoint, FlowRow, Page, ReportError};
 const TEMPLATE: &str = include_str!("page.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
+    fill_in(TEMPLATE, &Context::new(page)?)
+}
+
+/// The style sheet of the page, which other pages share.
+pub(super) fn style() -> &'static str {
+    let (_, style) = TEMPLATE.split_once("<style>").unwrap_or_default();
+    style.split_once("</style>").unwrap_or_default().0
+}
+
+/// A template with its names replaced by the fields of `context`.
+pub(super) fn fill_in(template: &str, context: &impl Serialize) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     // A misspelt name in the template is an error instead of an empty string.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("metric", metric_name);
-    environment.add_template("page.html", TEMPLATE)?;
-    let context = Context::new(page)?;
-    Ok(environment.get_template("page.html")?.render(Serde(&context))?)
+    environment.add_template("page.html", template)?;
+    Ok(environment.get_template("page.html")?.render(Serde(context))?)
 }
 
 /// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use fairtte_metrics::{SampleId, SubjectId};
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
 use crate::DataError;
 use crate::adapters::unnamed_unit;
@@ -153,6 +153,24 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], options: &ReadOptions
 }
 
 impl ScoredTable {
+    /// The samples at `rows`, in that order.
+    ///
+    /// # Panics
+    /// If a row is not below the number of samples.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let of_column = |column: &AttributeColumn| AttributeColumn {
+            values: rows.iter().map(|row| column.values[*row].clone()).collect(),
+            ..column.clone()
+        };
+        let cohort = Cohort {
+            samples: rows.iter().map(|row| self.cohort.samples[*row].clone()).collect(),
+            attributes: self.cohort.attributes.iter().map(of_column).collect(),
+            ..self.cohort.clone()
+        };
+        Self { cohort, survival: self.survival.select(Axis(0), rows), grid: self.grid.clone(), ignored: self.ignored.clone(), ..*self }
+    }
+
     /// Groups of all samples. Thresholds and levels are fitted on the whole table, because there is no training part.
     /// An attribute without threshold, reference or levels has its values as levels, whole numbers in their order.
     ///

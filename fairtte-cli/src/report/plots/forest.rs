@@ -38,7 +38,7 @@ pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportEr
     }
     let height = TOP + lines.iter().map(Line::height).sum::<f64>() + BOTTOM;
     let bottom = height - BOTTOM;
-    let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom, x: range(metric), y: 0.0..1.0 };
+    let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom, x: range([metric]), y: 0.0..1.0 };
     let figure = Figure {
         id,
         title: format!("{} overall and in every group", metric.label),
@@ -156,18 +156,24 @@ fn reason_lines(estimate: &Estimate) -> Vec<String> {
     wrap(&text, fitting(WIDTH - LEFT - 10.0, 10.5))
 }
 
-/// Wide enough for all intervals and, where it has a meaning, for 0.5 or the best value; inside [0, 1] if they all are.
-fn range(metric: &MetricReport) -> Range<f64> {
-    let groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups).map(|group| &group.estimate);
-    let ends = std::iter::once(&metric.overall).chain(groups).flat_map(|e| [e.value, e.lower, e.upper]).flatten();
-    let ends: Vec<f64> = ends.chain(reference(metric)).collect();
+/// Wide enough for all intervals of one metric and, where it has a meaning, for 0.5 or the best value; inside [0, 1] if
+/// they all are. `metrics` has one entry per model.
+pub(super) fn range<'a>(metrics: impl IntoIterator<Item = &'a MetricReport>) -> Range<f64> {
+    let ends: Vec<f64> = metrics.into_iter().flat_map(ends).collect();
     let range = padded_range(ends.iter().copied(), 0.05);
     let start = if ends.iter().all(|end| *end >= 0.0) { range.start.max(-0.02) } else { range.start };
     start..if ends.iter().all(|end| *end <= 1.0) { range.end.min(1.02) } else { range.end }
 }
 
+/// All values and ends of intervals, and what they are compared with.
+fn ends(metric: &MetricReport) -> impl Iterator<Item = f64> {
+    let groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups).map(|group| &group.estimate);
+    let ends = std::iter::once(&metric.overall).chain(groups).flat_map(|e| [e.value, e.lower, e.upper]).flatten();
+    ends.chain(reference(metric))
+}
+
 /// A value to compare with: that of random guessing, or the best one of a metric with a target.
-fn reference(metric: &MetricReport) -> Option<f64> {
+pub(super) fn reference(metric: &MetricReport) -> Option<f64> {
     metric.target.or_else(|| has_chance_level(metric).then_some(0.5))
 }
 

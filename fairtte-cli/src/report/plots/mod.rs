@@ -6,9 +6,14 @@
 mod canvas;
 mod forest;
 mod losses;
+mod marker;
+mod model_forest;
 mod survival;
+mod trade_off;
 
 pub(super) use canvas::DrawError;
 pub(super) use forest::forest;
 pub(super) use losses::{LossCurve, loss_curve};
+pub(super) use model_forest::model_forest;
 pub(super) use survival::survival_figures;
+pub(super) use trade_off::{Labels, Place, trade_off};
