@@ -40,15 +40,7 @@ pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
 /// # Errors
 /// [`DataError`] naming the file if it cannot be written.
 pub(crate) fn write(path: &Path, rows: &[FlatRow]) -> Result<(), DataError> {
-    write_columns(path, columns(rows))
-}
-
-/// Writes columns of the same length, each with its name.
-///
-/// # Errors
-/// [`DataError`] naming the file if it cannot be written.
-pub(crate) fn write_columns(path: &Path, columns: Vec<(String, ColumnValues<'_>)>) -> Result<(), DataError> {
-    write_csv(path, columns)
+    write_csv(path, columns(rows))
 }
 
 /// The columns of the file.

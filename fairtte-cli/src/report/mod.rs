@@ -18,7 +18,7 @@ mod tests;
 mod words;
 
 pub(crate) use format::wrap;
-pub(crate) use models::{ModelsPage, listed, models_rows, render_models_page, render_models_table};
+pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;

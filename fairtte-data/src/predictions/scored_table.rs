@@ -168,7 +168,13 @@ impl ScoredTable {
             attributes: self.cohort.attributes.iter().map(of_column).collect(),
             ..self.cohort.clone()
         };
-        Self { cohort, survival: self.survival.select(Axis(0), rows), grid: self.grid.clone(), ignored: self.ignored.clone(), ..*self }
+        Self {
+            cohort,
+            survival: self.survival.select(Axis(0), rows),
+            grid: self.grid.clone(),
+            ignored: self.ignored.clone(),
+            ..*self
+        }
     }
 
     /// Groups of all samples. Thresholds and levels are fitted on the whole table, because there is no training part.

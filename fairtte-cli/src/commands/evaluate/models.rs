@@ -22,7 +22,7 @@ use super::publish::CensoringSample;
 use crate::CliError;
 use crate::args::Evaluate;
 use crate::progress::say;
-use crate::report::{ModelsPage, flat, models_rows, render_models_page, render_models_table};
+use crate::report::{ModelsPage, render_models_page, render_models_table, write_models};
 use crate::run_folder::write_text;
 
 /// Width of the tables on a terminal.
@@ -91,8 +91,7 @@ fn evaluate(compared: &Compared, reference: usize, call: &Call<'_>) -> Result<Mo
         compared.models.iter().map(|model| (model.name.as_str(), &model.scored.curves)).collect();
     let any = compared.any()?;
     let (subjects, outcomes) = (any.cohort.subjects(&any.rows), any.cohort.outcomes(&any.rows)?);
-    let found =
-        evaluate_models(&models, reference, &subjects, &outcomes, &any.censoring, &any.groups, call.settings)?;
+    let found = evaluate_models(&models, reference, &subjects, &outcomes, &any.censoring, &any.groups, call.settings)?;
     let undefined = found.models.first().and_then(|(_, report)| report.times_undefined.as_ref());
     match (&call.settings.times, undefined) {
         (Some(_), Some(reason)) => Err(CliError::setting("times", reason.clone(), None)),
@@ -134,20 +133,14 @@ struct OfModel<'a> {
 }
 
 /// Writes the three files and shows the result.
-fn publish(
-    arguments: &Evaluate,
-    compared: &Compared,
-    reports: &ModelReports,
-    call: &Call<'_>,
-) -> Result<(), CliError> {
+fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, call: &Call<'_>) -> Result<(), CliError> {
     let part = compared.has_parts.then_some(call.outputs.part);
     let sample = part.map_or_else(|| "evaluated sample".to_owned(), |part| format!("{} part", part.name()));
     let of_model = |(model, (name, report)): (&'_ Model, &'_ (String, EvaluationReport))| -> Result<_, CliError> {
         let warnings = model.scored.with_warning(Vec::new(), &sample);
         Ok((name.clone(), warnings, model.scored.coverage(call.settings.reading)?, report.n))
     };
-    let found =
-        compared.models.iter().zip(&reports.models).map(of_model).collect::<Result<Vec<_>, CliError>>()?;
+    let found = compared.models.iter().zip(&reports.models).map(of_model).collect::<Result<Vec<_>, CliError>>()?;
     let mut notes = compared.notes.clone();
     for (name, _, coverage, _) in &found {
         let sentences = coverage.sentences(call.settings.reading);
@@ -163,7 +156,8 @@ fn publish(
     let named = format!("Comparison of {}", crate::report::listed(&names));
     let page = ModelsPage {
         title: title.unwrap_or(&named),
-        subtitle: &any.cohort.name,
+        // Without a cohort, its name is that of the first file.
+        subtitle: if arguments.cohort.is_some() { &any.cohort.name } else { "" },
         facts: &compared.facts,
         reports,
         time_unit: &any.cohort.time_unit,
@@ -196,7 +190,7 @@ fn publish(
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     let target = call.target;
     write_text(target.evaluation(), &text)?;
-    flat::write_columns(&target.evaluation().with_extension("csv"), models_rows(reports))?;
+    write_models(&target.evaluation().with_extension("csv"), reports)?;
     write_text(target.report(), &render_models_page(&page)?)?;
     warnings.iter().for_each(|warning| say(format!("warning: {warning}")));
     notes.iter().for_each(|note| say(format!("note: {note}")));

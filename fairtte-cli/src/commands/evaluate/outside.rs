@@ -12,9 +12,9 @@ use fairtte_metrics::{
     SurvivalCurves,
 };
 
-use super::{models, own_table};
 use super::publish::{About, CensoringSample, Input, Target, publish};
 use super::{Outputs, dry_run, facts_of_parts, settings};
+use super::{models, own_table};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
 use crate::plural::counted;

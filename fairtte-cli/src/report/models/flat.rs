@@ -1,40 +1,43 @@
 //! The numbers of several models as one flat table: that of a single model with the columns `model` and `minus`. A row with
 //! `minus` is a difference: the model's value minus that of the model in `minus`.
 
-use fairtte_data::table::ColumnValues;
-use fairtte_metrics::evaluation::{AttributeDifferences, ModelPair, ModelReports};
+use std::path::Path;
+
+use fairtte_data::DataError;
+use fairtte_data::table::{ColumnValues, write_csv};
+use fairtte_metrics::evaluation::{AttributeDifferences, Difference, ModelPair, ModelReports};
 
 use super::super::flat::{FlatRow, columns, of_difference, rows};
 
-/// The columns of `evaluation.csv`.
-pub(crate) fn models_rows(reports: &ModelReports) -> Vec<(String, ColumnValues<'static>)> {
-    let of_model = reports.models.iter().flat_map(|(name, report)| rows(report).into_iter().map(move |row| (name, "", row)));
-    let of_pair = reports.pairs.iter().flat_map(|pair| {
-        differences(pair).into_iter().map(move |row| (&pair.first, pair.second.as_str(), row))
-    });
-    let (mut models, mut minus, mut all) = (Vec::new(), Vec::new(), Vec::new());
-    for (model, other, row) in of_model.chain(of_pair) {
-        models.push(Some(model.clone()));
-        minus.push(Some(other.to_owned()).filter(|name| !name.is_empty()));
-        all.push(row);
-    }
-    let own = [("model", models), ("minus", minus)].map(|(name, cells)| (name.to_owned(), ColumnValues::Text(cells)));
-    own.into_iter().chain(owned(columns(&all))).collect()
-}
-
-fn owned(columns: Vec<(String, ColumnValues<'_>)>) -> Vec<(String, ColumnValues<'static>)> {
-    let owned = |values| match values {
-        ColumnValues::Borrowed(cells) => {
-            ColumnValues::Text(cells.into_iter().map(|cell| cell.map(str::to_owned)).collect())
+/// Writes `evaluation.csv` of several models; an absent number is an empty cell.
+///
+/// # Errors
+/// [`DataError`] naming the file if it cannot be written.
+pub(crate) fn write_models(path: &Path, reports: &ModelReports) -> Result<(), DataError> {
+    let (mut model, mut minus, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    let mut add = |name, other, rows: Vec<FlatRow>| {
+        for row in rows {
+            model.push(Some(name));
+            minus.push(other);
+            all.push(row);
         }
-        ColumnValues::Text(cells) => ColumnValues::Text(cells),
-        _ => ColumnValues::Text(Vec::new()),
     };
-    columns.into_iter().map(|(name, values)| (name, owned(values))).collect()
+    for (name, report) in &reports.models {
+        add(name.as_str(), None, rows(report));
+    }
+    for pair in &reports.pairs {
+        add(pair.first.as_str(), Some(pair.second.as_str()), differences(pair));
+    }
+    let own = [("model", model), ("minus", minus)];
+    let own = own.into_iter().map(|(name, cells)| (name.to_owned(), ColumnValues::Borrowed(cells)));
+    write_csv(path, own.chain(columns(&all)).collect())
 }
 
+/// The kinds are those of the numbers that are subtracted.
 fn differences(pair: &ModelPair) -> Vec<FlatRow> {
-    let row = |attribute: &str, kind, level: &str, of| of_difference(&pair.metric, attribute, kind, level.to_owned(), of);
+    let row = |attribute: &str, kind, level: &str, of: &Difference| {
+        of_difference(&pair.metric, attribute, kind, level.to_owned(), of)
+    };
     let of_attribute = |of: &AttributeDifferences| {
         let groups = of.groups.iter().map(|(level, difference)| row(&of.attribute, "group", level, difference));
         let compared = [

@@ -12,7 +12,7 @@ use fairtte_metrics::evaluation::{MetricReport, ModelReports};
 use super::ReportError;
 use super::rows;
 
-pub(crate) use flat::models_rows;
+pub(crate) use flat::write_models;
 
 /// Everything that the page of several models shows.
 pub(crate) struct ModelsPage<'a> {
@@ -61,11 +61,8 @@ fn metrics(reports: &ModelReports) -> Vec<(OfModels<'_>, Option<&str>)> {
     let of_metric = |place: usize| {
         let of_models: OfModels<'_> =
             reports.models.iter().map(|(name, report)| (name.as_str(), &report.metrics[place])).collect();
-        let others: Vec<Option<&MetricReport>> = reports
-            .models
-            .iter()
-            .map(|(_, report)| rows::same_as(report, &report.metrics[place]))
-            .collect();
+        let others: Vec<Option<&MetricReport>> =
+            reports.models.iter().map(|(_, report)| rows::same_as(report, &report.metrics[place])).collect();
         let same = others[0].filter(|first| others.iter().all(|other| other.is_some_and(|o| o.name == first.name)));
         (of_models, same.map(|other| other.label.as_str()))
     };

@@ -34,7 +34,8 @@ impl Marker {
 
     /// Draws the marker `size` pixels wide.
     pub(super) fn draw(self, canvas: &Canvas<'_>, at: Point, size: f64, opacity: f64) -> Result<(), DrawError> {
-        let points: Vec<Point> = self.shape.outline().into_iter().map(|(x, y)| (at.0 + x * size, at.1 + y * size)).collect();
+        let points: Vec<Point> =
+            self.shape.outline().into_iter().map(|(x, y)| (at.0 + x * size, at.1 + y * size)).collect();
         canvas.polygon(&points, self.colour, opacity)
     }
 }
@@ -75,7 +76,8 @@ mod tests {
     fn every_shape_is_centred_and_as_wide_as_its_size() {
         for shape in SHAPES {
             let outline = shape.outline();
-            let (low, high) = outline.iter().fold((0.0_f64, 0.0_f64), |(low, high), (x, _)| (low.min(*x), high.max(*x)));
+            let (low, high) =
+                outline.iter().fold((0.0_f64, 0.0_f64), |(low, high), (x, _)| (low.min(*x), high.max(*x)));
             assert!((low + high).abs() < 1e-12 && (0.8..=1.3).contains(&(high - low)), "{shape:?}");
         }
     }

@@ -42,14 +42,15 @@ pub(crate) fn model_forest(models: &[(&str, &MetricReport)], id: &str) -> Result
     };
     figure.draw(|canvas| {
         axes.draw_x(canvas, &ticks(&axes.x, 6), &format!("{} ({})", superscript(&metric.label), direction(metric)))?;
-        if let Some(reference) = reference(metric).filter(|reference| axes.x.contains(reference)) {
-            let x = axes.x_at(reference);
-            canvas.line(&[(x, axes.top), (x, axes.bottom)], AXIS, 1.0)?;
-        }
+        let reference = reference(metric).filter(|reference| axes.x.contains(reference)).map(|value| axes.x_at(value));
         for (k, block) in blocks.iter().enumerate() {
             let top = TOP + block_height * k as f64;
             let name = elide(&block.name, fitting(WIDTH - 8.0, 12.5));
             canvas.text(&name, (2.0, top + HEADING - 9.0), Anchor::Start, Ink::new(12.0, INK).bold())?;
+            // Beside the rows only: a line through the heading would make it hard to read.
+            if let Some(x) = reference {
+                canvas.line(&[(x, top + HEADING), (x, top + block_height)], AXIS, 1.0)?;
+            }
             for (place, ((name, _), estimate)) in models.iter().zip(&block.estimates).enumerate() {
                 row(canvas, &axes, (place, name), estimate, top + HEADING + ROW * (place as f64 + 0.5))?;
             }
@@ -67,8 +68,7 @@ fn blocks<'a>(models: &[(&str, &'a MetricReport)]) -> Vec<Block<'a>> {
     for (place, attribute) in models[0].1.attributes.iter().enumerate() {
         for (level, group) in attribute.groups.iter().enumerate() {
             let name = sized(format!("{}: {}", attribute.attribute, group.level), &group.estimate);
-            let estimates =
-                models.iter().map(|(_, metric)| &metric.attributes[place].groups[level].estimate).collect();
+            let estimates = models.iter().map(|(_, metric)| &metric.attributes[place].groups[level].estimate).collect();
             blocks.push(Block { name, estimates });
         }
     }

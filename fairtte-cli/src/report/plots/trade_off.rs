@@ -43,11 +43,19 @@ pub(crate) struct Labels<'a> {
 /// The figure; `id` is unique on the page.
 pub(crate) fn trade_off(places: &[Place], labels: &Labels<'_>, id: &str) -> Result<String, ReportError> {
     let Labels { metric, direction, attribute } = labels;
-    let xs = places.iter().flat_map(|place| ends(place.at.map(|at| at.0), place.across, place.single.iter().map(|s| s.0)));
-    let ys = places.iter().flat_map(|place| ends(place.at.map(|at| at.1), place.along, place.single.iter().map(|s| s.1)));
+    let xs =
+        places.iter().flat_map(|place| ends(place.at.map(|at| at.0), place.across, place.single.iter().map(|s| s.0)));
+    let ys =
+        places.iter().flat_map(|place| ends(place.at.map(|at| at.1), place.along, place.single.iter().map(|s| s.1)));
     let y = padded_range(ys.chain([0.0]), 0.06);
-    let axes =
-        Axes { left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM, x: padded_range(xs, 0.08), y: y.start.max(0.0)..y.end };
+    let axes = Axes {
+        left: LEFT,
+        right: RIGHT,
+        top: TOP,
+        bottom: BOTTOM,
+        x: padded_range(xs, 0.08),
+        y: y.start.max(0.0)..y.end,
+    };
     let figure = Figure {
         id,
         title: format!("{metric} against its gap by {attribute}"),
@@ -71,11 +79,7 @@ pub(crate) fn trade_off(places: &[Place], labels: &Labels<'_>, id: &str) -> Resu
     })
 }
 
-fn ends(
-    value: Option<f64>,
-    bar: Option<(f64, f64)>,
-    single: impl Iterator<Item = f64>,
-) -> impl Iterator<Item = f64> {
+fn ends(value: Option<f64>, bar: Option<(f64, f64)>, single: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
     value.into_iter().chain(bar.into_iter().flat_map(|(lower, upper)| [lower, upper])).chain(single)
 }
 

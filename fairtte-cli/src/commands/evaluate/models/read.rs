@@ -165,21 +165,15 @@ pub(super) fn with_cohort(
 }
 
 /// Tables that each have curves, outcomes and attributes.
-pub(super) fn alone(
-    arguments: &Evaluate,
-    names: &[String],
-    configs: &[AttributeConfig],
-) -> Result<Compared, CliError> {
+pub(super) fn alone(arguments: &Evaluate, names: &[String], configs: &[AttributeConfig]) -> Result<Compared, CliError> {
     let own = &arguments.own;
     let options = own_table::options(own, rising(arguments))?;
     let tables = read_tables(arguments, configs, &options)?;
     let known: Vec<&SampleId> = {
         let mut seen = HashSet::new();
-        let all = tables.iter().flat_map(|table| &table.cohort.samples).map(|sample| &sample.sample_id);
-        all.filter(|id| seen.insert(*id)).collect()
+        tables.iter().flat_map(ids).filter(|id| seen.insert(*id)).collect()
     };
-    let ids = |table: &'_ ScoredTable| table.cohort.samples.iter().map(|sample| &sample.sample_id).collect();
-    let predicted: Vec<HashSet<&SampleId>> = tables.iter().map(ids).collect();
+    let predicted: Vec<HashSet<&SampleId>> = tables.iter().map(|table| ids(table).collect()).collect();
     let samples = SampleCounts::of(names, &known, &predicted)?;
     let first = &tables[0].cohort.samples;
     let is_common = |row: &usize| predicted.iter().all(|ids| ids.contains(&first[*row].sample_id));
@@ -242,10 +236,13 @@ fn read_tables(
     arguments.predictions.iter().map(read).collect()
 }
 
+fn ids(table: &ScoredTable) -> impl Iterator<Item = &SampleId> {
+    table.cohort.samples.iter().map(|sample| &sample.sample_id)
+}
+
 /// The rows of `samples` in a table that has all of them.
 fn rows_of(table: &ScoredTable, samples: &[&SampleId]) -> Vec<usize> {
-    let ids = table.cohort.samples.iter().map(|sample| &sample.sample_id);
-    let row_of: HashMap<&SampleId, usize> = ids.enumerate().map(|(row, id)| (id, row)).collect();
+    let row_of: HashMap<&SampleId, usize> = ids(table).enumerate().map(|(row, id)| (id, row)).collect();
     samples.iter().filter_map(|id| row_of.get(*id).copied()).collect()
 }
 
@@ -266,10 +263,13 @@ fn require_agreement(tables: &[ScoredTable]) -> Result<(), CliError> {
             let texts = |time: f64, event: bool| (time.to_string(), u8::from(event).to_string());
             let ((time, event), (its_time, its_event)) = (texts(own.time, own.event), texts(its.time, its.event));
             let subjects = (own.subject_id.to_string(), its.subject_id.to_string());
-            let mut values = vec![("subject", subjects.0, subjects.1), ("time", time, its_time), ("event", event, its_event)];
+            let mut values =
+                vec![("subject", subjects.0, subjects.1), ("time", time, its_time), ("event", event, its_event)];
             let attributes = first.cohort.attributes.iter().zip(&other.cohort.attributes);
             let cell = |value: &Option<String>| value.clone().unwrap_or_else(|| "missing".to_owned());
-            values.extend(attributes.map(|(own, its)| (own.name.as_str(), cell(&own.values[row]), cell(&its.values[row]))));
+            values.extend(
+                attributes.map(|(own, its)| (own.name.as_str(), cell(&own.values[row]), cell(&its.values[row]))),
+            );
             if let Some((what, own, its)) = values.into_iter().find(|(_, own, its)| !is_same(own, its)) {
                 let (sample, at) = (&other.cohort.samples[row].sample_id, other.cohort.samples[row].source_row);
                 return differs(format!(
