@@ -244,9 +244,9 @@ fn of_training(error: &FairnessError) -> Exit {
     }
 }
 
-/// Prints the error with its causes as one sentence, and its hint, on standard error.
-#[expect(clippy::print_stderr, reason = "the only place where errors are printed")]
+/// Prints the error with its causes as one sentence, and its hint, on standard error, unless that is closed.
 pub(crate) fn print(error: &CliError) {
+    use std::io::Write as _;
     let terminal = std::io::stderr().is_terminal();
     // Logs are searched line by line: a sentence must not be wrapped there.
     let width = if terminal { console_width() } else { usize::MAX };
@@ -255,7 +255,7 @@ pub(crate) fn print(error: &CliError) {
     let _ = miette::set_hook(Box::new(move |_| Box::new(handler.clone().build())));
     let mut diagnostic = miette::MietteDiagnostic::new(sentence(error));
     diagnostic.help = miette::Diagnostic::help(error).map(|help| help.to_string());
-    eprintln!("{:?}", miette::Report::new(diagnostic));
+    let _ = writeln!(std::io::stderr(), "{:?}", miette::Report::new(diagnostic));
 }
 
 /// The message and every cause that it does not name already.

@@ -20,6 +20,7 @@ fn help_names_every_command_and_every_exit_code() {
         "inspect",
         "train",
         "evaluate",
+        "bias",
         "list",
         "schema",
         "Exit codes: 0 done",
@@ -31,7 +32,7 @@ fn help_names_every_command_and_every_exit_code() {
 
 #[test]
 fn every_command_has_help() {
-    for command in ["demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "list", "schema"] {
+    for command in ["demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "bias", "list", "schema"] {
         assert!(stdout(&[command, "--help"]).contains("Usage: fairtte"), "{command}");
     }
 }

@@ -338,6 +338,16 @@ pub enum MetricError {
         /// All names.
         known: String,
     },
+    /// A reference level is not one of its attribute's levels, or the attribute is not evaluated.
+    #[error("reference {attribute} = \"{level}\": expected {expected}")]
+    UnknownReference {
+        /// The attribute named.
+        attribute: String,
+        /// The level named.
+        level: String,
+        /// The levels of the attribute, or the attributes.
+        expected: String,
+    },
     /// A group has too few events to be compared.
     #[error("number of events: {n_events}, fewer than min-events {needed}: the group is not compared")]
     FewEvents {
@@ -346,6 +356,22 @@ pub enum MetricError {
         /// Events that a comparison needs.
         needed: usize,
     },
+    /// Nobody is called positive, or nobody negative, so that the share of those called right does not exist.
+    #[error("no sample whose outcome at time {time} is known is called {called} at the threshold {threshold}")]
+    NoDecision {
+        /// `positive` or `negative`.
+        called: &'static str,
+        /// The threshold of the predicted risk.
+        threshold: f64,
+        /// The horizon.
+        time: f64,
+    },
+    /// A metric of decisions is asked for without a threshold.
+    #[error("the metric needs a threshold of the predicted risk")]
+    NoThreshold,
+    /// A worst group or equity scaling of a metric that is not better at any value.
+    #[error("no value of this metric is better than another, so there is no worst group and no equity scaling")]
+    NoBestValue,
     /// Equity scaling of a metric whose best value is neither the highest nor the lowest.
     #[error("a metric that is best at a target, such as 1, has no utility that equity could scale")]
     NoUtility,
@@ -557,6 +583,20 @@ pub enum MetricError {
         n: usize,
         /// Samples needed.
         expected: usize,
+    },
+    /// A representation says nothing about its samples.
+    #[error("all dimensions of the representation are equal in all {n} samples, expected one that varies")]
+    ConstantRepresentation {
+        /// Number of samples.
+        n: usize,
+    },
+    /// A level has fewer subjects than a cross-validation has folds, or all others have.
+    #[error(
+        "group \"{level}\" or the rest of the samples is absent from a fold, expected subjects of both in every one"
+    )]
+    FoldOfOneGroup {
+        /// Name of the level.
+        level: String,
     },
     /// No permutation gave a value.
     #[error("undefined in all {n_permutations} permutations, so no p value exists")]

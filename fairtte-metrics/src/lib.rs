@@ -16,6 +16,7 @@
 //! [`rank`]: rank
 //! [`scores`]: scores
 //! [`calibration`]: calibration
+//! [`decision`]: decision
 //! [`fairness`]: fairness
 //! [`resampling`]: resampling
 //! [`evaluation`]: evaluation
@@ -32,6 +33,7 @@ pub mod bias;
 pub mod calibration;
 mod chi_square;
 mod curves;
+pub mod decision;
 mod error;
 pub mod estimators;
 pub mod evaluation;

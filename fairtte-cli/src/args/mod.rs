@@ -1,5 +1,6 @@
 //! Arguments of every command.
 
+mod bias;
 mod models;
 mod own_table;
 mod scores;
@@ -18,6 +19,7 @@ use crate::exit;
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
+pub use bias::{Bias, CohortColumns};
 pub use models::Models;
 pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
@@ -54,6 +56,8 @@ pub enum Command {
     Train(Train),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Box<Evaluate>),
+    /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence
+    Bias(Box<Bias>),
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),

@@ -14,9 +14,25 @@ pub struct Scores {
     /// Time of the metrics about one time; the median of the event times if not given
     #[arg(long, value_name = "TIME")]
     pub horizon: Option<f64>,
+    /// Predicted risks at the horizon from which on a sample is called positive: adds sensitivity, specificity, predictive
+    /// values, selection rate and net benefit
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub threshold: Vec<f64>,
     /// Events that a group needs to be compared; smaller groups stay visible (10 if not given)
     #[arg(long, value_name = "N")]
     pub min_events: Option<usize>,
+    /// Level to compare the other groups of an attribute with, each minus it, in place of every two groups
+    #[arg(long, value_name = "ATTRIBUTE=LEVEL", value_parser = reference)]
+    pub reference: Vec<(String, String)>,
+    /// Random exchanges of the group labels that show which gaps chance alone makes (199 if not given; 0 = none)
+    #[arg(long, value_name = "N")]
+    pub permutations: Option<usize>,
+}
+
+/// `ATTRIBUTE=LEVEL`, split at the first `=`.
+fn reference(text: &str) -> Result<(String, String), String> {
+    let (attribute, level) = text.split_once('=').ok_or("expected ATTRIBUTE=LEVEL, for example race=White")?;
+    Ok((attribute.trim().to_owned(), level.trim().to_owned()))
 }
 
 impl Scores {
@@ -25,7 +41,12 @@ impl Scores {
         if !self.metrics.is_empty() {
             settings.metrics.clone_from(&self.metrics);
         }
+        if !self.threshold.is_empty() {
+            settings.thresholds.clone_from(&self.threshold);
+        }
         settings.horizon = self.horizon.or(settings.horizon);
         settings.min_events = self.min_events.unwrap_or(settings.min_events);
+        settings.permutations = self.permutations.unwrap_or(settings.permutations);
+        settings.reference.extend(self.reference.iter().cloned());
     }
 }

@@ -2,7 +2,7 @@
 
 mod models;
 mod outside;
-mod own_table;
+pub(super) mod own_table;
 mod publish;
 
 use std::path::Path;
@@ -15,6 +15,7 @@ use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
 use serde::Serialize;
 
+pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::publish::{About, Target, publish};
 use super::{print, print_json, use_threads};
 use crate::CliError;

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bias;
 mod cohort;
 #[cfg(feature = "train")]
 mod compare;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         #[cfg(feature = "train")]
         Command::Train(arguments) => train::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Bias(arguments) => bias::run(&arguments),
         #[cfg(feature = "train")]
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Select(arguments) => select::run(&arguments),

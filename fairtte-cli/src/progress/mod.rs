@@ -12,10 +12,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 #[cfg(feature = "train")]
 pub(crate) use training::Training;
 
-/// Prints one line of progress; results go to standard output instead.
-#[expect(clippy::print_stderr, reason = "the only place where progress is printed")]
+/// Prints one line of progress; results go to standard output instead. A stream that is closed is not an error.
 pub(crate) fn say(line: impl std::fmt::Display) {
-    eprintln!("{line}");
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn bar(n: usize, what: &'static str) -> ProgressBar {

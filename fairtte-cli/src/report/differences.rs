@@ -70,7 +70,10 @@ fn pairs(attribute: &AttributeReport) -> (Vec<&GroupDifference>, Option<String>)
     let size = |pair: &GroupDifference| pair.difference.value.map_or(0.0, f64::abs);
     pairs.sort_by(|a, b| size(b).total_cmp(&size(a)));
     pairs.truncate(MOST_PAIRS);
-    (pairs, Some(format!("the {MOST_PAIRS} largest of {n} differences; all of them are in evaluation.json")))
+    (
+        pairs,
+        Some(format!("the {MOST_PAIRS} largest of {n} differences; all of them are in the JSON file beside this page")),
+    )
 }
 
 fn summaries(attribute: &AttributeReport, metric: &MetricReport, report: &EvaluationReport) -> Vec<Line> {
@@ -154,7 +157,10 @@ mod tests {
         assert_eq!(shown.len(), 12);
         assert_eq!((shown[0].name.as_str(), shown[0].value.as_str()), ("g27 minus rest", "-0.270"));
         assert_eq!((shown[11].name.as_str(), shown[11].value.as_str()), ("g16 minus rest", "0.160"));
-        assert_eq!(lines[13].name, "the 12 largest of 28 differences; all of them are in evaluation.json");
+        assert_eq!(
+            lines[13].name,
+            "the 12 largest of 28 differences; all of them are in the JSON file beside this page"
+        );
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::path::Path;
 use fairtte_data::DataError;
 use fairtte_data::table::{ColumnValues, write_csv};
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, MetricReport};
+use fairtte_metrics::evaluation::{
+    AttributeDecisions, AttributeReport, Decided, Difference, Estimate, GroupSummary, MetricReport, ThresholdReport,
+};
 
 /// One number with its place in the report.
 #[derive(Debug, Default, PartialEq)]
@@ -21,7 +23,7 @@ pub(crate) struct FlatRow {
     lower: Option<f64>,
     upper: Option<f64>,
     p: Option<f64>,
-    /// Adjusted for all pairs of the attribute.
+    /// Adjusted for all pairs of the attribute; of a gap, for all attributes of the metric.
     p_holm: Option<f64>,
     n: Option<usize>,
     events: Option<usize>,
@@ -32,7 +34,75 @@ pub(crate) struct FlatRow {
 
 /// The rows of all metrics, in the order of the report.
 pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
-    report.metrics.iter().flat_map(of_metric).collect()
+    let of_metrics = report.metrics.iter().flat_map(of_metric);
+    let of_decisions = report.decisions.iter().flat_map(|decisions| &decisions.thresholds).flat_map(of_threshold);
+    of_metrics.chain(report.groups_summary.iter().flat_map(of_summary)).chain(of_decisions).collect()
+}
+
+/// The equalised-odds difference of every attribute, the event rate and the net benefit of treating everybody.
+fn of_threshold(at: &ThresholdReport) -> Vec<FlatRow> {
+    let threshold = at.threshold;
+    let of_group = |attribute: &str, level: &str, decided: &Decided| {
+        let row = |metric: &str, value| FlatRow {
+            metric: metric.to_owned(),
+            attribute: attribute.to_owned(),
+            kind: if attribute.is_empty() { "all" } else { "group" },
+            level: level.to_owned(),
+            value,
+            n: Some(decided.n),
+            reason: decided.undefined.clone().unwrap_or_default(),
+            ..FlatRow::default()
+        };
+        let of_all = format!("net-benefit-of-all:{threshold}");
+        [row(&format!("event-rate:{threshold}"), decided.event_rate), row(&of_all, decided.net_benefit_of_all)]
+    };
+    let of_attribute = |attribute: &AttributeDecisions| {
+        let of = &attribute.equalized_odds_difference;
+        let odds = FlatRow {
+            metric: format!("equalized-odds:{threshold}"),
+            attribute: attribute.attribute.clone(),
+            kind: "gap",
+            value: of.value,
+            lower: of.lower,
+            upper: of.upper,
+            n: Some(of.n),
+            events: Some(of.n_events),
+            subjects: Some(of.n_subjects),
+            reason: of.undefined.clone().unwrap_or_default(),
+            ..FlatRow::default()
+        };
+        let groups = attribute.groups.iter();
+        let groups = groups.flat_map(|group| of_group(&attribute.attribute, &group.level, &group.decided));
+        groups.chain([odds]).collect::<Vec<_>>()
+    };
+    let overall = of_group("", "", &at.overall).into_iter();
+    overall.chain(at.attributes.iter().flat_map(of_attribute)).collect()
+}
+
+/// Share of censored samples, median follow-up, and the risks at the horizon.
+fn of_summary(group: &GroupSummary) -> Vec<FlatRow> {
+    let row = |metric: &str, value: Option<f64>, ends: Option<(f64, f64)>, reason: Option<&str>| FlatRow {
+        metric: metric.to_owned(),
+        attribute: group.attribute.clone().unwrap_or_default(),
+        kind: if group.attribute.is_some() { "group" } else { "all" },
+        level: group.level.clone().unwrap_or_default(),
+        value,
+        lower: ends.map(|ends| ends.0),
+        upper: ends.map(|ends| ends.1),
+        n: Some(group.n),
+        events: Some(group.n_events),
+        subjects: Some(group.n_subjects),
+        reason: reason.unwrap_or_default().to_owned(),
+        ..FlatRow::default()
+    };
+    let (risk, reason) = (group.at_horizon.as_ref(), group.at_horizon_undefined.as_deref());
+    let not_reached = group.median_follow_up.is_none().then_some("the reverse Kaplan-Meier curve stays above 1/2");
+    vec![
+        row("censored", group.censored, None, None),
+        row("median-follow-up", group.median_follow_up, None, not_reached),
+        row("observed-risk", risk.map(|r| r.observed), risk.and_then(|r| r.observed_interval), reason),
+        row("predicted-risk", risk.map(|r| r.predicted), None, reason),
+    ]
 }
 
 /// Writes the rows; an absent number is an empty cell.
@@ -91,7 +161,11 @@ fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatR
     });
     let worst = attribute.worst_group.as_deref().unwrap_or_default();
     let mut comparisons = vec![
-        row("gap", "", &attribute.gap),
+        FlatRow {
+            p: attribute.gap_by_chance.as_ref().map(|by_chance| by_chance.p_value),
+            p_holm: attribute.gap_by_chance.as_ref().and_then(|by_chance| by_chance.p_holm),
+            ..row("gap", "", &attribute.gap)
+        },
         row("worst", worst, &attribute.worst),
         row("gap-to-overall", "", &attribute.gap_to_overall),
         row("ratio", "", &attribute.ratio),
@@ -100,6 +174,18 @@ fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatR
         row("equity-scaling-fair-seg", "", &attribute.equity_scaling_fair_seg),
     ];
     comparisons.extend(attribute.equity_scaling_deviation.iter().map(|e| row("equity-scaling-deviation", "", e)));
+    let number = |kind, value: f64| FlatRow {
+        metric: metric.name.clone(),
+        attribute: attribute.attribute.clone(),
+        kind,
+        value: Some(value),
+        ..FlatRow::default()
+    };
+    comparisons.extend(attribute.gap_corrected.map(|gap| number("gap-corrected", gap)));
+    if let Some(by_chance) = &attribute.gap_by_chance {
+        comparisons.push(number("gap-by-chance-mean", by_chance.mean));
+        comparisons.push(number("gap-by-chance-upper", by_chance.upper));
+    }
     let differences = attribute.differences.iter().map(|pair| {
         let level = format!("{} minus {}", pair.first, pair.second);
         of_difference(&metric.name, &attribute.attribute, "difference", level, &pair.difference)
@@ -121,7 +207,12 @@ fn of_estimate(metric: &MetricReport, attribute: &str, kind: &'static str, level
         n: Some(of.n),
         events: Some(of.n_events),
         subjects: Some(of.n_subjects),
-        reason: of.undefined.clone().or_else(|| of.interval_undefined.clone()).unwrap_or_default(),
+        reason: of
+            .undefined
+            .clone()
+            .or_else(|| of.interval_undefined.clone())
+            .or_else(|| of.caution.clone())
+            .unwrap_or_default(),
     }
 }
 
@@ -157,9 +248,12 @@ mod tests {
     fn every_number_of_a_report_is_a_row_and_comes_back_from_the_file() {
         let report = report();
         let rows = rows(&report);
-        let of_attribute = |a: &AttributeReport| a.groups.len() + 7 + a.differences.len();
+        let of_attribute = |a: &AttributeReport| {
+            let of_chance = 2 * usize::from(a.gap_by_chance.is_some()) + usize::from(a.gap_corrected.is_some());
+            a.groups.len() + 7 + of_chance + a.differences.len()
+        };
         let of_metric = |metric: &MetricReport| 1 + metric.attributes.iter().map(of_attribute).sum::<usize>();
-        assert_eq!(rows.len(), report.metrics.iter().map(of_metric).sum::<usize>());
+        assert_eq!(rows.len(), report.metrics.iter().map(of_metric).sum::<usize>() + 4 * 6);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("evaluation.csv");
         write(&path, &rows).unwrap();
@@ -170,8 +264,16 @@ mod tests {
             let read: Vec<Option<f64>> = cells.map(|cell| cell.map(|text| text.parse().unwrap())).collect();
             assert_eq!(read, rows.iter().map(of).collect::<Vec<_>>(), "{name}");
         }
+        let observed: Vec<&FlatRow> = rows.iter().filter(|row| row.metric == "observed-risk").collect();
+        assert_eq!(
+            (observed[1].level.as_str(), observed[1].value, observed[1].lower),
+            ("female", Some(0.5), Some(0.3))
+        );
+        assert_eq!((observed[5].value, observed[5].reason.as_str()), (None, "no sample is followed to time 4"));
         let gap = rows.iter().find(|row| row.kind == "gap").unwrap();
-        assert_eq!(gap.value, report.metrics[0].attributes[0].gap.value);
+        assert_eq!((gap.value, gap.p), (report.metrics[0].attributes[0].gap.value, Some(0.555)));
+        let upper = rows.iter().find(|row| row.kind == "gap-by-chance-upper").unwrap();
+        assert_eq!(upper.value, Some(0.148));
         assert!(rows.iter().any(|row| row.kind == "difference" && row.level.contains(" minus ") && row.p.is_some()));
     }
 }

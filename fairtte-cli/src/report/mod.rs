@@ -3,9 +3,12 @@
 //! `flat` is every number as a table. All are made from the same [`EvaluationReport`], so they cannot disagree. The page needs no network and no script:
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
 
+pub(crate) mod bias;
+mod decisions;
 mod differences;
 pub(crate) mod flat;
 mod format;
+mod groups_table;
 mod models;
 mod page;
 mod plots;
@@ -15,6 +18,7 @@ mod table;
 pub(crate) mod test_reports;
 #[cfg(test)]
 mod tests;
+mod verdict;
 mod words;
 
 pub(crate) use format::wrap;

@@ -1,23 +1,29 @@
 //! The HTML page: collects everything into one context and fills in the template.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{Estimate, MetricReport};
+use fairtte_metrics::evaluation::{DecisionsReport, MetricReport};
 use fairtte_metrics::resampling::IntervalMethod;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
+use super::decisions::decision_lines;
 use super::differences;
-use super::format::{count, escape, interval, percent, value};
-use super::plots::{LossCurve, forest, loss_curve, survival_figures};
-use super::rows::{self, attribute_rows, remarks};
+use super::format::{count, escape, interval, percent, short, value};
+use super::groups_table::{GroupLine, group_lines};
+use super::plots::{LossCurve, calibration_figures, decision_figures, forest, loss_curve, survival_figures};
+use super::rows::{self, Row, attribute_rows};
+use super::verdict::verdict;
 use super::words::{Statement, statements};
 use super::{EpochPoint, FlowRow, Page, ReportError};
 
 const TEMPLATE: &str = include_str!("page.html");
+/// The figures of every attribute, large or in small panels.
+const PANELS: &str = include_str!("panels.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
-    fill_in(TEMPLATE, &Context::new(page)?)
+    let environment = environment(TEMPLATE)?;
+    fill_in(&environment, &Context::new(page, &environment)?)
 }
 
 /// The style sheet of the page, which other pages share.
@@ -26,14 +32,20 @@ pub(super) fn style() -> &'static str {
     style.split_once("</style>").unwrap_or_default().0
 }
 
-/// A template with its names replaced by the fields of `context`.
-pub(super) fn fill_in(template: &str, context: &impl Serialize) -> Result<String, ReportError> {
+/// Filters and templates; `template` is that of the whole page.
+pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     // A misspelt name in the template is an error instead of an empty string.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("metric", metric_name);
     environment.add_template("page.html", template)?;
+    environment.add_template("panels.html", PANELS)?;
+    Ok(environment)
+}
+
+/// The page with its names replaced by the fields of `context`.
+pub(super) fn fill_in(environment: &Environment<'_>, context: &impl Serialize) -> Result<String, ReportError> {
     Ok(environment.get_template("page.html")?.render(Serde(context))?)
 }
 
@@ -58,9 +70,17 @@ struct Context<'a> {
     is_bca: bool,
     censoring: &'a str,
     tiles: Vec<Tile<'a>>,
+    verdict: Vec<String>,
+    groups: Vec<GroupLine>,
+    /// The horizon with its unit, where there is one.
+    horizon: Option<String>,
+    time_unit: &'a str,
     statements: Vec<Statement>,
     metrics: Vec<Metric<'a>>,
-    survival: Vec<Survival>,
+    /// HTML of the figures; empty without any.
+    survival: String,
+    calibration: String,
+    decisions: Option<Decisions>,
     has_window: bool,
     losses: Vec<String>,
     n_epochs: String,
@@ -120,10 +140,12 @@ struct TableRow {
 }
 
 #[derive(Serialize)]
-struct Survival {
+struct Panels {
     title: String,
     small: bool,
-    panels: Vec<String>,
+    shown: Vec<String>,
+    /// Panels of groups with few events, which the reader opens.
+    folded: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -139,7 +161,13 @@ struct Step<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(page: &Page<'a>) -> Result<Self, ReportError> {
+    fn new(page: &Page<'a>, environment: &Environment<'_>) -> Result<Self, ReportError> {
+        let panels = |figures: Vec<Panels>| -> Result<String, ReportError> {
+            if figures.is_empty() {
+                return Ok(String::new());
+            }
+            Ok(environment.get_template("panels.html")?.render(minijinja::context! { figures => Serde(&figures) })?)
+        };
         let report = page.evaluation;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         let metrics = report.metrics.iter().enumerate();
@@ -157,9 +185,15 @@ impl<'a> Context<'a> {
             is_bca: report.settings.interval == IntervalMethod::Bca,
             censoring: page.censoring,
             tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
+            verdict: verdict(report, page.time_unit),
+            groups: group_lines(report),
+            horizon: report.horizon.map(|time| format!("{} {}", short(time), page.time_unit).trim_end().to_owned()),
+            time_unit: page.time_unit,
             statements: statements(report),
             metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
-            survival: survival(page)?,
+            survival: panels(survival(page)?)?,
+            calibration: panels(calibration(report)?)?,
+            decisions: report.decisions.as_ref().map(Decisions::new).transpose()?,
             has_window: report.times.is_some(),
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),
@@ -207,39 +241,59 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, index: usize) -
 }
 
 fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow> {
-    let row = |kind, name: String, estimate: &Estimate| TableRow {
+    let row = |kind, row: Row<'_>| TableRow {
         kind,
-        name,
-        value: value(estimate),
-        interval: interval(estimate).unwrap_or_else(|| "none".to_owned()),
-        n: estimate.n,
-        events: estimate.n_events,
-        subjects: estimate.n_subjects,
-        pairs: rows::pairs_behind(estimate),
-        remarks: remarks(estimate, report),
+        value: value(row.estimate),
+        interval: interval(row.estimate).unwrap_or_else(|| "none".to_owned()),
+        n: row.estimate.n,
+        events: row.estimate.n_events,
+        subjects: row.estimate.n_subjects,
+        pairs: rows::pairs_behind(row.estimate),
+        remarks: row.remarks(report),
+        name: row.name,
     };
-    let mut table = vec![row("all", "all".to_owned(), &metric.overall)];
+    let mut table = vec![row("all", Row::of_samples("all".to_owned(), &metric.overall))];
     for attribute in &metric.attributes {
-        let mut heading = row("attribute", attribute.attribute.clone(), &metric.overall);
+        let mut heading = row("attribute", Row::of_samples(attribute.attribute.clone(), &metric.overall));
         heading.remarks = match attribute.n_missing {
             0 => Vec::new(),
             n => vec![format!("{} without a value, in no group", count(n, "sample"))],
         };
         table.push(heading);
         let rows = attribute_rows(metric, attribute).into_iter();
-        table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r.name, r.estimate)));
+        table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r)));
     }
     table
 }
 
-fn survival(page: &Page<'_>) -> Result<Vec<Survival>, ReportError> {
+fn survival(page: &Page<'_>) -> Result<Vec<Panels>, ReportError> {
     let figures = survival_figures(page.evaluation, page.time_unit)?.into_iter();
-    let figures = figures.map(|figure| Survival {
-        title: figure.attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}")),
-        small: figure.small,
-        panels: figure.panels,
-    });
-    Ok(figures.collect())
+    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
+}
+
+/// Decisions at thresholds: in words, and the decision curves.
+#[derive(Serialize)]
+struct Decisions {
+    lines: Vec<String>,
+    figures: Vec<String>,
+}
+
+impl Decisions {
+    fn new(decisions: &DecisionsReport) -> Result<Self, ReportError> {
+        Ok(Self { lines: decision_lines(decisions), figures: decision_figures(decisions)? })
+    }
+}
+
+fn calibration(report: &EvaluationReport) -> Result<Vec<Panels>, ReportError> {
+    let figures = calibration_figures(report)?.into_iter();
+    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
+}
+
+impl Panels {
+    fn new(attribute: Option<String>, small: bool, [shown, folded]: [Vec<String>; 2]) -> Self {
+        let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
+        Self { title, small, shown, folded }
+    }
 }
 
 fn losses(epochs: &[EpochPoint]) -> Result<Vec<String>, ReportError> {

@@ -1,19 +1,35 @@
 //! The rows that the table and the page show for one metric, with the remarks on each number.
 
-use fairtte_metrics::evaluation::{AttributeReport, Estimate, MetricReport};
+use fairtte_metrics::evaluation::{AttributeReport, Estimate, GapByChance, MetricReport};
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
 use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
 
-use super::format::{count, short};
+use super::format::{count, number, p_relation, short};
 
 /// Share of replicates with fewer evaluation times than the value from which on a remark is added.
 const MANY_PARTIAL: f64 = 0.05;
+
+/// A caution about more events is the same for every number of a metric: it is in the JSON and CSV files.
+const FEW_FOR_INTERVALS: usize = 30;
 
 /// One number of a metric.
 pub(super) struct Row<'a> {
     pub(super) name: String,
     pub(super) is_group: bool,
     pub(super) estimate: &'a Estimate,
+    /// A remark beside those of the estimate.
+    pub(super) note: Option<String>,
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn of_samples(name: String, estimate: &'a Estimate) -> Self {
+        Self { name, is_group: true, estimate, note: None }
+    }
+
+    /// The remarks on the number, and the note.
+    pub(super) fn remarks(&self, report: &EvaluationReport) -> Vec<String> {
+        remarks(self.estimate, report).into_iter().chain(self.note.clone()).collect()
+    }
 }
 
 /// The groups of `attribute`, then the differences between them. Groups with too few events to be compared are marked.
@@ -22,22 +38,41 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
         if attribute.few_events.contains(level) { format!("{level} (few events)") } else { level.clone() }
     };
     let groups = attribute.groups.iter();
-    let groups = groups.map(|group| Row { name: name(&group.level), is_group: true, estimate: &group.estimate });
+    let groups = groups.map(|group| Row::of_samples(name(&group.level), &group.estimate));
     let worst = match &attribute.worst_group {
         Some(level) => format!("worst group: {level}"),
         None => "worst group".to_owned(),
     };
-    let mut summaries = vec![("gap (0 = equal)".to_owned(), &attribute.gap)];
+    let gap = metric.gap_name.as_ref().map_or_else(|| "gap (0 = equal)".to_owned(), |name| format!("gap: {name}"));
+    let mut summaries = vec![(gap, &attribute.gap, by_chance(attribute))];
     if let Some(all) = &attribute.with_all_groups {
-        summaries.push(("gap with few events too".to_owned(), &all.gap));
+        summaries.push(("gap with few events too".to_owned(), &all.gap, None));
     }
-    summaries.push((worst, &attribute.worst));
-    // A metric that is best at a target has no equity scaling.
-    if metric.target.is_none() {
-        summaries.push(("equity scaling (1 = best)".to_owned(), &attribute.equity_scaling));
+    if let Some(name) = &metric.ratio_name {
+        summaries.push((format!("ratio: {name}"), &attribute.ratio, None));
     }
-    let summaries = summaries.into_iter().map(|(name, estimate)| Row { name, is_group: false, estimate });
+    if !metric.no_best {
+        summaries.push((worst, &attribute.worst, None));
+    }
+    // A metric that is best at a target, or nowhere, has no equity scaling.
+    if metric.target.is_none() && !metric.no_best {
+        summaries.push(("equity scaling (1 = best)".to_owned(), &attribute.equity_scaling, None));
+    }
+    let summaries = summaries.into_iter().map(|(name, estimate, note)| Row { name, is_group: false, estimate, note });
     groups.chain(summaries).collect()
+}
+
+/// What chance makes of a gap.
+pub(super) fn by_chance(attribute: &AttributeReport) -> Option<String> {
+    let GapByChance { mean, upper, p_value, p_holm, .. } = attribute.gap_by_chance.as_ref()?;
+    let holm = p_holm.map_or_else(String::new, |p| format!(", Holm {}", p_relation(p)));
+    let corrected = attribute.gap_corrected.map_or_else(String::new, |gap| format!("; corrected gap {}", number(gap)));
+    Some(format!(
+        "by chance {} on average, rarely above {} (p {}{holm}){corrected}",
+        number(*mean),
+        number(*upper),
+        p_relation(*p_value)
+    ))
 }
 
 /// Why there is no value.
@@ -59,6 +94,7 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
         let times = estimate.undefined_times;
         remarks.push(format!("no value at {times} of {n_times} evaluation times; average over the others"));
     }
+    remarks.extend(estimate.caution.clone().filter(|_| estimate.n_events < FEW_FOR_INTERVALS));
     let (without, replicates) = (estimate.undefined_replicates, report.settings.replicates);
     let fewer = estimate.partial_replicates;
     if fewer as f64 > MANY_PARTIAL * replicates as f64 {
@@ -79,6 +115,9 @@ pub(super) fn pairs_behind(estimate: &Estimate) -> String {
 
 /// What the best value is, in words.
 pub(super) fn direction(metric: &MetricReport) -> String {
+    if metric.no_best {
+        return "no value is better than another".to_owned();
+    }
     match (metric.target, metric.direction()) {
         (Some(target), _) => format!("closer to {target} is better"),
         (None, Direction::HigherIsBetter) => "higher is better".to_owned(),

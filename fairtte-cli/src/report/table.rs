@@ -3,9 +3,10 @@
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, MetricReport};
 
+use super::decisions::decision_lines;
 use super::differences::{self, only_pair};
 use super::format::{clean, count, interval, number, p_relation, percent, value, wrap};
-use super::rows::{self, Row, attribute_rows, remarks};
+use super::rows::{self, Row, attribute_rows};
 
 /// Columns right of the name: value, interval, n, events, subjects.
 const NUMBERS_WIDTH: usize = 51;
@@ -34,6 +35,13 @@ pub(super) fn render(report: &EvaluationReport, width: usize) -> String {
     table.header();
     for metric in &report.metrics {
         table.metric(metric);
+    }
+    if let Some(decisions) = &report.decisions {
+        table.text.push('\n');
+        table.wrapped("", "decisions");
+        for line in decision_lines(decisions) {
+            table.wrapped(INDENT, &clean(&line));
+        }
     }
     table.text
 }
@@ -83,7 +91,7 @@ impl Table<'_> {
         let pairs = if metric.overall.n_comparable.is_some() { "pairs" } else { "" };
         let numbers = self.numbers_of("value", &interval, ["n", "events", "subjects", pairs]);
         self.named("", "", &numbers);
-        self.row(&Row { name: "all".to_owned(), is_group: true, estimate: &metric.overall }, "");
+        self.row(&Row::of_samples("all".to_owned(), &metric.overall), "");
         for attribute in &metric.attributes {
             let missing = match attribute.n_missing {
                 0 => String::new(),
@@ -144,7 +152,7 @@ impl Table<'_> {
     }
 
     fn remarks(&mut self, row: &Row<'_>, indent: &str) {
-        for remark in remarks(row.estimate, self.report) {
+        for remark in row.remarks(self.report) {
             self.wrapped(&format!("{indent}{INDENT}"), &clean(&remark));
         }
     }
@@ -168,5 +176,5 @@ impl Table<'_> {
 }
 
 fn same_remarks(row: &Row<'_>, next: &Row<'_>, report: &EvaluationReport) -> bool {
-    remarks(row.estimate, report) == remarks(next.estimate, report)
+    row.remarks(report) == next.remarks(report)
 }

@@ -1,8 +1,8 @@
 //! Small reports with known numbers for the tests.
 
 use fairtte_metrics::evaluation::{
-    AttributeReport, BandedCurve, Curve, Difference, Estimate, GroupCurves, GroupDifference, GroupReport, MetricReport,
-    TimeWindow,
+    AttributeReport, BandedCurve, CalibrationCurve, CalibrationPoint, Curve, Difference, Estimate, GapByChance,
+    GroupCurves, GroupDifference, GroupReport, GroupSummary, HorizonRisk, MetricReport, NumbersAtRisk, TimeWindow,
 };
 use fairtte_metrics::{EvaluationReport, EvaluationSettings};
 
@@ -15,6 +15,7 @@ pub(super) fn estimate(value: f64, lower: f64, upper: f64, [n, n_events, n_subje
         lower: Some(lower),
         upper: Some(upper),
         interval_undefined: None,
+        caution: None,
         n,
         n_events,
         n_subjects,
@@ -63,6 +64,15 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         n_missing: 3,
         groups: vec![group("female", at(0.74, [60, 31, 58])), group("male", at(0.69, [57, 29, 57]))],
         gap: estimate(0.05, 0.001, 0.173, [117, 60, 115]),
+        gap_corrected: Some(0.0),
+        gap_by_chance: Some(GapByChance {
+            mean: 0.062,
+            upper: 0.148,
+            p_value: 0.555,
+            p_holm: None,
+            n_permutations: 199,
+            undefined_permutations: 0,
+        }),
         worst_group: Some("male".to_owned()),
         worst: Estimate { n_comparable: None, ..at(0.69, [117, 60, 115]) },
         gap_to_overall: estimate(0.03, 0.001, 0.1, [117, 60, 115]),
@@ -84,6 +94,8 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
             group("unknown", undefined("none of 4 samples has an observed event", [4, 0, 4])),
         ],
         gap: estimate(0.16, 0.082, 0.31, [120, 61, 118]),
+        gap_corrected: None,
+        gap_by_chance: None,
         worst_group: Some(ODD_LEVEL.to_owned()),
         worst: Estimate { n_comparable: None, ..at(0.61, [120, 61, 118]) },
         gap_to_overall: estimate(0.11, 0.05, 0.2, [120, 61, 118]),
@@ -94,6 +106,10 @@ fn metric(name: &str, label: &str, higher_is_better: bool, shift: f64) -> Metric
         differences: vec![difference("young", ODD_LEVEL, 0.16)],
     };
     MetricReport {
+        no_best: false,
+        threshold: None,
+        gap_name: None,
+        ratio_name: None,
         target: None,
         horizon: None,
         name: name.to_owned(),
@@ -119,13 +135,75 @@ fn curves(attribute: Option<&str>, level: Option<&str>, n: usize, n_events: usiz
             n_at_risk: vec![n, n, 1],
         },
         predicted: Curve { times: vec![0.0, 3.0, 6.0], survival: vec![1.0, 0.7, 0.2] },
+        at_risk: NumbersAtRisk {
+            times: vec![0.0, 2.0, 4.0],
+            n_at_risk: vec![n, n, n / 2],
+            n_events: vec![0, n_events / 2, n_events / 2],
+        },
+    }
+}
+
+/// Counts and risks of the same groups as those of [`curves`]; a group without events is not followed to the horizon.
+fn summary(of: &GroupCurves) -> GroupSummary {
+    let n_events = of.n_events / 2;
+    let has_risk = of.n_events > 0;
+    let wide = n_events < 20;
+    GroupSummary {
+        attribute: of.attribute.clone(),
+        level: of.level.clone(),
+        n: of.n,
+        n_subjects: of.n - of.n / 60,
+        n_events: of.n_events,
+        censored: Some((of.n - of.n_events) as f64 / of.n as f64),
+        median_follow_up: has_risk.then_some(6.5),
+        at_horizon: has_risk.then_some(HorizonRisk {
+            n_events,
+            observed: 0.5,
+            observed_interval: Some(if wide { (0.3, 0.7) } else { (0.42, 0.58) }),
+            predicted: 0.4,
+            ratio: Some(1.25),
+            ratio_interval: Some(if wide { (0.75, 1.75) } else { (1.05, 1.45) }),
+        }),
+        at_horizon_undefined: (!has_risk).then(|| "no sample is followed to time 4".to_owned()),
+    }
+}
+
+fn calibration(of: &GroupCurves) -> CalibrationCurve {
+    let has_curve = of.n_events > 0;
+    let point = |predicted: f64, observed: f64| CalibrationPoint {
+        n: of.n / 2,
+        predicted,
+        observed,
+        lower: Some(observed - 0.1),
+        upper: Some(observed + 0.1),
+    };
+    CalibrationCurve {
+        attribute: of.attribute.clone(),
+        level: of.level.clone(),
+        n_events: of.n_events / 2,
+        ici: has_curve.then_some(0.08),
+        undefined: (!has_curve).then(|| "none of 4 samples has an observed event".to_owned()),
+        predicted: if has_curve { vec![0.1, 0.4, 0.8] } else { Vec::new() },
+        observed: if has_curve { vec![0.15, 0.5, 0.85] } else { Vec::new() },
+        bins: if has_curve { vec![point(0.2, 0.25), point(0.6, 0.7)] } else { Vec::new() },
     }
 }
 
 /// Four metrics, of which the second repeats the first; `age` has a level that looks like HTML and one without events.
 pub(crate) fn report() -> EvaluationReport {
+    let curves = vec![
+        curves(None, None, 120, 61),
+        curves(Some("sex"), Some("female"), 60, 31),
+        curves(Some("sex"), Some("male"), 57, 29),
+        curves(Some("age"), Some("young"), 79, 49),
+        curves(Some("age"), Some(ODD_LEVEL), 41, 12),
+        curves(Some("age"), Some("unknown"), 4, 0),
+    ];
     EvaluationReport {
-        horizon: None,
+        decisions: None,
+        horizon: Some(4.0),
+        groups_summary: curves.iter().map(summary).collect(),
+        calibration: curves.iter().map(calibration).collect(),
         horizon_undefined: None,
         n: 120,
         n_events: 61,
@@ -146,13 +224,6 @@ pub(crate) fn report() -> EvaluationReport {
             metric("auc_td", "AUC^td", true, 0.01),
             metric("ibs", "IBS", false, -0.5),
         ],
-        curves: vec![
-            curves(None, None, 120, 61),
-            curves(Some("sex"), Some("female"), 60, 31),
-            curves(Some("sex"), Some("male"), 57, 29),
-            curves(Some("age"), Some("young"), 79, 49),
-            curves(Some("age"), Some(ODD_LEVEL), 41, 12),
-            curves(Some("age"), Some("unknown"), 4, 0),
-        ],
+        curves,
     }
 }

@@ -5,10 +5,10 @@ use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupDifference, Gr
 
 use super::differences;
 use super::format::{count, interval, number, p_relation, percent};
-use super::rows::reason;
+use super::rows::{by_chance, reason};
 
 /// Number of events below which a metric of a group is hardly informative.
-const FEW_EVENTS: usize = 20;
+pub(super) const FEW_EVENTS: usize = 20;
 /// Rule of thumb for judging a survival model at all: Collins, Ogundimu & Altman (2016), doi:10.1002/sim.6787.
 const ENOUGH_EVENTS: usize = 100;
 /// A difference that shows in the three decimals of the page.
@@ -145,24 +145,22 @@ fn differences(attribute: &AttributeReport, metric: &MetricReport) -> String {
     } else {
         String::new()
     };
-    format!("{facts}.{left_out} {}", reading_of_gap(attribute, worst, best))
+    format!("{facts}.{left_out} {}", reading_of_gap(attribute))
 }
 
-fn reading_of_gap(attribute: &AttributeReport, worst: &GroupReport, best: &GroupReport) -> String {
+fn reading_of_gap(attribute: &AttributeReport) -> String {
     if let Some(pair) = differences::only_pair(attribute) {
         return reading_of_difference(pair);
     }
-    let reading = match (ends(&worst.estimate), ends(&best.estimate)) {
-        (Some(worst), Some(best)) if worst.0.max(best.0) <= worst.1.min(best.1) => {
-            "The intervals of these two groups overlap: these data do not show whether they differ."
-        }
-        (Some(_), Some(_)) => {
-            "The intervals of these two groups do not overlap, which speaks for a real difference, though the two were \
-             picked after seeing the numbers."
-        }
-        _ => "At least one of these two groups has no interval, so nothing can be said about how certain that is.",
+    let reading = match ends(&attribute.gap) {
+        Some((lower, _)) if lower <= 0.0 => "The interval contains 0: these data do not show that the groups differ.",
+        Some(_) => "The interval, which covers all pairs of groups at once, does not contain 0.",
+        None => "Without an interval nothing can be said about how certain that is.",
     };
-    reading.to_owned()
+    match by_chance(attribute) {
+        Some(chance) => format!("{reading} Gaps of groups of these sizes whose labels are exchanged: {chance}."),
+        None => reading.to_owned(),
+    }
 }
 
 /// An interpretation of the paired difference of two groups; unlike their gap it has a sign, and its interval can
@@ -184,20 +182,12 @@ fn reading_of_difference(pair: &GroupDifference) -> String {
 
 /// The limits of the interpretation of a gap.
 fn about_gaps(metric: &MetricReport) -> Option<Statement> {
-    let with_gap = |attribute: &&AttributeReport| attribute.gap.lower.is_some();
-    let n_defined = |a: &AttributeReport| a.groups.iter().filter(|group| group.estimate.value.is_some()).count();
-    let mut gaps = metric.attributes.iter().filter(with_gap).peekable();
-    gaps.peek()?;
-    let mut text =
-        "A gap is the largest difference between two groups. It is never negative, so even equal groups have \
-                    a gap above 0; the difference of two groups with its sign says whether they differ."
+    metric.attributes.iter().find(|attribute| attribute.gap.lower.is_some())?;
+    let text =
+        "A gap is the largest difference between two groups. It is never negative, so even equal groups have a gap \
+                above 0; its interval contains 0 if those of the differences between the groups, with their signs, do. \
+                What chance alone makes of groups of these sizes stands beside each gap."
             .to_owned();
-    if gaps.any(|attribute| n_defined(attribute) > 2) {
-        text.push_str(
-            " With more than two groups the interval of a gap excludes 0 even when all groups are equal; so the \
-             intervals of the worst and the best group are compared instead.",
-        );
-    }
     Some(Statement::new("About gaps", text))
 }
 

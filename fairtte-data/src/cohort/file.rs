@@ -142,6 +142,11 @@ fn attribute_columns<'a>(cohort: &'a Cohort, attributes: &FittedAttributes) -> V
     columns
 }
 
+/// Whether `table` is what [`write_cohort`] writes as Parquet.
+pub(crate) fn is_record(table: &Table) -> bool {
+    table.metadata(METADATA_KEY).is_some()
+}
+
 /// Reads what [`write_cohort`] wrote, or a table of the same columns: the cohort and the groups of all its samples.
 ///
 /// The source row of a sample is then its row in this file.

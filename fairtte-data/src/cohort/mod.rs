@@ -13,6 +13,7 @@ mod summary;
 pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
 pub use check::{CheckLine, CohortCheck, Quantity, compare_with_paper};
 pub use exclusions::{Exclusion, Exclusions, FlowStep};
+pub(crate) use file::is_record;
 pub use file::{read_cohort, write_cohort};
 pub use label_rule::{Label, LabelRule, NamedCells, ObservedTime};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};

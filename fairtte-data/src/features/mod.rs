@@ -17,6 +17,7 @@ mod config;
 mod encode;
 mod fit;
 mod leak;
+mod numeric;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,4 +27,5 @@ pub(crate) use config::{default_max_levels, default_missing_values, is_missing};
 pub use encode::{FeatureMatrix, UnknownCategory};
 pub use fit::{Encoding, FittedColumn, LeftOutColumn, TabularFeatures};
 pub use leak::{LeakSign, LeakWarning, leak_warnings};
+pub use numeric::{NumericFeatures, read_numeric_features};
 pub use table::{FeatureColumn, FeatureTable};

@@ -111,16 +111,36 @@ pub fn read_predictions(path: &Path, rising: Rising) -> Result<PredictionTable, 
 /// [`DataError::UnmatchedSample`] naming the first evaluated sample without a prediction, or the first prediction of a
 /// sample that is not in `cohort` at all.
 pub fn match_predictions(cohort: &Cohort, rows: &[usize], predicted: &[SampleId]) -> Result<Vec<usize>, DataError> {
+    let stranger = "is predicted but is not in the cohort";
+    match_samples(cohort, rows, predicted, stranger, "has no prediction, expected one for every evaluated sample")
+}
+
+/// For every sample of `cohort`, the row of its features.
+///
+/// # Errors
+/// [`DataError::UnmatchedSample`] naming the first sample without features, or the first with features that is not in
+/// `cohort`.
+pub fn match_features(cohort: &Cohort, described: &[SampleId]) -> Result<Vec<usize>, DataError> {
+    let (stranger, missing) = ("has features but is not in the cohort", "has no row of features");
+    match_samples(cohort, &cohort.all_rows(), described, stranger, missing)
+}
+
+fn match_samples(
+    cohort: &Cohort,
+    rows: &[usize],
+    found: &[SampleId],
+    stranger: &'static str,
+    missing: &'static str,
+) -> Result<Vec<usize>, DataError> {
     let unmatched = |sample: &SampleId, problem| DataError::UnmatchedSample { sample: sample.to_string(), problem };
     let known: HashSet<&SampleId> = cohort.samples.iter().map(|sample| &sample.sample_id).collect();
-    if let Some(stranger) = predicted.iter().find(|id| !known.contains(id)) {
-        return Err(unmatched(stranger, "is predicted but is not in the cohort"));
+    if let Some(sample) = found.iter().find(|id| !known.contains(id)) {
+        return Err(unmatched(sample, stranger));
     }
-    let row_of: HashMap<&SampleId, usize> = predicted.iter().enumerate().map(|(row, id)| (id, row)).collect();
+    let row_of: HashMap<&SampleId, usize> = found.iter().enumerate().map(|(row, id)| (id, row)).collect();
     let find = |row: &usize| {
         let id = &cohort.samples[*row].sample_id;
-        let missing = || unmatched(id, "has no prediction, expected one for every evaluated sample");
-        row_of.get(id).copied().ok_or_else(missing)
+        row_of.get(id).copied().ok_or_else(|| unmatched(id, missing))
     };
     rows.iter().map(find).collect()
 }

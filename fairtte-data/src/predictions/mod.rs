@@ -5,12 +5,18 @@ mod file;
 mod levels;
 mod looks_like;
 mod outcomes;
+mod sample_table;
 mod scored_table;
 mod values;
 
+pub(crate) use file::{SAMPLE, read_samples};
+pub(crate) use outcomes::invalid;
+pub(crate) use sample_table::named_or_either;
+
 pub use curve_columns::{CurveRepairs, Rising};
-pub use file::{PredictionTable, match_predictions, read_predictions, write_predictions};
+pub use file::{PredictionTable, match_features, match_predictions, read_predictions, write_predictions};
 pub use levels::{DoubtfulLevels, doubtful_levels};
 pub use looks_like::LooksLike;
 pub use outcomes::{ColumnNames, read_outcomes};
-pub use scored_table::{ChangingAttribute, ReadOptions, ScoredTable, read_scored_table};
+pub use sample_table::{ChangingAttribute, SampleTable, read_sample_table};
+pub use scored_table::{ReadOptions, ScoredTable, read_scored_table};

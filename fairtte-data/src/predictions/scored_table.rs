@@ -7,31 +7,27 @@
 //! `nan` or `null`, as R and pandas write it, or a text named by [`ReadOptions::missing`]); such a sample belongs to no
 //! group of that attribute. [`ColumnNames`] gives other names to the first four columns.
 
-use std::collections::{BTreeSet, HashMap};
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use fairtte_metrics::{SampleId, SubjectId};
 use ndarray::{Array2, Axis};
 
 use crate::DataError;
 use crate::adapters::unnamed_unit;
-use crate::cohort::attributes::same_ignoring_case;
-use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes, Sample};
+use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes};
 use crate::error::nearest;
 use crate::nearest::synonym;
 use crate::predictions::curve_columns::{
     CurveRepairs, Rising, check_grid, look_alike, read_survival, refuse_decimal_comma, time_of,
 };
-use crate::predictions::file::{SAMPLE, either_column, read_samples};
-use crate::predictions::levels::{DoubtfulLevels, doubtful_levels};
-use crate::predictions::outcomes::{ColumnNames, invalid, outcomes};
+use crate::predictions::file::{SAMPLE, read_samples};
+use crate::predictions::levels::DoubtfulLevels;
+use crate::predictions::outcomes::ColumnNames;
+use crate::predictions::sample_table::{
+    ChangingAttribute, SUBJECT, changing_attributes, doubtful_levels_of, fit_attributes, named_or_either,
+    read_subjects, refuse_roles, samples,
+};
 use crate::predictions::values::read_attributes;
 use crate::table::Table;
-
-const SUBJECT: [&str; 2] = ["subject_id", "subject"];
-/// Maximum number of values of an attribute; with more it is a number or a name rather than a set of groups.
-const MOST_LEVELS: usize = 20;
 
 /// Curves with their outcomes and attributes.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,31 +44,6 @@ pub struct ScoredTable {
     pub has_subjects: bool,
     /// Columns that are neither requested nor times.
     pub ignored: Vec<String>,
-}
-
-/// Subjects whose samples differ in an attribute, to be shown to the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangingAttribute {
-    /// The attribute.
-    pub attribute: String,
-    /// The first such subject in the file.
-    pub subject: SubjectId,
-    /// The values of that subject.
-    pub values: Vec<String>,
-    /// Number of such subjects.
-    pub n_subjects: usize,
-}
-
-impl fmt::Display for ChangingAttribute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attribute, subject, values, n_subjects } = self;
-        let (noun, values) = (if *n_subjects == 1 { "subject has" } else { "subjects have" }, values.join(", "));
-        write!(
-            f,
-            "{n_subjects} {noun} more than one value of {attribute} (the first: \"{subject}\" with {values}): each \
-             sample counts in the group of its own value"
-        )
-    }
 }
 
 /// How a table of curves is read.
@@ -126,10 +97,7 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], options: &ReadOptions
             return Err(missing(column, candidates()));
         }
     }
-    if let Some(name) = attributes.iter().find(|name| roles.contains(&Some(**name))) {
-        let problem = "it is an identity or an outcome, expected a property of the subjects".to_owned();
-        return Err(DataError::InvalidAttribute { attribute: (*name).to_owned(), problem });
-    }
+    refuse_roles(attributes, &roles)?;
     refuse_decimal_comma(path, candidates())?;
     if grid.is_empty() {
         return Err(DataError::NoGrid { path: path.to_owned(), look_alike: look_alike(&candidates()) });
@@ -183,52 +151,18 @@ impl ScoredTable {
     /// # Errors
     /// [`DataError::TooManyLevels`], and what [`FittedAttributes::fit`] returns.
     pub fn fit_attributes(&self, configs: &[AttributeConfig]) -> Result<FittedAttributes, DataError> {
-        let configs = configs.iter().map(|config| self.with_levels(config)).collect::<Result<Vec<_>, _>>()?;
-        FittedAttributes::fit(&configs, &self.cohort, &self.cohort.all_rows())
-    }
-
-    fn with_levels(&self, config: &AttributeConfig) -> Result<AttributeConfig, DataError> {
-        let mut config = config.clone();
-        let column = self.cohort.attributes.iter().find(|column| column.name == config.name);
-        let values: BTreeSet<&str> =
-            column.iter().flat_map(|column| column.values.iter().flatten()).map(String::as_str).collect();
-        if let Some(reference) = &config.reference
-            && !values.iter().any(|value| same_ignoring_case(value, reference))
-        {
-            let some = values.iter().take(MOST_LEVELS).copied().collect::<Vec<_>>().join(", ");
-            let hint = nearest(reference, values)
-                .map_or_else(|| format!(", expected one of {some}"), |name| format!(", nearest is \"{name}\""));
-            let problem = format!("no sample has the value \"{reference}\"{hint}");
-            return Err(DataError::InvalidAttribute { attribute: config.name, problem });
-        }
-        let is_plain = config.threshold.is_none() && config.reference.is_none() && config.levels.is_none();
-        if is_plain && values.len() > MOST_LEVELS {
-            let (attribute, n_levels) = (config.name, values.len());
-            return Err(DataError::TooManyLevels { attribute, n_levels, most: MOST_LEVELS });
-        }
-        let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
-        if let Some(numbers) = numbers.filter(|numbers| is_plain && !numbers.is_empty()) {
-            let mut levels: Vec<(f64, &str)> = numbers.into_iter().zip(values).collect();
-            levels.sort_by(|a, b| a.0.total_cmp(&b.0));
-            config.levels = Some(levels.into_iter().map(|(_, level)| level.to_owned()).collect());
-        }
-        Ok(config)
+        fit_attributes(&self.cohort, configs)
     }
 
     /// Attributes of which the samples of one subject have different values. An attribute with a threshold is left out:
     /// a subject may grow older between two samples.
     pub fn changing_attributes(&self, configs: &[AttributeConfig]) -> Vec<ChangingAttribute> {
-        let levelled = configs.iter().filter(|config| config.threshold.is_none());
-        let columns = levelled.filter_map(|config| self.cohort.attributes.iter().find(|c| c.name == config.name));
-        columns.filter_map(|column| self.changing_attribute(column)).collect()
+        changing_attributes(&self.cohort, configs)
     }
 
     /// Values of the attributes that may not be groups of their own.
     pub fn doubtful_levels(&self) -> Vec<DoubtfulLevels> {
-        let doubts = |column: &AttributeColumn| {
-            doubtful_levels(&column.name, column.values.iter().flatten().map(String::as_str))
-        };
-        self.cohort.attributes.iter().flat_map(doubts).collect()
+        doubtful_levels_of(&self.cohort)
     }
 
     /// Without a column of subjects, an ignored column that may hold them (`patient_id`).
@@ -236,64 +170,12 @@ impl ScoredTable {
         let ignored: Vec<&str> = self.ignored.iter().map(String::as_str).collect();
         synonym(SUBJECT[1], &ignored).filter(|_| !self.has_subjects)
     }
-
-    fn changing_attribute(&self, column: &AttributeColumn) -> Option<ChangingAttribute> {
-        let mut values: HashMap<&SubjectId, BTreeSet<&str>> = HashMap::new();
-        for (sample, value) in self.cohort.samples.iter().zip(&column.values) {
-            values.entry(&sample.subject_id).or_default().extend(value.as_deref());
-        }
-        let n_subjects = values.values().filter(|values| values.len() > 1).count();
-        let first = self.cohort.samples.iter().map(|sample| &sample.subject_id).find(|id| values[id].len() > 1)?;
-        Some(ChangingAttribute {
-            attribute: column.name.clone(),
-            subject: first.clone(),
-            values: values[first].iter().map(|value| (*value).to_owned()).collect(),
-            n_subjects,
-        })
-    }
-}
-
-/// The column `named`, or the one of two usual names that `table` has.
-fn named_or_either<'a>(
-    table: &Table,
-    named: Option<&'a str>,
-    usual: [&'static str; 2],
-) -> Result<Option<&'a str>, DataError> {
-    named.map_or_else(|| either_column(table, usual), |name| Ok(Some(name)))
-}
-
-fn read_subjects(table: &Table, column: &str, samples: &[SampleId]) -> Result<Vec<SubjectId>, DataError> {
-    let cells = table.text(column)?.into_iter().enumerate();
-    let subject = |(row, cell): (usize, Option<String>)| {
-        let missing = || invalid(table, row, samples, column, None, "the name of a subject");
-        cell.map(SubjectId::from).ok_or_else(missing)
-    };
-    cells.map(subject).collect()
-}
-
-fn samples(
-    table: &Table,
-    columns: &ColumnNames,
-    ids: &[SampleId],
-    subjects: Option<&[SubjectId]>,
-) -> Result<Vec<Sample>, DataError> {
-    let outcomes = outcomes(table, columns, ids)?.into_iter().enumerate();
-    let sample = |(row, (time, event)): (usize, (f64, bool))| Sample {
-        sample_id: ids[row].clone(),
-        subject_id: subjects.map_or_else(|| ids[row].as_str().into(), |subjects| subjects[row].clone()),
-        unit: None,
-        image: PathBuf::new(),
-        time,
-        event,
-        source_row: table.row(row),
-    };
-    Ok(outcomes.map(sample).collect())
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 mod tests {
-    use fairtte_metrics::GroupId;
+    use fairtte_metrics::{GroupId, SubjectId};
     use ndarray::array;
 
     use super::*;

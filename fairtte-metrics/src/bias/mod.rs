@@ -1,5 +1,6 @@
 //! Sources of bias in the data: distances and dependence between groups, with the values expected by chance alone.
 
+mod components;
 mod disparity;
 mod information;
 mod ksg;
@@ -7,9 +8,13 @@ mod measure;
 mod mutual_information;
 mod permutation;
 mod quantise;
+mod ridge_logistic;
+mod separability;
 mod sources;
+mod symmetric_eigen;
 mod wasserstein;
 
+pub use components::{Components, Reduction, principal_components};
 pub use ksg::{
     DEFAULT_NEIGHBOURS, DimensionInformation, ksg_mutual_information, ksg_mutual_information_discrete,
     ksg_per_dimension, ksg_per_dimension_discrete,
@@ -17,6 +22,7 @@ pub use ksg::{
 pub use mutual_information::{ContingencyTable, Normalisation, NullCorrected};
 pub use permutation::{LabelPermutations, PermutationTest, permutation_test};
 pub use quantise::{KMeans, KMeansSettings, equal_frequency_bins, equal_width_bins, k_means};
+pub use separability::{LevelSeparability, Separability, separability};
 pub use sources::{
     BiasSettings, BiasSource, BiasSources, DisparityEstimate, GroupSummary, PairDisparity, Quantisation,
     SourceDisparity, SourceGroup, bias_sources,

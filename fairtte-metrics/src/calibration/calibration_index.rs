@@ -21,7 +21,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::cox::{CoxDesign, MOST_COVARIATES, SINGULAR};
+use crate::estimators::cox_lanes::{Lane, LaneWeights, Start, WIDTH, by_covariate, exp, lanes_from, predictors};
 use crate::resampling::bootstrap::quantile;
+use crate::resampling::replicates::LaneWeights as BlockWeights;
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 
 const SMALLEST: f64 = 1e-10;
@@ -126,7 +128,7 @@ fn check(outcomes: &Outcomes, time: f64) -> Result<(), MetricError> {
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedCalibrationSlope {
     design: CoxDesign,
-    start: [f64; MOST_COVARIATES],
+    start: Start,
 }
 
 impl PreparedCalibrationSlope {
@@ -134,12 +136,17 @@ impl PreparedCalibrationSlope {
         check(outcomes, time)?;
         let x = centred(risk);
         let design = CoxDesign::new(outcomes, 1, |row| [x[row], 0.0]);
-        let start = design.fit(&vec![1; risk.len()], [0.0; MOST_COVARIATES])?;
+        let start = Start::new(&design, design.fit(&vec![1; risk.len()], [0.0; MOST_COVARIATES])?);
         Ok(Self { design, start })
     }
 
     pub(crate) fn weighted(&self, weights: &[u32]) -> Result<f64, MetricError> {
-        Ok(self.design.fit(weights, self.start)?[0])
+        Ok(self.design.fit(weights, self.start.coefficients)?[0])
+    }
+
+    /// The same for the eight weight vectors from lane `first` of `rows` on; `None` where [`weighted`](Self::weighted) is needed.
+    pub(crate) fn lanes(&self, rows: &[BlockWeights], first: usize) -> [Option<f64>; WIDTH] {
+        LaneWeights::new(&self.design, rows, first).fit(&self.start).map(|found| Some(found?[0]))
     }
 }
 
@@ -152,7 +159,7 @@ pub(crate) struct PreparedCalibrationIndex {
     /// The covariates of every row.
     basis: Vec<[f64; MOST_COVARIATES]>,
     /// The coefficients of the sample, from which those of its replicates are near.
-    start: [f64; MOST_COVARIATES],
+    start: Start,
 }
 
 impl PreparedCalibrationIndex {
@@ -169,7 +176,10 @@ impl PreparedCalibrationIndex {
             let basis: Vec<_> = x.iter().map(|x| [*x, term(*x)]).collect();
             let design = CoxDesign::new(outcomes, n_covariates, |row| basis[row]);
             match design.fit(&vec![1; risk.len()], [0.0; MOST_COVARIATES]) {
-                Ok(start) => return Ok(Self { time, design, risk: risk.to_vec(), basis, start }),
+                Ok(start) => {
+                    let start = Start::new(&design, start);
+                    return Ok(Self { time, design, risk: risk.to_vec(), basis, start });
+                }
                 // Two distinct predictions have no curvature.
                 Err(error) if error == SINGULAR && n_covariates > 0 => n_covariates -= 1,
                 Err(error) => return Err(error),
@@ -185,6 +195,20 @@ impl PreparedCalibrationIndex {
         Ok(drawn.map(|((basis, p), weight)| (risk(basis) - p).abs() * f64::from(*weight)).sum::<f64>() / n as f64)
     }
 
+    /// The same for the eight weight vectors from lane `first` of `rows` on; `None` where [`weighted`](Self::weighted) is needed.
+    pub(crate) fn lanes(&self, rows: &[BlockWeights], first: usize) -> [Option<f64>; WIDTH] {
+        let weights = LaneWeights::new(&self.design, rows, first);
+        let fitted = weights.fit(&self.start);
+        if fitted == [None; WIDTH] {
+            return [None; WIDTH];
+        }
+        let coefficients = fitted.map(|found| found.unwrap_or(self.start.coefficients));
+        let hazards = weights.baseline(&coefficients, self.time);
+        let errors = MeanErrors { index: self, rows, first, coefficients: by_covariate(&coefficients), hazards };
+        let found = pulp::Arch::new().dispatch(errors);
+        std::array::from_fn(|lane| fitted[lane].map(|_| found[lane]))
+    }
+
     /// The smoothed observed risk at the prediction of every row.
     fn observed(&self, weights: &[u32]) -> Result<Vec<f64>, MetricError> {
         Ok(self.basis.iter().map(self.smoothed(weights)?).collect())
@@ -192,12 +216,42 @@ impl PreparedCalibrationIndex {
 
     /// The smoothed observed risk as a function of the covariates.
     fn smoothed(&self, weights: &[u32]) -> Result<impl Fn(&[f64; MOST_COVARIATES]) -> f64, MetricError> {
-        let coefficients = self.design.fit(weights, self.start)?;
+        let coefficients = self.design.fit(weights, self.start.coefficients)?;
         let hazard = self.design.baseline(weights, coefficients, self.time)?;
         Ok(move |basis: &[f64; MOST_COVARIATES]| {
             let predictor: f64 = basis.iter().zip(coefficients).map(|(x, b)| x * b).sum();
             -(-hazard * predictor.exp()).exp_m1()
         })
+    }
+}
+
+/// The mean of |observed - predicted| in every lane, as a value, so that it can be compiled for several instruction sets.
+struct MeanErrors<'a> {
+    index: &'a PreparedCalibrationIndex,
+    rows: &'a [BlockWeights],
+    first: usize,
+    coefficients: [Lane; MOST_COVARIATES],
+    hazards: Lane,
+}
+
+impl pulp::WithSimd for MeanErrors<'_> {
+    type Output = Lane;
+
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for the instruction set of the machine")]
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Lane {
+        let (mut errors, mut n) = ([0.0; WIDTH], [0.0; WIDTH]);
+        for ((basis, predicted), weights) in self.index.basis.iter().zip(&self.index.risk).zip(self.rows) {
+            let weights = lanes_from(weights, self.first);
+            let mut hazard = exp(predictors(*basis, &self.coefficients));
+            hazard.iter_mut().zip(self.hazards).for_each(|(hazard, baseline)| *hazard *= -baseline);
+            let survival = exp(hazard);
+            for lane in 0..WIDTH {
+                errors[lane] += (1.0 - survival[lane] - predicted).abs() * weights[lane];
+                n[lane] += weights[lane];
+            }
+        }
+        std::array::from_fn(|lane| errors[lane] / n[lane])
     }
 }
 
@@ -257,6 +311,22 @@ mod tests {
         let ratio = ratio.weighted(&weights()).unwrap();
         assert_relative_eq!(ratio.ratio, 0.468_043_835_927_679_8, max_relative = 1e-12);
         assert_relative_eq!(ratio.observed, 0.232_408_629_406_181_24, max_relative = 1e-12);
+    }
+
+    #[test]
+    fn eight_weight_vectors_side_by_side_have_the_values_of_each() {
+        let (outcomes, risk) = sample();
+        let index = PreparedCalibrationIndex::new(&outcomes, &risk, HORIZON).unwrap();
+        let slope = PreparedCalibrationSlope::new(&outcomes, &risk, HORIZON).unwrap();
+        let weight = |row: usize, lane: usize| u16::try_from((row * row + row * 7 + lane * 5) % 13 % 4).unwrap();
+        let block: Vec<BlockWeights> = (0..60).map(|row| std::array::from_fn(|lane| weight(row, lane))).collect();
+        let (indices, slopes) = (index.lanes(&block, 8), slope.lanes(&block, 8));
+        for lane in 0..WIDTH {
+            let weights: Vec<u32> = (0..60).map(|row| weight(row, lane + 8).into()).collect();
+            assert_relative_eq!(indices[lane].unwrap(), index.weighted(&weights).unwrap(), max_relative = 1e-7);
+            assert_relative_eq!(slopes[lane].unwrap(), slope.weighted(&weights).unwrap(), max_relative = 1e-7);
+        }
+        assert_eq!(index.lanes(&[[0; _]; 60], 0), [None; WIDTH]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::to_u32;
+use crate::resampling::replicates::{LANES, LaneWeights};
 use crate::{MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// Observed and expected risk at a time.
@@ -81,6 +82,52 @@ impl PreparedObservedExpected {
             return Err(MetricError::NoPredictedRisk { time: self.horizon });
         }
         Ok(ObservedExpected { observed, expected, ratio: observed / expected })
+    }
+
+    /// The same ratio in every lane of `weights`, by row; `None` where [`weighted`](Self::weighted) is an error.
+    pub(crate) fn lanes(&self, weights: &[LaneWeights]) -> [Option<f64>; LANES] {
+        let (mut n, mut expected) = ([0.0; LANES], [0.0; LANES]);
+        for (weights, risk) in weights.iter().zip(&self.risk) {
+            let weights = weights.map(f64::from);
+            n.iter_mut().zip(weights).for_each(|(n, weight)| *n += weight);
+            expected.iter_mut().zip(weights).for_each(|(expected, weight)| *expected += risk * weight);
+        }
+        let survival = self.kaplan_meier_lanes(weights, n);
+        let ratio = |lane: usize| {
+            let (observed, expected) = (1.0 - survival[lane]?, expected[lane] / n[lane]);
+            (expected > 0.0).then(|| observed / expected)
+        };
+        std::array::from_fn(ratio)
+    }
+
+    /// Survival at the horizon in every lane, of which `at_risk` are the samples; `None` where it is unknown.
+    fn kaplan_meier_lanes(&self, weights: &[LaneWeights], mut at_risk: [f64; LANES]) -> [Option<f64>; LANES] {
+        let (mut survival, mut last, mut followed) = ([1.0; LANES], [f64::NEG_INFINITY; LANES], [false; LANES]);
+        for tied in self.rows.chunk_by(|a, b| a.1.total_cmp(&b.1).is_eq()) {
+            let time = tied[0].1;
+            let (mut n_left, mut n_events) = ([0.0; LANES], [0.0; LANES]);
+            for (row, _, event) in tied {
+                let weights = weights[*row as usize].map(f64::from);
+                n_left.iter_mut().zip(weights).for_each(|(n, weight)| *n += weight);
+                let counted = if *event { 1.0 } else { 0.0 };
+                n_events.iter_mut().zip(weights).for_each(|(n, weight)| *n += counted * weight);
+            }
+            if time > self.horizon {
+                followed.iter_mut().zip(n_left).for_each(|(followed, n)| *followed |= n > 0.0);
+                if followed == [true; LANES] {
+                    break;
+                }
+                continue;
+            }
+            for lane in 0..LANES {
+                last[lane] = if n_left[lane] > 0.0 { time } else { last[lane] };
+                survival[lane] *= 1.0 - n_events[lane] / at_risk[lane].max(1.0);
+                at_risk[lane] -= n_left[lane];
+            }
+        }
+        // Nobody is followed beyond the horizon.
+        let unknown = |lane: usize| !followed[lane] && self.horizon > last[lane] && survival[lane] > 0.0;
+        std::array::from_fn(|lane| (!unknown(lane)).then(|| survival[lane]))
     }
 
     fn kaplan_meier(&self, weights: &[u32], n: u64) -> Result<f64, MetricError> {

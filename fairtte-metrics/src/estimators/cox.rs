@@ -13,13 +13,13 @@ pub(crate) const MOST_COVARIATES: usize = 2;
 const MOST_STEPS: usize = 50;
 /// Newton's method ends with the step whose squared length in standard errors (Newton's decrement) is below this: it
 /// converges quadratically, so that what is left is below a millionth of a standard error.
-const TOLERANCE: f64 = 1e-6;
-/// Rounding may lower the log likelihood by this share near its maximum.
+pub(super) const TOLERANCE: f64 = 1e-6;
+/// Rounding may lower the log likelihood near its maximum, or move an information, by this share.
 const ROUNDING: f64 = 1e-11;
 /// A coefficient beyond it separates the samples: the likelihood has no maximum.
-const MOST_COEFFICIENT: f64 = 1e4;
+pub(super) const MOST_COEFFICIENT: f64 = 1e4;
 
-type Vector = [f64; MOST_COVARIATES];
+pub(super) type Vector = [f64; MOST_COVARIATES];
 /// A symmetric matrix: its first diagonal cell, the other cell, its second diagonal cell.
 type Matrix = [f64; 3];
 
@@ -27,12 +27,12 @@ type Matrix = [f64; 3];
 #[derive(Clone, Debug)]
 pub(crate) struct CoxDesign {
     /// Row numbers by descending time.
-    order: Vec<u32>,
-    time: Vec<f64>,
-    event: Vec<bool>,
-    covariates: Vec<Vector>,
+    pub(super) order: Vec<u32>,
+    pub(super) time: Vec<f64>,
+    pub(super) event: Vec<bool>,
+    pub(super) covariates: Vec<Vector>,
     /// Covariates in use; the others are 0.
-    n_covariates: usize,
+    pub(super) n_covariates: usize,
 }
 
 /// The sums over the samples at risk, or over the tied events.
@@ -49,6 +49,8 @@ struct Likelihood {
     value: f64,
     gradient: Vector,
     information: Matrix,
+    /// The diagonal of the information without the means that are subtracted: what rounding is measured by.
+    scale: Vector,
 }
 
 impl CoxDesign {
@@ -76,11 +78,9 @@ impl CoxDesign {
         let mut coefficients = start;
         let mut here = self.likelihood(&weights, coefficients)?;
         for _ in 0..MOST_STEPS {
-            let step = solve(here.information, here.gradient, self.n_covariates).ok_or(SINGULAR)?;
+            let step = solve(here.information, here.scale, here.gradient, self.n_covariates).ok_or(SINGULAR)?;
             let decrement: f64 = step.iter().zip(here.gradient).map(|(step, gradient)| step * gradient).sum();
-            // Where the predictions separate the events, the likelihood becomes flat, but the steps stay long.
-            let is_short = step.iter().zip(coefficients).all(|(step, b)| step.abs() <= 0.01 * (1.0 + b.abs()));
-            if decrement <= TOLERANCE && is_short {
+            if decrement <= TOLERANCE && is_short(step, coefficients) {
                 return Ok(moved(coefficients, step, 1.0));
             }
             let mut share = 1.0;
@@ -137,6 +137,8 @@ impl CoxDesign {
                 found.value -= risk.ln();
                 found.gradient[0] -= x;
                 found.gradient[1] -= y;
+                found.scale[0] += (at_risk.second[0] - share * events.second[0]) * inverse;
+                found.scale[1] += (at_risk.second[2] - share * events.second[2]) * inverse;
                 for (k, (cell, product)) in found.information.iter_mut().zip([x * x, x * y, y * y]).enumerate() {
                     *cell += (at_risk.second[k] - share * events.second[k]) * inverse - product;
                 }
@@ -197,7 +199,12 @@ impl Sums {
     }
 }
 
-fn moved(from: Vector, step: Vector, share: f64) -> Vector {
+/// Where the predictions separate the events, the likelihood becomes flat, but the steps stay long.
+pub(super) fn is_short(step: Vector, coefficients: Vector) -> bool {
+    step.iter().zip(coefficients).all(|(step, b)| step.abs() <= 0.01 * (1.0 + b.abs()))
+}
+
+pub(super) fn moved(from: Vector, step: Vector, share: f64) -> Vector {
     std::array::from_fn(|k| from[k] + share * step[k])
 }
 
@@ -207,15 +214,18 @@ pub(crate) const SINGULAR: MetricError =
 const NO_MAXIMUM: MetricError =
     MetricError::CalibrationModel { reason: "its likelihood has no maximum: the predictions separate the events" };
 
-/// Solves `matrix` x = `vector` in the first `n` dimensions, `matrix` symmetric; `None` unless it is positive definite.
-fn solve(matrix: Matrix, vector: Vector, n: usize) -> Option<Vector> {
+/// Solves `matrix` x = `vector` in the first `n` dimensions, `matrix` symmetric; `None` unless it is positive definite
+/// beyond the rounding of numbers as large as `scale`, by dimension.
+pub(super) fn solve(matrix: Matrix, scale: Vector, vector: Vector, n: usize) -> Option<Vector> {
     let [first, cross, second] = matrix;
+    let varies = |information: f64, scale: f64| information > ROUNDING * scale && information.is_finite();
     match n {
         0 => Some([0.0; MOST_COVARIATES]),
-        1 => (first > 0.0 && first.is_finite()).then(|| [vector[0] / first, 0.0]),
+        1 => varies(first, scale[0]).then(|| [vector[0] / first, 0.0]),
         _ => {
             let determinant = first * second - cross * cross;
-            (determinant > 1e-12 * first * second).then(|| {
+            let is_definite = determinant > 1e-12 * first * second;
+            (varies(first, scale[0]) && varies(second, scale[1]) && is_definite).then(|| {
                 let [x, y] = vector;
                 [(second * x - cross * y) / determinant, (first * y - cross * x) / determinant]
             })

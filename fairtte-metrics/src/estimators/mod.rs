@@ -2,6 +2,7 @@
 
 pub(crate) mod censoring;
 pub(crate) mod cox;
+pub(crate) mod cox_lanes;
 pub(crate) mod kaplan_meier;
 pub(crate) mod nelson_aalen;
 

@@ -91,7 +91,7 @@ pub fn evaluate_metric(
 ) -> Result<MetricReport, MetricError> {
     let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
-    let evaluated = Evaluated::of_metric(&input, &description, &metric)?;
+    let evaluated = Evaluated::of_metric(&input, &description, &metric, true)?;
     Ok(Summary { input: &input, evaluated: &evaluated }.metric(0))
 }
 
@@ -138,7 +138,7 @@ pub fn compare_metric(
     check_names(&names)?;
     let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
-    let evaluate = |(_, metric): &(&str, &RowMetric<'_>)| Evaluated::of_metric(&input, &description, *metric);
+    let evaluate = |(_, metric): &(&str, &RowMetric<'_>)| Evaluated::of_metric(&input, &description, *metric, false);
     let evaluated = models.iter().map(evaluate).collect::<Result<Vec<_>, _>>()?;
     Ok(compare_evaluated(&names, &evaluated, settings))
 }

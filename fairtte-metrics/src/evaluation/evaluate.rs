@@ -4,8 +4,13 @@
 //! so differences between them are paired. A replicate in which a group has no value does not enter the interval of
 //! that group, nor of the comparisons of its attribute; such replicates are counted.
 
+use crate::evaluation::at_risk::round_times;
+use crate::evaluation::calibration_curve::calibration_curves;
+use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
+use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::RequestedMetric;
+use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
 use crate::evaluation::time_window::{Covered, TimeWindow, choose_horizon, choose_times};
@@ -75,9 +80,9 @@ pub fn evaluate(
     input.check()?;
     curves.check_rows(outcomes.n())?;
     let chosen = ChosenTimes::of(&input, censoring, Covered::by([curves], settings.reading));
-    let predictions = Predictions { curves, censoring, times: chosen.times() };
-    let metrics = each_metric(&input, &[predictions], &chosen.horizon, |metric| metric.report(&input, 0))?;
-    chosen.report(&input, curves, metrics)
+    let predictions = [Predictions { curves, censoring, times: chosen.times() }];
+    let metrics = each_metric(&input, &predictions, &chosen.horizon, true, |metric| metric.report(&input, 0))?;
+    chosen.report(&input, &predictions[0], metrics)
 }
 
 /// The evaluation times and the horizon of one model, or of all models that are compared.
@@ -102,10 +107,11 @@ impl ChosenTimes {
     pub(crate) fn report(
         &self,
         input: &Input<'_>,
-        curves: &SurvivalCurves,
+        predictions: &Predictions<'_>,
         metrics: Vec<MetricReport>,
     ) -> Result<EvaluationReport, MetricError> {
         let Input { subjects, outcomes, settings, .. } = *input;
+        let (curves, horizon) = (predictions.curves, &self.horizon);
         let all_rows: Vec<usize> = (0..outcomes.n()).collect();
         Ok(EvaluationReport {
             n: outcomes.n(),
@@ -114,10 +120,13 @@ impl ChosenTimes {
             reading: settings.reading.to_string(),
             settings: settings.clone(),
             times_undefined: self.window.as_ref().err().map(ToString::to_string),
-            horizon: self.horizon.as_ref().ok().copied(),
-            horizon_undefined: self.horizon.as_ref().err().map(ToString::to_string),
+            horizon: horizon.as_ref().ok().copied(),
+            horizon_undefined: horizon.as_ref().err().map(ToString::to_string),
             metrics,
             curves: group_curves(input, curves)?,
+            groups_summary: groups_summary(input, curves, horizon)?,
+            calibration: calibration_curves(input, curves, horizon)?,
+            decisions: decisions(input, predictions, horizon)?,
             times: self.window.as_ref().ok().cloned(),
         })
     }
@@ -129,60 +138,70 @@ pub(crate) struct Requested<'a> {
     pub(crate) evaluated: &'a [Evaluated<'a>],
     /// The place of the metric in them.
     pub(crate) place: usize,
-    /// The time that it is about.
-    horizon: Option<f64>,
+    /// Time and threshold; absent for metrics that share sorted samples.
+    at: Option<&'a RequestedAt>,
 }
 
 impl Requested<'_> {
     pub(crate) fn report(&self, input: &Input<'_>, model: usize) -> MetricReport {
-        let summary = Summary { input, evaluated: &self.evaluated[model] };
-        MetricReport { horizon: self.horizon, ..summary.metric(self.place) }
+        let report = Summary { input, evaluated: &self.evaluated[model] }.metric(self.place);
+        let Some(at) = self.at else { return report };
+        MetricReport {
+            horizon: at.shown_horizon(),
+            threshold: at.threshold,
+            gap_name: at.metric.gap_name().map(str::to_owned),
+            ratio_name: at.metric.ratio_name().map(str::to_owned),
+            ..report
+        }
     }
 }
 
-/// What `found` makes of every metric that the settings name, in their order; `predictions` has one entry per model.
+/// What `found` makes of every metric that the settings name, in their order; `predictions` has one entry per model,
+/// `relabelled` says whether groups are relabelled as well, for the gap by chance.
 pub(crate) fn each_metric<T>(
     input: &Input<'_>,
     predictions: &[Predictions<'_>],
     horizon: &Result<f64, MetricError>,
+    relabelled: bool,
     found: impl Fn(&Requested<'_>) -> T,
 ) -> Result<Vec<T>, MetricError> {
-    let requested = input.settings.requested_metrics()?;
+    let named = input.settings.requested_metrics()?;
     let place = |name: &str| JOINT.iter().position(|joint| *joint == name);
-    let joint = if requested.iter().any(|(name, _)| place(name).is_some()) { predictions } else { &[] };
-    let joint = joint.iter().map(|of_model| Evaluated::of_curves(input, of_model)).collect::<Result<Vec<_>, _>>()?;
-    let of_metric = |(name, RequestedMetric { metric, at }): &(&str, RequestedMetric)| {
+    let joint = if named.iter().any(|(name, _)| place(name).is_some()) { predictions } else { &[] };
+    let of_model = |of_model| Evaluated::of_curves(input, of_model, relabelled);
+    let joint = joint.iter().map(of_model).collect::<Result<Vec<_>, _>>()?;
+    let others: Vec<_> = named.iter().filter(|(name, _)| place(name).is_none()).collect();
+    let requested: Vec<RequestedAt> =
+        others.iter().map(|(_, requested)| RequestedAt::new(requested, horizon)).collect();
+    let labels: Vec<String> = requested.iter().map(RequestedAt::label).collect();
+    let descriptions = others.iter().zip(&requested).zip(&labels).map(|(((name, _), requested), label)| {
+        let (convention, direction) = (requested.metric.convention(), requested.metric.direction());
+        MetricDescription { name, label, convention, direction }
+    });
+    let descriptions: Vec<MetricDescription<'_>> = descriptions.collect();
+    let prepared = if requested.is_empty() { &[] } else { predictions };
+    let of_model = |of_model| Evaluated::of_requested(input, of_model, &requested, &descriptions, relabelled);
+    let prepared = prepared.iter().map(of_model).collect::<Result<Vec<_>, _>>()?;
+    let of_metric = |(name, _): &(String, RequestedMetric)| -> Option<T> {
         if let Some(place) = place(name) {
-            return Ok(found(&Requested { evaluated: &joint, place, horizon: None }));
+            return Some(found(&Requested { evaluated: &joint, place, at: None }));
         }
-        let horizon = at.map_or_else(|| horizon.clone(), Ok);
-        let of_metric = horizon.as_ref().ok().copied().filter(|_| metric.has_horizon());
-        let label =
-            of_metric.map_or_else(|| metric.label().to_owned(), |time| format!("{} ({})", metric.label(), short(time)));
-        let description =
-            MetricDescription { name, label: &label, convention: metric.convention(), direction: metric.direction() };
-        let of_model = |of_model| Evaluated::of_requested(input, of_model, &horizon, *metric, &description);
-        let evaluated = predictions.iter().map(of_model).collect::<Result<Vec<_>, _>>()?;
-        Ok(found(&Requested { evaluated: &evaluated, place: 0, horizon: of_metric }))
+        let place = descriptions.iter().position(|description| description.name == *name)?;
+        Some(found(&Requested { evaluated: &prepared, place, at: Some(&requested[place]) }))
     };
-    requested.iter().map(of_metric).collect()
-}
-
-/// A time in at most four decimals, without trailing zeros.
-fn short(time: f64) -> String {
-    let text = format!("{time:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    Ok(named.iter().filter_map(of_metric).collect())
 }
 
 /// Observed and predicted survival of the whole sample and of every group.
 fn group_curves(input: &Input<'_>, curves: &SurvivalCurves) -> Result<Vec<GroupCurves>, MetricError> {
-    let level = input.settings.level;
-    let mut group_curves = vec![GroupCurves::new(None, input.outcomes, curves, level)?];
+    let (level, times) = (input.settings.level, round_times(input.outcomes));
+    let mut group_curves = vec![GroupCurves::new(None, input.outcomes, curves, level, &times)?];
     for groups in input.groups {
         for group in groups.ids() {
             let (rows, name) = (groups.rows(group), groups.levels()[group.index()].as_str());
             let name = Some((groups.attribute(), name));
-            group_curves.push(GroupCurves::new(name, &input.outcomes.select(&rows), &curves.select(&rows), level)?);
+            let (outcomes, curves) = (input.outcomes.select(&rows), curves.select(&rows));
+            group_curves.push(GroupCurves::new(name, &outcomes, &curves, level, &times)?);
         }
     }
     Ok(group_curves)

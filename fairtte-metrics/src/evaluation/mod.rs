@@ -1,31 +1,44 @@
 //! The whole evaluation of one model, or of several, and its report.
 
 pub(crate) mod any_metric;
+pub(crate) mod at_risk;
+pub(crate) mod calibration_curve;
+pub(crate) mod chance;
 pub(crate) mod coverage;
+pub(crate) mod decisions;
 pub(crate) mod evaluate;
 pub(crate) mod evaluated;
 pub(crate) mod goal;
+pub(crate) mod groups_summary;
+pub(crate) mod joint;
 pub(crate) mod metrics;
 pub(crate) mod model_comparison;
 pub(crate) mod models;
+pub(crate) mod prepared;
 pub(crate) mod report;
+pub(crate) mod resampled;
 pub(crate) mod sampled_metrics;
 pub(crate) mod settings;
+pub(crate) mod simultaneous;
 pub(crate) mod summary;
 pub(crate) mod time_window;
 
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
+pub use at_risk::NumbersAtRisk;
+pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
+pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;
+pub use groups_summary::{GroupSummary, HorizonRisk};
 pub use metrics::{
-    Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, built_in_metrics, known_metrics,
+    Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, known_metrics,
     register_metric, rows_metric,
 };
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use models::{ModelReports, TradeOff, TradeOffPoint, evaluate_models, on_front};
 pub use report::{
-    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GroupComparisons, GroupCurves,
-    GroupDifference, GroupReport, MetricDescription, MetricReport,
+    AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GapByChance, GroupComparisons,
+    GroupCurves, GroupDifference, GroupReport, MetricDescription, MetricReport,
 };
 pub use sampled_metrics::{
     SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,

@@ -124,7 +124,7 @@ pub fn compare_models(
     let (chosen, every_two) = (ChosenTimes::of_models(models, &input, censoring), every_two(models.len()));
     let predictions = predictions(models, censoring, &chosen);
     let compare = |metric: &Requested<'_>| compare_pairs(&names, &every_two, metric.evaluated, metric.place, settings);
-    let pairs = each_metric(&input, &predictions, &chosen.horizon, compare)?;
+    let pairs = each_metric(&input, &predictions, &chosen.horizon, false, compare)?;
     Ok(ModelComparison { models: owned(&names), pairs: pairs.into_iter().flatten().collect() })
 }
 

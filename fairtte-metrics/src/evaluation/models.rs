@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evaluation::ModelPair;
 use crate::evaluation::evaluate::{ChosenTimes, Requested, each_metric};
-use crate::evaluation::evaluated::Input;
+use crate::evaluation::evaluated::{Input, Predictions};
 use crate::evaluation::model_comparison::{check_names, compare_pairs, predictions};
 use crate::evaluation::report::{Estimate, EvaluationReport, MetricReport};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
@@ -115,7 +115,8 @@ pub fn evaluate_models(
         let reports: Vec<MetricReport> = (0..models.len()).map(|model| metric.report(&input, model)).collect();
         (reports, compare_pairs(&names, &others, metric.evaluated, metric.place, settings))
     };
-    let found = each_metric(&input, &predictions(models, censoring, &chosen), &chosen.horizon, of_metric)?;
+    let predictions = predictions(models, censoring, &chosen);
+    let found = each_metric(&input, &predictions, &chosen.horizon, true, of_metric)?;
     let trade_offs = found.iter().flat_map(|(reports, _)| trade_offs(&names, reports)).collect();
     let mut metrics: Vec<Vec<MetricReport>> = vec![Vec::with_capacity(found.len()); models.len()];
     let mut pairs = Vec::new();
@@ -123,10 +124,10 @@ pub fn evaluate_models(
         metrics.iter_mut().zip(reports).for_each(|(of_model, report)| of_model.push(report));
         pairs.extend(of_metric);
     }
-    let report = |((name, curves), metrics): (&(&str, &SurvivalCurves), Vec<MetricReport>)| {
-        Ok(((*name).to_owned(), chosen.report(&input, curves, metrics)?))
+    let report = |((name, of_model), metrics): ((&&str, &Predictions<'_>), Vec<MetricReport>)| {
+        Ok(((*name).to_owned(), chosen.report(&input, of_model, metrics)?))
     };
-    let models = models.iter().zip(metrics).map(report).collect::<Result<_, MetricError>>()?;
+    let models = names.iter().zip(&predictions).zip(metrics).map(report).collect::<Result<_, MetricError>>()?;
     Ok(ModelReports { reference: names[reference].to_owned(), models, pairs, trade_offs })
 }
 
@@ -157,9 +158,9 @@ fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
     estimate.lower.zip(estimate.upper)
 }
 
-/// Utility, higher is better, and gap.
+/// Utility, higher is better, and gap; `None` also if no value of the metric is better than another.
 fn score(point: &TradeOffPoint, report: &MetricReport) -> Option<(f64, f64)> {
-    let value = point.value?;
+    let value = point.value.filter(|_| !report.no_best)?;
     let utility = match (report.target, report.direction()) {
         (Some(target), _) => -(value - target).abs(),
         (None, Direction::HigherIsBetter) => value,

@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::KaplanMeier;
-use crate::evaluation::TimeWindow;
+use crate::evaluation::decisions::DecisionsReport;
+use crate::evaluation::{CalibrationCurve, GroupSummary, NumbersAtRisk, TimeWindow};
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
 /// Curves in a report are thinned to about this many points; a plot shows no more.
@@ -39,6 +40,15 @@ pub struct EvaluationReport {
     pub metrics: Vec<MetricReport>,
     /// Observed and predicted survival, first of the whole sample, then of every group.
     pub curves: Vec<GroupCurves>,
+    /// Counts, follow-up and risks at the horizon, first of the whole sample, then of every group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups_summary: Vec<GroupSummary>,
+    /// Predicted against observed risk at the horizon, in the same order; empty without a horizon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration: Vec<CalibrationCurve>,
+    /// Decisions at the thresholds of the settings; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<DecisionsReport>,
 }
 
 impl EvaluationReport {
@@ -77,9 +87,22 @@ pub struct MetricReport {
     /// The best value, of a metric that is better the nearer it is to this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
+    /// Whether no value is better than another: then `higher_is_better` has no meaning, and there is no worst group and no
+    /// equity scaling.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_best: bool,
     /// The time that the metric is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub horizon: Option<f64>,
+    /// The predicted risk from which on a sample is called positive, of a metric of decisions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// What the gap of the metric is called in the literature on fairness, for example `equal opportunity difference`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_name: Option<String>,
+    /// What its ratio is called there, for example `disparate impact`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_name: Option<String>,
     /// Value over all samples.
     pub overall: Estimate,
     /// One entry per sensitive attribute.
@@ -107,6 +130,9 @@ pub struct Estimate {
     pub upper: Option<f64>,
     /// Why a value with replicates has no interval, for example `BCa` with all replicates on one side of the value.
     pub interval_undefined: Option<String>,
+    /// Why the interval may be too narrow, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
     /// Samples behind the value.
     pub n: usize,
     /// Events among them.
@@ -140,12 +166,21 @@ pub struct AttributeReport {
     /// One entry per level.
     pub groups: Vec<GroupReport>,
     /// Largest difference between two groups. A maximum of noisy differences is biased upwards: even equal groups
-    /// have a gap above 0, so read it with its interval and the group sizes.
+    /// have a gap above 0, so read it with its interval and with `gap_by_chance`. The interval contains 0 exactly if the
+    /// simultaneous intervals of all pairs do.
     pub gap: Estimate,
+    /// The gap less what noise adds to it (Lum, Zhang & Bower 2022): an estimate of the gap of the true values; `None`
+    /// without replicates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_corrected: Option<f64>,
+    /// The gaps that groups of these sizes show if their labels are exchanged between subjects at random; `None` without
+    /// permutations or without two groups to compare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_by_chance: Option<GapByChance>,
     /// The level with the worst value.
     pub worst_group: Option<String>,
-    /// The worst value over groups. Its interval is that of the minimum (or maximum) over groups, whichever group
-    /// that is in a replicate.
+    /// The worst value over groups. Its interval is that of the minimum (or maximum) over groups, from simultaneous
+    /// intervals of all of them.
     pub worst: Estimate,
     /// Largest distance of a group from the overall value.
     pub gap_to_overall: Estimate,
@@ -165,6 +200,25 @@ pub struct AttributeReport {
     pub with_all_groups: Option<Box<GroupComparisons>>,
     /// The difference of every two groups that have a value; the others are in `groups` with their reason.
     pub differences: Vec<GroupDifference>,
+}
+
+/// The gaps of relabelled groups: what a gap is if groups differ by chance alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GapByChance {
+    /// Mean gap of relabelled groups.
+    pub mean: f64,
+    /// The quantile of their gaps at the level of the intervals, for example 0.95: a larger gap is rare by chance.
+    pub upper: f64,
+    /// (1 + permutations with a gap at least as large as the observed one) / (1 + permutations).
+    pub p_value: f64,
+    /// The p value adjusted by Holm's method for all attributes of the metric; `None` for a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
+    /// Permutations.
+    pub n_permutations: usize,
+    /// Permutations in which a group has no value; they count as if they reached the observed gap.
+    pub undefined_permutations: usize,
 }
 
 /// The numbers that compare all groups of one attribute with each other, as in [`AttributeReport`].
@@ -251,6 +305,9 @@ pub struct GroupCurves {
     pub kaplan_meier: BandedCurve,
     /// Mean of the predicted curves; empty for a group without samples.
     pub predicted: Curve,
+    /// Samples at risk and events at round times.
+    #[serde(default)]
+    pub at_risk: NumbersAtRisk,
 }
 
 /// A step function with a pointwise interval; starts at time 0 with survival 1.
@@ -285,6 +342,7 @@ impl GroupCurves {
         outcomes: &Outcomes,
         curves: &SurvivalCurves,
         level: f64,
+        round_times: &[f64],
     ) -> Result<Self, MetricError> {
         let kaplan_meier = match KaplanMeier::fit(outcomes) {
             Ok(curve) => BandedCurve::new(&curve, outcomes.n(), level)?,
@@ -297,6 +355,7 @@ impl GroupCurves {
             n_events: outcomes.n_events(),
             kaplan_meier,
             predicted: curves.mean().map_or_else(Curve::default, |mean| Curve::new(curves.grid(), &mean)),
+            at_risk: NumbersAtRisk::new(outcomes, round_times),
         })
     }
 }

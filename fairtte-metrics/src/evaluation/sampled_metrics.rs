@@ -127,7 +127,7 @@ pub fn sample_metrics(
     input.check()?;
     let window = choose_times(outcomes, censoring, Covered::by([curves], settings.reading), settings);
     let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
-    let evaluated = Evaluated::of_curves(&input, &Predictions { curves, censoring, times })?;
+    let evaluated = Evaluated::of_curves(&input, &Predictions { curves, censoring, times }, false)?;
     let n_events = |rows: &[usize]| rows.iter().filter(|row| outcomes.event()[**row]).count();
     let attribute = |metric: usize, place: usize| {
         let of_attribute = &evaluated.attributes[place];

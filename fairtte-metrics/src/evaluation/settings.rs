@@ -1,10 +1,12 @@
 //! How an evaluation is done: replicates, intervals, reading, evaluation times.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::curves::check_grid;
 use crate::estimators::kaplan_meier::check_level;
-use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve};
+use crate::evaluation::metrics::{RequestedMetric, RiskOfCurve, known_metrics};
 use crate::resampling::bootstrap::MAX_REPLICATES;
 use crate::resampling::{IntervalMethod, Resample, Stratify};
 use crate::{MetricError, Reading};
@@ -19,6 +21,9 @@ const DEFAULT_METRICS: [&str; 7] = ["c-td", "c-td-half", "auc-td", "ibs", "d-cal
 pub struct EvaluationSettings {
     /// Bootstrap replicates, at most 1,000,000; 0 = no intervals. Default 1000.
     pub replicates: usize,
+    /// Random exchanges of the group labels between subjects, at most 1,000,000, that show which gaps chance alone makes;
+    /// 0 = none. Default 199: p values are multiples of 1/200.
+    pub permutations: usize,
     /// Level of all intervals, between 0 and 1. Default 0.95.
     pub level: f64,
     /// Seed of the bootstrap. Default 0.
@@ -45,11 +50,19 @@ pub struct EvaluationSettings {
     /// The time of metrics about one time, > 0. Default: the median of the evaluated event times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<f64>,
+    /// Thresholds of the predicted risk at the horizon, each between 0 and 1, from which on a sample is called positive: they
+    /// add the metrics of these decisions, such as `sensitivity` and `net-benefit`. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<f64>,
     /// The risk that `harrell-c` and `uno-c` take from a curve. Default: `negative-restricted-mean`.
     pub risk: RiskOfCurve,
     /// Groups with fewer events keep their values, but are in no comparison: gap, worst group, equity scaling, differences.
     /// Default 10.
     pub min_events: usize,
+    /// Reference levels by attribute: the groups of such an attribute are compared with this one, each minus the reference,
+    /// and not every two with each other. Default: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reference: BTreeMap<String, String>,
     /// Evaluation times, ascending, in place of the three settings above. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<f64>>,
@@ -59,6 +72,7 @@ impl Default for EvaluationSettings {
     fn default() -> Self {
         Self {
             replicates: 1000,
+            permutations: 199,
             level: 0.95,
             seed: 0,
             resample: Resample::default(),
@@ -70,8 +84,10 @@ impl Default for EvaluationSettings {
             upper_quantile: 0.9,
             metrics: DEFAULT_METRICS.map(str::to_owned).to_vec(),
             horizon: None,
+            thresholds: Vec::new(),
             risk: RiskOfCurve::default(),
             min_events: 10,
+            reference: BTreeMap::new(),
             times: None,
         }
     }
@@ -90,6 +106,9 @@ impl EvaluationSettings {
         if self.replicates > MAX_REPLICATES {
             return invalid("replicates", self.replicates.to_string(), "a whole number from 0 to 1000000");
         }
+        if self.permutations > MAX_REPLICATES {
+            return invalid("permutations", self.permutations.to_string(), "a whole number from 0 to 1000000");
+        }
         if !(2..=MAX_TIMES).contains(&self.n_times) {
             return invalid("n-times", self.n_times.to_string(), "a whole number from 2 to 100000");
         }
@@ -102,15 +121,23 @@ impl EvaluationSettings {
         if let Some(horizon) = self.horizon.filter(|horizon| !(horizon.is_finite() && *horizon > 0.0)) {
             return invalid("horizon", horizon.to_string(), "a finite number > 0");
         }
+        if let Some(threshold) = self.thresholds.iter().find(|threshold| !(**threshold > 0.0 && **threshold < 1.0)) {
+            return invalid("thresholds", threshold.to_string(), "numbers between 0 and 1");
+        }
+        if let Some(k) = (1..self.thresholds.len()).find(|&k| self.thresholds[..k].contains(&self.thresholds[k])) {
+            return invalid("thresholds", self.thresholds[k].to_string(), "each threshold once");
+        }
         self.requested_metrics()?;
         self.times.as_ref().map_or(Ok(()), |times| check_grid(times))
     }
 
-    /// The metrics that the settings name, each with its name.
+    /// The metrics that the settings name, each with its name. A metric of decisions without a threshold of its own comes
+    /// once for each of [`thresholds`](Self::thresholds); if these are given and no such metric is named, all of them come.
     ///
     /// # Errors
-    /// Those of [`RequestedMetric::parse`]; [`MetricError::InvalidSetting`] without any, or for one that is named twice.
-    pub(crate) fn requested_metrics(&self) -> Result<Vec<(&str, RequestedMetric)>, MetricError> {
+    /// Those of [`RequestedMetric::parse`]; [`MetricError::InvalidSetting`] without any, for one that is named twice, or for
+    /// one that needs a threshold and has none.
+    pub(crate) fn requested_metrics(&self) -> Result<Vec<(String, RequestedMetric)>, MetricError> {
         let invalid = |value: &str, expected| {
             let (setting, value) = ("metrics", value.to_owned());
             MetricError::InvalidSetting { setting, value, expected }
@@ -118,10 +145,43 @@ impl EvaluationSettings {
         if self.metrics.is_empty() {
             return Err(invalid("[]", "at least one name"));
         }
-        if let Some(k) = (1..self.metrics.len()).find(|&k| self.metrics[..k].contains(&self.metrics[k])) {
-            return Err(invalid(&self.metrics[k], "each metric once"));
+        let mut requested: Vec<(String, RequestedMetric)> = Vec::new();
+        let mut names_decisions = false;
+        for name in &self.metrics {
+            let metric = RequestedMetric::parse(name)?;
+            if metric.metric.has_threshold() && metric.threshold.is_none() {
+                if self.thresholds.is_empty() {
+                    return Err(invalid(
+                        name,
+                        "a threshold of the predicted risk, as in sensitivity:0.2, or thresholds",
+                    ));
+                }
+                names_decisions = true;
+                requested.extend(self.at_thresholds(name, metric));
+            } else {
+                requested.push((name.clone(), metric));
+            }
         }
-        self.metrics.iter().map(|name| Ok((name.as_str(), RequestedMetric::parse(name)?))).collect()
+        if !names_decisions {
+            let known = known_metrics().into_iter().filter(|metric| metric.has_threshold());
+            let all = |metric| RequestedMetric { metric, at: None, threshold: None };
+            let added = known.flat_map(|metric| self.at_thresholds(metric.name(), all(metric)));
+            let added: Vec<_> = added.filter(|(name, _)| !self.metrics.contains(name)).collect();
+            requested.extend(added);
+        }
+        let is_repeated = |&k: &usize| requested[..k].iter().any(|(name, _)| *name == requested[k].0);
+        match (1..requested.len()).find(is_repeated) {
+            Some(k) => Err(invalid(&requested[k].0, "each metric once")),
+            None => Ok(requested),
+        }
+    }
+
+    /// A metric of decisions at each of the thresholds.
+    fn at_thresholds(&self, name: &str, metric: RequestedMetric) -> Vec<(String, RequestedMetric)> {
+        let at = |&threshold: &f64| {
+            (format!("{name}:{threshold}"), RequestedMetric { threshold: Some(threshold), ..metric })
+        };
+        self.thresholds.iter().map(at).collect()
     }
 }
 
@@ -135,7 +195,9 @@ mod tests {
         assert_eq!(valid.validate(), Ok(()));
         let many_replicates = EvaluationSettings { replicates: usize::MAX, ..Default::default() };
         let many_times = EvaluationSettings { n_times: usize::MAX, ..Default::default() };
-        for (settings, name) in [(many_replicates, "replicates"), (many_times, "n-times")] {
+        let many_permutations = EvaluationSettings { permutations: MAX_REPLICATES + 1, ..Default::default() };
+        let refused = [(many_replicates, "replicates"), (many_permutations, "permutations"), (many_times, "n-times")];
+        for (settings, name) in refused {
             let error = settings.validate().unwrap_err();
             assert!(matches!(error, MetricError::InvalidSetting { setting, .. } if setting == name), "{error}");
         }

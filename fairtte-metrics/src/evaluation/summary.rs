@@ -10,6 +10,10 @@ use crate::resampling::{Replicated, paired_difference};
 use crate::statistics::{Adjustment, adjust_p_values};
 use crate::{Direction, EvaluationSettings, MetricError};
 
+/// In groups with fewer events, simulated 95 % intervals contained the true value in fewer than 93 of 100 samples (IBS of
+/// about 15 events: 83); see `examples/interval_coverage.rs`.
+const FEW_FOR_INTERVALS: usize = 30;
+
 pub(crate) struct Summary<'a> {
     pub(crate) input: &'a Input<'a>,
     pub(crate) evaluated: &'a Evaluated<'a>,
@@ -24,10 +28,16 @@ impl Summary<'_> {
             label: label.to_owned(),
             convention: convention.to_owned(),
             higher_is_better: direction == Direction::HigherIsBetter,
-            target: self.evaluated.target,
+            target: self.evaluated.targets[metric],
+            no_best: !self.evaluated.has_best[metric],
             horizon: None,
+            threshold: None,
+            gap_name: None,
+            ratio_name: None,
             overall,
-            attributes: (0..self.input.groups.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
+            attributes: adjusted_gaps(
+                (0..self.input.groups.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
+            ),
         }
     }
 
@@ -50,6 +60,8 @@ impl Summary<'_> {
             groups: groups.collect(),
             few_events,
             gap: compared.gap,
+            gap_corrected: self.evaluated.corrected_gap(metric, attribute, min_events),
+            gap_by_chance: self.evaluated.gap_by_chance(metric, attribute, min_events, self.input.settings.level),
             worst_group: compared.worst_group,
             worst: compared.worst,
             gap_to_overall: compared.gap_to_overall,
@@ -59,7 +71,7 @@ impl Summary<'_> {
             equity_scaling_fair_seg: compared.equity_scaling_fair_seg,
             equity_scaling_deviation: Some(compared.equity_scaling_deviation),
             with_all_groups,
-            differences: self.differences(&sampled, &slices.groups),
+            differences: self.differences(&slices.attribute, &sampled, &slices.groups),
         }
     }
 
@@ -68,9 +80,17 @@ impl Summary<'_> {
         let compared: Vec<&Slice> = self.evaluated.defined(metric, attribute, min_events).collect();
         let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
         let undefined_times = compared.iter().map(|slice| slice.values[metric].undefined_times).max().unwrap_or(0);
-        let compare = |comparison| Estimate {
-            undefined_times,
-            ..self.estimate(&self.evaluated.comparison(metric, attribute, comparison, min_events), &rows)
+        let settings = self.input.settings;
+        let compare = |comparison| {
+            let sampled = self.evaluated.comparison(metric, attribute, comparison, min_events);
+            let estimate = Estimate { undefined_times, ..self.estimate(&sampled, &rows) };
+            let ends = self.evaluated.simultaneous_interval(metric, attribute, comparison, min_events, settings);
+            match ends.filter(|_| estimate.value.is_some()) {
+                Some((lower, upper)) => {
+                    Estimate { lower: Some(lower), upper: Some(upper), interval_undefined: None, ..estimate }
+                }
+                None => estimate,
+            }
         };
         GroupComparisons {
             gap: compare(Comparison::Gap),
@@ -86,11 +106,20 @@ impl Summary<'_> {
     }
 
     /// Only for groups with a value: otherwise the pairs of an intersection with many empty cells would fill the
-    /// report.
-    fn differences(&self, groups: &[Sampled], names: &[GroupValue<Slice>]) -> Vec<GroupDifference> {
+    /// report. With a reference level, each other group minus the reference.
+    fn differences(&self, attribute: &str, groups: &[Sampled], names: &[GroupValue<Slice>]) -> Vec<GroupDifference> {
         let defined: Vec<(&Sampled, &GroupValue<Slice>)> =
             groups.iter().zip(names).filter(|(group, _)| group.value.is_ok()).collect();
-        let pairs = (0..defined.len()).flat_map(|first| (first + 1..defined.len()).map(move |second| (first, second)));
+        let all = || (0..defined.len()).flat_map(|first| (first + 1..defined.len()).map(move |second| (first, second)));
+        let pairs: Vec<(usize, usize)> = match self.input.settings.reference.get(attribute) {
+            None => all().collect(),
+            Some(reference) => {
+                let reference = defined.iter().position(|(_, group)| group.level == *reference);
+                let minus =
+                    |reference| (0..defined.len()).filter(move |k| *k != reference).map(move |k| (k, reference));
+                reference.into_iter().flat_map(minus).collect()
+            }
+        };
         let difference = |(first, second): (usize, usize)| {
             let ((first, first_group), (second, second_group)) = (defined[first], defined[second]);
             GroupDifference {
@@ -99,7 +128,7 @@ impl Summary<'_> {
                 difference: self.difference(first, second, first_group.n_events.min(second_group.n_events)),
             }
         };
-        adjusted(pairs.map(difference).collect())
+        adjusted(pairs.into_iter().map(difference).collect())
     }
 
     /// The difference of two groups of which the smaller has `n_events` events: with too few of them neither interval nor p
@@ -120,8 +149,8 @@ impl Summary<'_> {
         }
     }
 
-    fn estimate(&self, sampled: &Sampled, rows: &[usize]) -> Estimate {
-        let EvaluationSettings { level, interval: method, .. } = *self.input.settings;
+    pub(crate) fn estimate(&self, sampled: &Sampled, rows: &[usize]) -> Estimate {
+        let (level, method) = (self.input.settings.level, sampled.method(self.input.settings));
         let interval = match &sampled.value {
             Ok(value) if !sampled.replicates.is_empty() => {
                 Some(sampled.replicated(*value).and_then(|replicated| replicated.interval(level, method)))
@@ -129,14 +158,18 @@ impl Summary<'_> {
             _ => None,
         };
         let ends = interval.as_ref().and_then(|interval| interval.as_ref().ok());
+        // A reflected quantile may lie beyond the smallest distance.
+        let within = |end: f64| if sampled.is_distance { end.max(0.0) } else { end };
+        let n_events = rows.iter().filter(|&&row| self.input.outcomes.event()[row]).count();
         Estimate {
+            caution: ends.and_then(|_| caution(n_events, sampled.is_distance)),
             value: sampled.value.as_ref().ok().copied(),
             undefined: sampled.value.as_ref().err().map(ToString::to_string),
-            lower: ends.map(|interval| interval.lower),
-            upper: ends.map(|interval| interval.upper),
+            lower: ends.map(|interval| within(interval.lower)),
+            upper: ends.map(|interval| within(interval.upper)),
             interval_undefined: interval.as_ref().and_then(|i| i.as_ref().err()).map(ToString::to_string),
             n: rows.len(),
-            n_events: rows.iter().filter(|&&row| self.input.outcomes.event()[row]).count(),
+            n_events,
             n_subjects: count_subjects(self.input.subjects, rows),
             n_comparable: None,
             undefined_replicates: sampled.replicates.iter().filter(|value| value.is_none()).count(),
@@ -146,19 +179,43 @@ impl Summary<'_> {
     }
 }
 
+/// Why an interval may be too narrow: what simulations of [`FEW_FOR_INTERVALS`] showed.
+fn caution(n_events: usize, is_distance: bool) -> Option<String> {
+    if n_events < FEW_FOR_INTERVALS {
+        return Some(format!("{n_events} events, fewer than {FEW_FOR_INTERVALS}: the interval is too narrow"));
+    }
+    is_distance.then(|| "intervals of distances are a little too narrow".to_owned())
+}
+
 /// The differences of one attribute, with p values adjusted for their number.
 fn adjusted(mut differences: Vec<GroupDifference>) -> Vec<GroupDifference> {
-    let p_values: Vec<f64> = differences.iter().filter_map(|pair| pair.difference.p_value).collect();
+    holm(differences.iter_mut().filter_map(|pair| {
+        let Difference { p_value, p_holm, .. } = &mut pair.difference;
+        Some(((*p_value)?, p_holm))
+    }));
+    differences
+}
+
+/// The attributes of one metric, with the p values of their gaps adjusted for their number.
+fn adjusted_gaps(mut attributes: Vec<AttributeReport>) -> Vec<AttributeReport> {
+    holm(attributes.iter_mut().filter_map(|attribute| {
+        let by_chance = attribute.gap_by_chance.as_mut()?;
+        Some((by_chance.p_value, &mut by_chance.p_holm))
+    }));
+    attributes
+}
+
+/// Writes the adjusted value of every p value to the place beside it; those of a single one stay empty.
+fn holm<'a>(family: impl Iterator<Item = (f64, &'a mut Option<f64>)>) {
+    let (p_values, places): (Vec<f64>, Vec<_>) = family.unzip();
     if p_values.len() < 2 {
-        return differences;
+        return;
     }
     // A p value in (0, 1] can always be adjusted.
-    let Ok(adjusted) = adjust_p_values(&p_values, Adjustment::Holm) else { return differences };
-    let with_p = differences.iter_mut().filter(|pair| pair.difference.p_value.is_some());
-    for (pair, p) in with_p.zip(adjusted) {
-        pair.difference.p_holm = Some(p);
+    let Ok(adjusted) = adjust_p_values(&p_values, Adjustment::Holm) else { return };
+    for (place, p) in places.into_iter().zip(adjusted) {
+        *place = Some(p);
     }
-    differences
 }
 
 impl Sampled {
@@ -198,9 +255,10 @@ pub(crate) fn difference(first: &Sampled, second: &Sampled, settings: &Evaluatio
     if n == 0 {
         return difference;
     }
-    let paired = first.replicated(first_value).and_then(|first| {
-        paired_difference(&first, &second.replicated(second_value)?, settings.level, settings.interval)
-    });
+    let method = first.method(settings);
+    let paired = first
+        .replicated(first_value)
+        .and_then(|first| paired_difference(&first, &second.replicated(second_value)?, settings.level, method));
     match paired {
         Ok(paired) => {
             (difference.lower, difference.upper) = (Some(paired.interval.lower), Some(paired.interval.upper));

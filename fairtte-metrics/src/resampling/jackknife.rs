@@ -136,6 +136,13 @@ impl JackknifeValues {
         Self { strata: vec![to_u32(values.len())], values }
     }
 
+    /// The values of a number that is computed from this one and another of the same blocks; `None` where either is.
+    pub(crate) fn with(&self, other: &Self, of: impl Fn(f64, f64) -> f64) -> Self {
+        let pairs = self.values.iter().zip(&other.values);
+        let values = pairs.map(|(first, second)| Some(of((*first)?, (*second)?))).collect();
+        Self { values, strata: self.strata.clone() }
+    }
+
     /// The values, in the order of the blocks.
     pub fn values(&self) -> &[Option<f64>] {
         &self.values

@@ -4,7 +4,7 @@ use crate::cohort::{Cohort, N_COLUMNS, cohort, groups, halves, settings};
 use fairtte_metrics::estimators::KaplanMeier;
 use fairtte_metrics::evaluation::Estimate;
 use fairtte_metrics::rank::{TiedPredictions, concordance_td};
-use fairtte_metrics::resampling::Resample;
+use fairtte_metrics::resampling::{IntervalMethod, Resample};
 use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, MetricError, Outcomes, Reading, SubjectId,
     SurvivalCurves, evaluate,
@@ -246,4 +246,30 @@ fn replicates_that_lack_an_evaluation_time_are_counted() {
     // (5/6)^6 = 33 % of the replicates do not draw a given subject of six.
     assert!((90..175).contains(&auc.partial_replicates), "{auc:?}");
     assert_eq!((auc.undefined_times, report.metric("ibs").unwrap().overall.partial_replicates), (0, 0));
+}
+
+#[test]
+fn the_interval_of_a_gap_agrees_with_those_of_the_differences() {
+    let cohort = cohort(240, 9);
+    for interval in [IntervalMethod::Percentile, IntervalMethod::Bca] {
+        let settings = EvaluationSettings { interval, min_events: 0, ..settings(200) };
+        let site = groups("site", &["a", "b", "c"], |row| Some(u32::try_from(row % 3).unwrap()), cohort.n());
+        let report = cohort.evaluate(&[halves(cohort.n()), site], &settings);
+        for metric in &report.metrics {
+            let [two, three] = &metric.attributes[..] else { panic!("two attributes") };
+            let difference = &two.differences[0].difference;
+            let (lower, upper) = (difference.lower.unwrap(), difference.upper.unwrap());
+            let low = if lower <= 0.0 && upper >= 0.0 { 0.0 } else { lower.abs().min(upper.abs()) };
+            let expected = (Some(low), Some(lower.abs().max(upper.abs())));
+            assert_eq!((two.gap.lower, two.gap.upper), expected, "{}", metric.name);
+            // Equal groups: a simultaneous interval is wider than that of any pair, and contains 0.
+            assert_eq!(three.gap.lower, Some(0.0), "{}", metric.name);
+            for pair in &three.differences {
+                assert!(three.gap.upper.unwrap() >= pair.difference.value.unwrap().abs(), "{}", metric.name);
+            }
+            let (low, high) = (three.worst.lower.unwrap(), three.worst.upper.unwrap());
+            assert!(low <= three.worst.value.unwrap() && three.worst.value.unwrap() <= high, "{}", metric.name);
+            assert!(three.ratio.upper.unwrap() <= 1.0 && three.ratio.lower.unwrap() < three.ratio.value.unwrap());
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Metrics by name, groups with few events, and scores that censoring weights make senseless.
 
-use fairtte_metrics::evaluation::{Metric, built_in_metrics};
-use fairtte_metrics::{EvaluationSettings, Outcomes};
+use fairtte_metrics::evaluation::{GroupDifference, Metric, built_in_metrics};
+use fairtte_metrics::resampling::IntervalMethod;
+use fairtte_metrics::{EvaluationSettings, GroupId, Groups, Outcomes, evaluate};
 
 use crate::cohort::{Cohort, cohort, groups, halves, settings};
 
@@ -13,7 +14,8 @@ fn with(metrics: &[&str], min_events: usize) -> EvaluationSettings {
 #[test]
 fn every_built_in_metric_has_a_value_an_interval_and_a_gap() {
     let cohort = cohort(200, 21);
-    let names: Vec<&str> = built_in_metrics().map(Metric::name).collect();
+    // Those of decisions at a threshold have tests of their own.
+    let names: Vec<&str> = built_in_metrics().filter(|metric| !metric.has_threshold()).map(Metric::name).collect();
     let report = cohort.evaluate(&[halves(200)], &EvaluationSettings { replicates: 20, ..with(&names, 10) });
     assert_eq!(report.metrics.len(), names.len());
     let horizon = report.horizon.unwrap();
@@ -114,5 +116,124 @@ fn a_brier_score_above_one_is_refused_with_the_subject_that_carries_it() {
         let reason = metric.overall.undefined.clone().unwrap_or_default();
         assert!(metric.overall.value.is_none() && reason.contains("above 1"), "{}: {reason}", metric.name);
         assert!(reason.contains("% of it come from subject"), "{reason}");
+    }
+}
+
+#[test]
+fn with_a_reference_every_other_group_is_compared_with_it_alone() {
+    let cohort = cohort(150, 23);
+    let membership = (0..150).map(|row| Some(GroupId(row % 3))).collect();
+    let site = Groups::new("site", ["a", "b", "c"].map(str::to_owned).to_vec(), membership).unwrap();
+    let differences = |settings: &EvaluationSettings| {
+        let report = cohort.evaluate(std::slice::from_ref(&site), settings);
+        report.metrics[0].attributes[0].differences.clone()
+    };
+    let pairs =
+        |of: &[GroupDifference]| of.iter().map(|pair| (pair.first.clone(), pair.second.clone())).collect::<Vec<_>>();
+    let named =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
+    let settings = with(&["ibs"], 1);
+    let all = differences(&settings);
+    assert_eq!(pairs(&all), named(&[("a", "b"), ("a", "c"), ("b", "c")]));
+    let to = |attribute: &str, level: &str| EvaluationSettings {
+        reference: [(attribute.to_owned(), level.to_owned())].into(),
+        ..settings.clone()
+    };
+    let found = differences(&to("site", "b"));
+    assert_eq!(pairs(&found), named(&[("a", "b"), ("c", "b")]));
+    assert_eq!(found[0].difference.value, all[0].difference.value);
+    assert_eq!(found[1].difference.value.unwrap().to_bits(), (-all[2].difference.value.unwrap()).to_bits());
+    // Two comparisons are adjusted, not three.
+    let p = |pair: &GroupDifference| pair.difference.p_value.unwrap();
+    let smaller = p(&found[0]).min(p(&found[1]));
+    let holm = found.iter().map(|pair| pair.difference.p_holm.unwrap()).fold(1.0, f64::min);
+    assert!((holm - (2.0 * smaller).min(1.0)).abs() < 1e-12, "{holm} {smaller}");
+    for (attribute, level, expected) in [("site", "d", "a, b, c"), ("sex", "F", "evaluated: site")] {
+        let Cohort { subjects, outcomes, curves, censoring } = &cohort;
+        let groups = std::slice::from_ref(&site);
+        let refused = evaluate(subjects, outcomes, curves, censoring, groups, &to(attribute, level)).unwrap_err();
+        assert!(refused.to_string().contains(expected), "{refused}");
+    }
+}
+
+#[test]
+fn intervals_of_distances_are_reflected_at_the_value_and_not_below_0() {
+    let cohort = cohort(120, 24);
+    let report = |interval| {
+        let settings = with(&["rcll", "d-calibration", "ici", "integrated-calibration", "one-calibration"], 1);
+        cohort.evaluate(&[halves(120)], &EvaluationSettings { interval, replicates: 200, ..settings })
+    };
+    let (percentile, basic) = (report(IntervalMethod::Percentile), report(IntervalMethod::Basic));
+    assert_ne!(percentile.metrics[0].overall.lower, basic.metrics[0].overall.lower);
+    for (percentile, basic) in percentile.metrics.iter().zip(&basic.metrics).skip(1) {
+        assert_eq!(percentile, basic);
+        let groups = percentile.attributes[0].groups.iter().map(|group| &group.estimate);
+        for estimate in groups.chain([&percentile.overall]) {
+            assert!(estimate.lower.unwrap() >= 0.0 && estimate.upper.unwrap() >= estimate.lower.unwrap());
+        }
+    }
+    // The D-calibration of 60 samples is mostly noise.
+    let noisy = &percentile.metrics[1].attributes[0].groups[0].estimate;
+    assert!(noisy.lower.unwrap() < 0.5 * noisy.value.unwrap());
+}
+
+#[test]
+fn intervals_of_few_events_say_so() {
+    let cohort = cohort(200, 25);
+    let small = Groups::new(
+        "site",
+        vec!["small".to_owned(), "large".to_owned()],
+        (0..200).map(|row| Some(GroupId(u32::from(row >= 35)))).collect(),
+    );
+    let of = |replicates| {
+        let settings = EvaluationSettings { replicates, ..with(&["c-td"], 1) };
+        cohort.evaluate(&[small.clone().unwrap()], &settings).metrics[0].clone()
+    };
+    let found = of(20);
+    let [small, large] = [0, 1].map(|level| found.attributes[0].groups[level].estimate.clone());
+    assert!(small.n_events < 30 && large.n_events >= 30);
+    assert!(small.caution.unwrap().starts_with(&format!("{} events, fewer than 30", small.n_events)));
+    assert_eq!((large.caution, found.overall.caution), (None, None));
+    assert_eq!(of(0).attributes[0].groups[0].estimate.caution, None);
+}
+
+#[test]
+fn thresholds_add_decisions_by_group_with_the_equalised_odds_difference() {
+    let cohort = cohort(200, 26);
+    let settings = EvaluationSettings { thresholds: vec![0.3, 0.6], horizon: Some(1.0), ..with(&["c-td"], 1) };
+    let report = cohort.evaluate(&[halves(200)], &settings);
+    let metric = |name: &str| report.metrics.iter().find(|metric| metric.name == name).unwrap();
+    assert_eq!(report.metrics.len(), 1 + 2 * 7);
+    let gap = |name: &str| metric(name).attributes[0].gap.value.unwrap();
+    let decisions = report.decisions.as_ref().unwrap();
+    for (at, threshold) in decisions.thresholds.iter().zip(["0.3", "0.6"]) {
+        let [sensitivity, false_positive] =
+            ["sensitivity", "false-positive-rate"].map(|name| gap(&format!("{name}:{threshold}")));
+        let odds = &at.attributes[0].equalized_odds_difference;
+        assert_eq!(odds.value, Some(sensitivity.max(false_positive)));
+        assert!(odds.lower.unwrap() <= odds.value.unwrap() && odds.value.unwrap() <= odds.upper.unwrap());
+        let selected = metric(&format!("selection-rate:{threshold}"));
+        let n_positive = at.overall.n_positive.unwrap() as f64;
+        assert!((selected.overall.value.unwrap() - n_positive / 200.0).abs() < 1e-12);
+        assert!(selected.no_best && selected.attributes[0].worst_group.is_none());
+        assert_eq!(selected.attributes[0].equity_scaling.value, None);
+        assert_eq!(selected.ratio_name.as_deref(), Some("demographic parity ratio, disparate impact"));
+        let specificity = metric(&format!("specificity:{threshold}")).overall.value.unwrap();
+        let rate = metric(&format!("false-positive-rate:{threshold}")).overall.value.unwrap();
+        assert!((specificity + rate - 1.0).abs() < 1e-12);
+    }
+    // The curve goes through the net benefit at a threshold.
+    let curve = &decisions.curves[0];
+    let place = curve.thresholds.iter().position(|threshold| (threshold - 0.3).abs() < 1e-9).unwrap();
+    assert!((curve.net_benefit[place] - metric("net-benefit:0.3").overall.value.unwrap()).abs() < 1e-12);
+    assert_eq!(metric("sensitivity:0.3").gap_name.as_deref(), Some("equal opportunity difference"));
+    let chosen = EvaluationSettings { metrics: vec!["ppv@2".into()], ..settings.clone() };
+    assert_eq!(
+        cohort.evaluate(&[], &chosen).metrics.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(),
+        ["ppv@2:0.3", "ppv@2:0.6"]
+    );
+    for (thresholds, metrics) in [(vec![], "sensitivity"), (vec![1.0], "c-td"), (vec![0.2, 0.2], "c-td")] {
+        let settings = EvaluationSettings { thresholds, ..with(&[metrics], 1) };
+        assert!(settings.validate().is_err(), "{settings:?}");
     }
 }

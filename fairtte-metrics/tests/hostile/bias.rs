@@ -4,7 +4,8 @@ use fairtte_metrics::bias::{
     BiasSettings, ContingencyTable, Distribution, KMeansSettings, LabelPermutations, Normalisation, NullCorrected,
     PermutationTest, Quantisation, bias_sources, energy_distance, equal_frequency_bins, equal_width_bins, k_means,
     ksg_mutual_information, ksg_mutual_information_discrete, ksg_per_dimension, ksg_per_dimension_discrete,
-    permutation_test, seeded_projections, sliced_wasserstein, wasserstein_1, wasserstein_p, wasserstein_p_power,
+    permutation_test, principal_components, seeded_projections, separability, sliced_wasserstein, wasserstein_1,
+    wasserstein_p, wasserstein_p_power,
 };
 use fairtte_metrics::resampling::Resample;
 
@@ -126,6 +127,20 @@ fn sources(input: &mut Input<'_>) {
                 assert_within("lower end", low, 0.0, high);
                 assert_within("upper end", high, low, 1.0);
             }
+        }
+    }
+    let n_components = input.pick(&[1, 2, 64, 0, usize::MAX]);
+    if let Ok(found) = check("principal_components", || principal_components(&representation, n_components)) {
+        assert_within("explained variance", found.reduction.explained_variance, 0.0, 1.0);
+    }
+    let told = check("separability", || separability(&subjects, &representation, &groups, &settings));
+    for level in told.iter().flat_map(|found| &found.levels) {
+        if let Ok(auc) = level.auc {
+            assert_within("AUC", auc, 0.0, 1.0);
+        }
+        if let Some((low, high)) = level.interval {
+            assert_within("lower end of an AUC", low, 0.0, high);
+            assert_within("upper end of an AUC", high, low, 1.0);
         }
     }
     permutations(input, &subjects, &groups, m);

@@ -35,12 +35,13 @@ pub fn try_all(input: &mut Input<'_>) {
     let report = check("evaluate", || evaluate(&subjects, outcomes, curves, censoring, &groups, &settings));
     if let Ok(report) = report {
         for metric in &report.metrics {
-            let name = metric.name.split_once('@').map_or(metric.name.as_str(), |(name, _)| name);
+            let name = metric.name.split(['@', ':']).next().unwrap_or_default();
             let (lowest, highest) = match name {
                 "calibration-slope" | "explained-variation" | "rcll" | "snl" => (f64::MIN, f64::MAX),
                 "observed-expected" | "calibration-alpha" | "one-calibration" | "rsbs" | "risl" | "isll" | "nbll" => {
                     (0.0, f64::MAX)
                 }
+                "net-benefit" => (f64::MIN, 1.0),
                 _ => (0.0, 1.0),
             };
             let of_groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups);
@@ -74,6 +75,7 @@ fn hostile_metrics(input: &mut Input<'_>) -> Vec<String> {
 
 fn settings(input: &mut Input<'_>) -> EvaluationSettings {
     EvaluationSettings {
+        permutations: input.pick(&[0, 1, 3, usize::MAX]),
         replicates: input.pick(&[0, 1, 2, 3, 17, 2, 3, usize::MAX]),
         level: input.level(),
         seed: u64::from(input.byte()),
@@ -97,6 +99,8 @@ fn settings(input: &mut Input<'_>) -> EvaluationSettings {
             RiskOfCurve::AtHorizon,
         ]),
         min_events: input.pick(&[0, 1, 10, usize::MAX]),
+        reference: if input.byte().is_multiple_of(8) { [("a".to_owned(), "0".to_owned())].into() } else { [].into() },
+        thresholds: input.pick(&[vec![], vec![], vec![0.3], vec![0.2, 0.2], vec![f64::NAN], vec![1.5]]),
         times: None,
     }
 }

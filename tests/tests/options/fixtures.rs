@@ -64,6 +64,7 @@ fn curves(file: &dyn Fn(&str, &str)) {
     let mut table = format!("sample,subject,time,event,sex,age,clone,person,later,status,{times}\n");
     let mut curves = format!("sample_id,{times}\n");
     let mut cohort = "sample_id,subject_id,time,event,sex_group,age_group\n".to_owned();
+    let mut features = "sample,f0,f1,f2,f3\n".to_owned();
     let (mut split, mut train) = ("subject_id,part\n".to_owned(), "time,event\n".to_owned());
     for i in 0..40 {
         let rank = (i * 7) % 40;
@@ -75,6 +76,8 @@ fn curves(file: &dyn Fn(&str, &str)) {
         let (person, later, status) = (i / 2, time + 1.0, ["alive", "dead"][usize::from(event)]);
         writeln!(table, "s{i},p{i},{time},{event},{sex},{age},c{i},q{person},{later},{status},{curve}").unwrap();
         writeln!(curves, "s{i},{curve}").unwrap();
+        let wave = |k: i32| f64::from(i * k + k * k).sin() + f64::from(rank * k) / 40.0;
+        writeln!(features, "s{i},{},{},{},{}", wave(1), wave(2), wave(3), wave(5)).unwrap();
         writeln!(cohort, "s{i},p{i},{time},{event},{sex},{old}").unwrap();
         writeln!(split, "p{i},{}", ["test", "train", "test", "validation"][usize::try_from(i % 4).unwrap()]).unwrap();
         writeln!(train, "{},{}", f64::from(i + 1) / 12.0, i % 2).unwrap();
@@ -82,6 +85,7 @@ fn curves(file: &dyn Fn(&str, &str)) {
     for (name, text) in [
         ("table.csv", table),
         ("curves.csv", curves),
+        ("features.csv", features),
         ("cohort.csv", cohort),
         ("split.csv", split),
         ("train.csv", train),

@@ -44,7 +44,7 @@ fn with(base: &str, arguments: &str, others: &str) -> Effect {
 }
 
 pub fn modes() -> Vec<Mode> {
-    let all = [training, preparation, simulation, published, evaluation, selection, files, program];
+    let all = [training, preparation, simulation, published, evaluation, bias, selection, files, program];
     all.into_iter().flat_map(|modes: fn() -> Vec<Mode>| modes()).collect()
 }
 
@@ -308,7 +308,10 @@ fn evaluation() -> Vec<Mode> {
             [
                 ("--metrics", Changes("--metrics c-td,rcll")),
                 ("--horizon", Changes("--horizon 1.5")),
+                ("--threshold", Changes("--threshold 0.3")),
                 ("--min-events", Changes("--min-events 3")),
+                ("--permutations", Changes("--permutations 20")),
+                ("--reference", Changes("--reference sex=F")),
                 ("--set", Changes("--set reading=step")),
             ]
         };
@@ -320,6 +323,38 @@ fn evaluation() -> Vec<Mode> {
         modes.push(mode("evaluate", "dry run", &dry, shown));
     }
     modes
+}
+
+fn bias() -> Vec<Mode> {
+    let files = "--features features.csv --cohort table.csv --set n-replicates=5 --permutations 9";
+    let table = format!("bias {files} --attributes sex,age:60");
+    let page = format!("{table} --output sources");
+    let shared = |base: &str| {
+        vec![
+            ("--features", with(base, "features.csv", "curves.csv")),
+            ("--cohort", with(base, "table.csv", "train.csv")),
+            ("--attributes", with(base, "sex,age:60", "sex")),
+            ("--intersections", Changes("--intersections")),
+            ("--components", Changes("--components 2")),
+            ("--seed", Changes("--seed 3")),
+            ("--permutations", with(base, "--permutations 9", "--permutations 19")),
+            ("--min-events", Changes("--min-events 14")),
+            ("--set", Changes("--set n-clusters=3")),
+            THREADS,
+            JSON,
+            ("--sample", Refused("--sample clone", "has features but is not in the cohort")),
+            ("--subject", Changes("--subject person")),
+            ("--time", Changes("--time later")),
+            ("--event", Changes("--event status --event-value alive")),
+            ("--event-value", Changes("--event-value 0")),
+            ("--missing", with(base, "sex,age:60", "sex --missing F")),
+        ]
+    };
+    let of = |base: &str, output| shared(base).into_iter().chain([("--output", output)]).collect();
+    vec![
+        mode("bias", "a table", &table, of(&table, Changes("--output sources"))),
+        mode("bias", "a page", &page, of(&page, with(&page, "sources", "elsewhere"))),
+    ]
 }
 
 fn selection() -> Vec<Mode> {

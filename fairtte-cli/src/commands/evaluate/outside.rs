@@ -34,8 +34,9 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
         let message = "there are no parts without --split".to_owned();
         return Err(CliError::setting("--part", message, None));
     }
-    let attributes = own_table::attributes(arguments)?;
-    check_attributes(arguments, &attributes)?;
+    // The attributes of a cohort are in its file.
+    let pairs_of_list = arguments.intersections && arguments.cohort.is_none();
+    let attributes = attributes_to_compare(&arguments.attributes, pairs_of_list)?;
     if arguments.dry_run {
         let files: Vec<String> = arguments.predictions.iter().map(|file| file.display().to_string()).collect();
         return dry_run(&files.join(", "), arguments, &target, &settings);
@@ -56,16 +57,21 @@ pub(super) struct Call<'a> {
     pub(super) outputs: &'a Outputs,
 }
 
-fn check_attributes(arguments: &Evaluate, attributes: &[AttributeConfig]) -> Result<(), CliError> {
+/// The attributes of a list, each named once, and at least two for `intersections`.
+pub(in super::super) fn attributes_to_compare(
+    list: &[AttributeConfig],
+    intersections: bool,
+) -> Result<Vec<AttributeConfig>, CliError> {
+    let attributes = own_table::attributes(list)?;
     let names: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
     if let Some(k) = (1..names.len()).find(|&k| names[..k].contains(&names[k])) {
         return Err(CliError::setting("--attributes", format!("\"{}\" is named twice, expected once", names[k]), None));
     }
-    if arguments.intersections && arguments.cohort.is_none() && names.len() < 2 {
+    if intersections && names.len() < 2 {
         let message = format!("number of --attributes: {}, expected at least two", names.len());
         return Err(CliError::setting("--intersections", message, None));
     }
-    Ok(())
+    Ok(attributes)
 }
 
 /// Scores one table with curves, outcomes and attributes.
@@ -210,7 +216,7 @@ pub(super) fn censoring_sample(fitted_on: &str, part: Option<Part>) -> &'static 
 }
 
 /// Returns `groups` and, if requested, the intersection of every two of them.
-pub(super) fn with_pairs(groups: &[Groups], intersections: bool) -> Result<Vec<Groups>, CliError> {
+pub(in super::super) fn with_pairs(groups: &[Groups], intersections: bool) -> Result<Vec<Groups>, CliError> {
     let mut all = groups.to_vec();
     if !intersections {
         return Ok(all);
@@ -240,7 +246,7 @@ pub(super) fn repair_name(arguments: &Evaluate) -> &'static str {
 }
 
 /// Adds the argument that solves the problem to the error.
-pub(super) fn with_help(error: DataError) -> CliError {
+pub(in super::super) fn with_help(error: DataError) -> CliError {
     let help = match &error {
         DataError::RisingSurvival { .. } => {
             "--repair monotone replaces each value by the lowest of its row up to that time, and counts the changes"

@@ -5,18 +5,18 @@ use fairtte_data::{AttributeConfig, Cohort, DataError};
 use fairtte_metrics::Groups;
 
 use crate::CliError;
-use crate::args::{Evaluate, OwnTable, join_thresholds};
+use crate::args::{OwnTable, join_thresholds};
 
 /// The attributes to compare by.
-pub(super) fn attributes(arguments: &Evaluate) -> Result<Vec<AttributeConfig>, CliError> {
-    join_thresholds(&arguments.attributes).map_err(|message| CliError::setting("--attributes", message, None))
+pub(super) fn attributes(list: &[AttributeConfig]) -> Result<Vec<AttributeConfig>, CliError> {
+    join_thresholds(list).map_err(|message| CliError::setting("--attributes", message, None))
 }
 
 /// How the table is read.
 ///
 /// # Errors
 /// [`CliError::Config`] if two options name one column.
-pub(super) fn options(own: &OwnTable, rising: Rising) -> Result<ReadOptions, CliError> {
+pub(in super::super) fn options(own: &OwnTable, rising: Rising) -> Result<ReadOptions, CliError> {
     let named: Vec<(&str, &String)> =
         columns(own).into_iter().filter_map(|(option, _, named)| Some((option, named?))).collect();
     for (k, (option, name)) in named.iter().enumerate() {
@@ -46,7 +46,7 @@ fn columns(own: &OwnTable) -> [(&'static str, &'static str, Option<&String>); 4]
 }
 
 /// The columns with other names, for the page.
-pub(super) fn fact(own: &OwnTable) -> Option<(String, String)> {
+pub(in super::super) fn fact(own: &OwnTable) -> Option<(String, String)> {
     let named = columns(own).into_iter().filter_map(|(_, usual, named)| Some(format!("{usual} is \"{}\"", named?)));
     let value = own.event_value.iter().map(|value| format!("an event is \"{value}\""));
     let missing = own.missing.iter().map(|value| format!("\"{value}\" is missing"));
@@ -55,7 +55,7 @@ pub(super) fn fact(own: &OwnTable) -> Option<(String, String)> {
 }
 
 /// Adds the option that names the right column or value to an error about a table.
-pub(super) fn with_help(error: DataError, own: &OwnTable) -> CliError {
+pub(in super::super) fn with_help(error: DataError, own: &OwnTable) -> CliError {
     let help = match &error {
         DataError::MissingColumn { column, nearest: Some(nearest), .. } => {
             let option = columns(own).into_iter().find(|(_, usual, named)| usual == column && named.is_none());
@@ -96,11 +96,12 @@ pub(super) fn notes(table: &ScoredTable) -> Vec<String> {
     let subjects = table
         .likely_subjects()
         .map(|column| format!("Column \"{column}\" may name the subjects; if it does: --subject {}.", quoted(column)));
-    let doubts = table.doubtful_levels();
-    subjects
-        .into_iter()
-        .chain(doubts.iter().map(|doubt| note(doubt, "--missing leaves its samples out of the comparison")))
-        .collect()
+    subjects.into_iter().chain(notes_on_levels(&table.doubtful_levels())).collect()
+}
+
+/// Notes on the values of attributes that `--missing` may name.
+pub(in super::super) fn notes_on_levels(doubts: &[DoubtfulLevels]) -> Vec<String> {
+    doubts.iter().map(|doubt| note(doubt, "--missing leaves its samples out of the comparison")).collect()
 }
 
 /// Notes on the names of the groups of a cohort.

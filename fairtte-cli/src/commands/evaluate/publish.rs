@@ -17,6 +17,9 @@ use crate::report::{Page, flat, render_page, render_table};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
 
+/// Columns of the table on the terminal, which fits the usual window.
+const TERMINAL_WIDTH: usize = 80;
+
 /// The paths of the page and the numbers; the flat table is beside the numbers.
 pub(super) struct Target {
     evaluation: PathBuf,
@@ -127,7 +130,7 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
         return Ok(());
     }
     if outputs.shown == Shown::Table {
-        print(render_table(page.evaluation, 100));
+        print(render_table(page.evaluation, TERMINAL_WIDTH));
         print(format!("report: {}", target.report.display()));
     }
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));

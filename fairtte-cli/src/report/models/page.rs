@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::ReportError;
 use super::super::format::{count, interval, list, number, p_relation, percent, value};
-use super::super::page::{fill_in, style};
+use super::super::page::{environment, fill_in, style};
 use super::super::plots::{Labels, Place, model_forest, trade_off};
 use super::super::rows;
 use super::lines::{OfPair, of_metric, signed};
@@ -15,7 +15,7 @@ use super::{ModelsPage, OfModels, metrics};
 const TEMPLATE: &str = include_str!("models.html");
 
 pub(super) fn render(page: &ModelsPage<'_>) -> Result<String, ReportError> {
-    fill_in(TEMPLATE, &Context::new(page)?)
+    fill_in(&environment(TEMPLATE)?, &Context::new(page)?)
 }
 
 #[derive(Serialize)]

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use fairtte_metrics::evaluation::{Estimate, MetricReport};
+use fairtte_metrics::evaluation::{Estimate, GroupReport, MetricReport};
 
 use super::super::ReportError;
 use super::super::format::{elide, interval, list, number, wrap};
 use super::super::rows::{direction, has_chance_level, reason};
+use super::super::words::FEW_EVENTS;
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, INK, Ink, MUTED, Point, fitting, padded_range, ticks,
 };
@@ -23,6 +24,9 @@ const BOTTOM: f64 = 44.0;
 /// Sides of the square of a group without events and of the whole sample.
 const SQUARES: (f64, f64) = (4.0, 10.0);
 
+/// More groups than this, usually intersections, are sorted by their value.
+const MOST_IN_ORDER: usize = 8;
+
 enum Line<'a> {
     Heading(&'a str),
     Row { name: &'a str, indented: bool, estimate: &'a Estimate },
@@ -33,8 +37,11 @@ pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportEr
     let mut lines = vec![Line::Row { name: "all", indented: false, estimate: &metric.overall }];
     for attribute in &metric.attributes {
         lines.push(Line::Heading(&attribute.attribute));
-        let groups = attribute.groups.iter();
-        lines.extend(groups.map(|g| Line::Row { name: &g.level, indented: true, estimate: &g.estimate }));
+        let mut groups: Vec<&GroupReport> = attribute.groups.iter().collect();
+        if groups.len() > MOST_IN_ORDER {
+            groups.sort_by(|a, b| sort_key(b).total_cmp(&sort_key(a)));
+        }
+        lines.extend(groups.into_iter().map(|g| Line::Row { name: &g.level, indented: true, estimate: &g.estimate }));
     }
     let height = TOP + lines.iter().map(Line::height).sum::<f64>() + BOTTOM;
     let bottom = height - BOTTOM;
@@ -55,6 +62,11 @@ pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportEr
         }
         Ok(())
     })
+}
+
+/// The value; groups without one come last.
+fn sort_key(group: &GroupReport) -> f64 {
+    group.estimate.value.unwrap_or(f64::NEG_INFINITY)
 }
 
 /// `C^td` with raised letters.
@@ -135,15 +147,23 @@ fn row(
         return Ok(());
     };
     if let Some((lower, upper)) = estimate.lower.zip(estimate.upper) {
-        let (lower, upper) = (axes.x_at(lower), axes.x_at(upper));
-        canvas.line(&[(lower, middle), (upper, middle)], INK, 1.4)?;
-        for end in [lower, upper] {
-            canvas.line(&[(end, middle - 3.0), (end, middle + 3.0)], INK, 1.4)?;
+        let inside = |end: f64| axes.x_at(end.clamp(axes.x.start, axes.x.end));
+        canvas.line(&[(inside(lower), middle), (inside(upper), middle)], INK, 1.4)?;
+        for (end, back) in [(lower, 5.0), (upper, -5.0)] {
+            // An arrow where the interval goes on beyond the axis.
+            let x = inside(end);
+            if axes.x.start <= end && end <= axes.x.end {
+                canvas.line(&[(x, middle - 3.0), (x, middle + 3.0)], INK, 1.4)?;
+            } else {
+                canvas.polygon(&[(x, middle), (x + back, middle - 3.5), (x + back, middle + 3.5)], INK, 1.0)?;
+            }
         }
     }
     let share = (estimate.n_events as f64 / metric.overall.n_events.max(1) as f64).min(1.0);
     let side = SQUARES.0 + (SQUARES.1 - SQUARES.0) * share.sqrt();
-    canvas.square((axes.x_at(value), middle), side, BLUE)?;
+    if axes.x.contains(&value) {
+        canvas.square((axes.x_at(value), middle), side, BLUE)?;
+    }
     let range = interval(estimate).map_or_else(|| " (no interval)".to_owned(), |range| format!(" ({range})"));
     let text = number(value) + &range;
     canvas.text(&text, (VALUES, middle), Anchor::Start, Ink::new(11.0, INK))
@@ -156,8 +176,8 @@ fn reason_lines(estimate: &Estimate) -> Vec<String> {
     wrap(&text, fitting(WIDTH - LEFT - 10.0, 10.5))
 }
 
-/// Wide enough for all intervals of one metric and, where it has a meaning, for 0.5 or the best value; inside [0, 1] if
-/// they all are. `metrics` has one entry per model.
+/// Wide enough for all values, for the intervals of groups with enough events and, where it has a meaning, for 0.5 or the
+/// best value; inside [0, 1] if they all are. `metrics` has one metric of one or several models.
 pub(super) fn range<'a>(metrics: impl IntoIterator<Item = &'a MetricReport>) -> Range<f64> {
     let ends: Vec<f64> = metrics.into_iter().flat_map(ends).collect();
     let range = padded_range(ends.iter().copied(), 0.05);
@@ -165,11 +185,15 @@ pub(super) fn range<'a>(metrics: impl IntoIterator<Item = &'a MetricReport>) -> 
     start..if ends.iter().all(|end| *end <= 1.0) { range.end.min(1.02) } else { range.end }
 }
 
-/// All values and ends of intervals, and what they are compared with.
+/// All values, ends of intervals that are shown in full, and what they are compared with.
 fn ends(metric: &MetricReport) -> impl Iterator<Item = f64> {
     let groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups).map(|group| &group.estimate);
-    let ends = std::iter::once(&metric.overall).chain(groups).flat_map(|e| [e.value, e.lower, e.upper]).flatten();
-    ends.chain(reference(metric))
+    let ends = std::iter::once(&metric.overall).chain(groups).flat_map(|estimate| {
+        // The interval of a few events would squeeze all others; it is clipped instead.
+        let shown = estimate.n_events >= FEW_EVENTS || metric.overall.n_events < FEW_EVENTS;
+        [estimate.value, estimate.lower.filter(|_| shown), estimate.upper.filter(|_| shown)]
+    });
+    ends.flatten().chain(reference(metric))
 }
 
 /// A value to compare with: that of random guessing, or the best one of a metric with a target.
@@ -190,4 +214,26 @@ fn describe(metric: &MetricReport) -> String {
         parts.push(format!("{}: {}", attribute.attribute, list(&groups)));
     }
     parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::super::super::test_reports::report;
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_few_events_does_not_widen_the_axis_and_ends_in_an_arrow() {
+        let mut metric = report().metrics.remove(0);
+        let (usual, plain) = (range(&metric), forest(&metric, "plain").unwrap());
+        let few = &mut metric.attributes[1].groups[1].estimate;
+        (few.lower, few.upper) = (Some(0.01), Some(0.99));
+        assert_eq!(few.n_events, 12);
+        assert_eq!(range(&metric), usual);
+        let clipped = forest(&metric, "plain").unwrap();
+        let n_polygons = |svg: &str| svg.matches("<polygon").count();
+        assert_eq!(n_polygons(&clipped), n_polygons(&plain) + 2);
+        metric.attributes[1].groups[1].estimate.n_events = 20;
+        assert!(range(&metric).end > 0.99);
+    }
 }

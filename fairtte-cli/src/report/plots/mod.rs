@@ -3,7 +3,11 @@
 //! Colours are those of Okabe & Ito, which colour-blind readers can distinguish; the style sheet of the page maps the
 //! neutral ones to its light and dark scheme. Colour is never the only distinction.
 
+mod below;
+mod bias;
+mod calibration;
 mod canvas;
+mod decision;
 mod forest;
 mod losses;
 mod marker;
@@ -11,7 +15,10 @@ mod model_forest;
 mod survival;
 mod trade_off;
 
+pub(super) use bias::bias_figure;
+pub(super) use calibration::calibration_figures;
 pub(super) use canvas::DrawError;
+pub(super) use decision::decision_figures;
 pub(super) use forest::forest;
 pub(super) use losses::{LossCurve, loss_curve};
 pub(super) use model_forest::model_forest;

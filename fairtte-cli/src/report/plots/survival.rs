@@ -1,17 +1,19 @@
 //! Observed against predicted survival: the Kaplan-Meier curve of a group and the mean of its predicted curves.
 
-use fairtte_metrics::evaluation::{BandedCurve, GroupCurves};
+use fairtte_metrics::evaluation::{BandedCurve, Curve, GroupCurves};
 use fairtte_metrics::{EvaluationReport, Reading};
 
 use super::super::ReportError;
 use super::super::format::{count, elide, number};
+use super::super::words::FEW_EVENTS;
+use super::below::{ROW, differences, numbers_at_risk};
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, ticks,
 };
 use plotters::style::RGBColor;
 
 /// More groups than this get a panel each, because their bands would cover each other.
-const MAX_OVERLAID: usize = 3;
+pub(super) const MAX_OVERLAID: usize = 3;
 const BAND_OPACITY: f64 = 0.16;
 /// Dash and gap of predicted curves.
 const DASHES: (f64, f64) = (6.0, 4.0);
@@ -24,6 +26,8 @@ pub(crate) struct SurvivalFigure {
     pub(crate) small: bool,
     /// SVG elements.
     pub(crate) panels: Vec<String>,
+    /// The small panels of groups with few events.
+    pub(crate) folded: Vec<String>,
 }
 
 /// One figure for the whole sample, then one per attribute.
@@ -32,14 +36,17 @@ pub(crate) fn survival_figures(report: &EvaluationReport, time_unit: &str) -> Re
     let mut figures = Vec::new();
     for (index, groups) in report.curves.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
         let small = groups.len() > MAX_OVERLAID;
-        let panels = if small {
+        let (mut panels, mut folded) = (Vec::new(), Vec::new());
+        if small {
             let whole = report.curves.iter().find(|curves| curves.attribute.is_none());
-            let panel = |(k, group): (usize, &GroupCurves)| style.small(group, whole, &format!("km-{index}-{k}"));
-            groups.iter().enumerate().map(panel).collect::<Result<_, _>>()?
+            for (k, group) in groups.iter().enumerate() {
+                let place = if group.n_events < FEW_EVENTS { &mut folded } else { &mut panels };
+                place.push(style.small(group, whole, &format!("km-{index}-{k}"))?);
+            }
         } else {
-            vec![style.overlaid(groups, &format!("km-{index}"))?]
-        };
-        figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small, panels });
+            panels.push(style.overlaid(groups, &format!("km-{index}"))?);
+        }
+        figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small, panels, folded });
     }
     Ok(figures)
 }
@@ -62,17 +69,31 @@ impl Style<'_> {
         if self.time_unit.is_empty() { "time".to_owned() } else { format!("time ({})", self.time_unit) }
     }
 
+    /// The times of the numbers at risk, where a report has them.
+    fn time_ticks(&self, groups: &[GroupCurves], n: usize) -> Vec<f64> {
+        match groups.first().map(|group| group.at_risk.times.as_slice()) {
+            None | Some([]) => ticks(&(0.0..self.end), n),
+            Some(times) => times.to_vec(),
+        }
+    }
+
     /// Up to three groups over each other, with their names on the right.
     fn overlaid(&self, groups: &[GroupCurves], id: &str) -> Result<String, ReportError> {
         let (left, right, top, bottom) = (52.0, 356.0, 12.0, 256.0);
         let axes = Axes { left, right, top, bottom, x: 0.0..self.end, y: 0.0..1.0 };
         let of = groups[0].attribute.as_ref().map_or_else(String::new, |attribute| format!(" by {attribute}"));
         let title = format!("Observed and predicted survival{of}");
-        let figure = Figure { id, title, description: self.describe(groups), width: 520.0, height: 300.0 };
+        let at_risk = bottom + 52.0;
+        let below = at_risk + ROW * (groups.len() + 1) as f64;
+        let height = below + 90.0;
+        let figure = Figure { id, title, description: self.describe(groups), width: 520.0, height };
         figure.draw(|canvas| {
             axes.draw_y(canvas, &ticks(&axes.y, 6), "survival probability")?;
             self.mark_window(canvas, &axes)?;
-            axes.draw_x(canvas, &ticks(&axes.x, 7), &self.time_title())?;
+            axes.draw_x(canvas, &self.time_ticks(groups, 7), &self.time_title())?;
+            numbers_at_risk(canvas, &axes, groups, &GROUP_COLOURS, (at_risk, 520.0))?;
+            let panel = Axes { top: below, bottom: height - 8.0, ..axes.clone() };
+            differences(canvas, &panel, groups, &GROUP_COLOURS, self.report.settings.reading == Reading::Step)?;
             for (group, colour) in groups.iter().zip(GROUP_COLOURS) {
                 band(canvas, &axes, &group.kaplan_meier, colour)?;
             }
@@ -85,12 +106,12 @@ impl Style<'_> {
 
     /// One group in a small panel, with the whole sample in grey behind it.
     fn small(&self, group: &GroupCurves, whole: Option<&GroupCurves>, id: &str) -> Result<String, ReportError> {
-        let (left, right, top, bottom) = (38.0, 244.0, 38.0, 170.0);
+        let (left, right, top, bottom) = (38.0, 232.0, 38.0, 170.0);
         let axes = Axes { left, right, top, bottom, x: 0.0..self.end, y: 0.0..1.0 };
         let level = name_of(group);
         let title = format!("Observed and predicted survival: {level}");
         let description = self.describe(std::slice::from_ref(group));
-        let figure = Figure { id, title, description, width: 252.0, height: 212.0 };
+        let figure = Figure { id, title, description, width: 252.0, height: 246.0 };
         figure.draw(|canvas| {
             let name = elide(level, fitting(right - left, 12.5));
             canvas.text(&name, (left, 9.0), Anchor::Start, Ink::new(12.0, INK).bold())?;
@@ -98,7 +119,8 @@ impl Style<'_> {
             let ticks_y = [0.0, 0.5, 1.0];
             axes.draw_y(canvas, &ticks_y, "")?;
             self.mark_window(canvas, &axes)?;
-            axes.draw_x(canvas, &ticks(&axes.x, 5), &self.time_title())?;
+            axes.draw_x(canvas, &self.time_ticks(std::slice::from_ref(group), 5), &self.time_title())?;
+            numbers_at_risk(canvas, &axes, std::slice::from_ref(group), &[BLUE], (bottom + 48.0, 252.0))?;
             if let Some(whole) = whole {
                 canvas.line(&steps(&whole.kaplan_meier.times, &whole.kaplan_meier.survival, &axes), AXIS, 1.2)?;
             }
@@ -150,7 +172,7 @@ impl Style<'_> {
     }
 }
 
-fn name_of(group: &GroupCurves) -> &str {
+pub(super) fn name_of(group: &GroupCurves) -> &str {
     group.level.as_deref().unwrap_or("all samples")
 }
 
@@ -168,6 +190,21 @@ fn steps(times: &[f64], survival: &[f64], axes: &Axes) -> Vec<Point> {
         points.push(axes.at(time, value));
     }
     points
+}
+
+/// A mean curve at `time`: that before a step, otherwise on the line between neighbours; `None` outside its grid.
+pub(super) fn predicted_at(curve: &Curve, time: f64, is_step: bool) -> Option<f64> {
+    let after = curve.times.partition_point(|known| *known <= time);
+    let before = after.checked_sub(1)?;
+    let value = curve.survival[before];
+    match curve.times.get(after) {
+        Some(next) if !is_step => {
+            let share = (time - curve.times[before]) / (next - curve.times[before]);
+            Some(value + share * (curve.survival[after] - value))
+        }
+        Some(_) => Some(value),
+        None => (time <= curve.times[before]).then_some(value),
+    }
 }
 
 /// The part of a piecewise linear curve that is not after `end`.

@@ -1,6 +1,7 @@
-//! The table of built-in metrics: name, label, convention, direction, and the function that prepares each.
+//! The table of built-in metrics: name, label, convention, direction, and the function that prepares each. Those of
+//! decisions at a threshold have a table of their own.
 
-use super::{Metric, PreparedMetric, ScoredSample, calibration, scores};
+use super::{Metric, PreparedMetric, ScoredSample, calibration, decisions, scores};
 use crate::{Direction, MetricError};
 
 /// A built-in metric: everything about it but its function, which is in `scores.rs` or `calibration.rs`.
@@ -21,6 +22,8 @@ type Prepare = fn(&ScoredSample<'_>) -> Result<Box<dyn PreparedMetric>, MetricEr
 enum Goal {
     Higher,
     Lower,
+    /// A distance, which is best at 0 and never below.
+    NoDistance,
     One,
 }
 
@@ -44,12 +47,16 @@ impl Metric for BuiltIn {
     fn direction(&self) -> Direction {
         match self.goal {
             Goal::Higher => Direction::HigherIsBetter,
-            Goal::Lower | Goal::One => Direction::LowerIsBetter,
+            Goal::Lower | Goal::NoDistance | Goal::One => Direction::LowerIsBetter,
         }
     }
 
     fn target(&self) -> Option<f64> {
         matches!(self.goal, Goal::One).then_some(1.0)
+    }
+
+    fn is_distance(&self) -> bool {
+        matches!(self.goal, Goal::NoDistance)
     }
 
     fn has_horizon(&self) -> bool {
@@ -63,7 +70,7 @@ impl Metric for BuiltIn {
 
 /// All built-in metrics, in the order in which they are listed to users.
 pub fn built_in_metrics() -> impl Iterator<Item = &'static dyn Metric> {
-    BUILT_IN.iter().map(|metric| metric as &'static dyn Metric)
+    BUILT_IN.iter().map(|metric| metric as &'static dyn Metric).chain(decisions::decision_metrics())
 }
 
 const BUILT_IN: [BuiltIn; 24] = [
@@ -236,7 +243,7 @@ const BUILT_IN: [BuiltIn; 24] = [
         label: "D-calibration",
         convention: "sum over ten bins of (share of S(T) in the bin - 1/10)^2, the censored spread over the bins below \
                      (Haider et al. 2020; distance of Goldstein et al. 2020)",
-        goal: Goal::Lower,
+        goal: Goal::NoDistance,
         has_horizon: false,
         prepare: calibration::d_calibration,
     },
@@ -246,7 +253,7 @@ const BUILT_IN: [BuiltIn; 24] = [
         label: "ICI",
         convention: "mean distance of the predicted risk at the horizon from the observed one, smoothed by a Cox model on a \
                      restricted cubic spline with three knots (Austin, Harrell & van Klaveren 2020)",
-        goal: Goal::Lower,
+        goal: Goal::NoDistance,
         has_horizon: true,
         prepare: calibration::ici,
     },
@@ -283,7 +290,7 @@ const BUILT_IN: [BuiltIn; 24] = [
         summary: "mean distance of Kaplan-Meier from the mean curve over the evaluation times",
         label: "Integrated calibration",
         convention: "mean over the evaluation times of the distance of the mean predicted curve from Kaplan-Meier",
-        goal: Goal::Lower,
+        goal: Goal::NoDistance,
         has_horizon: false,
         prepare: calibration::integrated,
     },
@@ -293,7 +300,7 @@ const BUILT_IN: [BuiltIn; 24] = [
         label: "1-calibration",
         convention: "sum over ten bins of equal size of (observed - predicted risk)^2 / variance of the predicted risk at the \
                      horizon, observed by Kaplan-Meier (D'Agostino & Nam 2003); grows with the number of samples",
-        goal: Goal::Lower,
+        goal: Goal::NoDistance,
         has_horizon: true,
         prepare: calibration::one_calibration,
     },

@@ -1,7 +1,7 @@
 //! Metrics of calibration, prepared for an evaluation.
 
 use super::scores::of_selection;
-use super::{PreparedMetric, ScoredSample};
+use super::{PreparedMetric, ScoredSample, WeightBlock};
 use crate::MetricError;
 use crate::calibration::calibration_index::{PreparedCalibrationIndex, PreparedCalibrationSlope};
 use crate::calibration::d_calibration::{N_BINS, masses_of_rows};
@@ -11,6 +11,8 @@ use crate::calibration::{
     OwnTimeReading, RiskBinning, calibration_alpha, integrated_calibration, one_calibration as one_calibration_of,
     survival_at_own_time,
 };
+use crate::estimators::cox_lanes::WIDTH;
+use crate::resampling::replicates::LANES;
 
 /// The variance of the predicted risk: the estimated one vanishes in a bin where everybody has the event.
 pub(super) const ONE_CALIBRATION: OneCalibrationSettings = OneCalibrationSettings {
@@ -36,9 +38,31 @@ impl PreparedMetric for PreparedDCalibration {
             n += weight;
             shares.iter_mut().zip(masses).for_each(|(share, mass)| *share += weight * mass);
         }
-        let expected = 1.0 / N_BINS as f64;
-        Ok(shares.iter().map(|share| (share / n - expected).powi(2)).sum())
+        Ok(squared_distance(&shares, n))
     }
+
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        let mut shares = [[0.0; LANES]; N_BINS];
+        let mut n = [0_u64; LANES];
+        for (masses, weights) in self.masses.iter().zip(draws.rows()) {
+            let weights_of = weights.map(f64::from);
+            for (shares, mass) in shares.iter_mut().zip(masses).filter(|(_, mass)| **mass > 0.0) {
+                shares.iter_mut().zip(weights_of).for_each(|(share, weight)| *share += weight * mass);
+            }
+            n.iter_mut().zip(weights).for_each(|(n, weight)| *n += u64::from(*weight));
+        }
+        let value = |draw: usize| {
+            let of_draw = shares.map(|shares| shares[draw]);
+            (n[draw] > 0).then(|| squared_distance(&of_draw, n[draw] as f64))
+        };
+        (0..draws.n_draws()).map(value).collect()
+    }
+}
+
+/// The squared distance of shares, which add up to n, from equal ones.
+fn squared_distance(shares: &[f64; N_BINS], n: f64) -> f64 {
+    let expected = 1.0 / N_BINS as f64;
+    shares.iter().map(|share| (share / n - expected).powi(2)).sum()
 }
 
 pub(super) fn d_calibration(sample: &ScoredSample<'_>) -> Prepared {
@@ -55,6 +79,10 @@ impl PreparedMetric for PreparedObservedExpected {
     fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
         Ok(self.weighted(weights)?.ratio)
     }
+
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        self.lanes(draws.rows()).into_iter().take(draws.n_draws()).collect()
+    }
 }
 
 pub(super) fn observed_expected(sample: &ScoredSample<'_>) -> Prepared {
@@ -66,6 +94,25 @@ impl PreparedMetric for PreparedCalibrationIndex {
     fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
         self.weighted(weights)
     }
+
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        side_by_side(draws, |first| self.lanes(draws.rows(), first), |weights| self.weighted(weights).ok())
+    }
+}
+
+/// The values of eight draws at a time, from the first of them on; those that `lanes` leaves out by `exact`.
+fn side_by_side(
+    draws: &WeightBlock<'_>,
+    lanes: impl Fn(usize) -> [Option<f64>; WIDTH],
+    exact: impl Fn(&[u32]) -> Option<f64>,
+) -> Vec<Option<f64>> {
+    let mut values = Vec::with_capacity(draws.n_draws());
+    for first in (0..draws.n_draws()).step_by(WIDTH) {
+        let found = lanes(first);
+        let of_lane = |(lane, found): (usize, Option<f64>)| found.or_else(|| exact(&draws.weights(first + lane)));
+        values.extend(found.into_iter().enumerate().take(draws.n_draws() - first).map(of_lane));
+    }
+    values
 }
 
 pub(super) fn ici(sample: &ScoredSample<'_>) -> Prepared {
@@ -76,6 +123,10 @@ pub(super) fn ici(sample: &ScoredSample<'_>) -> Prepared {
 impl PreparedMetric for PreparedCalibrationSlope {
     fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
         self.weighted(weights)
+    }
+
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        side_by_side(draws, |first| self.lanes(draws.rows(), first), |weights| self.weighted(weights).ok())
     }
 }
 

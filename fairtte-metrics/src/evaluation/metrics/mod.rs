@@ -8,12 +8,16 @@
 
 mod built_in;
 mod calibration;
+mod decisions;
 mod registry;
 mod requested;
 mod scores;
 
 use std::fmt::Debug;
 
+use rayon::prelude::*;
+
+use crate::resampling::replicates::{LANES, LaneWeights};
 use crate::{CensoringCurve, Direction, MetricError, Outcomes, Reading, Risk, SubjectId, SurvivalCurves};
 
 pub use built_in::built_in_metrics;
@@ -64,7 +68,7 @@ pub use requested::{RequestedMetric, RiskOfCurve};
 /// # Ok::<(), MetricError>(())
 /// ```
 pub trait Metric: Debug + Send + Sync {
-    /// Name in settings and files, in kebab-case without `@`.
+    /// Name in settings and files, in kebab-case without `@` and `:`.
     fn name(&self) -> &'static str;
 
     /// One line for lists.
@@ -84,9 +88,38 @@ pub trait Metric: Debug + Send + Sync {
         None
     }
 
+    /// Whether the metric is a distance between what is predicted and what is observed: 0 at best, never below, and too
+    /// large in small samples, more so in their replicates. Intervals are then reflected at the value
+    /// ([`Basic`](crate::resampling::IntervalMethod::Basic)) where the settings say percentile.
+    fn is_distance(&self) -> bool {
+        false
+    }
+
     /// Whether the metric is about one time, the horizon: `name@365`, or `name` for that of the settings.
     fn has_horizon(&self) -> bool {
         false
+    }
+
+    /// Whether the metric is about decisions at a threshold of the predicted risk: `name:0.2`, `name@365:0.2`, or `name` for
+    /// each of those of the settings.
+    fn has_threshold(&self) -> bool {
+        false
+    }
+
+    /// Whether a value can be better than another; of a metric without a best value neither [direction](Self::direction)
+    /// nor [target](Self::target) is used, and no group is the worst.
+    fn has_best(&self) -> bool {
+        true
+    }
+
+    /// What the gap between groups is called in the literature on fairness, if it has a name.
+    fn gap_name(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What the ratio of groups is called there, if it has a name.
+    fn ratio_name(&self) -> Option<&'static str> {
+        None
     }
 
     /// Prepares the metric for the samples of one slice.
@@ -103,6 +136,51 @@ pub trait PreparedMetric: Send + Sync {
     /// # Errors
     /// Why there is none; in a bootstrap replicate it then counts as undefined.
     fn value(&self, weights: &[u32]) -> Result<f64, MetricError>;
+
+    /// The values in several draws, `[n_draws]`; `None` where undefined, as in a draw without any row. A metric that can
+    /// compute them side by side replaces this.
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        let value = |draw| {
+            let weights = draws.weights(draw);
+            let drawn = weights.iter().any(|weight| *weight > 0);
+            drawn.then(|| self.value(&weights).ok()).flatten()
+        };
+        (0..draws.n_draws()).into_par_iter().map(value).collect()
+    }
+}
+
+/// How often every row of a slice occurs in each of several draws.
+#[derive(Clone, Copy, Debug)]
+pub struct WeightBlock<'a> {
+    rows: &'a [LaneWeights],
+    n_draws: usize,
+}
+
+impl<'a> WeightBlock<'a> {
+    /// The first `n_draws` lanes of `rows`.
+    pub(crate) fn new(rows: &'a [LaneWeights], n_draws: usize) -> Self {
+        Self { rows, n_draws: n_draws.min(LANES) }
+    }
+
+    /// Number of draws.
+    pub fn n_draws(&self) -> usize {
+        self.n_draws
+    }
+
+    /// Number of rows of the slice.
+    pub fn n_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The weights of all rows in one draw, `[n_rows]`; 0 everywhere beyond the last draw.
+    pub fn weights(&self, draw: usize) -> Vec<u32> {
+        self.rows.iter().map(|row| row.get(draw).copied().map_or(0, u32::from)).collect()
+    }
+
+    /// By row and draw; beyond [`n_draws`](Self::n_draws) the weights may be anything.
+    pub(crate) fn rows(&self) -> &'a [LaneWeights] {
+        self.rows
+    }
 }
 
 /// A metric that is computed anew from row numbers: ascending, never empty, a row as often as it was drawn. Slow, but
@@ -141,6 +219,7 @@ pub struct ScoredSample<'a> {
     pub subjects: &'a [&'a SubjectId],
     pub(crate) times: &'a Result<Vec<f64>, MetricError>,
     pub(crate) horizon: &'a Result<f64, MetricError>,
+    pub(crate) threshold: Option<f64>,
 }
 
 impl ScoredSample<'_> {
@@ -158,6 +237,14 @@ impl ScoredSample<'_> {
     /// Why there is none.
     pub fn horizon(&self) -> Result<f64, MetricError> {
         self.horizon.clone()
+    }
+
+    /// The threshold of a metric that [has one](Metric::has_threshold), in (0, 1).
+    ///
+    /// # Errors
+    /// [`MetricError::NoThreshold`] if none was given.
+    pub fn threshold(&self) -> Result<f64, MetricError> {
+        self.threshold.ok_or(MetricError::NoThreshold)
     }
 
     /// Predicted probability of the event by `time`, `[n]`.

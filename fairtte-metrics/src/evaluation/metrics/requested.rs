@@ -6,13 +6,15 @@ use super::{Metric, ScoredSample, known_metrics};
 use crate::scores::integrate::time_average;
 use crate::{MetricError, Risk};
 
-/// A metric as it is named in settings: `ibs`, `brier`, `brier@365`.
+/// A metric as it is named in settings: `ibs`, `brier`, `brier@365`, `sensitivity:0.2`, `sensitivity@365:0.2`.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestedMetric {
     /// The metric.
     pub metric: &'static dyn Metric,
     /// The horizon, in place of that of the settings.
     pub at: Option<f64>,
+    /// The threshold of the predicted risk, of a metric of decisions.
+    pub threshold: Option<f64>,
 }
 
 impl RequestedMetric {
@@ -20,22 +22,38 @@ impl RequestedMetric {
     ///
     /// # Errors
     /// [`MetricError::UnknownMetric`], listing what is known; [`MetricError::InvalidSetting`] for a time that is not a
-    /// finite number > 0, or of a metric without a horizon.
+    /// finite number > 0, or of a metric without a horizon; or for a threshold that is not between 0 and 1, or of a metric
+    /// that makes no decisions.
     pub fn parse(text: &str) -> Result<Self, MetricError> {
-        let (name, at) = text.split_once('@').map_or((text, None), |(name, at)| (name, Some(at)));
+        let (rest, threshold) = split(text, ':');
+        let (name, at) = split(rest, '@');
         let known = known_metrics();
         let Some(metric) = known.iter().find(|metric| metric.name() == name).copied() else {
             let known = known.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
             return Err(MetricError::UnknownMetric { name: name.to_owned(), known });
         };
-        let Some(at) = at else { return Ok(Self { metric, at: None }) };
         let invalid = |expected| MetricError::InvalidSetting { setting: "metrics", value: text.to_owned(), expected };
-        if !metric.has_horizon() {
+        if at.is_some() && !metric.has_horizon() {
             return Err(invalid("no @: this metric is not about one time"));
         }
-        let time = at.parse().ok().filter(|time: &f64| time.is_finite() && *time > 0.0);
-        Ok(Self { metric, at: Some(time.ok_or_else(|| invalid("a finite number > 0 after the @"))?) })
+        if threshold.is_some() && !metric.has_threshold() {
+            return Err(invalid("no colon: this metric makes no decisions at a threshold"));
+        }
+        let number = |text: &str, high: f64, expected| {
+            let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0 && *number < high);
+            number.ok_or_else(|| invalid(expected))
+        };
+        Ok(Self {
+            metric,
+            at: at.map(|at| number(at, f64::INFINITY, "a finite number > 0 after the @")).transpose()?,
+            threshold: threshold.map(|at| number(at, 1.0, "a number between 0 and 1 after the colon")).transpose()?,
+        })
     }
+}
+
+/// What is before and after the first `mark`.
+fn split(text: &str, mark: char) -> (&str, Option<&str>) {
+    text.split_once(mark).map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
 /// The risk that a rank metric of one number per sample takes from a survival curve; higher = earlier event.

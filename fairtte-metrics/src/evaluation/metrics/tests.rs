@@ -44,6 +44,11 @@ impl Sample {
 
     /// A metric of some rows, each of weight 1, or of all rows with weights.
     fn value(&self, name: &str, rows: &[usize], weights: Option<&[u32]>) -> f64 {
+        let ones = vec![1; rows.len()];
+        self.prepared(name, rows).value(weights.unwrap_or(&ones)).unwrap()
+    }
+
+    fn prepared(&self, name: &str, rows: &[usize]) -> Box<dyn PreparedMetric> {
         let (outcomes, curves) = (self.outcomes.select(rows), self.curves.select(rows));
         let subjects: Vec<&SubjectId> = rows.iter().map(|row| &self.subjects[*row]).collect();
         let sample = ScoredSample {
@@ -55,10 +60,9 @@ impl Sample {
             subjects: &subjects,
             times: &Ok(vec![1.0, 2.0, 3.0, 5.0]),
             horizon: &Ok(HORIZON),
+            threshold: Some(0.5),
         };
-        let metric = RequestedMetric::parse(name).unwrap().metric;
-        let ones = vec![1; rows.len()];
-        metric.prepare(&sample).unwrap().value(weights.unwrap_or(&ones)).unwrap()
+        RequestedMetric::parse(name).unwrap().metric.prepare(&sample).unwrap()
     }
 }
 
@@ -133,6 +137,7 @@ fn the_risk_of_a_curve_can_be_chosen() {
             subjects: &subjects,
             times: &Ok(vec![1.0, 2.0, 4.0]),
             horizon: &Ok(2.0),
+            threshold: None,
         };
         sample.risks().unwrap().values()[0]
     };
@@ -142,4 +147,29 @@ fn the_risk_of_a_curve_can_be_chosen() {
     let mortality = -(s(0).ln() + s(1).ln() + s(2).ln());
     assert!((risks(RiskOfCurve::ExpectedMortality) - mortality).abs() < 1e-12);
     assert!((risks(RiskOfCurve::AtHorizon) - (1.0 - s(1))).abs() < 1e-12);
+}
+
+#[test]
+fn several_draws_at_once_have_the_values_of_each() {
+    let (sample, rows) = (Sample::new(), (0..N).collect::<Vec<_>>());
+    // The second draw is empty, and the third has nobody after the horizon.
+    let weight = |row: usize, draw: usize| match draw {
+        1 => 0,
+        2 => u16::from(sample.outcomes.time()[row] <= HORIZON),
+        _ => u16::try_from((row * row + row * 7 + draw * 5) % 13 % 4).unwrap(),
+    };
+    let block: Vec<LaneWeights> = (0..N).map(|row| std::array::from_fn(|draw| weight(row, draw))).collect();
+    let draws = WeightBlock::new(&block, 21);
+    for metric in built_in_metrics() {
+        let prepared = sample.prepared(metric.name(), &rows);
+        let found = prepared.values(&draws);
+        assert_eq!(found.len(), 21, "{metric:?}");
+        for (draw, found) in found.into_iter().enumerate() {
+            let weights = draws.weights(draw);
+            let exact = if draw == 1 { None } else { prepared.value(&weights).ok() };
+            assert_eq!(found.is_some(), exact.is_some(), "{metric:?} draw {draw}: {found:?} {exact:?}");
+            let (found, exact) = (found.unwrap_or(0.0), exact.unwrap_or(0.0));
+            assert!((found - exact).abs() <= 1e-7 * (1.0 + exact.abs()), "{metric:?} draw {draw}: {found} {exact}");
+        }
+    }
 }

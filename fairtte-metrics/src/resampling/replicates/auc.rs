@@ -47,6 +47,11 @@ impl SortedAuc {
         Self { cells: Cells::new(groups, &prepared.order), prepared, unit_at, row_of_unit }
     }
 
+    /// The same samples with other groups and units.
+    pub(crate) fn regrouped(self, groups: &[Groups], unit_of_row: &[u32]) -> Self {
+        Self::new(self.prepared, groups, unit_of_row)
+    }
+
     /// By slice, the times at which the sample itself has an AUC.
     pub(crate) fn used_times(&self) -> Vec<Vec<usize>> {
         let values = self.values(vec![[1_u8; LANES]; self.row_of_unit.len()]);

@@ -1,0 +1,201 @@
+//! Calibration at the horizon: predicted against observed risk, smooth and in bins.
+
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::CalibrationCurve;
+use plotters::style::RGBColor;
+
+use super::super::ReportError;
+use super::super::format::{count, elide, number, wrap};
+use super::canvas::{
+    AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, ticks,
+};
+use super::survival::MAX_OVERLAID;
+
+/// Dash and gap of the curves of groups drawn over each other; the first is solid.
+const DASHES: [Option<(f64, f64)>; 3] = [None, Some((7.0, 3.5)), Some((2.0, 3.0))];
+
+/// The panels of one attribute (or of the whole sample).
+pub(crate) struct CalibrationFigure {
+    /// The attribute; `None` for the whole sample.
+    pub(crate) attribute: Option<String>,
+    /// Whether every group has its own small panel.
+    pub(crate) small: bool,
+    /// SVG elements.
+    pub(crate) panels: Vec<String>,
+    /// The small panels of groups without a curve.
+    pub(crate) folded: Vec<String>,
+}
+
+/// One figure for the whole sample, then one per attribute; none without a horizon.
+pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<CalibrationFigure>, ReportError> {
+    let end = end_of_risks(&report.calibration);
+    let mut figures = Vec::new();
+    for (index, groups) in report.calibration.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
+        let small = groups.len() > MAX_OVERLAID;
+        let (mut panels, mut folded) = (Vec::new(), Vec::new());
+        if small {
+            for (k, group) in groups.iter().enumerate() {
+                let place = if group.ici.is_some() { &mut panels } else { &mut folded };
+                place.push(small_panel(group, end, &format!("calibration-{index}-{k}"))?);
+            }
+        } else {
+            panels.push(overlaid(groups, end, &format!("calibration-{index}"))?);
+        }
+        figures.push(CalibrationFigure { attribute: groups[0].attribute.clone(), small, panels, folded });
+    }
+    Ok(figures)
+}
+
+/// Both axes end at the largest risk of a curve or bin; intervals may be cut there.
+fn end_of_risks(curves: &[CalibrationCurve]) -> f64 {
+    let of_curves = curves.iter().flat_map(|curve| curve.predicted.iter().chain(&curve.observed)).copied();
+    let of_bins = curves.iter().flat_map(|curve| &curve.bins).flat_map(|bin| [bin.predicted, bin.observed]);
+    let end = of_curves.chain(of_bins).fold(0.0, f64::max);
+    if end > 0.0 { (end * 1.05).min(1.0) } else { 1.0 }
+}
+
+fn overlaid(groups: &[CalibrationCurve], end: f64, id: &str) -> Result<String, ReportError> {
+    let (left, right, top, bottom) = (52.0, 336.0, 12.0, 272.0);
+    let axes = Axes { left, right, top, bottom, x: 0.0..end, y: 0.0..end };
+    let of = groups[0].attribute.as_ref().map_or_else(String::new, |attribute| format!(" by {attribute}"));
+    let title = format!("Predicted and observed risk at the horizon{of}");
+    Figure { id, title, description: describe(groups), width: 520.0, height: 316.0 }.draw(|canvas| {
+        box_of(canvas, &axes, 6, "observed risk")?;
+        for (k, (group, colour)) in groups.iter().zip(GROUP_COLOURS).enumerate() {
+            draw(canvas, &axes, group, colour, k)?;
+        }
+        let mut y = top + 10.0;
+        for (k, (group, colour)) in groups.iter().zip(GROUP_COLOURS).enumerate() {
+            let x = right + 14.0;
+            line(canvas, &[(x, y), (x + 24.0, y)], colour, k)?;
+            marker(canvas, (x + 12.0, y), colour, k)?;
+            let name = elide(name_of(group), fitting(520.0 - x - 30.0, 12.5));
+            canvas.text(&name, (x + 30.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
+            for text in facts(group, fitting(520.0 - x - 30.0, 11.0)) {
+                y += 15.0;
+                canvas.text(&text, (x + 30.0, y), Anchor::Start, Ink::new(11.0, MUTED))?;
+            }
+            y += 26.0;
+        }
+        Ok(())
+    })
+}
+
+fn small_panel(group: &CalibrationCurve, end: f64, id: &str) -> Result<String, ReportError> {
+    let (left, right, top, bottom) = (38.0, 232.0, 38.0, 206.0);
+    let axes = Axes { left, right, top, bottom, x: 0.0..end, y: 0.0..end };
+    let title = format!("Predicted and observed risk at the horizon: {}", name_of(group));
+    let description = describe(std::slice::from_ref(group));
+    Figure { id, title, description, width: 252.0, height: 248.0 }.draw(|canvas| {
+        let name = elide(name_of(group), fitting(right - left, 12.5));
+        canvas.text(&name, (left, 9.0), Anchor::Start, Ink::new(12.0, INK).bold())?;
+        let lines = facts(group, fitting(right - left, 11.0));
+        let shown = if group.ici.is_some() { lines.join(", ") } else { count(group.n_events, "event") };
+        canvas.text(&shown, (left, 24.0), Anchor::Start, Ink::new(11.0, MUTED))?;
+        box_of(canvas, &axes, 4, "")?;
+        if group.ici.is_none() {
+            for (k, text) in wrap(reason(group), fitting(right - left - 12.0, 11.0)).iter().enumerate() {
+                let at = (left + 6.0, top + 14.0 + 14.0 * k as f64);
+                canvas.text(text, at, Anchor::Start, Ink::new(11.0, MUTED).italic())?;
+            }
+        }
+        draw(canvas, &axes, group, BLUE, 0)
+    })
+}
+
+/// The axes and the diagonal of perfect calibration.
+fn box_of(canvas: &Canvas<'_>, axes: &Axes, n_ticks: usize, y_title: &str) -> Result<(), DrawError> {
+    let ticks = ticks(&axes.x, n_ticks);
+    axes.draw_y(canvas, &ticks, y_title)?;
+    axes.draw_x(canvas, &ticks, "predicted risk")?;
+    canvas.line(&[axes.at(0.0, 0.0), axes.at(axes.x.end, axes.x.end)], AXIS, 1.0)
+}
+
+fn draw(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    group: &CalibrationCurve,
+    colour: RGBColor,
+    place: usize,
+) -> Result<(), DrawError> {
+    let end = axes.y.end;
+    for bin in &group.bins {
+        if let Some((lower, upper)) = bin.lower.zip(bin.upper) {
+            let ends = [axes.at(bin.predicted, lower), axes.at(bin.predicted, upper.min(end))];
+            canvas.line(&ends, colour, 1.0)?;
+        }
+    }
+    let points: Vec<Point> = group.predicted.iter().zip(&group.observed).map(|(&p, &o)| axes.at(p, o)).collect();
+    if points.len() > 1 {
+        line(canvas, &points, colour, place)?;
+    }
+    group.bins.iter().try_for_each(|bin| marker(canvas, axes.at(bin.predicted, bin.observed), colour, place))
+}
+
+fn line(canvas: &Canvas<'_>, points: &[Point], colour: RGBColor, place: usize) -> Result<(), DrawError> {
+    match DASHES[place % DASHES.len()] {
+        None => canvas.line(points, colour, 1.8),
+        Some(dashes) => canvas.dashed(points, colour, 1.8, dashes),
+    }
+}
+
+/// A circle, a square or a triangle, so that groups differ without colour.
+fn marker(canvas: &Canvas<'_>, (x, y): Point, colour: RGBColor, place: usize) -> Result<(), DrawError> {
+    match place % 3 {
+        0 => canvas.circle((x, y), 3.2, colour),
+        1 => canvas.square((x, y), 6.0, colour),
+        _ => canvas.polygon(&[(x - 4.0, y + 3.2), (x + 4.0, y + 3.2), (x, y - 4.0)], colour, 1.0),
+    }
+}
+
+fn name_of(group: &CalibrationCurve) -> &str {
+    group.level.as_deref().unwrap_or("all samples")
+}
+
+fn reason(group: &CalibrationCurve) -> &str {
+    group.undefined.as_deref().unwrap_or("no reason was recorded")
+}
+
+/// Index and events by the horizon, or why there is no index.
+fn facts(group: &CalibrationCurve, width: usize) -> Vec<String> {
+    match group.ici {
+        Some(ici) => vec![format!("ICI {}", number(ici)), count(group.n_events, "event")],
+        None => wrap(&format!("no curve: {}", reason(group)), width),
+    }
+}
+
+fn describe(groups: &[CalibrationCurve]) -> String {
+    let say = |group: &CalibrationCurve| match (group.ici, group.predicted.first(), group.predicted.last()) {
+        (Some(ici), Some(low), Some(high)) => {
+            let [from, to] = [group.observed.first(), group.observed.last()].map(|o| number(o.copied().unwrap_or(0.0)));
+            let (low, high) = (number(*low), number(*high));
+            format!(
+                "{}: ICI {}; where {low} is predicted, {from} is observed, where {high}, {to}",
+                name_of(group),
+                number(ici)
+            )
+        }
+        _ => format!("{}: no curve, {}", name_of(group), reason(group)),
+    };
+    groups.iter().map(say).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::test_reports::report;
+    use super::*;
+
+    #[test]
+    fn the_axes_end_at_the_largest_risk() {
+        assert!((end_of_risks(&report().calibration) - 0.85 * 1.05).abs() < 1e-12);
+        assert_eq!(end_of_risks(&[]).to_bits(), 1.0_f64.to_bits());
+    }
+
+    #[test]
+    fn every_attribute_has_a_figure_that_names_index_and_reason() {
+        let figures = calibration_figures(&report()).expect("the texts are plain");
+        assert_eq!(figures.iter().map(|figure| figure.panels.len()).collect::<Vec<_>>(), [1, 1, 1]);
+        assert!(figures[1].panels[0].contains("female: ICI 0.080; where 0.100 is predicted, 0.150 is observed"));
+        assert!(figures[2].panels[0].contains("unknown: no curve, none of 4 samples has an observed event"));
+    }
+}

@@ -1,0 +1,221 @@
+//! Who the samples of every group are: counts, follow-up, and the risks at the horizon ("Table 1" of a page).
+//!
+//! The median follow-up is that of the reverse Kaplan-Meier curve, in which a censoring is the event and an event ends
+//! the observation: Schemper & Smith (1996), doi:10.1016/0197-2456(96)00075-X. It is the first time at which that curve is
+//! at most 1/2, as in lifelines; at tied times samples with an event still count as observed, as in R
+//! `survfit(Surv(time, 1 - status))`.
+//! The observed risk is 1 - Kaplan-Meier with its interval on the log(-log) scale; that of O/E is the same divided by
+//! the mean predicted risk, which is taken as known. Both treat samples as independent: with several samples per subject
+//! they are too narrow, and the bootstrap interval of the metric `observed-expected` is not.
+
+use serde::{Deserialize, Serialize};
+
+use crate::calibration::observed_expected::PreparedObservedExpected;
+use crate::estimators::KaplanMeier;
+use crate::evaluation::evaluated::{Input, count_subjects};
+use crate::{MetricError, Outcomes, SurvivalCurves};
+
+/// The samples of one group (or all: no attribute, no level).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GroupSummary {
+    /// Name of the attribute.
+    pub attribute: Option<String>,
+    /// Name of the level.
+    pub level: Option<String>,
+    /// Samples.
+    pub n: usize,
+    /// Distinct subjects among them.
+    pub n_subjects: usize,
+    /// Observed events at any time.
+    pub n_events: usize,
+    /// Share of samples without an observed event, in [0, 1]; `None` without samples.
+    pub censored: Option<f64>,
+    /// Median follow-up, in the unit of the data set; `None` if fewer than half of the samples are, by the reverse
+    /// Kaplan-Meier curve, ever censored.
+    pub median_follow_up: Option<f64>,
+    /// The risks at the horizon; `None` if they do not exist.
+    pub at_horizon: Option<HorizonRisk>,
+    /// Why they do not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_horizon_undefined: Option<String>,
+}
+
+/// Observed and predicted risk at the horizon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct HorizonRisk {
+    /// Observed events by the horizon.
+    pub n_events: usize,
+    /// 1 - Kaplan-Meier, in [0, 1].
+    pub observed: f64,
+    /// Ends of its pointwise interval; `None` without an event by the horizon and where nobody is left.
+    pub observed_interval: Option<(f64, f64)>,
+    /// Mean predicted risk, in [0, 1].
+    pub predicted: f64,
+    /// Observed divided by predicted risk: above 1 the risk is underestimated. `None` if every predicted risk is 0.
+    pub ratio: Option<f64>,
+    /// Ends of the interval of the observed risk, divided by the predicted one.
+    pub ratio_interval: Option<(f64, f64)>,
+}
+
+/// All samples, then every group of every attribute; O(n log n) per attribute.
+///
+/// # Errors
+/// Those of [`KaplanMeier::interval`] for the level of the settings.
+pub(crate) fn groups_summary(
+    input: &Input<'_>,
+    curves: &SurvivalCurves,
+    horizon: &Result<f64, MetricError>,
+) -> Result<Vec<GroupSummary>, MetricError> {
+    let all: Vec<usize> = (0..input.outcomes.n()).collect();
+    let mut summaries = vec![summary(None, &all, input, curves, horizon)?];
+    for groups in input.groups {
+        for group in groups.ids() {
+            let name = Some((groups.attribute(), groups.levels()[group.index()].as_str()));
+            summaries.push(summary(name, &groups.rows(group), input, curves, horizon)?);
+        }
+    }
+    Ok(summaries)
+}
+
+fn summary(
+    name: Option<(&str, &str)>,
+    rows: &[usize],
+    input: &Input<'_>,
+    curves: &SurvivalCurves,
+    horizon: &Result<f64, MetricError>,
+) -> Result<GroupSummary, MetricError> {
+    let outcomes = input.outcomes.select(rows);
+    let (n, n_events) = (outcomes.n(), outcomes.n_events());
+    let at_horizon = match horizon {
+        Ok(horizon) => {
+            let survival = curves.select(rows).all_at(*horizon, input.settings.reading);
+            let risk: Vec<f64> = survival.into_iter().map(|survival| 1.0 - survival).collect();
+            horizon_risk(&outcomes, risk, *horizon, input.settings.level)
+        }
+        Err(reason) => Err(reason.clone()),
+    };
+    Ok(GroupSummary {
+        attribute: name.map(|(attribute, _)| attribute.to_owned()),
+        level: name.map(|(_, level)| level.to_owned()),
+        n,
+        n_subjects: count_subjects(input.subjects, rows),
+        n_events,
+        censored: (n > 0).then(|| (n - n_events) as f64 / n as f64),
+        median_follow_up: median_follow_up(&outcomes)?,
+        at_horizon_undefined: at_horizon.as_ref().err().map(ToString::to_string),
+        at_horizon: at_horizon.ok(),
+    })
+}
+
+/// The first time at which the reverse Kaplan-Meier curve is at most 1/2.
+fn median_follow_up(outcomes: &Outcomes) -> Result<Option<f64>, MetricError> {
+    if outcomes.n() == 0 {
+        return Ok(None);
+    }
+    let censored = outcomes.event().iter().map(|event| !event).collect();
+    let curve = KaplanMeier::fit(&Outcomes::new(outcomes.time().to_vec(), censored)?)?;
+    let place = curve.survival().iter().position(|survival| *survival <= 0.5);
+    Ok(place.map(|place| curve.times()[place]))
+}
+
+fn horizon_risk(outcomes: &Outcomes, risk: Vec<f64>, horizon: f64, level: f64) -> Result<HorizonRisk, MetricError> {
+    let n = outcomes.n();
+    if n == 0 {
+        return Err(MetricError::NoSamples);
+    }
+    let predicted = risk.iter().sum::<f64>() / n as f64;
+    let found = PreparedObservedExpected::new(outcomes, risk, horizon).weighted(&vec![1; n]);
+    let observed = match &found {
+        Ok(found) => found.observed,
+        // The observed risk exists all the same.
+        Err(MetricError::NoPredictedRisk { .. }) => 1.0 - KaplanMeier::fit(outcomes)?.at(horizon),
+        Err(reason) => return Err(reason.clone()),
+    };
+    let observed_interval = observed_interval(outcomes, horizon, level)?;
+    let divided = |(lower, upper)| (lower / predicted, upper / predicted);
+    let by_horizon = |(time, event): (&f64, &bool)| *event && *time <= horizon;
+    Ok(HorizonRisk {
+        n_events: outcomes.time().iter().zip(outcomes.event()).filter(|row| by_horizon(*row)).count(),
+        observed,
+        observed_interval,
+        predicted,
+        ratio: found.as_ref().ok().map(|found| found.ratio),
+        ratio_interval: observed_interval.filter(|_| found.is_ok()).map(divided),
+    })
+}
+
+/// The interval of the risk 1 - Kaplan-Meier at `time`; `None` before the first event and once the curve is 0.
+///
+/// # Errors
+/// [`MetricError::NoSamples`], and [`MetricError::InvalidSetting`] for a level outside (0, 1).
+pub(crate) fn observed_interval(outcomes: &Outcomes, time: f64, level: f64) -> Result<Option<(f64, f64)>, MetricError> {
+    let curve = KaplanMeier::fit(outcomes)?;
+    let intervals = curve.interval(level)?;
+    let passed = curve.times().partition_point(|step| *step <= time);
+    let at = passed.checked_sub(1).filter(|place| curve.survival()[*place] < 1.0);
+    Ok(at.and_then(|place| intervals[place]).map(|(lower, upper)| (1.0 - upper, 1.0 - lower)))
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_abs_diff_eq;
+    use ndarray::array;
+
+    use super::*;
+    use crate::{EvaluationSettings, GroupId, Groups, SubjectId};
+
+    fn outcomes(rows: &[(f64, bool)]) -> Outcomes {
+        let (time, event) = rows.iter().copied().unzip();
+        Outcomes::new(time, event).unwrap()
+    }
+
+    #[test]
+    fn the_median_follow_up_is_that_of_the_reverse_curve() {
+        // Censored at 2 (of 4 at risk: 3/4) and at 4 (of 2: 3/8); the median of the times is 3.
+        let five = outcomes(&[(1.0, true), (2.0, false), (3.0, true), (4.0, false), (5.0, false)]);
+        assert_eq!(median_follow_up(&five), Ok(Some(4.0)));
+        // A censoring at the time of an event: 2 of 4 at risk at 2, which is exactly 1/2.
+        let tied = outcomes(&[(2.0, true), (2.0, false), (2.0, false), (5.0, true)]);
+        assert_eq!(median_follow_up(&tied), Ok(Some(2.0)));
+        // One of three is censored first, then nobody: the curve stays at 2/3.
+        assert_eq!(median_follow_up(&outcomes(&[(1.0, false), (2.0, true), (3.0, true)])), Ok(None));
+        assert_eq!(median_follow_up(&outcomes(&[])), Ok(None));
+    }
+
+    #[test]
+    fn a_group_has_its_own_counts_and_risks() {
+        // Women: event at 1 of 2 at risk, so 1 - KM(2) = 1/2. Men: nobody has the event by 2, one has it at 3.
+        let outcomes = outcomes(&[(1.0, true), (4.0, false), (3.0, true), (5.0, false)]);
+        let curves = SurvivalCurves::new(vec![2.0], array![[0.5], [1.0], [0.5], [0.75]]).unwrap();
+        let groups =
+            Groups::new("sex", vec!["F".into(), "M".into()], [0, 0, 1, 1].map(|g| Some(GroupId(g))).into()).unwrap();
+        let subjects: Vec<SubjectId> = ["a", "a", "b", "c"].into_iter().map(SubjectId::from).collect();
+        let settings = EvaluationSettings::default();
+        let groups = [groups];
+        let input = Input { subjects: &subjects, outcomes: &outcomes, groups: &groups, settings: &settings };
+        let found = groups_summary(&input, &curves, &Ok(2.0)).unwrap();
+        let counts: Vec<_> = found.iter().map(|g| (g.n, g.n_subjects, g.n_events, g.censored)).collect();
+        assert_eq!(counts, [(4, 3, 2, Some(0.5)), (2, 1, 1, Some(0.5)), (2, 2, 1, Some(0.5))]);
+        let (women, men) = (found[1].at_horizon.as_ref().unwrap(), found[2].at_horizon.as_ref().unwrap());
+        assert_eq!((women.observed, women.predicted, women.ratio, women.n_events), (0.5, 0.25, Some(2.0), 1));
+        // S = 1/2, variance 1/8: bounds 0.5^exp(+-1.959964 * sqrt(1/8) / (0.5 * ln 2)) are 0.0060 and 0.9104.
+        let (lower, upper) = women.observed_interval.unwrap();
+        assert_abs_diff_eq!(lower, 0.089_6, epsilon = 1e-4);
+        assert_abs_diff_eq!(upper, 0.994_0, epsilon = 1e-4);
+        assert_abs_diff_eq!(women.ratio_interval.unwrap().0, 4.0 * lower, epsilon = 1e-12);
+        let of_men = (men.observed, men.observed_interval, men.predicted, men.ratio, men.n_events);
+        assert_eq!(of_men, (0.0, None, 0.375, Some(0.0), 0));
+    }
+
+    #[test]
+    fn risks_that_do_not_exist_say_why() {
+        let short = outcomes(&[(1.0, true), (2.0, false)]);
+        let beyond = horizon_risk(&short, vec![0.5; 2], 3.0, 0.95);
+        assert_eq!(beyond, Err(MetricError::BeyondFollowUp { time: 3.0, last: 2.0 }));
+        let without_risk = horizon_risk(&short, vec![0.0; 2], 1.0, 0.95).unwrap();
+        assert_eq!((without_risk.observed, without_risk.ratio, without_risk.ratio_interval), (0.5, None, None));
+        assert_eq!(horizon_risk(&outcomes(&[]), vec![], 1.0, 0.95), Err(MetricError::NoSamples));
+    }
+}

@@ -1,0 +1,219 @@
+//! Intervals of numbers that are a largest or smallest over groups: gap, ratio, worst value.
+//!
+//! The bootstrap replicates of a gap are larger than the gap itself, and never 0: their quantiles do not contain the
+//! true gap of equal groups. An interval comes therefore from simultaneous intervals of the signed differences d of all
+//! pairs of groups, `d - c se(d)` to `d + c se(d)`, with se the standard error in the replicates and c the quantile of
+//! the largest `|d* - d| / se(d)` over all pairs: with the probability of the level all true differences lie inside, and
+//! then the true gap lies between the largest of the lower ends and the largest of the upper ends of |d|. It contains 0
+//! exactly if every pair's interval does. Of two groups it is the interval of their signed difference, folded at 0.
+//!
+//! The same holds for the distance from the whole sample (d = group minus whole sample), for ratios (differences of
+//! logarithms) and for the worst value (the values themselves). Coverage is at least the level, for large samples.
+//! Source: Westfall & Young (1993), Resampling-based multiple testing, section 2.5; Romano & Wolf (2005),
+//! doi:10.1111/j.1468-0262.2005.00615.x (studentised maxima).
+
+use crate::evaluation::evaluated::{Evaluated, Sampled};
+use crate::evaluation::summary::difference;
+use crate::fairness::Comparison;
+use crate::resampling::bootstrap::quantile;
+use crate::{Direction, EvaluationSettings};
+
+/// A signed number with its replicates.
+struct Signed {
+    value: f64,
+    replicates: Vec<Option<f64>>,
+}
+
+impl Signed {
+    fn of(sampled: &Sampled) -> Option<Self> {
+        Some(Self { value: *sampled.value.as_ref().ok()?, replicates: sampled.replicates.clone() })
+    }
+
+    fn minus(&self, other: &Self) -> Self {
+        let pairs = self.replicates.iter().zip(&other.replicates);
+        let replicates = pairs.map(|(own, other)| Some((*own)? - (*other)?)).collect();
+        Self { value: self.value - other.value, replicates }
+    }
+
+    /// The logarithm; `None` of a value that is not above 0.
+    fn ln(&self) -> Option<Self> {
+        let ln = |value: f64| (value > 0.0).then(|| value.ln());
+        Some(Self { value: ln(self.value)?, replicates: self.replicates.iter().map(|v| (*v).and_then(ln)).collect() })
+    }
+}
+
+impl Evaluated<'_> {
+    /// The interval of a comparison of the groups with at least `min_events` events; `None` of a comparison that is not
+    /// a largest or smallest number, without replicates, or where it does not exist.
+    pub(crate) fn simultaneous_interval(
+        &self,
+        metric: usize,
+        attribute: usize,
+        comparison: Comparison,
+        min_events: usize,
+        settings: &EvaluationSettings,
+    ) -> Option<(f64, f64)> {
+        let compared = self.compared(metric, attribute, min_events);
+        let levels = (0..compared.groups.len()).filter(|level| compared.groups[*level].value.is_ok());
+        let sampled: Vec<Sampled> = levels.map(|level| self.group(metric, attribute, level)).collect();
+        let overall = self.overall(metric);
+        if let (Comparison::Gap, [first, second]) = (comparison, sampled.as_slice()) {
+            let found = difference(first, second, settings);
+            return Some(folded(found.lower?, found.upper?));
+        }
+        let groups = sampled.iter().map(Signed::of).collect::<Option<Vec<Signed>>>()?;
+        if groups.len() < 2 {
+            return None;
+        }
+        let logarithms = || groups.iter().map(Signed::ln).collect::<Option<Vec<Signed>>>();
+        let from =
+            |whole: &Signed, groups: &[Signed]| groups.iter().map(|group| group.minus(whole)).collect::<Vec<_>>();
+        match comparison {
+            Comparison::Gap => largest(&pairs(&groups), settings.level),
+            Comparison::GapToOverall => largest(&from(&Signed::of(&overall)?, &groups), settings.level),
+            Comparison::Ratio => largest(&pairs(&logarithms()?), settings.level).map(inverted),
+            Comparison::RatioToOverall => {
+                largest(&from(&Signed::of(&overall)?.ln()?, &logarithms()?), settings.level).map(inverted)
+            }
+            Comparison::Worst if self.targets[metric].is_none() => {
+                worst(&groups, self.metrics[metric].direction, settings.level)
+            }
+            Comparison::Worst | Comparison::EquityScaling(_) => None,
+        }
+    }
+}
+
+/// From an interval of d to that of |d|.
+fn folded(lower: f64, upper: f64) -> (f64, f64) {
+    let (low, high) = (lower.abs().min(upper.abs()), lower.abs().max(upper.abs()));
+    (if lower <= 0.0 && upper >= 0.0 { 0.0 } else { low }, high)
+}
+
+/// From an interval of |log ratio| to that of the ratio that is at most 1.
+fn inverted((lower, upper): (f64, f64)) -> (f64, f64) {
+    ((-upper).exp(), (-lower).exp())
+}
+
+fn pairs(groups: &[Signed]) -> Vec<Signed> {
+    let from = |first: usize| groups[first + 1..].iter().map(move |second| groups[first].minus(second));
+    (0..groups.len()).flat_map(from).collect()
+}
+
+/// The interval of the largest |d|.
+fn largest(differences: &[Signed], level: f64) -> Option<(f64, f64)> {
+    let intervals = simultaneous(differences, level)?;
+    Some(
+        intervals
+            .into_iter()
+            .map(|(lower, upper)| folded(lower, upper))
+            .fold((0.0, 0.0), |(low, high), (l, h)| (f64::max(low, l), f64::max(high, h))),
+    )
+}
+
+/// The interval of the worst value.
+fn worst(groups: &[Signed], direction: Direction, level: f64) -> Option<(f64, f64)> {
+    // A value has no further range than its replicates.
+    let within = |((lower, upper), group): ((f64, f64), &Signed)| {
+        let known = group.replicates.iter().flatten().chain([&group.value]).copied();
+        let (least, most) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        (lower.max(least), upper.min(most))
+    };
+    simultaneous(groups, level)?.into_iter().zip(groups).map(within).reduce(|(low, high), (l, h)| match direction {
+        Direction::HigherIsBetter => (low.min(l), high.min(h)),
+        Direction::LowerIsBetter => (low.max(l), high.max(h)),
+    })
+}
+
+/// Intervals that contain all true values together; replicates that lack one of the numbers are left out. `None`
+/// without replicates.
+fn simultaneous(numbers: &[Signed], level: f64) -> Option<Vec<(f64, f64)>> {
+    let n = numbers.first()?.replicates.len();
+    let complete: Vec<usize> =
+        (0..n).filter(|replicate| numbers.iter().all(|number| number.replicates[*replicate].is_some())).collect();
+    if complete.is_empty() {
+        return None;
+    }
+    let deviations = |number: &Signed| -> Vec<f64> {
+        complete.iter().filter_map(|replicate| number.replicates[*replicate]).map(|v| v - number.value).collect()
+    };
+    let deviations: Vec<Vec<f64>> = numbers.iter().map(deviations).collect();
+    let error = |of: &Vec<f64>| {
+        let mean = of.iter().sum::<f64>() / of.len() as f64;
+        (of.iter().map(|deviation| (deviation - mean).powi(2)).sum::<f64>() / of.len() as f64).sqrt()
+    };
+    let errors: Vec<f64> = deviations.iter().map(error).collect();
+    let studentised = |place: usize| {
+        let of_number = deviations.iter().zip(&errors).filter(|(_, error)| **error > 0.0);
+        of_number.map(|(deviations, error)| deviations[place].abs() / error).fold(0.0, f64::max)
+    };
+    let mut largest: Vec<f64> = (0..complete.len()).map(studentised).collect();
+    largest.sort_by(f64::total_cmp);
+    let c = quantile(&largest, level);
+    let interval = |(number, error): (&Signed, &f64)| (number.value - c * error, number.value + c * error);
+    Some(numbers.iter().zip(&errors).map(interval).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+
+    use super::*;
+    use crate::normal::normal_quantile;
+
+    /// A number with normal replicates of standard error `error`; `step` decides their order.
+    fn signed(value: f64, error: f64, step: usize) -> Signed {
+        let of_replicate = |k: usize| value + error * normal_quantile(((k * step % 9_973) as f64 + 0.5) / 9_973.0);
+        Signed { value, replicates: (0..9_973).map(|k| Some(of_replicate(k))).collect() }
+    }
+
+    #[test]
+    fn one_number_has_the_normal_interval_and_three_independent_ones_a_wider_one() {
+        let [(lower, upper)] = simultaneous(&[signed(1.0, 0.5, 1)], 0.95).unwrap()[..] else { panic!("one interval") };
+        assert_relative_eq!(lower, 1.0 - 1.96 * 0.5, max_relative = 1e-2);
+        assert_relative_eq!(upper, 1.0 + 1.96 * 0.5, max_relative = 1e-3);
+        let three = [signed(1.0, 0.5, 1), signed(0.0, 0.1, 2_741), signed(-1.0, 2.0, 7_013)];
+        let found = simultaneous(&three, 0.95).unwrap();
+        // The two-sided normal quantile at 0.95^(1/3) (Sidak): 2.388.
+        for ((lower, upper), (number, error)) in found.into_iter().zip(three.iter().zip([0.5, 0.1, 2.0])) {
+            assert_relative_eq!((upper - lower) / 2.0, 2.388 * error, max_relative = 0.02);
+            assert_relative_eq!(f64::midpoint(upper, lower), number.value, epsilon = 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_largest_difference_lies_between_the_largest_ends() {
+        assert_eq!((folded(-0.2, 0.1), folded(0.1, 0.2), folded(-0.3, -0.1)), ((0.0, 0.2), (0.1, 0.2), (0.1, 0.3)));
+        let ratio = inverted((0.0, 0.5_f64.ln().abs()));
+        assert_relative_eq!(ratio.0, 0.5);
+        assert_relative_eq!(ratio.1, 1.0);
+        // A precise small difference is the lower end, a noisy one the upper end.
+        let found = largest(&[signed(0.5, 0.01, 1), signed(0.6, 1.0, 2_741)], 0.95).unwrap();
+        let c = 2.236; // two-sided normal quantile at 0.95^(1/2)
+        assert_relative_eq!(found.0, 0.5 - c * 0.01, max_relative = 0.01);
+        assert_relative_eq!(found.1, 0.6 + c * 1.0, max_relative = 0.02);
+        let worst_of = |direction| worst(&[signed(0.7, 0.01, 1), signed(0.6, 0.1, 2_741)], direction, 0.95).unwrap();
+        assert_relative_eq!(worst_of(Direction::HigherIsBetter).0, 0.6 - c * 0.1, max_relative = 0.02);
+        assert_relative_eq!(worst_of(Direction::HigherIsBetter).1, 0.7 + c * 0.01, max_relative = 0.02);
+        assert_relative_eq!(worst_of(Direction::LowerIsBetter).0, 0.7 - c * 0.01, max_relative = 0.02);
+    }
+
+    #[test]
+    fn the_interval_of_a_worst_value_stays_within_its_replicates() {
+        let skewed = |k: usize| Some(1.0 - 0.2 * (k as f64 / 1_000.0).powi(4));
+        let group = Signed { value: 0.99, replicates: (0..1_000).map(skewed).collect() };
+        let (lower, upper) = worst(&[group], Direction::HigherIsBetter, 0.95).unwrap();
+        assert!(lower > 0.8 && upper <= 1.0, "{lower} {upper}");
+    }
+
+    #[test]
+    fn replicates_that_lack_a_number_are_left_out_and_constant_numbers_have_no_width() {
+        let mut first = signed(1.0, 0.5, 1);
+        first.replicates[5] = None;
+        let constant = Signed { value: 0.25, replicates: vec![Some(0.25); 9_973] };
+        let found = simultaneous(&[first, constant], 0.95).unwrap();
+        assert_eq!(found[1], (0.25, 0.25));
+        assert_relative_eq!(found[0].1 - found[0].0, 2.0 * 1.96 * 0.5, max_relative = 1e-2);
+        assert_eq!(simultaneous(&[Signed { value: 0.5, replicates: vec![None; 3] }], 0.95), None);
+        assert_eq!(simultaneous(&[Signed { value: 0.5, replicates: vec![] }], 0.95), None);
+    }
+}

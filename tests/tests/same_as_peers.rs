@@ -1,0 +1,149 @@
+//! `fairtte evaluate` against other packages: recorded samples are written as tables, scored by the command, and every
+//! value is compared with what scikit-survival, pycox, SurvivalEVAL or mlr3proba gave for the same rows. Where the values
+//! come from is in `fairtte-metrics/tests/golden/README.md`.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fairtte_tests::succeed;
+use serde_json::Value;
+
+/// A name of the command, the record it is compared with, and from that record to its value.
+type Compared = (String, String, f64);
+
+fn golden(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fairtte-metrics/tests/golden").join(name);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+/// The table of the rows `index` of the evaluated sample, curves read as steps.
+fn predictions(inputs: &Value, index: &[usize]) -> String {
+    let (time, event, grid) = (numbers(&inputs["time"]), numbers(&inputs["event"]), numbers(&inputs["grid"]));
+    let mut text = "sample,time,event".to_owned();
+    grid.iter().for_each(|time| write!(text, ",{time}").unwrap());
+    for &row in index {
+        write!(text, "\ns{row},{},{}", time[row], event[row]).unwrap();
+        numbers(&inputs["surv"][row]).iter().for_each(|survival| write!(text, ",{survival}").unwrap());
+    }
+    text + "\n"
+}
+
+fn training(inputs: &Value) -> String {
+    let rows = numbers(&inputs["train_time"]).into_iter().zip(numbers(&inputs["train_event"]));
+    let lines: Vec<String> = rows.enumerate().map(|(row, (time, event))| format!("t{row},{time},{event}")).collect();
+    format!("sample,time,event\n{}\n", lines.join("\n"))
+}
+
+/// What other packages computed for a subset, by name of the command.
+fn expected(case: &Value, subset: &str, n: usize, tau: &[f64], horizon: f64) -> Vec<Compared> {
+    let record = |id: &str, censoring: Option<&str>| -> Option<Value> {
+        let outputs = case["outputs"].as_array().unwrap().iter();
+        let mut of_id = outputs.filter(|record| record["id"] == id && record["subset"] == subset);
+        of_id.find(|record| record["cens"].as_str() == censoring)?.get("value").cloned()
+    };
+    let mut found = Vec::new();
+    let mut add = |name: String, id: &str, value: Option<f64>| {
+        found.extend(value.map(|value| (name, id.to_owned(), value)));
+    };
+    let plain = |id: &str, censoring| record(id, censoring).and_then(|value| value.as_f64());
+    add("c-td".into(), "pycox antolini", plain("ctd.pycox.antolini.post", None));
+    add("c-td-adjusted".into(), "pycox adj_antolini", plain("ctd.pycox.adj_antolini.post", None));
+    let half = record("ctd.survivaleval.step.Risk", None).and_then(|value| value["cindex"].as_f64());
+    add("c-td-half".into(), "SurvivalEVAL ties Risk", half);
+    add("ibs".into(), "scikit-survival", plain("ibs.sksurv", Some("train")));
+    add("rcll".into(), "mlr3proba", plain("rcll.mlr3_089", None));
+    add("calibration-alpha".into(), "mlr3proba", plain("alpha.mlr3", None));
+    let brier = record("bs.sksurv", Some("train")).map(|value| numbers(&value));
+    let auc = record("auc.sksurv", Some("train")).map(|value| value["auc"].clone());
+    for (place, time) in tau.iter().enumerate() {
+        add(format!("brier@{time}"), "scikit-survival", brier.as_ref().map(|values| values[place]));
+        add(format!("auc@{time}"), "scikit-survival", auc.as_ref().and_then(|values| values[place].as_f64()));
+    }
+    // n B sum (share - 1/B)^2 is the statistic of SurvivalEVAL.
+    let statistic = record("dcal.survivaleval.step", None).and_then(|value| value["statistic"].as_f64());
+    add("d-calibration".into(), "SurvivalEVAL", statistic.map(|statistic| statistic / (10.0 * n as f64)));
+    let kaplan_meier = record("km.sksurv", None).and_then(|curve| {
+        let (times, survival) = (numbers(&curve["time"]), numbers(&curve["surv"]));
+        Some(times.iter().rposition(|time| *time <= horizon).map_or(1.0, |place| survival[place]))
+    });
+    let grid = numbers(&case["inputs"]["grid"]);
+    let risk = |row: &usize| {
+        let place = grid.iter().rposition(|time| *time <= horizon);
+        1.0 - place.map_or(1.0, |place| case["inputs"]["surv"][row][place].as_f64().unwrap())
+    };
+    let index = index(case, subset);
+    let mean = index.iter().map(risk).sum::<f64>() / index.len() as f64;
+    add(
+        "observed-expected".into(),
+        "Kaplan-Meier of scikit-survival",
+        kaplan_meier.map(|survival| (1.0 - survival) / mean),
+    );
+    found
+}
+
+fn index(case: &Value, subset: &str) -> Vec<usize> {
+    let n = usize::try_from(case["n"].as_u64().unwrap()).unwrap();
+    match case["subsets"][subset]["index"].as_array() {
+        Some(rows) => rows.iter().map(|row| usize::try_from(row.as_u64().unwrap()).unwrap()).collect(),
+        None => (0..n).collect(),
+    }
+}
+
+/// Compares one subset; returns the names that were compared.
+fn compare(folder: &Path, case: &Value, subset: &str) -> Vec<String> {
+    let (index, of_subset) = (index(case, subset), &case["subsets"][subset]);
+    let (tau, horizon) = (numbers(&of_subset["tau"]), of_subset["target_time"].as_f64().unwrap());
+    let expected = expected(case, subset, index.len(), &tau, horizon);
+    let (curves, train) = (folder.join("curves.csv"), folder.join("train.csv"));
+    std::fs::write(&curves, predictions(&case["inputs"], &index)).unwrap();
+    std::fs::write(&train, training(&case["inputs"])).unwrap();
+    let names: Vec<&str> = expected.iter().map(|(name, ..)| name.as_str()).collect();
+    let output = folder.join("scores.html");
+    let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let mut call = words(&["evaluate", "--predictions", &curves.display().to_string()]);
+    call.extend(words(&["--train", &train.display().to_string(), "--metrics", &names.join(",")]));
+    call.extend(words(&["--horizon", &horizon.to_string(), "--set", "replicates=0", "--set", "reading=step"]));
+    call.extend(words(&["--set", &format!("times={tau:?}"), "--output", &output.display().to_string()]));
+    succeed(call);
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(output.with_extension("json")).unwrap()).unwrap();
+    let metrics = report.get("evaluation").unwrap_or(&report)["metrics"].as_array().unwrap().clone();
+    assert_eq!(metrics.len(), expected.len());
+    for (metric, (name, source, expected)) in metrics.iter().zip(&expected) {
+        let found = metric["overall"]["value"].as_f64();
+        let found = found.unwrap_or_else(|| panic!("{subset} {name}: {}", metric["overall"]["undefined"]));
+        let close = (found - expected).abs() <= 1e-9 * (1.0 + expected.abs());
+        assert!(close, "{} {subset} {name}: {found}, {source}: {expected}", case["case"]);
+    }
+    expected.into_iter().map(|(name, ..)| name).collect()
+}
+
+#[test]
+fn the_command_gives_for_every_subset_what_other_packages_recorded() {
+    let mut compared = Vec::new();
+    for file in ["s02_small_ties_on_grid.json", "s10_heavy_ties.json"] {
+        let case = golden(file);
+        for subset in case["subsets"].as_object().unwrap().keys() {
+            let folder = tempfile::tempdir().unwrap();
+            compared.extend(compare(folder.path(), &case, subset));
+        }
+    }
+    compared.retain(|name| !name.contains('@'));
+    compared.sort();
+    compared.dedup();
+    let expected = [
+        "c-td",
+        "c-td-adjusted",
+        "c-td-half",
+        "calibration-alpha",
+        "d-calibration",
+        "ibs",
+        "observed-expected",
+        "rcll",
+    ];
+    assert_eq!(compared, expected);
+}
