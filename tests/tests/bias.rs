@@ -21,7 +21,7 @@ enum Planted {
     Censoring,
 }
 
-/// A number in [0, 1) that looks random: SplitMix64 (Steele, Lea & Flood 2014) of `place`.
+/// A number in [0, 1) that looks random: `SplitMix64` (Steele, Lea & Flood 2014) of `place`.
 fn uniform(place: u64) -> f64 {
     let mix = |value: u64, shift: u32, factor: u64| (value ^ (value >> shift)).wrapping_mul(factor);
     let first = mix(place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15), 30, 0xbf58_476d_1ce4_e5b9);

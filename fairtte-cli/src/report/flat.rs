@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairtte_data::DataError;
-use fairtte_data::table::{ColumnValues, write_csv};
+use fairtte_data::table::{ColumnValues, csv_text, write_csv};
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{
     AttributeDecisions, AttributeReport, Decided, Difference, Estimate, GroupSummary, MetricReport, ThresholdReport,
@@ -111,6 +111,14 @@ fn of_summary(group: &GroupSummary) -> Vec<FlatRow> {
 /// [`DataError`] naming the file if it cannot be written.
 pub(crate) fn write(path: &Path, rows: &[FlatRow]) -> Result<(), DataError> {
     write_csv(path, columns(rows))
+}
+
+/// The text of the file.
+///
+/// # Errors
+/// [`DataError`] if it cannot be made.
+pub(crate) fn text(rows: &[FlatRow]) -> Result<String, DataError> {
+    csv_text(columns(rows))
 }
 
 /// The columns of the file.
@@ -257,6 +265,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("evaluation.csv");
         write(&path, &rows).unwrap();
+        assert_eq!(text(&rows).unwrap(), std::fs::read_to_string(&path).unwrap());
         let table = fairtte_data::table::Table::read(&path).unwrap();
         assert_eq!(table.n_rows(), rows.len());
         for (name, of) in [("value", (|row| row.value) as fn(&FlatRow) -> Option<f64>), ("p", |row| row.p)] {

@@ -4,6 +4,7 @@
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
 
 pub(crate) mod bias;
+mod choice;
 mod decisions;
 mod differences;
 pub(crate) mod flat;
@@ -21,8 +22,10 @@ mod tests;
 mod verdict;
 mod words;
 
+pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
 pub(crate) use format::wrap;
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
+pub(crate) use plots::Place;
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;
@@ -95,6 +98,9 @@ pub enum ReportError {
         #[source]
         source: plots::DrawError,
     },
+    /// The table of all numbers could not be made.
+    #[error("cannot make the table of all numbers of the report")]
+    Table(#[from] fairtte_data::DataError),
     /// The page could not be filled in.
     #[error("cannot fill in the page of the report")]
     Template(#[from] minijinja::Error),

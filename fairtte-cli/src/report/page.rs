@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::decisions::decision_lines;
 use super::differences;
+use super::flat;
 use super::format::{count, escape, interval, percent, short, value};
 use super::groups_table::{GroupLine, group_lines};
 use super::plots::{LossCurve, calibration_figures, decision_figures, forest, loss_curve, survival_figures};
@@ -80,6 +81,8 @@ struct Context<'a> {
     /// HTML of the figures; empty without any.
     survival: String,
     calibration: String,
+    /// The flat table, as a `data:` address.
+    csv: String,
     decisions: Option<Decisions>,
     has_window: bool,
     losses: Vec<String>,
@@ -193,6 +196,7 @@ impl<'a> Context<'a> {
             metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
             survival: panels(survival(page)?)?,
             calibration: panels(calibration(report)?)?,
+            csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows(report))?)),
             decisions: report.decisions.as_ref().map(Decisions::new).transpose()?,
             has_window: report.times.is_some(),
             losses: losses(page.epochs)?,
@@ -270,6 +274,21 @@ fn survival(page: &Page<'_>) -> Result<Vec<Panels>, ReportError> {
     let figures = survival_figures(page.evaluation, page.time_unit)?.into_iter();
     Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
 }
+
+/// The text with every byte but letters, digits and `-._~` as %XX, so that it can stand in an address.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(2 * text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.extend(['%', char::from(HEX[usize::from(byte >> 4)]), char::from(HEX[usize::from(byte & 15)])]);
+        }
+    }
+    encoded
+}
+
+const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 /// Decisions at thresholds: in words, and the decision curves.
 #[derive(Serialize)]

@@ -164,7 +164,8 @@ fn the_page_needs_nothing_from_elsewhere_and_runs_nothing() {
         assert!(!html.contains(forbidden), "{forbidden}");
     }
     let targets = html.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
-    for target in targets {
+    // The numbers are embedded.
+    for target in targets.filter(|target| !target.starts_with("data:text/csv;")) {
         let section = format!("id=\"{}\"", target.strip_prefix('#').expect("a place on this page"));
         assert!(html.contains(&section), "{section}");
     }
@@ -353,4 +354,25 @@ fn a_gap_that_lacks_many_replicates_says_so() {
     assert!(!says(&report).contains("may be too narrow"));
     report.metrics[0].attributes[1].gap.undefined_replicates = 51;
     assert!(says(&report).contains("In 51 of 1000 bootstrap replicates a group had no value"));
+}
+
+#[test]
+fn the_page_contains_its_numbers_as_a_table() {
+    let report = report();
+    let page = render_page(&page(&report, &[], &[])).unwrap();
+    let (_, after) = page.split_once("href=\"data:text/csv;charset=utf-8,").unwrap();
+    let encoded = after.split('"').next().unwrap();
+    let mut bytes = Vec::new();
+    let mut rest = encoded.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits: String = rest.by_ref().take(2).map(char::from).collect();
+            bytes.push(u8::from_str_radix(&digits, 16).unwrap());
+        } else {
+            bytes.push(byte);
+        }
+    }
+    let expected = super::flat::text(&super::flat::rows(&report)).unwrap();
+    assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    assert!(expected.starts_with("metric,attribute,kind,level,value,"));
 }

@@ -346,6 +346,19 @@ pub fn write_csv(path: &Path, columns: Vec<(String, ColumnValues<'_>)>) -> Resul
     })
 }
 
+/// The text of [`write_csv`], separated by commas.
+///
+/// # Errors
+/// [`DataError`] if the columns differ in length.
+pub fn csv_text(columns: Vec<(String, ColumnValues<'_>)>) -> Result<String, DataError> {
+    let path = Path::new("table");
+    let mut frame = to_frame(path, columns)?;
+    let mut bytes = Vec::new();
+    let written = polars::prelude::CsvWriter::new(&mut bytes).finish(&mut frame);
+    written.map_err(|error| DataError::write(path, std::io::Error::other(error)))?;
+    String::from_utf8(bytes).map_err(|error| DataError::write(path, std::io::Error::other(error)))
+}
+
 fn to_frame(path: &Path, columns: Vec<(String, ColumnValues<'_>)>) -> Result<DataFrame, DataError> {
     let columns = columns.into_par_iter().map(|(name, values)| values.into_column(&name)).collect();
     DataFrame::new_infer_height(columns).map_err(|error| DataError::write(path, std::io::Error::other(error)))

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use fairtte_metrics::evaluation::{Estimate, GroupReport, MetricReport};
+use plotters::prelude::RGBColor;
 
 use super::super::ReportError;
 use super::super::format::{elide, interval, list, number, wrap};
@@ -147,17 +148,7 @@ fn row(
         return Ok(());
     };
     if let Some((lower, upper)) = estimate.lower.zip(estimate.upper) {
-        let inside = |end: f64| axes.x_at(end.clamp(axes.x.start, axes.x.end));
-        canvas.line(&[(inside(lower), middle), (inside(upper), middle)], INK, 1.4)?;
-        for (end, back) in [(lower, 5.0), (upper, -5.0)] {
-            // An arrow where the interval goes on beyond the axis.
-            let x = inside(end);
-            if axes.x.start <= end && end <= axes.x.end {
-                canvas.line(&[(x, middle - 3.0), (x, middle + 3.0)], INK, 1.4)?;
-            } else {
-                canvas.polygon(&[(x, middle), (x + back, middle - 3.5), (x + back, middle + 3.5)], INK, 1.0)?;
-            }
-        }
+        interval_line(canvas, axes, (lower, upper), middle, INK)?;
     }
     let share = (estimate.n_events as f64 / metric.overall.n_events.max(1) as f64).min(1.0);
     let side = SQUARES.0 + (SQUARES.1 - SQUARES.0) * share.sqrt();
@@ -167,6 +158,27 @@ fn row(
     let range = interval(estimate).map_or_else(|| " (no interval)".to_owned(), |range| format!(" ({range})"));
     let text = number(value) + &range;
     canvas.text(&text, (VALUES, middle), Anchor::Start, Ink::new(11.0, INK))
+}
+
+/// An interval with marks at its ends, or arrows where it goes on beyond the axis.
+pub(super) fn interval_line(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    (lower, upper): (f64, f64),
+    middle: f64,
+    colour: RGBColor,
+) -> Result<(), DrawError> {
+    let inside = |end: f64| axes.x_at(end.clamp(axes.x.start, axes.x.end));
+    canvas.line(&[(inside(lower), middle), (inside(upper), middle)], colour, 1.4)?;
+    for (end, back) in [(lower, 5.0), (upper, -5.0)] {
+        let x = inside(end);
+        if axes.x.start <= end && end <= axes.x.end {
+            canvas.line(&[(x, middle - 3.0), (x, middle + 3.0)], colour, 1.4)?;
+        } else {
+            canvas.polygon(&[(x, middle), (x + back, middle - 3.5), (x + back, middle + 3.5)], colour, 1.0)?;
+        }
+    }
+    Ok(())
 }
 
 /// Why there is no value, in lines that fit right of the name.
@@ -225,15 +237,15 @@ mod tests {
     #[test]
     fn the_interval_of_a_few_events_does_not_widen_the_axis_and_ends_in_an_arrow() {
         let mut metric = report().metrics.remove(0);
-        let (usual, plain) = (range(&metric), forest(&metric, "plain").unwrap());
+        let (usual, plain) = (range([&metric]), forest(&metric, "plain").unwrap());
         let few = &mut metric.attributes[1].groups[1].estimate;
         (few.lower, few.upper) = (Some(0.01), Some(0.99));
         assert_eq!(few.n_events, 12);
-        assert_eq!(range(&metric), usual);
+        assert_eq!(range([&metric]), usual);
         let clipped = forest(&metric, "plain").unwrap();
         let n_polygons = |svg: &str| svg.matches("<polygon").count();
         assert_eq!(n_polygons(&clipped), n_polygons(&plain) + 2);
         metric.attributes[1].groups[1].estimate.n_events = 20;
-        assert!(range(&metric).end > 0.99);
+        assert!(range([&metric]).end > 0.99);
     }
 }

@@ -23,4 +23,5 @@ pub(super) use forest::forest;
 pub(super) use losses::{LossCurve, loss_curve};
 pub(super) use model_forest::model_forest;
 pub(super) use survival::survival_figures;
-pub(super) use trade_off::{Labels, Place, trade_off};
+pub(crate) use trade_off::Place;
+pub(super) use trade_off::{Labels, trade_off};

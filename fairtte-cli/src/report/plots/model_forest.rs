@@ -6,7 +6,7 @@ use super::super::ReportError;
 use super::super::format::{count, elide, interval, list, number};
 use super::super::rows::direction;
 use super::canvas::{AXIS, Anchor, Axes, Canvas, DrawError, Figure, INK, Ink, MUTED, fitting, ticks};
-use super::forest::{range, reference, superscript};
+use super::forest::{interval_line, range, reference, superscript};
 use super::marker::Marker;
 
 const WIDTH: f64 = 520.0;
@@ -90,10 +90,12 @@ fn row(
         let at = (LEFT + 6.0, middle);
         return canvas.text("undefined", at, Anchor::Start, Ink::new(11.0, MUTED).italic());
     };
-    if let Some((lower, upper)) = estimate.lower.zip(estimate.upper) {
-        canvas.line(&[(axes.x_at(lower), middle), (axes.x_at(upper), middle)], marker.colour, 1.6)?;
+    if let Some(ends) = estimate.lower.zip(estimate.upper) {
+        interval_line(canvas, axes, ends, middle, marker.colour)?;
     }
-    marker.draw(canvas, (axes.x_at(value), middle), MARKER, 1.0)?;
+    if axes.x.contains(&value) {
+        marker.draw(canvas, (axes.x_at(value), middle), MARKER, 1.0)?;
+    }
     let interval = interval(estimate).map_or_else(String::new, |interval| format!(" ({interval})"));
     canvas.text(&format!("{}{interval}", number(value)), (VALUES, middle), Anchor::Start, Ink::new(10.5, MUTED))
 }
