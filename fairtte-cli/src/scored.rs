@@ -34,9 +34,20 @@ impl Scored {
         part: Part,
     ) -> Result<Self, CliError> {
         let rows = split.map_or_else(|| cohort.all_rows(), |split| split.rows(part).to_vec());
-        let order = match_predictions(cohort, &rows, &predictions.samples)?;
         let fitted_on = split.map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
-        let censoring = CensoringCurve::fit(&cohort.outcomes(&fitted_on)?, CensoringTies::EventsFirst)?;
+        Self::of_rows(predictions, cohort, groups, rows, &fitted_on)
+    }
+
+    /// These `rows`; the censoring curve is that of the rows `fitted_on`.
+    pub(crate) fn of_rows(
+        predictions: PredictionTable,
+        cohort: &Cohort,
+        groups: &[Groups],
+        rows: Vec<usize>,
+        fitted_on: &[usize],
+    ) -> Result<Self, CliError> {
+        let order = match_predictions(cohort, &rows, &predictions.samples)?;
+        let censoring = CensoringCurve::fit(&cohort.outcomes(fitted_on)?, CensoringTies::EventsFirst)?;
         Ok(Self {
             groups: groups.iter().map(|groups| restrict(groups, &rows)).collect::<Result<_, _>>()?,
             rows,
@@ -65,8 +76,13 @@ impl Scored {
     /// The evaluation of a model that was trained elsewhere: its times may be in another unit than the outcomes, which is
     /// an error.
     pub(crate) fn evaluate_outside(&self, settings: &EvaluationSettings) -> Result<EvaluationReport, CliError> {
-        check_units(&self.cohort.outcomes(&self.rows)?, &self.curves, settings.reading)?;
+        self.check_units(settings.reading)?;
         self.evaluate_at_given_times(settings)
+    }
+
+    /// Checks that curves and outcomes are in the same unit of time.
+    pub(crate) fn check_units(&self, reading: Reading) -> Result<(), CliError> {
+        Ok(check_units(&self.cohort.outcomes(&self.rows)?, &self.curves, reading)?)
     }
 
     /// The samples outside the times of the curves.

@@ -98,6 +98,11 @@ impl SurvivalCurves {
         self.read(row, reading.position(&self.grid, t), reading)
     }
 
+    /// Predicted probability of the event by `time`, `[n]`: 1 minus [`all_at`](Self::all_at).
+    pub(crate) fn risk_at(&self, time: f64, reading: Reading) -> Vec<f64> {
+        self.all_at(time, reading).into_iter().map(|survival| 1.0 - survival).collect()
+    }
+
     /// S of every sample at time `t`, `[n]`.
     pub fn all_at(&self, t: f64, reading: Reading) -> Vec<f64> {
         let position = reading.position(&self.grid, t);

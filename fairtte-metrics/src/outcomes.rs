@@ -56,6 +56,11 @@ impl Outcomes {
         self.event.iter().filter(|event| **event).count()
     }
 
+    /// Number of observed events at or before `time`.
+    pub(crate) fn n_events_by(&self, time: f64) -> usize {
+        self.time.iter().zip(&self.event).filter(|(observed, event)| **event && **observed <= time).count()
+    }
+
     /// The rows at `index`, in that order; a row may be taken more than once (bootstrap).
     ///
     /// # Panics

@@ -1,6 +1,7 @@
 //! Arguments of every command.
 
 mod bias;
+mod models;
 mod own_table;
 mod scores;
 mod select;
@@ -19,6 +20,7 @@ use crate::exit;
 pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
+pub use models::Models;
 pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
 pub use scores::Scores;
@@ -290,9 +292,11 @@ pub struct Evaluate {
     #[arg(value_name = "RUN", required_unless_present = "predictions", conflicts_with = "predictions")]
     pub run: Option<PathBuf>,
     /// Survival curves of any model (Parquet or CSV): `sample`, then one column per time, named by it. Without --cohort
-    /// also `time`, `event` (1 or 0), the --attributes, and `subject` if a person has more than one sample
+    /// also `time`, `event` (1 or 0), the --attributes, and `subject` if a person has more than one sample. Given more than
+    /// once, the models are compared on the samples that all files have
     #[arg(long, value_name = "FILE")]
-    pub predictions: Option<PathBuf>,
+    #[serde(serialize_with = "models::one_or_more")]
+    pub predictions: Vec<PathBuf>,
     /// Attributes to compare by, columns of the predictions: `sex` (every value is a group), `age:60` or `age:median` (a
     /// number cut in two), `age:40,60,75` (in several), `race=White` (one value against all others)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = own_table::attribute, requires = "predictions")]
@@ -339,6 +343,10 @@ pub struct Evaluate {
     /// What the columns and values of the table mean
     #[command(flatten)]
     pub own: OwnTable,
+    /// Which models are compared
+    #[command(flatten)]
+    #[serde(skip_serializing_if = "Models::is_default")]
+    pub models: Models,
 }
 
 const EVALUATE_EXAMPLES: &str = "\
@@ -349,6 +357,8 @@ Examples:
     fairtte evaluate --predictions curves.parquet --attributes sex,age:60 --train outcomes.csv --output report.html
   a table with columns of other names
     fairtte evaluate --predictions curves.csv --time os_days --event status --event-value dead --output report.html
+  two models on the same samples, with the differences from the first
+    fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores";
 

@@ -27,7 +27,7 @@ pub struct Select {
     /// Attributes to choose for; all of the runs if not given
     #[arg(long = "attribute", value_name = "NAME")]
     pub attributes: Vec<String>,
-    /// Folder for `choice.json` and `choice.md`
+    /// Folder for `choice.json`, `choice.md` and the page `choice.html`
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Change a setting of the evaluation, for example `--set replicates=200`

@@ -165,6 +165,7 @@ fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<V
             run.cache = Some(template.cache());
             for attribute in &attributes {
                 let mut run = run.clone();
+                run.name = format!("{}: {name}, seed {seed}, for {attribute}", template.name);
                 run.groups.train = vec![attribute.clone()];
                 run.output = template.output.join(attribute).join(format!("{name}-seed{seed}"));
                 runs.push(run);

@@ -1,5 +1,6 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
+mod models;
 mod outside;
 pub(super) mod own_table;
 mod publish;

@@ -8,7 +8,7 @@ use crate::CliError;
 use crate::args::Select;
 use crate::progress::say;
 use crate::run_folder::{RunFolder, write_json, write_text};
-use crate::selection::{Asked, Rule, Runs, Verdict, choose, markdown, terminal};
+use crate::selection::{Asked, Rule, Runs, Verdict, choose, markdown, page, terminal};
 
 /// Largest relative loss of the base's metric, if none is given.
 const TOLERATED_LOSS: f64 = 0.05;
@@ -76,12 +76,15 @@ pub(super) fn refuse_run_folder(folder: &Path) -> Result<(), CliError> {
     Err(CliError::RunFolder { path: folder.to_owned(), problem })
 }
 
-/// Writes `choice.json` and `choice.md` into `folder`.
+/// Writes `choice.json`, `choice.md` and `choice.html` into `folder`.
 pub(super) fn write(folder: &Path, verdict: &Verdict) -> Result<(), CliError> {
     let failed = |error: std::io::Error| CliError::RunFolder { path: folder.to_owned(), problem: error.to_string() };
     std::fs::create_dir_all(folder).map_err(failed)?;
     write_json(&folder.join("choice.json"), verdict)?;
     write_text(&folder.join("choice.md"), &markdown(verdict))?;
-    say(format!("written: {}", folder.join("choice.md").display()));
+    write_text(&folder.join("choice.html"), &page(verdict)?)?;
+    for name in ["choice.md", "choice.html"] {
+        say(format!("written: {}", folder.join(name).display()));
+    }
     Ok(())
 }

@@ -121,7 +121,8 @@ pub(crate) fn text(rows: &[FlatRow]) -> Result<String, DataError> {
     csv_text(columns(rows))
 }
 
-fn columns(rows: &[FlatRow]) -> Vec<(String, ColumnValues<'_>)> {
+/// The columns of the file.
+pub(super) fn columns(rows: &[FlatRow]) -> Vec<(String, ColumnValues<'_>)> {
     let text = |of: fn(&FlatRow) -> &str| {
         ColumnValues::Borrowed(rows.iter().map(|row| Some(of(row)).filter(|text| !text.is_empty())).collect())
     };
@@ -195,7 +196,7 @@ fn of_attribute(metric: &MetricReport, attribute: &AttributeReport) -> Vec<FlatR
     }
     let differences = attribute.differences.iter().map(|pair| {
         let level = format!("{} minus {}", pair.first, pair.second);
-        of_difference(metric, &attribute.attribute, level, &pair.difference)
+        of_difference(&metric.name, &attribute.attribute, "difference", level, &pair.difference)
     });
     groups.chain(comparisons).chain(differences).collect()
 }
@@ -223,11 +224,17 @@ fn of_estimate(metric: &MetricReport, attribute: &str, kind: &'static str, level
     }
 }
 
-fn of_difference(metric: &MetricReport, attribute: &str, level: String, of: &Difference) -> FlatRow {
+pub(super) fn of_difference(
+    metric: &str,
+    attribute: &str,
+    kind: &'static str,
+    level: String,
+    of: &Difference,
+) -> FlatRow {
     FlatRow {
-        metric: metric.name.clone(),
+        metric: metric.to_owned(),
         attribute: attribute.to_owned(),
-        kind: "difference",
+        kind,
         level,
         value: of.value,
         lower: of.lower,

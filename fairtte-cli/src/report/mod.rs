@@ -4,11 +4,13 @@
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
 
 pub(crate) mod bias;
+mod choice;
 mod decisions;
 mod differences;
 pub(crate) mod flat;
 mod format;
 mod groups_table;
+mod models;
 mod page;
 mod plots;
 mod rows;
@@ -20,7 +22,10 @@ mod tests;
 mod verdict;
 mod words;
 
+pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
 pub(crate) use format::wrap;
+pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
+pub(crate) use plots::Place;
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;

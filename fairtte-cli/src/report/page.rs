@@ -23,15 +23,31 @@ const TEMPLATE: &str = include_str!("page.html");
 const PANELS: &str = include_str!("panels.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
+    let environment = environment(TEMPLATE)?;
+    fill_in(&environment, &Context::new(page, &environment)?)
+}
+
+/// The style sheet of the page, which other pages share.
+pub(super) fn style() -> &'static str {
+    let (_, style) = TEMPLATE.split_once("<style>").unwrap_or_default();
+    style.split_once("</style>").unwrap_or_default().0
+}
+
+/// Filters and templates; `template` is that of the whole page.
+pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     // A misspelt name in the template is an error instead of an empty string.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("metric", metric_name);
-    environment.add_template("page.html", TEMPLATE)?;
+    environment.add_template("page.html", template)?;
     environment.add_template("panels.html", PANELS)?;
-    let context = Context::new(page, &environment)?;
-    Ok(environment.get_template("page.html")?.render(Serde(&context))?)
+    Ok(environment)
+}
+
+/// The page with its names replaced by the fields of `context`.
+pub(super) fn fill_in(environment: &Environment<'_>, context: &impl Serialize) -> Result<String, ReportError> {
+    Ok(environment.get_template("page.html")?.render(Serde(context))?)
 }
 
 /// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.

@@ -1,6 +1,6 @@
 //! The rows that the table and the page show for one metric, with the remarks on each number.
 
-use fairtte_metrics::evaluation::{AttributeReport, Estimate, GapByChance, MetricReport};
+use fairtte_metrics::evaluation::{AttributeReport, Estimate, FEW_FOR_INTERVALS, GapByChance, MetricReport};
 use fairtte_metrics::resampling::{IntervalMethod, Resample, Stratify};
 use fairtte_metrics::{Direction, EvaluationReport, EvaluationSettings};
 
@@ -8,9 +8,6 @@ use super::format::{count, number, p_relation, short};
 
 /// Share of replicates with fewer evaluation times than the value from which on a remark is added.
 const MANY_PARTIAL: f64 = 0.05;
-
-/// A caution about more events is the same for every number of a metric: it is in the JSON and CSV files.
-const FEW_FOR_INTERVALS: usize = 30;
 
 /// One number of a metric.
 pub(super) struct Row<'a> {
@@ -94,6 +91,7 @@ pub(super) fn remarks(estimate: &Estimate, report: &EvaluationReport) -> Vec<Str
         let times = estimate.undefined_times;
         remarks.push(format!("no value at {times} of {n_times} evaluation times; average over the others"));
     }
+    // A caution about more events is the same for every number of a metric: it is in the JSON and CSV files.
     remarks.extend(estimate.caution.clone().filter(|_| estimate.n_events < FEW_FOR_INTERVALS));
     let (without, replicates) = (estimate.undefined_replicates, report.settings.replicates);
     let fewer = estimate.partial_replicates;

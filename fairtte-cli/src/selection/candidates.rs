@@ -82,7 +82,7 @@ impl Candidates {
         settings: &EvaluationSettings,
     ) -> Result<EvaluationReport, CliError> {
         let train = self.cohort.outcomes(self.split.rows(Part::Train))?;
-        let quick = EvaluationSettings { replicates: 0, ..of_choice(settings) };
+        let quick = of_choice(settings).values_only();
         self.scored(candidate, Part::Validation)?.with_one_curve(&train)?.evaluate(&quick)
     }
 
@@ -93,10 +93,11 @@ impl Candidates {
 }
 
 /// The evaluation that a choice needs: its metrics only, and all groups, also those of few events, because the gap of every
-/// candidate must be that of the same groups; that they are few is said with the choice.
+/// candidate must be that of the same groups; that they are few is said with the choice. No rule of choice reads the gap by
+/// chance.
 fn of_choice(settings: &EvaluationSettings) -> EvaluationSettings {
     let metrics = ["c-td", "c-td-half", "auc-td", "ibs"].map(str::to_owned).to_vec();
-    EvaluationSettings { metrics, min_events: 0, ..settings.clone() }
+    EvaluationSettings { metrics, min_events: 0, permutations: 0, ..settings.clone() }
 }
 
 /// The record of the epochs that a run kept, `selection.json`.
@@ -181,7 +182,7 @@ impl Runs {
     /// The errors of reading and evaluating.
     pub(crate) fn candidates(self, settings: &EvaluationSettings) -> Result<Candidates, CliError> {
         let Self { root, found, cohort, groups, split } = self;
-        let quick = EvaluationSettings { replicates: 0, ..of_choice(settings) };
+        let quick = of_choice(settings).values_only();
         let mut all = Vec::new();
         for (path, run) in &found {
             let kept = kept_weights(&root, path, run)?;

@@ -10,18 +10,22 @@
 //! best metric, so a strategy that does nothing would seem to lose utility for fairness.
 //!
 //! `candidates.rs` reads, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs`
-//! evaluate the test part, `ranks.rs` compares over blocks, `verdict.rs` is the result and `table.rs` shows it.
+//! evaluate the test part, `ranks.rs` compares over blocks, `verdict.rs` is the result, which `table.rs` and
+//! `page.rs` show, the latter with means over seeds (`seeds.rs`).
 
 mod candidates;
 mod change;
 mod choose;
+mod page;
 mod pick;
 mod ranks;
 mod rows;
+mod seeds;
 mod table;
 mod verdict;
 
 pub(crate) use candidates::Runs;
 pub(crate) use choose::{Asked, choose};
+pub(crate) use page::page;
 pub(crate) use table::{markdown, terminal};
 pub(crate) use verdict::{LossOf, NotTrained, Rule, Verdict};

@@ -17,7 +17,8 @@ struct Table {
 
 /// Running text, then the blocks, then ranks and what could not be trained.
 pub(crate) fn terminal(verdict: &Verdict) -> String {
-    let mut lines: Vec<String> = preamble(verdict).iter().flat_map(|paragraph| wrap(paragraph, WIDTH)).collect();
+    let mut lines: Vec<String> =
+        preamble(verdict, Medium::Text).iter().flat_map(|paragraph| wrap(paragraph, WIDTH)).collect();
     for block in &verdict.blocks {
         lines.extend([String::new(), title(block, verdict)]);
         let warnings = block.warnings.iter().map(|warning| format!("warning: {warning}"));
@@ -39,7 +40,8 @@ pub(crate) fn terminal(verdict: &Verdict) -> String {
 
 /// The verdict in Markdown for a document.
 pub(crate) fn markdown(verdict: &Verdict) -> String {
-    let mut lines: Vec<String> = preamble(verdict).iter().map(|paragraph| format!("- {paragraph}")).collect();
+    let mut lines: Vec<String> =
+        preamble(verdict, Medium::Text).iter().map(|paragraph| format!("- {paragraph}")).collect();
     for block in &verdict.blocks {
         lines.push(format!("\n### {}", title(block, verdict)));
         lines.extend(block.warnings.iter().map(|warning| format!("\n> **Warning:** {warning}")));
@@ -61,31 +63,41 @@ pub(crate) fn markdown(verdict: &Verdict) -> String {
     lines.join("\n") + "\n"
 }
 
-const RANKS: &str = "Average ranks (1 is best) over blocks of attribute and training seed, each with the model that is \
+pub(super) const RANKS: &str = "Average ranks (1 is best) over blocks of attribute and training seed, each with the model that is \
                      chosen among the trainings of its seed. All blocks share the test subjects: p says whether trainings \
                      differ on these subjects, not in the population.";
 
-fn title(block: &Block, verdict: &Verdict) -> String {
+pub(super) fn title(block: &Block, verdict: &Verdict) -> String {
     let better = if block.higher_is_better { "higher" } else { "lower" };
     let networks = verdict.blocks.iter().any(|other| other.network != block.network);
     let network = if networks { format!("; {}", block.network) } else { String::new() };
     format!("{}, {} ({better} is better){network}", block.attribute, block.label)
 }
 
+/// Where the explanation of the columns stands: the page has means over seeds and changes in units of the metric.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Medium {
+    Text,
+    Page,
+}
+
 /// The explanation of every column.
-fn preamble(verdict: &Verdict) -> Vec<String> {
+pub(super) fn preamble(verdict: &Verdict, medium: Medium) -> Vec<String> {
     let Verdict { base, n_test, n_test_events, replicates, n_seeds, .. } = verdict;
     let control = if verdict.rule == Rule::Fairest { format!("{base}, chosen like the others") } else { base.clone() };
     let level = 100.0 * verdict.level;
+    let units = match medium {
+        Medium::Text => {
+            "The metric changes in percent of that row, a difference between groups in units of the metric."
+        }
+        Medium::Page => "Changes are in units of the metric.",
+    };
     let mut text = vec![
         rule_sentence(verdict),
         format!("Numbers are of the test part: {}, {}.", counted(*n_test, "sample"), counted(*n_test_events, "event")),
-        format!(
-            "change: from the row \"{control}\", so that it shows the strategy and not the rule. The metric changes in \
-             percent of that row, a difference between groups in units of the metric."
-        ),
+        format!("change: from the row \"{control}\", so that it shows the strategy and not the rule. {units}"),
     ];
-    if verdict.rule == Rule::Fairest {
+    if verdict.rule == Rule::Fairest && medium == Medium::Text {
         text.push(format!(
             "from {base}: the same change from the first row, which has the best metric, as in the paper."
         ));
@@ -115,10 +127,13 @@ fn preamble(verdict: &Verdict) -> Vec<String> {
         ));
         text.extend(too_few_draws(verdict));
     }
-    text.push(
-        "over seeds: median (smallest to largest) in the test part if the choice is made within each training seed alone."
-            .to_owned(),
-    );
+    let over_seeds = match medium {
+        Medium::Text => "median (smallest to largest)",
+        Medium::Page => "mean \u{b1} standard error (number of seeds)",
+    };
+    text.push(format!(
+        "over seeds: {over_seeds} in the test part if the choice is made within each training seed alone."
+    ));
     text.push("Candidates are the epochs that the selection rules of each training kept, not all epochs.".to_owned());
     text
 }
@@ -209,7 +224,7 @@ fn tables(block: &Block, verdict: &Verdict) -> [Table; 2] {
     ]
 }
 
-fn name(row: &Standing) -> String {
+pub(super) fn name(row: &Standing) -> String {
     match row.role {
         Role::Control => format!("{}, chosen like the others", row.strategy),
         Role::Base | Role::Strategy => row.strategy.clone(),
@@ -226,16 +241,16 @@ fn place(chosen: &Chosen) -> String {
     format!("{}, {}", chosen.run, chosen.weights)
 }
 
-fn number(value: Option<f64>) -> String {
+pub(super) fn number(value: Option<f64>) -> String {
     value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.3}"))
 }
 
-fn signed(value: Option<f64>) -> String {
+pub(super) fn signed(value: Option<f64>) -> String {
     value.map_or_else(|| "undefined".to_owned(), |value| with_sign(value, 3))
 }
 
 /// With its sign, except for 0.
-fn with_sign(value: f64, n_digits: usize) -> String {
+pub(super) fn with_sign(value: f64, n_digits: usize) -> String {
     let text = format!("{value:+.n_digits$}");
     if text[1..].bytes().all(|digit| matches!(digit, b'0' | b'.')) { text[1..].to_owned() } else { text }
 }
@@ -269,7 +284,7 @@ fn tested(change: Option<&Change>, in_percent: bool) -> [String; 3] {
     [text, p(change.p_value), p(change.p_holm) + mark]
 }
 
-fn p_value(p: f64) -> String {
+pub(super) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
@@ -303,7 +318,7 @@ fn plain(table: &Table) -> Vec<String> {
     std::iter::once(String::new()).chain(all().map(line)).collect()
 }
 
-fn ranks(comparison: &RankComparison) -> String {
+pub(super) fn ranks(comparison: &RankComparison) -> String {
     let of = match comparison.of {
         Ranked::Gap => format!("gap in {}", comparison.label),
         Ranked::Metric => comparison.label.clone(),
@@ -345,4 +360,4 @@ fn differing_pairs(comparison: &RankComparison) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -9,11 +9,11 @@
 
 use std::path::Path;
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
 use crate::DataError;
 use crate::adapters::unnamed_unit;
-use crate::cohort::{AttributeConfig, Cohort, FittedAttributes};
+use crate::cohort::{AttributeColumn, AttributeConfig, Cohort, FittedAttributes};
 use crate::error::nearest;
 use crate::nearest::synonym;
 use crate::predictions::curve_columns::{
@@ -121,6 +121,30 @@ pub fn read_scored_table(path: &Path, attributes: &[&str], options: &ReadOptions
 }
 
 impl ScoredTable {
+    /// The samples at `rows`, in that order.
+    ///
+    /// # Panics
+    /// If a row is not below the number of samples.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let of_column = |column: &AttributeColumn| AttributeColumn {
+            values: rows.iter().map(|row| column.values[*row].clone()).collect(),
+            ..column.clone()
+        };
+        let cohort = Cohort {
+            samples: rows.iter().map(|row| self.cohort.samples[*row].clone()).collect(),
+            attributes: self.cohort.attributes.iter().map(of_column).collect(),
+            ..self.cohort.clone()
+        };
+        Self {
+            cohort,
+            survival: self.survival.select(Axis(0), rows),
+            grid: self.grid.clone(),
+            ignored: self.ignored.clone(),
+            ..*self
+        }
+    }
+
     /// Groups of all samples. Thresholds and levels are fitted on the whole table, because there is no training part.
     /// An attribute without threshold, reference or levels has its values as levels, whole numbers in their order.
     ///

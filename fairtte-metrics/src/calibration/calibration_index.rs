@@ -76,7 +76,15 @@ pub fn calibration_index(
 ) -> Result<CalibrationIndex, MetricError> {
     curves.check_rows(outcomes.n())?;
     reading.validate()?;
-    let predicted: Vec<f64> = curves.all_at(time, reading).into_iter().map(|survival| 1.0 - survival).collect();
+    index_of_risk(outcomes, curves.risk_at(time, reading), time)
+}
+
+/// The same of predicted risks at `time`, `[n]`.
+pub(crate) fn index_of_risk(
+    outcomes: &Outcomes,
+    predicted: Vec<f64>,
+    time: f64,
+) -> Result<CalibrationIndex, MetricError> {
     let weights = vec![1; outcomes.n()];
     let observed = PreparedCalibrationIndex::new(outcomes, &predicted, time)?.observed(&weights)?;
     let mut errors: Vec<f64> = observed.iter().zip(&predicted).map(|(o, p)| (o - p).abs()).collect();
@@ -98,7 +106,7 @@ pub fn calibration_slope(
 ) -> Result<f64, MetricError> {
     curves.check_rows(outcomes.n())?;
     reading.validate()?;
-    let predicted: Vec<f64> = curves.all_at(time, reading).into_iter().map(|survival| 1.0 - survival).collect();
+    let predicted = curves.risk_at(time, reading);
     PreparedCalibrationSlope::new(outcomes, &predicted, time)?.weighted(&vec![1; outcomes.n()])
 }
 

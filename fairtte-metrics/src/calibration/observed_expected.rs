@@ -48,7 +48,7 @@ pub fn observed_expected(
 ) -> Result<ObservedExpected, MetricError> {
     curves.check_rows(outcomes.n())?;
     reading.validate()?;
-    let risk = curves.all_at(time, reading).into_iter().map(|survival| 1.0 - survival).collect();
+    let risk = curves.risk_at(time, reading);
     PreparedObservedExpected::new(outcomes, risk, time).weighted(&vec![1; outcomes.n()])
 }
 

@@ -160,7 +160,7 @@ pub fn one_calibration(
     if outcomes.n() == 0 {
         return Err(MetricError::NoSamples);
     }
-    let risk: Vec<f64> = curves.all_at(time, reading).iter().map(|survival| 1.0 - survival).collect();
+    let risk = curves.risk_at(time, reading);
     let rows_of_bins = match settings.binning {
         RiskBinning::EqualSize => equal_size(&risk, settings.n_bins),
         RiskBinning::EqualWidth => equal_width(&risk, settings.n_bins),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::table::PreparedDecisions;
+use super::table::{PreparedDecisions, risks};
 use crate::{CensoringCurve, MetricError, Outcomes, Reading, SurvivalCurves};
 
 /// The net benefit at one threshold; that of treating nobody is 0.
@@ -46,8 +46,8 @@ pub fn decision_curve(
     horizon: f64,
     thresholds: &[f64],
 ) -> Result<Vec<NetBenefit>, MetricError> {
-    let decisions = PreparedDecisions::new(outcomes, curves, censoring, reading, horizon)?;
-    decisions.curve(thresholds)
+    curves.check_rows(outcomes.n())?;
+    PreparedDecisions::new(outcomes, risks(curves, reading, horizon)?, censoring, horizon)?.curve(thresholds)
 }
 
 impl PreparedDecisions {

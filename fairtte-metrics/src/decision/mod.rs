@@ -30,4 +30,4 @@ pub use curve::{NetBenefit, decision_curve};
 pub use table::{DecisionTable, decision_table, selection_rate};
 
 pub(crate) use curve::curve_thresholds;
-pub(crate) use table::{PreparedDecisions, PreparedSelection};
+pub(crate) use table::{PreparedDecisions, PreparedSelection, risks};

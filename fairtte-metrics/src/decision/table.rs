@@ -70,7 +70,9 @@ pub fn decision_table(
     horizon: f64,
     threshold: f64,
 ) -> Result<DecisionTable, MetricError> {
-    PreparedDecisions::new(outcomes, curves, censoring, reading, horizon)?.weighted(&vec![1; outcomes.n()], threshold)
+    curves.check_rows(outcomes.n())?;
+    let risk = risks(curves, reading, horizon)?;
+    PreparedDecisions::new(outcomes, risk, censoring, horizon)?.weighted(&vec![1; outcomes.n()], threshold)
 }
 
 /// The share of samples called positive at `threshold` by `horizon`, in [0, 1]. No outcome enters, so no weight does; O(n).
@@ -83,7 +85,7 @@ pub fn selection_rate(
     horizon: f64,
     threshold: f64,
 ) -> Result<f64, MetricError> {
-    PreparedSelection::new(curves, reading, horizon, threshold)?.weighted(&vec![1; curves.n()])
+    PreparedSelection::new(risks(curves, reading, horizon)?, threshold)?.weighted(&vec![1; curves.n()])
 }
 
 impl DecisionTable {
@@ -187,15 +189,13 @@ pub(crate) struct PreparedDecisions {
 }
 
 impl PreparedDecisions {
+    /// Of the predicted risks by `horizon`, one per outcome.
     pub(crate) fn new(
         outcomes: &Outcomes,
-        curves: &SurvivalCurves,
+        risk: Vec<f64>,
         censoring: &CensoringCurve,
-        reading: Reading,
         horizon: f64,
     ) -> Result<Self, MetricError> {
-        curves.check_rows(outcomes.n())?;
-        let risk = risks(curves, reading, horizon)?;
         let known = outcomes.time().iter().zip(outcomes.event()).map(|(&time, &event)| match (time > horizon, event) {
             (true, _) => censoring.weight_at(horizon).map(Known::Control),
             (false, true) => censoring.weight_before(time).map(Known::Case),
@@ -245,11 +245,6 @@ impl PreparedDecisions {
     pub(crate) fn n(&self) -> usize {
         self.risk.len()
     }
-
-    /// Smallest and largest predicted risk.
-    pub(crate) fn range(&self) -> (f64, f64) {
-        self.risk.iter().fold((1.0, 0.0), |(low, high): (f64, f64), &risk| (low.min(risk), high.max(risk)))
-    }
 }
 
 /// Who is called positive, for any weights of the rows.
@@ -259,14 +254,9 @@ pub(crate) struct PreparedSelection {
 }
 
 impl PreparedSelection {
-    pub(crate) fn new(
-        curves: &SurvivalCurves,
-        reading: Reading,
-        horizon: f64,
-        threshold: f64,
-    ) -> Result<Self, MetricError> {
+    /// Of predicted risks.
+    pub(crate) fn new(risk: Vec<f64>, threshold: f64) -> Result<Self, MetricError> {
         check_threshold(threshold)?;
-        let risk = risks(curves, reading, horizon)?;
         Ok(Self { positive: risk.into_iter().map(|risk| reaches(risk, threshold)).collect() })
     }
 
@@ -291,13 +281,13 @@ fn reaches(risk: f64, threshold: f64) -> bool {
 }
 
 /// Predicted risk by the horizon, `[n]`.
-fn risks(curves: &SurvivalCurves, reading: Reading, horizon: f64) -> Result<Vec<f64>, MetricError> {
+pub(crate) fn risks(curves: &SurvivalCurves, reading: Reading, horizon: f64) -> Result<Vec<f64>, MetricError> {
     reading.validate()?;
     if !(horizon.is_finite() && horizon > 0.0) {
         let (setting, value) = ("horizon", horizon.to_string());
         return Err(MetricError::InvalidSetting { setting, value, expected: "a finite number > 0" });
     }
-    Ok(curves.all_at(horizon, reading).into_iter().map(|survival| 1.0 - survival).collect())
+    Ok(curves.risk_at(horizon, reading))
 }
 
 /// Returns an error unless `threshold` is in (0, 1).

@@ -23,12 +23,10 @@ impl NumbersAtRisk {
     /// The numbers of `outcomes` at `times`; O(n) per time.
     pub(crate) fn new(outcomes: &Outcomes, times: &[f64]) -> Self {
         let at_risk = |time: &f64| outcomes.time().iter().filter(|observed| **observed >= *time).count();
-        let rows = || outcomes.time().iter().zip(outcomes.event());
-        let events = |time: &f64| rows().filter(|(observed, event)| **event && **observed <= *time).count();
         Self {
             times: times.to_vec(),
             n_at_risk: times.iter().map(at_risk).collect(),
-            n_events: times.iter().map(events).collect(),
+            n_events: times.iter().map(|time| outcomes.n_events_by(*time)).collect(),
         }
     }
 }

@@ -7,11 +7,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::calibration::calibration_index;
+use crate::calibration::calibration_index::index_of_risk;
 use crate::estimators::KaplanMeier;
-use crate::evaluation::evaluated::Input;
+use crate::evaluation::evaluated::{AtHorizon, Input};
 use crate::evaluation::groups_summary::observed_interval;
-use crate::{MetricError, Outcomes, SurvivalCurves};
+use crate::{MetricError, Outcomes};
 
 /// Average number of events by the horizon per bin.
 const EVENTS_PER_BIN: usize = 10;
@@ -66,31 +66,20 @@ pub struct CalibrationPoint {
 /// Those of [`KaplanMeier::interval`] for the level of the settings.
 pub(crate) fn calibration_curves(
     input: &Input<'_>,
-    curves: &SurvivalCurves,
-    horizon: &Result<f64, MetricError>,
+    at: Result<&AtHorizon, &MetricError>,
 ) -> Result<Vec<CalibrationCurve>, MetricError> {
-    let Ok(horizon) = *horizon else { return Ok(Vec::new()) };
-    let all: Vec<usize> = (0..input.outcomes.n()).collect();
-    let mut found = vec![of_rows(None, &all, input, curves, horizon)?];
-    for groups in input.groups {
-        for group in groups.ids() {
-            let name = Some((groups.attribute(), groups.levels()[group.index()].as_str()));
-            found.push(of_rows(name, &groups.rows(group), input, curves, horizon)?);
-        }
-    }
-    Ok(found)
+    let Ok(at) = at else { return Ok(Vec::new()) };
+    input.slices().map(|(name, rows)| of_rows(name, &rows, input, at)).collect()
 }
 
 fn of_rows(
     name: Option<(&str, &str)>,
     rows: &[usize],
     input: &Input<'_>,
-    curves: &SurvivalCurves,
-    horizon: f64,
+    at: &AtHorizon,
 ) -> Result<CalibrationCurve, MetricError> {
-    let (outcomes, curves) = (input.outcomes.select(rows), curves.select(rows));
-    let by_horizon = outcomes.time().iter().zip(outcomes.event()).filter(|(time, event)| **event && **time <= horizon);
-    let n_events = by_horizon.count();
+    let outcomes = input.outcomes.select(rows);
+    let n_events = outcomes.n_events_by(at.time);
     let mut curve = CalibrationCurve {
         attribute: name.map(|(attribute, _)| attribute.to_owned()),
         level: name.map(|(_, level)| level.to_owned()),
@@ -105,7 +94,7 @@ fn of_rows(
         let reason = format!("number of events by the horizon: {n_events}, fewer than {FEWEST_EVENTS}");
         return Ok(CalibrationCurve { undefined: Some(reason), ..curve });
     }
-    let index = match calibration_index(&outcomes, &curves, horizon, input.settings.reading) {
+    let index = match index_of_risk(&outcomes, at.risk_of(rows), at.time) {
         Ok(index) => index,
         Err(reason) => return Ok(CalibrationCurve { undefined: Some(reason.to_string()), ..curve }),
     };
@@ -117,7 +106,7 @@ fn of_rows(
     points.dedup_by(|a, b| a.0.total_cmp(&b.0).is_eq());
     (curve.predicted, curve.observed) = points.into_iter().unzip();
     curve.ici = Some(index.ici);
-    curve.bins = bins(&outcomes, &index.predicted, &order, n_events, (horizon, input.settings.level))?;
+    curve.bins = bins(&outcomes, &index.predicted, &order, n_events, (at.time, input.settings.level))?;
     Ok(curve)
 }
 
@@ -160,7 +149,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::{EvaluationSettings, Reading, SubjectId};
+    use crate::{EvaluationSettings, Reading, SubjectId, SurvivalCurves};
 
     /// Everybody is observed; samples with risk 0.2 and 0.6 have the event by 1 as often as `right` says.
     fn curve(n: usize, right: [usize; 2]) -> CalibrationCurve {
@@ -176,7 +165,7 @@ mod tests {
         let subjects: Vec<SubjectId> = (0..2 * n).map(|k| SubjectId::from(k.to_string().as_str())).collect();
         let settings = EvaluationSettings { reading: Reading::Step, ..EvaluationSettings::default() };
         let input = Input { subjects: &subjects, outcomes: &outcomes, groups: &[], settings: &settings };
-        calibration_curves(&input, &curves, &Ok(1.0)).unwrap().remove(0)
+        calibration_curves(&input, Ok(&AtHorizon::new(&curves, Reading::Step, 1.0))).unwrap().remove(0)
     }
 
     #[test]

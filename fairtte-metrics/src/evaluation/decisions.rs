@@ -8,13 +8,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decision::{PreparedDecisions, PreparedSelection, curve_thresholds};
-use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Sampled, Slice};
+use crate::evaluation::evaluated::{AtHorizon, Evaluated, Input, Predictions, Sampled, Slice};
 use crate::evaluation::metrics::RequestedMetric;
 use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::{Estimate, MetricDescription};
 use crate::evaluation::summary::Summary;
 use crate::fairness::Comparison;
 use crate::{Direction, EvaluationSettings, MetricError};
+
+/// The two rates that equalised odds compares.
+const ODDS: [&str; 2] = ["sensitivity", "false-positive-rate"];
 
 /// Decisions at every threshold of the settings, all at the horizon of the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,135 +107,158 @@ pub struct DecisionCurve {
 pub(crate) fn decisions(
     input: &Input<'_>,
     predictions: &Predictions<'_>,
-    horizon: &Result<f64, MetricError>,
+    at: Result<&AtHorizon, &MetricError>,
 ) -> Result<Option<DecisionsReport>, MetricError> {
-    if input.settings.thresholds.is_empty() {
+    let thresholds = &input.settings.thresholds;
+    if thresholds.is_empty() {
         return Ok(None);
     }
-    let scored = Scored { input, predictions, horizon };
-    let thresholds = input.settings.thresholds.iter().map(|&threshold| scored.at(threshold));
-    Ok(Some(DecisionsReport { thresholds: thresholds.collect::<Result<_, _>>()?, curves: scored.curves() }))
+    let slice = |(name, rows): (Option<(&str, &str)>, Vec<usize>)| OfSlice::new(name, &rows, input, predictions, at);
+    let slices: Vec<OfSlice> = input.slices().map(slice).collect();
+    let of_curve = at.map(|at| curve_thresholds(at.range())).unwrap_or_default();
+    let odds = equalized_odds(input, predictions, &at.map(|at| at.time).map_err(MetricError::clone))?;
+    let of_threshold = |(&threshold, odds): (&f64, Vec<Estimate>)| ThresholdReport {
+        threshold,
+        overall: slices[0].decided(threshold),
+        attributes: of_attributes(input, &slices[1..], threshold, odds),
+    };
+    Ok(Some(DecisionsReport {
+        thresholds: thresholds.iter().zip(odds).map(of_threshold).collect(),
+        curves: slices.iter().map(|slice| slice.curve(&of_curve)).collect(),
+    }))
 }
 
-struct Scored<'a> {
-    input: &'a Input<'a>,
-    predictions: &'a Predictions<'a>,
-    horizon: &'a Result<f64, MetricError>,
+/// The groups of every attribute, which `slices` contains in this order, with the equalised odds of the attribute.
+fn of_attributes(
+    input: &Input<'_>,
+    slices: &[OfSlice],
+    threshold: f64,
+    odds: Vec<Estimate>,
+) -> Vec<AttributeDecisions> {
+    let mut slices = slices.iter();
+    let attributes = input.groups.iter().zip(odds).map(|(groups, equalized_odds_difference)| {
+        let of_levels = groups.levels().iter().zip(slices.by_ref());
+        let group = |(level, slice): (&String, &OfSlice)| GroupDecisions {
+            level: level.clone(),
+            decided: slice.decided(threshold),
+        };
+        let attribute = groups.attribute().to_owned();
+        AttributeDecisions { attribute, groups: of_levels.map(group).collect(), equalized_odds_difference }
+    });
+    attributes.collect()
 }
 
-impl Scored<'_> {
-    fn at(&self, threshold: f64) -> Result<ThresholdReport, MetricError> {
-        let all_rows: Vec<usize> = (0..self.input.outcomes.n()).collect();
-        let odds = self.equalized_odds(threshold)?;
-        let attributes = self.input.groups.iter().zip(odds).map(|(groups, equalized_odds_difference)| {
-            let group = |group: crate::GroupId| GroupDecisions {
-                level: groups.levels()[group.index()].clone(),
-                decided: self.decided(&groups.rows(group), threshold),
-            };
-            let attribute = groups.attribute().to_owned();
-            AttributeDecisions { attribute, groups: groups.ids().map(group).collect(), equalized_odds_difference }
-        });
-        Ok(ThresholdReport { threshold, overall: self.decided(&all_rows, threshold), attributes: attributes.collect() })
-    }
+/// The equalised-odds difference by threshold and attribute.
+fn equalized_odds(
+    input: &Input<'_>,
+    predictions: &Predictions<'_>,
+    horizon: &Result<f64, MetricError>,
+) -> Result<Vec<Vec<Estimate>>, MetricError> {
+    let thresholds = &input.settings.thresholds;
+    let description = |name| MetricDescription {
+        name,
+        label: name,
+        convention: "of an equalised-odds difference",
+        direction: Direction::HigherIsBetter,
+    };
+    let names = || thresholds.iter().flat_map(|threshold| ODDS.map(|name| (name, *threshold)));
+    let requested = names().map(|(name, threshold)| {
+        let requested = RequestedMetric { threshold: Some(threshold), ..RequestedMetric::parse(name)? };
+        Ok(RequestedAt::new(&requested, horizon))
+    });
+    let requested = requested.collect::<Result<Vec<_>, MetricError>>()?;
+    let descriptions: Vec<MetricDescription<'_>> = names().map(|(name, _)| description(name)).collect();
+    let evaluated = Evaluated::of_requested(input, predictions, &requested, &descriptions, false)?;
+    let of_threshold =
+        |place| (0..input.groups.len()).map(|of| larger_gap(input, &evaluated, ODDS.len() * place, of)).collect();
+    Ok((0..thresholds.len()).map(of_threshold).collect())
+}
 
-    /// The equalised-odds difference of every attribute.
-    fn equalized_odds(&self, threshold: f64) -> Result<Vec<Estimate>, MetricError> {
-        let Self { input, predictions, horizon } = *self;
-        let description = |name| MetricDescription {
-            name,
-            label: name,
-            convention: "of an equalised-odds difference",
-            direction: Direction::HigherIsBetter,
-        };
-        let [first, second] = ["sensitivity", "false-positive-rate"].map(description);
-        let requested = |name: &str| {
-            let requested = RequestedMetric { threshold: Some(threshold), ..RequestedMetric::parse(name)? };
-            Ok(RequestedAt::new(&requested, horizon))
-        };
-        let requested = [requested(first.name)?, requested(second.name)?];
-        let descriptions = [first, second];
-        let evaluated = Evaluated::of_requested(input, predictions, &requested, &descriptions, false)?;
-        let of_attribute = |attribute| {
-            let min_events = input.settings.min_events;
-            let gap = |metric| evaluated.comparison(metric, attribute, Comparison::Gap, min_events);
-            let compared: Vec<&Slice> = evaluated.defined(0, attribute, min_events).collect();
-            let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
-            let estimate = Summary { input, evaluated: &evaluated }.estimate(&gap(0).larger(&gap(1)), &rows);
-            // Both gaps lie in their intervals at once if each does with half of the error (Bonferroni).
-            let level = 1.0 - (1.0 - input.settings.level) / 2.0;
-            let settings = EvaluationSettings { level, ..input.settings.clone() };
-            let interval =
-                |metric| evaluated.simultaneous_interval(metric, attribute, Comparison::Gap, min_events, &settings);
-            match interval(0).zip(interval(1)).filter(|_| estimate.value.is_some()) {
-                Some((first, second)) => {
-                    let (lower, upper) = (first.0.max(second.0), first.1.max(second.1));
-                    Estimate { lower: Some(lower), upper: Some(upper), interval_undefined: None, ..estimate }
-                }
-                None => estimate,
-            }
-        };
-        Ok((0..input.groups.len()).map(of_attribute).collect())
+/// The larger of the gaps of the metrics `first` and `first + 1`.
+fn larger_gap(input: &Input<'_>, evaluated: &Evaluated<'_>, first: usize, attribute: usize) -> Estimate {
+    let min_events = input.settings.min_events;
+    let gap = |metric| evaluated.comparison(metric, attribute, Comparison::Gap, min_events);
+    let compared: Vec<&Slice> = evaluated.defined(first, attribute, min_events).collect();
+    let rows: Vec<usize> = compared.iter().flat_map(|slice| slice.rows.iter().copied()).collect();
+    let estimate = Summary { input, evaluated }.estimate(&gap(first).larger(&gap(first + 1)), &rows);
+    // Both gaps lie in their intervals at once if each does with half of the error (Bonferroni).
+    let level = 1.0 - (1.0 - input.settings.level) / 2.0;
+    let settings = EvaluationSettings { level, ..input.settings.clone() };
+    let interval = |metric| evaluated.simultaneous_interval(metric, attribute, Comparison::Gap, min_events, &settings);
+    match interval(first).zip(interval(first + 1)).filter(|_| estimate.value.is_some()) {
+        Some((first, second)) => {
+            let (lower, upper) = (first.0.max(second.0), first.1.max(second.1));
+            Estimate { lower: Some(lower), upper: Some(upper), interval_undefined: None, ..estimate }
+        }
+        None => estimate,
     }
+}
 
-    fn decided(&self, rows: &[usize], threshold: f64) -> Decided {
-        let none = Decided {
+/// The whole sample or one group, with its risks and weights.
+struct OfSlice {
+    attribute: Option<String>,
+    level: Option<String>,
+    n: usize,
+    risk: Option<Vec<f64>>,
+    prepared: Result<PreparedDecisions, MetricError>,
+}
+
+impl OfSlice {
+    fn new(
+        name: Option<(&str, &str)>,
+        rows: &[usize],
+        input: &Input<'_>,
+        predictions: &Predictions<'_>,
+        at: Result<&AtHorizon, &MetricError>,
+    ) -> Self {
+        let prepared = |at: &AtHorizon| match rows {
+            [] => Err(MetricError::NoSamples),
+            _ => PreparedDecisions::new(&input.outcomes.select(rows), at.risk_of(rows), predictions.censoring, at.time),
+        };
+        Self {
+            attribute: name.map(|(attribute, _)| attribute.to_owned()),
+            level: name.map(|(_, level)| level.to_owned()),
             n: rows.len(),
-            n_positive: None,
+            risk: at.ok().map(|at| at.risk_of(rows)),
+            prepared: at.map_err(MetricError::clone).and_then(prepared),
+        }
+    }
+
+    fn decided(&self, threshold: f64) -> Decided {
+        let selected = self.risk.clone().and_then(|risk| PreparedSelection::new(risk, threshold).ok());
+        let none = Decided {
+            n: self.n,
+            n_positive: selected.map(|selected| selected.n_positive()),
             n_unknown: None,
             weight: None,
             event_rate: None,
             net_benefit_of_all: None,
             undefined: None,
         };
-        let selected = self.horizon.clone().and_then(|horizon| {
-            let curves = self.predictions.curves.select(rows);
-            PreparedSelection::new(&curves, self.input.settings.reading, horizon, threshold)
-        });
-        let n_positive = selected.ok().map(|selected| selected.n_positive());
-        let table = self.prepared(rows).and_then(|decisions| decisions.weighted(&vec![1; rows.len()], threshold));
-        match table {
+        let of_all = |decisions: &PreparedDecisions| decisions.weighted(&vec![1; self.n], threshold);
+        match self.prepared.as_ref().map_err(MetricError::clone).and_then(of_all) {
             Ok(table) => Decided {
-                n_positive,
                 n_unknown: Some(table.n_unknown),
                 weight: Some(table.weight),
                 event_rate: Some(table.event_rate()),
                 net_benefit_of_all: Some(table.net_benefit_of_all()),
                 ..none
             },
-            Err(reason) => Decided { n_positive, undefined: Some(reason.to_string()), ..none },
+            Err(reason) => Decided { undefined: Some(reason.to_string()), ..none },
         }
     }
 
-    fn prepared(&self, rows: &[usize]) -> Result<PreparedDecisions, MetricError> {
-        if rows.is_empty() {
-            return Err(MetricError::NoSamples);
+    fn curve(&self, thresholds: &[f64]) -> DecisionCurve {
+        let found = self.prepared.as_ref().map_err(MetricError::clone).and_then(|found| found.curve(thresholds));
+        let points = found.as_deref().unwrap_or_default();
+        DecisionCurve {
+            attribute: self.attribute.clone(),
+            level: self.level.clone(),
+            thresholds: points.iter().map(|point| point.threshold).collect(),
+            net_benefit: points.iter().map(|point| point.model).collect(),
+            net_benefit_of_all: points.iter().map(|point| point.treat_all).collect(),
+            undefined: found.as_ref().err().map(ToString::to_string),
         }
-        let (outcomes, curves) = (self.input.outcomes.select(rows), self.predictions.curves.select(rows));
-        let (censoring, reading) = (self.predictions.censoring, self.input.settings.reading);
-        PreparedDecisions::new(&outcomes, &curves, censoring, reading, self.horizon.clone()?)
-    }
-
-    fn curves(&self) -> Vec<DecisionCurve> {
-        let all_rows: Vec<usize> = (0..self.input.outcomes.n()).collect();
-        let thresholds = self.prepared(&all_rows).map(|decisions| curve_thresholds(decisions.range()));
-        let thresholds = thresholds.unwrap_or_default();
-        let curve = |name: Option<(&str, &str)>, rows: &[usize]| {
-            let found = self.prepared(rows).and_then(|decisions| decisions.curve(&thresholds));
-            let points = found.as_deref().unwrap_or_default();
-            DecisionCurve {
-                attribute: name.map(|(attribute, _)| attribute.to_owned()),
-                level: name.map(|(_, level)| level.to_owned()),
-                thresholds: points.iter().map(|point| point.threshold).collect(),
-                net_benefit: points.iter().map(|point| point.model).collect(),
-                net_benefit_of_all: points.iter().map(|point| point.treat_all).collect(),
-                undefined: found.as_ref().err().map(ToString::to_string),
-            }
-        };
-        let of_groups = self.input.groups.iter().flat_map(|groups| {
-            let name = |group: crate::GroupId| Some((groups.attribute(), groups.levels()[group.index()].as_str()));
-            groups.ids().map(move |group| (name(group), groups.rows(group)))
-        });
-        std::iter::once((None, all_rows.clone())).chain(of_groups).map(|(name, rows)| curve(name, &rows)).collect()
     }
 }
 

@@ -7,13 +7,13 @@
 use crate::evaluation::at_risk::round_times;
 use crate::evaluation::calibration_curve::calibration_curves;
 use crate::evaluation::decisions::decisions;
-use crate::evaluation::evaluated::{Evaluated, Input, Predictions, count_subjects};
+use crate::evaluation::evaluated::{AtHorizon, Evaluated, Input, Predictions, count_subjects};
 use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::RequestedMetric;
 use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
 use crate::evaluation::summary::Summary;
-use crate::evaluation::time_window::{Covered, choose_horizon, choose_times};
+use crate::evaluation::time_window::{Covered, TimeWindow, choose_horizon, choose_times};
 use crate::resampling::replicates::N_METRICS;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
@@ -58,7 +58,7 @@ pub(crate) const METRICS: [MetricDescription<'static>; N_METRICS] = [
 /// Row `i` of every argument is the same sample; `censoring` is fitted on training data. What cannot be computed (an
 /// all-censored group, no usable evaluation time) is reported with its reason. For intersections of attributes add
 /// [`Groups::pairwise_intersections`] to `groups`; for several models on the same samples see
-/// [`compare_models`](crate::compare_models), for any other metric
+/// [`evaluate_models`](crate::evaluation::evaluate_models), for any other metric
 /// [`evaluate_metric`](crate::evaluation::evaluate_metric).
 ///
 /// Cost: O(L n log n) once, then O(L n) per replicate, for all groups together, in parallel over replicates; the
@@ -79,39 +79,99 @@ pub fn evaluate(
     let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
     curves.check_rows(outcomes.n())?;
-    let window = choose_times(outcomes, censoring, Covered::by([curves], settings.reading), settings);
-    let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
-    let predictions = Predictions { curves, censoring, times };
-    let horizon = choose_horizon(outcomes, window.as_ref().ok(), settings);
-    let all_rows: Vec<usize> = (0..outcomes.n()).collect();
-    Ok(EvaluationReport {
-        n: outcomes.n(),
-        n_events: outcomes.n_events(),
-        n_subjects: count_subjects(subjects, &all_rows),
-        reading: settings.reading.to_string(),
-        settings: settings.clone(),
-        times_undefined: window.as_ref().err().map(ToString::to_string),
-        horizon: horizon.as_ref().ok().copied(),
-        horizon_undefined: horizon.as_ref().err().map(ToString::to_string),
-        metrics: metrics(&input, &predictions, &horizon)?,
-        curves: group_curves(&input, curves)?,
-        groups_summary: groups_summary(&input, curves, &horizon)?,
-        calibration: calibration_curves(&input, curves, &horizon)?,
-        decisions: decisions(&input, &predictions, &horizon)?,
-        times: window.ok(),
-    })
+    let chosen = ChosenTimes::of(&input, censoring, Covered::by([curves], settings.reading));
+    let predictions = [Predictions { curves, censoring, times: chosen.times() }];
+    let metrics = each_metric(&input, &predictions, &chosen.horizon, true, |metric| metric.report(&input, 0))?;
+    chosen.report(&input, &predictions[0], metrics)
 }
 
-/// The metrics that the settings name, in their order.
-fn metrics(
+/// The evaluation times and the horizon of one model, or of all models that are compared.
+pub(crate) struct ChosenTimes {
+    window: Result<TimeWindow, MetricError>,
+    pub(crate) horizon: Result<f64, MetricError>,
+}
+
+impl ChosenTimes {
+    pub(crate) fn of(input: &Input<'_>, censoring: &CensoringCurve, covered: Covered) -> Self {
+        let Input { outcomes, settings, .. } = *input;
+        let window = choose_times(outcomes, censoring, covered, settings);
+        let horizon = choose_horizon(outcomes, window.as_ref().ok(), settings);
+        Self { window, horizon }
+    }
+
+    pub(crate) fn times(&self) -> Result<&[f64], MetricError> {
+        self.window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone)
+    }
+
+    /// The report of the model with these curves and metrics.
+    pub(crate) fn report(
+        &self,
+        input: &Input<'_>,
+        predictions: &Predictions<'_>,
+        metrics: Vec<MetricReport>,
+    ) -> Result<EvaluationReport, MetricError> {
+        let Input { subjects, outcomes, settings, .. } = *input;
+        let (curves, horizon) = (predictions.curves, &self.horizon);
+        let at = horizon.as_ref().map(|time| AtHorizon::new(curves, settings.reading, *time));
+        let at = at.as_ref().map_err(|reason| *reason);
+        let all_rows: Vec<usize> = (0..outcomes.n()).collect();
+        Ok(EvaluationReport {
+            n: outcomes.n(),
+            n_events: outcomes.n_events(),
+            n_subjects: count_subjects(subjects, &all_rows),
+            reading: settings.reading.to_string(),
+            settings: settings.clone(),
+            times_undefined: self.window.as_ref().err().map(ToString::to_string),
+            horizon: horizon.as_ref().ok().copied(),
+            horizon_undefined: horizon.as_ref().err().map(ToString::to_string),
+            metrics,
+            curves: group_curves(input, curves)?,
+            groups_summary: groups_summary(input, at)?,
+            calibration: calibration_curves(input, at)?,
+            decisions: decisions(input, predictions, at)?,
+            times: self.window.as_ref().ok().cloned(),
+        })
+    }
+}
+
+/// A metric that the settings name, evaluated for one or several models.
+pub(crate) struct Requested<'a> {
+    /// One per model.
+    pub(crate) evaluated: &'a [Evaluated<'a>],
+    /// The place of the metric in them.
+    pub(crate) place: usize,
+    /// Time and threshold; absent for metrics that share sorted samples.
+    at: Option<&'a RequestedAt>,
+}
+
+impl Requested<'_> {
+    pub(crate) fn report(&self, input: &Input<'_>, model: usize) -> MetricReport {
+        let report = Summary { input, evaluated: &self.evaluated[model] }.metric(self.place);
+        let Some(at) = self.at else { return report };
+        MetricReport {
+            horizon: at.shown_horizon(),
+            threshold: at.threshold,
+            gap_name: at.metric.gap_name().map(str::to_owned),
+            ratio_name: at.metric.ratio_name().map(str::to_owned),
+            ..report
+        }
+    }
+}
+
+/// What `found` makes of every metric that the settings name, in their order; `predictions` has one entry per model,
+/// `relabelled` says whether groups are relabelled as well, for the gap by chance.
+pub(crate) fn each_metric<T>(
     input: &Input<'_>,
-    predictions: &Predictions<'_>,
+    predictions: &[Predictions<'_>],
     horizon: &Result<f64, MetricError>,
-) -> Result<Vec<MetricReport>, MetricError> {
+    relabelled: bool,
+    found: impl Fn(&Requested<'_>) -> T,
+) -> Result<Vec<T>, MetricError> {
     let named = input.settings.requested_metrics()?;
     let place = |name: &str| JOINT.iter().position(|joint| *joint == name);
-    let joint = named.iter().any(|(name, _)| place(name).is_some());
-    let joint = joint.then(|| Evaluated::of_curves(input, predictions, true)).transpose()?;
+    let joint = if named.iter().any(|(name, _)| place(name).is_some()) { predictions } else { &[] };
+    let of_model = |of_model| Evaluated::of_curves(input, of_model, relabelled);
+    let joint = joint.iter().map(of_model).collect::<Result<Vec<_>, _>>()?;
     let others: Vec<_> = named.iter().filter(|(name, _)| place(name).is_none()).collect();
     let requested: Vec<RequestedAt> =
         others.iter().map(|(_, requested)| RequestedAt::new(requested, horizon)).collect();
@@ -121,38 +181,25 @@ fn metrics(
         MetricDescription { name, label, convention, direction }
     });
     let descriptions: Vec<MetricDescription<'_>> = descriptions.collect();
-    let prepared = (!requested.is_empty())
-        .then(|| Evaluated::of_requested(input, predictions, &requested, &descriptions, true))
-        .transpose()?;
-    let report = |(name, requested_metric): &(String, RequestedMetric)| -> Option<MetricReport> {
-        if let (Some(place), Some(evaluated)) = (place(name), &joint) {
-            return Some(Summary { input, evaluated }.metric(place));
+    let prepared = if requested.is_empty() { &[] } else { predictions };
+    let of_model = |of_model| Evaluated::of_requested(input, of_model, &requested, &descriptions, relabelled);
+    let prepared = prepared.iter().map(of_model).collect::<Result<Vec<_>, _>>()?;
+    let of_metric = |(name, _): &(String, RequestedMetric)| -> Option<T> {
+        if let Some(place) = place(name) {
+            return Some(found(&Requested { evaluated: &joint, place, at: None }));
         }
         let place = descriptions.iter().position(|description| description.name == *name)?;
-        let horizon = requested[place].shown_horizon();
-        let RequestedMetric { metric, threshold, .. } = *requested_metric;
-        Some(MetricReport {
-            horizon,
-            threshold,
-            gap_name: metric.gap_name().map(str::to_owned),
-            ratio_name: metric.ratio_name().map(str::to_owned),
-            ..Summary { input, evaluated: prepared.as_ref()? }.metric(place)
-        })
+        Some(found(&Requested { evaluated: &prepared, place, at: Some(&requested[place]) }))
     };
-    Ok(named.iter().filter_map(report).collect())
+    Ok(named.iter().filter_map(of_metric).collect())
 }
 
 /// Observed and predicted survival of the whole sample and of every group.
 fn group_curves(input: &Input<'_>, curves: &SurvivalCurves) -> Result<Vec<GroupCurves>, MetricError> {
     let (level, times) = (input.settings.level, round_times(input.outcomes));
-    let mut group_curves = vec![GroupCurves::new(None, input.outcomes, curves, level, &times)?];
-    for groups in input.groups {
-        for group in groups.ids() {
-            let (rows, name) = (groups.rows(group), groups.levels()[group.index()].as_str());
-            let name = Some((groups.attribute(), name));
-            let (outcomes, curves) = (input.outcomes.select(&rows), curves.select(&rows));
-            group_curves.push(GroupCurves::new(name, &outcomes, &curves, level, &times)?);
-        }
-    }
-    Ok(group_curves)
+    let of_slice = |(name, rows): (Option<(&str, &str)>, Vec<usize>)| match name {
+        None => GroupCurves::new(None, input.outcomes, curves, level, &times),
+        Some(_) => GroupCurves::new(name, &input.outcomes.select(&rows), &curves.select(&rows), level, &times),
+    };
+    input.slices().map(of_slice).collect()
 }

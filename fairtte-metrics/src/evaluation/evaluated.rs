@@ -4,12 +4,15 @@ use std::collections::HashSet;
 
 use crate::evaluation::chance::RelabelledValues;
 use crate::evaluation::goal::Goal;
+use crate::evaluation::metrics::Metric;
 use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Resampled, Series};
 use crate::fairness::{Comparison, GroupValue, PerGroup};
 use crate::resampling::replicates::Cells;
 use crate::resampling::{Bootstrap, IntervalMethod, JackknifeValues, Stratify};
-use crate::{CensoringCurve, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
+use crate::{
+    CensoringCurve, EvaluationSettings, GroupId, Groups, MetricError, Outcomes, Reading, SubjectId, SurvivalCurves,
+};
 
 /// What is evaluated, apart from predictions and metrics.
 pub(crate) struct Input<'a> {
@@ -27,6 +30,28 @@ pub(crate) struct Predictions<'a> {
     pub(crate) times: Result<&'a [f64], MetricError>,
 }
 
+/// The predicted risks of all samples at the horizon, read from the curves once.
+pub(crate) struct AtHorizon {
+    pub(crate) time: f64,
+    risk: Vec<f64>,
+}
+
+impl AtHorizon {
+    pub(crate) fn new(curves: &SurvivalCurves, reading: Reading, time: f64) -> Self {
+        Self { time, risk: curves.risk_at(time, reading) }
+    }
+
+    /// The risks of some rows.
+    pub(crate) fn risk_of(&self, rows: &[usize]) -> Vec<f64> {
+        rows.iter().map(|row| self.risk[*row]).collect()
+    }
+
+    /// Smallest and largest risk of all samples.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        self.risk.iter().fold((1.0, 0.0), |(low, high): (f64, f64), &risk| (low.min(risk), high.max(risk)))
+    }
+}
+
 impl Input<'_> {
     pub(crate) fn check(&self) -> Result<(), MetricError> {
         self.settings.validate()?;
@@ -36,6 +61,15 @@ impl Input<'_> {
             return Err(MetricError::LengthMismatch { what, found: self.subjects.len(), expected: n });
         }
         if n == 0 { Err(MetricError::NoSamples) } else { self.check_reference() }
+    }
+
+    /// The rows of the whole sample (no name), then of every level of every attribute, by attribute and level.
+    pub(crate) fn slices(&self) -> impl Iterator<Item = (Option<(&str, &str)>, Vec<usize>)> {
+        let of_groups = self.groups.iter().flat_map(|groups| {
+            let name = |group: GroupId| Some((groups.attribute(), groups.levels()[group.index()].as_str()));
+            groups.ids().map(move |group| (name(group), groups.rows(group)))
+        });
+        std::iter::once((None, (0..self.outcomes.n()).collect())).chain(of_groups)
     }
 
     /// Every reference is a level of an attribute that is evaluated.
@@ -67,15 +101,34 @@ impl Input<'_> {
     }
 }
 
+/// What the values of a metric mean; by default the highest or lowest one is the best, as its direction says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    /// The best value, if neither the highest nor the lowest is.
+    pub(crate) target: Option<f64>,
+    /// See [`Metric::is_distance`].
+    pub(crate) is_distance: bool,
+    /// Whether any value is better than another.
+    pub(crate) has_best: bool,
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        Self { target: None, is_distance: false, has_best: true }
+    }
+}
+
+impl Kind {
+    pub(crate) fn of(metric: &dyn Metric) -> Self {
+        Self { target: metric.target(), is_distance: metric.is_distance(), has_best: metric.has_best() }
+    }
+}
+
 /// One model, evaluated.
 pub(crate) struct Evaluated<'a> {
     pub(crate) metrics: &'a [MetricDescription<'a>],
-    /// By metric: the best value, if neither the highest nor the lowest is.
-    pub(crate) targets: Vec<Option<f64>>,
-    /// By metric: whether it is a distance, see [`Metric::is_distance`](crate::evaluation::Metric::is_distance).
-    pub(crate) distances: Vec<bool>,
-    /// By metric: whether any value is better than another.
-    pub(crate) has_best: Vec<bool>,
+    /// By metric.
+    pub(crate) kinds: Vec<Kind>,
     pub(crate) overall: Slice,
     pub(crate) attributes: Vec<PerGroup<Slice>>,
     pub(crate) cells: Cells,
@@ -141,7 +194,7 @@ impl Evaluated<'_> {
             replicates: self.resampled.replicates[slice][metric].clone(),
             jackknife: jackknife.map(|(jackknife, series)| jackknife.collect(series[slice][metric].clone())),
             n_partial: self.n_partial(metric, &[slice]),
-            is_distance: self.distances[metric],
+            is_distance: self.kinds[metric].is_distance,
         }
     }
 
@@ -200,13 +253,13 @@ impl Evaluated<'_> {
                 .as_ref()
                 .map(|(jackknife, series)| jackknife.collect(in_series(series))),
             n_partial: self.n_partial(metric, &slices),
-            is_distance: self.distances[metric],
+            is_distance: self.kinds[metric].is_distance,
         }
     }
 
     fn goal(&self, metric: usize) -> Goal {
-        let (direction, has_best) = (self.metrics[metric].direction, self.has_best[metric]);
-        Goal { direction, target: self.targets[metric], has_best }
+        let (direction, Kind { target, has_best, .. }) = (self.metrics[metric].direction, self.kinds[metric]);
+        Goal { direction, target, has_best }
     }
 
     /// The level with the worst value among the groups with at least `min_events` events.

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::observed_expected::PreparedObservedExpected;
 use crate::estimators::KaplanMeier;
-use crate::evaluation::evaluated::{Input, count_subjects};
-use crate::{MetricError, Outcomes, SurvivalCurves};
+use crate::evaluation::evaluated::{AtHorizon, Input, count_subjects};
+use crate::{MetricError, Outcomes};
 
 /// The samples of one group (or all: no attribute, no level).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,37 +65,22 @@ pub struct HorizonRisk {
 /// Those of [`KaplanMeier::interval`] for the level of the settings.
 pub(crate) fn groups_summary(
     input: &Input<'_>,
-    curves: &SurvivalCurves,
-    horizon: &Result<f64, MetricError>,
+    at: Result<&AtHorizon, &MetricError>,
 ) -> Result<Vec<GroupSummary>, MetricError> {
-    let all: Vec<usize> = (0..input.outcomes.n()).collect();
-    let mut summaries = vec![summary(None, &all, input, curves, horizon)?];
-    for groups in input.groups {
-        for group in groups.ids() {
-            let name = Some((groups.attribute(), groups.levels()[group.index()].as_str()));
-            summaries.push(summary(name, &groups.rows(group), input, curves, horizon)?);
-        }
-    }
-    Ok(summaries)
+    input.slices().map(|(name, rows)| summary(name, &rows, input, at)).collect()
 }
 
 fn summary(
     name: Option<(&str, &str)>,
     rows: &[usize],
     input: &Input<'_>,
-    curves: &SurvivalCurves,
-    horizon: &Result<f64, MetricError>,
+    at: Result<&AtHorizon, &MetricError>,
 ) -> Result<GroupSummary, MetricError> {
     let outcomes = input.outcomes.select(rows);
     let (n, n_events) = (outcomes.n(), outcomes.n_events());
-    let at_horizon = match horizon {
-        Ok(horizon) => {
-            let survival = curves.select(rows).all_at(*horizon, input.settings.reading);
-            let risk: Vec<f64> = survival.into_iter().map(|survival| 1.0 - survival).collect();
-            horizon_risk(&outcomes, risk, *horizon, input.settings.level)
-        }
-        Err(reason) => Err(reason.clone()),
-    };
+    let at_horizon = at
+        .map_err(MetricError::clone)
+        .and_then(|at| horizon_risk(&outcomes, at.risk_of(rows), at.time, input.settings.level));
     Ok(GroupSummary {
         attribute: name.map(|(attribute, _)| attribute.to_owned()),
         level: name.map(|(_, level)| level.to_owned()),
@@ -135,9 +120,8 @@ fn horizon_risk(outcomes: &Outcomes, risk: Vec<f64>, horizon: f64, level: f64) -
     };
     let observed_interval = observed_interval(outcomes, horizon, level)?;
     let divided = |(lower, upper)| (lower / predicted, upper / predicted);
-    let by_horizon = |(time, event): (&f64, &bool)| *event && *time <= horizon;
     Ok(HorizonRisk {
-        n_events: outcomes.time().iter().zip(outcomes.event()).filter(|row| by_horizon(*row)).count(),
+        n_events: outcomes.n_events_by(horizon),
         observed,
         observed_interval,
         predicted,
@@ -164,7 +148,7 @@ mod tests {
     use ndarray::array;
 
     use super::*;
-    use crate::{EvaluationSettings, GroupId, Groups, SubjectId};
+    use crate::{EvaluationSettings, GroupId, Groups, SubjectId, SurvivalCurves};
 
     fn outcomes(rows: &[(f64, bool)]) -> Outcomes {
         let (time, event) = rows.iter().copied().unzip();
@@ -195,7 +179,7 @@ mod tests {
         let settings = EvaluationSettings::default();
         let groups = [groups];
         let input = Input { subjects: &subjects, outcomes: &outcomes, groups: &groups, settings: &settings };
-        let found = groups_summary(&input, &curves, &Ok(2.0)).unwrap();
+        let found = groups_summary(&input, Ok(&AtHorizon::new(&curves, settings.reading, 2.0))).unwrap();
         let counts: Vec<_> = found.iter().map(|g| (g.n, g.n_subjects, g.n_events, g.censored)).collect();
         assert_eq!(counts, [(4, 3, 2, Some(0.5)), (2, 1, 1, Some(0.5)), (2, 2, 1, Some(0.5))]);
         let (women, men) = (found[1].at_horizon.as_ref().unwrap(), found[2].at_horizon.as_ref().unwrap());

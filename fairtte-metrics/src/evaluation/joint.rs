@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::MetricError;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
 use crate::evaluation::evaluate::METRICS;
-use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Slice, SliceValue};
+use crate::evaluation::evaluated::{Evaluated, Input, Kind, Predictions, Slice, SliceValue};
 use crate::evaluation::resampled::{Draws, Resampled, Values};
 use crate::fairness::PerGroup;
 use crate::ids::to_u32;
@@ -52,9 +52,8 @@ impl Evaluated<'_> {
             vec![]
         };
         let cells = Cells::new(groups, &[]);
-        let (targets, distances) = (vec![None; N_METRICS], vec![false; N_METRICS]);
-        let has_best = vec![true; N_METRICS];
-        Ok(Self { metrics: &METRICS, targets, distances, has_best, overall, attributes, cells, resampled, by_chance })
+        let kinds = vec![Kind::default(); N_METRICS];
+        Ok(Self { metrics: &METRICS, kinds, overall, attributes, cells, resampled, by_chance })
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod groups_summary;
 pub(crate) mod joint;
 pub(crate) mod metrics;
 pub(crate) mod model_comparison;
+pub(crate) mod models;
 pub(crate) mod prepared;
 pub(crate) mod report;
 pub(crate) mod resampled;
@@ -34,6 +35,7 @@ pub use metrics::{
     register_metric, rows_metric,
 };
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
+pub use models::{ModelReports, TradeOff, TradeOffPoint, evaluate_models, on_front};
 pub use report::{
     AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GapByChance, GroupComparisons,
     GroupCurves, GroupDifference, GroupReport, MetricDescription, MetricReport,
@@ -42,4 +44,5 @@ pub use sampled_metrics::{
     SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,
 };
 pub use settings::EvaluationSettings;
+pub use summary::FEW_FOR_INTERVALS;
 pub use time_window::TimeWindow;

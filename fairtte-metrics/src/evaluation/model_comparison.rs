@@ -2,15 +2,20 @@
 //!
 //! Every model is evaluated with the same bootstrap draws, so the difference of two models has a paired interval: the
 //! variation of draws that is common to both cancels. Source and definition of the interval and the p value:
-//! `paired.rs`. The p values are not adjusted for the number of comparisons.
+//! `paired.rs`. The p values of one metric are also adjusted for each other (Holm): those over all samples, in every
+//! group and of the gaps, of all pairs of models. Neither interval nor p value is given in a group with fewer events than
+//! `min-events`. A gap is not differentiable where groups are equal, so that the interval of a difference of gaps near 0
+//! is only approximate.
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluation::evaluate::{ChosenTimes, Requested, each_metric};
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions};
 use crate::evaluation::report::{Difference, MetricDescription};
-use crate::evaluation::summary::difference;
-use crate::evaluation::time_window::{Covered, choose_times};
+use crate::evaluation::summary::{difference, without_test_if_few};
+use crate::evaluation::time_window::Covered;
 use crate::fairness::{Comparison, EquityScaling};
+use crate::statistics::{Adjustment, adjust_p_values};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// The differences of every two models.
@@ -19,7 +24,7 @@ use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, 
 pub struct ModelComparison {
     /// Names of the models, in the order given.
     pub models: Vec<String>,
-    /// One entry per pair of models and metric.
+    /// One entry per metric and pair of models, in this order.
     pub pairs: Vec<ModelPair>,
 }
 
@@ -39,6 +44,13 @@ pub struct ModelPair {
     pub overall: Difference,
     /// One entry per attribute.
     pub attributes: Vec<AttributeDifferences>,
+}
+
+impl ModelPair {
+    /// The differences whose p values are adjusted together: over all samples, then by attribute in groups and of the gap.
+    fn tested_mut(&mut self) -> impl Iterator<Item = &mut Difference> {
+        std::iter::once(&mut self.overall).chain(self.attributes.iter_mut().flat_map(AttributeDifferences::tested_mut))
+    }
 }
 
 /// Two models in the groups of one attribute.
@@ -65,10 +77,18 @@ pub struct AttributeDifferences {
     pub equity_scaling_fair_seg: Difference,
 }
 
-/// Compares every two of `models` (name and curves) on the same samples, with the same draws and evaluation times.
+impl AttributeDifferences {
+    fn tested_mut(&mut self) -> impl Iterator<Item = &mut Difference> {
+        self.groups.iter_mut().map(|(_, difference)| difference).chain([&mut self.gap])
+    }
+}
+
+/// Compares every two of `models` (name and curves) in the metrics of the settings, on the same samples and with the same
+/// draws, evaluation times and horizon. The times are covered by the curves of all models, which may have different grids.
 ///
-/// The arguments are those of [`evaluate`](crate::evaluate), which gives the report of a single model. For any other
-/// metric see [`compare_metric`](crate::evaluation::compare_metric).
+/// The arguments are those of [`evaluate`](crate::evaluate), which gives the report of a single model;
+/// [`evaluate_models`](crate::evaluation::evaluate_models) gives the reports and the differences from one of the models.
+/// For a metric of your own see [`compare_metric`](crate::evaluation::compare_metric).
 ///
 /// ```
 /// use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, Outcomes, Reading, SubjectId, SurvivalCurves, compare_models};
@@ -101,14 +121,36 @@ pub fn compare_models(
     check_names(&names)?;
     let input = Input { subjects, outcomes, groups, settings };
     input.check()?;
-    let covered = Covered::by(models.iter().map(|(_, curves)| *curves), settings.reading);
-    let window = choose_times(outcomes, censoring, covered, settings);
-    let times = window.as_ref().map(|window| window.times.as_slice()).map_err(MetricError::clone);
-    let evaluate = |(_, curves): &(&str, &SurvivalCurves)| {
-        Evaluated::of_curves(&input, &Predictions { curves, censoring, times: times.clone() }, false)
-    };
-    let evaluated = models.iter().map(evaluate).collect::<Result<Vec<_>, _>>()?;
-    Ok(compare_evaluated(&names, &evaluated, settings))
+    let (chosen, every_two) = (ChosenTimes::of_models(models, &input, censoring), every_two(models.len()));
+    let predictions = predictions(models, censoring, &chosen);
+    let compare = |metric: &Requested<'_>| compare_pairs(&names, &every_two, metric.evaluated, metric.place, settings);
+    let pairs = each_metric(&input, &predictions, &chosen.horizon, false, compare)?;
+    Ok(ModelComparison { models: owned(&names), pairs: pairs.into_iter().flatten().collect() })
+}
+
+impl ChosenTimes {
+    /// The times at which the curves of all models are known.
+    pub(crate) fn of_models(models: &[(&str, &SurvivalCurves)], input: &Input<'_>, censoring: &CensoringCurve) -> Self {
+        let curves = models.iter().map(|(_, curves)| *curves);
+        Self::of(input, censoring, Covered::by(curves, input.settings.reading))
+    }
+}
+
+/// One entry per model, all with the same times.
+pub(crate) fn predictions<'a>(
+    models: &[(&str, &'a SurvivalCurves)],
+    censoring: &'a CensoringCurve,
+    chosen: &'a ChosenTimes,
+) -> Vec<Predictions<'a>> {
+    models.iter().map(|(_, curves)| Predictions { curves, censoring, times: chosen.times() }).collect()
+}
+
+fn every_two(n: usize) -> Vec<(usize, usize)> {
+    (0..n).flat_map(|first| (first + 1..n).map(move |second| (first, second))).collect()
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// Checks that there are at least two models and that their names are distinct.
@@ -125,24 +167,44 @@ pub(crate) fn check_names(names: &[&str]) -> Result<(), MetricError> {
     Ok(())
 }
 
-/// Every two models in every metric.
+/// Every two models in the first metric of `evaluated`.
 pub(crate) fn compare_evaluated(
     names: &[&str],
     evaluated: &[Evaluated<'_>],
     settings: &EvaluationSettings,
 ) -> ModelComparison {
-    let pairs = (0..names.len()).flat_map(|first| (first + 1..names.len()).map(move |second| (first, second)));
-    let compare = |(first, second): (usize, usize)| {
-        let pair = Pair { first: &evaluated[first], second: &evaluated[second], settings };
-        (0..pair.first.metrics.len()).map(move |metric| ModelPair {
-            first: names[first].to_owned(),
-            second: names[second].to_owned(),
-            ..pair.metric(metric)
-        })
+    let pairs = compare_pairs(names, &every_two(names.len()), evaluated, 0, settings);
+    ModelComparison { models: owned(names), pairs }
+}
+
+/// `pairs` (first and second place) of models in one metric of `evaluated`, with the p values that belong together
+/// adjusted.
+pub(crate) fn compare_pairs(
+    names: &[&str],
+    pairs: &[(usize, usize)],
+    evaluated: &[Evaluated<'_>],
+    metric: usize,
+    settings: &EvaluationSettings,
+) -> Vec<ModelPair> {
+    let compare = |(first, second): &(usize, usize)| ModelPair {
+        first: names[*first].to_owned(),
+        second: names[*second].to_owned(),
+        ..Pair { first: &evaluated[*first], second: &evaluated[*second], settings }.metric(metric)
     };
-    ModelComparison {
-        models: names.iter().map(|name| (*name).to_owned()).collect(),
-        pairs: pairs.flat_map(compare).collect(),
+    let mut found: Vec<ModelPair> = pairs.iter().map(compare).collect();
+    adjust(&mut found);
+    found
+}
+
+/// Holm's adjustment of the p values over all samples, in groups and of gaps; a single one stays as it is.
+fn adjust(pairs: &mut [ModelPair]) {
+    let shown = pairs.iter_mut().flat_map(ModelPair::tested_mut);
+    let mut family: Vec<&mut Difference> = shown.filter(|difference| difference.p_value.is_some()).collect();
+    let p_values: Vec<f64> = family.iter().filter_map(|difference| difference.p_value).collect();
+    // A p value in (0, 1] can always be adjusted.
+    let Ok(adjusted) = adjust_p_values(&p_values, Adjustment::Holm) else { return };
+    if adjusted.len() > 1 {
+        family.iter_mut().zip(adjusted).for_each(|(difference, p)| difference.p_holm = Some(p));
     }
 }
 
@@ -173,11 +235,12 @@ impl Pair<'_> {
                 |model: &Evaluated<'_>| model.comparison(metric, attribute, comparison, self.settings.min_events);
             difference(&sampled(self.first), &sampled(self.second), self.settings)
         };
-        let of_level = |level| {
-            let sampled = |model: &Evaluated<'_>| model.group(metric, attribute, level);
-            difference(&sampled(self.first), &sampled(self.second), self.settings)
-        };
         let groups = &self.first.attributes[attribute];
+        let of_level = |level: usize| {
+            let sampled = |model: &Evaluated<'_>| model.group(metric, attribute, level);
+            let found = difference(&sampled(self.first), &sampled(self.second), self.settings);
+            without_test_if_few(found, groups.groups[level].n_events, self.settings.min_events)
+        };
         AttributeDifferences {
             attribute: groups.attribute.clone(),
             groups: groups.groups.iter().enumerate().map(|(k, group)| (group.level.clone(), of_level(k))).collect(),

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::evaluation::any_metric::RowMetric;
 use crate::evaluation::chance::{RelabelledValues, Relabelling};
-use crate::evaluation::evaluated::{Evaluated, Input, Predictions, Slice, SliceValue};
+use crate::evaluation::evaluated::{Evaluated, Input, Kind, Predictions, Slice, SliceValue};
 use crate::evaluation::metrics::{Metric, OfRows, PreparedMetric, RequestedMetric, ScoredSample, WeightBlock};
 use crate::evaluation::report::MetricDescription;
 use crate::evaluation::resampled::{Draws, Resampled, Values};
@@ -79,10 +79,8 @@ impl<'a> Evaluated<'a> {
             };
             requested.iter().map(prepare).collect()
         };
-        let targets = requested.iter().map(|requested| requested.metric.target()).collect();
-        let distances = requested.iter().map(|requested| requested.metric.is_distance()).collect();
-        let has_best = requested.iter().map(|requested| requested.metric.has_best()).collect();
-        Ok(Self { targets, distances, has_best, ..Self::of_prepared(input, descriptions, prepare, relabelled)? })
+        let kinds = requested.iter().map(|requested| Kind::of(requested.metric)).collect();
+        Ok(Self { kinds, ..Self::of_prepared(input, descriptions, prepare, relabelled)? })
     }
 
     /// Any metric, recomputed from the rows of every slice and replicate; `relabelled` as in
@@ -112,10 +110,8 @@ impl<'a> Evaluated<'a> {
         let Input { outcomes, groups, .. } = *input;
         let bootstrap = input.bootstrap()?;
         let cells = Cells::new(groups, &[]);
-        let all_rows: Vec<usize> = (0..outcomes.n()).collect();
-        let of_groups = groups.iter().flat_map(|groups| groups.ids().map(|group| groups.rows(group)));
-        let slice = |rows| PreparedSlice::new(rows, metrics.len(), &prepare);
-        let slices: Vec<PreparedSlice<'_>> = std::iter::once(all_rows).chain(of_groups).map(slice).collect();
+        let slice = |(_, rows)| PreparedSlice::new(rows, metrics.len(), &prepare);
+        let slices: Vec<PreparedSlice<'_>> = input.slices().map(slice).collect();
         // The groups of every attribute come in the order of the slices.
         let mut of_groups = slices[1..].iter();
         let attributes = groups.iter().map(|groups| {
@@ -134,9 +130,8 @@ impl<'a> Evaluated<'a> {
         } else {
             vec![]
         };
-        let (targets, distances) = (vec![None; metrics.len()], vec![false; metrics.len()]);
-        let (has_best, overall) = (vec![true; metrics.len()], slices[0].to_slice());
-        Ok(Self { metrics, targets, distances, has_best, overall, attributes, cells, resampled, by_chance })
+        let (kinds, overall) = (vec![Kind::default(); metrics.len()], slices[0].to_slice());
+        Ok(Self { metrics, kinds, overall, attributes, cells, resampled, by_chance })
     }
 }
 

@@ -94,6 +94,12 @@ impl Default for EvaluationSettings {
 }
 
 impl EvaluationSettings {
+    /// The same settings for values alone: no replicates, and no exchanges of labels.
+    #[must_use]
+    pub fn values_only(&self) -> Self {
+        Self { replicates: 0, permutations: 0, ..self.clone() }
+    }
+
     /// Checks all settings.
     ///
     /// # Errors

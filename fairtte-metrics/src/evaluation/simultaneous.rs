@@ -75,7 +75,7 @@ impl Evaluated<'_> {
             Comparison::RatioToOverall => {
                 largest(&from(&Signed::of(&overall)?.ln()?, &logarithms()?), settings.level).map(inverted)
             }
-            Comparison::Worst if self.targets[metric].is_none() => {
+            Comparison::Worst if self.kinds[metric].target.is_none() => {
                 worst(&groups, self.metrics[metric].direction, settings.level)
             }
             Comparison::Worst | Comparison::EquityScaling(_) => None,

@@ -12,7 +12,7 @@ use crate::{Direction, EvaluationSettings, MetricError};
 
 /// In groups with fewer events, simulated 95 % intervals contained the true value in fewer than 93 of 100 samples (IBS of
 /// about 15 events: 83); see `examples/interval_coverage.rs`.
-const FEW_FOR_INTERVALS: usize = 30;
+pub const FEW_FOR_INTERVALS: usize = 30;
 
 pub(crate) struct Summary<'a> {
     pub(crate) input: &'a Input<'a>,
@@ -28,8 +28,8 @@ impl Summary<'_> {
             label: label.to_owned(),
             convention: convention.to_owned(),
             higher_is_better: direction == Direction::HigherIsBetter,
-            target: self.evaluated.targets[metric],
-            no_best: !self.evaluated.has_best[metric],
+            target: self.evaluated.kinds[metric].target,
+            no_best: !self.evaluated.kinds[metric].has_best,
             horizon: None,
             threshold: None,
             gap_name: None,
@@ -134,13 +134,8 @@ impl Summary<'_> {
     /// The difference of two groups of which the smaller has `n_events` events: with too few of them neither interval nor p
     /// value means anything.
     fn difference(&self, first: &Sampled, second: &Sampled, n_events: usize) -> Difference {
-        let found = difference(first, second, self.input.settings);
-        let needed = self.input.settings.min_events;
-        if n_events >= needed {
-            return found;
-        }
-        let undefined = Some(MetricError::FewEvents { n_events, needed }.to_string());
-        Difference { undefined, lower: None, upper: None, p_value: None, ..found }
+        let EvaluationSettings { min_events, .. } = *self.input.settings;
+        without_test_if_few(difference(first, second, self.input.settings), n_events, min_events)
     }
 
     /// The estimate of the whole sample or of one group (`None`: of a group without samples).
@@ -231,6 +226,15 @@ impl Sampled {
             Some(jackknife) => Ok(replicated.with_jackknife(jackknife.as_ref().map_err(MetricError::clone)?)),
         }
     }
+}
+
+/// `found`, without interval and p value if it is about fewer events than `needed`.
+pub(crate) fn without_test_if_few(found: Difference, n_events: usize, needed: usize) -> Difference {
+    if n_events >= needed || found.value.is_none() {
+        return found;
+    }
+    let undefined = Some(MetricError::FewEvents { n_events, needed }.to_string());
+    Difference { undefined, lower: None, upper: None, p_value: None, ..found }
 }
 
 /// The paired difference of two numbers from the same draws.

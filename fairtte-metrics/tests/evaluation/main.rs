@@ -6,5 +6,6 @@ mod any_metric;
 mod cohort;
 mod comparison;
 mod decisions;
+mod models;
 mod report;
 mod requested;

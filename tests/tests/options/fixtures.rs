@@ -62,6 +62,8 @@ fn run_files(file: &dyn Fn(&str, &str)) {
 fn curves(file: &dyn Fn(&str, &str)) {
     let times = "0,0.5,1,2,4";
     let mut table = format!("sample,subject,time,event,sex,age,clone,person,later,status,{times}\n");
+    // Another model, which knows every second sample worse, and 38 of the samples.
+    let mut other = table.clone();
     let mut curves = format!("sample_id,{times}\n");
     let mut cohort = "sample_id,subject_id,time,event,sex_group,age_group\n".to_owned();
     let mut features = "sample,f0,f1,f2,f3\n".to_owned();
@@ -75,6 +77,12 @@ fn curves(file: &dyn Fn(&str, &str)) {
         let old = if age > 70 { "old" } else { "young" };
         let (person, later, status) = (i / 2, time + 1.0, ["alive", "dead"][usize::from(event)]);
         writeln!(table, "s{i},p{i},{time},{event},{sex},{age},c{i},q{person},{later},{status},{curve}").unwrap();
+        let worse = [0.0, 0.5, 1.0, 2.0, 4.0]
+            .map(|time: f64| format!("{:.6}", (-time * (1.0 + f64::from(i % 2) * hazard)).exp()));
+        if i < 38 {
+            writeln!(other, "s{i},p{i},{time},{event},{sex},{age},c{i},q{person},{later},{status},{}", worse.join(","))
+                .unwrap();
+        }
         writeln!(curves, "s{i},{curve}").unwrap();
         let wave = |k: i32| f64::from(i * k + k * k).sin() + f64::from(rank * k) / 40.0;
         writeln!(features, "s{i},{},{},{},{}", wave(1), wave(2), wave(3), wave(5)).unwrap();
@@ -84,6 +92,7 @@ fn curves(file: &dyn Fn(&str, &str)) {
     }
     for (name, text) in [
         ("table.csv", table),
+        ("other.csv", other),
         ("curves.csv", curves),
         ("features.csv", features),
         ("cohort.csv", cohort),

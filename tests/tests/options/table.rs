@@ -245,6 +245,10 @@ fn evaluation() -> Vec<Mode> {
     let calls = [
         ("a run", "evaluate several/run --set replicates=5"),
         ("one table", "evaluate --predictions table.csv --output scores --set replicates=5"),
+        (
+            "several models",
+            "evaluate --predictions table.csv --predictions other.csv --output scores --set replicates=5",
+        ),
         ("a cohort", "evaluate --predictions curves.csv --cohort cohort.csv --output scores --set replicates=5"),
         (
             "a cohort with a split",
@@ -271,6 +275,37 @@ fn evaluation() -> Vec<Mode> {
             ("--missing", Refused("--missing unknown", no)),
             ("--time-unit", Refused("--time-unit days", no)),
             ("--title", Refused("--title Heart", no)),
+            ("--names", Refused("--names a,b", no)),
+            ("--reference-model", Refused("--reference-model a", no)),
+        ],
+        "several models" => vec![
+            ("RUN", Refused("several/run", no)),
+            ("--predictions", with(base, " --predictions other.csv", "")),
+            ("--attributes", Changes("--attributes sex")),
+            ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
+            ("--train", Changes("--train train.csv")),
+            ("--repair", Changes("--repair monotone")),
+            (
+                "--cohort",
+                with(
+                    base,
+                    "--predictions table.csv --predictions other.csv",
+                    "--predictions curves.csv --predictions curves.csv --names a,b --cohort cohort.csv",
+                ),
+            ),
+            ("--split", Refused("--split split.csv", "not provided")),
+            ("--part", Refused("--part validation", "there are no parts without --split")),
+            ("--output", with(base, "scores", "page.html")),
+            ("--sample", Changes("--sample clone")),
+            ("--subject", Changes("--subject person")),
+            ("--time", Changes("--time later")),
+            ("--event", Changes("--event status --event-value dead")),
+            ("--event-value", Changes("--event-value 0")),
+            ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
+            ("--time-unit", Changes("--time-unit days")),
+            ("--title", Changes("--title Heart")),
+            ("--names", Changes("--names Cox,CNN")),
+            ("--reference-model", Changes("--reference-model other")),
         ],
         "one table" => vec![
             ("RUN", Refused("several/run", no)),
@@ -291,6 +326,8 @@ fn evaluation() -> Vec<Mode> {
             ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
             ("--time-unit", Changes("--time-unit days")),
             ("--title", Changes("--title Heart")),
+            ("--names", Refused("--names a", "there is one model")),
+            ("--reference-model", Refused("--reference-model a", "there is one model")),
         ],
         _ => vec![
             ("RUN", Refused("several/run", no)),
@@ -319,6 +356,8 @@ fn evaluation() -> Vec<Mode> {
             ("--missing", Refused("--missing unknown", no)),
             ("--time-unit", Changes("--time-unit days")),
             ("--title", Changes("--title Heart")),
+            ("--names", Refused("--names a", "there is one model")),
+            ("--reference-model", Refused("--reference-model a", "there is one model")),
         ],
     };
     let mut modes = Vec::new();

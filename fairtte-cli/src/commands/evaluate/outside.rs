@@ -12,9 +12,9 @@ use fairtte_metrics::{
     SurvivalCurves,
 };
 
-use super::own_table;
 use super::publish::{About, CensoringSample, Input, Target, publish};
 use super::{Outputs, dry_run, facts_of_parts, settings};
+use super::{models, own_table};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
 use crate::plural::counted;
@@ -26,7 +26,8 @@ const MOST_NAMES: usize = 12;
 
 pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliError> {
     let missing = || CliError::Bug("clap let evaluate through without its files".to_owned());
-    let predictions = arguments.predictions.as_ref().ok_or_else(missing)?;
+    let predictions = arguments.predictions.first().ok_or_else(missing)?;
+    let names = models::names(arguments)?;
     let target = Target::named(arguments.output.as_ref().ok_or_else(missing)?, outputs.part);
     let settings = settings(None, &arguments.set, Some(&arguments.scores))?;
     if arguments.part.is_some() && arguments.split.is_none() {
@@ -37,12 +38,23 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     let pairs_of_list = arguments.intersections && arguments.cohort.is_none();
     let attributes = attributes_to_compare(&arguments.attributes, pairs_of_list)?;
     if arguments.dry_run {
-        return dry_run(&predictions.display().to_string(), arguments, &target, &settings);
+        let files: Vec<String> = arguments.predictions.iter().map(|file| file.display().to_string()).collect();
+        return dry_run(&files.join(", "), arguments, &target, &settings);
+    }
+    if let Some(names) = names {
+        return models::run(arguments, &names, &attributes, &Call { target: &target, settings: &settings, outputs });
     }
     match &arguments.cohort {
         Some(cohort) => with_cohort(arguments, predictions, cohort, &target, &settings, outputs),
         None => alone(arguments, &attributes, predictions, &target, &settings, outputs),
     }
+}
+
+/// Where the results of a call go, and how they are computed.
+pub(super) struct Call<'a> {
+    pub(super) target: &'a Target,
+    pub(super) settings: &'a EvaluationSettings,
+    pub(super) outputs: &'a Outputs,
 }
 
 /// The attributes of a list, each named once, and at least two for `intersections`.
@@ -174,11 +186,7 @@ fn publish_outside(
     target: &Target,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
-    let censoring = match (input.censoring.fitted_on, part) {
-        ("evaluated", _) => "the evaluated sample",
-        (_, Some(_)) => "the training part",
-        _ => "the training sample",
-    };
+    let censoring = censoring_sample(input.censoring.fitted_on, part);
     let name = part.map_or_else(|| "evaluated sample".to_owned(), |part| format!("{} part", part.name()));
     let warnings = scored.with_warning(Vec::new(), &name);
     let page = Page {
@@ -196,6 +204,15 @@ fn publish_outside(
     };
     let coverage = scored.coverage(report.settings.reading)?;
     publish(target, &page, &About { part, run: None, input: Some(input), coverage }, outputs)
+}
+
+/// The sample that the censoring curve was fitted on, in words.
+pub(super) fn censoring_sample(fitted_on: &str, part: Option<Part>) -> &'static str {
+    match (fitted_on, part) {
+        ("evaluated", _) => "the evaluated sample",
+        (_, Some(_)) => "the training part",
+        _ => "the training sample",
+    }
 }
 
 /// Returns `groups` and, if requested, the intersection of every two of them.
@@ -216,7 +233,7 @@ pub(in super::super) fn with_pairs(groups: &[Groups], intersections: bool) -> Re
     Ok(all)
 }
 
-fn rising(arguments: &Evaluate) -> Rising {
+pub(super) fn rising(arguments: &Evaluate) -> Rising {
     match arguments.repair {
         None => Rising::Refuse,
         Some(Repair::Monotone) => Rising::RunningMinimum,
@@ -224,7 +241,7 @@ fn rising(arguments: &Evaluate) -> Rising {
     }
 }
 
-fn repair_name(arguments: &Evaluate) -> &'static str {
+pub(super) fn repair_name(arguments: &Evaluate) -> &'static str {
     arguments.repair.map_or("none", Repair::name)
 }
 
@@ -246,7 +263,7 @@ pub(in super::super) fn with_help(error: DataError) -> CliError {
     CliError::Curves { source: Box::new(error), help }
 }
 
-fn notes_on_table(table: &ScoredTable, configs: &[AttributeConfig], repair: Option<Repair>) -> Vec<String> {
+pub(super) fn notes_on_table(table: &ScoredTable, configs: &[AttributeConfig], repair: Option<Repair>) -> Vec<String> {
     let mut notes = Vec::new();
     if configs.is_empty() {
         notes.push("There are no --attributes: only the whole sample is evaluated.".to_owned());
@@ -275,7 +292,7 @@ fn shorten(names: &[String]) -> Option<(String, String)> {
 }
 
 /// A note on the changes of the curves; `None` if nothing was changed and no repair was requested.
-fn note_on_repairs(repairs: &CurveRepairs, repair: Option<Repair>, n: usize) -> Option<String> {
+pub(super) fn note_on_repairs(repairs: &CurveRepairs, repair: Option<Repair>, n: usize) -> Option<String> {
     let CurveRepairs { n_rows, n_cells, largest_change } = *repairs;
     if n_cells == 0 {
         return repair.map(|repair| format!("--repair {} found nothing to change.", repair.name()));
@@ -297,16 +314,16 @@ fn short_change(change: f64) -> String {
     if change < 1e-3 { format!("{change:.2e}") } else { format!("{change:.3}") }
 }
 
-fn about_censoring(outcomes: &Outcomes, fitted_on: &'static str) -> CensoringSample {
+pub(super) fn about_censoring(outcomes: &Outcomes, fitted_on: &'static str) -> CensoringSample {
     CensoringSample { fitted_on, n: outcomes.n(), n_events: outcomes.n_events() }
 }
 
-fn censoring_fact(fitted: &CensoringSample, train: Option<&PathBuf>) -> String {
+pub(super) fn censoring_fact(fitted: &CensoringSample, train: Option<&PathBuf>) -> String {
     let name = train.map_or_else(|| "the evaluated sample".to_owned(), |path| path.display().to_string());
     format!("{name}: {}, {}", counted(fitted.n, "sample"), counted(fitted.n_events, "event"))
 }
 
-fn grid_fact(grid: &[f64]) -> (String, String) {
+pub(super) fn grid_fact(grid: &[f64]) -> (String, String) {
     let ends = grid.first().zip(grid.last());
     let text = ends.map_or_else(String::new, |(first, last)| match grid.len() {
         1 => format!("1 time, {first}"),

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use fairtte_metrics::evaluation::{Estimate, GroupReport, MetricReport};
+use plotters::prelude::RGBColor;
 
 use super::super::ReportError;
 use super::super::format::{elide, interval, list, number, wrap};
@@ -45,7 +46,7 @@ pub(crate) fn forest(metric: &MetricReport, id: &str) -> Result<String, ReportEr
     }
     let height = TOP + lines.iter().map(Line::height).sum::<f64>() + BOTTOM;
     let bottom = height - BOTTOM;
-    let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom, x: range(metric), y: 0.0..1.0 };
+    let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom, x: range([metric]), y: 0.0..1.0 };
     let figure = Figure {
         id,
         title: format!("{} overall and in every group", metric.label),
@@ -147,17 +148,7 @@ fn row(
         return Ok(());
     };
     if let Some((lower, upper)) = estimate.lower.zip(estimate.upper) {
-        let inside = |end: f64| axes.x_at(end.clamp(axes.x.start, axes.x.end));
-        canvas.line(&[(inside(lower), middle), (inside(upper), middle)], INK, 1.4)?;
-        for (end, back) in [(lower, 5.0), (upper, -5.0)] {
-            // An arrow where the interval goes on beyond the axis.
-            let x = inside(end);
-            if axes.x.start <= end && end <= axes.x.end {
-                canvas.line(&[(x, middle - 3.0), (x, middle + 3.0)], INK, 1.4)?;
-            } else {
-                canvas.polygon(&[(x, middle), (x + back, middle - 3.5), (x + back, middle + 3.5)], INK, 1.0)?;
-            }
-        }
+        interval_line(canvas, axes, (lower, upper), middle, INK)?;
     }
     let share = (estimate.n_events as f64 / metric.overall.n_events.max(1) as f64).min(1.0);
     let side = SQUARES.0 + (SQUARES.1 - SQUARES.0) * share.sqrt();
@@ -169,6 +160,27 @@ fn row(
     canvas.text(&text, (VALUES, middle), Anchor::Start, Ink::new(11.0, INK))
 }
 
+/// An interval with marks at its ends, or arrows where it goes on beyond the axis.
+pub(super) fn interval_line(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    (lower, upper): (f64, f64),
+    middle: f64,
+    colour: RGBColor,
+) -> Result<(), DrawError> {
+    let inside = |end: f64| axes.x_at(end.clamp(axes.x.start, axes.x.end));
+    canvas.line(&[(inside(lower), middle), (inside(upper), middle)], colour, 1.4)?;
+    for (end, back) in [(lower, 5.0), (upper, -5.0)] {
+        let x = inside(end);
+        if axes.x.start <= end && end <= axes.x.end {
+            canvas.line(&[(x, middle - 3.0), (x, middle + 3.0)], colour, 1.4)?;
+        } else {
+            canvas.polygon(&[(x, middle), (x + back, middle - 3.5), (x + back, middle + 3.5)], colour, 1.0)?;
+        }
+    }
+    Ok(())
+}
+
 /// Why there is no value, in lines that fit right of the name.
 fn reason_lines(estimate: &Estimate) -> Vec<String> {
     let reason = reason(estimate);
@@ -177,23 +189,27 @@ fn reason_lines(estimate: &Estimate) -> Vec<String> {
 }
 
 /// Wide enough for all values, for the intervals of groups with enough events and, where it has a meaning, for 0.5 or the
-/// best value; inside [0, 1] if they all are.
-fn range(metric: &MetricReport) -> Range<f64> {
+/// best value; inside [0, 1] if they all are. `metrics` has one metric of one or several models.
+pub(super) fn range<'a>(metrics: impl IntoIterator<Item = &'a MetricReport>) -> Range<f64> {
+    let ends: Vec<f64> = metrics.into_iter().flat_map(ends).collect();
+    let range = padded_range(ends.iter().copied(), 0.05);
+    let start = if ends.iter().all(|end| *end >= 0.0) { range.start.max(-0.02) } else { range.start };
+    start..if ends.iter().all(|end| *end <= 1.0) { range.end.min(1.02) } else { range.end }
+}
+
+/// All values, ends of intervals that are shown in full, and what they are compared with.
+fn ends(metric: &MetricReport) -> impl Iterator<Item = f64> {
     let groups = metric.attributes.iter().flat_map(|attribute| &attribute.groups).map(|group| &group.estimate);
     let ends = std::iter::once(&metric.overall).chain(groups).flat_map(|estimate| {
         // The interval of a few events would squeeze all others; it is clipped instead.
         let shown = estimate.n_events >= FEW_EVENTS || metric.overall.n_events < FEW_EVENTS;
         [estimate.value, estimate.lower.filter(|_| shown), estimate.upper.filter(|_| shown)]
     });
-    let ends = ends.flatten();
-    let ends: Vec<f64> = ends.chain(reference(metric)).collect();
-    let range = padded_range(ends.iter().copied(), 0.05);
-    let start = if ends.iter().all(|end| *end >= 0.0) { range.start.max(-0.02) } else { range.start };
-    start..if ends.iter().all(|end| *end <= 1.0) { range.end.min(1.02) } else { range.end }
+    ends.flatten().chain(reference(metric))
 }
 
 /// A value to compare with: that of random guessing, or the best one of a metric with a target.
-fn reference(metric: &MetricReport) -> Option<f64> {
+pub(super) fn reference(metric: &MetricReport) -> Option<f64> {
     metric.target.or_else(|| has_chance_level(metric).then_some(0.5))
 }
 
@@ -221,15 +237,15 @@ mod tests {
     #[test]
     fn the_interval_of_a_few_events_does_not_widen_the_axis_and_ends_in_an_arrow() {
         let mut metric = report().metrics.remove(0);
-        let (usual, plain) = (range(&metric), forest(&metric, "plain").unwrap());
+        let (usual, plain) = (range([&metric]), forest(&metric, "plain").unwrap());
         let few = &mut metric.attributes[1].groups[1].estimate;
         (few.lower, few.upper) = (Some(0.01), Some(0.99));
         assert_eq!(few.n_events, 12);
-        assert_eq!(range(&metric), usual);
+        assert_eq!(range([&metric]), usual);
         let clipped = forest(&metric, "plain").unwrap();
         let n_polygons = |svg: &str| svg.matches("<polygon").count();
         assert_eq!(n_polygons(&clipped), n_polygons(&plain) + 2);
         metric.attributes[1].groups[1].estimate.n_events = 20;
-        assert!(range(&metric).end > 0.99);
+        assert!(range([&metric]).end > 0.99);
     }
 }

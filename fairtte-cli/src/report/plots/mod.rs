@@ -10,7 +10,10 @@ mod canvas;
 mod decision;
 mod forest;
 mod losses;
+mod marker;
+mod model_forest;
 mod survival;
+mod trade_off;
 
 pub(super) use bias::bias_figure;
 pub(super) use calibration::calibration_figures;
@@ -18,4 +21,7 @@ pub(super) use canvas::DrawError;
 pub(super) use decision::decision_figures;
 pub(super) use forest::forest;
 pub(super) use losses::{LossCurve, loss_curve};
+pub(super) use model_forest::model_forest;
 pub(super) use survival::survival_figures;
+pub(crate) use trade_off::Place;
+pub(super) use trade_off::{Labels, trade_off};

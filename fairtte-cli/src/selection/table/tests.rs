@@ -135,7 +135,7 @@ fn ranked(of: Ranked) -> RankComparison {
     }
 }
 
-fn verdict() -> Verdict {
+pub(in super::super) fn verdict() -> Verdict {
     let rows =
         vec![row("erm", Role::Base, Some(chosen("sex/deep-seed1", "epoch 6", [0.18, 0.01, 0.01])), [None, None])];
     let mut of_ibs = block("IBS", false, "deephit", rows);
@@ -194,7 +194,7 @@ fn the_sentences_before_the_tables_follow_the_rule_the_seeds_and_the_draws() {
     let lines = |change: &dyn Fn(&mut Verdict)| {
         let mut verdict = verdict();
         change(&mut verdict);
-        preamble(&verdict).join("\n")
+        preamble(&verdict, Medium::Text).join("\n")
     };
     let overall = lines(&|verdict| verdict.rule = Rule::Overall);
     assert!(overall.starts_with("Chosen in the validation part: the weights with the best metric over all samples."));

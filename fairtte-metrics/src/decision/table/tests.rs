@@ -94,7 +94,7 @@ proptest! {
         let (outcomes, risks): (Vec<f64>, Vec<f64>) = rows.iter().map(|row| (row.0, row.1)).unzip();
         let outcomes = Outcomes::new(outcomes, vec![true; rows.len()]).unwrap();
         let censoring = CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap();
-        let prepared = PreparedDecisions::new(&outcomes, &curves(&risks), &censoring, Reading::Step, 2.0).unwrap();
+        let prepared = PreparedDecisions::new(&outcomes, risks, &censoring, 2.0).unwrap();
         let weights: Vec<u32> = rows.iter().map(|row| row.2).collect();
         let (weighted, plain) = (prepared.weighted(&weights, threshold).unwrap(), table(&of(&repeated), threshold).unwrap());
         prop_assert!((weighted.net_benefit() - plain.net_benefit()).abs() < 1e-12);

@@ -6,7 +6,7 @@
 //! by largest); AIF360 has the same names for the signed difference and the ratio of two groups.
 
 use super::{Metric, PreparedMetric, ScoredSample};
-use crate::decision::{DecisionTable, PreparedDecisions, PreparedSelection};
+use crate::decision::{DecisionTable, PreparedDecisions, PreparedSelection, risks};
 use crate::{Direction, MetricError};
 
 /// A metric of decisions at a threshold.
@@ -157,10 +157,11 @@ impl Metric for DecisionMetric {
     fn prepare(&self, sample: &ScoredSample<'_>) -> Result<Box<dyn PreparedMetric>, MetricError> {
         let ScoredSample { outcomes, curves, censoring, reading, .. } = *sample;
         let (horizon, threshold) = (sample.horizon()?, sample.threshold()?);
+        let risk = risks(curves, reading, horizon)?;
         Ok(match self.read {
-            Read::Selection => Box::new(PreparedSelection::new(curves, reading, horizon, threshold)?),
+            Read::Selection => Box::new(PreparedSelection::new(risk, threshold)?),
             Read::Table(value) => {
-                let decisions = PreparedDecisions::new(outcomes, curves, censoring, reading, horizon)?;
+                let decisions = PreparedDecisions::new(outcomes, risk, censoring, horizon)?;
                 Box::new(OfTable { decisions, threshold, value })
             }
         })

@@ -249,7 +249,7 @@ impl ScoredSample<'_> {
 
     /// Predicted probability of the event by `time`, `[n]`.
     pub fn risk_at(&self, time: f64) -> Vec<f64> {
-        self.curves.all_at(time, self.reading).into_iter().map(|survival| 1.0 - survival).collect()
+        self.curves.risk_at(time, self.reading)
     }
 
     /// One risk per sample, as [`risk`](Self::risk) says.

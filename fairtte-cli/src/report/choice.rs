@@ -1,0 +1,78 @@
+//! The page of a comparison of strategies: per attribute and metric a figure and a table.
+
+use minijinja::value::Value;
+use serde::Serialize;
+
+use super::ReportError;
+use super::page::{environment, fill_in, style};
+use super::plots::{Labels, Place, trade_off};
+
+const TEMPLATE: &str = include_str!("choice.html");
+
+/// Everything that the page shows.
+#[derive(Serialize)]
+pub(crate) struct ChoicePage<'a> {
+    pub(crate) title: String,
+    pub(crate) subtitle: String,
+    /// How the choice was made, and the meaning of the columns.
+    pub(crate) paragraphs: Vec<String>,
+    pub(crate) blocks: Vec<ChoiceBlock>,
+    pub(crate) about_ranks: &'a str,
+    pub(crate) ranks: Vec<String>,
+    pub(crate) not_trained: Vec<String>,
+}
+
+/// All strategies in one attribute and metric.
+#[derive(Serialize)]
+pub(crate) struct ChoiceBlock {
+    pub(crate) title: String,
+    /// Short name of the metric.
+    pub(crate) label: String,
+    pub(crate) direction: &'static str,
+    pub(crate) attribute: String,
+    /// The two groups of the signed difference.
+    pub(crate) contrast: String,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) rows: Vec<ChoiceRow>,
+    #[serde(skip)]
+    pub(crate) places: Vec<Place>,
+}
+
+/// One strategy.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct ChoiceRow {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    pub(crate) over_seeds: String,
+    pub(crate) change: String,
+    pub(crate) holm: String,
+    pub(crate) gap: String,
+    pub(crate) gap_over_seeds: String,
+    pub(crate) gap_change: String,
+    pub(crate) difference_change: String,
+    pub(crate) difference_holm: String,
+    /// The run and weights that were chosen, or why there are none.
+    pub(crate) about: String,
+}
+
+#[derive(Serialize)]
+struct Context<'a> {
+    style: Value,
+    page: &'a ChoicePage<'a>,
+    /// One per block.
+    figures: Vec<String>,
+}
+
+/// The HTML page: one file without script or anything from elsewhere.
+///
+/// # Errors
+/// [`ReportError`] if a plot or the template fails, which no input should cause.
+pub(crate) fn render_choice(page: &ChoicePage<'_>) -> Result<String, ReportError> {
+    let figure = |(k, block): (usize, &ChoiceBlock)| {
+        let labels = Labels { metric: &block.label, direction: block.direction, attribute: &block.attribute };
+        trade_off(&block.places, &labels, &format!("trade-off-{k}"))
+    };
+    let figures = page.blocks.iter().enumerate().map(figure).collect::<Result<_, _>>()?;
+    let context = Context { style: Value::from_safe_string(style().to_owned()), page, figures };
+    fill_in(&environment(TEMPLATE)?, &context)
+}

@@ -1,0 +1,202 @@
+//! The HTML page of several models.
+
+use fairtte_metrics::evaluation::{Estimate, MetricReport, ModelPair, ModelReports, TradeOff};
+use minijinja::value::Value;
+use serde::Serialize;
+
+use super::super::ReportError;
+use super::super::format::{count, interval, list, number, p_relation, percent, value};
+use super::super::page::{environment, fill_in, style};
+use super::super::plots::{Labels, Place, model_forest, trade_off};
+use super::super::rows;
+use super::lines::{OfPair, of_metric, signed};
+use super::{ModelsPage, OfModels, metrics};
+
+const TEMPLATE: &str = include_str!("models.html");
+
+pub(super) fn render(page: &ModelsPage<'_>) -> Result<String, ReportError> {
+    fill_in(&environment(TEMPLATE)?, &Context::new(page)?)
+}
+
+#[derive(Serialize)]
+struct Context<'a> {
+    title: &'a str,
+    subtitle: &'a str,
+    style: Value,
+    samples: String,
+    reference: &'a str,
+    names: Vec<&'a str>,
+    warnings: &'a [String],
+    notes: &'a [String],
+    facts: &'a [(String, String)],
+    reading: &'a str,
+    window: String,
+    bootstrap: String,
+    level: String,
+    has_intervals: bool,
+    censoring: &'a str,
+    summary: Vec<SummaryRow>,
+    statements: Vec<Statement>,
+    metrics: Vec<Metric<'a>>,
+    has_attributes: bool,
+}
+
+/// One number of every model.
+#[derive(Serialize)]
+struct SummaryRow {
+    /// `all` or `summary` (a gap).
+    kind: &'static str,
+    name: String,
+    about: String,
+    cells: Vec<Cell>,
+}
+
+#[derive(Serialize)]
+struct Cell {
+    value: String,
+    interval: Option<String>,
+}
+
+/// What one metric says of the models, one sentence each.
+#[derive(Serialize)]
+struct Statement {
+    topic: String,
+    lines: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Metric<'a> {
+    label: &'a str,
+    direction: String,
+    convention: &'a str,
+    window: Option<String>,
+    /// The metric with the same numbers, which is named instead of plots and a table.
+    same_as: Option<&'a str>,
+    forest: String,
+    trade_offs: Vec<String>,
+    differences: Vec<OfPair>,
+}
+
+impl<'a> Context<'a> {
+    fn new(page: &ModelsPage<'a>) -> Result<Self, ReportError> {
+        let reports = page.reports;
+        let Some((_, report)) = reports.models.first() else {
+            return Err(minijinja::Error::new(minijinja::ErrorKind::UndefinedError, "a page without models").into());
+        };
+        let all = metrics(reports);
+        let shown = || all.iter().filter(|(_, same_as)| same_as.is_none()).map(|(models, _)| models);
+        let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
+        Ok(Self {
+            title: page.title,
+            subtitle: page.subtitle,
+            style: Value::from_safe_string(style().to_owned()),
+            samples: format!("{samples} of {subjects}, {}", count(report.n_events, "event")),
+            reference: &reports.reference,
+            names: reports.models.iter().map(|(name, _)| name.as_str()).collect(),
+            warnings: page.warnings,
+            notes: page.notes,
+            facts: page.facts,
+            reading: &report.reading,
+            window: rows::window(report, page.time_unit),
+            bootstrap: rows::bootstrap(&report.settings),
+            level: percent(report.settings.level),
+            has_intervals: report.settings.replicates > 0,
+            censoring: page.censoring,
+            summary: shown().flat_map(summary).collect(),
+            statements: shown().map(|models| statement(models, reports)).collect(),
+            metrics: all.iter().enumerate().map(|(k, found)| metric(page, found, k)).collect::<Result<_, _>>()?,
+            has_attributes: !reports.trade_offs.is_empty(),
+        })
+    }
+}
+
+/// The values over all samples, and the gaps.
+fn summary(models: &OfModels<'_>) -> Vec<SummaryRow> {
+    let cells = |of: &dyn Fn(&MetricReport) -> Cell| models.iter().map(|(_, metric)| of(metric)).collect();
+    let first = models[0].1;
+    let mut rows = vec![SummaryRow {
+        kind: "all",
+        name: first.label.clone(),
+        about: rows::direction(first),
+        cells: cells(&|metric| cell(&metric.overall)),
+    }];
+    rows.extend(first.attributes.iter().enumerate().map(|(place, attribute)| SummaryRow {
+        kind: "summary",
+        name: format!("gap by {}", attribute.attribute),
+        about: "0 = equal".to_owned(),
+        cells: cells(&|metric| cell(&metric.attributes[place].gap)),
+    }));
+    rows
+}
+
+fn cell(estimate: &Estimate) -> Cell {
+    Cell { value: value(estimate), interval: interval(estimate) }
+}
+
+/// The differences over all samples, and the models on the front.
+fn statement(models: &OfModels<'_>, reports: &ModelReports) -> Statement {
+    let metric = models[0].1;
+    let pairs = reports.pairs.iter().filter(|pair| pair.metric == metric.name);
+    let mut lines: Vec<String> = pairs.map(difference).collect();
+    let trade_offs = reports.trade_offs.iter().filter(|trade_off| trade_off.metric == metric.name);
+    lines.extend(trade_offs.map(front));
+    Statement { topic: metric.label.clone(), lines }
+}
+
+fn difference(pair: &ModelPair) -> String {
+    let of = &pair.overall;
+    let (Some(value), names) = (of.value, format!("{} minus {}", pair.first, pair.second)) else {
+        return format!("{} minus {}: undefined.", pair.first, pair.second);
+    };
+    let ends = of.lower.zip(of.upper).map(|(lower, upper)| format!(" ({} to {})", number(lower), number(upper)));
+    let p = of.p_value.map(|p| format!(", p {}", p_relation(p)));
+    let holm = of.p_holm.map(|p| format!(", Holm p {}", p_relation(p)));
+    let rest: String = [ends, p, holm].into_iter().flatten().collect();
+    format!("{names}: {}{rest}.", signed(value))
+}
+
+fn front(trade_off: &TradeOff) -> String {
+    let on: Vec<String> =
+        trade_off.points.iter().filter(|point| point.on_front).map(|point| point.model.clone()).collect();
+    match &on[..] {
+        [] => format!("No model has both a value and a gap by {}.", trade_off.attribute),
+        [only] => format!("With the gap by {}: no other model is better in either than {only}.", trade_off.attribute),
+        several => format!("With the gap by {}, the Pareto front has {}.", trade_off.attribute, list(several)),
+    }
+}
+
+fn metric<'a>(
+    page: &ModelsPage<'a>,
+    (models, same_as): &(OfModels<'a>, Option<&'a str>),
+    index: usize,
+) -> Result<Metric<'a>, ReportError> {
+    let (reports, first) = (page.reports, models[0].1);
+    let trade_offs = reports.trade_offs.iter().filter(|of| of.metric == first.name && same_as.is_none()).enumerate();
+    let scatter = |(k, of): (usize, &TradeOff)| {
+        let direction = rows::direction(first);
+        let labels = Labels { metric: &first.label, direction: &direction, attribute: &of.attribute };
+        trade_off(&places(of), &labels, &format!("trade-off-{index}-{k}"))
+    };
+    Ok(Metric {
+        label: &first.label,
+        direction: rows::direction(first),
+        convention: &first.convention,
+        window: rows::uses_window(first).then(|| rows::window(&reports.models[0].1, page.time_unit)),
+        same_as: *same_as,
+        forest: if same_as.is_none() { model_forest(models, &format!("forest-{index}"))? } else { String::new() },
+        trade_offs: trade_offs.map(scatter).collect::<Result<_, _>>()?,
+        differences: if same_as.is_none() { of_metric(reports, &first.name) } else { Vec::new() },
+    })
+}
+
+fn places(trade_off: &TradeOff) -> Vec<Place> {
+    let place = |point: &fairtte_metrics::evaluation::TradeOffPoint| Place {
+        name: point.model.clone(),
+        at: point.value.zip(point.gap),
+        across: point.interval,
+        along: point.gap_interval,
+        on_front: point.on_front,
+        single: Vec::new(),
+    };
+    trade_off.points.iter().map(place).collect()
+}

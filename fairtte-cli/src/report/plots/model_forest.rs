@@ -1,0 +1,115 @@
+//! Forest plot of one metric of several models: under the whole sample and every group, one line per model.
+
+use fairtte_metrics::evaluation::{Estimate, MetricReport};
+
+use super::super::ReportError;
+use super::super::format::{count, elide, interval, list, number};
+use super::super::rows::direction;
+use super::canvas::{AXIS, Anchor, Axes, Canvas, DrawError, Figure, INK, Ink, MUTED, fitting, ticks};
+use super::forest::{interval_line, range, reference, superscript};
+use super::marker::Marker;
+
+const WIDTH: f64 = 520.0;
+const LEFT: f64 = 150.0;
+const RIGHT: f64 = 372.0;
+const VALUES: f64 = 384.0;
+const HEADING: f64 = 25.0;
+const ROW: f64 = 18.0;
+const TOP: f64 = 4.0;
+const BOTTOM: f64 = 44.0;
+const MARKER: f64 = 9.0;
+
+/// The whole sample or one group, with one estimate per model.
+struct Block<'a> {
+    name: String,
+    estimates: Vec<&'a Estimate>,
+}
+
+/// The figure of one metric; `models` has name and report of every model, `id` is unique on the page.
+pub(crate) fn model_forest(models: &[(&str, &MetricReport)], id: &str) -> Result<String, ReportError> {
+    let Some((_, metric)) = models.first() else { return Ok(String::new()) };
+    let blocks = blocks(models);
+    let block_height = HEADING + ROW * models.len() as f64;
+    let height = TOP + block_height * blocks.len() as f64 + BOTTOM;
+    let x = range(models.iter().map(|(_, metric)| *metric));
+    let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom: height - BOTTOM, x, y: 0.0..1.0 };
+    let figure = Figure {
+        id,
+        title: format!("{} of every model, overall and in every group", metric.label),
+        description: describe(models, &blocks),
+        width: WIDTH,
+        height,
+    };
+    figure.draw(|canvas| {
+        axes.draw_x(canvas, &ticks(&axes.x, 6), &format!("{} ({})", superscript(&metric.label), direction(metric)))?;
+        let reference = reference(metric).filter(|reference| axes.x.contains(reference)).map(|value| axes.x_at(value));
+        for (k, block) in blocks.iter().enumerate() {
+            let top = TOP + block_height * k as f64;
+            let name = elide(&block.name, fitting(WIDTH - 8.0, 12.5));
+            canvas.text(&name, (2.0, top + HEADING - 9.0), Anchor::Start, Ink::new(12.0, INK).bold())?;
+            // Beside the rows only: a line through the heading would make it hard to read.
+            if let Some(x) = reference {
+                canvas.line(&[(x, top + HEADING), (x, top + block_height)], AXIS, 1.0)?;
+            }
+            for (place, ((name, _), estimate)) in models.iter().zip(&block.estimates).enumerate() {
+                row(canvas, &axes, (place, name), estimate, top + HEADING + ROW * (place as f64 + 0.5))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn blocks<'a>(models: &[(&str, &'a MetricReport)]) -> Vec<Block<'a>> {
+    let sized = |name: String, estimate: &Estimate| {
+        format!("{name} (n = {}, {})", estimate.n, count(estimate.n_events, "event"))
+    };
+    let of_all: Vec<&Estimate> = models.iter().map(|(_, metric)| &metric.overall).collect();
+    let mut blocks = vec![Block { name: sized("all".to_owned(), of_all[0]), estimates: of_all }];
+    for (place, attribute) in models[0].1.attributes.iter().enumerate() {
+        for (level, group) in attribute.groups.iter().enumerate() {
+            let name = sized(format!("{}: {}", attribute.attribute, group.level), &group.estimate);
+            let estimates = models.iter().map(|(_, metric)| &metric.attributes[place].groups[level].estimate).collect();
+            blocks.push(Block { name, estimates });
+        }
+    }
+    blocks
+}
+
+fn row(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    (place, name): (usize, &str),
+    estimate: &Estimate,
+    middle: f64,
+) -> Result<(), DrawError> {
+    let marker = Marker::of(place);
+    marker.draw(canvas, (18.0, middle), MARKER, 1.0)?;
+    let name = elide(name, fitting(LEFT - 38.0, 12.5));
+    canvas.text(&name, (30.0, middle), Anchor::Start, Ink::new(12.0, INK))?;
+    let Some(value) = estimate.value else {
+        let at = (LEFT + 6.0, middle);
+        return canvas.text("undefined", at, Anchor::Start, Ink::new(11.0, MUTED).italic());
+    };
+    if let Some(ends) = estimate.lower.zip(estimate.upper) {
+        interval_line(canvas, axes, ends, middle, marker.colour)?;
+    }
+    if axes.x.contains(&value) {
+        marker.draw(canvas, (axes.x_at(value), middle), MARKER, 1.0)?;
+    }
+    let interval = interval(estimate).map_or_else(String::new, |interval| format!(" ({interval})"));
+    canvas.text(&format!("{}{interval}", number(value)), (VALUES, middle), Anchor::Start, Ink::new(10.5, MUTED))
+}
+
+fn describe(models: &[(&str, &MetricReport)], blocks: &[Block<'_>]) -> String {
+    let say = |name: &str, estimate: &Estimate| match (estimate.value, interval(estimate)) {
+        (Some(value), Some(interval)) => format!("{name} {}, interval {interval}", number(value)),
+        (Some(value), None) => format!("{name} {}, no interval", number(value)),
+        (None, _) => format!("{name} undefined"),
+    };
+    let of_block = |block: &Block<'_>| {
+        let values: Vec<String> =
+            models.iter().zip(&block.estimates).map(|((name, _), estimate)| say(name, estimate)).collect();
+        format!("{}: {}", block.name, list(&values))
+    };
+    blocks.iter().map(of_block).collect::<Vec<_>>().join("; ")
+}
