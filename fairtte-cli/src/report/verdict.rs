@@ -2,11 +2,13 @@
 //! predicted risks are right.
 //!
 //! Words for a concordance or AUC follow Hosmer, Lemeshow & Sturdivant (2013), section 5.2.4: from 0.7 acceptable, from
-//! 0.8 excellent. A difference counts as believable if its p value, adjusted by Holm's method for the pairs of the
-//! attribute and multiplied by the number of attributes, is below the error level of the intervals.
+//! 0.8 excellent. The groups of an attribute differ if relabelled groups rarely have a gap as large: if the p value of the
+//! gap, adjusted by Holm's method for the attributes, is below the error level of the intervals. Without relabelled groups
+//! the smallest p value of two groups, times the number of attributes, takes its place. Two groups are named only if their
+//! own p value, adjusted for the pairs of the attribute, is below that level as well.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{Estimate, GroupSummary, MetricReport};
+use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupDifference, GroupSummary, MetricReport};
 
 use super::differences;
 use super::format::{interval, list, number, p_relation, percent, short};
@@ -61,44 +63,87 @@ fn with_ends(estimate: &Estimate) -> String {
     }
 }
 
-/// The largest difference between two groups that chance does not explain, or that there is none.
+/// Whether the groups of an attribute differ by more than chance, and which two of them differ most.
 fn largest_difference(metric: &MetricReport, report: &EvaluationReport) -> String {
     let label = &metric.label;
     if metric.attributes.is_empty() {
         return "No groups were given, so nothing can be said about differences between them.".to_owned();
     }
-    let n_attributes = metric.attributes.len() as f64;
-    let pairs = metric.attributes.iter().flat_map(|a| a.differences.iter().map(move |pair| (&a.attribute, pair)));
-    let mut tested: Vec<_> = pairs
-        .filter_map(|(attribute, pair)| {
-            let (value, p) = (pair.difference.value?, pair.difference.p_holm.or(pair.difference.p_value)?);
-            Some((attribute, pair, value.abs(), (p * n_attributes).min(1.0)))
-        })
-        .collect();
-    tested.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let believable = tested.iter().find(|(.., p)| *p < 1.0 - report.settings.level);
-    let Some((attribute, pair, size, p)) = believable.or(tested.first()) else {
+    let error = 1.0 - report.settings.level;
+    let n_attributes = metric.attributes.len();
+    let mut tested: Vec<_> =
+        metric.attributes.iter().filter_map(|attribute| Tested::of(attribute, n_attributes)).collect();
+    tested.sort_by(|a, b| b.gap().total_cmp(&a.gap()));
+    let Some(largest) = tested.first() else {
         return format!(
             "Whether groups differ in {label} cannot be said: no two groups have enough events and an interval."
         );
     };
-    let range = differences::ends(&pair.difference).unwrap_or_default();
-    let difference = format!("{}, {} (interval {range}", differences::name(pair), signed(pair.difference.value));
-    let adjusted = "adjusted for all pairs and attributes";
-    if believable.is_some() {
-        let n_others = tested.iter().filter(|other| other.2 > *size).count();
-        let others = if n_others == 0 { "" } else { " Larger differences can be chance." };
-        return format!(
-            "The largest difference in {label} that is hardly chance is by {attribute}: {difference}; p {}, {adjusted}).\
-             {others}",
-            p_relation(*p)
-        );
+    let mut differing = tested.iter().filter(|tested| tested.p < error);
+    let Some(first) = differing.next() else {
+        return format!("No difference between groups in {label} can be told from chance; the largest is {largest}.");
+    };
+    let pair = match first.clearest_pair(error) {
+        Some(pair) => {
+            let (range, p) = (differences::ends(&pair.difference).unwrap_or_default(), p_of_pair(pair).unwrap_or(1.0));
+            let value = signed(pair.difference.value);
+            format!("Most of all {}: {value} (interval {range}; p {}).", differences::name(pair), p_relation(p))
+        }
+        None => "Which of its groups differ cannot be said: no interval of two groups excludes 0.".to_owned(),
+    };
+    let others: Vec<String> = differing.map(|tested| tested.attribute.attribute.clone()).collect();
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        format!(" It does not explain those by {} either.", list(&others))
+    };
+    format!("Chance does not explain the differences in {label} {first}. {pair}{others}")
+}
+
+/// An attribute with the test of its groups.
+struct Tested<'a> {
+    attribute: &'a AttributeReport,
+    /// That of the gap of relabelled groups, otherwise the smallest of its pairs; adjusted for the attributes.
+    p: f64,
+}
+
+impl<'a> Tested<'a> {
+    /// `None` if no two groups have a difference with a p value.
+    fn of(attribute: &'a AttributeReport, n_attributes: usize) -> Option<Self> {
+        let of_pairs = || attribute.differences.iter().filter_map(p_of_pair).min_by(f64::total_cmp);
+        let p = match &attribute.gap_by_chance {
+            Some(by_chance) => by_chance.p_holm.unwrap_or(by_chance.p_value),
+            None => (of_pairs()? * n_attributes as f64).min(1.0),
+        };
+        attribute.gap.value.map(|_| Self { attribute, p })
     }
-    format!(
-        "No difference between groups in {label} can be told from chance; the largest is by {attribute}: {difference}; \
-         p {}, {adjusted}).",
-        p_relation(*p)
-    )
+
+    fn gap(&self) -> f64 {
+        self.attribute.gap.value.unwrap_or(0.0)
+    }
+
+    /// The two groups with the largest of the differences that chance does not explain.
+    fn clearest_pair(&self, error: f64) -> Option<&'a GroupDifference> {
+        let size = |pair: &GroupDifference| pair.difference.value.map_or(0.0, f64::abs);
+        let clear = self.attribute.differences.iter().filter(|pair| p_of_pair(pair).is_some_and(|p| p < error));
+        clear.max_by(|a, b| size(a).total_cmp(&size(b)))
+    }
+}
+
+/// `by sex (gap 0.080, 0.031 by chance; p = 0.005)`.
+impl std::fmt::Display for Tested<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "by {} (gap {}", self.attribute.attribute, number(self.gap()))?;
+        if let Some(by_chance) = &self.attribute.gap_by_chance {
+            write!(f, ", {} by chance", number(by_chance.mean))?;
+        }
+        write!(f, "; p {})", p_relation(self.p))
+    }
+}
+
+/// Adjusted for the pairs of the attribute.
+fn p_of_pair(pair: &GroupDifference) -> Option<f64> {
+    pair.difference.p_holm.or(pair.difference.p_value)
 }
 
 fn signed(value: Option<f64>) -> String {
@@ -231,8 +276,7 @@ mod tests {
         );
         assert_eq!(
             said[1],
-            "No difference between groups in C^td can be told from chance; the largest is by age: young minus <b>old & \
-             \"frail\"</b>, 0.160 (interval 0.070 to 0.240; p = 0.500, adjusted for all pairs and attributes)."
+            "No difference between groups in C^td can be told from chance; the largest is by age (gap 0.160; p = 0.500)."
         );
         assert_eq!(
             said[2],
@@ -243,16 +287,46 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_believed_only_after_adjustment_for_the_attributes() {
-        let mut report = report();
-        let p = |report: &mut EvaluationReport, p: f64| {
-            report.metrics[0].attributes[0].differences[0].difference.p_value = Some(p);
-            largest_difference(&report.metrics[0], report)
+    fn groups_differ_if_relabelled_ones_rarely_do_and_two_are_named_if_they_differ_by_themselves() {
+        let said = |of_gap: Option<f64>, of_pair: f64| {
+            let mut report = report();
+            let sex = &mut report.metrics[0].attributes[0];
+            match (of_gap, &mut sex.gap_by_chance) {
+                (Some(p), Some(by_chance)) => by_chance.p_holm = Some(p),
+                (_, by_chance) => *by_chance = None,
+            }
+            sex.differences[0].difference.p_value = Some(of_pair);
+            largest_difference(&report.metrics[0], &report)
         };
-        assert!(p(&mut report, 0.03).starts_with("No difference"), "0.03 for each of two attributes is 0.06");
-        let clear = p(&mut report, 0.02);
-        assert!(clear.starts_with("The largest difference in C^td that is hardly chance is by sex: female minus male"));
-        assert!(clear.contains("p = 0.040") && clear.ends_with("Larger differences can be chance."), "{clear}");
+        assert!(said(Some(0.06), 0.001).starts_with("No difference"), "the gap is not rare by chance");
+        assert_eq!(
+            said(Some(0.04), 0.03),
+            "Chance does not explain the differences in C^td by sex (gap 0.050, 0.062 by chance; p = 0.040). Most of all female \
+             minus male: 0.050 (interval -0.040 to 0.130; p = 0.030)."
+        );
+        assert!(
+            said(Some(0.04), 0.06)
+                .ends_with("Which of its groups differ cannot be said: no interval of two groups excludes 0.")
+        );
+        assert!(said(None, 0.03).starts_with("No difference"), "0.03 for each of two attributes is 0.06");
+        assert!(said(None, 0.02).contains("by sex (gap 0.050; p = 0.040). Most of all female minus male"));
+    }
+
+    #[test]
+    fn the_largest_of_the_clear_differences_is_named_and_other_attributes_that_differ() {
+        let mut report = report();
+        report.metrics[0].attributes[0].gap_by_chance.as_mut().unwrap().p_holm = Some(0.01);
+        let age = &mut report.metrics[0].attributes[1];
+        let mut pair = |value: f64, p: f64| {
+            let mut pair = age.differences[0].clone();
+            (pair.first, pair.difference.value, pair.difference.p_value) = (value.to_string(), Some(value), Some(p));
+            age.differences.push(pair);
+        };
+        pair(-0.1, 0.001);
+        pair(0.05, 0.001);
+        let said = largest_difference(&report.metrics[0], &report);
+        assert!(said.contains("by age (gap 0.160; p = 0.002). Most of all -0.1 minus"), "{said}");
+        assert!(said.ends_with("It does not explain those by sex either."), "{said}");
     }
 
     #[test]
@@ -262,7 +336,10 @@ mod tests {
         assert!(
             verdict(&report, "")[0].starts_with("These data do not show that the model ranks better than guessing")
         );
-        report.metrics[0].attributes.iter_mut().for_each(|attribute| attribute.differences.clear());
+        for attribute in &mut report.metrics[0].attributes {
+            attribute.differences.clear();
+            attribute.gap_by_chance = None;
+        }
         assert!(verdict(&report, "")[1].starts_with("Whether groups differ in C^td cannot be said"));
         report.groups_summary[0].at_horizon = None;
         report.groups_summary[0].at_horizon_undefined = Some("no follow-up".to_owned());
