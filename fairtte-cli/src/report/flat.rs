@@ -6,7 +6,8 @@ use fairtte_data::DataError;
 use fairtte_data::table::{ColumnValues, csv_text, write_csv};
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{
-    AttributeDecisions, AttributeReport, Decided, Difference, Estimate, GroupSummary, MetricReport, ThresholdReport,
+    AttributeDecisions, AttributeReport, Decided, Difference, Estimate, GroupSummary, MetricReport, OverTime,
+    OverTimeCurve, ThresholdReport,
 };
 
 /// One number with its place in the report.
@@ -15,7 +16,7 @@ pub(crate) struct FlatRow {
     metric: String,
     /// Empty for the whole sample.
     attribute: String,
-    /// `all`, `group`, `difference`, or the name of a comparison of all groups.
+    /// `all`, `group`, the same with `-over-time`, `difference`, or the name of a comparison of all groups.
     kind: &'static str,
     /// The group, or the two groups of a difference.
     level: String,
@@ -36,7 +37,26 @@ pub(crate) struct FlatRow {
 pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
     let of_metrics = report.metrics.iter().flat_map(of_metric);
     let of_decisions = report.decisions.iter().flat_map(|decisions| &decisions.thresholds).flat_map(of_threshold);
-    of_metrics.chain(report.groups_summary.iter().flat_map(of_summary)).chain(of_decisions).collect()
+    let rows = of_metrics.chain(report.groups_summary.iter().flat_map(of_summary)).chain(of_decisions);
+    rows.chain(report.over_time.iter().flat_map(of_times)).collect()
+}
+
+/// AUC or Brier score of every group at every time, as the metric at that time.
+fn of_times(found: &OverTime) -> Vec<FlatRow> {
+    let row = |curve: &OverTimeCurve, place: usize| FlatRow {
+        metric: format!("{}@{}", found.metric, found.times[place]),
+        attribute: curve.attribute.clone().unwrap_or_default(),
+        kind: if curve.attribute.is_some() { "group-over-time" } else { "all-over-time" },
+        level: curve.level.clone().unwrap_or_default(),
+        value: curve.value[place],
+        lower: curve.lower[place],
+        upper: curve.upper[place],
+        n: Some(curve.n),
+        events: Some(curve.n_events),
+        ..FlatRow::default()
+    };
+    let of_curve = |curve: &OverTimeCurve| (0..found.times.len()).map(|place| row(curve, place)).collect::<Vec<_>>();
+    found.curves.iter().flat_map(of_curve).collect()
 }
 
 /// The equalised-odds difference of every attribute, the event rate and the net benefit of treating everybody.
@@ -261,7 +281,7 @@ mod tests {
             a.groups.len() + 7 + of_chance + a.differences.len()
         };
         let of_metric = |metric: &MetricReport| 1 + metric.attributes.iter().map(of_attribute).sum::<usize>();
-        assert_eq!(rows.len(), report.metrics.iter().map(of_metric).sum::<usize>() + 4 * 6);
+        assert_eq!(rows.len(), report.metrics.iter().map(of_metric).sum::<usize>() + 4 * 6 + 2 * 3);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("evaluation.csv");
         write(&path, &rows).unwrap();
@@ -279,6 +299,10 @@ mod tests {
             ("female", Some(0.5), Some(0.3))
         );
         assert_eq!((observed[5].value, observed[5].reason.as_str()), (None, "no sample is followed to time 4"));
+        let over_time: Vec<&FlatRow> = rows.iter().filter(|row| row.kind == "group-over-time").collect();
+        let (row, none) = (over_time[1], over_time[2]);
+        assert_eq!((row.metric.as_str(), row.level.as_str(), row.value), ("auc@4", "female", Some(0.75)));
+        assert_eq!((row.lower, row.upper, none.value), (Some(0.65), Some(0.85), None));
         let gap = rows.iter().find(|row| row.kind == "gap").unwrap();
         assert_eq!((gap.value, gap.p), (report.metrics[0].attributes[0].gap.value, Some(0.555)));
         let upper = rows.iter().find(|row| row.kind == "gap-by-chance-upper").unwrap();

@@ -12,7 +12,10 @@ use super::differences;
 use super::flat;
 use super::format::{count, escape, interval, percent, short, value};
 use super::groups_table::{GroupLine, group_lines};
-use super::plots::{LossCurve, calibration_figures, decision_figures, forest, loss_curve, survival_figures};
+use super::plots::{
+    LossCurve, SurvivalFigure, calibration_figures, decision_figures, forest, loss_curve, over_time_figures,
+    survival_figures, tertile_figures,
+};
 use super::rows::{self, Row, attribute_rows};
 use super::verdict::verdict;
 use super::words::{Statement, statements};
@@ -80,6 +83,9 @@ struct Context<'a> {
     metrics: Vec<Metric<'a>>,
     /// HTML of the figures; empty without any.
     survival: String,
+    tertiles: String,
+    over_time: String,
+    n_over_time: usize,
     calibration: String,
     /// The flat table, as a `data:` address.
     csv: String,
@@ -194,7 +200,10 @@ impl<'a> Context<'a> {
             time_unit: page.time_unit,
             statements: statements(report),
             metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
-            survival: panels(survival(page)?)?,
+            survival: panels(survival_figures(report, page.time_unit)?.into_iter().map(Panels::of).collect())?,
+            tertiles: panels(tertile_figures(report, page.time_unit)?.into_iter().map(Panels::of).collect())?,
+            over_time: panels(over_time_figures(report, page.time_unit)?.into_iter().map(Panels::of).collect())?,
+            n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
             calibration: panels(calibration(report)?)?,
             csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows(report))?)),
             decisions: report.decisions.as_ref().map(|decisions| Decisions::new(report, decisions)).transpose()?,
@@ -270,11 +279,6 @@ fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow>
     table
 }
 
-fn survival(page: &Page<'_>) -> Result<Vec<Panels>, ReportError> {
-    let figures = survival_figures(page.evaluation, page.time_unit)?.into_iter();
-    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
-}
-
 /// The text with every byte but letters, digits and `-._~` as %XX, so that it can stand in an address.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(2 * text.len());
@@ -309,6 +313,10 @@ fn calibration(report: &EvaluationReport) -> Result<Vec<Panels>, ReportError> {
 }
 
 impl Panels {
+    fn of(figure: SurvivalFigure) -> Self {
+        Self::new(figure.attribute, figure.small, [figure.panels, figure.folded])
+    }
+
     fn new(attribute: Option<String>, small: bool, [shown, folded]: [Vec<String>; 2]) -> Self {
         let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
         Self { title, small, shown, folded }

@@ -2,7 +2,8 @@
 
 use fairtte_metrics::evaluation::{
     AttributeReport, BandedCurve, CalibrationCurve, CalibrationPoint, Curve, Difference, Estimate, GapByChance,
-    GroupCurves, GroupDifference, GroupReport, GroupSummary, HorizonRisk, MetricReport, NumbersAtRisk, TimeWindow,
+    GroupCurves, GroupDifference, GroupReport, GroupSummary, HorizonRisk, MetricReport, NumbersAtRisk, OverTime,
+    OverTimeCurve, RiskTertile, RiskTertiles, TimeWindow,
 };
 use fairtte_metrics::{EvaluationReport, EvaluationSettings};
 
@@ -200,6 +201,8 @@ pub(crate) fn report() -> EvaluationReport {
         curves(Some("age"), Some("unknown"), 4, 0),
     ];
     EvaluationReport {
+        over_time: vec![over_time()],
+        risk_tertiles: vec![RiskTertiles { attribute: None, level: None, tertiles: thirds() }],
         decisions: None,
         horizon: Some(4.0),
         groups_summary: curves.iter().map(summary).collect(),
@@ -226,4 +229,52 @@ pub(crate) fn report() -> EvaluationReport {
         ],
         curves,
     }
+}
+
+/// The AUC of everybody and of two groups at times 2 and 4; men have none at time 2.
+fn over_time() -> OverTime {
+    let curve = |level: Option<&str>, at_2: Option<f64>, at_4: f64| OverTimeCurve {
+        attribute: level.map(|_| "sex".to_owned()),
+        level: level.map(str::to_owned),
+        n: 60,
+        n_events: 30,
+        value: vec![at_2, Some(at_4)],
+        lower: vec![at_2.map(|value| value - 0.1), Some(at_4 - 0.1)],
+        upper: vec![at_2.map(|value| value + 0.1), Some(at_4 + 0.1)],
+    };
+    OverTime {
+        metric: "auc".to_owned(),
+        label: "AUC".to_owned(),
+        higher_is_better: true,
+        times: vec![2.0, 4.0],
+        replicates: 200,
+        curves: vec![
+            curve(None, Some(0.7), 0.72),
+            curve(Some("female"), Some(0.8), 0.75),
+            curve(Some("male"), None, 0.7),
+        ],
+    }
+}
+
+fn thirds() -> Vec<RiskTertile> {
+    let third = |name: &str, above: Option<f64>, at_most: Option<f64>, last: f64| RiskTertile {
+        name: name.to_owned(),
+        above,
+        at_most,
+        n: 40,
+        n_events: 20,
+        kaplan_meier: BandedCurve {
+            times: vec![0.0, 5.0],
+            survival: vec![1.0, last],
+            lower: vec![Some(1.0), None],
+            upper: vec![Some(1.0), None],
+            n_at_risk: vec![40, 10],
+        },
+        predicted: Curve { times: vec![0.0, 5.0], survival: vec![1.0, last - 0.05] },
+    };
+    vec![
+        third("low", None, Some(0.25), 0.75),
+        third("middle", Some(0.25), Some(0.5), 0.5),
+        third("high", Some(0.5), None, 0.25),
+    ]
 }

@@ -10,8 +10,10 @@ use crate::evaluation::decisions::decisions;
 use crate::evaluation::evaluated::{AtHorizon, Evaluated, Input, Predictions, count_subjects};
 use crate::evaluation::groups_summary::groups_summary;
 use crate::evaluation::metrics::RequestedMetric;
+use crate::evaluation::over_time::over_time;
 use crate::evaluation::prepared::RequestedAt;
 use crate::evaluation::report::{EvaluationReport, GroupCurves, MetricDescription, MetricReport};
+use crate::evaluation::risk_tertiles::risk_tertiles;
 use crate::evaluation::summary::Summary;
 use crate::evaluation::time_window::{Covered, TimeWindow, choose_horizon, choose_times};
 use crate::resampling::replicates::N_METRICS;
@@ -128,6 +130,8 @@ impl ChosenTimes {
             curves: group_curves(input, curves)?,
             groups_summary: groups_summary(input, at)?,
             calibration: calibration_curves(input, at)?,
+            over_time: over_time(input, predictions, self.window.as_ref().ok())?,
+            risk_tertiles: risk_tertiles(input, predictions, at)?,
             decisions: decisions(input, predictions, at)?,
             times: self.window.as_ref().ok().cloned(),
         })

@@ -14,9 +14,11 @@ pub(crate) mod joint;
 pub(crate) mod metrics;
 pub(crate) mod model_comparison;
 pub(crate) mod models;
+pub(crate) mod over_time;
 pub(crate) mod prepared;
 pub(crate) mod report;
 pub(crate) mod resampled;
+mod risk_tertiles;
 pub(crate) mod sampled_metrics;
 pub(crate) mod settings;
 pub(crate) mod simultaneous;
@@ -36,10 +38,12 @@ pub use metrics::{
 };
 pub use model_comparison::{AttributeDifferences, ModelComparison, ModelPair, compare_models};
 pub use models::{ModelReports, TradeOff, TradeOffPoint, evaluate_models, on_front};
+pub use over_time::{OverTime, OverTimeCurve};
 pub use report::{
     AttributeReport, BandedCurve, Curve, Difference, Estimate, EvaluationReport, GapByChance, GroupComparisons,
     GroupCurves, GroupDifference, GroupReport, MetricDescription, MetricReport,
 };
+pub use risk_tertiles::{RiskTertile, RiskTertiles};
 pub use sampled_metrics::{
     SampledAttribute, SampledGroup, SampledMetric, SampledMetrics, SampledValue, sample_metrics,
 };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimators::kaplan_meier::KaplanMeier;
 use crate::evaluation::decisions::DecisionsReport;
-use crate::evaluation::{CalibrationCurve, GroupSummary, NumbersAtRisk, TimeWindow};
+use crate::evaluation::{CalibrationCurve, GroupSummary, NumbersAtRisk, OverTime, RiskTertiles, TimeWindow};
 use crate::{Direction, EvaluationSettings, MetricError, Outcomes, SurvivalCurves};
 
 /// Curves in a report are thinned to about this many points; a plot shows no more.
@@ -46,6 +46,12 @@ pub struct EvaluationReport {
     /// Predicted against observed risk at the horizon, in the same order; empty without a horizon.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibration: Vec<CalibrationCurve>,
+    /// AUC and Brier score over time; empty without evaluation times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<OverTime>,
+    /// Survival by third of the predicted risk at the horizon; empty without a horizon or without thirds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risk_tertiles: Vec<RiskTertiles>,
     /// Decisions at the thresholds of the settings; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decisions: Option<DecisionsReport>,

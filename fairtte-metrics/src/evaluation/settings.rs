@@ -12,6 +12,7 @@ use crate::resampling::{IntervalMethod, Resample, Stratify};
 use crate::{MetricError, Reading};
 
 const MAX_TIMES: usize = 100_000;
+const MOST_OVER_TIME: usize = 1000;
 const DEFAULT_METRICS: [&str; 7] = ["c-td", "c-td-half", "auc-td", "ibs", "d-calibration", "ici", "observed-expected"];
 
 /// How predictions are evaluated. Keys in a file are written in kebab-case; unknown keys are errors.
@@ -56,6 +57,9 @@ pub struct EvaluationSettings {
     pub thresholds: Vec<f64>,
     /// The risk that `harrell-c` and `uno-c` take from a curve. Default: `negative-restricted-mean`.
     pub risk: RiskOfCurve,
+    /// Number of times at which the report gives AUC and Brier score over time, at most 1,000; 0 = none. Their intervals
+    /// have at most 200 replicates. Default 12.
+    pub over_time: usize,
     /// Groups with fewer events keep their values, but are in no comparison: gap, worst group, equity scaling, differences.
     /// Default 10.
     pub min_events: usize,
@@ -86,6 +90,7 @@ impl Default for EvaluationSettings {
             horizon: None,
             thresholds: Vec::new(),
             risk: RiskOfCurve::default(),
+            over_time: 12,
             min_events: 10,
             reference: BTreeMap::new(),
             times: None,
@@ -94,10 +99,10 @@ impl Default for EvaluationSettings {
 }
 
 impl EvaluationSettings {
-    /// The same settings for values alone: no replicates, and no exchanges of labels.
+    /// The same settings for values alone: no replicates, no exchanges of labels, and no curves over time.
     #[must_use]
     pub fn values_only(&self) -> Self {
-        Self { replicates: 0, permutations: 0, ..self.clone() }
+        Self { replicates: 0, permutations: 0, over_time: 0, ..self.clone() }
     }
 
     /// Checks all settings.
@@ -114,6 +119,9 @@ impl EvaluationSettings {
         }
         if self.permutations > MAX_REPLICATES {
             return invalid("permutations", self.permutations.to_string(), "a whole number from 0 to 1000000");
+        }
+        if self.over_time > MOST_OVER_TIME {
+            return invalid("over-time", self.over_time.to_string(), "a whole number from 0 to 1000");
         }
         if !(2..=MAX_TIMES).contains(&self.n_times) {
             return invalid("n-times", self.n_times.to_string(), "a whole number from 2 to 100000");
@@ -202,7 +210,13 @@ mod tests {
         let many_replicates = EvaluationSettings { replicates: usize::MAX, ..Default::default() };
         let many_times = EvaluationSettings { n_times: usize::MAX, ..Default::default() };
         let many_permutations = EvaluationSettings { permutations: MAX_REPLICATES + 1, ..Default::default() };
-        let refused = [(many_replicates, "replicates"), (many_permutations, "permutations"), (many_times, "n-times")];
+        let over_time = EvaluationSettings { over_time: MOST_OVER_TIME + 1, ..Default::default() };
+        let refused = [
+            (many_replicates, "replicates"),
+            (many_permutations, "permutations"),
+            (many_times, "n-times"),
+            (over_time, "over-time"),
+        ];
         for (settings, name) in refused {
             let error = settings.validate().unwrap_err();
             assert!(matches!(error, MetricError::InvalidSetting { setting, .. } if setting == name), "{error}");

@@ -22,7 +22,6 @@ pub(crate) struct Summary<'a> {
 impl Summary<'_> {
     pub(crate) fn metric(&self, metric: usize) -> MetricReport {
         let MetricDescription { name, label, convention, direction } = self.evaluated.metrics[metric];
-        let overall = self.slice_estimate(&self.evaluated.overall(metric), metric, Some(&self.evaluated.overall));
         MetricReport {
             name: name.to_owned(),
             label: label.to_owned(),
@@ -34,11 +33,22 @@ impl Summary<'_> {
             threshold: None,
             gap_name: None,
             ratio_name: None,
-            overall,
+            overall: self.overall_estimate(metric),
             attributes: adjusted_gaps(
                 (0..self.input.groups.len()).map(|attribute| self.attribute(metric, attribute)).collect(),
             ),
         }
+    }
+
+    /// A metric of the whole sample.
+    pub(crate) fn overall_estimate(&self, metric: usize) -> Estimate {
+        self.slice_estimate(&self.evaluated.overall(metric), metric, Some(&self.evaluated.overall))
+    }
+
+    /// A metric of one level of an attribute.
+    pub(crate) fn group_estimate(&self, metric: usize, attribute: usize, level: usize) -> Estimate {
+        let slice = self.evaluated.attributes[attribute].groups[level].value.as_ref().ok();
+        self.slice_estimate(&self.evaluated.group(metric, attribute, level), metric, slice)
     }
 
     fn attribute(&self, metric: usize, attribute: usize) -> AttributeReport {

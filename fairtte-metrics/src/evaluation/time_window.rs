@@ -159,7 +159,8 @@ fn check_support(outcomes: &Outcomes, censoring: &CensoringCurve, times: &[f64])
     Ok(())
 }
 
-fn equally_spaced(lower: f64, upper: f64, n: usize) -> Vec<f64> {
+/// At most `n` times from `lower` to `upper`.
+pub(crate) fn equally_spaced(lower: f64, upper: f64, n: usize) -> Vec<f64> {
     let last = n - 1;
     let time = |k: usize| if k == last { upper } else { lower + (upper - lower) * (k as f64 / last as f64) };
     let mut times: Vec<f64> = (0..n).map(time).collect();

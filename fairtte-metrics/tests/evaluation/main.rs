@@ -7,5 +7,6 @@ mod cohort;
 mod comparison;
 mod decisions;
 mod models;
+mod over_time;
 mod report;
 mod requested;

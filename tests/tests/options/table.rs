@@ -224,7 +224,7 @@ fn published() -> Vec<Mode> {
 /// The options that say what is computed, the same in every mode of `evaluate`.
 fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
     let reference = match mode {
-        "one table" => Between("--attributes sex", "--attributes sex --reference sex=F"),
+        "one table" | "several models" => Between("--attributes sex", "--attributes sex --reference sex=F"),
         _ => Changes("--reference sex=F"),
     };
     [

@@ -153,9 +153,9 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
     let any = compared.any()?;
     let title = arguments.own.title.as_deref();
     let names: Vec<&str> = found.iter().map(|(name, ..)| name.as_str()).collect();
-    let named = format!("Comparison of {}", crate::report::listed(&names));
+    let by_names = format!("Comparison of {}", crate::report::listed(&names));
     let page = ModelsPage {
-        title: title.unwrap_or(&named),
+        title: title.unwrap_or(&by_names),
         // Without a cohort, its name is that of the first file.
         subtitle: if arguments.cohort.is_some() { &any.cohort.name } else { "" },
         facts: &compared.facts,

@@ -12,7 +12,7 @@ use super::canvas::{
 use super::survival::MAX_OVERLAID;
 
 /// Dash and gap of the curves of groups drawn over each other; the first is solid.
-const DASHES: [Option<(f64, f64)>; 3] = [None, Some((7.0, 3.5)), Some((2.0, 3.0))];
+pub(super) const DASHES: [Option<(f64, f64)>; 3] = [None, Some((7.0, 3.5)), Some((2.0, 3.0))];
 
 /// The panels of one attribute (or of the whole sample).
 pub(crate) struct CalibrationFigure {

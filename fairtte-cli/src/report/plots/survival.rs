@@ -14,7 +14,7 @@ use plotters::style::RGBColor;
 
 /// More groups than this get a panel each, because their bands would cover each other.
 pub(super) const MAX_OVERLAID: usize = 3;
-const BAND_OPACITY: f64 = 0.16;
+pub(super) const BAND_OPACITY: f64 = 0.16;
 /// Dash and gap of predicted curves.
 const DASHES: (f64, f64) = (6.0, 4.0);
 
@@ -52,7 +52,7 @@ pub(crate) fn survival_figures(report: &EvaluationReport, time_unit: &str) -> Re
 }
 
 /// Curves end where the observation does; a prediction beyond it could not be compared with anything.
-fn end_of_times(report: &EvaluationReport) -> f64 {
+pub(super) fn end_of_times(report: &EvaluationReport) -> f64 {
     let observed = report.curves.iter().flat_map(|curves| &curves.kaplan_meier.times);
     let end = observed.copied().fold(0.0, f64::max);
     if end > 0.0 { end } else { 1.0 }
@@ -134,16 +134,8 @@ impl Style<'_> {
     }
 
     fn curves(&self, canvas: &Canvas<'_>, axes: &Axes, group: &GroupCurves, colour: RGBColor) -> Result<(), DrawError> {
-        let observed = steps(&group.kaplan_meier.times, &group.kaplan_meier.survival, axes);
-        if observed.len() > 1 {
-            canvas.line(&observed, colour, 1.8)?;
-        }
-        let (times, survival) = up_to(&group.predicted.times, &group.predicted.survival, axes.x.end);
-        let predicted = match self.report.settings.reading {
-            Reading::Step => steps(&times, &survival, axes),
-            _ => times.iter().zip(&survival).map(|(&t, &s)| axes.at(t, s)).collect(),
-        };
-        if predicted.len() > 1 { canvas.dashed(&predicted, colour, 1.8, DASHES) } else { Ok(()) }
+        let is_step = self.report.settings.reading == Reading::Step;
+        curves_of(canvas, axes, (&group.kaplan_meier, &group.predicted), colour, is_step)
     }
 
     /// The evaluation times of AUC and Brier score, as a bar on the time axis.
@@ -170,6 +162,27 @@ impl Style<'_> {
         };
         groups.iter().map(say).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// An observed curve and the dashed mean of predicted ones, read as a step function or along lines.
+pub(super) fn curves_of(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    (observed, predicted): (&BandedCurve, &Curve),
+    colour: RGBColor,
+    is_step: bool,
+) -> Result<(), DrawError> {
+    let observed = steps(&observed.times, &observed.survival, axes);
+    if observed.len() > 1 {
+        canvas.line(&observed, colour, 1.8)?;
+    }
+    let (times, survival) = up_to(&predicted.times, &predicted.survival, axes.x.end);
+    let predicted = if is_step {
+        steps(&times, &survival, axes)
+    } else {
+        times.iter().zip(&survival).map(|(&t, &s)| axes.at(t, s)).collect()
+    };
+    if predicted.len() > 1 { canvas.dashed(&predicted, colour, 1.8, DASHES) } else { Ok(()) }
 }
 
 pub(super) fn name_of(group: &GroupCurves) -> &str {
@@ -261,7 +274,7 @@ fn labels(canvas: &Canvas<'_>, axes: &Axes, groups: &[GroupCurves]) -> Result<()
 
 /// Moves ascending positions apart so that neighbours are at least `gap` from each other, inside `[low, high]` as far
 /// as they fit.
-fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
+pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut places: Vec<f64> = wanted.iter().map(|y| y.clamp(low, high.max(low))).collect();
     for k in 1..places.len() {
         places[k] = places[k].max(places[k - 1] + gap);

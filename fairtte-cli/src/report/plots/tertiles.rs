@@ -1,0 +1,107 @@
+//! Observed and predicted survival of the samples with low, middle and high predicted risk.
+
+use fairtte_metrics::evaluation::{RiskTertile, RiskTertiles};
+use fairtte_metrics::{EvaluationReport, Reading};
+
+use super::super::ReportError;
+use super::super::format::{count, elide, percent};
+use super::super::words::FEW_EVENTS;
+use super::canvas::{Anchor, Axes, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, fitting, ticks};
+use super::survival::{SurvivalFigure, curves_of, end_of_times, spread};
+
+const WIDTH: f64 = 340.0;
+const HEIGHT: f64 = 250.0;
+
+/// One panel for the whole sample, then one for every group; those of groups with few events are folded.
+pub(crate) fn tertile_figures(report: &EvaluationReport, time_unit: &str) -> Result<Vec<SurvivalFigure>, ReportError> {
+    let end = end_of_times(report);
+    let mut figures = Vec::new();
+    for (index, groups) in report.risk_tertiles.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
+        let (mut panels, mut folded) = (Vec::new(), Vec::new());
+        for (k, group) in groups.iter().enumerate() {
+            let few = n_events(group) < FEW_EVENTS && group.attribute.is_some();
+            let place = if few { &mut folded } else { &mut panels };
+            place.push(panel(group, report, (end, time_unit), &format!("tertiles-{index}-{k}"))?);
+        }
+        figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small: true, panels, folded });
+    }
+    Ok(figures)
+}
+
+fn n_events(group: &RiskTertiles) -> usize {
+    group.tertiles.iter().map(|third| third.n_events).sum()
+}
+
+fn panel(
+    group: &RiskTertiles,
+    report: &EvaluationReport,
+    (end, time_unit): (f64, &str),
+    id: &str,
+) -> Result<String, ReportError> {
+    let axes = Axes { left: 38.0, right: 232.0, top: 38.0, bottom: HEIGHT - 44.0, x: 0.0..end, y: 0.0..1.0 };
+    let name = group.level.as_deref().unwrap_or("all samples");
+    let n: usize = group.tertiles.iter().map(|third| third.n).sum();
+    let title = format!("Survival by third of the predicted risk: {name}");
+    let description = group.tertiles.iter().map(describe).collect::<Vec<_>>().join("; ");
+    Figure { id, title, description, width: WIDTH, height: HEIGHT }.draw(|canvas| {
+        let shown = elide(name, fitting(WIDTH - axes.left, 12.5));
+        canvas.text(&shown, (axes.left, 9.0), Anchor::Start, Ink::new(12.0, INK).bold())?;
+        let counts = format!("n = {n}, {}", count(n_events(group), "event"));
+        canvas.text(&counts, (axes.left, 24.0), Anchor::Start, Ink::new(11.0, MUTED))?;
+        axes.draw_y(canvas, &[0.0, 0.5, 1.0], "")?;
+        let unit = if time_unit.is_empty() { String::new() } else { format!(" ({time_unit})") };
+        axes.draw_x(canvas, &ticks(&axes.x, 5), &format!("time{unit}"))?;
+        for (third, colour) in group.tertiles.iter().zip(GROUP_COLOURS) {
+            let is_step = report.settings.reading == Reading::Step;
+            curves_of(canvas, &axes, (&third.kaplan_meier, &third.predicted), colour, is_step)?;
+        }
+        labels(canvas, &axes, group)
+    })
+}
+
+/// The names of the thirds where their curves end.
+fn labels(canvas: &Canvas<'_>, axes: &Axes, group: &RiskTertiles) -> Result<(), DrawError> {
+    let end = |third: &RiskTertile| axes.y_at(third.kaplan_meier.survival.last().copied().unwrap_or(1.0));
+    let mut order: Vec<usize> = (0..group.tertiles.len()).collect();
+    order.sort_by(|a, b| end(&group.tertiles[*a]).total_cmp(&end(&group.tertiles[*b])));
+    let wanted: Vec<f64> = order.iter().map(|k| end(&group.tertiles[*k])).collect();
+    for (k, y) in order.into_iter().zip(spread(&wanted, 34.0, axes.top + 8.0, axes.bottom - 20.0)) {
+        let (third, x) = (&group.tertiles[k], axes.right + 8.0);
+        canvas.line(&[(x, y), (x + 12.0, y)], GROUP_COLOURS[k % GROUP_COLOURS.len()], 3.0)?;
+        canvas.text(&third.name, (x + 17.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
+        let counts = format!("{} of {}", third.n_events, third.n);
+        canvas.text(&counts, (x + 17.0, y + 14.0), Anchor::Start, Ink::new(11.0, MUTED))?;
+    }
+    Ok(())
+}
+
+fn describe(third: &RiskTertile) -> String {
+    let range = match (third.above, third.at_most) {
+        (None, Some(at_most)) => format!("at most {}", percent(at_most)),
+        (Some(above), Some(at_most)) => format!("above {} up to {}", percent(above), percent(at_most)),
+        (Some(above), None) => format!("above {}", percent(above)),
+        (None, None) => "any".to_owned(),
+    };
+    let last = third.kaplan_meier.survival.last();
+    let last = last.map_or_else(String::new, |survival| format!(", observed survival falls to {}", percent(*survival)));
+    format!("{} risk ({range}): {} of {} samples{last}", third.name, count(third.n_events, "event"), third.n)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::super::super::test_reports::report;
+    use super::*;
+
+    #[test]
+    fn a_panel_says_the_risks_and_events_of_every_third() {
+        let figures = tertile_figures(&report(), "").unwrap();
+        assert_eq!((figures.len(), figures[0].panels.len()), (1, 1));
+        let panel = &figures[0].panels[0];
+        assert!(panel.contains(
+            "low risk (at most 25 %): 20 events of 40 samples, observed survival falls to 75 %; middle risk (above 25 % up \
+             to 50 %)"
+        ));
+        assert!(panel.contains("20 of 40") && panel.contains("n = 120, 60 events"), "{panel}");
+    }
+}

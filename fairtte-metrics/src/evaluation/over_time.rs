@@ -1,0 +1,125 @@
+//! AUC and Brier score over time, for the whole sample and for every group, with pointwise intervals.
+//!
+//! The numbers at one time are those of the metrics `auc@t` and `brier@t`. Their intervals are percentile intervals of the
+//! first replicates of the bootstrap, since a figure shows no third digit of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluation::evaluated::{Evaluated, Input, Predictions};
+use crate::evaluation::metrics::RequestedMetric;
+use crate::evaluation::prepared::RequestedAt;
+use crate::evaluation::report::{Estimate, MetricDescription};
+use crate::evaluation::summary::Summary;
+use crate::evaluation::time_window::{TimeWindow, equally_spaced};
+use crate::resampling::IntervalMethod;
+use crate::{EvaluationSettings, MetricError};
+
+/// The metrics that are shown over time.
+const METRICS: [&str; 2] = ["auc", "brier"];
+
+/// Most replicates behind a pointwise interval.
+const MOST_REPLICATES: usize = 200;
+
+/// One metric at several times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct OverTime {
+    /// Name of the metric as in the settings: `auc` or `brier`.
+    pub metric: String,
+    /// Short name for figures.
+    pub label: String,
+    /// Whether a higher value is better.
+    pub higher_is_better: bool,
+    /// Times, ascending, within the evaluation times.
+    pub times: Vec<f64>,
+    /// Replicates behind the intervals; 0 = there are none.
+    pub replicates: usize,
+    /// First the whole sample, then every group.
+    pub curves: Vec<OverTimeCurve>,
+}
+
+/// The values in one group (or in the whole sample: no attribute, no level), one per time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct OverTimeCurve {
+    /// Name of the attribute.
+    pub attribute: Option<String>,
+    /// Name of the level.
+    pub level: Option<String>,
+    /// Samples.
+    pub n: usize,
+    /// Events.
+    pub n_events: usize,
+    /// `None` where the metric does not exist, for example an AUC before the first event of the group.
+    pub value: Vec<Option<f64>>,
+    /// Lower ends of the pointwise intervals.
+    pub lower: Vec<Option<f64>>,
+    /// Upper ends of the pointwise intervals.
+    pub upper: Vec<Option<f64>>,
+}
+
+/// AUC and Brier score at as many times as the settings say; empty without evaluation times.
+///
+/// # Errors
+/// Those of the bootstrap.
+pub(crate) fn over_time(
+    input: &Input<'_>,
+    predictions: &Predictions<'_>,
+    window: Option<&TimeWindow>,
+) -> Result<Vec<OverTime>, MetricError> {
+    let Some(window) = window.filter(|_| input.settings.over_time > 0) else { return Ok(Vec::new()) };
+    let times = equally_spaced(window.lower, window.upper, input.settings.over_time);
+    let settings = EvaluationSettings {
+        replicates: input.settings.replicates.min(MOST_REPLICATES),
+        interval: IntervalMethod::Percentile,
+        ..input.settings.clone()
+    };
+    let input = Input { settings: &settings, ..*input };
+    METRICS.into_iter().map(|name| of_metric(name, &input, predictions, &times)).collect()
+}
+
+fn of_metric(
+    name: &str,
+    input: &Input<'_>,
+    predictions: &Predictions<'_>,
+    times: &[f64],
+) -> Result<OverTime, MetricError> {
+    let RequestedMetric { metric, .. } = RequestedMetric::parse(name)?;
+    let requested: Vec<RequestedAt> =
+        times.iter().map(|time| RequestedAt { metric, horizon: Ok(*time), threshold: None }).collect();
+    let (label, convention, direction) = (metric.label(), metric.convention(), metric.direction());
+    let descriptions = vec![MetricDescription { name, label, convention, direction }; times.len()];
+    let evaluated = Evaluated::of_requested(input, predictions, &requested, &descriptions, false)?;
+    let summary = Summary { input, evaluated: &evaluated };
+    let all: Vec<Estimate> = (0..times.len()).map(|place| summary.overall_estimate(place)).collect();
+    let mut curves = vec![OverTimeCurve::new(None, &all)];
+    for (attribute, groups) in input.groups.iter().enumerate() {
+        for (level, name) in groups.levels().iter().enumerate() {
+            let of_group: Vec<Estimate> =
+                (0..times.len()).map(|place| summary.group_estimate(place, attribute, level)).collect();
+            curves.push(OverTimeCurve::new(Some((groups.attribute(), name)), &of_group));
+        }
+    }
+    Ok(OverTime {
+        metric: name.to_owned(),
+        label: label.to_owned(),
+        higher_is_better: direction == crate::Direction::HigherIsBetter,
+        times: times.to_vec(),
+        replicates: input.settings.replicates,
+        curves,
+    })
+}
+
+impl OverTimeCurve {
+    fn new(name: Option<(&str, &str)>, estimates: &[Estimate]) -> Self {
+        Self {
+            attribute: name.map(|(attribute, _)| attribute.to_owned()),
+            level: name.map(|(_, level)| level.to_owned()),
+            n: estimates.first().map_or(0, |estimate| estimate.n),
+            n_events: estimates.first().map_or(0, |estimate| estimate.n_events),
+            value: estimates.iter().map(|estimate| estimate.value).collect(),
+            lower: estimates.iter().map(|estimate| estimate.lower).collect(),
+            upper: estimates.iter().map(|estimate| estimate.upper).collect(),
+        }
+    }
+}
