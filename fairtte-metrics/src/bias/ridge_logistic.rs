@@ -8,6 +8,7 @@
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1};
 
 use crate::MetricError;
+use crate::linear_algebra::cholesky_solve;
 
 const MOST_STEPS: usize = 100;
 /// Newton's method ends where half its decrement, the distance of the objective from its minimum, is below this.
@@ -35,7 +36,7 @@ impl RidgeLogistic {
             let (gradient, hessian) = derivatives(&x, in_group, penalty, &coefficients);
             let too_large =
                 || MetricError::NotFinite { what: "objective of the logistic regression", value: objective };
-            let step = solve(hessian, &gradient).ok_or_else(too_large)?;
+            let step = cholesky_solve(hessian, &gradient).ok_or_else(too_large)?;
             if gradient.dot(&step) / 2.0 <= TOLERANCE * (1.0 + objective) {
                 coefficients -= &step; // converges quadratically: what is left is rounding
                 break;
@@ -93,31 +94,6 @@ fn derivatives(
     // Where every probability is 0 or 1 to rounding, the intercept has no curvature left.
     hessian[[0, 0]] += f64::MIN_POSITIVE.sqrt();
     (gradient, hessian)
-}
-
-/// Solves `matrix` x = `vector` by Cholesky's method; `None` unless the matrix is positive definite.
-fn solve(mut matrix: Array2<f64>, vector: &Array1<f64>) -> Option<Array1<f64>> {
-    let n = vector.len();
-    for j in 0..n {
-        for i in j..n {
-            let done: f64 = (0..j).map(|k| matrix[[i, k]] * matrix[[j, k]]).sum();
-            let rest = matrix[[i, j]] - done;
-            if i == j && !(rest > 0.0 && rest.is_finite()) {
-                return None;
-            }
-            matrix[[i, j]] = if i == j { rest.sqrt() } else { rest / matrix[[j, j]] };
-        }
-    }
-    let mut x = vector.clone();
-    for i in 0..n {
-        let done: f64 = (0..i).map(|k| matrix[[i, k]] * x[k]).sum();
-        x[i] = (x[i] - done) / matrix[[i, i]];
-    }
-    for i in (0..n).rev() {
-        let done: f64 = (i + 1..n).map(|k| matrix[[k, i]] * x[k]).sum();
-        x[i] = (x[i] - done) / matrix[[i, i]];
-    }
-    Some(x)
 }
 
 #[cfg(test)]

@@ -9,19 +9,17 @@
 //! AUC: Hanley & `McNeil` (1982), <https://doi.org/10.1148/radiology.143.1.7063747>; ties count one half. Golden values:
 //! scikit-learn, version and call in the tests.
 
-use std::collections::BTreeMap;
-
 use ndarray::{Array1, ArrayRef2, Axis};
-use rand::seq::SliceRandom as _;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::quantise::check_matrix;
 use super::ridge_logistic::RidgeLogistic;
 use super::sources::BiasSettings;
+use crate::folds::folds_by_subject;
 use crate::resampling::{Bootstrap, percentile_interval};
 use crate::value_or_reason::value_or_reason;
-use crate::{GroupId, Groups, MetricError, SubjectId, seeds};
+use crate::{GroupId, Groups, MetricError, SubjectId};
 
 /// Folds of the cross-validation.
 const N_FOLDS: usize = 5;
@@ -87,7 +85,7 @@ pub fn separability(
     let sizes = groups.sizes();
     let is_large = |group: &GroupId| sizes[group.index()] >= settings.min_group_size;
     let membership: Vec<Option<GroupId>> = groups.membership().iter().map(|group| group.filter(is_large)).collect();
-    let folds = folds(subjects, &membership, settings.seed);
+    let folds = folds_by_subject(subjects, &membership, N_FOLDS, (settings.seed, "separability-folds"));
     let bootstrap = Bootstrap::new(subjects, settings.resample, settings.n_replicates, settings.seed);
     let of_level = |group: GroupId| {
         let (level, n) = (groups.levels()[group.index()].clone(), sizes[group.index()]);
@@ -102,28 +100,6 @@ pub fn separability(
     };
     let levels = groups.ids().map(of_level).collect::<Result<_, MetricError>>()?;
     Ok(Separability { attribute: groups.attribute().to_owned(), levels })
-}
-
-/// Fold of every row. The subjects of every group are shuffled and dealt out in turn; a subject with samples in several
-/// groups is dealt with the first of them.
-fn folds(subjects: &[SubjectId], membership: &[Option<GroupId>], seed: u64) -> Vec<usize> {
-    let mut group_of: BTreeMap<&SubjectId, GroupId> = BTreeMap::new();
-    for (subject, group) in subjects.iter().zip(membership) {
-        if let Some(group) = group {
-            let kept = group_of.entry(subject).or_insert(*group);
-            *kept = (*kept).min(*group);
-        }
-    }
-    let mut by_group: BTreeMap<GroupId, Vec<&SubjectId>> = BTreeMap::new();
-    for (subject, group) in group_of {
-        by_group.entry(group).or_default().push(subject);
-    }
-    let mut fold_of: BTreeMap<&SubjectId, usize> = BTreeMap::new();
-    for (group, mut members) in by_group {
-        members.shuffle(&mut seeds::stream(seed, "separability-folds", &[u64::from(group.0)]));
-        fold_of.extend(members.into_iter().enumerate().map(|(place, subject)| (subject, place % N_FOLDS)));
-    }
-    subjects.iter().map(|subject| fold_of.get(subject).copied().unwrap_or(0)).collect()
 }
 
 /// The held-out rows of every fold in ascending order of their predictor: row, predictor, whether it is in the group.
@@ -196,6 +172,7 @@ mod tests {
 
     use super::super::ridge_logistic::tests::{IN_GROUP, representation};
     use super::*;
+    use crate::seeds;
 
     fn people(n: usize) -> Vec<SubjectId> {
         (0..n).map(|k| SubjectId::new(format!("s{k:03}"))).collect()
@@ -264,7 +241,7 @@ mod tests {
     fn subjects_stay_in_one_fold_and_small_levels_take_no_part() {
         let subjects: Vec<SubjectId> = (0..60).map(|k| SubjectId::new(format!("s{}", k / 2))).collect();
         let membership: Vec<_> = (0..60).map(|k| Some(GroupId(u32::from(k / 2 % 2 == 0)))).collect();
-        let folds = folds(&subjects, &membership, 4);
+        let folds = folds_by_subject(&subjects, &membership, N_FOLDS, (4, "separability-folds"));
         assert!(folds.chunks(2).all(|pair| pair[0] == pair[1]));
         let per_fold = |fold: usize| folds.iter().filter(|found| **found == fold).count();
         assert_eq!([0, 1, 2, 3, 4].map(per_fold), [12; 5]);

@@ -114,9 +114,8 @@ fn the_flat_table_has_every_model_and_every_difference() {
     let path = folder.path().join("evaluation.csv");
     write_models(&path, &reports).unwrap();
     let table = Table::read(&path).unwrap();
-    let column = |name: &str| -> Vec<String> {
-        table.text(name).unwrap().into_iter().map(Option::unwrap_or_default).collect()
-    };
+    let column =
+        |name: &str| -> Vec<String> { table.text(name).unwrap().into_iter().map(Option::unwrap_or_default).collect() };
     let (model, minus, metric) = (column("model"), column("minus"), column("metric"));
     let (kind, value) = (column("kind"), column("value"));
     let find = |name: &str, other: &str| -> f64 {
