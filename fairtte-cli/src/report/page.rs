@@ -12,6 +12,7 @@ use super::differences;
 use super::flat;
 use super::format::{count, escape, interval, percent, short, value};
 use super::groups_table::{GroupLine, group_lines};
+use super::names::names_of_metrics;
 use super::plots::{LossCurve, calibration_figures, decision_figures, forest, loss_curve, survival_figures};
 use super::rows::{self, Row, attribute_rows};
 use super::verdict::verdict;
@@ -173,7 +174,7 @@ impl<'a> Context<'a> {
         };
         let report = page.evaluation;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-        let metrics = report.metrics.iter().enumerate();
+        let metrics = report.metrics.iter().zip(names_of_metrics(&report.metrics));
         Ok(Self {
             title: page.title,
             subtitle: page.subtitle,
@@ -193,7 +194,7 @@ impl<'a> Context<'a> {
             horizon: report.horizon.map(|time| format!("{} {}", short(time), page.time_unit).trim_end().to_owned()),
             time_unit: page.time_unit,
             statements: statements(report),
-            metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
+            metrics: metrics.map(|(metric, id)| metric_section(page, metric, &id)).collect::<Result<_, _>>()?,
             survival: panels(survival(page)?)?,
             calibration: panels(calibration(report)?)?,
             csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows(report))?)),
@@ -226,10 +227,10 @@ fn tile(metric: &MetricReport) -> Tile<'_> {
     }
 }
 
-fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, index: usize) -> Result<Metric<'a>, ReportError> {
+fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, id: &str) -> Result<Metric<'a>, ReportError> {
     let report = page.evaluation;
     let same_as = rows::same_as(report, metric).map(|other| other.label.as_str());
-    let forest = if same_as.is_none() { Some(forest(metric, &format!("forest-{index}"))?) } else { None };
+    let forest = if same_as.is_none() { Some(forest(metric, &format!("forest-{id}"))?) } else { None };
     Ok(Metric {
         label: &metric.label,
         name: &metric.name,

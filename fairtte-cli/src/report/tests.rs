@@ -7,7 +7,7 @@ use fairtte_records::Warning;
 use super::test_reports::{ODD_LEVEL, difference, estimate, report};
 use super::{EpochPoint, FlowRow, Page, render_page, render_table};
 
-fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'a [FlowRow]) -> Page<'a> {
+pub(super) fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'a [FlowRow]) -> Page<'a> {
     Page {
         title: "Run <7> & more",
         subtitle: "evaluation on the test part",
@@ -261,7 +261,7 @@ fn more_than_three_groups_get_a_panel_each() {
     };
     report.curves.push(empty);
     let html = render_page(&page(&report, &[], &[])).unwrap();
-    assert_eq!(html.matches("id=\"km-2-").count(), 6 * 2);
+    assert_eq!(html.matches("id=\"survival-age_").count(), 6 * 2);
     assert!(html.contains("\nno samples\n"));
 }
 

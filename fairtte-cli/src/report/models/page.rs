@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::super::ReportError;
 use super::super::format::{count, interval, list, number, p_relation, percent, value};
+use super::super::names::{names, names_of_metrics};
 use super::super::page::{environment, fill_in, style};
 use super::super::plots::{Labels, Place, model_forest, trade_off};
 use super::super::rows;
@@ -84,6 +85,7 @@ impl<'a> Context<'a> {
             return Err(minijinja::Error::new(minijinja::ErrorKind::UndefinedError, "a page without models").into());
         };
         let all = metrics(reports);
+        let ids = names_of_metrics(all.iter().map(|(models, _)| models[0].1));
         let shown = || all.iter().filter(|(_, same_as)| same_as.is_none()).map(|(models, _)| models);
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         Ok(Self {
@@ -104,7 +106,7 @@ impl<'a> Context<'a> {
             censoring: page.censoring,
             summary: shown().flat_map(summary).collect(),
             statements: shown().map(|models| statement(models, reports)).collect(),
-            metrics: all.iter().enumerate().map(|(k, found)| metric(page, found, k)).collect::<Result<_, _>>()?,
+            metrics: all.iter().zip(ids).map(|(found, id)| metric(page, found, &id)).collect::<Result<_, _>>()?,
             has_attributes: !reports.trade_offs.is_empty(),
         })
     }
@@ -168,14 +170,15 @@ fn front(trade_off: &TradeOff) -> String {
 fn metric<'a>(
     page: &ModelsPage<'a>,
     (models, same_as): &(OfModels<'a>, Option<&'a str>),
-    index: usize,
+    id: &str,
 ) -> Result<Metric<'a>, ReportError> {
     let (reports, first) = (page.reports, models[0].1);
-    let trade_offs = reports.trade_offs.iter().filter(|of| of.metric == first.name && same_as.is_none()).enumerate();
-    let scatter = |(k, of): (usize, &TradeOff)| {
+    let of_pair = || reports.trade_offs.iter().filter(|of| of.metric == first.name && same_as.is_none());
+    let trade_offs = of_pair().zip(names(of_pair().map(|of| of.attribute.as_str())));
+    let scatter = |(of, attribute): (&TradeOff, String)| {
         let direction = rows::direction(first);
         let labels = Labels { metric: &first.label, direction: &direction, attribute: &of.attribute };
-        trade_off(&places(of), &labels, &format!("trade-off-{index}-{k}"))
+        trade_off(&places(of), &labels, &format!("trade-off-{id}_{attribute}"))
     };
     Ok(Metric {
         label: &first.label,
@@ -183,7 +186,7 @@ fn metric<'a>(
         convention: &first.convention,
         window: rows::uses_window(first).then(|| rows::window(&reports.models[0].1, page.time_unit)),
         same_as: *same_as,
-        forest: if same_as.is_none() { model_forest(models, &format!("forest-{index}"))? } else { String::new() },
+        forest: if same_as.is_none() { model_forest(models, &format!("forest-{id}"))? } else { String::new() },
         trade_offs: trade_offs.map(scatter).collect::<Result<_, _>>()?,
         differences: if same_as.is_none() { of_metric(reports, &first.name) } else { Vec::new() },
     })

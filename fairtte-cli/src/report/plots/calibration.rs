@@ -6,6 +6,7 @@ use plotters::style::RGBColor;
 
 use super::super::ReportError;
 use super::super::format::{count, elide, number, wrap};
+use super::super::names::names;
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, ticks,
 };
@@ -30,16 +31,18 @@ pub(crate) struct CalibrationFigure {
 pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<CalibrationFigure>, ReportError> {
     let end = end_of_risks(&report.calibration);
     let mut figures = Vec::new();
-    for (index, groups) in report.calibration.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
+    let of_attributes: Vec<_> = report.calibration.chunk_by(|a, b| a.attribute == b.attribute).collect();
+    let attributes = names(of_attributes.iter().map(|groups| groups[0].attribute.as_deref().unwrap_or("all")));
+    for (groups, attribute) in of_attributes.into_iter().zip(attributes) {
         let small = groups.len() > MAX_OVERLAID;
         let (mut panels, mut folded) = (Vec::new(), Vec::new());
         if small {
-            for (k, group) in groups.iter().enumerate() {
+            for (group, level) in groups.iter().zip(names(groups.iter().map(name_of))) {
                 let place = if group.ici.is_some() { &mut panels } else { &mut folded };
-                place.push(small_panel(group, end, &format!("calibration-{index}-{k}"))?);
+                place.push(small_panel(group, end, &format!("calibration-{attribute}_{level}"))?);
             }
         } else {
-            panels.push(overlaid(groups, end, &format!("calibration-{index}"))?);
+            panels.push(overlaid(groups, end, &format!("calibration-{attribute}"))?);
         }
         figures.push(CalibrationFigure { attribute: groups[0].attribute.clone(), small, panels, folded });
     }

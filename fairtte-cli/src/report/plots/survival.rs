@@ -5,6 +5,7 @@ use fairtte_metrics::{EvaluationReport, Reading};
 
 use super::super::ReportError;
 use super::super::format::{count, elide, number};
+use super::super::names::names;
 use super::super::words::FEW_EVENTS;
 use super::below::{ROW, differences, numbers_at_risk};
 use super::canvas::{
@@ -34,17 +35,19 @@ pub(crate) struct SurvivalFigure {
 pub(crate) fn survival_figures(report: &EvaluationReport, time_unit: &str) -> Result<Vec<SurvivalFigure>, ReportError> {
     let style = Style { end: end_of_times(report), time_unit, report };
     let mut figures = Vec::new();
-    for (index, groups) in report.curves.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
+    let of_attributes: Vec<&[GroupCurves]> = report.curves.chunk_by(|a, b| a.attribute == b.attribute).collect();
+    let attributes = names(of_attributes.iter().map(|groups| groups[0].attribute.as_deref().unwrap_or("all")));
+    for (groups, attribute) in of_attributes.into_iter().zip(attributes) {
         let small = groups.len() > MAX_OVERLAID;
         let (mut panels, mut folded) = (Vec::new(), Vec::new());
         if small {
             let whole = report.curves.iter().find(|curves| curves.attribute.is_none());
-            for (k, group) in groups.iter().enumerate() {
+            for (group, level) in groups.iter().zip(names(groups.iter().map(name_of))) {
                 let place = if group.n_events < FEW_EVENTS { &mut folded } else { &mut panels };
-                place.push(style.small(group, whole, &format!("km-{index}-{k}"))?);
+                place.push(style.small(group, whole, &format!("survival-{attribute}_{level}"))?);
             }
         } else {
-            panels.push(style.overlaid(groups, &format!("km-{index}"))?);
+            panels.push(style.overlaid(groups, &format!("survival-{attribute}"))?);
         }
         figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small, panels, folded });
     }
