@@ -14,4 +14,8 @@ pub struct Exports {
     #[arg(long, value_name = "DIR")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub figures: Option<PathBuf>,
+    /// Folder for every table of the page in Markdown and LaTeX, for example `metric-c-td.md` and `metric-c-td.tex`
+    #[arg(long, value_name = "DIR")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tables: Option<PathBuf>,
 }

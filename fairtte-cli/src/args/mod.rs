@@ -367,8 +367,8 @@ Examples:
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores
-  the same, with every figure as a file
-    fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores --figures paper";
+  a run, again, with every figure and table as a file
+    fairtte evaluate runs/films --output runs/films-again --figures paper --tables paper";
 
 /// Repairs of curves that rise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]

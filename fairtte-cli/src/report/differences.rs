@@ -14,12 +14,12 @@ const MOST_PAIRS: usize = 12;
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     /// `attribute`, `group` (a pair of groups), `summary` or `note`.
-    kind: &'static str,
-    name: String,
-    value: String,
-    interval: String,
-    p: String,
-    remarks: Vec<String>,
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) interval: String,
+    pub(super) p: String,
+    pub(super) remarks: Vec<String>,
 }
 
 /// All lines of `metric`, attribute by attribute; none without attributes.
@@ -33,6 +33,11 @@ pub(super) fn lines(metric: &MetricReport, report: &EvaluationReport) -> Vec<Lin
         lines.extend(summaries(attribute, metric, report));
     }
     lines
+}
+
+/// What the table shows.
+pub(super) fn caption(metric: &MetricReport) -> String {
+    format!("{}: differences between groups", metric.label)
 }
 
 /// `F minus M`.

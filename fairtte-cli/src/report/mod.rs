@@ -11,12 +11,14 @@ mod figure_files;
 pub(crate) mod flat;
 mod format;
 mod groups_table;
+mod metric_table;
 mod models;
 mod names;
 mod page;
 mod plots;
 mod rows;
 mod table;
+mod tables;
 #[cfg(test)]
 pub(crate) mod test_reports;
 #[cfg(test)]
@@ -29,6 +31,7 @@ pub(crate) use figure_files::figures_of;
 pub(crate) use format::wrap;
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 pub(crate) use plots::Place;
+pub(crate) use tables::{Table, tables_of_models, tables_of_page};
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;

@@ -12,9 +12,10 @@ use super::differences;
 use super::flat;
 use super::format::{count, escape, interval, percent, short, value};
 use super::groups_table::{GroupLine, group_lines};
+use super::metric_table::{TableRow, table_rows};
 use super::names::names_of_metrics;
 use super::plots::{LossCurve, calibration_figures, decision_figures, forest, loss_curve, survival_figures};
-use super::rows::{self, Row, attribute_rows};
+use super::rows;
 use super::verdict::verdict;
 use super::words::{Statement, statements};
 use super::{EpochPoint, FlowRow, Page, ReportError};
@@ -130,20 +131,6 @@ struct Metric<'a> {
 }
 
 #[derive(Serialize)]
-struct TableRow {
-    /// `all`, `attribute`, `group` or `summary`.
-    kind: &'static str,
-    name: String,
-    value: String,
-    interval: String,
-    n: usize,
-    events: usize,
-    subjects: usize,
-    pairs: String,
-    remarks: Vec<String>,
-}
-
-#[derive(Serialize)]
 struct Panels {
     title: String,
     small: bool,
@@ -191,7 +178,7 @@ impl<'a> Context<'a> {
             tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
             verdict: verdict(report, page.time_unit),
             groups: group_lines(report),
-            horizon: report.horizon.map(|time| format!("{} {}", short(time), page.time_unit).trim_end().to_owned()),
+            horizon: rows::horizon(report, page.time_unit),
             time_unit: page.time_unit,
             statements: statements(report),
             metrics: metrics.map(|(metric, id)| metric_section(page, metric, &id)).collect::<Result<_, _>>()?,
@@ -243,32 +230,6 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, id: &str) -> Re
         rows: table_rows(metric, report),
         differences: differences::lines(metric, report),
     })
-}
-
-fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow> {
-    let row = |kind, row: Row<'_>| TableRow {
-        kind,
-        value: value(row.estimate),
-        interval: interval(row.estimate).unwrap_or_else(|| "none".to_owned()),
-        n: row.estimate.n,
-        events: row.estimate.n_events,
-        subjects: row.estimate.n_subjects,
-        pairs: rows::pairs_behind(row.estimate),
-        remarks: row.remarks(report),
-        name: row.name,
-    };
-    let mut table = vec![row("all", Row::of_samples("all".to_owned(), &metric.overall))];
-    for attribute in &metric.attributes {
-        let mut heading = row("attribute", Row::of_samples(attribute.attribute.clone(), &metric.overall));
-        heading.remarks = match attribute.n_missing {
-            0 => Vec::new(),
-            n => vec![format!("{} without a value, in no group", count(n, "sample"))],
-        };
-        table.push(heading);
-        let rows = attribute_rows(metric, attribute).into_iter();
-        table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r)));
-    }
-    table
 }
 
 fn survival(page: &Page<'_>) -> Result<Vec<Panels>, ReportError> {

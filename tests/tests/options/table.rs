@@ -236,6 +236,7 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         ("--reference", reference),
         ("--set", Changes("--set reading=step")),
         ("--figures", Changes("--figures paper")),
+        ("--tables", Changes("--tables paper")),
     ]
     .into_iter()
 }

@@ -14,7 +14,7 @@ use super::{Outputs, Shown};
 use crate::CliError;
 use crate::args::Exports;
 use crate::progress::say;
-use crate::report::{Page, figures_of, flat, render_page, render_table};
+use crate::report::{Page, Table, figures_of, flat, render_page, render_table, tables_of_page};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
 
@@ -48,20 +48,31 @@ impl Target {
         Self { exports: exports.clone(), ..self }
     }
 
-    /// Writes the page, and its figures where there is a folder for them.
+    /// Writes the page, and its figures and tables where there are folders for them.
     ///
     /// # Errors
     /// [`CliError`] naming the file that cannot be written.
-    pub(super) fn write_page(&self, html: &str) -> Result<(), CliError> {
+    pub(super) fn write_page(&self, html: &str, tables: impl FnOnce() -> Vec<Table>) -> Result<(), CliError> {
         write_text(&self.report, html)?;
-        let Some(folder) = &self.exports.figures else { return Ok(()) };
-        figures_of(html).iter().try_for_each(|(name, svg)| write_text(&folder.join(format!("{name}.svg")), svg))
+        if let Some(folder) = &self.exports.figures {
+            for (name, svg) in figures_of(html) {
+                write_text(&folder.join(format!("{name}.svg")), &svg)?;
+            }
+        }
+        if let Some(folder) = &self.exports.tables {
+            for table in tables() {
+                write_text(&folder.join(format!("{}.md", table.name)), &table.markdown())?;
+                write_text(&folder.join(format!("{}.tex", table.name)), &table.latex())?;
+            }
+        }
+        Ok(())
     }
 
     /// What is said of the files at the end.
     pub(super) fn written(&self) -> Vec<String> {
         let figures = self.exports.figures.iter().map(|folder| format!("figures: {}", folder.display()));
-        std::iter::once(format!("report: {}", self.report.display())).chain(figures).collect()
+        let tables = self.exports.tables.iter().map(|folder| format!("tables: {}", folder.display()));
+        std::iter::once(format!("report: {}", self.report.display())).chain(figures).chain(tables).collect()
     }
 
     pub(super) fn evaluation(&self) -> &Path {
@@ -146,7 +157,7 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&target.evaluation, &text)?;
     flat::write(&target.evaluation.with_extension("csv"), &flat::rows(page.evaluation))?;
-    target.write_page(&render_page(page)?)?;
+    target.write_page(&render_page(page)?, || tables_of_page(page))?;
     page.warnings.iter().for_each(|warning| say(format!("warning: {}", warning.text)));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
     if outputs.shown == Shown::Json {

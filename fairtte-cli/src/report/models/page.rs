@@ -11,7 +11,7 @@ use super::super::page::{environment, fill_in, style};
 use super::super::plots::{Labels, Place, model_forest, trade_off};
 use super::super::rows;
 use super::lines::{OfPair, of_metric, signed};
-use super::{ModelsPage, OfModels, metrics};
+use super::{ModelsPage, OfModels, metrics, shown_metrics};
 
 const TEMPLATE: &str = include_str!("models.html");
 
@@ -44,18 +44,18 @@ struct Context<'a> {
 
 /// One number of every model.
 #[derive(Serialize)]
-struct SummaryRow {
+pub(in super::super) struct SummaryRow {
     /// `all` or `summary` (a gap).
-    kind: &'static str,
-    name: String,
-    about: String,
-    cells: Vec<Cell>,
+    pub(in super::super) kind: &'static str,
+    pub(in super::super) name: String,
+    pub(in super::super) about: String,
+    pub(in super::super) cells: Vec<Cell>,
 }
 
 #[derive(Serialize)]
-struct Cell {
-    value: String,
-    interval: Option<String>,
+pub(in super::super) struct Cell {
+    pub(in super::super) value: String,
+    pub(in super::super) interval: Option<String>,
 }
 
 /// What one metric says of the models, one sentence each.
@@ -86,7 +86,7 @@ impl<'a> Context<'a> {
         };
         let all = metrics(reports);
         let ids = names_of_metrics(all.iter().map(|(models, _)| models[0].1));
-        let shown = || all.iter().filter(|(_, same_as)| same_as.is_none()).map(|(models, _)| models);
+        let shown = shown_metrics(reports);
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         Ok(Self {
             title: page.title,
@@ -104,8 +104,8 @@ impl<'a> Context<'a> {
             level: percent(report.settings.level),
             has_intervals: report.settings.replicates > 0,
             censoring: page.censoring,
-            summary: shown().flat_map(summary).collect(),
-            statements: shown().map(|models| statement(models, reports)).collect(),
+            summary: shown.iter().flat_map(summary).collect(),
+            statements: shown.iter().map(|models| statement(models, reports)).collect(),
             metrics: all.iter().zip(ids).map(|(found, id)| metric(page, found, &id)).collect::<Result<_, _>>()?,
             has_attributes: !reports.trade_offs.is_empty(),
         })
@@ -113,7 +113,7 @@ impl<'a> Context<'a> {
 }
 
 /// The values over all samples, and the gaps.
-fn summary(models: &OfModels<'_>) -> Vec<SummaryRow> {
+pub(in super::super) fn summary(models: &OfModels<'_>) -> Vec<SummaryRow> {
     let cells = |of: &dyn Fn(&MetricReport) -> Cell| models.iter().map(|(_, metric)| of(metric)).collect();
     let first = models[0].1;
     let mut rows = vec![SummaryRow {
