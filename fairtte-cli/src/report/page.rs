@@ -1,7 +1,7 @@
 //! The HTML page: collects everything into one context and fills in the template.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{DecisionsReport, MetricReport};
+use fairtte_metrics::evaluation::{AttributeReport, DecisionsReport, MetricReport};
 use fairtte_metrics::resampling::IntervalMethod;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
@@ -10,11 +10,13 @@ use serde::Serialize;
 use super::decisions::decision_lines;
 use super::differences;
 use super::flat;
-use super::format::{count, escape, interval, percent, short, value};
+use super::format::{count, escape, interval, number, percent, short, value};
 use super::groups_table::{GroupLine, group_lines};
 use super::metric_table::{TableRow, table_rows};
 use super::names::names_of_metrics;
-use super::plots::{LossCurve, calibration_figures, decision_figures, forest, loss_curve, survival_figures};
+use super::plots::{
+    LossCurve, calibration_figures, decision_figures, forest, gap_figure, loss_curve, survival_figures,
+};
 use super::rows;
 use super::verdict::verdict;
 use super::words::{Statement, statements};
@@ -73,6 +75,8 @@ struct Context<'a> {
     is_bca: bool,
     censoring: &'a str,
     tiles: Vec<Tile<'a>>,
+    /// Whether gaps were compared with those by chance.
+    has_chance: bool,
     verdict: Vec<String>,
     groups: Vec<GroupLine>,
     /// The horizon with its unit, where there is one.
@@ -112,6 +116,28 @@ struct Gap<'a> {
     attribute: &'a str,
     value: String,
     interval: Option<String>,
+    bar: Option<Bar>,
+}
+
+/// The gap beside the gaps by chance, with places in per cent of the width.
+#[derive(Serialize)]
+struct Bar {
+    gap: String,
+    mean: String,
+    upper: String,
+    /// The same in words.
+    about: String,
+}
+
+impl Bar {
+    fn new(attribute: &AttributeReport) -> Option<Self> {
+        let (value, by_chance) = attribute.gap.value.zip(attribute.gap_by_chance.as_ref())?;
+        let end = 1.1 * value.max(by_chance.upper).max(f64::MIN_POSITIVE);
+        let place = |gap: f64| format!("{:.1}", 100.0 * gap / end);
+        let (mean, upper) = (by_chance.mean, by_chance.upper);
+        let about = format!("by chance {}, rarely above {}", number(mean), number(upper));
+        Some(Self { gap: place(value), mean: place(mean), upper: place(upper), about })
+    }
 }
 
 #[derive(Serialize)]
@@ -124,6 +150,8 @@ struct Metric<'a> {
     /// The metric with the same numbers, which is named instead of a plot and a table.
     same_as: Option<&'a str>,
     forest: Option<String>,
+    /// The figure of the gaps; empty without any.
+    gaps: String,
     /// Whether the metric counts comparable pairs.
     has_pairs: bool,
     rows: Vec<TableRow>,
@@ -161,6 +189,7 @@ impl<'a> Context<'a> {
         };
         let report = page.evaluation;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
+        let of_attributes = || report.metrics.iter().flat_map(|metric| &metric.attributes);
         let metrics = report.metrics.iter().zip(names_of_metrics(&report.metrics));
         Ok(Self {
             title: page.title,
@@ -176,6 +205,7 @@ impl<'a> Context<'a> {
             is_bca: report.settings.interval == IntervalMethod::Bca,
             censoring: page.censoring,
             tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
+            has_chance: of_attributes().any(|attribute| attribute.gap_by_chance.is_some()),
             verdict: verdict(report, page.time_unit),
             groups: group_lines(report),
             horizon: rows::horizon(report, page.time_unit),
@@ -203,6 +233,7 @@ fn tile(metric: &MetricReport) -> Tile<'_> {
         attribute: &attribute.attribute,
         value: value(&attribute.gap),
         interval: interval(&attribute.gap),
+        bar: Bar::new(attribute),
     });
     Tile {
         label: &metric.label,
@@ -218,6 +249,7 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, id: &str) -> Re
     let report = page.evaluation;
     let same_as = rows::same_as(report, metric).map(|other| other.label.as_str());
     let forest = if same_as.is_none() { Some(forest(metric, &format!("forest-{id}"))?) } else { None };
+    let gaps = if same_as.is_none() { gap_figure(metric, report.settings.level, &format!("gap-{id}"))? } else { None };
     Ok(Metric {
         label: &metric.label,
         name: &metric.name,
@@ -226,6 +258,7 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, id: &str) -> Re
         window: rows::uses_window(metric).then(|| rows::window(report, page.time_unit)),
         same_as,
         forest,
+        gaps: gaps.unwrap_or_default(),
         has_pairs: metric.overall.n_comparable.is_some(),
         rows: table_rows(metric, report),
         differences: differences::lines(metric, report),

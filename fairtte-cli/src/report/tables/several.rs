@@ -12,10 +12,11 @@ pub(crate) fn tables_of_models(page: &ModelsPage<'_>) -> Vec<Table> {
     let shown = shown_metrics(reports);
     let interval = interval_name(report);
     let models: Vec<String> = reports.models.iter().map(|(name, _)| name.clone()).collect();
+    let with = if report.settings.replicates > 0 { format!(", with {interval}s") } else { String::new() };
     let rows = shown.iter().flat_map(summary).map(of_summary);
     let mut tables = vec![Table {
         name: "summary".to_owned(),
-        caption: format!("Every metric over all samples and its gaps between groups, with {interval}s."),
+        caption: format!("Every metric over all samples and its gaps between groups{with}."),
         header: std::iter::once("metric".to_owned()).chain(models).collect(),
         lines: rows.collect(),
     }];
