@@ -4,7 +4,7 @@ use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, DecisionsReport, MetricReport};
 use fairtte_metrics::resampling::IntervalMethod;
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, State, UndefinedBehavior};
 use serde::Serialize;
 
 use super::decisions::decision_lines;
@@ -28,7 +28,7 @@ const PANELS: &str = include_str!("panels.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let environment = environment(TEMPLATE)?;
-    fill_in(&environment, &Context::new(page, &environment)?)
+    fill_in(&environment, &Context::new(page)?)
 }
 
 /// The style sheet of the page, which other pages share.
@@ -44,6 +44,8 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     // A misspelt name in the template is an error instead of an empty string.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("metric", metric_name);
+    environment.add_filter("columns", columns);
+    environment.add_filter("panels", panels);
     environment.add_template("page.html", template)?;
     environment.add_template("panels.html", PANELS)?;
     Ok(environment)
@@ -52,6 +54,18 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
 /// The page with its names replaced by the fields of `context`.
 pub(super) fn fill_in(environment: &Environment<'_>, context: &impl Serialize) -> Result<String, ReportError> {
     Ok(environment.get_template("page.html")?.render(Serde(context))?)
+}
+
+/// The figures of every attribute with the caption above them, or beside an odd number of large ones.
+fn panels(state: &State<'_, '_>, figures: Value, caption: Value) -> Result<Value, minijinja::Error> {
+    let html = state.env().get_template("panels.html")?.render(minijinja::context! { figures, caption })?;
+    Ok(Value::from_safe_string(html))
+}
+
+/// How many of `n` panels stand in a row of a wide page: 3 to 5, so that the last row is as full as possible; 4 if equal.
+fn columns(n: usize) -> usize {
+    let empty = |columns: usize| n.next_multiple_of(columns) - n;
+    [4, 5, 3].into_iter().min_by_key(|columns| empty(*columns)).unwrap_or(4)
 }
 
 /// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.
@@ -84,9 +98,9 @@ struct Context<'a> {
     time_unit: &'a str,
     statements: Vec<Statement>,
     metrics: Vec<Metric<'a>>,
-    /// HTML of the figures; empty without any.
-    survival: String,
-    calibration: String,
+    survival: Vec<Panels>,
+    /// Empty without a horizon.
+    calibration: Vec<Panels>,
     /// The flat table, as a `data:` address.
     csv: String,
     decisions: Option<Decisions>,
@@ -180,13 +194,7 @@ struct Step<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(page: &Page<'a>, environment: &Environment<'_>) -> Result<Self, ReportError> {
-        let panels = |figures: Vec<Panels>| -> Result<String, ReportError> {
-            if figures.is_empty() {
-                return Ok(String::new());
-            }
-            Ok(environment.get_template("panels.html")?.render(minijinja::context! { figures => Serde(&figures) })?)
-        };
+    fn new(page: &Page<'a>) -> Result<Self, ReportError> {
         let report = page.evaluation;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         let of_attributes = || report.metrics.iter().flat_map(|metric| &metric.attributes);
@@ -212,8 +220,8 @@ impl<'a> Context<'a> {
             time_unit: page.time_unit,
             statements: statements(report),
             metrics: metrics.map(|(metric, id)| metric_section(page, metric, &id)).collect::<Result<_, _>>()?,
-            survival: panels(survival(page)?)?,
-            calibration: panels(calibration(report)?)?,
+            survival: survival(page)?,
+            calibration: calibration(report)?,
             csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows(report))?)),
             decisions: report.decisions.as_ref().map(|decisions| Decisions::new(report, decisions)).transpose()?,
             has_window: report.times.is_some(),
@@ -330,5 +338,15 @@ fn step((index, row): (usize, &FlowRow)) -> Step<'_> {
         reasons: &row.reasons,
         unexplained: row.n_excluded.saturating_sub(explained),
         n_before: (index == 0 && row.n_excluded > 0).then_some(row.n_kept + row.n_excluded),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_row_of_panels_is_as_full_as_possible() {
+        assert_eq!([3, 4, 5, 6, 7, 8, 9, 10, 11].map(columns), [3, 4, 5, 3, 4, 4, 3, 5, 4]);
     }
 }

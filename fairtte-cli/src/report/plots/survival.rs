@@ -1,4 +1,5 @@
-//! Observed against predicted survival: the Kaplan-Meier curve of a group and the mean of its predicted curves.
+//! Observed against predicted survival: the Kaplan-Meier curve of a group and the mean of its predicted curves. Groups in
+//! one figure differ in colour and marker.
 
 use fairtte_metrics::evaluation::{BandedCurve, Curve, GroupCurves};
 use fairtte_metrics::{EvaluationReport, Reading};
@@ -11,6 +12,7 @@ use super::below::{ROW, differences, numbers_at_risk};
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, ticks,
 };
+use super::marker::{along, sample};
 use plotters::style::RGBColor;
 
 /// More groups than this get a panel each, because their bands would cover each other.
@@ -100,8 +102,8 @@ impl Style<'_> {
             for (group, colour) in groups.iter().zip(GROUP_COLOURS) {
                 band(canvas, &axes, &group.kaplan_meier, colour)?;
             }
-            for (group, colour) in groups.iter().zip(GROUP_COLOURS) {
-                self.curves(canvas, &axes, group, colour)?;
+            for (k, group) in groups.iter().enumerate() {
+                self.curves(canvas, &axes, group, (k, groups.len()))?;
             }
             labels(canvas, &axes, groups)
         })
@@ -132,21 +134,34 @@ impl Style<'_> {
                 return canvas.text("no samples", middle, Anchor::Middle, Ink::new(12.0, MUTED).italic());
             }
             band(canvas, &axes, &group.kaplan_meier, BLUE)?;
-            self.curves(canvas, &axes, group, BLUE)
+            self.curves(canvas, &axes, group, (0, 1))
         })
     }
 
-    fn curves(&self, canvas: &Canvas<'_>, axes: &Axes, group: &GroupCurves, colour: RGBColor) -> Result<(), DrawError> {
+    /// Both curves of the group at `place` of several in the figure.
+    fn curves(
+        &self,
+        canvas: &Canvas<'_>,
+        axes: &Axes,
+        group: &GroupCurves,
+        place: (usize, usize),
+    ) -> Result<(), DrawError> {
+        let colour = GROUP_COLOURS[place.0 % GROUP_COLOURS.len()];
         let observed = steps(&group.kaplan_meier.times, &group.kaplan_meier.survival, axes);
         if observed.len() > 1 {
             canvas.line(&observed, colour, 1.8)?;
+            along(canvas, axes, &observed, place)?;
         }
         let (times, survival) = up_to(&group.predicted.times, &group.predicted.survival, axes.x.end);
         let predicted = match self.report.settings.reading {
             Reading::Step => steps(&times, &survival, axes),
             _ => times.iter().zip(&survival).map(|(&t, &s)| axes.at(t, s)).collect(),
         };
-        if predicted.len() > 1 { canvas.dashed(&predicted, colour, 1.8, DASHES) } else { Ok(()) }
+        if predicted.len() > 1 {
+            canvas.dashed(&predicted, colour, 1.8, DASHES)?;
+            along(canvas, axes, &predicted, place)?;
+        }
+        Ok(())
     }
 
     /// The evaluation times of AUC and Brier score, as a bar on the time axis.
@@ -253,7 +268,7 @@ fn labels(canvas: &Canvas<'_>, axes: &Axes, groups: &[GroupCurves]) -> Result<()
     let heights = spread(&wanted, HEIGHT, axes.top + 10.0, axes.bottom - 24.0);
     for (&k, y) in order.iter().zip(heights) {
         let (group, x) = (&groups[k], axes.right + 10.0);
-        canvas.line(&[(x, y), (x + 16.0, y)], GROUP_COLOURS[k % GROUP_COLOURS.len()], 3.0)?;
+        sample(canvas, (x, y), GROUP_COLOURS[k % GROUP_COLOURS.len()], (k, groups.len()))?;
         let name = elide(name_of(group), fitting(520.0 - x - 22.0, 12.5));
         canvas.text(&name, (x + 22.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
         let text = if group.n == 0 { "no samples".to_owned() } else { counts(group) };
