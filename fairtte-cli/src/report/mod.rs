@@ -14,6 +14,7 @@ mod groups_table;
 mod metric_table;
 mod models;
 mod names;
+mod p_matrix;
 mod page;
 mod plots;
 mod rows;

@@ -14,6 +14,7 @@ use super::format::{count, escape, interval, number, percent, short, value};
 use super::groups_table::{GroupLine, group_lines};
 use super::metric_table::{TableRow, table_rows};
 use super::names::names_of_metrics;
+use super::p_matrix::{self, PMatrix, p_matrices};
 use super::plots::{
     LossCurve, calibration_figures, decision_figures, forest, gap_figure, loss_curve, survival_figures,
 };
@@ -89,6 +90,7 @@ struct Context<'a> {
     is_bca: bool,
     censoring: &'a str,
     tiles: Vec<Tile<'a>>,
+    about_matrices: &'static str,
     /// Whether gaps were compared with those by chance.
     has_chance: bool,
     verdict: Vec<String>,
@@ -168,8 +170,12 @@ struct Metric<'a> {
     gaps: String,
     /// Whether the metric counts comparable pairs.
     has_pairs: bool,
+    caption: String,
     rows: Vec<TableRow>,
     differences: Vec<differences::Line>,
+    differences_caption: String,
+    /// The p values of all pairs of attributes with many groups.
+    matrices: Vec<PMatrix>,
 }
 
 #[derive(Serialize)]
@@ -213,6 +219,7 @@ impl<'a> Context<'a> {
             is_bca: report.settings.interval == IntervalMethod::Bca,
             censoring: page.censoring,
             tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
+            about_matrices: p_matrix::ABOUT,
             has_chance: of_attributes().any(|attribute| attribute.gap_by_chance.is_some()),
             verdict: verdict(report, page.time_unit),
             groups: group_lines(report),
@@ -268,8 +275,11 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, id: &str) -> Re
         forest,
         gaps: gaps.unwrap_or_default(),
         has_pairs: metric.overall.n_comparable.is_some(),
+        caption: rows::caption(metric),
         rows: table_rows(metric, report),
         differences: differences::lines(metric, report),
+        differences_caption: differences::caption(metric),
+        matrices: p_matrices(metric),
     })
 }
 

@@ -6,7 +6,8 @@ use fairtte_metrics::evaluation::MetricReport;
 use super::super::format::percent;
 use super::super::groups_table::{GroupLine, group_lines};
 use super::super::metric_table::{TableRow, table_rows};
-use super::super::names::names_of_metrics;
+use super::super::names::{names, names_of_metrics};
+use super::super::p_matrix::{ABOUT, MatrixRow, PMatrix, p_matrices};
 use super::super::{Page, differences, rows};
 use super::{Line, Table};
 
@@ -20,6 +21,9 @@ pub(crate) fn tables_of_page(page: &Page<'_>) -> Vec<Table> {
         }
         tables.push(of_metric(page, metric, &id));
         tables.extend(differences_of(report, metric, &id));
+        let matrices = p_matrices(metric);
+        let attributes = names(matrices.iter().map(|matrix| matrix.attribute.as_str()));
+        tables.extend(matrices.into_iter().zip(attributes).map(|(matrix, by)| p_values(matrix, &format!("{id}_{by}"))));
     }
     tables
 }
@@ -120,4 +124,18 @@ fn differences_of(report: &EvaluationReport, metric: &MetricReport, id: &str) ->
     header.extend([interval_name(report), "p".to_owned()]);
     let caption = format!("{}.", differences::caption(metric));
     (!lines.is_empty()).then(|| Table { name: format!("differences-{id}"), caption, header, lines })
+}
+
+fn p_values(matrix: PMatrix, id: &str) -> Table {
+    let line = |row: MatrixRow| Line::Cells {
+        cells: std::iter::once(row.name).chain(row.cells.into_iter().map(|cell| cell.text)).collect(),
+        indented: false,
+        remarks: Vec::new(),
+    };
+    Table {
+        name: format!("p-values-{id}"),
+        caption: format!("{}, {ABOUT}.", matrix.caption),
+        header: std::iter::once("group".to_owned()).chain(matrix.groups).collect(),
+        lines: matrix.rows.into_iter().map(line).collect(),
+    }
 }
