@@ -1,6 +1,7 @@
 //! Arguments of every command.
 
 mod bias;
+mod exports;
 mod models;
 mod own_table;
 mod scores;
@@ -20,6 +21,7 @@ use crate::exit;
 pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
+pub use exports::Exports;
 pub use models::Models;
 pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
@@ -347,6 +349,10 @@ pub struct Evaluate {
     #[command(flatten)]
     #[serde(skip_serializing_if = "Models::is_default")]
     pub models: Models,
+    /// What is written as files too
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub exports: Exports,
 }
 
 const EVALUATE_EXAMPLES: &str = "\
@@ -360,7 +366,9 @@ Examples:
   two models on the same samples, with the differences from the first
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
-    fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores";
+    fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores
+  a run, again, with every figure and table as a file
+    fairtte evaluate runs/films --output runs/films-again --figures paper --tables paper";
 
 /// Repairs of curves that rise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]

@@ -64,6 +64,7 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
             open.file.evaluation = settings(Some(&open.file.evaluation), &arguments.set, Some(&arguments.scores))?;
             let in_folder = || Target::in_folder(&open.folder, part);
             let target = arguments.output.as_ref().map_or_else(in_folder, |output| Target::named(output, part));
+            let target = target.with_exports(&arguments.exports);
             if arguments.dry_run {
                 let what = format!("the {} part of {}", part.name(), path.display());
                 return dry_run(&what, arguments, &target, &open.file.evaluation);

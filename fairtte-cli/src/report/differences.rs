@@ -5,21 +5,24 @@ use fairtte_metrics::evaluation::{AttributeReport, Difference, Estimate, GroupDi
 use serde::Serialize;
 
 use super::format::{interval, number, p_value, value};
+use super::p_matrix::p_matrix;
 use super::rows::remarks;
 
 /// Maximum number of pairs that are shown, those with the largest differences; all are in the JSON.
 const MOST_PAIRS: usize = 12;
+/// The same beside a table of the p values of all pairs.
+const MOST_BESIDE_MATRIX: usize = 3;
 
 /// One line of the table.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     /// `attribute`, `group` (a pair of groups), `summary` or `note`.
-    kind: &'static str,
-    name: String,
-    value: String,
-    interval: String,
-    p: String,
-    remarks: Vec<String>,
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) interval: String,
+    pub(super) p: String,
+    pub(super) remarks: Vec<String>,
 }
 
 /// All lines of `metric`, attribute by attribute; none without attributes.
@@ -27,12 +30,18 @@ pub(super) fn lines(metric: &MetricReport, report: &EvaluationReport) -> Vec<Lin
     let mut lines = Vec::new();
     for attribute in &metric.attributes {
         lines.push(Line::text("attribute", attribute.attribute.clone()));
-        let (pairs, note) = pairs(attribute);
+        let has_matrix = p_matrix(metric, attribute).is_some();
+        let (pairs, note) = pairs(attribute, has_matrix);
         lines.extend(pairs.into_iter().map(|pair| Line::of_pair(pair, report)));
         lines.extend(note.map(|note| Line::text("note", note)));
         lines.extend(summaries(attribute, metric, report));
     }
     lines
+}
+
+/// What the table shows.
+pub(super) fn caption(metric: &MetricReport) -> String {
+    format!("{}: differences between groups", metric.label)
 }
 
 /// `F minus M`.
@@ -60,20 +69,26 @@ pub(super) fn remarks_on(difference: &Difference, report: &EvaluationReport) -> 
 }
 
 /// The pairs to show, and a note on the others.
-fn pairs(attribute: &AttributeReport) -> (Vec<&GroupDifference>, Option<String>) {
+fn pairs(attribute: &AttributeReport, has_matrix: bool) -> (Vec<&GroupDifference>, Option<String>) {
     let mut pairs: Vec<&GroupDifference> =
         attribute.differences.iter().filter(|pair| pair.difference.value.is_some()).collect();
+    // A pair with a group of few events has no p value.
+    let is_shown = |pair: &&GroupDifference| !has_matrix || pair.difference.p_value.is_some();
+    pairs.retain(is_shown);
     let n = pairs.len();
-    if n <= MOST_PAIRS {
+    let most = if has_matrix { MOST_BESIDE_MATRIX } else { MOST_PAIRS };
+    if n <= most {
         return (pairs, None);
     }
     let size = |pair: &GroupDifference| pair.difference.value.map_or(0.0, f64::abs);
     pairs.sort_by(|a, b| size(b).total_cmp(&size(a)));
-    pairs.truncate(MOST_PAIRS);
-    (
-        pairs,
-        Some(format!("the {MOST_PAIRS} largest of {n} differences; all of them are in the JSON file beside this page")),
-    )
+    pairs.truncate(most);
+    let matrix = if has_matrix { "their p values are in the table of all pairs, " } else { "" };
+    let what = if has_matrix { "tested differences" } else { "differences" };
+    let by = &attribute.attribute;
+    let note =
+        format!("the {most} largest of {n} {what} by {by}; {matrix}all of them are in the JSON file of the evaluation");
+    (pairs, Some(note))
 }
 
 fn summaries(attribute: &AttributeReport, metric: &MetricReport, report: &EvaluationReport) -> Vec<Line> {
@@ -159,7 +174,7 @@ mod tests {
         assert_eq!((shown[11].name.as_str(), shown[11].value.as_str()), ("g16 minus rest", "0.160"));
         assert_eq!(
             lines[13].name,
-            "the 12 largest of 28 differences; all of them are in the JSON file beside this page"
+            "the 12 largest of 28 differences by sex; all of them are in the JSON file of the evaluation"
         );
     }
 

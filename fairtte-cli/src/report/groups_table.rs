@@ -11,19 +11,19 @@ use super::verdict::{Ratio, percent_of};
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct GroupLine {
     /// `all`, `attribute` or `group`.
-    kind: &'static str,
-    name: String,
-    n: usize,
-    subjects: usize,
-    events: usize,
-    censored: String,
-    follow_up: String,
-    observed: String,
-    observed_ends: String,
-    predicted: String,
-    ratio: String,
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) n: usize,
+    pub(super) subjects: usize,
+    pub(super) events: usize,
+    pub(super) censored: String,
+    pub(super) follow_up: String,
+    pub(super) observed: String,
+    pub(super) observed_ends: String,
+    pub(super) predicted: String,
+    pub(super) ratio: String,
     /// Why there are no risks.
-    remark: Option<String>,
+    pub(super) remark: Option<String>,
 }
 
 /// The whole sample, then every attribute with its groups.

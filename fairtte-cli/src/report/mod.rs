@@ -7,14 +7,19 @@ pub(crate) mod bias;
 mod choice;
 mod decisions;
 mod differences;
+mod figure_files;
 pub(crate) mod flat;
 mod format;
 mod groups_table;
+mod metric_table;
 mod models;
+mod names;
+mod p_matrix;
 mod page;
 mod plots;
 mod rows;
 mod table;
+mod tables;
 #[cfg(test)]
 pub(crate) mod test_reports;
 #[cfg(test)]
@@ -23,9 +28,11 @@ mod verdict;
 mod words;
 
 pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
+pub(crate) use figure_files::figures_of;
 pub(crate) use format::wrap;
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 pub(crate) use plots::Place;
+pub(crate) use tables::{Table, tables_of_models, tables_of_page};
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;

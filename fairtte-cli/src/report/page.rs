@@ -1,22 +1,25 @@
 //! The HTML page: collects everything into one context and fills in the template.
 
 use fairtte_metrics::EvaluationReport;
-use fairtte_metrics::evaluation::{DecisionsReport, MetricReport};
+use fairtte_metrics::evaluation::{AttributeReport, DecisionsReport, MetricReport};
 use fairtte_metrics::resampling::IntervalMethod;
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, State, UndefinedBehavior};
 use serde::Serialize;
 
 use super::decisions::decision_lines;
 use super::differences;
 use super::flat;
-use super::format::{count, escape, interval, percent, short, value};
+use super::format::{count, escape, interval, number, percent, short, value};
 use super::groups_table::{GroupLine, group_lines};
+use super::metric_table::{TableRow, table_rows};
+use super::names::names_of_metrics;
+use super::p_matrix::{self, PMatrix, p_matrices};
 use super::plots::{
-    LossCurve, SurvivalFigure, calibration_figures, decision_figures, forest, loss_curve, over_time_figures,
+    GroupFigure, LossCurve, calibration_figures, decision_figures, forest, gap_figure, loss_curve, over_time_figures,
     survival_figures, tertile_figures,
 };
-use super::rows::{self, Row, attribute_rows};
+use super::rows;
 use super::verdict::verdict;
 use super::words::{Statement, statements};
 use super::{EpochPoint, FlowRow, Page, ReportError};
@@ -27,7 +30,7 @@ const PANELS: &str = include_str!("panels.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let environment = environment(TEMPLATE)?;
-    fill_in(&environment, &Context::new(page, &environment)?)
+    fill_in(&environment, &Context::new(page)?)
 }
 
 /// The style sheet of the page, which other pages share.
@@ -43,6 +46,8 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     // A misspelt name in the template is an error instead of an empty string.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.add_filter("metric", metric_name);
+    environment.add_filter("columns", columns);
+    environment.add_filter("panels", panels);
     environment.add_template("page.html", template)?;
     environment.add_template("panels.html", PANELS)?;
     Ok(environment)
@@ -51,6 +56,18 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
 /// The page with its names replaced by the fields of `context`.
 pub(super) fn fill_in(environment: &Environment<'_>, context: &impl Serialize) -> Result<String, ReportError> {
     Ok(environment.get_template("page.html")?.render(Serde(context))?)
+}
+
+/// The figures of every attribute with the caption above them, or beside an odd number of large ones.
+fn panels(state: &State<'_, '_>, figures: Value, caption: Value) -> Result<Value, minijinja::Error> {
+    let html = state.env().get_template("panels.html")?.render(minijinja::context! { figures, caption })?;
+    Ok(Value::from_safe_string(html))
+}
+
+/// How many of `n` panels stand in a row of a wide page: 3 to 5, so that the last row is as full as possible; 4 if equal.
+fn columns(n: usize) -> usize {
+    let empty = |columns: usize| n.next_multiple_of(columns) - n;
+    [4, 5, 3].into_iter().min_by_key(|columns| empty(*columns)).unwrap_or(4)
 }
 
 /// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.
@@ -74,6 +91,9 @@ struct Context<'a> {
     is_bca: bool,
     censoring: &'a str,
     tiles: Vec<Tile<'a>>,
+    about_matrices: &'static str,
+    /// Whether gaps were compared with those by chance.
+    has_chance: bool,
     verdict: Vec<String>,
     groups: Vec<GroupLine>,
     /// The horizon with its unit, where there is one.
@@ -81,16 +101,17 @@ struct Context<'a> {
     time_unit: &'a str,
     statements: Vec<Statement>,
     metrics: Vec<Metric<'a>>,
-    /// HTML of the figures; empty without any.
-    survival: String,
-    tertiles: String,
-    over_time: String,
+    survival: Vec<Panels>,
+    /// Empty without thirds of the predicted risk.
+    tertiles: Vec<Panels>,
+    /// Empty without evaluation times.
+    over_time: Vec<Panels>,
     n_over_time: usize,
-    calibration: String,
+    /// Empty without a horizon.
+    calibration: Vec<Panels>,
     /// The flat table, as a `data:` address.
     csv: String,
     decisions: Option<Decisions>,
-    has_window: bool,
     losses: Vec<String>,
     n_epochs: String,
     monitor: &'a str,
@@ -116,6 +137,28 @@ struct Gap<'a> {
     attribute: &'a str,
     value: String,
     interval: Option<String>,
+    bar: Option<Bar>,
+}
+
+/// The gap beside the gaps by chance, with places in per cent of the width.
+#[derive(Serialize)]
+struct Bar {
+    gap: String,
+    mean: String,
+    upper: String,
+    /// The same in words.
+    about: String,
+}
+
+impl Bar {
+    fn new(attribute: &AttributeReport) -> Option<Self> {
+        let (value, by_chance) = attribute.gap.value.zip(attribute.gap_by_chance.as_ref())?;
+        let end = 1.1 * value.max(by_chance.upper).max(f64::MIN_POSITIVE);
+        let place = |gap: f64| format!("{:.1}", 100.0 * gap / end);
+        let (mean, upper) = (by_chance.mean, by_chance.upper);
+        let about = format!("by chance {}, rarely above {}", number(mean), number(upper));
+        Some(Self { gap: place(value), mean: place(mean), upper: place(upper), about })
+    }
 }
 
 #[derive(Serialize)]
@@ -128,24 +171,16 @@ struct Metric<'a> {
     /// The metric with the same numbers, which is named instead of a plot and a table.
     same_as: Option<&'a str>,
     forest: Option<String>,
+    /// The figure of the gaps; empty without any.
+    gaps: String,
     /// Whether the metric counts comparable pairs.
     has_pairs: bool,
+    caption: String,
     rows: Vec<TableRow>,
     differences: Vec<differences::Line>,
-}
-
-#[derive(Serialize)]
-struct TableRow {
-    /// `all`, `attribute`, `group` or `summary`.
-    kind: &'static str,
-    name: String,
-    value: String,
-    interval: String,
-    n: usize,
-    events: usize,
-    subjects: usize,
-    pairs: String,
-    remarks: Vec<String>,
+    differences_caption: String,
+    /// The p values of all pairs of attributes with many groups.
+    matrices: Vec<PMatrix>,
 }
 
 #[derive(Serialize)]
@@ -170,16 +205,11 @@ struct Step<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(page: &Page<'a>, environment: &Environment<'_>) -> Result<Self, ReportError> {
-        let panels = |figures: Vec<Panels>| -> Result<String, ReportError> {
-            if figures.is_empty() {
-                return Ok(String::new());
-            }
-            Ok(environment.get_template("panels.html")?.render(minijinja::context! { figures => Serde(&figures) })?)
-        };
+    fn new(page: &Page<'a>) -> Result<Self, ReportError> {
         let report = page.evaluation;
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
-        let metrics = report.metrics.iter().enumerate();
+        let of_attributes = || report.metrics.iter().flat_map(|metric| &metric.attributes);
+        let metrics = report.metrics.iter().zip(names_of_metrics(&report.metrics));
         Ok(Self {
             title: page.title,
             subtitle: page.subtitle,
@@ -194,20 +224,21 @@ impl<'a> Context<'a> {
             is_bca: report.settings.interval == IntervalMethod::Bca,
             censoring: page.censoring,
             tiles: report.metrics.iter().filter(|metric| metric.name != "c_td_half").map(tile).collect(),
+            about_matrices: p_matrix::ABOUT,
+            has_chance: of_attributes().any(|attribute| attribute.gap_by_chance.is_some()),
             verdict: verdict(report, page.time_unit),
             groups: group_lines(report),
-            horizon: report.horizon.map(|time| format!("{} {}", short(time), page.time_unit).trim_end().to_owned()),
+            horizon: rows::horizon(report, page.time_unit),
             time_unit: page.time_unit,
             statements: statements(report),
-            metrics: metrics.map(|(k, metric)| metric_section(page, metric, k)).collect::<Result<_, _>>()?,
-            survival: panels(survival_figures(report, page.time_unit)?.into_iter().map(Panels::of).collect())?,
-            tertiles: panels(tertile_figures(report, page.time_unit)?.into_iter().map(Panels::of).collect())?,
-            over_time: panels(over_time_figures(report, page.time_unit)?.into_iter().map(Panels::of).collect())?,
+            metrics: metrics.map(|(metric, id)| metric_section(page, metric, &id)).collect::<Result<_, _>>()?,
+            survival: panels_of(survival_figures(report, page.time_unit)?),
+            tertiles: panels_of(tertile_figures(report, page.time_unit)?),
+            over_time: panels_of(over_time_figures(report, page.time_unit)?),
             n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
-            calibration: panels(calibration(report)?)?,
+            calibration: panels_of(calibration_figures(report)?),
             csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows(report))?)),
             decisions: report.decisions.as_ref().map(|decisions| Decisions::new(report, decisions)).transpose()?,
-            has_window: report.times.is_some(),
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),
             monitor: page.monitor,
@@ -224,6 +255,7 @@ fn tile(metric: &MetricReport) -> Tile<'_> {
         attribute: &attribute.attribute,
         value: value(&attribute.gap),
         interval: interval(&attribute.gap),
+        bar: Bar::new(attribute),
     });
     Tile {
         label: &metric.label,
@@ -235,10 +267,11 @@ fn tile(metric: &MetricReport) -> Tile<'_> {
     }
 }
 
-fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, index: usize) -> Result<Metric<'a>, ReportError> {
+fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, id: &str) -> Result<Metric<'a>, ReportError> {
     let report = page.evaluation;
     let same_as = rows::same_as(report, metric).map(|other| other.label.as_str());
-    let forest = if same_as.is_none() { Some(forest(metric, &format!("forest-{index}"))?) } else { None };
+    let forest = if same_as.is_none() { Some(forest(metric, &format!("forest-{id}"))?) } else { None };
+    let gaps = if same_as.is_none() { gap_figure(metric, report.settings.level, &format!("gap-{id}"))? } else { None };
     Ok(Metric {
         label: &metric.label,
         name: &metric.name,
@@ -247,36 +280,14 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, index: usize) -
         window: rows::uses_window(metric).then(|| rows::window(report, page.time_unit)),
         same_as,
         forest,
+        gaps: gaps.unwrap_or_default(),
         has_pairs: metric.overall.n_comparable.is_some(),
+        caption: rows::caption(metric),
         rows: table_rows(metric, report),
         differences: differences::lines(metric, report),
+        differences_caption: differences::caption(metric),
+        matrices: p_matrices(metric),
     })
-}
-
-fn table_rows(metric: &MetricReport, report: &EvaluationReport) -> Vec<TableRow> {
-    let row = |kind, row: Row<'_>| TableRow {
-        kind,
-        value: value(row.estimate),
-        interval: interval(row.estimate).unwrap_or_else(|| "none".to_owned()),
-        n: row.estimate.n,
-        events: row.estimate.n_events,
-        subjects: row.estimate.n_subjects,
-        pairs: rows::pairs_behind(row.estimate),
-        remarks: row.remarks(report),
-        name: row.name,
-    };
-    let mut table = vec![row("all", Row::of_samples("all".to_owned(), &metric.overall))];
-    for attribute in &metric.attributes {
-        let mut heading = row("attribute", Row::of_samples(attribute.attribute.clone(), &metric.overall));
-        heading.remarks = match attribute.n_missing {
-            0 => Vec::new(),
-            n => vec![format!("{} without a value, in no group", count(n, "sample"))],
-        };
-        table.push(heading);
-        let rows = attribute_rows(metric, attribute).into_iter();
-        table.extend(rows.map(|r| row(if r.is_group { "group" } else { "summary" }, r)));
-    }
-    table
 }
 
 /// The text with every byte but letters, digits and `-._~` as %XX, so that it can stand in an address.
@@ -307,17 +318,13 @@ impl Decisions {
     }
 }
 
-fn calibration(report: &EvaluationReport) -> Result<Vec<Panels>, ReportError> {
-    let figures = calibration_figures(report)?.into_iter();
-    Ok(figures.map(|figure| Panels::new(figure.attribute, figure.small, [figure.panels, figure.folded])).collect())
+fn panels_of(figures: Vec<GroupFigure>) -> Vec<Panels> {
+    figures.into_iter().map(Panels::of).collect()
 }
 
 impl Panels {
-    fn of(figure: SurvivalFigure) -> Self {
-        Self::new(figure.attribute, figure.small, [figure.panels, figure.folded])
-    }
-
-    fn new(attribute: Option<String>, small: bool, [shown, folded]: [Vec<String>; 2]) -> Self {
+    fn of(figure: GroupFigure) -> Self {
+        let GroupFigure { attribute, small, panels: shown, folded } = figure;
         let title = attribute.map_or_else(|| "All samples".to_owned(), |attribute| format!("By {attribute}"));
         Self { title, small, shown, folded }
     }
@@ -343,5 +350,15 @@ fn step((index, row): (usize, &FlowRow)) -> Step<'_> {
         reasons: &row.reasons,
         unexplained: row.n_excluded.saturating_sub(explained),
         n_before: (index == 0 && row.n_excluded > 0).then_some(row.n_kept + row.n_excluded),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_row_of_panels_is_as_full_as_possible() {
+        assert_eq!([3, 4, 5, 6, 7, 8, 9, 10, 11].map(columns), [3, 4, 5, 3, 4, 4, 3, 5, 4]);
     }
 }

@@ -111,6 +111,16 @@ pub(super) fn pairs_behind(estimate: &Estimate) -> String {
     estimate.n_comparable.map_or_else(String::new, |n| n.to_string())
 }
 
+/// What the table of a metric shows.
+pub(super) fn caption(metric: &MetricReport) -> String {
+    format!("{} overall and by group", metric.label)
+}
+
+/// The time of the risks with its unit, where there is one.
+pub(super) fn horizon(report: &EvaluationReport, time_unit: &str) -> Option<String> {
+    report.horizon.map(|time| format!("{} {time_unit}", short(time)).trim_end().to_owned())
+}
+
 /// What the best value is, in words.
 pub(super) fn direction(metric: &MetricReport) -> String {
     if metric.no_best {

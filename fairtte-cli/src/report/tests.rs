@@ -7,7 +7,7 @@ use fairtte_records::Warning;
 use super::test_reports::{ODD_LEVEL, difference, estimate, report};
 use super::{EpochPoint, FlowRow, Page, render_page, render_table};
 
-fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'a [FlowRow]) -> Page<'a> {
+pub(super) fn page<'a>(evaluation: &'a EvaluationReport, epochs: &'a [EpochPoint], flow: &'a [FlowRow]) -> Page<'a> {
     Page {
         title: "Run <7> & more",
         subtitle: "evaluation on the test part",
@@ -213,9 +213,9 @@ fn every_element_of_the_page_is_closed_and_every_id_is_used_once() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), n_ids);
-    // All samples, sex and age twice, the thirds of all samples, the AUC of all and by sex, three metrics, three curves of
-    // the training.
-    assert_eq!(html.matches("role=\"img\"").count(), 3 + 3 + 1 + 2 + 3 + 3);
+    // All samples, sex and age twice, the thirds of all samples, the AUC of all and by sex, three metrics with gaps and a bar
+    // in their tile, three curves of the training.
+    assert_eq!(html.matches("role=\"img\"").count(), 3 + 3 + 1 + 2 + 3 * 3 + 3);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn more_than_three_groups_get_a_panel_each() {
     };
     report.curves.push(empty);
     let html = render_page(&page(&report, &[], &[])).unwrap();
-    assert_eq!(html.matches("id=\"km-2-").count(), 6 * 2);
+    assert_eq!(html.matches("id=\"survival-age_").count(), 6 * 2);
     assert!(html.contains("\nno samples\n"));
 }
 

@@ -235,6 +235,8 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         ("--permutations", Changes("--permutations 20")),
         ("--reference", reference),
         ("--set", Changes("--set reading=step")),
+        ("--figures", Changes("--figures paper")),
+        ("--tables", Changes("--tables paper")),
     ]
     .into_iter()
 }

@@ -22,7 +22,7 @@ use super::publish::CensoringSample;
 use crate::CliError;
 use crate::args::Evaluate;
 use crate::progress::say;
-use crate::report::{ModelsPage, render_models_page, render_models_table, write_models};
+use crate::report::{ModelsPage, render_models_page, render_models_table, tables_of_models, write_models};
 use crate::run_folder::write_text;
 
 /// Width of the tables on a terminal.
@@ -191,7 +191,7 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
     let target = call.target;
     write_text(target.evaluation(), &text)?;
     write_models(&target.evaluation().with_extension("csv"), reports)?;
-    write_text(target.report(), &render_models_page(&page)?)?;
+    target.write_page(&render_models_page(&page)?, || tables_of_models(&page))?;
     for warning in &warnings {
         say(format!("warning: {warning}"));
     }
@@ -204,7 +204,7 @@ fn publish(arguments: &Evaluate, compared: &Compared, reports: &ModelReports, ca
     }
     if call.outputs.shown == Shown::Table {
         print(render_models_table(reports, WIDTH));
-        print(format!("report: {}", target.report().display()));
+        target.written().into_iter().for_each(print);
     }
     say(format!("done in {:.1} s", call.outputs.started.elapsed().as_secs_f64()));
     Ok(())

@@ -29,6 +29,7 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     let predictions = arguments.predictions.first().ok_or_else(missing)?;
     let names = models::names(arguments)?;
     let target = Target::named(arguments.output.as_ref().ok_or_else(missing)?, outputs.part);
+    let target = target.with_exports(&arguments.exports);
     let settings = settings(None, &arguments.set, Some(&arguments.scores))?;
     if arguments.part.is_some() && arguments.split.is_none() {
         let message = "there are no parts without --split".to_owned();

@@ -12,8 +12,9 @@ use serde::Serialize;
 use super::super::print;
 use super::{Outputs, Shown};
 use crate::CliError;
+use crate::args::Exports;
 use crate::progress::say;
-use crate::report::{Page, flat, render_page, render_table};
+use crate::report::{Page, Table, figures_of, flat, render_page, render_table, tables_of_page};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
 
@@ -24,20 +25,54 @@ const TERMINAL_WIDTH: usize = 80;
 pub(super) struct Target {
     evaluation: PathBuf,
     report: PathBuf,
+    exports: Exports,
 }
 
 impl Target {
     /// The usual names for a part in a folder.
     pub(super) fn in_folder(folder: &RunFolder, part: Part) -> Self {
-        Self { evaluation: folder.evaluation(part), report: folder.report(part) }
+        Self { evaluation: folder.evaluation(part), report: folder.report(part), exports: Exports::default() }
     }
 
     /// The paths for `--output`: a name ending in `.html` is the page itself, any other is a folder.
     pub(super) fn named(output: &Path, part: Part) -> Self {
         if output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html")) {
-            return Self { evaluation: output.with_extension("json"), report: output.to_owned() };
+            let evaluation = output.with_extension("json");
+            return Self { evaluation, report: output.to_owned(), exports: Exports::default() };
         }
         Self::in_folder(&RunFolder::new(output), part)
+    }
+
+    /// The same with the folders of figures and tables.
+    pub(super) fn with_exports(self, exports: &Exports) -> Self {
+        Self { exports: exports.clone(), ..self }
+    }
+
+    /// Writes the page, and its figures and tables where there are folders for them.
+    ///
+    /// # Errors
+    /// [`CliError`] naming the file that cannot be written.
+    pub(super) fn write_page(&self, html: &str, tables: impl FnOnce() -> Vec<Table>) -> Result<(), CliError> {
+        write_text(&self.report, html)?;
+        if let Some(folder) = &self.exports.figures {
+            for (name, svg) in figures_of(html) {
+                write_text(&folder.join(format!("{name}.svg")), &svg)?;
+            }
+        }
+        if let Some(folder) = &self.exports.tables {
+            for table in tables() {
+                write_text(&folder.join(format!("{}.md", table.name)), &table.markdown())?;
+                write_text(&folder.join(format!("{}.tex", table.name)), &table.latex())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is said of the files at the end.
+    pub(super) fn written(&self) -> Vec<String> {
+        let figures = self.exports.figures.iter().map(|folder| format!("figures: {}", folder.display()));
+        let tables = self.exports.tables.iter().map(|folder| format!("tables: {}", folder.display()));
+        std::iter::once(format!("report: {}", self.report.display())).chain(figures).chain(tables).collect()
     }
 
     pub(super) fn evaluation(&self) -> &Path {
@@ -122,7 +157,7 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&target.evaluation, &text)?;
     flat::write(&target.evaluation.with_extension("csv"), &flat::rows(page.evaluation))?;
-    write_text(&target.report, &render_page(page)?)?;
+    target.write_page(&render_page(page)?, || tables_of_page(page))?;
     page.warnings.iter().for_each(|warning| say(format!("warning: {}", warning.text)));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
     if outputs.shown == Shown::Json {
@@ -131,7 +166,7 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
     }
     if outputs.shown == Shown::Table {
         print(render_table(page.evaluation, TERMINAL_WIDTH));
-        print(format!("report: {}", target.report.display()));
+        target.written().into_iter().for_each(print);
     }
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
     Ok(())

@@ -9,27 +9,27 @@ use super::super::format::{number, p_value};
 
 /// One difference of a model and the reference.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Line {
+pub(in super::super) struct Line {
     /// `all`, `group` or `summary` (a gap).
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    pub(super) value: String,
-    pub(super) interval: String,
-    pub(super) p: String,
-    pub(super) holm: String,
-    pub(super) remarks: Vec<String>,
+    pub(in super::super) kind: &'static str,
+    pub(in super::super) name: String,
+    pub(in super::super) value: String,
+    pub(in super::super) interval: String,
+    pub(in super::super) p: String,
+    pub(in super::super) holm: String,
+    pub(in super::super) remarks: Vec<String>,
 }
 
 /// The lines of one model.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct OfPair {
+pub(in super::super) struct OfPair {
     /// `Cox minus CNN`.
-    pub(super) name: String,
-    pub(super) lines: Vec<Line>,
+    pub(in super::super) name: String,
+    pub(in super::super) lines: Vec<Line>,
 }
 
 /// The differences of every model from the reference in the metric of this name.
-pub(super) fn of_metric(reports: &ModelReports, metric: &str) -> Vec<OfPair> {
+pub(in super::super) fn of_metric(reports: &ModelReports, metric: &str) -> Vec<OfPair> {
     let Some((_, report)) = reports.models.first() else { return Vec::new() };
     let pairs = reports.pairs.iter().filter(|pair| pair.metric == metric);
     pairs

@@ -13,6 +13,8 @@ use super::ReportError;
 use super::rows;
 
 pub(crate) use flat::write_models;
+pub(super) use lines::{Line as DifferenceLine, OfPair, of_metric};
+pub(super) use page::{Cell, SummaryRow, summary};
 
 /// Everything that the page of several models shows.
 pub(crate) struct ModelsPage<'a> {
@@ -53,7 +55,12 @@ pub(crate) fn listed(names: &[&str]) -> String {
 }
 
 /// One metric of every model, with the names of the models.
-type OfModels<'a> = Vec<(&'a str, &'a MetricReport)>;
+pub(super) type OfModels<'a> = Vec<(&'a str, &'a MetricReport)>;
+
+/// The metrics whose numbers are not those of an earlier one.
+pub(super) fn shown_metrics(reports: &ModelReports) -> Vec<OfModels<'_>> {
+    metrics(reports).into_iter().filter(|(_, same_as)| same_as.is_none()).map(|(models, _)| models).collect()
+}
 
 /// Every metric with its models, and the label of an earlier one that has the same numbers in all of them.
 fn metrics(reports: &ModelReports) -> Vec<(OfModels<'_>, Option<&str>)> {

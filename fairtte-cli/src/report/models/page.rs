@@ -6,11 +6,12 @@ use serde::Serialize;
 
 use super::super::ReportError;
 use super::super::format::{count, interval, list, number, p_relation, percent, value};
+use super::super::names::{names, names_of_metrics};
 use super::super::page::{environment, fill_in, style};
 use super::super::plots::{Labels, Place, model_forest, trade_off};
 use super::super::rows;
 use super::lines::{OfPair, of_metric, signed};
-use super::{ModelsPage, OfModels, metrics};
+use super::{ModelsPage, OfModels, metrics, shown_metrics};
 
 const TEMPLATE: &str = include_str!("models.html");
 
@@ -43,18 +44,18 @@ struct Context<'a> {
 
 /// One number of every model.
 #[derive(Serialize)]
-struct SummaryRow {
+pub(in super::super) struct SummaryRow {
     /// `all` or `summary` (a gap).
-    kind: &'static str,
-    name: String,
-    about: String,
-    cells: Vec<Cell>,
+    pub(in super::super) kind: &'static str,
+    pub(in super::super) name: String,
+    pub(in super::super) about: String,
+    pub(in super::super) cells: Vec<Cell>,
 }
 
 #[derive(Serialize)]
-struct Cell {
-    value: String,
-    interval: Option<String>,
+pub(in super::super) struct Cell {
+    pub(in super::super) value: String,
+    pub(in super::super) interval: Option<String>,
 }
 
 /// What one metric says of the models, one sentence each.
@@ -84,7 +85,8 @@ impl<'a> Context<'a> {
             return Err(minijinja::Error::new(minijinja::ErrorKind::UndefinedError, "a page without models").into());
         };
         let all = metrics(reports);
-        let shown = || all.iter().filter(|(_, same_as)| same_as.is_none()).map(|(models, _)| models);
+        let ids = names_of_metrics(all.iter().map(|(models, _)| models[0].1));
+        let shown = shown_metrics(reports);
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         Ok(Self {
             title: page.title,
@@ -102,16 +104,16 @@ impl<'a> Context<'a> {
             level: percent(report.settings.level),
             has_intervals: report.settings.replicates > 0,
             censoring: page.censoring,
-            summary: shown().flat_map(summary).collect(),
-            statements: shown().map(|models| statement(models, reports)).collect(),
-            metrics: all.iter().enumerate().map(|(k, found)| metric(page, found, k)).collect::<Result<_, _>>()?,
+            summary: shown.iter().flat_map(summary).collect(),
+            statements: shown.iter().map(|models| statement(models, reports)).collect(),
+            metrics: all.iter().zip(ids).map(|(found, id)| metric(page, found, &id)).collect::<Result<_, _>>()?,
             has_attributes: !reports.trade_offs.is_empty(),
         })
     }
 }
 
 /// The values over all samples, and the gaps.
-fn summary(models: &OfModels<'_>) -> Vec<SummaryRow> {
+pub(in super::super) fn summary(models: &OfModels<'_>) -> Vec<SummaryRow> {
     let cells = |of: &dyn Fn(&MetricReport) -> Cell| models.iter().map(|(_, metric)| of(metric)).collect();
     let first = models[0].1;
     let mut rows = vec![SummaryRow {
@@ -168,14 +170,15 @@ fn front(trade_off: &TradeOff) -> String {
 fn metric<'a>(
     page: &ModelsPage<'a>,
     (models, same_as): &(OfModels<'a>, Option<&'a str>),
-    index: usize,
+    id: &str,
 ) -> Result<Metric<'a>, ReportError> {
     let (reports, first) = (page.reports, models[0].1);
-    let trade_offs = reports.trade_offs.iter().filter(|of| of.metric == first.name && same_as.is_none()).enumerate();
-    let scatter = |(k, of): (usize, &TradeOff)| {
+    let of_pair = || reports.trade_offs.iter().filter(|of| of.metric == first.name && same_as.is_none());
+    let trade_offs = of_pair().zip(names(of_pair().map(|of| of.attribute.as_str())));
+    let scatter = |(of, attribute): (&TradeOff, String)| {
         let direction = rows::direction(first);
         let labels = Labels { metric: &first.label, direction: &direction, attribute: &of.attribute };
-        trade_off(&places(of), &labels, &format!("trade-off-{index}-{k}"))
+        trade_off(&places(of), &labels, &format!("trade-off-{id}_{attribute}"))
     };
     Ok(Metric {
         label: &first.label,
@@ -183,7 +186,7 @@ fn metric<'a>(
         convention: &first.convention,
         window: rows::uses_window(first).then(|| rows::window(&reports.models[0].1, page.time_unit)),
         same_as: *same_as,
-        forest: if same_as.is_none() { model_forest(models, &format!("forest-{index}"))? } else { String::new() },
+        forest: if same_as.is_none() { model_forest(models, &format!("forest-{id}"))? } else { String::new() },
         trade_offs: trade_offs.map(scatter).collect::<Result<_, _>>()?,
         differences: if same_as.is_none() { of_metric(reports, &first.name) } else { Vec::new() },
     })

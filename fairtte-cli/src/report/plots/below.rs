@@ -5,6 +5,7 @@ use plotters::style::RGBColor;
 
 use super::super::format::{elide, short};
 use super::canvas::{AXIS, Anchor, Axes, Canvas, DrawError, GRID, INK, Ink, MUTED, Point, fitting, padded_range};
+use super::marker::{along, sample};
 use super::survival::{name_of, predicted_at};
 
 /// Height of a row of numbers.
@@ -28,7 +29,7 @@ pub(super) fn numbers_at_risk(
         }
         let x = axes.right + 10.0;
         if width - x > 60.0 {
-            canvas.line(&[(x, y), (x + 16.0, y)], *colour, 3.0)?;
+            sample(canvas, (x, y), *colour, (k, groups.len()))?;
             let name = elide(name_of(group), fitting(width - x - 22.0, 11.5));
             canvas.text(&name, (x + 22.0, y), Anchor::Start, Ink::new(11.0, INK))?;
         }
@@ -55,10 +56,11 @@ pub(super) fn differences(
         canvas.line(&[(axes.left, y), (axes.right, y)], colour, 1.0)?;
         canvas.text(&short(tick), (axes.left - 6.0, y), Anchor::End, Ink::new(11.0, MUTED))?;
     }
-    for (line, colour) in lines.iter().zip(colours) {
+    for (k, (line, colour)) in lines.iter().zip(colours).enumerate() {
         let points: Vec<Point> = line.iter().map(|(time, value)| axes.at(*time, *value)).collect();
         if points.len() > 1 {
             canvas.line(&points, *colour, 1.5)?;
+            along(canvas, &axes, &points, (k, lines.len()))?;
         }
     }
     let x = axes.right + 10.0;

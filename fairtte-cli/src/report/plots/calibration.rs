@@ -6,44 +6,47 @@ use plotters::style::RGBColor;
 
 use super::super::ReportError;
 use super::super::format::{count, elide, number, wrap};
+use super::by_attribute::{GroupFigure, GroupPanels, by_attribute};
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, ticks,
 };
-use super::survival::MAX_OVERLAID;
 
 /// Dash and gap of the curves of groups drawn over each other; the first is solid.
 pub(super) const DASHES: [Option<(f64, f64)>; 3] = [None, Some((7.0, 3.5)), Some((2.0, 3.0))];
 
-/// The panels of one attribute (or of the whole sample).
-pub(crate) struct CalibrationFigure {
-    /// The attribute; `None` for the whole sample.
-    pub(crate) attribute: Option<String>,
-    /// Whether every group has its own small panel.
-    pub(crate) small: bool,
-    /// SVG elements.
-    pub(crate) panels: Vec<String>,
-    /// The small panels of groups without a curve.
-    pub(crate) folded: Vec<String>,
+/// One figure for the whole sample, then one per attribute; none without a horizon.
+pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<GroupFigure>, ReportError> {
+    by_attribute("calibration", &report.calibration, &UpTo { end: end_of_risks(&report.calibration) })
 }
 
-/// One figure for the whole sample, then one per attribute; none without a horizon.
-pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<CalibrationFigure>, ReportError> {
-    let end = end_of_risks(&report.calibration);
-    let mut figures = Vec::new();
-    for (index, groups) in report.calibration.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
-        let small = groups.len() > MAX_OVERLAID;
-        let (mut panels, mut folded) = (Vec::new(), Vec::new());
-        if small {
-            for (k, group) in groups.iter().enumerate() {
-                let place = if group.ici.is_some() { &mut panels } else { &mut folded };
-                place.push(small_panel(group, end, &format!("calibration-{index}-{k}"))?);
-            }
-        } else {
-            panels.push(overlaid(groups, end, &format!("calibration-{index}"))?);
-        }
-        figures.push(CalibrationFigure { attribute: groups[0].attribute.clone(), small, panels, folded });
+/// Both axes go from 0 to `end`.
+struct UpTo {
+    end: f64,
+}
+
+impl GroupPanels for UpTo {
+    type Group = CalibrationCurve;
+
+    fn attribute(group: &CalibrationCurve) -> Option<&str> {
+        group.attribute.as_deref()
     }
-    Ok(figures)
+
+    fn name(group: &CalibrationCurve) -> &str {
+        name_of(group)
+    }
+
+    /// A group without a curve.
+    fn is_folded(group: &CalibrationCurve) -> bool {
+        group.ici.is_none()
+    }
+
+    fn overlaid(&self, groups: &[CalibrationCurve], id: &str) -> Result<String, ReportError> {
+        overlaid(groups, self.end, id)
+    }
+
+    fn small(&self, group: &CalibrationCurve, id: &str) -> Result<String, ReportError> {
+        small_panel(group, self.end, id)
+    }
 }
 
 /// Both axes end at the largest risk of a curve or bin; intervals may be cut there.

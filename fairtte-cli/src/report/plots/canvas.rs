@@ -99,9 +99,9 @@ impl Figure<'_> {
         let body = svg.split_once('>').map_or("", |(_, body)| body);
         let (id, title, description) = (self.id, escape(&self.title), escape(&self.description));
         Ok(format!(
-            "<svg viewBox=\"0 0 {} {}\" style=\"max-width:{}px\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\">\
+            "<svg viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" style=\"max-width:{}px\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\">\
              <title id=\"{id}-title\">{title}</title><desc id=\"{id}-desc\">{description}</desc>{body}",
-            size.0, size.1, self.width
+            size.0, size.1, self.width, self.height, self.width
         ))
     }
 }
@@ -264,7 +264,12 @@ mod tests {
         let figure = Figure { id: "f1", title, description, width: 100.0, height: 50.0 };
         let svg = figure.draw(|canvas| canvas.text("<b> & c", (5.0, 5.0), Anchor::Start, Ink::new(10.0, INK)));
         let svg = svg.expect("the texts are plain");
-        assert!(svg.starts_with("<svg viewBox=\"0 0 400 200\" style=\"max-width:100px\" role=\"img\""), "{svg}");
+        assert!(
+            svg.starts_with(
+                "<svg viewBox=\"0 0 400 200\" width=\"100\" height=\"50\" style=\"max-width:100px\" role=\"img\""
+            ),
+            "{svg}"
+        );
         assert!(svg.contains("<title id=\"f1-title\">&lt;script&gt;</title>"), "{svg}");
         assert!(svg.contains("&lt;b&gt; &amp; c"), "{svg}");
         assert!(svg.trim_end().ends_with("</svg>"), "{svg}");

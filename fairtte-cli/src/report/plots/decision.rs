@@ -4,6 +4,7 @@ use fairtte_metrics::evaluation::{DecisionCurve, DecisionsReport};
 
 use super::super::ReportError;
 use super::super::format::{number, percent};
+use super::super::names::names;
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, padded_range, ticks,
 };
@@ -13,15 +14,21 @@ const HEIGHT: f64 = 250.0;
 
 /// One figure for the whole sample, then one for every group that has a curve.
 pub(crate) fn decision_figures(decisions: &DecisionsReport) -> Result<Vec<String>, ReportError> {
-    let drawn = decisions.curves.iter().filter(|curve| curve.thresholds.len() > 1);
-    drawn.enumerate().map(|(place, curve)| figure(curve, decisions, &format!("decision-{place}"))).collect()
+    let drawn: Vec<&DecisionCurve> = decisions.curves.iter().filter(|curve| curve.thresholds.len() > 1).collect();
+    let titles: Vec<String> = drawn.iter().map(|curve| title_of(curve)).collect();
+    let ids = names(titles.iter().map(String::as_str));
+    drawn.iter().zip(ids).map(|(curve, id)| figure(curve, decisions, &format!("decision-{id}"))).collect()
+}
+
+fn title_of(curve: &DecisionCurve) -> String {
+    match (&curve.attribute, &curve.level) {
+        (Some(attribute), Some(level)) => format!("{attribute}: {level}"),
+        _ => "all".to_owned(),
+    }
 }
 
 fn figure(curve: &DecisionCurve, decisions: &DecisionsReport, id: &str) -> Result<String, ReportError> {
-    let name = match (&curve.attribute, &curve.level) {
-        (Some(attribute), Some(level)) => format!("{attribute}: {level}"),
-        _ => "all".to_owned(),
-    };
+    let name = title_of(curve);
     // Treating everybody falls without bound as the threshold rises: only what is near the model is shown.
     let shown = curve.net_benefit.iter().copied().chain([0.0, curve.net_benefit_of_all[0]]);
     let x = padded_range(curve.thresholds.iter().copied(), 0.03);

@@ -1,12 +1,17 @@
-//! Markers that differ in shape and colour, so that models can be told apart in grey too.
+//! Markers that differ in shape and colour, so that models and groups can be told apart in grey too.
 
 use std::f64::consts::PI;
 
 use plotters::prelude::RGBColor;
 
-use super::canvas::{Canvas, DrawError, GROUP_COLOURS, Point};
+use super::canvas::{Axes, Canvas, DrawError, GROUP_COLOURS, Point};
 
-/// The marker of one of several models.
+/// Width of the markers along a line.
+const ALONG: f64 = 7.5;
+/// Markers along one line.
+const N_ALONG: usize = 4;
+
+/// The marker of one of several models or groups.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marker {
     shape: Shape,
@@ -40,6 +45,41 @@ impl Marker {
     }
 }
 
+/// Draws markers along the lines of the group at `place` of `n`, not above those of the other groups; none of a single
+/// group, which needs no distinction. `points` run from left to right.
+pub(super) fn along(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    points: &[Point],
+    (place, n): (usize, usize),
+) -> Result<(), DrawError> {
+    if n < 2 {
+        return Ok(());
+    }
+    let step = (axes.right - axes.left) / N_ALONG as f64;
+    let places = (0..N_ALONG).map(|k| axes.left + step * (k as f64 + (place + 1) as f64 / (n + 1) as f64));
+    let mut marks = places.filter_map(|x| Some((x, height_at(points, x)?)));
+    marks.try_for_each(|at| Marker::of(place).draw(canvas, at, ALONG, 1.0))
+}
+
+/// A line with the marker of its group, for a legend.
+pub(super) fn sample(
+    canvas: &Canvas<'_>,
+    (x, y): Point,
+    colour: RGBColor,
+    (place, n): (usize, usize),
+) -> Result<(), DrawError> {
+    canvas.line(&[(x, y), (x + 16.0, y)], colour, if n < 2 { 3.0 } else { 2.0 })?;
+    if n < 2 { Ok(()) } else { Marker::of(place).draw(canvas, (x + 8.0, y), ALONG + 1.0, 1.0) }
+}
+
+/// The height of a line at `x`, or `None` outside it.
+fn height_at(points: &[Point], x: f64) -> Option<f64> {
+    let after = points.partition_point(|point| point.0 <= x);
+    let (before, after) = (points.get(after.checked_sub(1)?)?, points.get(after)?);
+    Some(before.1 + (after.1 - before.1) * (x - before.0) / (after.0 - before.0))
+}
+
 impl Shape {
     /// Corners around (0, 0); all shapes have about the same area.
     fn outline(self) -> Vec<Point> {
@@ -70,6 +110,13 @@ mod tests {
         let all: std::collections::BTreeSet<String> = (0..12).map(key).collect();
         assert_eq!(all.len(), 12);
         assert!((0..6).all(|one| (0..one).all(|other| Marker::of(one).shape != Marker::of(other).shape)));
+    }
+
+    #[test]
+    fn a_marker_lies_on_its_line() {
+        let step = [(0.0, 1.0), (2.0, 1.0), (2.0, 5.0), (4.0, 7.0)];
+        assert_eq!([1.0, 2.0, 3.0].map(|x| height_at(&step, x)), [Some(1.0), Some(5.0), Some(6.0)]);
+        assert_eq!([-1.0, 4.0].map(|x| height_at(&step, x)), [None, None]);
     }
 
     #[test]

@@ -5,10 +5,12 @@
 
 mod below;
 mod bias;
+mod by_attribute;
 mod calibration;
 mod canvas;
 mod decision;
 mod forest;
+mod gap;
 mod losses;
 mod marker;
 mod model_forest;
@@ -18,14 +20,16 @@ mod tertiles;
 mod trade_off;
 
 pub(super) use bias::bias_figure;
+pub(super) use by_attribute::GroupFigure;
 pub(super) use calibration::calibration_figures;
 pub(super) use canvas::DrawError;
 pub(super) use decision::decision_figures;
 pub(super) use forest::forest;
+pub(super) use gap::gap_figure;
 pub(super) use losses::{LossCurve, loss_curve};
 pub(super) use model_forest::model_forest;
 pub(super) use over_time::over_time_figures;
-pub(super) use survival::{SurvivalFigure, survival_figures};
+pub(super) use survival::survival_figures;
 pub(super) use tertiles::tertile_figures;
 pub(crate) use trade_off::Place;
 pub(super) use trade_off::{Labels, trade_off};

@@ -7,40 +7,26 @@ use plotters::style::RGBColor;
 use super::super::ReportError;
 use super::super::format::{count, elide, number, short};
 use super::super::words::FEW_EVENTS;
+use super::by_attribute::{GroupFigure, GroupPanels, by_attribute};
 use super::calibration::DASHES;
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, padded_range,
     ticks,
 };
-use super::survival::{BAND_OPACITY, MAX_OVERLAID, SurvivalFigure};
+use super::survival::BAND_OPACITY;
 
-/// By metric one figure for the whole sample, then one per attribute.
-pub(crate) fn over_time_figures(
-    report: &EvaluationReport,
-    time_unit: &str,
-) -> Result<Vec<SurvivalFigure>, ReportError> {
-    let mut figures: Vec<SurvivalFigure> = Vec::new();
+/// One figure for the whole sample, then one per attribute, with the panels of all metrics.
+pub(crate) fn over_time_figures(report: &EvaluationReport, time_unit: &str) -> Result<Vec<GroupFigure>, ReportError> {
+    let mut figures: Vec<GroupFigure> = Vec::new();
     for metric in &report.over_time {
-        let style = Style { metric, time_unit, y: range_of(metric) };
-        for (index, groups) in metric.curves.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
-            let id = format!("{}-{index}", metric.metric);
-            let small = groups.len() > MAX_OVERLAID;
-            let (mut panels, mut folded) = (Vec::new(), Vec::new());
-            if small {
-                for (k, group) in groups.iter().enumerate() {
-                    let place = if group.n_events < FEW_EVENTS { &mut folded } else { &mut panels };
-                    place.push(style.small(group, &format!("{id}-{k}"))?);
-                }
-            } else {
-                panels.push(style.overlaid(groups, &id)?);
-            }
-            // The panels of both metrics stand under one heading.
-            match figures.iter_mut().find(|figure| figure.attribute == groups[0].attribute) {
+        let prefix = format!("{}-over-time", metric.metric);
+        for found in by_attribute(&prefix, &metric.curves, &Style { metric, time_unit, y: range_of(metric) })? {
+            match figures.iter_mut().find(|figure| figure.attribute == found.attribute) {
                 Some(figure) => {
-                    figure.panels.extend(panels);
-                    figure.folded.extend(folded);
+                    figure.panels.extend(found.panels);
+                    figure.folded.extend(found.folded);
                 }
-                None => figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small, panels, folded }),
+                None => figures.push(found),
             }
         }
     }
@@ -63,37 +49,19 @@ struct Style<'a> {
     y: std::ops::Range<f64>,
 }
 
-impl Style<'_> {
-    fn axes(&self, [left, right, top, bottom]: [f64; 4]) -> Axes {
-        let times = &self.metric.times;
-        let x = match times[..] {
-            [only] => padded_range([only].into_iter(), 0.1),
-            _ => times[0]..times[times.len() - 1],
-        };
-        Axes { left, right, top, bottom, x, y: self.y.clone() }
+impl GroupPanels for Style<'_> {
+    type Group = OverTimeCurve;
+
+    fn attribute(group: &OverTimeCurve) -> Option<&str> {
+        group.attribute.as_deref()
     }
 
-    fn label(&self) -> String {
-        let better = if self.direction() == Direction::HigherIsBetter { "higher" } else { "lower" };
-        format!("{}(t), {better} is better", self.metric.label)
+    fn name(group: &OverTimeCurve) -> &str {
+        name_of(group)
     }
 
-    fn direction(&self) -> Direction {
-        if self.metric.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
-    }
-
-    fn title(&self, of: &str) -> String {
-        format!("{} over time{of}", self.metric.label)
-    }
-
-    fn draw_axes(&self, canvas: &Canvas<'_>, axes: &Axes, n_ticks: usize) -> Result<(), DrawError> {
-        axes.draw_y(canvas, &ticks(&axes.y, n_ticks), "")?;
-        let unit = if self.time_unit.is_empty() { String::new() } else { format!(" ({})", self.time_unit) };
-        axes.draw_x(canvas, &ticks(&axes.x, n_ticks + 1), &format!("time{unit}"))?;
-        if self.metric.higher_is_better {
-            canvas.dashed(&[axes.at(axes.x.start, 0.5), axes.at(axes.x.end, 0.5)], AXIS, 1.2, (2.0, 3.0))?;
-        }
-        Ok(())
+    fn is_folded(group: &OverTimeCurve) -> bool {
+        group.n_events < FEW_EVENTS
     }
 
     fn overlaid(&self, groups: &[OverTimeCurve], id: &str) -> Result<String, ReportError> {
@@ -136,6 +104,40 @@ impl Style<'_> {
             band(canvas, &axes, &self.metric.times, group, BLUE)?;
             self.line(canvas, &axes, group, BLUE, 0)
         })
+    }
+}
+
+impl Style<'_> {
+    fn axes(&self, [left, right, top, bottom]: [f64; 4]) -> Axes {
+        let times = &self.metric.times;
+        let x = match times[..] {
+            [only] => padded_range([only].into_iter(), 0.1),
+            _ => times[0]..times[times.len() - 1],
+        };
+        Axes { left, right, top, bottom, x, y: self.y.clone() }
+    }
+
+    fn label(&self) -> String {
+        let better = if self.direction() == Direction::HigherIsBetter { "higher" } else { "lower" };
+        format!("{}(t), {better} is better", self.metric.label)
+    }
+
+    fn direction(&self) -> Direction {
+        if self.metric.higher_is_better { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
+    }
+
+    fn title(&self, of: &str) -> String {
+        format!("{} over time{of}", self.metric.label)
+    }
+
+    fn draw_axes(&self, canvas: &Canvas<'_>, axes: &Axes, n_ticks: usize) -> Result<(), DrawError> {
+        axes.draw_y(canvas, &ticks(&axes.y, n_ticks), "")?;
+        let unit = if self.time_unit.is_empty() { String::new() } else { format!(" ({})", self.time_unit) };
+        axes.draw_x(canvas, &ticks(&axes.x, n_ticks + 1), &format!("time{unit}"))?;
+        if self.metric.higher_is_better {
+            canvas.dashed(&[axes.at(axes.x.start, 0.5), axes.at(axes.x.end, 0.5)], AXIS, 1.2, (2.0, 3.0))?;
+        }
+        Ok(())
     }
 
     fn line(

@@ -1,4 +1,5 @@
-//! Observed against predicted survival: the Kaplan-Meier curve of a group and the mean of its predicted curves.
+//! Observed against predicted survival: the Kaplan-Meier curve of a group and the mean of its predicted curves. Groups in
+//! one figure differ in colour and marker.
 
 use fairtte_metrics::evaluation::{BandedCurve, Curve, GroupCurves};
 use fairtte_metrics::{EvaluationReport, Reading};
@@ -7,48 +8,20 @@ use super::super::ReportError;
 use super::super::format::{count, elide, number};
 use super::super::words::FEW_EVENTS;
 use super::below::{ROW, differences, numbers_at_risk};
+use super::by_attribute::{GroupFigure, GroupPanels, by_attribute};
 use super::canvas::{
     AXIS, Anchor, Axes, BLUE, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, Point, fitting, ticks,
 };
+use super::marker::{along, sample};
 use plotters::style::RGBColor;
 
-/// More groups than this get a panel each, because their bands would cover each other.
-pub(super) const MAX_OVERLAID: usize = 3;
 pub(super) const BAND_OPACITY: f64 = 0.16;
 /// Dash and gap of predicted curves.
 const DASHES: (f64, f64) = (6.0, 4.0);
 
-/// The panels of one attribute (or of the whole sample).
-pub(crate) struct SurvivalFigure {
-    /// The attribute; `None` for the whole sample.
-    pub(crate) attribute: Option<String>,
-    /// Whether every group has its own small panel.
-    pub(crate) small: bool,
-    /// SVG elements.
-    pub(crate) panels: Vec<String>,
-    /// The small panels of groups with few events.
-    pub(crate) folded: Vec<String>,
-}
-
 /// One figure for the whole sample, then one per attribute.
-pub(crate) fn survival_figures(report: &EvaluationReport, time_unit: &str) -> Result<Vec<SurvivalFigure>, ReportError> {
-    let style = Style { end: end_of_times(report), time_unit, report };
-    let mut figures = Vec::new();
-    for (index, groups) in report.curves.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
-        let small = groups.len() > MAX_OVERLAID;
-        let (mut panels, mut folded) = (Vec::new(), Vec::new());
-        if small {
-            let whole = report.curves.iter().find(|curves| curves.attribute.is_none());
-            for (k, group) in groups.iter().enumerate() {
-                let place = if group.n_events < FEW_EVENTS { &mut folded } else { &mut panels };
-                place.push(style.small(group, whole, &format!("km-{index}-{k}"))?);
-            }
-        } else {
-            panels.push(style.overlaid(groups, &format!("km-{index}"))?);
-        }
-        figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small, panels, folded });
-    }
-    Ok(figures)
+pub(crate) fn survival_figures(report: &EvaluationReport, time_unit: &str) -> Result<Vec<GroupFigure>, ReportError> {
+    by_attribute("survival", &report.curves, &Style { end: end_of_times(report), time_unit, report })
 }
 
 /// Curves end where the observation does; a prediction beyond it could not be compared with anything.
@@ -64,17 +37,19 @@ struct Style<'a> {
     report: &'a EvaluationReport,
 }
 
-impl Style<'_> {
-    fn time_title(&self) -> String {
-        if self.time_unit.is_empty() { "time".to_owned() } else { format!("time ({})", self.time_unit) }
+impl GroupPanels for Style<'_> {
+    type Group = GroupCurves;
+
+    fn attribute(group: &GroupCurves) -> Option<&str> {
+        group.attribute.as_deref()
     }
 
-    /// The times of the numbers at risk, where a report has them.
-    fn time_ticks(&self, groups: &[GroupCurves], n: usize) -> Vec<f64> {
-        match groups.first().map(|group| group.at_risk.times.as_slice()) {
-            None | Some([]) => ticks(&(0.0..self.end), n),
-            Some(times) => times.to_vec(),
-        }
+    fn name(group: &GroupCurves) -> &str {
+        name_of(group)
+    }
+
+    fn is_folded(group: &GroupCurves) -> bool {
+        group.n_events < FEW_EVENTS
     }
 
     /// Up to three groups over each other, with their names on the right.
@@ -97,15 +72,16 @@ impl Style<'_> {
             for (group, colour) in groups.iter().zip(GROUP_COLOURS) {
                 band(canvas, &axes, &group.kaplan_meier, colour)?;
             }
-            for (group, colour) in groups.iter().zip(GROUP_COLOURS) {
-                self.curves(canvas, &axes, group, colour)?;
+            for (k, group) in groups.iter().enumerate() {
+                self.curves(canvas, &axes, group, (k, groups.len()))?;
             }
             labels(canvas, &axes, groups)
         })
     }
 
     /// One group in a small panel, with the whole sample in grey behind it.
-    fn small(&self, group: &GroupCurves, whole: Option<&GroupCurves>, id: &str) -> Result<String, ReportError> {
+    fn small(&self, group: &GroupCurves, id: &str) -> Result<String, ReportError> {
+        let whole = self.report.curves.iter().find(|curves| curves.attribute.is_none());
         let (left, right, top, bottom) = (38.0, 232.0, 38.0, 170.0);
         let axes = Axes { left, right, top, bottom, x: 0.0..self.end, y: 0.0..1.0 };
         let level = name_of(group);
@@ -129,13 +105,34 @@ impl Style<'_> {
                 return canvas.text("no samples", middle, Anchor::Middle, Ink::new(12.0, MUTED).italic());
             }
             band(canvas, &axes, &group.kaplan_meier, BLUE)?;
-            self.curves(canvas, &axes, group, BLUE)
+            self.curves(canvas, &axes, group, (0, 1))
         })
     }
+}
 
-    fn curves(&self, canvas: &Canvas<'_>, axes: &Axes, group: &GroupCurves, colour: RGBColor) -> Result<(), DrawError> {
+impl Style<'_> {
+    fn time_title(&self) -> String {
+        if self.time_unit.is_empty() { "time".to_owned() } else { format!("time ({})", self.time_unit) }
+    }
+
+    /// The times of the numbers at risk, where a report has them.
+    fn time_ticks(&self, groups: &[GroupCurves], n: usize) -> Vec<f64> {
+        match groups.first().map(|group| group.at_risk.times.as_slice()) {
+            None | Some([]) => ticks(&(0.0..self.end), n),
+            Some(times) => times.to_vec(),
+        }
+    }
+
+    /// Both curves of the group at `place` of several in the figure.
+    fn curves(
+        &self,
+        canvas: &Canvas<'_>,
+        axes: &Axes,
+        group: &GroupCurves,
+        place: (usize, usize),
+    ) -> Result<(), DrawError> {
         let is_step = self.report.settings.reading == Reading::Step;
-        curves_of(canvas, axes, (&group.kaplan_meier, &group.predicted), colour, is_step)
+        curves_of(canvas, axes, (&group.kaplan_meier, &group.predicted), place, is_step)
     }
 
     /// The evaluation times of AUC and Brier score, as a bar on the time axis.
@@ -164,17 +161,20 @@ impl Style<'_> {
     }
 }
 
-/// An observed curve and the dashed mean of predicted ones, read as a step function or along lines.
+/// An observed curve and the dashed mean of predicted ones, read as a step function or along lines, with the colour and
+/// marker of the one at `place` of several.
 pub(super) fn curves_of(
     canvas: &Canvas<'_>,
     axes: &Axes,
     (observed, predicted): (&BandedCurve, &Curve),
-    colour: RGBColor,
+    place: (usize, usize),
     is_step: bool,
 ) -> Result<(), DrawError> {
+    let colour = GROUP_COLOURS[place.0 % GROUP_COLOURS.len()];
     let observed = steps(&observed.times, &observed.survival, axes);
     if observed.len() > 1 {
         canvas.line(&observed, colour, 1.8)?;
+        along(canvas, axes, &observed, place)?;
     }
     let (times, survival) = up_to(&predicted.times, &predicted.survival, axes.x.end);
     let predicted = if is_step {
@@ -182,7 +182,11 @@ pub(super) fn curves_of(
     } else {
         times.iter().zip(&survival).map(|(&t, &s)| axes.at(t, s)).collect()
     };
-    if predicted.len() > 1 { canvas.dashed(&predicted, colour, 1.8, DASHES) } else { Ok(()) }
+    if predicted.len() > 1 {
+        canvas.dashed(&predicted, colour, 1.8, DASHES)?;
+        along(canvas, axes, &predicted, place)?;
+    }
+    Ok(())
 }
 
 pub(super) fn name_of(group: &GroupCurves) -> &str {
@@ -263,7 +267,7 @@ fn labels(canvas: &Canvas<'_>, axes: &Axes, groups: &[GroupCurves]) -> Result<()
     let heights = spread(&wanted, HEIGHT, axes.top + 10.0, axes.bottom - 24.0);
     for (&k, y) in order.iter().zip(heights) {
         let (group, x) = (&groups[k], axes.right + 10.0);
-        canvas.line(&[(x, y), (x + 16.0, y)], GROUP_COLOURS[k % GROUP_COLOURS.len()], 3.0)?;
+        sample(canvas, (x, y), GROUP_COLOURS[k % GROUP_COLOURS.len()], (k, groups.len()))?;
         let name = elide(name_of(group), fitting(520.0 - x - 22.0, 12.5));
         canvas.text(&name, (x + 22.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
         let text = if group.n == 0 { "no samples".to_owned() } else { counts(group) };

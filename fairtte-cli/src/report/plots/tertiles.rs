@@ -6,26 +6,52 @@ use fairtte_metrics::{EvaluationReport, Reading};
 use super::super::ReportError;
 use super::super::format::{count, elide, percent};
 use super::super::words::FEW_EVENTS;
+use super::by_attribute::{GroupFigure, GroupPanels, by_attribute};
 use super::canvas::{Anchor, Axes, Canvas, DrawError, Figure, GROUP_COLOURS, INK, Ink, MUTED, fitting, ticks};
-use super::survival::{SurvivalFigure, curves_of, end_of_times, spread};
+use super::marker::sample;
+use super::survival::{curves_of, end_of_times, spread};
 
 const WIDTH: f64 = 340.0;
 const HEIGHT: f64 = 250.0;
 
 /// One panel for the whole sample, then one for every group; those of groups with few events are folded.
-pub(crate) fn tertile_figures(report: &EvaluationReport, time_unit: &str) -> Result<Vec<SurvivalFigure>, ReportError> {
-    let end = end_of_times(report);
-    let mut figures = Vec::new();
-    for (index, groups) in report.risk_tertiles.chunk_by(|a, b| a.attribute == b.attribute).enumerate() {
-        let (mut panels, mut folded) = (Vec::new(), Vec::new());
-        for (k, group) in groups.iter().enumerate() {
-            let few = n_events(group) < FEW_EVENTS && group.attribute.is_some();
-            let place = if few { &mut folded } else { &mut panels };
-            place.push(panel(group, report, (end, time_unit), &format!("tertiles-{index}-{k}"))?);
-        }
-        figures.push(SurvivalFigure { attribute: groups[0].attribute.clone(), small: true, panels, folded });
+pub(crate) fn tertile_figures(report: &EvaluationReport, time_unit: &str) -> Result<Vec<GroupFigure>, ReportError> {
+    by_attribute("tertiles", &report.risk_tertiles, &Panels { report, end: end_of_times(report), time_unit })
+}
+
+struct Panels<'a> {
+    report: &'a EvaluationReport,
+    end: f64,
+    time_unit: &'a str,
+}
+
+impl GroupPanels for Panels<'_> {
+    type Group = RiskTertiles;
+
+    fn attribute(group: &RiskTertiles) -> Option<&str> {
+        group.attribute.as_deref()
     }
-    Ok(figures)
+
+    fn name(group: &RiskTertiles) -> &str {
+        group.level.as_deref().unwrap_or("all samples")
+    }
+
+    fn is_folded(group: &RiskTertiles) -> bool {
+        n_events(group) < FEW_EVENTS && group.attribute.is_some()
+    }
+
+    /// Every panel has three curves already.
+    fn has_small_panels(_: &[RiskTertiles]) -> bool {
+        true
+    }
+
+    fn overlaid(&self, groups: &[RiskTertiles], id: &str) -> Result<String, ReportError> {
+        groups.iter().map(|group| self.small(group, id)).collect()
+    }
+
+    fn small(&self, group: &RiskTertiles, id: &str) -> Result<String, ReportError> {
+        panel(group, self.report, (self.end, self.time_unit), id)
+    }
 }
 
 fn n_events(group: &RiskTertiles) -> usize {
@@ -51,9 +77,10 @@ fn panel(
         axes.draw_y(canvas, &[0.0, 0.5, 1.0], "")?;
         let unit = if time_unit.is_empty() { String::new() } else { format!(" ({time_unit})") };
         axes.draw_x(canvas, &ticks(&axes.x, 5), &format!("time{unit}"))?;
-        for (third, colour) in group.tertiles.iter().zip(GROUP_COLOURS) {
+        for (k, third) in group.tertiles.iter().enumerate() {
             let is_step = report.settings.reading == Reading::Step;
-            curves_of(canvas, &axes, (&third.kaplan_meier, &third.predicted), colour, is_step)?;
+            let place = (k, group.tertiles.len());
+            curves_of(canvas, &axes, (&third.kaplan_meier, &third.predicted), place, is_step)?;
         }
         labels(canvas, &axes, group)
     })
@@ -67,10 +94,10 @@ fn labels(canvas: &Canvas<'_>, axes: &Axes, group: &RiskTertiles) -> Result<(), 
     let wanted: Vec<f64> = order.iter().map(|k| end(&group.tertiles[*k])).collect();
     for (k, y) in order.into_iter().zip(spread(&wanted, 34.0, axes.top + 8.0, axes.bottom - 20.0)) {
         let (third, x) = (&group.tertiles[k], axes.right + 8.0);
-        canvas.line(&[(x, y), (x + 12.0, y)], GROUP_COLOURS[k % GROUP_COLOURS.len()], 3.0)?;
-        canvas.text(&third.name, (x + 17.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
+        sample(canvas, (x, y), GROUP_COLOURS[k % GROUP_COLOURS.len()], (k, group.tertiles.len()))?;
+        canvas.text(&third.name, (x + 21.0, y), Anchor::Start, Ink::new(12.0, INK).bold())?;
         let counts = format!("{} of {}", third.n_events, third.n);
-        canvas.text(&counts, (x + 17.0, y + 14.0), Anchor::Start, Ink::new(11.0, MUTED))?;
+        canvas.text(&counts, (x + 21.0, y + 14.0), Anchor::Start, Ink::new(11.0, MUTED))?;
     }
     Ok(())
 }

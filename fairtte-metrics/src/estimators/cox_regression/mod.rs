@@ -142,7 +142,7 @@ impl CoxRegression {
         let design = Design::new(outcomes, &standardised, ties);
         let of_varying: Vec<String> = varies.iter().map(|term| terms[*term].clone()).collect();
         let found = design.maximum(&of_varying)?;
-        let (times, cumulative_hazard) = design.cumulative_hazard(&found.coefficients);
+        let (event_times, cumulative_hazard) = design.cumulative_hazard(&found.coefficients);
         let log_likelihood_null = design.likelihood(&Array1::zeros(varies.len())).value;
         let Maximum { coefficients, standard_errors, log_likelihood } = found;
         let coefficient = |(term, name): (usize, String)| {
@@ -162,7 +162,7 @@ impl CoxRegression {
             coefficients,
             log_likelihood,
             log_likelihood_null,
-            times,
+            times: event_times,
             cumulative_hazard,
             coding,
         })

@@ -56,11 +56,11 @@ impl Sums {
         Self { risk: 0.0, first: Array1::zeros(p), second: Array2::zeros((p, p)) }
     }
 
-    fn add(&mut self, x: ArrayView1<'_, f64>, risk: f64) {
+    fn add(&mut self, x: &ArrayView1<'_, f64>, risk: f64) {
         self.risk += risk;
-        self.first.scaled_add(risk, &x);
-        for (mut row, cell) in self.second.rows_mut().into_iter().zip(&x) {
-            row.scaled_add(risk * cell, &x);
+        self.first.scaled_add(risk, x);
+        for (mut row, cell) in self.second.rows_mut().into_iter().zip(x) {
+            row.scaled_add(risk * cell, x);
         }
     }
 }
@@ -91,9 +91,9 @@ impl Design {
             }
             for place in first..end {
                 let risk = predictor[place].exp();
-                at_risk.add(self.x.row(place), risk);
+                at_risk.add(&self.x.row(place), risk);
                 if self.event[place] {
-                    events.add(self.x.row(place), risk);
+                    events.add(&self.x.row(place), risk);
                 }
             }
             if n_events > 0 {

@@ -1,0 +1,80 @@
+//! Names of figures and tables: ids inside a page and stems of files, made of the names of metrics, attributes and groups.
+
+use std::collections::HashSet;
+
+use fairtte_metrics::evaluation::MetricReport;
+
+/// Longest name that is made of one text; file systems allow 255 bytes, of which a letter takes up to four.
+const LONGEST: usize = 40;
+
+/// One name per text: small letters and digits, `: ` as `_`, everything else as single hyphens. No two are the same, so that none
+/// replaces another as a file: repeated ones are numbered from 2.
+pub(super) fn names<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut used = HashSet::new();
+    let unused = |text: &str| {
+        let name = text.split(": ").map(name).collect::<Vec<_>>().join("_");
+        let numbered = (2..).map(|n| format!("{name}-{n}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| used.insert(name.clone()));
+        free.unwrap_or(name)
+    };
+    texts.into_iter().map(unused).collect()
+}
+
+/// One name per metric, of its name in settings.
+pub(super) fn names_of_metrics<'a>(metrics: impl IntoIterator<Item = &'a MetricReport>) -> Vec<String> {
+    let in_settings = |metric: &'a MetricReport| match metric.name.as_str() {
+        "c_td_antolini_strict" => "c-td",
+        name => name,
+    };
+    names(metrics.into_iter().map(in_settings))
+}
+
+fn name(text: &str) -> String {
+    let letters: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    let joined = letters.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
+    let short: String = joined.chars().take(LONGEST).collect();
+    match short.trim_end_matches('-') {
+        "" => "unnamed".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_safe_as_a_file_and_no_two_are_the_same() {
+        let texts = [
+            "sex",
+            "Sex",
+            "sex-2",
+            "sex x race",
+            "../etc",
+            "c_td",
+            "auc:1.5",
+            "",
+            "%",
+            "\u{1b}[2J",
+            "größe",
+            "race: A & B",
+        ];
+        let expected = [
+            "sex",
+            "sex-2",
+            "sex-2-2",
+            "sex-x-race",
+            "etc",
+            "c-td",
+            "auc-1-5",
+            "unnamed",
+            "unnamed-2",
+            "2j",
+            "größe",
+            "race_a-b",
+        ];
+        assert_eq!(names(texts), expected);
+        let long = "very long name of a group ".repeat(20);
+        assert_eq!(names([long.as_str()])[0].chars().count(), LONGEST);
+    }
+}

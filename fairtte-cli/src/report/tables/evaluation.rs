@@ -1,0 +1,142 @@
+//! The tables of the page of one evaluation.
+
+use fairtte_metrics::EvaluationReport;
+use fairtte_metrics::evaluation::MetricReport;
+
+use super::super::format::percent;
+use super::super::groups_table::{GroupLine, group_lines};
+use super::super::metric_table::{TableRow, table_rows};
+use super::super::names::{names, names_of_metrics};
+use super::super::p_matrix::{ABOUT, MatrixRow, PMatrix, p_matrices};
+use super::super::{Page, differences, rows};
+use super::{Line, Table};
+
+/// "Table 1" by group, then of every metric its values and the differences between groups.
+pub(crate) fn tables_of_page(page: &Page<'_>) -> Vec<Table> {
+    let report = page.evaluation;
+    let mut tables: Vec<Table> = groups(page).into_iter().collect();
+    for (metric, id) in report.metrics.iter().zip(names_of_metrics(&report.metrics)) {
+        if rows::same_as(report, metric).is_some() {
+            continue;
+        }
+        tables.push(of_metric(page, metric, &id));
+        tables.extend(differences_of(report, metric, &id));
+        let matrices = p_matrices(metric);
+        let attributes = names(matrices.iter().map(|matrix| matrix.attribute.as_str()));
+        tables.extend(matrices.into_iter().zip(attributes).map(|(matrix, by)| p_values(matrix, &format!("{id}_{by}"))));
+    }
+    tables
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).to_vec()
+}
+
+/// The head of the column of intervals.
+pub(super) fn interval_name(report: &EvaluationReport) -> String {
+    match report.settings.replicates {
+        0 => "interval".to_owned(),
+        _ => format!("{} interval", percent(report.settings.level)),
+    }
+}
+
+fn groups(page: &Page<'_>) -> Option<Table> {
+    let report = page.evaluation;
+    let lines = group_lines(report);
+    let by = rows::horizon(report, page.time_unit).map_or_else(String::new, |time| format!(", and the risk by {time}"));
+    let mut header = texts(["group", "n", "subjects", "events", "censored", "median follow-up", "observed risk"]);
+    if !page.time_unit.is_empty() {
+        header[5] = format!("{} ({})", header[5], page.time_unit);
+    }
+    // The interval of Kaplan-Meier does not come from the bootstrap.
+    header.push(format!("{} interval", percent(report.settings.level)));
+    header.extend(texts(["predicted risk", "observed / predicted"]));
+    let line = |line: GroupLine| match line.kind {
+        "attribute" => Line::Heading(line.name),
+        kind => Line::Cells {
+            cells: vec![
+                line.name,
+                line.n.to_string(),
+                line.subjects.to_string(),
+                line.events.to_string(),
+                line.censored,
+                line.follow_up,
+                line.observed,
+                line.observed_ends,
+                line.predicted,
+                line.ratio,
+            ],
+            indented: kind == "group",
+            remarks: line.remark.map(|why| format!("no risk: {why}")).into_iter().collect(),
+        },
+    };
+    let caption = format!("Who was evaluated{by}.");
+    let lines: Vec<Line> = lines.into_iter().map(line).collect();
+    (!lines.is_empty()).then(|| Table { name: "groups".to_owned(), caption, header, lines })
+}
+
+fn of_metric(page: &Page<'_>, metric: &MetricReport, id: &str) -> Table {
+    let report = page.evaluation;
+    let has_pairs = metric.overall.n_comparable.is_some();
+    let mut header = texts(["group", "value"]);
+    header.push(interval_name(report));
+    header.extend(texts(["n", "events", "subjects"]));
+    header.extend(has_pairs.then(|| "comparable pairs".to_owned()));
+    let line = |row: TableRow| match row.kind {
+        "attribute" if row.remarks.is_empty() => Line::Heading(row.name),
+        "attribute" => Line::Heading(format!("{} ({})", row.name, row.remarks.join("; "))),
+        kind => {
+            let numbers = [row.n, row.events, row.subjects].map(|n| n.to_string());
+            let cells = [row.name, row.value, row.interval].into_iter().chain(numbers);
+            Line::Cells {
+                cells: cells.chain(has_pairs.then_some(row.pairs)).collect(),
+                indented: kind != "all",
+                remarks: row.remarks,
+            }
+        }
+    };
+    let mut caption =
+        format!("{} ({}). Curves read: {}", rows::caption(metric), rows::direction(metric), report.reading);
+    if rows::uses_window(metric) {
+        let window = rows::window(report, page.time_unit);
+        caption = format!("{caption}; {window}; censoring curve of {}", page.censoring);
+    }
+    caption = format!("{caption}. Intervals: {}.", rows::bootstrap(&report.settings));
+    Table {
+        name: format!("metric-{id}"),
+        caption,
+        header,
+        lines: table_rows(metric, report).into_iter().map(line).collect(),
+    }
+}
+
+fn differences_of(report: &EvaluationReport, metric: &MetricReport, id: &str) -> Option<Table> {
+    let line = |line: differences::Line| match line.kind {
+        "attribute" => Line::Heading(line.name),
+        "note" => Line::Note(line.name),
+        _ => Line::Cells {
+            cells: vec![line.name, line.value, line.interval, line.p],
+            indented: true,
+            remarks: line.remarks,
+        },
+    };
+    let lines: Vec<Line> = differences::lines(metric, report).into_iter().map(line).collect();
+    let mut header = texts(["compared", "value"]);
+    header.extend([interval_name(report), "p".to_owned()]);
+    let caption = format!("{}.", differences::caption(metric));
+    (!lines.is_empty()).then(|| Table { name: format!("differences-{id}"), caption, header, lines })
+}
+
+fn p_values(matrix: PMatrix, id: &str) -> Table {
+    let line = |row: MatrixRow| Line::Cells {
+        cells: std::iter::once(row.name).chain(row.cells.into_iter().map(|cell| cell.text)).collect(),
+        indented: false,
+        remarks: Vec::new(),
+    };
+    Table {
+        name: format!("p-values-{id}"),
+        caption: format!("{}, {ABOUT}.", matrix.caption),
+        header: std::iter::once("group".to_owned()).chain(matrix.groups).collect(),
+        lines: matrix.rows.into_iter().map(line).collect(),
+    }
+}
