@@ -8,6 +8,7 @@
 )]
 
 pub mod args;
+mod baseline;
 mod commands;
 #[cfg(feature = "train")]
 mod device;

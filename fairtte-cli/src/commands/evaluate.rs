@@ -1,5 +1,6 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
+mod baseline;
 mod models;
 mod outside;
 pub(super) mod own_table;
@@ -69,7 +70,7 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
                 let what = format!("the {} part of {}", part.name(), path.display());
                 return dry_run(&what, arguments, &target, &open.file.evaluation);
             }
-            evaluate_into(&open, &target, &outputs, Scored::evaluate_at_given_times)
+            evaluate_into(&open, &target, &outputs, (&arguments.scores.baseline, Scored::evaluate_at_given_times))
         }
         None => outside::run(arguments, &outputs),
     }
@@ -117,15 +118,18 @@ pub(super) fn settings(
 
 /// Evaluates a run folder from its saved files and writes `evaluation.json` and `report.html` into it.
 pub(super) fn evaluate_run(open: &OpenRun, outputs: &Outputs) -> Result<(), CliError> {
-    evaluate_into(open, &Target::in_folder(&open.folder, outputs.part), outputs, Scored::evaluate)
+    evaluate_into(open, &Target::in_folder(&open.folder, outputs.part), outputs, (&[], Scored::evaluate))
 }
 
-/// `evaluate`: [`Scored::evaluate`] after a training, which is not lost where the report cannot use the given times.
+/// What evaluates predictions.
+type Evaluation = fn(&Scored, &EvaluationSettings) -> Result<EvaluationReport, CliError>;
+
+/// `covariates` of the baseline, empty for all attributes; `evaluate`: [`Scored::evaluate`] after a training, which is not lost where the report cannot use the given times.
 fn evaluate_into(
     open: &OpenRun,
     target: &Target,
     outputs: &Outputs,
-    evaluate: fn(&Scored, &EvaluationSettings) -> Result<EvaluationReport, CliError>,
+    (covariates, evaluate): (&[String], Evaluation),
 ) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
     let (cohort, groups) = read_cohort(&folder.cohort())?;
@@ -134,6 +138,7 @@ fn evaluate_into(
     let predictions = read_predictions(&folder.predictions(), Rising::Refuse)?;
     let scored = Scored::new(predictions, &cohort, &groups, Some(&split), outputs.part)?;
     let report = evaluate(&scored, &run.evaluation)?;
+    let baseline = baseline::of_cohort(covariates, (&cohort, &groups, Some(&split)), &scored, &run.evaluation)?;
     let coverage = scored.coverage(run.evaluation.reading)?;
     let reasons = cohort.provenance.as_ref().map(|provenance| provenance.reasons.as_slice()).unwrap_or_default();
     let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n(), reasons)?;
@@ -174,6 +179,7 @@ fn evaluate_into(
         subtitle: &format!("{} part of {}", outputs.part.name(), cohort.name),
         facts: &facts,
         evaluation: &report,
+        baseline: baseline.as_ref(),
         time_unit: &cohort.time_unit,
         censoring: "the training part",
         epochs: &epochs,

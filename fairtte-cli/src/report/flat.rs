@@ -6,9 +6,12 @@ use fairtte_data::DataError;
 use fairtte_data::table::{ColumnValues, csv_text, write_csv};
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{
-    AttributeDecisions, AttributeReport, Decided, Difference, Estimate, GroupSummary, MetricReport, OverTime,
-    OverTimeCurve, ThresholdReport,
+    AttributeDecisions, AttributeReport, Decided, Difference, Estimate, GroupSummary, MetricReport, ModelPair,
+    OverTime, OverTimeCurve, ThresholdReport,
 };
+
+use super::Page;
+use crate::baseline::is_shown;
 
 /// One number with its place in the report.
 #[derive(Debug, Default, PartialEq)]
@@ -39,6 +42,47 @@ pub(crate) fn rows(report: &EvaluationReport) -> Vec<FlatRow> {
     let of_decisions = report.decisions.iter().flat_map(|decisions| &decisions.thresholds).flat_map(of_threshold);
     let rows = of_metrics.chain(report.groups_summary.iter().flat_map(of_summary)).chain(of_decisions);
     rows.chain(report.over_time.iter().flat_map(of_times)).collect()
+}
+
+/// The rows of a page: those of its report, then those of its baselines.
+pub(crate) fn rows_of(page: &Page<'_>) -> Vec<FlatRow> {
+    let mut all = rows(page.evaluation);
+    let Some(reports) = page.baseline.and_then(|baseline| baseline.reports.as_ref()) else { return all };
+    // The first model is the one that is evaluated.
+    for (name, report) in reports.models.iter().skip(1) {
+        all.extend(report.metrics.iter().filter(|metric| is_shown(name, metric)).flat_map(|m| of_baseline(name, m)));
+    }
+    all.extend(reports.pairs.iter().flat_map(of_baseline_pair));
+    all
+}
+
+/// The values of a baseline over all samples and in every group.
+fn of_baseline(name: &str, metric: &MetricReport) -> Vec<FlatRow> {
+    let row = |attribute: &str, level: &str, estimate: &Estimate| FlatRow {
+        level: if level.is_empty() { name.to_owned() } else { format!("{name}: {level}") },
+        ..of_estimate(metric, attribute, "baseline", "", estimate)
+    };
+    let groups = metric.attributes.iter().flat_map(|attribute| {
+        attribute.groups.iter().map(|group| row(&attribute.attribute, &group.level, &group.estimate))
+    });
+    std::iter::once(row("", "", &metric.overall)).chain(groups).collect()
+}
+
+/// The differences from a baseline.
+fn of_baseline_pair(pair: &ModelPair) -> Vec<FlatRow> {
+    let name = format!("{} minus {}", pair.first, pair.second);
+    let of = |attribute: &str, kind, level: String, found: &Difference| {
+        of_difference(&pair.metric, attribute, kind, level, found)
+    };
+    let groups = pair.attributes.iter().flat_map(|by| {
+        let gap = of(&by.attribute, "baseline-difference-of-gaps", name.clone(), &by.gap);
+        let groups = by.groups.iter();
+        let group = |(level, found): &(String, Difference)| {
+            of(&by.attribute, "baseline-difference", format!("{name}: {level}"), found)
+        };
+        groups.map(group).chain([gap]).collect::<Vec<_>>()
+    });
+    std::iter::once(of("", "baseline-difference", name.clone(), &pair.overall)).chain(groups).collect()
 }
 
 /// AUC or Brier score of every group at every time, as the metric at that time.

@@ -3,6 +3,7 @@
 //! `flat` is every number as a table. All are made from the same [`EvaluationReport`], so they cannot disagree. The page needs no network and no script:
 //! plots are inline SVG. Every text that comes from a data set or a run file (group names, labels, reasons) is escaped.
 
+mod baseline;
 pub(crate) mod bias;
 mod choice;
 mod decisions;
@@ -27,6 +28,7 @@ mod tests;
 mod verdict;
 mod words;
 
+pub(crate) use baseline::render_baseline;
 pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
 pub(crate) use figure_files::figures_of;
 pub(crate) use format::wrap;
@@ -36,6 +38,8 @@ pub(crate) use tables::{Table, tables_of_models, tables_of_page};
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;
+
+use crate::baseline::Baseline;
 
 /// Everything that the HTML page shows.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +52,8 @@ pub struct Page<'a> {
     pub facts: &'a [(String, String)],
     /// The numbers.
     pub evaluation: &'a EvaluationReport,
+    /// What covariates alone predict; `None` where there are none.
+    pub baseline: Option<&'a Baseline>,
     /// Unit of all times, for example `years`; may be empty if it is unknown.
     pub time_unit: &'a str,
     /// What the censoring curve was fitted on, for example `the training part`.

@@ -7,10 +7,11 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, UndefinedBehavior};
 use serde::Serialize;
 
+use super::baseline::BaselineSection;
 use super::decisions::decision_lines;
 use super::differences;
 use super::flat;
-use super::format::{count, escape, interval, number, percent, short, value};
+use super::format::{count, escape, interval, number, percent, value};
 use super::groups_table::{GroupLine, group_lines};
 use super::metric_table::{TableRow, table_rows};
 use super::names::names_of_metrics;
@@ -27,6 +28,7 @@ use super::{EpochPoint, FlowRow, Page, ReportError};
 const TEMPLATE: &str = include_str!("page.html");
 /// The figures of every attribute, large or in small panels.
 const PANELS: &str = include_str!("panels.html");
+const DIFFERENCES: &str = include_str!("differences.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let environment = environment(TEMPLATE)?;
@@ -48,8 +50,10 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     environment.add_filter("metric", metric_name);
     environment.add_filter("columns", columns);
     environment.add_filter("panels", panels);
+    environment.add_filter("differences", differences_table);
     environment.add_template("page.html", template)?;
     environment.add_template("panels.html", PANELS)?;
+    environment.add_template("differences.html", DIFFERENCES)?;
     Ok(environment)
 }
 
@@ -61,6 +65,12 @@ pub(super) fn fill_in(environment: &Environment<'_>, context: &impl Serialize) -
 /// The figures of every attribute with the caption above them, or beside an odd number of large ones.
 fn panels(state: &State<'_, '_>, figures: Value, caption: Value) -> Result<Value, minijinja::Error> {
     let html = state.env().get_template("panels.html")?.render(minijinja::context! { figures, caption })?;
+    Ok(Value::from_safe_string(html))
+}
+
+/// The table of the differences of two models.
+fn differences_table(state: &State<'_, '_>, pair: Value, level: Value) -> Result<Value, minijinja::Error> {
+    let html = state.env().get_template("differences.html")?.render(minijinja::context! { pair, level })?;
     Ok(Value::from_safe_string(html))
 }
 
@@ -106,6 +116,7 @@ struct Context<'a> {
     tertiles: Vec<Panels>,
     /// Empty without evaluation times.
     over_time: Vec<Panels>,
+    baseline: Option<BaselineSection>,
     n_over_time: usize,
     /// Empty without a horizon.
     calibration: Vec<Panels>,
@@ -235,9 +246,10 @@ impl<'a> Context<'a> {
             survival: panels_of(survival_figures(report, page.time_unit)?),
             tertiles: panels_of(tertile_figures(report, page.time_unit)?),
             over_time: panels_of(over_time_figures(report, page.time_unit)?),
+            baseline: page.baseline.map(BaselineSection::new).transpose()?,
             n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
             calibration: panels_of(calibration_figures(report)?),
-            csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows(report))?)),
+            csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows_of(page))?)),
             decisions: report.decisions.as_ref().map(|decisions| Decisions::new(report, decisions)).transpose()?,
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),

@@ -17,6 +17,6 @@ pub use curve_columns::{CurveRepairs, Rising};
 pub use file::{PredictionTable, match_features, match_predictions, read_predictions, write_predictions};
 pub use levels::{DoubtfulLevels, doubtful_levels};
 pub use looks_like::LooksLike;
-pub use outcomes::{ColumnNames, read_outcomes};
+pub use outcomes::{ColumnNames, read_columns, read_outcomes};
 pub use sample_table::{ChangingAttribute, SampleTable, read_sample_table};
 pub use scored_table::{ReadOptions, ScoredTable, read_scored_table};

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use fairtte_metrics::{Outcomes, SampleId};
 
+use crate::cohort::AttributeColumn;
 use crate::cohort::label_rule::parse_event;
 use crate::error::nearest;
 use crate::predictions::curve_columns::{DECIMAL_POINT, has_decimal_comma};
-use crate::predictions::values::MISSING;
+use crate::predictions::values::{MISSING, read_attributes};
 use crate::table::Table;
 use crate::{DataError, Place};
 
@@ -60,6 +61,20 @@ pub fn read_outcomes(path: &Path, names: &ColumnNames) -> Result<Outcomes, DataE
     }
     let (time, event) = outcomes.into_iter().unzip();
     Ok(Outcomes::new(time, event)?)
+}
+
+/// The columns `names` of a table of outcomes, in its order of rows; `None` if it lacks one of them.
+///
+/// # Errors
+/// [`DataError::EmptyColumn`], [`DataError::InvalidCell`] for a column that mixes numbers and text, and what [`Table::read`]
+/// returns.
+pub fn read_columns(path: &Path, names: &[&str]) -> Result<Option<Vec<AttributeColumn>>, DataError> {
+    let table = Table::read(path)?;
+    if !names.iter().all(|name| table.has(name)) {
+        return Ok(None);
+    }
+    let samples: Vec<SampleId> = (0..table.n_rows()).map(|row| format!("row {}", table.row(row)).into()).collect();
+    read_attributes(&table, names, &[], &samples).map(Some)
 }
 
 /// Time and event of every row.

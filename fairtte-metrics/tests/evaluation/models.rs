@@ -29,7 +29,7 @@ fn found(
     reference: usize,
     of: &EvaluationSettings,
 ) -> ModelReports {
-    let attributes = [halves(N), groups("site", &["a", "b", "c"], |row| Some((row % 3) as u32), N)];
+    let attributes = [halves(N), groups("site", &["a", "b", "c"], |row| u32::try_from(row % 3).ok(), N)];
     evaluate_models(models, reference, &cohort.subjects, &cohort.outcomes, &cohort.censoring, &attributes, of).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn a_difference_is_that_of_two_evaluations_on_the_same_samples_and_times() {
     // Given these times and horizon, each model alone has the same report.
     let given =
         EvaluationSettings { times: Some(times.times.clone()), horizon: found.models[0].1.horizon, ..of.clone() };
-    let attributes = [halves(N), groups("site", &["a", "b", "c"], |row| Some((row % 3) as u32), N)];
+    let attributes = [halves(N), groups("site", &["a", "b", "c"], |row| u32::try_from(row % 3).ok(), N)];
     let alone = |curves| {
         evaluate(&cohort.subjects, &cohort.outcomes, curves, &cohort.censoring, &attributes, &given).unwrap().metrics
     };

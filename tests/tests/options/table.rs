@@ -227,12 +227,17 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
         "one table" | "several models" => Between("--attributes sex", "--attributes sex --reference sex=F"),
         _ => Changes("--reference sex=F"),
     };
+    let baseline = match mode {
+        "several models" => Refused("--baseline sex", "a baseline stands beside one model"),
+        _ => Changes("--baseline sex"),
+    };
     [
         ("--metrics", Changes("--metrics c-td,rcll")),
         ("--horizon", Changes("--horizon 1.5")),
         ("--threshold", Changes("--threshold 0.3")),
         ("--min-events", Changes("--min-events 3")),
         ("--permutations", Changes("--permutations 20")),
+        ("--baseline", baseline),
         ("--reference", reference),
         ("--set", Changes("--set reading=step")),
         ("--figures", Changes("--figures paper")),
@@ -241,9 +246,130 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
     .into_iter()
 }
 
+/// What clap says of options that exclude each other.
+const EXCLUDES: &str = "cannot be used with";
+
+/// The options of `evaluate` for a run.
+fn of_a_run(base: &str) -> Vec<(&'static str, Effect)> {
+    vec![
+        ("RUN", with(base, "several/run", "several")),
+        ("--predictions", Refused("--predictions table.csv", EXCLUDES)),
+        ("--attributes", Refused("--attributes sex", EXCLUDES)),
+        ("--intersections", Refused("--intersections", EXCLUDES)),
+        ("--train", Refused("--train train.csv", EXCLUDES)),
+        ("--repair", Refused("--repair monotone", EXCLUDES)),
+        ("--cohort", Refused("--cohort cohort.csv", EXCLUDES)),
+        ("--split", Refused("--split split.csv", EXCLUDES)),
+        ("--part", Changes("--part validation")),
+        ("--output", Changes("--output scores")),
+        ("--sample", Refused("--sample id", EXCLUDES)),
+        ("--subject", Refused("--subject patient", EXCLUDES)),
+        ("--time", Refused("--time years", EXCLUDES)),
+        ("--event", Refused("--event status", EXCLUDES)),
+        ("--event-value", Refused("--event-value dead", EXCLUDES)),
+        ("--missing", Refused("--missing unknown", EXCLUDES)),
+        ("--time-unit", Refused("--time-unit days", EXCLUDES)),
+        ("--title", Refused("--title Heart", EXCLUDES)),
+        ("--names", Refused("--names a,b", EXCLUDES)),
+        ("--reference-model", Refused("--reference-model a", EXCLUDES)),
+    ]
+}
+
+/// The options of `evaluate` for several tables of curves.
+fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
+    vec![
+        ("RUN", Refused("several/run", EXCLUDES)),
+        ("--predictions", with(base, " --predictions other.csv", "")),
+        ("--attributes", Changes("--attributes sex")),
+        ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
+        ("--train", Changes("--train train.csv")),
+        ("--repair", Changes("--repair monotone")),
+        (
+            "--cohort",
+            with(
+                base,
+                "--predictions table.csv --predictions other.csv",
+                "--predictions curves.csv --predictions curves.csv --names a,b --cohort cohort.csv",
+            ),
+        ),
+        ("--split", Refused("--split split.csv", "not provided")),
+        ("--part", Refused("--part validation", "there are no parts without --split")),
+        ("--output", with(base, "scores", "page.html")),
+        ("--sample", Changes("--sample clone")),
+        ("--subject", Changes("--subject person")),
+        ("--time", Changes("--time later")),
+        ("--event", Changes("--event status --event-value dead")),
+        ("--event-value", Changes("--event-value 0")),
+        ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
+        ("--time-unit", Changes("--time-unit days")),
+        ("--title", Changes("--title Heart")),
+        ("--names", Changes("--names Cox,CNN")),
+        ("--reference-model", Changes("--reference-model other")),
+    ]
+}
+
+/// The options of `evaluate` for one table of curves.
+fn of_one_table(base: &str) -> Vec<(&'static str, Effect)> {
+    vec![
+        ("RUN", Refused("several/run", EXCLUDES)),
+        ("--predictions", with(base, "table.csv", "train.csv")),
+        ("--attributes", Changes("--attributes sex")),
+        ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
+        ("--train", Changes("--train train.csv")),
+        ("--repair", Changes("--repair monotone")),
+        ("--cohort", with(base, "table.csv", "curves.csv --cohort cohort.csv")),
+        ("--split", Refused("--split split.csv", "not provided")),
+        ("--part", Refused("--part validation", "there are no parts without --split")),
+        ("--output", with(base, "scores", "page.html")),
+        ("--sample", Changes("--sample clone")),
+        ("--subject", Changes("--subject person")),
+        ("--time", Changes("--time later")),
+        ("--event", Changes("--event status --event-value dead")),
+        ("--event-value", Changes("--event-value 0")),
+        ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
+        ("--time-unit", Changes("--time-unit days")),
+        ("--title", Changes("--title Heart")),
+        ("--names", Refused("--names a", "there is one model")),
+        ("--reference-model", Refused("--reference-model a", "there is one model")),
+    ]
+}
+
+/// The options of `evaluate` for curves and a cohort.
+fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
+    vec![
+        ("RUN", Refused("several/run", EXCLUDES)),
+        ("--predictions", with(base, "curves.csv", "train.csv")),
+        ("--attributes", Refused("--attributes sex", EXCLUDES)),
+        ("--intersections", Changes("--intersections")),
+        ("--train", Refused("--train train.csv", EXCLUDES)),
+        ("--repair", Changes("--repair monotone")),
+        ("--cohort", without(base, "--cohort cohort.csv")),
+        if name == "a cohort" {
+            ("--split", Changes("--split split.csv"))
+        } else {
+            ("--split", without(base, "--split split.csv"))
+        },
+        if name == "a cohort" {
+            ("--part", Refused("--part validation", "there are no parts without --split"))
+        } else {
+            ("--part", Changes("--part validation"))
+        },
+        ("--output", with(base, "scores", "page.html")),
+        ("--sample", Refused("--sample id", EXCLUDES)),
+        ("--subject", Refused("--subject patient", EXCLUDES)),
+        ("--time", Refused("--time years", EXCLUDES)),
+        ("--event", Refused("--event status", EXCLUDES)),
+        ("--event-value", Refused("--event-value dead", EXCLUDES)),
+        ("--missing", Refused("--missing unknown", EXCLUDES)),
+        ("--time-unit", Changes("--time-unit days")),
+        ("--title", Changes("--title Heart")),
+        ("--names", Refused("--names a", "there is one model")),
+        ("--reference-model", Refused("--reference-model a", "there is one model")),
+    ]
+}
+
 /// Each mode of `evaluate` with its results and as a dry run.
 fn evaluation() -> Vec<Mode> {
-    let no = "cannot be used with";
     let calls = [
         ("a run", "evaluate several/run --set replicates=5"),
         ("one table", "evaluate --predictions table.csv --output scores --set replicates=5"),
@@ -258,109 +384,10 @@ fn evaluation() -> Vec<Mode> {
         ),
     ];
     let own = |name: &str, base: &str| match name {
-        "a run" => vec![
-            ("RUN", with(base, "several/run", "several")),
-            ("--predictions", Refused("--predictions table.csv", no)),
-            ("--attributes", Refused("--attributes sex", no)),
-            ("--intersections", Refused("--intersections", no)),
-            ("--train", Refused("--train train.csv", no)),
-            ("--repair", Refused("--repair monotone", no)),
-            ("--cohort", Refused("--cohort cohort.csv", no)),
-            ("--split", Refused("--split split.csv", no)),
-            ("--part", Changes("--part validation")),
-            ("--output", Changes("--output scores")),
-            ("--sample", Refused("--sample id", no)),
-            ("--subject", Refused("--subject patient", no)),
-            ("--time", Refused("--time years", no)),
-            ("--event", Refused("--event status", no)),
-            ("--event-value", Refused("--event-value dead", no)),
-            ("--missing", Refused("--missing unknown", no)),
-            ("--time-unit", Refused("--time-unit days", no)),
-            ("--title", Refused("--title Heart", no)),
-            ("--names", Refused("--names a,b", no)),
-            ("--reference-model", Refused("--reference-model a", no)),
-        ],
-        "several models" => vec![
-            ("RUN", Refused("several/run", no)),
-            ("--predictions", with(base, " --predictions other.csv", "")),
-            ("--attributes", Changes("--attributes sex")),
-            ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
-            ("--train", Changes("--train train.csv")),
-            ("--repair", Changes("--repair monotone")),
-            (
-                "--cohort",
-                with(
-                    base,
-                    "--predictions table.csv --predictions other.csv",
-                    "--predictions curves.csv --predictions curves.csv --names a,b --cohort cohort.csv",
-                ),
-            ),
-            ("--split", Refused("--split split.csv", "not provided")),
-            ("--part", Refused("--part validation", "there are no parts without --split")),
-            ("--output", with(base, "scores", "page.html")),
-            ("--sample", Changes("--sample clone")),
-            ("--subject", Changes("--subject person")),
-            ("--time", Changes("--time later")),
-            ("--event", Changes("--event status --event-value dead")),
-            ("--event-value", Changes("--event-value 0")),
-            ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
-            ("--time-unit", Changes("--time-unit days")),
-            ("--title", Changes("--title Heart")),
-            ("--names", Changes("--names Cox,CNN")),
-            ("--reference-model", Changes("--reference-model other")),
-        ],
-        "one table" => vec![
-            ("RUN", Refused("several/run", no)),
-            ("--predictions", with(base, "table.csv", "train.csv")),
-            ("--attributes", Changes("--attributes sex")),
-            ("--intersections", Between("--attributes sex,age:60", "--attributes sex,age:60 --intersections")),
-            ("--train", Changes("--train train.csv")),
-            ("--repair", Changes("--repair monotone")),
-            ("--cohort", with(base, "table.csv", "curves.csv --cohort cohort.csv")),
-            ("--split", Refused("--split split.csv", "not provided")),
-            ("--part", Refused("--part validation", "there are no parts without --split")),
-            ("--output", with(base, "scores", "page.html")),
-            ("--sample", Changes("--sample clone")),
-            ("--subject", Changes("--subject person")),
-            ("--time", Changes("--time later")),
-            ("--event", Changes("--event status --event-value dead")),
-            ("--event-value", Changes("--event-value 0")),
-            ("--missing", Between("--attributes sex", "--attributes sex --missing F")),
-            ("--time-unit", Changes("--time-unit days")),
-            ("--title", Changes("--title Heart")),
-            ("--names", Refused("--names a", "there is one model")),
-            ("--reference-model", Refused("--reference-model a", "there is one model")),
-        ],
-        _ => vec![
-            ("RUN", Refused("several/run", no)),
-            ("--predictions", with(base, "curves.csv", "train.csv")),
-            ("--attributes", Refused("--attributes sex", no)),
-            ("--intersections", Changes("--intersections")),
-            ("--train", Refused("--train train.csv", no)),
-            ("--repair", Changes("--repair monotone")),
-            ("--cohort", without(base, "--cohort cohort.csv")),
-            if name == "a cohort" {
-                ("--split", Changes("--split split.csv"))
-            } else {
-                ("--split", without(base, "--split split.csv"))
-            },
-            if name == "a cohort" {
-                ("--part", Refused("--part validation", "there are no parts without --split"))
-            } else {
-                ("--part", Changes("--part validation"))
-            },
-            ("--output", with(base, "scores", "page.html")),
-            ("--sample", Refused("--sample id", no)),
-            ("--subject", Refused("--subject patient", no)),
-            ("--time", Refused("--time years", no)),
-            ("--event", Refused("--event status", no)),
-            ("--event-value", Refused("--event-value dead", no)),
-            ("--missing", Refused("--missing unknown", no)),
-            ("--time-unit", Changes("--time-unit days")),
-            ("--title", Changes("--title Heart")),
-            ("--names", Refused("--names a", "there is one model")),
-            ("--reference-model", Refused("--reference-model a", "there is one model")),
-        ],
+        "a run" => of_a_run(base),
+        "several models" => of_several_models(base),
+        "one table" => of_one_table(base),
+        _ => of_a_cohort(name, base),
     };
     let mut modes = Vec::new();
     for (name, base) in calls {

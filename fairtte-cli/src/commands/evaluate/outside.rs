@@ -14,9 +14,10 @@ use fairtte_metrics::{
 
 use super::publish::{About, CensoringSample, Input, Target, publish};
 use super::{Outputs, dry_run, facts_of_parts, settings};
-use super::{models, own_table};
+use super::{baseline, models, own_table};
 use crate::CliError;
 use crate::args::{Evaluate, Repair};
+use crate::baseline::{Baseline, CovariateColumn};
 use crate::plural::counted;
 use crate::report::Page;
 use crate::scored::Scored;
@@ -41,6 +42,10 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     if arguments.dry_run {
         let files: Vec<String> = arguments.predictions.iter().map(|file| file.display().to_string()).collect();
         return dry_run(&files.join(", "), arguments, &target, &settings);
+    }
+    if names.is_some() && !arguments.scores.baseline.is_empty() {
+        let message = "a baseline stands beside one model, expected one --predictions".to_owned();
+        return Err(CliError::setting("--baseline", message, None));
     }
     if let Some(names) = names {
         return models::run(arguments, &names, &attributes, &Call { target: &target, settings: &settings, outputs });
@@ -84,7 +89,9 @@ fn alone(
     settings: &EvaluationSettings,
     outputs: &Outputs,
 ) -> Result<(), CliError> {
-    let names: Vec<&str> = configs.iter().map(|attribute| attribute.name.as_str()).collect();
+    let covariates = baseline::named(&arguments.scores.baseline)?;
+    let mut names: Vec<&str> = configs.iter().map(|attribute| attribute.name.as_str()).collect();
+    names.extend(covariates.iter().filter(|name| configs.iter().all(|attribute| attribute.name != **name)));
     let own = &arguments.own;
     let options = own_table::options(own, rising(arguments))?;
     let help = |error| own_table::with_help(error, own);
@@ -107,6 +114,8 @@ fn alone(
                 .to_owned(),
         );
     }
+    let covariates: Vec<CovariateColumn> =
+        covariates.iter().map(|name| baseline::column(&table.cohort, name, &rows)).collect();
     let scored = Scored {
         rows,
         groups: with_pairs(fitted.all(), arguments.intersections)?,
@@ -115,6 +124,8 @@ fn alone(
         cohort: table.cohort,
     };
     let report = scored.evaluate_outside(settings)?;
+    let baseline =
+        baseline::of_table(&covariates, (arguments.train.as_deref(), train.clone()), &scored, settings, &mut notes)?;
     notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
     let input = Input {
         has_subjects: table.has_subjects,
@@ -129,7 +140,7 @@ fn alone(
     facts.push(("censoring curve fitted on".to_owned(), censoring_fact(&input.censoring, arguments.train.as_ref())));
     facts.extend(repair_fact(arguments, &input.repairs));
     facts.extend(own_table::fact(own));
-    publish_outside(&scored, &report, &facts, &input, None, target, outputs)
+    publish_outside(&scored, (&report, baseline.as_ref()), &facts, &input, None, target, outputs)
 }
 
 /// Scores curves of the samples in a cohort file.
@@ -154,9 +165,16 @@ fn with_cohort(
         );
     }
     notes.extend(own_table::notes_on_groups(&groups));
-    let groups = with_pairs(&groups, arguments.intersections)?;
-    let scored = Scored::new(predictions, &cohort, &groups, split.as_ref(), outputs.part)?;
+    let all_groups = with_pairs(&groups, arguments.intersections)?;
+    let scored = Scored::new(predictions, &cohort, &all_groups, split.as_ref(), outputs.part)?;
     let report = scored.evaluate_outside(settings)?;
+    let asked = baseline::named(&arguments.scores.baseline)?;
+    let baseline = match asked[..] {
+        [] => None,
+        _ => {
+            baseline::of_cohort(&arguments.scores.baseline, (&cohort, &all_groups, split.as_ref()), &scored, settings)?
+        }
+    };
     notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
     let fitted_on = split.as_ref().map_or_else(|| cohort.all_rows(), |split| split.rows(Part::Train).to_vec());
     let input = Input {
@@ -175,12 +193,12 @@ fn with_cohort(
     ];
     facts.extend(split.iter().flat_map(|split| facts_of_parts(&cohort, split)));
     facts.extend(repair_fact(arguments, &repairs));
-    publish_outside(&scored, &report, &facts, &input, split.map(|_| outputs.part), target, outputs)
+    publish_outside(&scored, (&report, baseline.as_ref()), &facts, &input, split.map(|_| outputs.part), target, outputs)
 }
 
 fn publish_outside(
     scored: &Scored,
-    report: &EvaluationReport,
+    (report, baseline): (&EvaluationReport, Option<&Baseline>),
     facts: &[(String, String)],
     input: &Input,
     part: Option<Part>,
@@ -195,6 +213,7 @@ fn publish_outside(
         subtitle: &scored.cohort.name,
         facts,
         evaluation: report,
+        baseline,
         time_unit: &scored.cohort.time_unit,
         censoring,
         epochs: &[],

@@ -13,8 +13,9 @@ use super::super::print;
 use super::{Outputs, Shown};
 use crate::CliError;
 use crate::args::Exports;
+use crate::baseline::Baseline;
 use crate::progress::say;
-use crate::report::{Page, Table, figures_of, flat, render_page, render_table, tables_of_page};
+use crate::report::{Page, Table, figures_of, flat, render_baseline, render_page, render_table, tables_of_page};
 use crate::run_file::RunFile;
 use crate::run_folder::{RunFolder, write_text};
 
@@ -141,6 +142,8 @@ struct Record<'a> {
     warnings: &'a [Warning],
     #[serde(flatten)]
     report: &'a EvaluationReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<&'a Baseline>,
 }
 
 /// Writes the three files and shows the result.
@@ -153,10 +156,11 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
         coverage: about.coverage,
         warnings: page.warnings,
         report: page.evaluation,
+        baseline: page.baseline,
     };
     let text = serde_json::to_string_pretty(&record).map_err(|error| CliError::Bug(error.to_string()))?;
     write_text(&target.evaluation, &text)?;
-    flat::write(&target.evaluation.with_extension("csv"), &flat::rows(page.evaluation))?;
+    flat::write(&target.evaluation.with_extension("csv"), &flat::rows_of(page))?;
     target.write_page(&render_page(page)?, || tables_of_page(page))?;
     page.warnings.iter().for_each(|warning| say(format!("warning: {}", warning.text)));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
@@ -166,6 +170,9 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
     }
     if outputs.shown == Shown::Table {
         print(render_table(page.evaluation, TERMINAL_WIDTH));
+        if let Some(baseline) = page.baseline {
+            print(render_baseline(baseline, TERMINAL_WIDTH));
+        }
         target.written().into_iter().for_each(print);
     }
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));

@@ -62,7 +62,7 @@ impl Line {
 }
 
 /// With its sign, except for 0.
-pub(super) fn signed(value: f64) -> String {
+pub(in super::super) fn signed(value: f64) -> String {
     let text = number(value);
     if value > 0.0 && text != "0.000" { format!("+{text}") } else { text }
 }

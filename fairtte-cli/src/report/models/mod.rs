@@ -13,7 +13,7 @@ use super::ReportError;
 use super::rows;
 
 pub(crate) use flat::write_models;
-pub(super) use lines::{Line as DifferenceLine, OfPair, of_metric};
+pub(super) use lines::{Line as DifferenceLine, OfPair, of_metric, signed};
 pub(super) use page::{Cell, SummaryRow, summary};
 
 /// Everything that the page of several models shows.

@@ -19,10 +19,10 @@ pub(super) fn render(table: &Table) -> String {
     for line in &table.lines {
         match line {
             Line::Heading(name) => {
-                text += &format!(
+                text.extend([format!(
                     "\\addlinespace\n\\multicolumn{{{n_columns}}}{{l}}{{\\textbf{{{}}}}} \\\\\n",
                     escape(name)
-                );
+                )]);
             }
             Line::Cells { cells, indented, remarks } => {
                 let mut cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
@@ -41,10 +41,10 @@ pub(super) fn render(table: &Table) -> String {
     let lettered = lettered.map(|(k, text)| format!("\\textsuperscript{{{}}} {}", letter(k), escape(text)));
     let below: Vec<String> = lettered.chain(notes.into_iter().map(escape)).collect();
     if !below.is_empty() {
-        text += &format!(
+        text.extend([format!(
             "\n\\smallskip\n\\begin{{minipage}}{{\\linewidth}}\n\\footnotesize\n{}\n\\end{{minipage}}\n",
             below.join("\\\\\n")
-        );
+        )]);
     }
     text + "\\end{table}\n"
 }

@@ -28,10 +28,10 @@ pub(super) fn render(table: &Table) -> String {
         }
     }
     for (k, footnote) in footnotes.iter().enumerate() {
-        text += &format!("\n<sup>{}</sup> {}\n", letter(k), escape(footnote));
+        text.extend([format!("\n<sup>{}</sup> {}\n", letter(k), escape(footnote))]);
     }
     for note in notes {
-        text += &format!("\n{}\n", escape(note));
+        text.extend([format!("\n{}\n", escape(note))]);
     }
     text
 }

@@ -1,7 +1,6 @@
 //! Predictions of a Cox model for the samples that it is fitted on, without seeing them.
 
-use super::covariates::coding_of;
-use super::{Constant, Covariates, CoxRegression, CoxTies};
+use super::{Covariates, CoxRegression, CoxTies};
 use crate::estimators::KaplanMeier;
 use crate::folds::folds_by_subject;
 use crate::scores::kaplan_meier_curves;
@@ -44,7 +43,6 @@ pub fn cross_fitted_curves(
     }
     let strata: Vec<Option<GroupId>> = outcomes.event().iter().map(|event| Some(GroupId(u32::from(!event)))).collect();
     let fold_of = folds_by_subject(subjects, &strata, n_folds, (seed, "cox-folds"));
-    let coding = coding_of(covariates);
     let mut curves = Array2::ones((n, grid.len()));
     let mut kaplan_meier = Array2::ones((n, grid.len()));
     for fold in 0..n_folds {
@@ -53,8 +51,7 @@ pub fn cross_fitted_curves(
             continue;
         }
         let (of_fit, of_covariates) = (outcomes.select(&fitted), covariates.select(&fitted));
-        let model =
-            CoxRegression::fit_coded(&of_fit, &of_covariates, coding.clone(), CoxTies::Efron, Constant::LeaveOut)?;
+        let model = CoxRegression::fit_with_levels_of(covariates, &of_fit, &of_covariates, CoxTies::Efron)?;
         let predicted = model.survival_curves(&covariates.select(&held_out), grid)?;
         let common = kaplan_meier_curves(&KaplanMeier::fit(&of_fit)?, grid, held_out.len())?;
         for (place, row) in held_out.into_iter().enumerate() {

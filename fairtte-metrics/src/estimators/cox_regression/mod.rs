@@ -114,6 +114,20 @@ impl CoxRegression {
         Self::fit_coded(outcomes, covariates, coding_of(covariates), ties, Constant::Refuse)
     }
 
+    /// As [`fit`](Self::fit), with the levels of `all` samples, of which `covariates` may be some: a term that is the same in
+    /// all samples of the fit is left out, so that a level without samples there is predicted as the first level.
+    ///
+    /// # Errors
+    /// Those of [`fit`](Self::fit), but for constant terms.
+    pub fn fit_with_levels_of(
+        all: &Covariates,
+        outcomes: &Outcomes,
+        covariates: &Covariates,
+        ties: CoxTies,
+    ) -> Result<Self, MetricError> {
+        Self::fit_coded(outcomes, covariates, coding_of(all), ties, Constant::LeaveOut)
+    }
+
     fn fit_coded(
         outcomes: &Outcomes,
         covariates: &Covariates,

@@ -1,0 +1,169 @@
+//! What covariates alone predict: a Cox model of them and the Kaplan-Meier curve, beside the model that is evaluated.
+//!
+//! Both are fitted on the training samples where these have the covariates, otherwise on the evaluated samples, each of
+//! which is then predicted by models that did not see its subject.
+
+mod covariates;
+
+use fairtte_metrics::estimators::{Covariates, CoxRegression, CoxTies, CrossFitted, KaplanMeier, cross_fitted_curves};
+use fairtte_metrics::evaluation::{MetricReport, ModelPair, ModelReports, evaluate_models};
+use fairtte_metrics::scores::kaplan_meier_curves;
+use fairtte_metrics::{EvaluationSettings, MetricError, Outcomes, SurvivalCurves, evaluate};
+use serde::Serialize;
+
+use crate::CliError;
+use crate::scored::Scored;
+
+pub(crate) use covariates::CovariateColumn;
+
+/// Folds where the models are fitted on the evaluated samples.
+const N_FOLDS: usize = 10;
+/// Name of the evaluated model beside its baselines.
+const MODEL: &str = "model";
+const KAPLAN_MEIER: &str = "Kaplan-Meier";
+/// Metrics of the order of predictions: a curve that is the same for everybody has none.
+const RANKING: [&str; 6] = ["c_td_antolini_strict", "c_td_half", "auc_td", "harrell-c", "uno-c", "auc"];
+
+/// The baselines of one evaluation.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Baseline {
+    /// Names of the covariates.
+    pub(crate) covariates: Vec<String>,
+    /// `train`, or `evaluated`: then every sample is predicted by models of the other folds.
+    pub(crate) fitted_on: &'static str,
+    /// The Cox model of all samples of the fit; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cox: Option<CoxRegression>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) undefined: Option<String>,
+    /// By baseline its metrics.
+    models: Vec<BaselineModel>,
+    /// By metric the evaluated model minus the Cox model.
+    differences: Vec<ModelPair>,
+    /// The same with the metrics of the model, for tables and figures.
+    #[serde(skip)]
+    pub(crate) reports: Option<ModelReports>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct BaselineModel {
+    name: String,
+    metrics: Vec<MetricReport>,
+}
+
+/// The samples that the baselines are fitted on.
+pub(crate) struct Training {
+    pub(crate) outcomes: Outcomes,
+    pub(crate) columns: Vec<CovariateColumn>,
+}
+
+/// The curves of both baselines, and the Cox model.
+struct Predicted {
+    curves: CrossFitted,
+    cox: CoxRegression,
+}
+
+impl Baseline {
+    /// The baselines of the samples that are scored, whose covariates are `columns`.
+    ///
+    /// # Errors
+    /// [`CliError`] if the evaluation fails; a Cox model that cannot be fitted is [`Baseline::undefined`].
+    pub(crate) fn new(
+        scored: &Scored,
+        columns: &[CovariateColumn],
+        train: Option<&Training>,
+        settings: &EvaluationSettings,
+    ) -> Result<Self, CliError> {
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        let none = Self {
+            covariates: names,
+            fitted_on: if train.is_some() { "train" } else { "evaluated" },
+            cox: None,
+            undefined: None,
+            models: Vec::new(),
+            differences: Vec::new(),
+            reports: None,
+        };
+        let predicted = match predict(scored, columns, train, settings) {
+            Ok(predicted) => predicted,
+            Err(reason) => return Ok(Self { undefined: Some(reason.to_string()), ..none }),
+        };
+        let reports = compare(scored, &predicted.curves, &none.name(), settings)?;
+        let others = reports.models.iter().filter(|(name, _)| name != MODEL);
+        let models = others.map(|(name, report)| BaselineModel {
+            name: name.clone(),
+            metrics: report.metrics.iter().filter(|metric| is_shown(name, metric)).cloned().collect(),
+        });
+        Ok(Self {
+            models: models.collect(),
+            differences: reports.pairs.clone(),
+            cox: Some(predicted.cox),
+            reports: Some(reports),
+            ..none
+        })
+    }
+
+    /// Name of the Cox model: `Cox (age, sex)`.
+    pub(crate) fn name(&self) -> String {
+        format!("Cox ({})", self.covariates.join(", "))
+    }
+
+    /// What the models were fitted on, in words.
+    pub(crate) fn fit(&self) -> String {
+        match self.fitted_on {
+            "train" => "fitted on the training sample".to_owned(),
+            _ => format!("every sample predicted by a fit of the other {} of {N_FOLDS} folds", N_FOLDS - 1),
+        }
+    }
+}
+
+/// Whether a number of this model says something.
+pub(crate) fn is_shown(model: &str, metric: &MetricReport) -> bool {
+    let name = metric.name.split('@').next().unwrap_or_default();
+    model != KAPLAN_MEIER || !RANKING.contains(&name)
+}
+
+fn predict(
+    scored: &Scored,
+    columns: &[CovariateColumn],
+    train: Option<&Training>,
+    settings: &EvaluationSettings,
+) -> Result<Predicted, MetricError> {
+    let (grid, n) = (scored.curves.grid(), scored.rows.len());
+    let evaluated = scored.cohort.outcomes(&scored.rows).map_err(|_| MetricError::NoSamples)?;
+    if let Some(Training { outcomes, columns: of_train }) = train {
+        let all = covariates::covariates(of_train, Some(columns))?;
+        let rows: Vec<usize> = (0..all.n()).collect();
+        let (fitted, scored) = rows.split_at(outcomes.n());
+        let cox = CoxRegression::fit_with_levels_of(&all, outcomes, &all.select(fitted), CoxTies::Efron)?;
+        let curves = cox.survival_curves(&all.select(scored), grid)?;
+        let kaplan_meier = kaplan_meier_curves(&KaplanMeier::fit(outcomes)?, grid, n)?;
+        return Ok(Predicted { curves: CrossFitted { curves, kaplan_meier }, cox });
+    }
+    let all: Covariates = covariates::covariates(columns, None)?;
+    let cox = CoxRegression::fit_with_levels_of(&all, &evaluated, &all, CoxTies::Efron)?;
+    let subjects = scored.cohort.subjects(&scored.rows);
+    let curves = cross_fitted_curves(&subjects, &evaluated, &all, grid, (N_FOLDS, settings.seed))?;
+    Ok(Predicted { curves, cox })
+}
+
+/// The reports of the model and its baselines, and the differences of the model from the Cox model.
+fn compare(
+    scored: &Scored,
+    found: &CrossFitted,
+    cox: &str,
+    settings: &EvaluationSettings,
+) -> Result<ModelReports, CliError> {
+    let settings = EvaluationSettings { permutations: 0, over_time: 0, ..settings.clone() };
+    let models: [(&str, &SurvivalCurves); 2] = [(MODEL, &scored.curves), (cox, &found.curves)];
+    let (subjects, outcomes) = (scored.cohort.subjects(&scored.rows), scored.cohort.outcomes(&scored.rows)?);
+    let (censoring, groups) = (&scored.censoring, &scored.groups);
+    let mut reports = evaluate_models(&models, 1, &subjects, &outcomes, censoring, groups, &settings)?;
+    // Its differences would join the family of the p values that are adjusted.
+    let kaplan_meier = evaluate(&subjects, &outcomes, &found.kaplan_meier, censoring, groups, &settings)?;
+    reports.models.push((KAPLAN_MEIER.to_owned(), kaplan_meier));
+    Ok(reports)
+}

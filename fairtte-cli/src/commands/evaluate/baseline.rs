@@ -1,0 +1,102 @@
+//! `--baseline`: which covariates, and the samples that their models are fitted on.
+
+use std::path::Path;
+
+use fairtte_data::predictions::read_columns;
+use fairtte_data::{Cohort, Part, Split};
+use fairtte_metrics::{EvaluationSettings, Groups, Outcomes};
+
+use crate::CliError;
+use crate::baseline::{Baseline, CovariateColumn, Training};
+use crate::scored::Scored;
+
+/// The covariates that were asked for, each once.
+pub(super) fn named(list: &[String]) -> Result<Vec<&str>, CliError> {
+    let refused = |message| Err(CliError::setting("--baseline", message, None));
+    let names: Vec<&str> = list.iter().map(|name| name.trim()).collect();
+    for (place, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return refused(format!("covariate {} is empty, expected the name of a column", place + 1));
+        }
+        if names[..place].contains(name) {
+            return refused(format!("\"{name}\" is named twice, expected once"));
+        }
+    }
+    Ok(names)
+}
+
+/// The covariate `name` of a table whose columns were asked for.
+pub(super) fn column(cohort: &Cohort, name: &str, rows: &[usize]) -> CovariateColumn {
+    let found = cohort.attributes.iter().find(|column| column.name == name);
+    found.map_or_else(
+        || CovariateColumn { name: name.to_owned(), values: vec![None; rows.len()] },
+        |column| CovariateColumn::of_rows(column, &[], rows),
+    )
+}
+
+/// The baseline of one table; fitted on `--train` where that has the covariates. `None` without covariates.
+pub(super) fn of_table(
+    covariates: &[CovariateColumn],
+    (path, train): (Option<&Path>, Option<Outcomes>),
+    scored: &Scored,
+    settings: &EvaluationSettings,
+    notes: &mut Vec<String>,
+) -> Result<Option<Baseline>, CliError> {
+    if covariates.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<&str> = covariates.iter().map(|column| column.name.as_str()).collect();
+    let columns = path.map(|path| read_columns(path, &names)).transpose()?.flatten();
+    let of_train = columns.map(|columns| {
+        let of_column = |column| CovariateColumn::of_rows(column, &[], &(0..column.values.len()).collect::<Vec<_>>());
+        columns.iter().map(of_column).collect::<Vec<_>>()
+    });
+    let training = train.zip(of_train).map(|(outcomes, columns)| Training { outcomes, columns });
+    if training.is_none() && path.is_some() {
+        notes.push(format!(
+            "--train does not have all of the columns {}: the baseline is fitted on the evaluated samples, each predicted by \
+             a fit that did not see its subject.",
+            names.join(", ")
+        ));
+    }
+    refused(Baseline::new(scored, covariates, training.as_ref(), settings)?).map(Some)
+}
+
+/// The baseline of a cohort, fitted on its training part if there is a split: of the covariates that were asked for, or, if
+/// none were, of all attributes; `None` without any.
+pub(super) fn of_cohort(
+    list: &[String],
+    (cohort, groups, split): (&Cohort, &[Groups], Option<&Split>),
+    scored: &Scored,
+    settings: &EvaluationSettings,
+) -> Result<Option<Baseline>, CliError> {
+    let asked = named(list)?;
+    let known: Vec<&str> = cohort.attributes.iter().map(|column| column.name.as_str()).collect();
+    if let Some(unknown) = asked.iter().find(|name| !known.contains(name)) {
+        let message = format!("there is no covariate \"{unknown}\", expected some of {}", known.join(", "));
+        return Err(CliError::setting("--baseline", message, None));
+    }
+    let names = if asked.is_empty() { known } else { asked.clone() };
+    let columns = |rows: &[usize]| -> Vec<CovariateColumn> {
+        let chosen = names.iter().filter_map(|name| cohort.attributes.iter().find(|column| column.name == *name));
+        chosen.map(|column| CovariateColumn::of_rows(column, groups, rows)).collect()
+    };
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let training = split.map(|split| -> Result<Training, CliError> {
+        let rows = split.rows(Part::Train);
+        Ok(Training { outcomes: cohort.outcomes(rows)?, columns: columns(rows) })
+    });
+    let training = training.transpose()?;
+    let found = Baseline::new(scored, &columns(&scored.rows), training.as_ref(), settings)?;
+    if asked.is_empty() { Ok(Some(found)) } else { refused(found).map(Some) }
+}
+
+/// A baseline that was asked for and does not exist is an error.
+fn refused(baseline: Baseline) -> Result<Baseline, CliError> {
+    match &baseline.undefined {
+        Some(reason) => Err(CliError::setting("--baseline", reason.clone(), None)),
+        None => Ok(baseline),
+    }
+}

@@ -1,0 +1,161 @@
+//! `evaluate --baseline`: a Cox model of covariates beside the model that is evaluated.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::path::{Path, PathBuf};
+
+use fairtte_data::table::Table;
+use fairtte_metrics::Outcomes;
+use fairtte_metrics::estimators::{CovariateValues, Covariates, CoxRegression, CoxTies};
+use fairtte_tests::{fail, succeed};
+use serde_json::Value;
+
+const CONFIG: i32 = 3;
+const DATA: i32 = 4;
+const GRID: [f64; 5] = [0.0, 1.0, 2.0, 4.0, 7.0];
+const N: usize = 120;
+
+/// Age in years, sex, time and event; old men have the event early.
+struct Samples {
+    age: Vec<f64>,
+    sex: Vec<&'static str>,
+    time: Vec<f64>,
+    event: Vec<bool>,
+}
+
+/// The samples from number `first` on.
+fn samples(first: usize) -> Samples {
+    let rows = || first..first + N;
+    let noise = |k: usize| ((k * 7919) % 101) as f64 / 101.0;
+    let age: Vec<f64> = rows().map(|k| 40.0 + ((k * 31) % 45) as f64).collect();
+    let sex: Vec<&str> = rows().map(|k| if (k * 17) % 5 < 2 { "F" } else { "M" }).collect();
+    let rate = |k: usize| (0.05 * (age[k - first] - 60.0)).exp() * if sex[k - first] == "M" { 0.4 } else { 0.2 };
+    let time = rows().map(|k| (-(1.0 - noise(k)).ln() / rate(k)).clamp(0.05, 8.0)).collect();
+    let event = rows().map(|k| (k * 13) % 6 != 0).collect();
+    Samples { age, sex, time, event }
+}
+
+impl Samples {
+    fn covariates(&self) -> Covariates {
+        let sex = self.sex.iter().map(|sex| (*sex).to_owned()).collect();
+        let columns = vec![
+            ("age".to_owned(), CovariateValues::Numbers(self.age.clone())),
+            ("sex".to_owned(), CovariateValues::Levels(sex)),
+        ];
+        Covariates::new(columns).unwrap()
+    }
+
+    /// The table, with the cells of `more` after those of the samples.
+    fn write(&self, path: PathBuf, header: &str, more: impl Fn(usize) -> String) -> String {
+        let line = |k: usize| {
+            let event = u8::from(self.event[k]);
+            format!("s{k},{},{},{},{event}{}", self.age[k], self.sex[k], self.time[k], more(k))
+        };
+        let lines: Vec<String> = (0..N).map(line).collect();
+        std::fs::write(&path, format!("sample,age,sex,time,event{header}\n{}\n", lines.join("\n"))).unwrap();
+        path.display().to_string()
+    }
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Tables of training and of predictions by the Cox model of age and sex, and the model.
+fn tables(folder: &Path) -> (String, String, CoxRegression) {
+    let (train, test) = (samples(0), samples(N));
+    let outcomes = Outcomes::new(train.time.clone(), train.event.clone()).unwrap();
+    let model = CoxRegression::fit(&outcomes, &train.covariates(), CoxTies::Efron).unwrap();
+    let curves = model.survival_curves(&test.covariates(), &GRID).unwrap();
+    let cells = |k: usize| curves.survival().row(k).iter().flat_map(|s| [",".to_owned(), s.to_string()]).collect();
+    let header: String = GRID.iter().flat_map(|time| [",".to_owned(), time.to_string()]).collect();
+    let predictions = test.write(folder.join("curves.csv"), &header, cells);
+    (train.write(folder.join("train.csv"), "", |_| String::new()), predictions, model)
+}
+
+#[test]
+fn a_model_that_is_the_baseline_does_not_differ_from_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, predictions, model) = tables(folder.path());
+    let output = folder.path().join("scores");
+    let shown = output.display().to_string();
+    let files = ["evaluate", "--predictions", &predictions, "--train", &train, "--output", &shown];
+    let asked = ["--attributes", "sex", "--baseline", "age,sex", "--set", "replicates=40", "--set", "over-time=0"];
+    let outcome = succeed(files.iter().chain(&asked));
+    assert!(
+        outcome.stdout.contains("what the model adds to age and sex\n  fitted on the training"),
+        "{}",
+        outcome.stdout
+    );
+    let found = json(&output.join("evaluation.json"));
+    let baseline = &found["baseline"];
+    assert_eq!(baseline["fitted-on"], "train");
+    let terms = baseline["cox"]["coefficients"].as_array().unwrap();
+    for (found, expected) in terms.iter().zip(&model.coefficients) {
+        assert_eq!(found["name"], expected.name.as_str());
+        assert!((found["value"].as_f64().unwrap() - expected.value).abs() < 1e-9);
+    }
+    let differences = baseline["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 7);
+    for pair in differences {
+        assert_eq!((&pair["first"], &pair["second"]), (&"model".into(), &"Cox (age, sex)".into()));
+        let groups = pair["attributes"][0]["groups"].as_array().unwrap().iter().map(|group| &group[1]);
+        for of in std::iter::once(&pair["overall"]).chain(groups) {
+            assert!(of["value"].as_f64().unwrap().abs() < 1e-9, "{pair}");
+        }
+    }
+    let models = baseline["models"].as_array().unwrap();
+    let metrics = |model: usize| models[model]["metrics"].as_array().unwrap().len();
+    assert_eq!((&models[0]["name"], &models[1]["name"]), (&"Cox (age, sex)".into(), &"Kaplan-Meier".into()));
+    assert_eq!((metrics(0), metrics(1)), (7, 4), "a curve that is the same for everybody orders nobody");
+    let ibs = |model: usize, place: usize| models[model]["metrics"][place]["overall"]["value"].as_f64().unwrap();
+    assert!(ibs(1, 0) > ibs(0, 3) + 0.01, "age and sex predict");
+    let html = std::fs::read_to_string(output.join("report.html")).unwrap();
+    assert!(html.contains("<h2>What the model adds to age and sex</h2>"));
+    let kinds = Table::read(&output.join("evaluation.csv")).unwrap().text("kind").unwrap();
+    let n = |kind: &str| kinds.iter().filter(|found| found.as_deref() == Some(kind)).count();
+    assert_eq!((n("baseline"), n("baseline-difference"), n("baseline-difference-of-gaps")), ((7 + 4) * 3, 7 * 3, 7));
+}
+
+#[test]
+fn without_covariates_in_the_training_table_every_sample_is_predicted_by_the_other_folds() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, predictions, _) = tables(folder.path());
+    let output = folder.path().join("scores");
+    let shown = output.display().to_string();
+    let few = folder.path().join("outcomes.csv");
+    std::fs::write(&few, "time,event\n1,1\n2,1\n9,0\n").unwrap();
+    let few = few.display().to_string();
+    let call = ["evaluate", "--predictions", &predictions, "--baseline", "age", "--output", &shown, "--train", &few];
+    let fast = ["--set", "replicates=0", "--set", "over-time=0"];
+    let outcome = succeed(call.iter().chain(&fast));
+    assert!(outcome.stderr.contains("--train does not have all of the columns age"), "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains("every sample predicted by a fit of the other 9 of 10 folds"),
+        "{}",
+        outcome.stdout
+    );
+    let baseline = &json(&output.join("evaluation.json"))["baseline"];
+    assert_eq!((&baseline["fitted-on"], &baseline["cox"]["n"]), (&"evaluated".into(), &N.into()));
+    let size = baseline["differences"][0]["overall"]["value"].as_f64().unwrap().abs();
+    assert!(size > 1e-6, "sex says more than age alone");
+}
+
+#[test]
+fn covariates_that_do_not_exist_are_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, predictions, _) = tables(folder.path());
+    let output = folder.path().join("scores");
+    let shown = output.display().to_string();
+    let files = ["evaluate", "--predictions", &predictions, "--output", &shown];
+    let cases = [
+        ("aeg", DATA, "\"aeg\""),
+        ("age,age", CONFIG, "\"age\" is named twice"),
+        ("age,,sex", CONFIG, "covariate 2 is empty"),
+    ];
+    for (list, code, sentence) in cases {
+        fail(files.iter().chain(&["--baseline", list]), code, sentence);
+        assert!(!output.exists(), "{list}");
+    }
+    let twice = ["--predictions", &predictions, "--names", "a,b", "--baseline", "age"];
+    fail(files.iter().chain(&twice), CONFIG, "a baseline stands beside one model");
+}
