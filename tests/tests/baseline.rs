@@ -1,7 +1,7 @@
 //! `evaluate --baseline`: a Cox model of covariates beside the model that is evaluated.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fairtte_data::table::Table;
 use fairtte_metrics::Outcomes;
@@ -45,13 +45,13 @@ impl Samples {
     }
 
     /// The table, with the cells of `more` after those of the samples.
-    fn write(&self, path: PathBuf, header: &str, more: impl Fn(usize) -> String) -> String {
+    fn write(&self, path: &Path, header: &str, more: impl Fn(usize) -> String) -> String {
         let line = |k: usize| {
             let event = u8::from(self.event[k]);
             format!("s{k},{},{},{},{event}{}", self.age[k], self.sex[k], self.time[k], more(k))
         };
         let lines: Vec<String> = (0..N).map(line).collect();
-        std::fs::write(&path, format!("sample,age,sex,time,event{header}\n{}\n", lines.join("\n"))).unwrap();
+        std::fs::write(path, format!("sample,age,sex,time,event{header}\n{}\n", lines.join("\n"))).unwrap();
         path.display().to_string()
     }
 }
@@ -68,8 +68,8 @@ fn tables(folder: &Path) -> (String, String, CoxRegression) {
     let curves = model.survival_curves(&test.covariates(), &GRID).unwrap();
     let cells = |k: usize| curves.survival().row(k).iter().flat_map(|s| [",".to_owned(), s.to_string()]).collect();
     let header: String = GRID.iter().flat_map(|time| [",".to_owned(), time.to_string()]).collect();
-    let predictions = test.write(folder.join("curves.csv"), &header, cells);
-    (train.write(folder.join("train.csv"), "", |_| String::new()), predictions, model)
+    let predictions = test.write(&folder.join("curves.csv"), &header, cells);
+    (train.write(&folder.join("train.csv"), "", |_| String::new()), predictions, model)
 }
 
 #[test]

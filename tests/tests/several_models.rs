@@ -1,7 +1,7 @@
 //! `evaluate` with several `--predictions`: the same samples for all models, differences, and files that do not fit together.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fairtte_data::table::Table;
 use fairtte_tests::{fail, files, run, succeed};
@@ -27,11 +27,11 @@ fn rows(nth: usize) -> Vec<Vec<String>> {
 }
 
 /// A table of these rows; of the times the first `n_times`.
-fn table(path: PathBuf, rows: &[Vec<String>], n_times: usize) -> String {
+fn table(path: &Path, rows: &[Vec<String>], n_times: usize) -> String {
     let times = TIMES[..n_times].iter().map(f64::to_string).collect::<Vec<_>>().join(",");
     let lines = rows.iter().map(|row| row[..5 + n_times].join(","));
     let lines: Vec<String> = std::iter::once(format!("sample,subject,time,event,sex,{times}")).chain(lines).collect();
-    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    std::fs::write(path, lines.join("\n") + "\n").unwrap();
     path.display().to_string()
 }
 
@@ -47,9 +47,9 @@ fn differences_are_those_of_two_evaluations_of_the_common_samples() {
     let at = |name: &str| folder.path().join(name);
     let (exact, mixed) = (rows(1000), rows(2));
     // The first file lacks 4 samples, the second 2 others and the last time; it is in another order.
-    let first = table(at("exact.csv"), &exact[4..], 5);
+    let first = table(&at("exact.csv"), &exact[4..], 5);
     let reversed: Vec<Vec<String>> = mixed[..58].iter().rev().cloned().collect();
-    let second = table(at("mixed.csv"), &reversed, 4);
+    let second = table(&at("mixed.csv"), &reversed, 4);
     let output = at("both").display().to_string();
     let files_of = ["evaluate", "--predictions", &first, "--predictions", &second, "--output", &output];
     let outcome = succeed(files_of.iter().chain(&SHARED));
@@ -66,7 +66,7 @@ fn differences_are_those_of_two_evaluations_of_the_common_samples() {
     let times = found["models"][0]["times"]["times"].to_string();
     let (times, horizon) = (format!("times={times}"), found["models"][0]["horizon"].to_string());
     let alone = |name: &str, rows: &[Vec<String>], n_times| {
-        let path = table(at(&format!("{name}-common.csv")), rows, n_times);
+        let path = table(&at(&format!("{name}-common.csv")), rows, n_times);
         let output = at(&format!("{name}-alone")).display().to_string();
         let fixed = ["evaluate", "--predictions", &path, "--output", &output, "--horizon", &horizon, "--set", &times];
         succeed(fixed.iter().chain(&SHARED));
@@ -107,11 +107,11 @@ fn models_of_a_cohort_are_scored_in_its_test_part_and_named() {
     let all = rows(1000);
     let (first, second) = (curves("a.csv", &all), curves("b.csv", &rows(2)[..59]));
     let cohort: Vec<String> = all.iter().map(|row| row[..5].join(",")).collect();
-    std::fs::write(at("cohort.csv"), format!("sample_id,subject_id,time,event,sex_group\n{}\n", cohort.join("\n")))
+    std::fs::write(&at("cohort.csv"), format!("sample_id,subject_id,time,event,sex_group\n{}\n", cohort.join("\n")))
         .unwrap();
     let part = |i: usize| ["train", "test", "test"][i % 3];
     let split: Vec<String> = (0..60).map(|i| format!("p{i},{}", part(i))).collect();
-    std::fs::write(at("split.csv"), format!("subject_id,part\n{}\n", split.join("\n"))).unwrap();
+    std::fs::write(&at("split.csv"), format!("subject_id,part\n{}\n", split.join("\n"))).unwrap();
     let fixed = [
         "evaluate",
         "--predictions",
@@ -151,12 +151,12 @@ fn files_that_do_not_fit_together_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let base = rows(1000);
-    let first = table(at("a.csv"), &base, 5);
+    let first = table(&at("a.csv"), &base, 5);
     let output = at("out").display().to_string();
     let refused = |change: &dyn Fn(&mut Vec<Vec<String>>), extra: &[&str], code: i32, sentence: &str| {
         let mut other = base.clone();
         change(&mut other);
-        let second = table(at("b.csv"), &other, 5);
+        let second = table(&at("b.csv"), &other, 5);
         let fixed = ["evaluate", "--predictions", &first, "--predictions", &second, "--output", &output];
         fail(fixed.iter().chain(&SHARED).copied().chain(extra.iter().copied()), code, sentence);
         assert!(!at("out").exists(), "nothing is written");
@@ -171,7 +171,7 @@ fn files_that_do_not_fit_together_are_refused_by_name() {
     refused(&|_| (), &["--names", "one,one"], CONFIG, "--names: two models are named \"one\"");
     // The same number written differently is the same.
     let second = table(
-        at("c.csv"),
+        &at("c.csv"),
         &{
             let mut rows = base.clone();
             rows[5][2] += "0";
