@@ -107,11 +107,11 @@ fn models_of_a_cohort_are_scored_in_its_test_part_and_named() {
     let all = rows(1000);
     let (first, second) = (curves("a.csv", &all), curves("b.csv", &rows(2)[..59]));
     let cohort: Vec<String> = all.iter().map(|row| row[..5].join(",")).collect();
-    std::fs::write(&at("cohort.csv"), format!("sample_id,subject_id,time,event,sex_group\n{}\n", cohort.join("\n")))
+    std::fs::write(at("cohort.csv"), format!("sample_id,subject_id,time,event,sex_group\n{}\n", cohort.join("\n")))
         .unwrap();
     let part = |i: usize| ["train", "test", "test"][i % 3];
     let split: Vec<String> = (0..60).map(|i| format!("p{i},{}", part(i))).collect();
-    std::fs::write(&at("split.csv"), format!("subject_id,part\n{}\n", split.join("\n"))).unwrap();
+    std::fs::write(at("split.csv"), format!("subject_id,part\n{}\n", split.join("\n"))).unwrap();
     let fixed = [
         "evaluate",
         "--predictions",
