@@ -321,7 +321,7 @@ pub enum MetricError {
     },
     /// A Cox regression cannot be fitted or applied.
     #[error(transparent)]
-    CoxRegression(#[from] CoxError),
+    CoxRegression(CoxError),
     /// The model that smooths observed risks cannot be fitted.
     #[error("the calibration model cannot be fitted: {reason}")]
     CalibrationModel {

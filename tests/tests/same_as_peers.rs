@@ -60,6 +60,9 @@ fn expected(case: &Value, subset: &str, n: usize, tau: &[f64], horizon: f64) -> 
     let half = record("ctd.survivaleval.step.Risk", None).and_then(|value| value["cindex"].as_f64());
     add("c-td-half".into(), "SurvivalEVAL ties Risk", half);
     add("ibs".into(), "scikit-survival", plain("ibs.sksurv", Some("train")));
+    for name in ["rsbs", "risl", "isll"] {
+        add(name.into(), "mlr3proba", plain(&format!("{name}.mlr3.tau"), Some("train")));
+    }
     add("rcll".into(), "mlr3proba", plain("rcll.mlr3_089", None));
     add("calibration-alpha".into(), "mlr3proba", plain("alpha.mlr3", None));
     let brier = record("bs.sksurv", Some("train")).map(|value| numbers(&value));
@@ -146,8 +149,11 @@ fn the_command_gives_for_every_subset_what_other_packages_recorded() {
         "calibration-alpha",
         "d-calibration",
         "ibs",
+        "isll",
         "observed-expected",
         "rcll",
+        "risl",
+        "rsbs",
     ];
     assert_eq!(compared, expected);
 }

@@ -109,7 +109,7 @@ fn models_of_a_cohort_are_scored_in_its_test_part_and_named() {
     let cohort: Vec<String> = all.iter().map(|row| row[..5].join(",")).collect();
     std::fs::write(at("cohort.csv"), format!("sample_id,subject_id,time,event,sex_group\n{}\n", cohort.join("\n")))
         .unwrap();
-    let part = |i: usize| ["train", "test", "test"][i % 3];
+    let part = |i: usize| if i == 1 { "validation" } else { ["train", "test", "test"][i % 3] };
     let split: Vec<String> = (0..60).map(|i| format!("p{i},{}", part(i))).collect();
     std::fs::write(at("split.csv"), format!("subject_id,part\n{}\n", split.join("\n"))).unwrap();
     let fixed = [
@@ -136,8 +136,8 @@ fn models_of_a_cohort_are_scored_in_its_test_part_and_named() {
     succeed(fixed);
     let found = json(&at("page.json"));
     assert_eq!((&found["part"], &found["reference"]), (&"test".into(), &"<i>net</i>".into()));
-    // Row 59 is in the test part: 40 samples, of which the second file has 39.
-    assert_eq!((&found["samples"]["n-evaluated"], &found["censoring"]["n"]), (&39.into(), &20.into()));
+    // Row 59 is in the test part: 39 samples, of which the second file has 38.
+    assert_eq!((&found["samples"]["n-evaluated"], &found["censoring"]["n"]), (&38.into(), &20.into()));
     assert_eq!(found["differences"][0]["first"], "Cox");
     let page = std::fs::read_to_string(at("page.html")).unwrap();
     assert!(page.contains("<h1>Comparison of Cox and &lt;i&gt;net&lt;&#x2f;i&gt;</h1>"), "names are escaped");
@@ -163,7 +163,7 @@ fn files_that_do_not_fit_together_are_refused_by_name() {
     };
     refused(&|rows| rows[5][2] = "2.5".to_owned(), &[], DATA, "time of sample \"s5\" (row 7) is 2.5 there and");
     refused(&|rows| rows[5][3] = "0".to_owned(), &[], DATA, "event of sample \"s5\" (row 7) is 0 there and 1 in");
-    refused(&|rows| rows[5][4] = "F".to_owned(), &[], DATA, "sex of sample \"s5\" (row 7) is F there and");
+    refused(&|rows| rows[5][4] = "M".to_owned(), &[], DATA, "sex of sample \"s5\" (row 7) is M there and");
     refused(&|rows| rows[5][1] = "p4".to_owned(), &[], DATA, "subject of sample \"s5\" (row 7) is p4 there and p5 in");
     let rename = |rows: &mut Vec<Vec<String>>| rows.iter_mut().for_each(|row| row[0].push('x'));
     refused(&rename, &[], CONFIG, "no sample is in all files: of 120 samples a lacks 60");

@@ -19,16 +19,24 @@ pub(crate) struct CovariateColumn {
 }
 
 impl CovariateColumn {
+    /// The groups of `rows`.
+    pub(crate) fn of_groups(groups: &Groups, rows: &[usize]) -> Self {
+        let level = |row: &usize| groups.membership()[*row].map(|group| groups.levels()[group.index()].clone());
+        Self { name: groups.attribute().to_owned(), values: rows.iter().map(level).collect() }
+    }
+
     /// The raw values of `rows`; where the column has the number of a group, the name of the group.
     pub(crate) fn of_rows(column: &AttributeColumn, groups: &[Groups], rows: &[usize]) -> Self {
         let groups =
             groups.iter().find(|groups| groups.attribute() == column.name && groups.n() == column.values.len());
-        let is_number = is_numeric(column.values.iter().flatten().map(String::as_str));
-        let value = |row: &usize| match groups {
-            Some(groups) if !is_number => groups.membership()[*row].map(|group| groups.levels()[group.index()].clone()),
-            _ => column.values[*row].clone(),
-        };
-        Self { name: column.name.clone(), values: rows.iter().map(value).collect() }
+        match groups {
+            Some(groups) if !is_numeric(column.values.iter().flatten().map(String::as_str)) => {
+                Self::of_groups(groups, rows)
+            }
+            _ => {
+                Self { name: column.name.clone(), values: rows.iter().map(|row| column.values[*row].clone()).collect() }
+            }
+        }
     }
 }
 
@@ -62,7 +70,8 @@ pub(super) fn covariates(
         let numbers: Vec<Option<f64>> = values.iter().map(|value| value.and_then(|text| text.parse().ok())).collect();
         let known: Vec<f64> = numbers[..column.values.len()].iter().copied().flatten().collect();
         if known.is_empty() {
-            return Err(CoxError::Constant { term: column.name.clone(), n: column.values.len() }.into());
+            let (term, n) = (column.name.clone(), column.values.len());
+            return Err(MetricError::CoxRegression(CoxError::Constant { term, n }));
         }
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         let filled = numbers.iter().map(|number| number.unwrap_or(mean)).collect();
@@ -72,7 +81,7 @@ pub(super) fn covariates(
             found.push((format!("{} {MISSING}", column.name), CovariateValues::Numbers(is_missing)));
         }
     }
-    Ok(Covariates::new(found)?)
+    Covariates::new(found).map_err(MetricError::CoxRegression)
 }
 
 #[cfg(test)]

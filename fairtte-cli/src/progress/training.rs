@@ -7,15 +7,17 @@ use fairtte_fairness::{EpochReport, Observer};
 use indicatif::ProgressBar;
 
 use super::{bar, say};
+
 /// Progress of a training.
 pub(crate) struct Training {
     bar: Option<ProgressBar>,
     epochs: usize,
+    has_said_times: bool,
 }
 
 impl Training {
     pub(crate) fn new() -> Self {
-        Self { bar: None, epochs: 0 }
+        Self { bar: None, epochs: 0, has_said_times: false }
     }
 
     fn line(&self, text: &str) {
@@ -64,13 +66,16 @@ impl Observer for Training {
     fn epoch_done(&mut self, report: &EpochReport) {
         let EpochReport { epoch, train_loss, validation, best, .. } = report;
         let c_td = validation.c_td.map_or_else(|| "undefined".to_owned(), |c| format!("{c:.3}"));
-        let mark = if *best { "  best so far" } else { "" };
+        let mark = if *best { "  best" } else { "" };
         self.line(&format!(
-            "epoch {epoch:>3} of {}: train loss {train_loss:.4}, validation nll {:.4}, C^td {c_td}, {}{mark}",
-            self.epochs,
-            validation.nll,
-            times(report)
+            "epoch {epoch:>3} of {}: loss {train_loss:.4}, validation nll {:.4}, C^td {c_td}, {:.1} s{mark}",
+            self.epochs, validation.nll, report.seconds
         ));
+        // Those of the other epochs are similar; all are in `steps.jsonl`.
+        if !self.has_said_times {
+            self.has_said_times = true;
+            self.line(&format!("  {}", times(report)));
+        }
     }
 }
 
@@ -86,7 +91,7 @@ fn times(report: &EpochReport) -> String {
     ];
     let share = |part: &f64| 100.0 * part / seconds.max(f64::MIN_POSITIVE);
     let parts: Vec<String> = parts.iter().map(|(name, part)| format!("{name} {:.0} %", share(part))).collect();
-    format!("{seconds:.1} s ({})", parts.join(", "))
+    parts.join(", ")
 }
 
 impl Drop for Training {

@@ -127,7 +127,7 @@ pub fn render_page(page: &Page<'_>) -> Result<String, ReportError> {
     page::render(page)
 }
 
-/// The table for a terminal of `width` columns (at least 72 are used): plain text, no colour.
-pub fn render_table(report: &EvaluationReport, width: usize) -> String {
-    table::render(report, width)
+/// The table for a terminal of `width` columns (at least 72 are used): plain text, with `colour` the worst groups in red.
+pub fn render_table(report: &EvaluationReport, width: usize, colour: bool) -> String {
+    table::render(report, width, colour)
 }

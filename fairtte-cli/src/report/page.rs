@@ -5,6 +5,7 @@ use fairtte_metrics::evaluation::{AttributeReport, DecisionsReport, MetricReport
 use fairtte_metrics::resampling::IntervalMethod;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, State, UndefinedBehavior};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 use super::baseline::BaselineSection;
@@ -28,6 +29,8 @@ use super::{EpochPoint, FlowRow, Page, ReportError};
 const TEMPLATE: &str = include_str!("page.html");
 /// The figures of every attribute, large or in small panels.
 const PANELS: &str = include_str!("panels.html");
+/// What is written as %XX in an address.
+const ADDRESS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const DIFFERENCES: &str = include_str!("differences.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
@@ -249,7 +252,10 @@ impl<'a> Context<'a> {
             baseline: page.baseline.map(BaselineSection::new).transpose()?,
             n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
             calibration: panels_of(calibration_figures(report)?),
-            csv: format!("data:text/csv;charset=utf-8,{}", percent_encoded(&flat::text(&flat::rows_of(page))?)),
+            csv: format!(
+                "data:text/csv;charset=utf-8,{}",
+                utf8_percent_encode(&flat::text(&flat::rows_of(page))?, ADDRESS)
+            ),
             decisions: report.decisions.as_ref().map(|decisions| Decisions::new(report, decisions)).transpose()?,
             losses: losses(page.epochs)?,
             n_epochs: count(page.epochs.len(), "epoch"),
@@ -301,21 +307,6 @@ fn metric_section<'a>(page: &Page<'a>, metric: &'a MetricReport, id: &str) -> Re
         matrices: p_matrices(metric),
     })
 }
-
-/// The text with every byte but letters, digits and `-._~` as %XX, so that it can stand in an address.
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(2 * text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.extend(['%', char::from(HEX[usize::from(byte >> 4)]), char::from(HEX[usize::from(byte & 15)])]);
-        }
-    }
-    encoded
-}
-
-const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 /// Decisions at thresholds: in words, and the decision curves.
 #[derive(Serialize)]

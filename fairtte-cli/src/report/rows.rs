@@ -14,13 +14,15 @@ pub(super) struct Row<'a> {
     pub(super) name: String,
     pub(super) is_group: bool,
     pub(super) estimate: &'a Estimate,
+    /// Whether it is the group with the worst value.
+    pub(super) is_worst: bool,
     /// A remark beside those of the estimate.
     pub(super) note: Option<String>,
 }
 
 impl<'a> Row<'a> {
     pub(super) fn of_samples(name: String, estimate: &'a Estimate) -> Self {
-        Self { name, is_group: true, estimate, note: None }
+        Self { name, is_group: true, estimate, is_worst: false, note: None }
     }
 
     /// The remarks on the number, and the note.
@@ -35,7 +37,10 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
         if attribute.few_events.contains(level) { format!("{level} (few events)") } else { level.clone() }
     };
     let groups = attribute.groups.iter();
-    let groups = groups.map(|group| Row::of_samples(name(&group.level), &group.estimate));
+    let groups = groups.map(|group| Row {
+        is_worst: attribute.worst_group.as_ref() == Some(&group.level),
+        ..Row::of_samples(name(&group.level), &group.estimate)
+    });
     let worst = match &attribute.worst_group {
         Some(level) => format!("worst group: {level}"),
         None => "worst group".to_owned(),
@@ -55,7 +60,8 @@ pub(super) fn attribute_rows<'a>(metric: &MetricReport, attribute: &'a Attribute
     if metric.target.is_none() && !metric.no_best {
         summaries.push(("equity scaling (1 = best)".to_owned(), &attribute.equity_scaling, None));
     }
-    let summaries = summaries.into_iter().map(|(name, estimate, note)| Row { name, is_group: false, estimate, note });
+    let summary = |(name, estimate, note)| Row { is_group: false, note, ..Row::of_samples(name, estimate) };
+    let summaries = summaries.into_iter().map(summary);
     groups.chain(summaries).collect()
 }
 

@@ -17,7 +17,10 @@ const PAIRS_WIDTH: usize = 13;
 const MAX_NAME_WIDTH: usize = 42;
 const INDENT: &str = "  ";
 
-pub(super) fn render(report: &EvaluationReport, width: usize) -> String {
+/// Bold red, and the end of it: ECMA-48, select graphic rendition.
+const WORST: [&str; 2] = ["\u{1b}[1;31m", "\u{1b}[0m"];
+
+pub(super) fn render(report: &EvaluationReport, width: usize, colour: bool) -> String {
     let width = width.max(MIN_WIDTH);
     let rows_of = |metric: &'_ MetricReport| {
         metric
@@ -31,7 +34,7 @@ pub(super) fn render(report: &EvaluationReport, width: usize) -> String {
     let longest = longest.map_or(0, |longest| longest + 2 * INDENT.len());
     let name_width = longest.clamp(16, MAX_NAME_WIDTH.min(width - NUMBERS_WIDTH));
     let has_pairs = name_width + NUMBERS_WIDTH + PAIRS_WIDTH <= width;
-    let mut table = Table { report, width, name_width, has_pairs, text: String::new() };
+    let mut table = Table { report, width, name_width, has_pairs, colour, text: String::new() };
     table.header();
     for metric in &report.metrics {
         table.metric(metric);
@@ -52,6 +55,7 @@ struct Table<'a> {
     width: usize,
     name_width: usize,
     has_pairs: bool,
+    colour: bool,
     text: String,
 }
 
@@ -137,7 +141,13 @@ impl Table<'_> {
         let [n, events, subjects] = [estimate.n, estimate.n_events, estimate.n_subjects].map(|n| n.to_string());
         let pairs = rows::pairs_behind(estimate);
         let numbers = self.numbers_of(&value(estimate), &interval, [&n, &events, &subjects, &pairs]);
+        let begin = self.text.len();
         self.named(indent, &row.name, &numbers);
+        if self.colour && row.is_worst {
+            let end = self.text.trim_end().len();
+            self.text.insert_str(end, WORST[1]);
+            self.text.insert_str(begin, WORST[0]);
+        }
     }
 
     /// A long name needs several lines; the numbers are on the first.

@@ -45,7 +45,12 @@ fn flow() -> Vec<FlowRow> {
 
 #[test]
 fn the_table_says_everything_beside_the_number_it_belongs_to() {
-    let table = render_table(&report(), 90);
+    let table = render_table(&report(), 90, false);
+    assert!(!table.contains('\u{1b}'));
+    let in_colour = render_table(&report(), 90, true);
+    let worst: Vec<&str> = in_colour.lines().filter(|line| line.starts_with("\u{1b}[1;31m")).collect();
+    assert!(worst[0].contains("  male ") && worst[0].ends_with("\u{1b}[0m"), "{worst:?}");
+    assert_eq!(in_colour.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", ""), table);
     let expected = "\
 120 samples of 118 subjects, 61 events
 curves read       refined x10
@@ -94,7 +99,7 @@ fn the_table_keeps_to_its_width_and_loses_no_name() {
         metric.attributes[1].groups[0].level = name.to_owned();
     }
     for width in [10, 72, 80, 100, 200] {
-        let table = render_table(&report, width);
+        let table = render_table(&report, width, false);
         let longest = table.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= width.max(72), "{longest} columns of {width}:\n{table}");
         let words: Vec<&str> = table.split_whitespace().collect();
@@ -109,7 +114,7 @@ fn without_replicates_or_times_the_table_says_so() {
     report.settings.replicates = 0;
     report.times = None;
     report.times_undefined = Some("no event in 5 samples".to_owned());
-    let table = render_table(&report, 80);
+    let table = render_table(&report, 80, false);
     assert!(table.contains("intervals         none (0 bootstrap replicates)\n"), "{table}");
     assert!(table.contains("evaluation times  none: no event in 5 samples\n"), "{table}");
     assert!(!table.contains("95 %"), "{table}");
@@ -312,7 +317,7 @@ fn the_page_and_the_table_name_method_strata_and_the_sample_of_the_censoring_cur
     let html = render_page(&Page { censoring: "the evaluated sample", ..page(&report, &[], &[]) }).unwrap();
     assert!(html.contains(bootstrap) && html.contains("Better bootstrap confidence intervals"));
     assert!(html.contains("G fitted on the evaluated sample") && !html.contains("training sample"));
-    assert!(render_table(&report, 120).contains(bootstrap));
+    assert!(render_table(&report, 120, false).contains(bootstrap));
 }
 
 #[test]
@@ -322,16 +327,16 @@ fn a_value_without_an_interval_says_why() {
     (all.lower, all.upper) = (None, None);
     all.interval_undefined = Some("no BCa interval: all replicates on one side".to_owned());
     let said = "no interval: all replicates on one side";
-    assert!(render_table(&report, 100).contains(said));
+    assert!(render_table(&report, 100, false).contains(said));
     assert!(render_page(&page(&report, &[], &[])).unwrap().contains(said));
 }
 
 #[test]
 fn comparable_pairs_stand_in_the_table_where_there_is_room() {
-    let wide = render_table(&report(), 110);
+    let wide = render_table(&report(), 110, false);
     assert!(wide.contains("n  events subjects        pairs\n"), "{wide}");
     assert!(wide.contains("60      31       58         1860\n"), "{wide}");
-    assert!(!render_table(&report(), 90).contains("pairs\n"));
+    assert!(!render_table(&report(), 90, false).contains("pairs\n"));
 }
 
 #[test]

@@ -71,15 +71,20 @@ pub(super) fn of_cohort(
     settings: &EvaluationSettings,
 ) -> Result<Option<Baseline>, CliError> {
     let asked = named(list)?;
-    let known: Vec<&str> = cohort.attributes.iter().map(|column| column.name.as_str()).collect();
+    let attributes: Vec<&str> = cohort.attributes.iter().map(|column| column.name.as_str()).collect();
+    let of_groups = groups.iter().map(Groups::attribute).filter(|name| !attributes.contains(name));
+    let known: Vec<&str> = attributes.iter().copied().chain(of_groups).collect();
     if let Some(unknown) = asked.iter().find(|name| !known.contains(name)) {
         let message = format!("there is no covariate \"{unknown}\", expected some of {}", known.join(", "));
         return Err(CliError::setting("--baseline", message, None));
     }
-    let names = if asked.is_empty() { known } else { asked.clone() };
+    let names = if asked.is_empty() { attributes } else { asked.clone() };
     let columns = |rows: &[usize]| -> Vec<CovariateColumn> {
-        let chosen = names.iter().filter_map(|name| cohort.attributes.iter().find(|column| column.name == *name));
-        chosen.map(|column| CovariateColumn::of_rows(column, groups, rows)).collect()
+        let column = |name: &&str| match cohort.attributes.iter().find(|column| column.name == *name) {
+            Some(column) => Some(CovariateColumn::of_rows(column, groups, rows)),
+            None => Some(CovariateColumn::of_groups(groups.iter().find(|groups| groups.attribute() == *name)?, rows)),
+        };
+        names.iter().filter_map(column).collect()
     };
     if names.is_empty() {
         return Ok(None);

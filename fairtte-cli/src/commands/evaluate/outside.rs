@@ -39,13 +39,13 @@ pub(super) fn run(arguments: &Evaluate, outputs: &Outputs) -> Result<(), CliErro
     // The attributes of a cohort are in its file.
     let pairs_of_list = arguments.intersections && arguments.cohort.is_none();
     let attributes = attributes_to_compare(&arguments.attributes, pairs_of_list)?;
-    if arguments.dry_run {
-        let files: Vec<String> = arguments.predictions.iter().map(|file| file.display().to_string()).collect();
-        return dry_run(&files.join(", "), arguments, &target, &settings);
-    }
     if names.is_some() && !arguments.scores.baseline.is_empty() {
         let message = "a baseline stands beside one model, expected one --predictions".to_owned();
         return Err(CliError::setting("--baseline", message, None));
+    }
+    if arguments.dry_run {
+        let files: Vec<String> = arguments.predictions.iter().map(|file| file.display().to_string()).collect();
+        return dry_run(&files.join(", "), arguments, &target, &settings);
     }
     if let Some(names) = names {
         return models::run(arguments, &names, &attributes, &Call { target: &target, settings: &settings, outputs });

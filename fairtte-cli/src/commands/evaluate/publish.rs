@@ -1,5 +1,6 @@
 //! The output of an evaluation: the numbers as JSON, the page, and the table on the terminal.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::Part;
@@ -169,7 +170,7 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
         return Ok(());
     }
     if outputs.shown == Shown::Table {
-        print(render_table(page.evaluation, TERMINAL_WIDTH));
+        print(render_table(page.evaluation, TERMINAL_WIDTH, colour_is_wanted()));
         if let Some(baseline) = page.baseline {
             print(render_baseline(baseline, TERMINAL_WIDTH));
         }
@@ -177,4 +178,10 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
     }
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// Whether standard output is a terminal, and nobody asked for no colour (<https://no-color.org>).
+fn colour_is_wanted() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal() && !refused
 }

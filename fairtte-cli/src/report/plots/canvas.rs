@@ -223,7 +223,9 @@ impl Axes {
             canvas.text(&short(tick), (self.left - 6.0, y), Anchor::End, Ink::new(11.0, MUTED))?;
         }
         let middle = f64::midpoint(self.top, self.bottom);
-        canvas.upward_text(title, (self.left - 40.0, middle), Ink::new(12.0, INK))
+        let longest = ticks.iter().map(|tick| short(*tick).chars().count()).max().unwrap_or(0);
+        let beside = 6.0 + 11.0 * CHARACTER_WIDTH * longest as f64 + 9.0;
+        canvas.upward_text(title, (self.left - beside.max(40.0), middle), Ink::new(12.0, INK))
     }
 }
 

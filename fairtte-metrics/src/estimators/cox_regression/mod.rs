@@ -104,7 +104,7 @@ impl CoxRegression {
     /// assert!(lower < ratio && ratio < 0.5 && upper > 1.0);
     /// let curves = model.survival_curves(&covariates, &[0.5, 3.5])?;
     /// assert!(curves.survival()[[0, 1]] < curves.survival()[[3, 1]]);
-    /// # Ok::<(), fairtte_metrics::MetricError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
@@ -140,22 +140,22 @@ impl CoxRegression {
             let what = "covariates";
             return Err(MetricError::LengthMismatch { what, found: covariates.n(), expected: n });
         }
-        let x = design(&coding, covariates)?;
+        let x = design(&coding, covariates).map_err(MetricError::CoxRegression)?;
         let terms: Vec<String> = coding.iter().flat_map(Coding::terms).collect();
         let mean = x.mean_axis(Axis(0)).ok_or(MetricError::NoSamples)?;
         let deviation = deviations(&x, &mean);
         let varies: Vec<usize> = (0..terms.len()).filter(|term| deviation[*term] > 0.0).collect();
         if let Some(term) = (0..terms.len()).find(|term| !varies.contains(term) && constant == Constant::Refuse) {
-            return Err(CoxError::Constant { term: terms[term].clone(), n }.into());
+            return Err(MetricError::CoxRegression(CoxError::Constant { term: terms[term].clone(), n }));
         }
         let n_coefficients = varies.len().max(1);
         if n_events < n_coefficients {
-            return Err(CoxError::FewEvents { n_events, n_coefficients }.into());
+            return Err(MetricError::CoxRegression(CoxError::FewEvents { n_events, n_coefficients }));
         }
         let standardised = (&x - &mean).select(Axis(1), &varies) / &deviation.select(Axis(0), &varies);
         let design = Design::new(outcomes, &standardised, ties);
         let of_varying: Vec<String> = varies.iter().map(|term| terms[*term].clone()).collect();
-        let found = design.maximum(&of_varying)?;
+        let found = design.maximum(&of_varying).map_err(MetricError::CoxRegression)?;
         let (event_times, cumulative_hazard) = design.cumulative_hazard(&found.coefficients);
         let log_likelihood_null = design.likelihood(&Array1::zeros(varies.len())).value;
         let Maximum { coefficients, standard_errors, log_likelihood } = found;
@@ -188,7 +188,7 @@ impl CoxRegression {
     /// # Errors
     /// [`MetricError::CoxRegression`] if the columns are not those of the fit, or for a level that it does not know.
     pub fn linear_predictor(&self, covariates: &Covariates) -> Result<Vec<f64>, MetricError> {
-        let x = design(&self.coding, covariates)?;
+        let x = design(&self.coding, covariates).map_err(MetricError::CoxRegression)?;
         let of_row = |row: ndarray::ArrayView1<'_, f64>| {
             row.iter().zip(&self.coefficients).map(|(x, term)| term.value * (x - term.mean)).sum()
         };
