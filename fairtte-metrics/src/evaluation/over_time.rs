@@ -12,7 +12,7 @@ use crate::evaluation::report::{Estimate, MetricDescription};
 use crate::evaluation::summary::Summary;
 use crate::evaluation::time_window::{TimeWindow, equally_spaced};
 use crate::resampling::IntervalMethod;
-use crate::{EvaluationSettings, MetricError};
+use crate::{Direction, EvaluationSettings, MetricError};
 
 /// The metrics that are shown over time.
 const METRICS: [&str; 2] = ["auc", "brier"];
@@ -75,39 +75,42 @@ pub(crate) fn over_time(
         ..input.settings.clone()
     };
     let input = Input { settings: &settings, ..*input };
-    METRICS.into_iter().map(|name| of_metric(name, &input, predictions, &times)).collect()
+    let metrics = METRICS.map(RequestedMetric::parse).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let requested = metrics.iter().flat_map(|RequestedMetric { metric, .. }| {
+        times.iter().map(|time| RequestedAt { metric: *metric, horizon: Ok(*time), threshold: None })
+    });
+    let requested: Vec<RequestedAt> = requested.collect();
+    let description = |at: &RequestedAt| {
+        let (name, label, convention) = (at.metric.name(), at.metric.label(), at.metric.convention());
+        MetricDescription { name, label, convention, direction: at.metric.direction() }
+    };
+    let descriptions: Vec<MetricDescription<'_>> = requested.iter().map(description).collect();
+    let evaluated = Evaluated::of_requested(&input, predictions, &requested, &descriptions, false)?;
+    let summary = Summary { input: &input, evaluated: &evaluated };
+    Ok((0..metrics.len()).map(|place| of_metric(&summary, place * times.len(), &times)).collect())
 }
 
-fn of_metric(
-    name: &str,
-    input: &Input<'_>,
-    predictions: &Predictions<'_>,
-    times: &[f64],
-) -> Result<OverTime, MetricError> {
-    let RequestedMetric { metric, .. } = RequestedMetric::parse(name)?;
-    let requested: Vec<RequestedAt> =
-        times.iter().map(|time| RequestedAt { metric, horizon: Ok(*time), threshold: None }).collect();
-    let (label, convention, direction) = (metric.label(), metric.convention(), metric.direction());
-    let descriptions = vec![MetricDescription { name, label, convention, direction }; times.len()];
-    let evaluated = Evaluated::of_requested(input, predictions, &requested, &descriptions, false)?;
-    let summary = Summary { input, evaluated: &evaluated };
-    let all: Vec<Estimate> = (0..times.len()).map(|place| summary.overall_estimate(place)).collect();
+/// The metric whose values at `times` begin at place `first`.
+fn of_metric(summary: &Summary<'_>, first: usize, times: &[f64]) -> OverTime {
+    let MetricDescription { name, label, direction, .. } = summary.evaluated.metrics[first];
+    let places = || first..first + times.len();
+    let all: Vec<Estimate> = places().map(|place| summary.overall_estimate(place)).collect();
     let mut curves = vec![OverTimeCurve::new(None, &all)];
-    for (attribute, groups) in input.groups.iter().enumerate() {
+    for (attribute, groups) in summary.input.groups.iter().enumerate() {
         for (level, name) in groups.levels().iter().enumerate() {
             let of_group: Vec<Estimate> =
-                (0..times.len()).map(|place| summary.group_estimate(place, attribute, level)).collect();
+                places().map(|place| summary.group_estimate(place, attribute, level)).collect();
             curves.push(OverTimeCurve::new(Some((groups.attribute(), name)), &of_group));
         }
     }
-    Ok(OverTime {
+    OverTime {
         metric: name.to_owned(),
         label: label.to_owned(),
-        higher_is_better: direction == crate::Direction::HigherIsBetter,
+        higher_is_better: direction == Direction::HigherIsBetter,
         times: times.to_vec(),
-        replicates: input.settings.replicates,
+        replicates: summary.input.settings.replicates,
         curves,
-    })
+    }
 }
 
 impl OverTimeCurve {

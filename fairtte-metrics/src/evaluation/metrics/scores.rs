@@ -1,6 +1,6 @@
 //! Rank metrics and losses, prepared for an evaluation.
 
-use super::{PreparedMetric, ScoredSample, rows_metric};
+use super::{PreparedMetric, ScoredSample, WeightBlock, rows_metric};
 use crate::estimators::KaplanMeier;
 use crate::rank::{
     AucTd, ConcordanceTd, ConventionTd, PreparedAucTd, PreparedConcordanceTd, TieTest, TiedPairs, TiedPredictions,
@@ -9,7 +9,7 @@ use crate::rank::{
 use crate::scores::{
     EventDensity, IntegratedScoreRule, IntegrationRule, PreparedBrier, SnlForm, integrated_nbll, kaplan_meier_curves,
 };
-use crate::{CensoringTies, MetricError, Outcomes, SubjectId, SurvivalCurves};
+use crate::{CensoringTies, MetricError, Outcomes, SurvivalCurves};
 
 type Prepared = Result<Box<dyn PreparedMetric>, MetricError>;
 
@@ -28,23 +28,38 @@ impl PreparedMetric for PreparedAucTd {
     fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
         self.weighted(weights)?.time_average
     }
+
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        let mut values = self.time_averages(draws.rows());
+        values.truncate(draws.n_draws());
+        values
+    }
 }
 
 /// A Brier score that is refused above 1.
 struct CheckedBrier {
     brier: PreparedBrier,
-    subjects: Vec<SubjectId>,
+    /// The subject of the sample that adds most.
+    largest: String,
 }
 
 impl CheckedBrier {
     fn boxed(brier: PreparedBrier, sample: &ScoredSample<'_>) -> Box<dyn PreparedMetric> {
-        Box::new(Self { brier, subjects: sample.subjects.iter().map(|subject| (*subject).clone()).collect() })
+        let integrals = brier.subject_integrals().iter().enumerate();
+        let largest = integrals.max_by(|a, b| a.1.total_cmp(b.1)).map(|(row, _)| sample.subjects[row].to_string());
+        Box::new(Self { brier, largest: largest.unwrap_or_default() })
     }
 }
 
 impl PreparedMetric for CheckedBrier {
     fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
-        self.brier.check_at_most_one(self.brier.weighted(weights)?, |row| self.subjects[row].to_string())
+        self.brier.check_at_most_one(self.brier.weighted(weights)?, |_| self.largest.clone())
+    }
+
+    fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
+        let mut values = self.brier.lanes(draws.rows());
+        values.truncate(draws.n_draws());
+        values.into_iter().map(|value| value.filter(|value| *value <= 1.0)).collect()
     }
 }
 
