@@ -27,7 +27,6 @@ impl PreparedAucTd {
     }
 
     /// The AUC at one time; `weights` are in order.
-    #[expect(clippy::needless_range_loop, reason = "loops over lanes of local arrays are what becomes vector code")]
     fn lanes_at(&self, walk: &Walk, weights: &[LaneWeights]) -> [Option<f64>; LANES] {
         let (mut above, mut won, mut total) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
         for class in walk.classes() {
