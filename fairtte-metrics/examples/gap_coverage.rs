@@ -91,8 +91,13 @@ fn c_td(case: &Case, sample: &Sample, model: usize, replicates: usize) -> Sample
     let survival = |(row, _): (usize, usize)| 1.0 / (1.0 + sample.scores[model][row].exp());
     let curves = SurvivalCurves::new(vec![1e-9], Array2::from_shape_fn((subjects.len(), 1), survival)).unwrap();
     let censoring = CensoringCurve::fit(&sample.outcomes, CensoringTies::EventsFirst).unwrap();
-    let settings =
-        EvaluationSettings { replicates, reading: Reading::Step, n_times: 2, ..EvaluationSettings::default() };
+    let settings = EvaluationSettings {
+        replicates,
+        reading: Reading::Step,
+        n_times: 2,
+        over_time: 0,
+        ..EvaluationSettings::default()
+    };
     let found = sample_metrics(&subjects, &sample.outcomes, &curves, &censoring, &groups, &settings).unwrap();
     found.metric("c_td_antolini_strict").unwrap().clone()
 }

@@ -91,6 +91,7 @@ fn settings(metrics: &[&str]) -> EvaluationSettings {
         reading: Reading::Linear,
         min_events: 0,
         permutations: 0,
+        over_time: 0,
         ..EvaluationSettings::default()
     }
 }

@@ -86,7 +86,7 @@ fn scores(world: &World, loader: &Loader<'_>, strategy: &dyn Strategy, part: Par
     let train = world.cohort.outcomes(world.split.rows(Part::Train))?;
     let membership = rows.iter().map(|row| world.groups.membership()[*row]).collect();
     let groups = Groups::new(world.groups.attribute(), world.groups.levels().to_vec(), membership)?;
-    let settings = EvaluationSettings { replicates: 0, ..EvaluationSettings::default() };
+    let settings = EvaluationSettings::default().values_only();
     let curves = SurvivalCurves::new(rule.grid.times().to_vec(), survival.clone())?;
     let censoring = CensoringCurve::fit(&train, CensoringTies::EventsFirst)?;
     let subjects = world.cohort.subjects(rows);
