@@ -19,6 +19,15 @@ pub(crate) struct CovariateColumn {
 }
 
 impl CovariateColumn {
+    /// The same column without the values `missing`, whatever their case.
+    pub(crate) fn without(mut self, missing: &[String]) -> Self {
+        let is_missing = |value: &str| missing.iter().any(|text| text.to_lowercase() == value.to_lowercase());
+        for value in &mut self.values {
+            value.take_if(|value| is_missing(value));
+        }
+        self
+    }
+
     /// The groups of `rows`.
     pub(crate) fn of_groups(groups: &Groups, rows: &[usize]) -> Self {
         let level = |row: &usize| groups.membership()[*row].map(|group| groups.levels()[group.index()].clone());
@@ -114,6 +123,13 @@ mod tests {
             ("stage".to_owned(), CovariateValues::Levels(levels)),
         ]);
         assert_eq!(found, by_hand.unwrap());
+    }
+
+    #[test]
+    fn values_that_stand_for_a_missing_one_are_none() {
+        let found =
+            column("race", &["White", "UNKNOWN", "", "other"]).without(&["unknown".to_owned(), "n/a".to_owned()]);
+        assert_eq!(found, column("race", &["White", "", "", "other"]));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fairtte_data::cohort::AttributeColumn;
 use fairtte_data::predictions::read_columns;
 use fairtte_data::{Cohort, Part, Split};
 use fairtte_metrics::{EvaluationSettings, Groups, Outcomes};
@@ -34,10 +35,10 @@ pub(super) fn column(cohort: &Cohort, name: &str, rows: &[usize]) -> CovariateCo
     )
 }
 
-/// The baseline of one table; fitted on `--train` where that has the covariates. `None` without covariates.
+/// The baseline of one table; fitted on `--train` where that has the covariates, whose values in `missing` are none. `None` without covariates.
 pub(super) fn of_table(
     covariates: &[CovariateColumn],
-    (path, train): (Option<&Path>, Option<Outcomes>),
+    (path, train, missing): (Option<&Path>, Option<Outcomes>, &[String]),
     scored: &Scored,
     settings: &EvaluationSettings,
     notes: &mut Vec<String>,
@@ -48,8 +49,9 @@ pub(super) fn of_table(
     let names: Vec<&str> = covariates.iter().map(|column| column.name.as_str()).collect();
     let columns = path.map(|path| read_columns(path, &names)).transpose()?.flatten();
     let of_train = columns.map(|columns| {
-        let of_column = |column| CovariateColumn::of_rows(column, &[], &(0..column.values.len()).collect::<Vec<_>>());
-        columns.iter().map(of_column).collect::<Vec<_>>()
+        let of_column =
+            |column: AttributeColumn| CovariateColumn { name: column.name, values: column.values }.without(missing);
+        columns.into_iter().map(of_column).collect::<Vec<_>>()
     });
     let training = train.zip(of_train).map(|(outcomes, columns)| Training { outcomes, columns });
     if training.is_none() && path.is_some() {

@@ -124,8 +124,13 @@ fn alone(
         cohort: table.cohort,
     };
     let report = scored.evaluate_outside(settings)?;
-    let baseline =
-        baseline::of_table(&covariates, (arguments.train.as_deref(), train.clone()), &scored, settings, &mut notes)?;
+    let baseline = baseline::of_table(
+        &covariates,
+        (arguments.train.as_deref(), train.clone(), &own.missing),
+        &scored,
+        settings,
+        &mut notes,
+    )?;
     notes.extend(scored.coverage(settings.reading)?.sentences(settings.reading));
     let input = Input {
         has_subjects: table.has_subjects,
