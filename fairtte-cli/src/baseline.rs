@@ -157,7 +157,7 @@ fn compare(
     cox: &str,
     settings: &EvaluationSettings,
 ) -> Result<ModelReports, CliError> {
-    let settings = EvaluationSettings { permutations: 0, over_time: 0, ..settings.clone() };
+    let settings = settings.metrics_only();
     let models: [(&str, &SurvivalCurves); 2] = [(MODEL, &scored.curves), (cox, &found.curves)];
     let (subjects, outcomes) = (scored.cohort.subjects(&scored.rows), scored.cohort.outcomes(&scored.rows)?);
     let (censoring, groups) = (&scored.censoring, &scored.groups);

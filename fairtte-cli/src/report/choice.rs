@@ -1,11 +1,10 @@
 //! The page of a comparison of strategies: per attribute and metric a figure and a table.
 
-use minijinja::value::Value;
 use serde::Serialize;
 
 use super::ReportError;
-use super::page::{environment, fill_in, style};
 use super::plots::{Labels, Place, trade_off};
+use super::template::{environment, fill_in};
 
 const TEMPLATE: &str = include_str!("choice.html");
 
@@ -57,7 +56,6 @@ pub(crate) struct ChoiceRow {
 
 #[derive(Serialize)]
 struct Context<'a> {
-    style: Value,
     page: &'a ChoicePage<'a>,
     /// One per block.
     figures: Vec<String>,
@@ -73,6 +71,6 @@ pub(crate) fn render_choice(page: &ChoicePage<'_>) -> Result<String, ReportError
         trade_off(&block.places, &labels, &format!("trade-off-{k}"))
     };
     let figures = page.blocks.iter().enumerate().map(figure).collect::<Result<_, _>>()?;
-    let context = Context { style: Value::from_safe_string(style().to_owned()), page, figures };
+    let context = Context { page, figures };
     fill_in(&environment(TEMPLATE)?, &context)
 }

@@ -21,6 +21,7 @@ mod plots;
 mod rows;
 mod table;
 mod tables;
+mod template;
 #[cfg(test)]
 pub(crate) mod test_reports;
 #[cfg(test)]

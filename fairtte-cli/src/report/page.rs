@@ -22,71 +22,18 @@ use super::plots::{
     survival_figures, tertile_figures,
 };
 use super::rows;
+use super::template::{environment, fill_in};
 use super::verdict::verdict;
 use super::words::{Statement, statements};
 use super::{EpochPoint, FlowRow, Page, ReportError};
 
 const TEMPLATE: &str = include_str!("page.html");
-/// The figures of every attribute, large or in small panels.
-const PANELS: &str = include_str!("panels.html");
 /// What is written as %XX in an address.
 const ADDRESS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-const DIFFERENCES: &str = include_str!("differences.html");
 
 pub(super) fn render(page: &Page<'_>) -> Result<String, ReportError> {
     let environment = environment(TEMPLATE)?;
     fill_in(&environment, &Context::new(page)?)
-}
-
-/// The style sheet of the page, which other pages share.
-pub(super) fn style() -> &'static str {
-    let (_, style) = TEMPLATE.split_once("<style>").unwrap_or_default();
-    style.split_once("</style>").unwrap_or_default().0
-}
-
-/// Filters and templates; `template` is that of the whole page.
-pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError> {
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    // A misspelt name in the template is an error instead of an empty string.
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_filter("metric", metric_name);
-    environment.add_filter("columns", columns);
-    environment.add_filter("panels", panels);
-    environment.add_filter("differences", differences_table);
-    environment.add_template("page.html", template)?;
-    environment.add_template("panels.html", PANELS)?;
-    environment.add_template("differences.html", DIFFERENCES)?;
-    Ok(environment)
-}
-
-/// The page with its names replaced by the fields of `context`.
-pub(super) fn fill_in(environment: &Environment<'_>, context: &impl Serialize) -> Result<String, ReportError> {
-    Ok(environment.get_template("page.html")?.render(Serde(context))?)
-}
-
-/// The figures of every attribute with the caption above them, or beside an odd number of large ones.
-fn panels(state: &State<'_, '_>, figures: Value, caption: Value) -> Result<Value, minijinja::Error> {
-    let html = state.env().get_template("panels.html")?.render(minijinja::context! { figures, caption })?;
-    Ok(Value::from_safe_string(html))
-}
-
-/// The table of the differences of two models.
-fn differences_table(state: &State<'_, '_>, pair: Value, level: Value) -> Result<Value, minijinja::Error> {
-    let html = state.env().get_template("differences.html")?.render(minijinja::context! { pair, level })?;
-    Ok(Value::from_safe_string(html))
-}
-
-/// How many of `n` panels stand in a row of a wide page: 3 to 5, so that the last row is as full as possible; 4 if equal.
-fn columns(n: usize) -> usize {
-    let empty = |columns: usize| n.next_multiple_of(columns) - n;
-    [4, 5, 3].into_iter().min_by_key(|columns| empty(*columns)).unwrap_or(4)
-}
-
-/// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.
-fn metric_name(text: &str) -> Value {
-    let text = escape(text).replace("C^td", "C<sup>td</sup>").replace(" % ", "\u{a0}% ");
-    Value::from_safe_string(text.replace('`', ""))
 }
 
 #[derive(Serialize)]
@@ -353,15 +300,5 @@ fn step((index, row): (usize, &FlowRow)) -> Step<'_> {
         reasons: &row.reasons,
         unexplained: row.n_excluded.saturating_sub(explained),
         n_before: (index == 0 && row.n_excluded > 0).then_some(row.n_kept + row.n_excluded),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_row_of_panels_is_as_full_as_possible() {
-        assert_eq!([3, 4, 5, 6, 7, 8, 9, 10, 11].map(columns), [3, 4, 5, 3, 4, 4, 3, 5, 4]);
     }
 }

@@ -97,7 +97,7 @@ impl Candidates {
 /// chance.
 fn of_choice(settings: &EvaluationSettings) -> EvaluationSettings {
     let metrics = ["c-td", "c-td-half", "auc-td", "ibs"].map(str::to_owned).to_vec();
-    EvaluationSettings { metrics, min_events: 0, permutations: 0, over_time: 0, ..settings.clone() }
+    EvaluationSettings { metrics, min_events: 0, ..settings.metrics_only() }
 }
 
 /// The record of the epochs that a run kept, `selection.json`.

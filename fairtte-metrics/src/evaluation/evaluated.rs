@@ -41,6 +41,11 @@ impl AtHorizon {
         Self { time, risk: curves.risk_at(time, reading) }
     }
 
+    /// The risks of all rows.
+    pub(crate) fn risk(&self) -> &[f64] {
+        &self.risk
+    }
+
     /// The risks of some rows.
     pub(crate) fn risk_of(&self, rows: &[usize]) -> Vec<f64> {
         rows.iter().map(|row| self.risk[*row]).collect()

@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::evaluation::evaluate::{ChosenTimes, Requested, each_metric};
 use crate::evaluation::evaluated::{Evaluated, Input, Predictions};
 use crate::evaluation::report::{Difference, MetricDescription};
-use crate::evaluation::summary::{difference, without_test_if_few};
+use crate::evaluation::summary::{difference, holm, to_adjust, without_test_if_few};
 use crate::evaluation::time_window::Covered;
 use crate::fairness::{Comparison, EquityScaling};
-use crate::statistics::{Adjustment, adjust_p_values};
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// The differences of every two models.
@@ -192,20 +191,9 @@ pub(crate) fn compare_pairs(
         ..Pair { first: &evaluated[*first], second: &evaluated[*second], settings }.metric(metric)
     };
     let mut found: Vec<ModelPair> = pairs.iter().map(compare).collect();
-    adjust(&mut found);
+    // Over all samples, in groups and of gaps; a single one stays as it is.
+    holm(found.iter_mut().flat_map(ModelPair::tested_mut).filter_map(to_adjust));
     found
-}
-
-/// Holm's adjustment of the p values over all samples, in groups and of gaps; a single one stays as it is.
-fn adjust(pairs: &mut [ModelPair]) {
-    let shown = pairs.iter_mut().flat_map(ModelPair::tested_mut);
-    let mut family: Vec<&mut Difference> = shown.filter(|difference| difference.p_value.is_some()).collect();
-    let p_values: Vec<f64> = family.iter().filter_map(|difference| difference.p_value).collect();
-    // A p value in (0, 1] can always be adjusted.
-    let Ok(adjusted) = adjust_p_values(&p_values, Adjustment::Holm) else { return };
-    if adjusted.len() > 1 {
-        family.iter_mut().zip(adjusted).for_each(|(difference, p)| difference.p_holm = Some(p));
-    }
 }
 
 #[derive(Clone, Copy)]

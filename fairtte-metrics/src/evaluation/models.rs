@@ -12,6 +12,7 @@ use crate::evaluation::evaluate::{ChosenTimes, Requested, each_metric};
 use crate::evaluation::evaluated::{Input, Predictions};
 use crate::evaluation::model_comparison::{check_names, compare_pairs, predictions};
 use crate::evaluation::report::{Estimate, EvaluationReport, MetricReport};
+use crate::selection::criterion_values::dominates;
 use crate::{CensoringCurve, Direction, EvaluationSettings, Groups, MetricError, Outcomes, SubjectId, SurvivalCurves};
 
 /// Several models with their differences from the reference model.
@@ -172,10 +173,11 @@ fn score(point: &TradeOffPoint, report: &MetricReport) -> Option<(f64, f64)> {
 /// Which of the (utility, gap) are not dominated: no other has a utility at least as high and a gap at most as large, and
 /// one of the two better. What is undefined is not on the front. O(n^2).
 pub fn on_front(scores: &[Option<(f64, f64)>]) -> Vec<bool> {
-    let dominates = |other: (f64, f64), own: (f64, f64)| {
-        other.0 >= own.0 && other.1 <= own.1 && (other.0 > own.0 || other.1 < own.1)
-    };
-    let is_on = |own: (f64, f64)| !scores.iter().flatten().any(|other| dominates(*other, own));
+    // A small gap is good.
+    let goods = |(utility, gap): (f64, f64)| [utility, -gap];
+    let is_better =
+        |other: (f64, f64), own: (f64, f64)| dominates(Direction::HigherIsBetter, &goods(other), &goods(own));
+    let is_on = |own: (f64, f64)| !scores.iter().flatten().any(|other| is_better(*other, own));
     scores.iter().map(|own| own.is_some_and(is_on)).collect()
 }
 

@@ -57,12 +57,11 @@ pub(crate) fn risk_tertiles(
     at: Result<&AtHorizon, &MetricError>,
 ) -> Result<Vec<RiskTertiles>, MetricError> {
     let Ok(at) = at else { return Ok(Vec::new()) };
-    let all: Vec<usize> = (0..input.outcomes.n()).collect();
-    let mut sorted = at.risk_of(&all);
+    let risk = at.risk();
+    let mut sorted = risk.to_vec();
     sorted.sort_by(f64::total_cmp);
     let cuts = [1.0, 2.0].map(|third| quantile(&sorted, third / 3.0));
-    let third_of: Vec<usize> =
-        at.risk_of(&all).iter().map(|risk| cuts.iter().filter(|cut| risk > *cut).count()).collect();
+    let third_of: Vec<usize> = risk.iter().map(|risk| cuts.iter().filter(|cut| risk > *cut).count()).collect();
     if (0..NAMES.len()).any(|third| !third_of.contains(&third)) {
         return Ok(Vec::new());
     }

@@ -99,10 +99,16 @@ impl Default for EvaluationSettings {
 }
 
 impl EvaluationSettings {
-    /// The same settings for values alone: no replicates, no exchanges of labels, and no curves over time.
+    /// The same settings for metrics with their intervals alone: no exchanges of labels, and no curves over time.
+    #[must_use]
+    pub fn metrics_only(&self) -> Self {
+        Self { permutations: 0, over_time: 0, ..self.clone() }
+    }
+
+    /// The same settings for values alone: as [`metrics_only`](Self::metrics_only), and no replicates.
     #[must_use]
     pub fn values_only(&self) -> Self {
-        Self { replicates: 0, permutations: 0, over_time: 0, ..self.clone() }
+        Self { replicates: 0, ..self.metrics_only() }
     }
 
     /// Checks all settings.

@@ -199,11 +199,14 @@ fn caution(n_events: usize, is_distance: bool) -> Option<String> {
 
 /// The differences of one attribute, with p values adjusted for their number.
 fn adjusted(mut differences: Vec<GroupDifference>) -> Vec<GroupDifference> {
-    holm(differences.iter_mut().filter_map(|pair| {
-        let Difference { p_value, p_holm, .. } = &mut pair.difference;
-        Some(((*p_value)?, p_holm))
-    }));
+    holm(differences.iter_mut().filter_map(|pair| to_adjust(&mut pair.difference)));
     differences
+}
+
+/// The p value of a difference, if it has one, with the place of the adjusted one.
+pub(crate) fn to_adjust(difference: &mut Difference) -> Option<(f64, &mut Option<f64>)> {
+    let Difference { p_value, p_holm, .. } = difference;
+    Some(((*p_value)?, p_holm))
 }
 
 /// The attributes of one metric, with the p values of their gaps adjusted for their number.
@@ -216,7 +219,7 @@ fn adjusted_gaps(mut attributes: Vec<AttributeReport>) -> Vec<AttributeReport> {
 }
 
 /// Writes the adjusted value of every p value to the place beside it; those of a single one stay empty.
-fn holm<'a>(family: impl Iterator<Item = (f64, &'a mut Option<f64>)>) {
+pub(crate) fn holm<'a>(family: impl Iterator<Item = (f64, &'a mut Option<f64>)>) {
     let (p_values, places): (Vec<f64>, Vec<_>) = family.unzip();
     if p_values.len() < 2 {
         return;

@@ -2,7 +2,6 @@
 
 pub(crate) mod auc_convention;
 pub(crate) mod auc_td;
-mod auc_td_lanes;
 pub(crate) mod auc_walk;
 pub(crate) mod comparable_pairs;
 pub(crate) mod concordance;

@@ -17,7 +17,6 @@ use crate::curves::SurvivalCurves;
 use crate::estimators::censoring::CensoringCurve;
 use crate::reading::Reading;
 use crate::resampling::bootstrap::check_weights;
-use crate::resampling::replicates::{LANES, LaneWeights};
 use crate::scores::brier_convention::{BrierConvention, check_ties};
 use crate::scores::integration_rule::IntegrationRule;
 use crate::scores::ipcw_losses::{IpcwLosses, PointLoss, Term, Weighting};
@@ -189,21 +188,6 @@ impl PreparedBrier {
         }
         let terms = self.subject_integrals.iter().zip(weights);
         Ok(terms.map(|(integral, weight)| integral * f64::from(*weight)).sum::<f64>() / n as f64)
-    }
-}
-
-impl PreparedBrier {
-    /// [`weighted`](Self::weighted) for the weights of all rows in every lane, with the same sums in the same order; `None` in
-    /// a lane without samples.
-    pub(crate) fn lanes(&self, rows: &[LaneWeights]) -> Vec<Option<f64>> {
-        let (mut sums, mut counts) = ([0.0; LANES], [0_u64; LANES]);
-        for (integral, row) in self.subject_integrals.iter().zip(rows) {
-            for ((sum, count), weight) in sums.iter_mut().zip(&mut counts).zip(row) {
-                *sum += integral * f64::from(*weight);
-                *count += u64::from(*weight);
-            }
-        }
-        sums.into_iter().zip(counts).map(|(sum, n)| (n > 0).then(|| sum / n as f64)).collect()
     }
 }
 

@@ -10,6 +10,12 @@ use crate::{Direction, MetricError};
 /// How far, relative to the base utility, rounding may carry a run that lies exactly on the limit of tolerated loss.
 const LIMIT_ROUNDING: f64 = 1e-12;
 
+/// Whether `a` is at least as good as `b` everywhere and better somewhere.
+pub(crate) fn dominates(direction: Direction, a: &[f64], b: &[f64]) -> bool {
+    let orders = || a.iter().zip(b).map(|(a, b)| compare(direction, *a, *b));
+    orders().all(Ordering::is_ge) && orders().any(Ordering::is_gt)
+}
+
 /// `Greater` if `a` is better than `b`; 0 and -0 are equal.
 pub(crate) fn compare(direction: Direction, a: f64, b: f64) -> Ordering {
     let order = a.partial_cmp(&b).unwrap_or(Ordering::Equal);
@@ -66,16 +72,12 @@ pub(crate) fn utility_limit(
 pub(crate) fn by_worst_group(direction: Direction, runs: &[&Run], worst_group: WorstGroup) -> Vec<RunValue> {
     let utilities: Vec<Vec<f64>> = runs.iter().map(|run| group_utilities(run)).collect();
     let of_all = worst_of_all(direction, &utilities);
-    let dominates = |a: &[f64], b: &[f64]| {
-        let orders = || a.iter().zip(b).map(|(a, b)| compare(direction, *a, *b));
-        orders().all(Ordering::is_ge) && orders().any(Ordering::is_gt)
-    };
     let value = |(run, own): (&&Run, &Vec<f64>)| {
         let worst = match worst_group {
             WorstGroup::OfEachRun => own.iter().copied().min_by(|a, b| compare(direction, *a, *b)),
             WorstGroup::OfAllRuns => Some(own[of_all]),
         };
-        let dominating = utilities.iter().position(|other| dominates(other, own));
+        let dominating = utilities.iter().position(|other| dominates(direction, other, own));
         let standing =
             dominating.map_or(RunStanding::Eligible, |other| RunStanding::Dominated { by: runs[other].run.clone() });
         RunValue { standing, ..eligible(run, worst.expect("a table without groups was refused")) }

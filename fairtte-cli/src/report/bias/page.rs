@@ -1,36 +1,22 @@
 //! The page: collects everything into one context and fills in the template.
 
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use super::super::ReportError;
 use super::super::format::{count, number, p_value, percent};
 use super::super::plots::bias_figure;
+use super::super::template::{environment, fill_in};
 use super::table::reduction;
 use super::{AttributeBias, BiasReport, Line};
 
 const TEMPLATE: &str = include_str!("page.html");
 
-/// The style sheet of all pages.
-fn style() -> &'static str {
-    let page = include_str!("../page.html");
-    let inside = page.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
-    inside.map_or("", |(style, _)| style)
-}
-
 pub(super) fn render(report: &BiasReport) -> Result<String, ReportError> {
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_template("bias.html", TEMPLATE)?;
-    let context = Context::new(report)?;
-    Ok(environment.get_template("bias.html")?.render(Serde(&context))?)
+    fill_in(&environment(TEMPLATE)?, &Context::new(report)?)
 }
 
 #[derive(Serialize)]
 struct Context<'a> {
-    style: &'static str,
     samples: String,
     level: String,
     has_intervals: bool,
@@ -85,7 +71,6 @@ impl<'a> Context<'a> {
         };
         let (samples, subjects) = (count(report.n, "sample"), count(report.n_subjects, "subject"));
         Ok(Self {
-            style: style(),
             samples: format!("{samples} of {subjects}, {}", count(report.n_events, "event")),
             level: percent(settings.level),
             has_intervals: settings.n_replicates > 0,

@@ -1,15 +1,15 @@
 //! The HTML page of several models.
 
 use fairtte_metrics::evaluation::{Estimate, MetricReport, ModelPair, ModelReports, TradeOff};
-use minijinja::value::Value;
 use serde::Serialize;
 
 use super::super::ReportError;
 use super::super::format::{count, interval, list, number, p_relation, percent, value};
 use super::super::names::{names, names_of_metrics};
-use super::super::page::{environment, fill_in, style};
+
 use super::super::plots::{Labels, Place, model_forest, trade_off};
 use super::super::rows;
+use super::super::template::{environment, fill_in};
 use super::lines::{OfPair, of_metric, signed};
 use super::{ModelsPage, OfModels, metrics, shown_metrics};
 
@@ -23,7 +23,6 @@ pub(super) fn render(page: &ModelsPage<'_>) -> Result<String, ReportError> {
 struct Context<'a> {
     title: &'a str,
     subtitle: &'a str,
-    style: Value,
     samples: String,
     reference: &'a str,
     names: Vec<&'a str>,
@@ -91,7 +90,6 @@ impl<'a> Context<'a> {
         Ok(Self {
             title: page.title,
             subtitle: page.subtitle,
-            style: Value::from_safe_string(style().to_owned()),
             samples: format!("{samples} of {subjects}, {}", count(report.n_events, "event")),
             reference: &reports.reference,
             names: reports.models.iter().map(|(name, _)| name.as_str()).collect(),

@@ -157,8 +157,7 @@ impl CoxRegression {
         let of_varying: Vec<String> = varies.iter().map(|term| terms[*term].clone()).collect();
         let found = design.maximum(&of_varying).map_err(MetricError::CoxRegression)?;
         let (event_times, cumulative_hazard) = design.cumulative_hazard(&found.coefficients);
-        let log_likelihood_null = design.likelihood(&Array1::zeros(varies.len())).value;
-        let Maximum { coefficients, standard_errors, log_likelihood } = found;
+        let Maximum { coefficients, standard_errors, log_likelihood, log_likelihood_null } = found;
         let coefficient = |(term, name): (usize, String)| {
             let place = varies.iter().position(|varying| *varying == term);
             CoxCoefficient {

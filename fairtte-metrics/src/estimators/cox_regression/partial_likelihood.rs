@@ -29,8 +29,8 @@ pub(super) struct Design {
 }
 
 /// The log partial likelihood with its derivatives.
-pub(super) struct Likelihood {
-    pub(super) value: f64,
+struct Likelihood {
+    value: f64,
     gradient: Array1<f64>,
     /// Negative second derivatives.
     information: Array2<f64>,
@@ -41,6 +41,8 @@ pub(super) struct Maximum {
     pub(super) coefficients: Array1<f64>,
     pub(super) standard_errors: Vec<f64>,
     pub(super) log_likelihood: f64,
+    /// That of coefficients 0.
+    pub(super) log_likelihood_null: f64,
 }
 
 /// Sums over the samples at risk, or over tied events.
@@ -114,7 +116,7 @@ impl Design {
         (0..n_events).map(move |k| k as f64 * step)
     }
 
-    pub(super) fn likelihood(&self, coefficients: &Array1<f64>) -> Likelihood {
+    fn likelihood(&self, coefficients: &Array1<f64>) -> Likelihood {
         let p = coefficients.len();
         let mut found = Likelihood { value: 0.0, gradient: Array1::zeros(p), information: Array2::zeros((p, p)) };
         self.for_each_event_time(coefficients, |at| {
@@ -165,7 +167,7 @@ impl Design {
         self.check_independent(terms)?;
         let mut coefficients = Array1::zeros(terms.len());
         let mut here = self.likelihood(&coefficients);
-        let at_zero = here.information.diag().to_owned();
+        let (at_zero, log_likelihood_null) = (here.information.diag().to_owned(), here.value);
         for _ in 0..MOST_STEPS {
             let is_flat = |term: &usize| here.information[[*term, *term]] < FLAT * at_zero[*term];
             if let Some(term) = (0..terms.len()).find(is_flat) {
@@ -180,6 +182,7 @@ impl Design {
                 return Ok(Maximum {
                     standard_errors: standard_errors(last.information, terms)?,
                     log_likelihood: last.value,
+                    log_likelihood_null,
                     coefficients,
                 });
             }

@@ -140,12 +140,7 @@ pub trait PreparedMetric: Send + Sync {
     /// The values in several draws, `[n_draws]`; `None` where undefined, as in a draw without any row. A metric that can
     /// compute them side by side replaces this.
     fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
-        let value = |draw| {
-            let weights = draws.weights(draw);
-            let drawn = weights.iter().any(|weight| *weight > 0);
-            drawn.then(|| self.value(&weights).ok()).flatten()
-        };
-        (0..draws.n_draws()).into_par_iter().map(value).collect()
+        draws.one_by_one(self)
     }
 }
 
@@ -175,6 +170,16 @@ impl<'a> WeightBlock<'a> {
     /// The weights of all rows in one draw, `[n_rows]`; 0 everywhere beyond the last draw.
     pub fn weights(&self, draw: usize) -> Vec<u32> {
         self.rows.iter().map(|row| row.get(draw).copied().map_or(0, u32::from)).collect()
+    }
+
+    /// The values of a metric in every draw, each computed alone; `None` where undefined.
+    fn one_by_one(&self, metric: &(impl PreparedMetric + ?Sized)) -> Vec<Option<f64>> {
+        let value = |draw| {
+            let weights = self.weights(draw);
+            let drawn = weights.iter().any(|weight| *weight > 0);
+            drawn.then(|| metric.value(&weights).ok()).flatten()
+        };
+        (0..self.n_draws).into_par_iter().map(value).collect()
     }
 
     /// By row and draw; beyond [`n_draws`](Self::n_draws) the weights may be anything.

@@ -2,10 +2,12 @@
 
 use super::{PreparedMetric, ScoredSample, WeightBlock, rows_metric};
 use crate::estimators::KaplanMeier;
+use crate::ids::to_u32;
 use crate::rank::{
     AucTd, ConcordanceTd, ConventionTd, PreparedAucTd, PreparedConcordanceTd, TieTest, TiedPairs, TiedPredictions,
     UnoConvention, concordance_td_ipcw, concordance_td_with, harrell_concordance, uno_concordance,
 };
+use crate::resampling::replicates::{AucLanes, BrierLanes, Cells, SortedAuc, sums_fit};
 use crate::scores::{
     EventDensity, IntegratedScoreRule, IntegrationRule, PreparedBrier, SnlForm, integrated_nbll, kaplan_meier_curves,
 };
@@ -24,21 +26,35 @@ impl PreparedMetric for PreparedCTd {
     }
 }
 
-impl PreparedMetric for PreparedAucTd {
+/// The AUC of one slice, whose rows all have weights of their own.
+struct AucOfRows(SortedAuc);
+
+impl AucOfRows {
+    fn boxed(auc: PreparedAucTd) -> Box<dyn PreparedMetric> {
+        let every_row_a_unit: Vec<u32> = (0..to_u32(auc.order.len())).collect();
+        Box::new(Self(SortedAuc::new(auc, &[], &every_row_a_unit)))
+    }
+}
+
+impl PreparedMetric for AucOfRows {
     fn value(&self, weights: &[u32]) -> Result<f64, MetricError> {
-        self.weighted(weights)?.time_average
+        self.0.prepared().weighted(weights)?.time_average
     }
 
     fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
-        let mut values = self.time_averages(draws.rows());
-        values.truncate(draws.n_draws());
-        values
+        if !sums_fit(draws.rows()) {
+            return draws.one_by_one(self);
+        }
+        // Which times are missing is not asked here.
+        let lanes = AucLanes::new(&self.0, &[Vec::new()], draws.rows());
+        (0..draws.n_draws()).map(|lane| Some(lanes.average(0, lane)?.value)).collect()
     }
 }
 
 /// A Brier score that is refused above 1.
 struct CheckedBrier {
     brier: PreparedBrier,
+    cells: Cells,
     /// The subject of the sample that adds most.
     largest: String,
 }
@@ -47,7 +63,8 @@ impl CheckedBrier {
     fn boxed(brier: PreparedBrier, sample: &ScoredSample<'_>) -> Box<dyn PreparedMetric> {
         let integrals = brier.subject_integrals().iter().enumerate();
         let largest = integrals.max_by(|a, b| a.1.total_cmp(b.1)).map(|(row, _)| sample.subjects[row].to_string());
-        Box::new(Self { brier, largest: largest.unwrap_or_default() })
+        let cells = Cells::whole(brier.subject_integrals().len());
+        Box::new(Self { brier, cells, largest: largest.unwrap_or_default() })
     }
 }
 
@@ -57,9 +74,8 @@ impl PreparedMetric for CheckedBrier {
     }
 
     fn values(&self, draws: &WeightBlock<'_>) -> Vec<Option<f64>> {
-        let mut values = self.brier.lanes(draws.rows());
-        values.truncate(draws.n_draws());
-        values.into_iter().map(|value| value.filter(|value| *value <= 1.0)).collect()
+        let lanes = BrierLanes::new(self.brier.subject_integrals(), &self.cells, draws.rows());
+        (0..draws.n_draws()).map(|lane| lanes.value(0, lane).filter(|value| *value <= 1.0)).collect()
     }
 }
 
@@ -93,12 +109,12 @@ pub(super) fn c_td_ipcw(sample: &ScoredSample<'_>) -> Prepared {
 
 pub(super) fn auc_td(sample: &ScoredSample<'_>) -> Prepared {
     let ScoredSample { outcomes, curves, censoring, reading, .. } = *sample;
-    Ok(Box::new(AucTd::prepare(outcomes, curves, censoring, reading, sample.times()?)?))
+    Ok(AucOfRows::boxed(AucTd::prepare(outcomes, curves, censoring, reading, sample.times()?)?))
 }
 
 pub(super) fn auc(sample: &ScoredSample<'_>) -> Prepared {
     let ScoredSample { outcomes, curves, censoring, reading, .. } = *sample;
-    Ok(Box::new(AucTd::prepare(outcomes, curves, censoring, reading, &[sample.horizon()?])?))
+    Ok(AucOfRows::boxed(AucTd::prepare(outcomes, curves, censoring, reading, &[sample.horizon()?])?))
 }
 
 pub(super) fn ibs(sample: &ScoredSample<'_>) -> Prepared {
@@ -203,4 +219,56 @@ pub(super) fn of_selection(
 
 fn last_time(sample: &ScoredSample<'_>) -> Result<f64, MetricError> {
     sample.times()?.last().copied().ok_or(MetricError::EmptyGrid)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::CensoringCurve;
+    use crate::Reading;
+    use crate::resampling::replicates::{LANES, LaneWeights};
+
+    #[test]
+    fn every_lane_is_bit_for_bit_the_sample_of_its_weights() {
+        let n = 90;
+        let mixed = |k: usize, factor: usize, modulus: usize| ((k * factor + k * k) % modulus) as f64;
+        let time: Vec<f64> = (0..n).map(|k| 0.5 + mixed(k, 13, 23)).collect();
+        let outcomes = Outcomes::new(time, (0..n).map(|k| k % 3 != 1).collect()).unwrap();
+        // Predictions with many ties.
+        let survival = Array2::from_shape_fn((n, 4), |(k, t)| (-mixed(k, 7, 11) * t as f64 / 20.0).exp());
+        let curves = SurvivalCurves::new(vec![0.0, 4.0, 9.0, 16.0], survival).unwrap();
+        let times = [2.0, 5.0, 11.0, 17.0];
+        // The first censoring curve ends before the last events, which then have no weight.
+        let short = Outcomes::new(vec![1.0, 6.0, 12.0, 18.0], vec![true, false, true, true]).unwrap();
+        for of_censoring in [&short, &outcomes] {
+            let censoring = CensoringCurve::fit(of_censoring, CensoringTies::EventsFirst).unwrap();
+            let weight = |row: usize, lane: usize| if lane == 5 { 0 } else { (row * 5 + lane * lane) % (2 + lane % 7) };
+            let rows: Vec<LaneWeights> =
+                (0..n).map(|row| std::array::from_fn(|lane| u16::try_from(weight(row, lane)).unwrap())).collect();
+            let auc = AucTd::prepare(&outcomes, &curves, &censoring, Reading::Linear, &times).unwrap();
+            let at = AucTd::prepare(&outcomes, &curves, &censoring, Reading::Linear, &times[3..]).unwrap();
+            let brier = PreparedBrier::at(&outcomes, &curves, &censoring, Reading::Linear, 5.0);
+            let draws = WeightBlock::new(&rows, LANES);
+            let values = |auc: &PreparedAucTd| AucOfRows::boxed(auc.clone()).values(&draws);
+            let (averages, at_last) = (values(&auc), values(&at));
+            let of_brier = brier.as_ref().ok().map(|brier| {
+                let (cells, largest) = (Cells::whole(n), String::new());
+                CheckedBrier { brier: brier.clone(), cells, largest }.values(&draws)
+            });
+            for lane in 0..LANES {
+                let of_lane: Vec<u32> = rows.iter().map(|row| u32::from(row[lane])).collect();
+                let bits = |value: Option<f64>| value.map(f64::to_bits);
+                let expected = |auc: &PreparedAucTd| auc.weighted(&of_lane).unwrap().time_average.ok();
+                assert_eq!(bits(averages[lane]), bits(expected(&auc)), "lane {lane}");
+                assert_eq!(bits(at_last[lane]), bits(expected(&at)), "lane {lane}");
+                if let (Ok(brier), Some(found)) = (&brier, &of_brier) {
+                    assert_eq!(bits(found[lane]), bits(brier.weighted(&of_lane).ok()), "lane {lane}");
+                }
+            }
+            assert!(averages[5].is_none() && averages[6].is_some());
+        }
+    }
 }

@@ -52,6 +52,11 @@ impl SortedAuc {
         Self::new(self.prepared, groups, unit_of_row)
     }
 
+    /// The samples without groups or weights.
+    pub(crate) fn prepared(&self) -> &PreparedAucTd {
+        &self.prepared
+    }
+
     /// By slice, the times at which the sample itself has an AUC.
     pub(crate) fn used_times(&self) -> Vec<Vec<usize>> {
         let values = self.values(vec![[1_u8; LANES]; self.row_of_unit.len()]);

@@ -1,6 +1,6 @@
 //! The integrated Brier score for a block of replicates.
 
-use super::{Block, Cells, LANES};
+use super::{Cells, LANES, LaneWeights};
 
 /// Sums of every slice, by lane.
 pub(crate) struct BrierLanes {
@@ -10,10 +10,10 @@ pub(crate) struct BrierLanes {
 }
 
 impl BrierLanes {
-    /// `integrals`: what every sample adds to the score, in order.
-    pub(crate) fn new(integrals: &[f64], cells: &Cells, block: &Block) -> Self {
+    /// `integrals`: what every sample adds to the score; `rows`: its weights; both in the order of `cells`.
+    pub(crate) fn new(integrals: &[f64], cells: &Cells, rows: &[LaneWeights]) -> Self {
         let mut of_cells = vec![([0.0; LANES], [0_u64; LANES]); cells.n_cells()];
-        for (place, (integral, weights)) in integrals.iter().zip(&block.rows).enumerate() {
+        for (place, (integral, weights)) in integrals.iter().zip(rows).enumerate() {
             let (sums, counts) = &mut of_cells[cells.cell(place)];
             for lane in 0..LANES {
                 sums[lane] += integral * f64::from(weights[lane]);

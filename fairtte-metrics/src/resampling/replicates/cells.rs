@@ -41,6 +41,11 @@ impl Cells {
         Self { n_slices, cell_of, slices_of, first_slice }
     }
 
+    /// The cells of `n` samples without groups.
+    pub(crate) fn whole(n: usize) -> Self {
+        Self { n_slices: 1, cell_of: vec![0; n], slices_of: vec![vec![0]], first_slice: Vec::new() }
+    }
+
     pub(crate) fn n_slices(&self) -> usize {
         self.n_slices
     }

@@ -26,9 +26,8 @@ use crate::rank::TiedPredictions;
 use crate::rank::concordance_bins::BinPlan;
 use crate::{MetricError, SurvivalCurves};
 
-use auc::AucLanes;
-pub(crate) use auc::SortedAuc;
-use brier::BrierLanes;
+pub(crate) use auc::{AucLanes, SortedAuc};
+pub(crate) use brier::BrierLanes;
 pub(crate) use cells::Cells;
 use concordance::ConcordanceLanes;
 
@@ -60,9 +59,7 @@ impl Block {
                 run = 0;
             }
             run += largest;
-            for (total, &weight) in totals.iter_mut().zip(row) {
-                *total += u64::from(weight);
-            }
+            add_totals(&mut totals, row);
         }
         run_ends.push(rows.len());
         Self { rows, run_ends, totals }
@@ -70,7 +67,26 @@ impl Block {
 
     /// Whether sums over all samples, doubled, fit into 32 bits.
     pub(crate) fn fits(&self) -> bool {
-        self.totals.iter().all(|&total| total < u64::from(u32::MAX) / 2)
+        fit(&self.totals)
+    }
+}
+
+/// Whether sums over all samples, doubled, fit into 32 bits.
+pub(crate) fn sums_fit(weights: &[LaneWeights]) -> bool {
+    let mut totals = [0; LANES];
+    for row in weights {
+        add_totals(&mut totals, row);
+    }
+    fit(&totals)
+}
+
+fn fit(totals: &[u64; LANES]) -> bool {
+    totals.iter().all(|&total| total < u64::from(u32::MAX) / 2)
+}
+
+fn add_totals(totals: &mut [u64; LANES], row: &LaneWeights) {
+    for (total, &weight) in totals.iter_mut().zip(row) {
+        *total += u64::from(weight);
     }
 }
 
@@ -167,7 +183,7 @@ impl Sorted<'_> {
                 let sums = sums.get_or_insert_with(|| BlockSums {
                     concordance: ConcordanceLanes::new(&self.cells, &block),
                     auc: auc.as_ref().map(|(auc, used_times)| AucLanes::new(auc, used_times, &weights)),
-                    brier: integrals.as_ref().map(|integrals| BrierLanes::new(integrals, &self.cells, &block)),
+                    brier: integrals.as_ref().map(|integrals| BrierLanes::new(integrals, &self.cells, &block.rows)),
                 });
                 sums.concordance.add(&bins, &self.cells, &block);
                 Ok(())

@@ -1,0 +1,87 @@
+//! What the templates of all pages share: filters, the beginning with its style sheet, and parts that several pages have.
+
+use minijinja::value::{Serde, Value};
+use minijinja::{AutoEscape, Environment, State, UndefinedBehavior};
+use serde::Serialize;
+
+use super::ReportError;
+use super::format::escape;
+
+const STYLE: &str = include_str!("style.css");
+/// Templates that are filled in by filters.
+const PARTS: [(&str, &str); 4] = [
+    ("head.html", include_str!("head.html")),
+    ("origin.html", include_str!("origin.html")),
+    ("panels.html", include_str!("panels.html")),
+    ("differences.html", include_str!("differences.html")),
+];
+
+/// Filters and templates; `template` is that of the whole page.
+pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    // A misspelt name in the template is an error instead of an empty string.
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.add_filter("metric", metric_name);
+    environment.add_filter("columns", columns);
+    environment.add_filter("head", head);
+    environment.add_filter("origin", origin);
+    environment.add_filter("panels", panels);
+    environment.add_filter("differences", differences);
+    environment.add_template("page.html", template)?;
+    for (name, part) in PARTS {
+        environment.add_template(name, part)?;
+    }
+    Ok(environment)
+}
+
+/// The page with its names replaced by the fields of `context`.
+pub(super) fn fill_in(environment: &Environment<'_>, context: &impl Serialize) -> Result<String, ReportError> {
+    Ok(environment.get_template("page.html")?.render(Serde(context))?)
+}
+
+/// The beginning of a page, up to the end of the style sheet that all pages share: rules of its own may follow.
+fn head(state: &State<'_, '_>, title: Value) -> Result<Value, minijinja::Error> {
+    part(state, "head.html", minijinja::context! { title, style => STYLE })
+}
+
+/// Where the numbers come from; open if there are at most `most_open` facts.
+fn origin(state: &State<'_, '_>, facts: Value, most_open: usize) -> Result<Value, minijinja::Error> {
+    part(state, "origin.html", minijinja::context! { facts, most_open })
+}
+
+/// The figures of every attribute with the caption above them, or beside an odd number of large ones.
+fn panels(state: &State<'_, '_>, figures: Value, caption: Value) -> Result<Value, minijinja::Error> {
+    part(state, "panels.html", minijinja::context! { figures, caption })
+}
+
+/// The table of the differences of two models.
+fn differences(state: &State<'_, '_>, pair: Value, level: Value) -> Result<Value, minijinja::Error> {
+    part(state, "differences.html", minijinja::context! { pair, level })
+}
+
+fn part(state: &State<'_, '_>, name: &str, context: Value) -> Result<Value, minijinja::Error> {
+    Ok(Value::from_safe_string(state.env().get_template(name)?.render(context)?))
+}
+
+/// How many of `n` panels stand in a row of a wide page: 3 to 5, so that the last row is as full as possible; 4 if equal.
+fn columns(n: usize) -> usize {
+    let empty = |columns: usize| n.next_multiple_of(columns) - n;
+    [4, 5, 3].into_iter().min_by_key(|columns| empty(*columns)).unwrap_or(4)
+}
+
+/// Escapes a text, raises the `td` of `C^td` and `AUC^td`, keeps percent signs with their numbers, and drops backticks.
+fn metric_name(text: &str) -> Value {
+    let text = escape(text).replace("C^td", "C<sup>td</sup>").replace(" % ", "\u{a0}% ");
+    Value::from_safe_string(text.replace('`', ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_row_of_panels_is_as_full_as_possible() {
+        assert_eq!([3, 4, 5, 6, 7, 8, 9, 10, 11].map(columns), [3, 4, 5, 3, 4, 4, 3, 5, 4]);
+    }
+}
