@@ -3,8 +3,6 @@
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, DecisionsReport, MetricReport};
 use fairtte_metrics::resampling::IntervalMethod;
-use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, State, UndefinedBehavior};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
@@ -12,7 +10,7 @@ use super::baseline::BaselineSection;
 use super::decisions::decision_lines;
 use super::differences;
 use super::flat;
-use super::format::{count, escape, interval, number, percent, value};
+use super::format::{count, interval, number, percent, value};
 use super::groups_table::{GroupLine, group_lines};
 use super::metric_table::{TableRow, table_rows};
 use super::names::names_of_metrics;
