@@ -36,15 +36,27 @@ pub(crate) struct Prepared {
 /// The inputs of a model.
 pub(crate) enum Inputs {
     Images(ImageStore),
-    Features(FeatureMatrix),
+    /// Columns of a table, with the encodings that made them.
+    Features {
+        matrix: FeatureMatrix,
+        encodings: TabularFeatures,
+    },
 }
 
 impl Inputs {
+    /// The encodings of the columns; `None` for images.
+    pub(crate) fn encodings(&self) -> Option<&TabularFeatures> {
+        match self {
+            Self::Images(_) => None,
+            Self::Features { encodings, .. } => Some(encodings),
+        }
+    }
+
     /// A hash of the inputs.
-    fn fingerprint(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         let matrix = match self {
             Self::Images(store) => return store.fingerprint(),
-            Self::Features(matrix) => matrix,
+            Self::Features { matrix, .. } => matrix,
         };
         let mut hasher = blake3::Hasher::new();
         for name in matrix.names() {
@@ -68,7 +80,7 @@ impl Prepared {
     pub(crate) fn flow(&self) -> Vec<FlowStep> {
         match self.inputs {
             Inputs::Images(_) => self.exclusions.flow(),
-            Inputs::Features(_) => self.exclusions.flow_of_tables(),
+            Inputs::Features { .. } => self.exclusions.flow_of_tables(),
         }
     }
 
@@ -109,9 +121,9 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     let attributes = fit_groups(run, &cohort, split.rows(Part::Train))?;
     let training_groups = choose_groups(attributes.all(), &run.training_attributes(), "groups.train")?;
     let training_groups = training_groups.map(|groups| trained_levels(&groups, split.rows(Part::Train))).transpose()?;
-    let (inputs, encodings) = match store {
-        Some(store) => (Inputs::Images(store), None),
-        None => features(run, &cohort, &split).map(|(fitted, matrix)| (Inputs::Features(matrix), Some(fitted)))?,
+    let inputs = match store {
+        Some(store) => Inputs::Images(store),
+        None => features(run, &cohort, &split)?,
     };
     let fingerprint = inputs.fingerprint();
     #[cfg(feature = "train")]
@@ -120,8 +132,8 @@ pub(crate) fn prepare(open: &OpenRun, care: Care) -> Result<Prepared, CliError> 
     }
     let summary = write_record(folder, &cohort, &exclusions, &attributes)?;
     write_split(folder, &split, &record)?;
-    if let Some(fitted) = encodings {
-        write_json(&folder.features(), &fitted)?;
+    if let Some(fitted) = inputs.encodings() {
+        write_json(&folder.features(), fitted)?;
     }
     write_json(&folder.inputs(), &InputRecord { fingerprint })?;
     let shifted = shift(open, &cohort, &split, &attributes)?;
@@ -176,7 +188,7 @@ fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
 }
 
 /// Step 5, first half: every image into the store; samples whose images cannot be decoded leave the cohort.
-fn decode(
+pub(crate) fn decode(
     run: &RunFile,
     cohort: &Cohort,
     exclusions: &mut Exclusions,
@@ -283,7 +295,7 @@ fn shift(
 }
 
 /// The columns of a table as inputs, fitted on the training part.
-fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<(TabularFeatures, FeatureMatrix), CliError> {
+fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<Inputs, CliError> {
     let DataConfig::Tabular(config) = &run.data else {
         return Err(CliError::Bug("features of a data set of images".to_owned()));
     };
@@ -301,7 +313,7 @@ fn features(run: &RunFile, cohort: &Cohort, split: &Split) -> Result<(TabularFea
     for unknown in matrix.unknown() {
         say(format!("note: {unknown}"));
     }
-    Ok((fitted, matrix))
+    Ok(Inputs::Features { matrix, encodings: fitted })
 }
 
 /// The groups of the named attributes, crossed if there is more than one; `None` for no name.

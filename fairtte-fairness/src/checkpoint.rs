@@ -235,7 +235,8 @@ fn add_hashes(root: &Path, inside: &str, files: &mut BTreeMap<String, String>) -
     let folder = root.join(inside);
     for entry in std::fs::read_dir(&folder).map_err(|error| failed(&folder, &error))? {
         let entry = entry.map_err(|error| failed(&folder, &error))?;
-        let name = format!("{inside}/{}", entry.file_name().to_string_lossy());
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let name = if inside.is_empty() { name } else { format!("{inside}/{name}") };
         if entry.path().is_dir() {
             add_hashes(root, &name, files)?;
             continue;
@@ -246,21 +247,35 @@ fn add_hashes(root: &Path, inside: &str, files: &mut BTreeMap<String, String>) -
     Ok(())
 }
 
+/// The hash of every file below `folder`, by its path in it.
+pub(crate) fn hashes_below(folder: &Path) -> Result<BTreeMap<String, String>, FairnessError> {
+    let mut files = BTreeMap::new();
+    add_hashes(folder, "", &mut files)?;
+    Ok(files)
+}
+
+/// Returns an error unless `folder` has these files with these hashes.
+pub(crate) fn require_hashes(folder: &Path, hashes: &BTreeMap<String, String>) -> Result<(), FairnessError> {
+    hashes.iter().try_for_each(|(file, kept)| require_hash(folder.join(file), kept))
+}
+
+fn require_hash(path: PathBuf, kept: &str) -> Result<(), FairnessError> {
+    let bytes = std::fs::read(&path).map_err(|error| failed(&path, &error))?;
+    if blake3::hash(&bytes).to_hex().as_str() == kept {
+        return Ok(());
+    }
+    let reason = "its content has changed since it was written (BLAKE3)".to_owned();
+    Err(FairnessError::Checkpoint { path, reason })
+}
+
 fn read_hashes(root: &Path) -> Result<BTreeMap<String, String>, FairnessError> {
     read_record(root).map(|hashes: Hashes| hashes.files)
 }
 
 /// Returns an error if a file below `inside`, a folder of the checkpoint `root`, has changed since it was written.
 fn verify(root: &Path, inside: &str) -> Result<(), FairnessError> {
-    for (file, kept) in read_hashes(root)?.into_iter().filter(|(file, _)| is_below(file, inside)) {
-        let path = root.join(file);
-        let bytes = std::fs::read(&path).map_err(|error| failed(&path, &error))?;
-        if blake3::hash(&bytes).to_hex().as_str() != kept {
-            let reason = "its content has changed since it was written (BLAKE3)".to_owned();
-            return Err(FairnessError::Checkpoint { path, reason });
-        }
-    }
-    Ok(())
+    let mut below = read_hashes(root)?.into_iter().filter(|(file, _)| is_below(file, inside));
+    below.try_for_each(|(file, kept)| require_hash(root.join(file), &kept))
 }
 
 fn read_progress(folder: &Path) -> Result<Progress, FairnessError> {
@@ -302,6 +317,6 @@ fn remove(folder: &Path) -> Result<(), FairnessError> {
     Ok(())
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> FairnessError {
+pub(crate) fn failed(path: &Path, error: &std::io::Error) -> FairnessError {
     FairnessError::Checkpoint { path: path.to_owned(), reason: error.to_string() }
 }

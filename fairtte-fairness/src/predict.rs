@@ -12,7 +12,7 @@ use crate::FairnessError;
 use crate::strategies::Strategy;
 
 /// Fixed, so that a prediction does not depend on the batch size of the training.
-const BATCH_SIZE: usize = 64;
+pub(crate) const BATCH_SIZE: usize = 64;
 
 /// What the outputs of a network mean.
 #[derive(Clone, Copy, Debug)]

@@ -61,6 +61,9 @@ impl Strategy for Recorded {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.inner.predict(batch, rule)
     }
+    fn features(&self, batch: &Batch, layer: fairtte_fairness::Layer) -> Result<ndarray::Array2<f32>, FairnessError> {
+        self.inner.features(batch, layer)
+    }
     fn parts(&mut self) -> Vec<fairtte_fairness::strategies::NamedPart<'_>> {
         self.inner.parts()
     }

@@ -140,6 +140,9 @@ impl Strategy for Constant {
         curves.assign(&mean);
         Ok(curves)
     }
+    fn features(&self, batch: &Batch, layer: fairtte_fairness::Layer) -> Result<ndarray::Array2<f32>, FairnessError> {
+        self.0.features(batch, layer)
+    }
     fn parts(&mut self) -> Vec<fairtte_fairness::strategies::NamedPart<'_>> {
         self.0.parts()
     }

@@ -17,11 +17,13 @@ use burn::nn::{Initializer, Linear, LinearConfig};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor, TensorData};
 use fairtte_metrics::Outcomes;
+use serde::{Deserialize, Serialize};
 
 use crate::{CutPoints, SurvivalError, SurvivalHead, TimeScale, marginal_hazard};
 
 /// The shape and the initial outputs of a classifier.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ClassifierConfig {
     /// Width of the hidden layer; 0 = none. Paper: 16.
     pub hidden: usize,

@@ -30,7 +30,8 @@ pub enum Interpolation {
 }
 
 /// Times of predicted curves, ascending.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PredictionGrid {
     times: Vec<f64>,
     points: usize,

@@ -4,11 +4,13 @@
 //! event times. Fitted on the training part only. Golden values: pycox 0.3.0.
 
 use fairtte_metrics::Outcomes;
+use serde::{Deserialize, Serialize};
 
 use crate::SurvivalError;
 
 /// Mean and standard deviation of the training times.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TimeScale {
     mean: f64,
     deviation: f64,

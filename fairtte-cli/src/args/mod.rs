@@ -4,6 +4,8 @@ mod bias;
 mod exports;
 mod models;
 mod own_table;
+#[cfg(feature = "train")]
+mod predict;
 mod scores;
 mod select;
 #[cfg(feature = "train")]
@@ -17,6 +19,8 @@ use serde::Serialize;
 
 use crate::exit;
 
+#[cfg(feature = "train")]
+pub use predict::{FeatureLayer, FeaturePart, Other, Predict};
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
@@ -56,6 +60,9 @@ pub enum Command {
     #[cfg(feature = "train")]
     /// Train a model and evaluate it; the same command resumes a run that was interrupted
     Train(Train),
+    #[cfg(feature = "train")]
+    /// Predict samples that a run was not trained on: another hospital, new images, folds of a cross-validation
+    Predict(Box<Predict>),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Box<Evaluate>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence

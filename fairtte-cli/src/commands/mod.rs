@@ -10,6 +10,8 @@ pub(crate) mod evaluate;
 mod inspect;
 mod list;
 mod manual;
+#[cfg(feature = "train")]
+mod predict;
 mod prepare;
 #[cfg(feature = "schema")]
 mod schema;
@@ -37,6 +39,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Inspect(arguments) => inspect::run(&arguments),
         #[cfg(feature = "train")]
         Command::Train(arguments) => train::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Bias(arguments) => bias::run(&arguments),
         #[cfg(feature = "train")]

@@ -3,19 +3,21 @@
 mod resume;
 mod selected;
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::Device;
+use fairtte_data::loader::Intensity;
 use fairtte_data::shift::image_blur;
 use fairtte_data::{Loader, Part};
-use fairtte_fairness::strategies::TrainingCells;
+use fairtte_fairness::strategies::{CellCounts, TrainingCells};
 use fairtte_fairness::{
-    FairnessError, LearnerSpec, NetworkSpec, Outputs, Pretrained, PretrainedConfig, Scoring, StepsFile, TensorBoard,
-    TrainedRun, Trainer, TrainingData,
+    FairnessError, FittedModel, LearnerSpec, NetworkSpec, Outputs, Pretrained, PretrainedConfig, Scoring, StepsFile,
+    TensorBoard, TrainedRun, Trainer, TrainingData,
 };
-use fairtte_metrics::GroupId;
+use fairtte_metrics::{GroupId, SampleId};
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
@@ -28,7 +30,7 @@ use crate::error::InTable as _;
 use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
-use crate::run_folder::{OpenRun, write_text};
+use crate::run_folder::{Fitted, OpenRun, write_text};
 use crate::{CliError, device, interrupt};
 
 pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
@@ -85,7 +87,8 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     }
     // Step 5: one loader for training and prediction.
     let groups = prepared.membership();
-    let loader = loader(run, &prepared, groups.clone())?;
+    let intensity = intensity(run, &prepared)?;
+    let loader = loader(run, &prepared, groups.clone(), intensity.as_ref())?;
     // Steps 6 to 8: network, loss and strategy, trained by the only loop.
     let head = run.head.build()?;
     let spec = LearnerSpec {
@@ -141,7 +144,14 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     ));
     folder.write_warnings(&trained.warnings)?;
     // Step 9: curves of everything that was not trained on, with the weights of every epoch that a rule chose.
-    predict_all(&open, &prepared, strategy.as_mut(), &data, &trained)?;
+    let model = FittedModel {
+        channels: spec.network.channels,
+        cut_points: cut_points.clone(),
+        grid: scoring.grid().clone(),
+        classifier: spec.network.classifier.clone(),
+        cells: CellCounts::from(&cells),
+    };
+    predict_all(&open, &prepared, strategy.as_mut(), &data, &trained, kept_model(&prepared, intensity, model))?;
     // Step 10: from the saved files.
     evaluate_run(&open, &outputs)?;
     write_text(&folder.done(), "")
@@ -178,16 +188,48 @@ fn with_weights(run: &RunFile, device: &Device) -> Result<(RunFile, Option<Pretr
     Ok((RunFile { pretrained: Some(config), ..run.clone() }, Some(pretrained)))
 }
 
+/// What `model/` keeps of a training besides its weights.
+fn kept_model(prepared: &Prepared, intensity: Option<Intensity>, model: FittedModel) -> Fitted {
+    let train = prepared.split.rows(Part::Train);
+    let inputs = match &prepared.inputs {
+        Inputs::Images(store) => {
+            let of_train: HashSet<SampleId> = prepared.cohort.sample_ids(train).into_iter().collect();
+            let hashes = store.pixel_hashes().filter(|(sample, _)| of_train.contains(sample));
+            hashes.map(|(_, hash)| hash.to_owned()).collect()
+        }
+        Inputs::Features { .. } => BTreeSet::new(),
+    };
+    Fitted {
+        time_unit: prepared.cohort.time_unit.clone(),
+        intensity,
+        features: prepared.inputs.encodings().cloned(),
+        attributes: prepared.attributes.rules().to_vec(),
+        model,
+        inputs,
+    }
+}
+
+/// The scale of the intensities, fitted on the training part; `None` for a table.
+fn intensity(run: &RunFile, prepared: &Prepared) -> Result<Option<Intensity>, CliError> {
+    let Inputs::Images(store) = &prepared.inputs else { return Ok(None) };
+    Ok(Some(run.intensity.fit(store, prepared.training_cohort(), prepared.split.rows(Part::Train))?))
+}
+
 /// Batches of images, scaled by statistics of the training part and augmented as the run file says, or of columns of a
 /// table.
-fn loader<'a>(run: &RunFile, prepared: &'a Prepared, groups: Vec<Option<GroupId>>) -> Result<Loader<'a>, CliError> {
+fn loader<'a>(
+    run: &RunFile,
+    prepared: &'a Prepared,
+    groups: Vec<Option<GroupId>>,
+    intensity: Option<&Intensity>,
+) -> Result<Loader<'a>, CliError> {
     let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
-    let store = match &prepared.inputs {
-        Inputs::Images(store) => store,
-        Inputs::Features(features) => return Ok(Loader::of_features(features, cohort, groups)?),
+    let (store, intensity) = match (&prepared.inputs, intensity) {
+        (Inputs::Images(store), Some(intensity)) => (store, intensity),
+        (Inputs::Images(_), None) => return Err(CliError::Bug("images without a scale of intensities".to_owned())),
+        (Inputs::Features { matrix, .. }, _) => return Ok(Loader::of_features(matrix, cohort, groups)?),
     };
-    let intensity = run.intensity.fit(store, cohort, train)?;
-    let mut loader = Loader::new(store, cohort, groups, &intensity)?;
+    let mut loader = Loader::new(store, cohort, groups, intensity)?;
     if let Some(shift) = &run.shift
         && let Some(blur) = image_blur(cohort, train, prepared.attributes.all(), shift)?
     {
@@ -203,6 +245,6 @@ fn loader<'a>(run: &RunFile, prepared: &'a Prepared, groups: Vec<Option<GroupId>
 fn n_channels(run: &RunFile, inputs: &Inputs) -> usize {
     match inputs {
         Inputs::Images(_) => run.image.channels,
-        Inputs::Features(features) => features.n_features(),
+        Inputs::Features { matrix, .. } => matrix.n_features(),
     }
 }

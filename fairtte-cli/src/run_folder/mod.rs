@@ -1,5 +1,7 @@
 //! The files of a run folder, in the order in which they are written; `done` comes last.
 
+#[cfg(feature = "train")]
+mod model;
 mod open_run;
 #[cfg(feature = "train")]
 mod same_data;
@@ -16,6 +18,8 @@ use fairtte_records::{EpochReport, Warning};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "train")]
+pub(crate) use self::model::{Fitted, ModelRecord, ModelWriter, is_training_input};
 pub(crate) use self::open_run::OpenRun;
 use crate::CliError;
 use crate::progress::say;
@@ -156,6 +160,8 @@ impl RunFolder {
         }
         remove_file(&self.selection())?;
         remove_file(&self.warnings_file())?;
+        #[cfg(feature = "train")]
+        model::remove_folder(&self.model())?;
         let failed =
             |error: std::io::Error| CliError::RunFolder { path: self.path.clone(), problem: error.to_string() };
         for entry in std::fs::read_dir(&self.path).map_err(failed)? {

@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::SubjectId;
 use serde::{Deserialize, Serialize};
 
+use super::NO_OUTCOMES;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
+use crate::cohort::{LabelRule, NamedCells, NoOutcome, ObservedTime};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
-use crate::cohort::{NamedCells, ObservedTime};
 use crate::table::Table;
 use crate::{Adapter, DataError};
 
@@ -146,20 +147,57 @@ impl Adapter for Generic {
     }
 
     fn read(&self) -> Result<Unlabelled, DataError> {
+        let table = Table::read(&self.config.table)?;
+        let rule = observed_time(&self.config.time, &self.config.event, |name| table.text(name))?;
+        self.read_rows(&table, Some(rule))
+    }
+
+    fn read_without_outcomes(&self) -> Result<Unlabelled, DataError> {
+        self.read_rows(&Table::read(&self.config.table)?, None)
+    }
+}
+
+/// The rule of two columns whose cells `cells` returns.
+pub(super) fn observed_time(
+    time: &str,
+    event: &str,
+    cells: impl Fn(&str) -> Result<Vec<Option<String>>, DataError>,
+) -> Result<ObservedTime, DataError> {
+    let named = |name: &str| Ok::<_, DataError>(NamedCells { name: name.to_owned(), cells: cells(name)? });
+    Ok(ObservedTime { time: named(time)?, event: named(event)? })
+}
+
+/// The rule as adapters return it; without outcomes nothing is known about any row.
+pub(super) fn boxed(rule: Option<ObservedTime>) -> Box<dyn LabelRule> {
+    rule.map_or_else(|| Box::new(NoOutcome) as Box<dyn LabelRule>, |rule| Box::new(rule))
+}
+
+/// The rule in one sentence.
+pub(super) fn sentence(rule: Option<&ObservedTime>) -> String {
+    rule.map_or_else(
+        || NO_OUTCOMES.to_owned(),
+        |rule| format!("time from column \"{}\", event from column \"{}\"", rule.time.name, rule.event.name),
+    )
+}
+
+/// The cells of time and event of row `index`, for the content hash; none without outcomes.
+pub(super) fn outcome_cells(rule: Option<&ObservedTime>, index: usize) -> Vec<&Option<String>> {
+    rule.map_or_else(Vec::new, |rule| vec![&rule.time.cells[index], &rule.event.cells[index]])
+}
+
+impl Generic {
+    fn read_rows(&self, table: &Table, rule: Option<ObservedTime>) -> Result<Unlabelled, DataError> {
         let config = &self.config;
-        let table = Table::read(&config.table)?;
         let image = table.text(&config.image)?;
         let subject = table.text(&config.subject)?;
         let sample = config.sample.as_ref().map(|name| table.text(name)).transpose()?;
-        let cells = |name: &String| Ok::<_, DataError>(NamedCells { name: name.clone(), cells: table.text(name)? });
-        let rule = ObservedTime { time: cells(&config.time)?, event: cells(&config.event)? };
         let mapped = [Some(&config.image), Some(&config.subject), config.sample.as_ref()];
         let mapped = mapped.into_iter().flatten().chain([&config.time, &config.event]);
         let mapped: Vec<&str> = mapped.map(String::as_str).collect();
         let names = table.names().into_iter().filter(|name| !mapped.contains(name));
         let attributes = names.map(|name| Ok(AttributeColumn::new(name, table.text(name)?)));
         let attributes = attributes.collect::<Result<Vec<_>, DataError>>()?;
-        let provenance = self.provenance(&image, &subject, sample.as_deref(), &rule, &attributes);
+        let provenance = self.provenance(&image, &subject, sample.as_deref(), rule.as_ref(), &attributes);
         let root = self.image_root()?;
         let row = |index: usize| ManifestRow {
             sample_id: sample.as_ref().unwrap_or(&image)[index].clone(),
@@ -177,30 +215,26 @@ impl Adapter for Generic {
         };
         // An export of a hospital may list an image twice, but in a table of samples it is a mistake.
         refuse_duplicates(&manifest, &vec![true; manifest.rows.len()])?;
-        Ok(Unlabelled { manifest, rule: Box::new(rule), provenance })
+        Ok(Unlabelled { manifest, rule: boxed(rule), provenance })
     }
-}
 
-impl Generic {
     fn provenance(
         &self,
         image: &[Option<String>],
         subject: &[Option<String>],
         sample: Option<&[Option<String>]>,
-        rule: &ObservedTime,
+        rule: Option<&ObservedTime>,
         attributes: &[AttributeColumn],
     ) -> Provenance {
         let mut hasher = ContentHasher::new().table("samples");
         for index in 0..image.len() {
             let named = [&sample.unwrap_or(image)[index], &subject[index], &image[index]];
-            let outcome = [&rule.time.cells[index], &rule.event.cells[index]];
+            let outcome = outcome_cells(rule, index);
             let values = attributes.iter().map(|column| &column.values[index]);
             hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
         }
-        let (time, event) = (&self.config.time, &self.config.event);
-        let sentence = format!("time from column \"{time}\", event from column \"{event}\"");
         let options = vec![("time-unit".to_owned(), self.config.time_unit.clone())];
-        hasher.finish(NAME, sentence, RULE_VERSION, options, &REASONS)
+        hasher.finish(NAME, sentence(rule), RULE_VERSION, options, &REASONS)
     }
 }
 

@@ -27,9 +27,12 @@ pub use mimic_cxr::{AfterDischarge, Death, MimicCxr, MimicCxrConfig, RaceChoice,
 pub use simulated::Simulated;
 pub use tabular::{Tabular, TabularConfig};
 
-use crate::cohort::Unlabelled;
+use crate::cohort::{NoOutcome, Unlabelled};
 use crate::simulated::SimulationConfig;
 use crate::{AttributeConfig, DataError};
+
+/// The label rule of rows without outcomes, in the words of a provenance.
+const NO_OUTCOMES: &str = "no outcomes were read";
 
 /// Reads the files of one data set.
 pub trait Adapter {
@@ -41,6 +44,17 @@ pub trait Adapter {
     /// # Errors
     /// A missing file or column, a table that cannot be parsed, or a cell that is not what its column should hold.
     fn read(&self) -> Result<Unlabelled, DataError>;
+
+    /// Reads every row without its outcome, for predictions: the rule censors every row at time 0, so that nothing is known
+    /// about it. A table without columns of outcomes can be read this way.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn read_without_outcomes(&self) -> Result<Unlabelled, DataError> {
+        let Unlabelled { manifest, mut provenance, .. } = self.read()?;
+        NO_OUTCOMES.clone_into(&mut provenance.rule);
+        Ok(Unlabelled { manifest, rule: Box::new(NoOutcome), provenance })
+    }
 
     /// The attributes to use when the run file names none.
     fn default_attributes(&self) -> Vec<AttributeConfig> {

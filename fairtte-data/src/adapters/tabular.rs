@@ -20,12 +20,12 @@ use std::path::{Path, PathBuf};
 use fairtte_metrics::{SampleId, SubjectId};
 use serde::{Deserialize, Serialize};
 
-use super::generic::{event_column, time_column, unnamed_unit};
+use super::generic::{boxed, event_column, observed_time, outcome_cells, sentence, time_column, unnamed_unit};
+use crate::cohort::ObservedTime;
 use crate::cohort::Reason;
 use crate::cohort::{AttributeColumn, refuse_duplicates};
 use crate::cohort::{ContentHasher, Provenance};
 use crate::cohort::{Manifest, ManifestRow, Unlabelled};
-use crate::cohort::{NamedCells, ObservedTime};
 use crate::features::{
     FeatureChoice, FeatureColumn, FeatureConfig, FeatureTable, MissingPolicy, default_max_levels,
     default_missing_values, is_missing,
@@ -158,7 +158,8 @@ struct Parts {
     table: Table,
     samples: Vec<Option<String>>,
     subjects: Vec<Option<String>>,
-    rule: ObservedTime,
+    /// `None` if outcomes are not read.
+    rule: Option<ObservedTime>,
     /// Every column that is not mapped.
     others: Vec<AttributeColumn>,
 }
@@ -181,7 +182,7 @@ impl Tabular {
     /// # Errors
     /// What [`Table::read`] returns, [`DataError::MissingColumn`] for a mapped column.
     pub fn features(&self) -> Result<FeatureTable, DataError> {
-        let Parts { table, samples, others, .. } = self.parts()?;
+        let Parts { table, samples, others, .. } = self.parts(false)?;
         let rows: Vec<usize> = (0..table.n_rows()).map(|index| table.row(index)).collect();
         let name = |(sample, row): (Option<String>, &usize)| sample.unwrap_or_else(|| format!("row {row}"));
         let names = samples.into_iter().zip(&rows).map(name).map(SampleId::new).collect();
@@ -190,7 +191,7 @@ impl Tabular {
         Ok(features.with_mapped(self.config.mapped()))
     }
 
-    fn parts(&self) -> Result<Parts, DataError> {
+    fn parts(&self, with_outcomes: bool) -> Result<Parts, DataError> {
         let config = &self.config;
         let table = Table::read(&config.table)?;
         let cells = |name: &str| {
@@ -210,8 +211,7 @@ impl Tabular {
             None if all_differ(&subjects) => subjects.clone(),
             None => (0..table.n_rows()).map(numbered).collect(),
         };
-        let named_cells = |name: &str| Ok::<_, DataError>(NamedCells { name: name.to_owned(), cells: cells(name)? });
-        let rule = ObservedTime { time: named_cells(&config.time)?, event: named_cells(&config.event)? };
+        let rule = with_outcomes.then(|| observed_time(&config.time, &config.event, cells)).transpose()?;
         let mapped = config.mapped();
         let others = table.names().into_iter().filter(|name| mapped.iter().all(|(column, _)| column != name));
         let others = others.map(|name| Ok(AttributeColumn::new(name, cells(name)?)));
@@ -229,17 +229,15 @@ impl Tabular {
         let mut hasher = ContentHasher::new().table("samples");
         for index in 0..parts.samples.len() {
             let named = [&parts.samples[index], &parts.subjects[index]];
-            let outcome = [&parts.rule.time.cells[index], &parts.rule.event.cells[index]];
+            let outcome = outcome_cells(parts.rule.as_ref(), index);
             let values = parts.others.iter().map(|column| &column.values[index]);
             hasher.row(named.into_iter().chain(outcome).chain(values).map(Option::as_deref));
         }
-        let (time, event) = (&self.config.time, &self.config.event);
-        let sentence = format!("time from column \"{time}\", event from column \"{event}\"");
         let options = vec![
             ("time-unit".to_owned(), self.config.time_unit.clone()),
             ("missing-values".to_owned(), self.config.missing_values.join(", ")),
         ];
-        hasher.finish(NAME, sentence, RULE_VERSION, options, &REASONS)
+        hasher.finish(NAME, sentence(parts.rule.as_ref()), RULE_VERSION, options, &REASONS)
     }
 }
 
@@ -255,7 +253,17 @@ impl Adapter for Tabular {
     }
 
     fn read(&self) -> Result<Unlabelled, DataError> {
-        let parts = self.parts()?;
+        self.read_rows(true)
+    }
+
+    fn read_without_outcomes(&self) -> Result<Unlabelled, DataError> {
+        self.read_rows(false)
+    }
+}
+
+impl Tabular {
+    fn read_rows(&self, with_outcomes: bool) -> Result<Unlabelled, DataError> {
+        let parts = self.parts(with_outcomes)?;
         let provenance = self.provenance(&parts);
         let Parts { table, samples, subjects, rule, others } = parts;
         let row = |(index, (sample_id, subject)): (usize, (Option<String>, Option<String>))| ManifestRow {
@@ -274,6 +282,6 @@ impl Adapter for Tabular {
             attributes: others,
         };
         refuse_duplicates(&manifest, &vec![true; manifest.rows.len()])?;
-        Ok(Unlabelled { manifest, rule: Box::new(rule), provenance })
+        Ok(Unlabelled { manifest, rule: boxed(rule), provenance })
     }
 }

@@ -4,7 +4,9 @@
 //! (`<= 40`, `> 40 to 60`, `> 60`), one reference level against all others (`Non-White` is group 0, `White` is group 1), a given list of levels, or the
 //! levels seen among the training samples in alphabetical order. A sample whose value is missing belongs to no group.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod rule;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
 use fairtte_metrics::{GroupId, Groups};
@@ -12,9 +14,12 @@ use rayon::prelude::*;
 use serde::de::{self, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use self::rule::LevelRule;
 use crate::DataError;
 use crate::cohort::{AttributeColumn, Cohort};
-use crate::error::{Place, nearest};
+use crate::error::nearest;
+
+pub use self::rule::{FittedAttribute, RenamedLevel};
 
 /// How one attribute becomes groups; at most one of `threshold`, `reference` and `levels`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -163,8 +168,7 @@ impl fmt::Display for UngroupedValue {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedAttributes {
     groups: Vec<Groups>,
-    /// Whether the levels are values of the attribute itself, by attribute.
-    own_levels: Vec<bool>,
+    rules: Vec<FittedAttribute>,
     ungrouped: Vec<UngroupedValue>,
 }
 
@@ -179,16 +183,41 @@ impl FittedAttributes {
     /// neither a training sample nor a rule has, no training value to fit on), [`DataError::InvalidCell`] for a value
     /// that is not a number if a threshold is given.
     pub fn fit(configs: &[AttributeConfig], cohort: &Cohort, train_rows: &[usize]) -> Result<Self, DataError> {
-        let mut fitted = Self { groups: Vec::new(), own_levels: Vec::new(), ungrouped: Vec::new() };
         // In parallel; of several errors the first in the order of the settings is returned.
-        let assigned: Vec<_> = configs.par_iter().map(|config| assign(config, cohort, train_rows)).collect();
-        for (config, assigned) in configs.iter().zip(assigned) {
-            let (column, rule, membership) = assigned?;
-            fitted.ungrouped.extend(ungrouped(column, &membership));
-            fitted.own_levels.push(matches!(rule, LevelRule::Levels { .. }));
-            fitted.groups.push(Groups::new(config.name.clone(), rule.level_names(), membership)?);
+        let fit = |config: &AttributeConfig| {
+            let column = find_column(cohort, &config.name)?;
+            Ok(FittedAttribute { name: config.name.clone(), rule: LevelRule::fit(config, cohort, column, train_rows)? })
+        };
+        let rules: Vec<Result<FittedAttribute, DataError>> = configs.par_iter().map(fit).collect();
+        Self::assign(rules.into_iter().collect::<Result<_, _>>()?, cohort, &[])
+    }
+
+    /// Assigns the samples of another cohort to the groups of fitted attributes, for example those of the cohort that a
+    /// model was trained on. A value that is no level of its attribute has the level that `renamed` gives it, without
+    /// regard to case; otherwise its sample is in no group and is counted by [`ungrouped`](Self::ungrouped).
+    ///
+    /// # Errors
+    /// [`DataError::UnknownAttribute`], [`DataError::InvalidAttribute`] if a renamed value is given a level that the
+    /// attribute does not have, [`DataError::InvalidCell`] for a value that is not a number if the attribute has a
+    /// threshold.
+    pub fn apply(rules: &[FittedAttribute], cohort: &Cohort, renamed: &[RenamedLevel]) -> Result<Self, DataError> {
+        renamed.iter().try_for_each(|renamed| renamed.check(rules))?;
+        Self::assign(rules.to_vec(), cohort, renamed)
+    }
+
+    fn assign(rules: Vec<FittedAttribute>, cohort: &Cohort, renamed: &[RenamedLevel]) -> Result<Self, DataError> {
+        let membership = |fitted: &FittedAttribute| {
+            let column = find_column(cohort, &fitted.name)?;
+            Ok((column, fitted.membership(cohort, column, renamed)?))
+        };
+        let assigned: Vec<Result<_, DataError>> = rules.par_iter().map(membership).collect();
+        let (mut groups, mut left) = (Vec::new(), Vec::new());
+        for (fitted, assigned) in rules.iter().zip(assigned) {
+            let (column, membership) = assigned?;
+            left.extend(ungrouped(column, &membership));
+            groups.push(Groups::new(fitted.name.clone(), fitted.levels(), membership)?);
         }
-        Ok(fitted)
+        Ok(Self { groups, rules, ungrouped: left })
     }
 
     /// Groups of the samples at `rows`, in that order; one entry per attribute, in the order of the settings.
@@ -207,8 +236,12 @@ impl FittedAttributes {
     /// Whether the groups of `attribute` are its own levels, so that its values add nothing to its groups; `false`
     /// for an attribute cut by a threshold or a reference, and for one that was not fitted.
     pub fn has_own_levels(&self, attribute: &str) -> bool {
-        let position = self.groups.iter().position(|groups| groups.attribute() == attribute);
-        position.is_some_and(|position| self.own_levels[position])
+        self.rules.iter().any(|fitted| fitted.name == attribute && fitted.has_own_levels())
+    }
+
+    /// The fitted thresholds and levels, one entry per attribute.
+    pub fn rules(&self) -> &[FittedAttribute] {
+        &self.rules
     }
 
     /// Values that belong to no group, with the number of samples, over the whole cohort.
@@ -223,166 +256,12 @@ pub(crate) fn select(groups: &Groups, rows: &[usize]) -> Groups {
     Groups::new(groups.attribute(), groups.levels().to_vec(), membership).expect("levels are unchanged")
 }
 
-/// The column of one attribute, its rule fitted on `train_rows`, and the group of every sample.
-fn assign<'a>(
-    config: &AttributeConfig,
-    cohort: &'a Cohort,
-    train_rows: &[usize],
-) -> Result<(&'a AttributeColumn, LevelRule, Vec<Option<GroupId>>), DataError> {
-    let column = find_column(cohort, &config.name)?;
-    let rule = LevelRule::fit(config, cohort, column, train_rows)?;
-    let membership = rule.assign(cohort, column)?;
-    Ok((column, rule, membership))
-}
-
 fn find_column<'a>(cohort: &'a Cohort, name: &str) -> Result<&'a AttributeColumn, DataError> {
     cohort.attributes.iter().find(|column| column.name == name).ok_or_else(|| DataError::UnknownAttribute {
         attribute: name.to_owned(),
         data: format!("cohort \"{}\"", cohort.name),
         nearest: nearest(name, cohort.attributes.iter().map(|column| column.name.as_str())),
     })
-}
-
-/// A fitted rule from a raw value to a level.
-enum LevelRule {
-    /// Ascending cuts.
-    Threshold(Vec<f64>),
-    Reference(String),
-    /// A reference among the levels defined by the rules of the data set.
-    CodedReference(String),
-    Levels {
-        names: Vec<String>,
-        ignore_case: bool,
-    },
-}
-
-impl LevelRule {
-    fn fit(
-        config: &AttributeConfig,
-        cohort: &Cohort,
-        column: &AttributeColumn,
-        train_rows: &[usize],
-    ) -> Result<Self, DataError> {
-        let invalid = |problem: String| DataError::InvalidAttribute { attribute: config.name.clone(), problem };
-        let seen =
-            || -> BTreeSet<&str> { train_rows.iter().filter_map(|&row| column.values[row].as_deref()).collect() };
-        match (&config.threshold, &config.reference, &config.levels) {
-            (Some(Threshold::Value(value)), None, None) if value.is_finite() => Ok(Self::Threshold(vec![*value])),
-            (Some(Threshold::Values(values)), None, None) => match Threshold::at(values.clone()) {
-                Some(_) => Ok(Self::Threshold(values.clone())),
-                None => Err(invalid(format!("threshold is {values:?}, expected ascending finite numbers"))),
-            },
-            (Some(Threshold::Value(value)), None, None) => {
-                Err(invalid(format!("threshold is {value}, expected a finite number")))
-            }
-            (Some(Threshold::Median), None, None) => {
-                let mut values = Vec::new();
-                for &row in train_rows {
-                    values.extend(number(cohort, column, row)?);
-                }
-                match median(values) {
-                    Some(median) => Ok(Self::Threshold(vec![median])),
-                    None if cohort.n() == 0 => Ok(Self::Levels { names: Vec::new(), ignore_case: false }),
-                    None => Err(invalid("no training sample has a value".to_owned())),
-                }
-            }
-            (None, Some(reference), None) => {
-                let is_reference = |value: &&str| same_ignoring_case(value, reference);
-                let is_known = column.known.iter().any(is_reference);
-                let coded = column.coded.as_ref().map(|coded| train_rows.iter().filter_map(|&row| coded[row]));
-                if coded.is_some_and(|mut coded| is_known || coded.any(|level| is_reference(&level))) {
-                    return Ok(Self::CodedReference(reference.clone()));
-                }
-                let is_needed = !is_known && cohort.n() > 0;
-                let seen = if is_needed { seen() } else { BTreeSet::new() };
-                if is_needed && !seen.iter().any(is_reference) {
-                    let hint = nearest(reference, seen).map(|name| format!(", nearest is \"{name}\""));
-                    let hint = hint.unwrap_or_default();
-                    return Err(invalid(format!("no training sample has the reference \"{reference}\"{hint}")));
-                }
-                Ok(Self::Reference(reference.clone()))
-            }
-            (None, None, Some(levels)) => {
-                let repeated = |(i, level): (usize, &String)| levels[..i].iter().any(|l| same_ignoring_case(l, level));
-                if levels.is_empty() || levels.iter().enumerate().any(repeated) {
-                    return Err(invalid(format!("levels are {levels:?}, expected a list of different names")));
-                }
-                Ok(Self::Levels { names: levels.clone(), ignore_case: true })
-            }
-            (None, None, None) => {
-                let names: Vec<String> = seen().into_iter().map(str::to_owned).collect();
-                if names.is_empty() && cohort.n() > 0 {
-                    return Err(invalid("no training sample has a value".to_owned()));
-                }
-                Ok(Self::Levels { names, ignore_case: false })
-            }
-            _ => Err(invalid("expected at most one of threshold, reference and levels".to_owned())),
-        }
-    }
-
-    fn level_names(&self) -> Vec<String> {
-        match self {
-            Self::Threshold(cuts) => {
-                let between = cuts.windows(2).map(|cuts| format!("> {} to {}", cuts[0], cuts[1]));
-                let ends = (cuts.first().map(|cut| format!("<= {cut}")), cuts.last().map(|cut| format!("> {cut}")));
-                ends.0.into_iter().chain(between).chain(ends.1).collect()
-            }
-            Self::Reference(reference) | Self::CodedReference(reference) => {
-                vec![format!("Non-{reference}"), reference.clone()]
-            }
-            Self::Levels { names, .. } => names.clone(),
-        }
-    }
-
-    fn assign(&self, cohort: &Cohort, column: &AttributeColumn) -> Result<Vec<Option<GroupId>>, DataError> {
-        (0..cohort.n()).map(|row| self.level(cohort, column, row)).collect()
-    }
-
-    fn level(&self, cohort: &Cohort, column: &AttributeColumn, row: usize) -> Result<Option<GroupId>, DataError> {
-        let group = |is_second: bool| Some(GroupId(u32::from(is_second)));
-        let numbered = |position: usize| GroupId(u32::try_from(position).expect("fewer than 2^32 levels"));
-        if let Self::CodedReference(reference) = self {
-            let level = column.coded.as_ref().and_then(|coded| coded[row]);
-            return Ok(level.and_then(|level| group(same_ignoring_case(level, reference))));
-        }
-        let Some(value) = column.values[row].as_deref() else { return Ok(None) };
-        Ok(match self {
-            Self::Threshold(cuts) => {
-                number(cohort, column, row)?.map(|number| numbered(cuts.partition_point(|cut| number > *cut)))
-            }
-            Self::Reference(reference) | Self::CodedReference(reference) => group(same_ignoring_case(value, reference)),
-            Self::Levels { names, ignore_case } => {
-                let same = |name: &String| if *ignore_case { same_ignoring_case(name, value) } else { name == value };
-                names.iter().position(same).map(numbered)
-            }
-        })
-    }
-}
-
-/// The value of `row` as a finite number; `None` if it is missing.
-fn number(cohort: &Cohort, column: &AttributeColumn, row: usize) -> Result<Option<f64>, DataError> {
-    let Some(value) = column.values[row].as_deref() else { return Ok(None) };
-    match value.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(Some(number)),
-        _ => Err(DataError::InvalidCell {
-            column: column.name.clone(),
-            sample: cohort.samples[row].sample_id.to_string(),
-            value: format!("\"{value}\""),
-            expected: "a finite number, because the attribute has a threshold",
-            place: Place { file: cohort.source.clone(), row: cohort.samples[row].source_row },
-        }),
-    }
-}
-
-/// The middle value, or the mean of the two middle values; `None` if there is none.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let n = values.len();
-    match n {
-        0 => None,
-        _ if n % 2 == 1 => Some(values[n / 2]),
-        _ => Some(f64::midpoint(values[n / 2 - 1], values[n / 2])),
-    }
 }
 
 pub(crate) fn same_ignoring_case(a: &str, b: &str) -> bool {

@@ -64,20 +64,40 @@ pub struct ObservedTime {
     pub event: NamedCells,
 }
 
+/// Nothing is known about the outcomes: every row is censored at time 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoOutcome;
+
+impl LabelRule for NoOutcome {
+    fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError> {
+        Ok(incomplete(manifest, index).unwrap_or(Label::Kept { time: 0.0, event: false }))
+    }
+}
+
+/// The row is left out because its `what` is empty.
+fn empty(manifest: &Manifest, index: usize, reason: Reason, what: &str) -> Label {
+    Label::excluded(reason, format!("{what} is empty ({})", manifest.place(index)))
+}
+
+/// The reason why row `index` is no sample, whatever its outcome: it lacks subject, image or identity.
+fn incomplete(manifest: &Manifest, index: usize) -> Option<Label> {
+    let row = &manifest.rows[index];
+    let checked = [
+        (row.subject_id.is_none(), Reason::MissingSubject, "the subject"),
+        (row.image.is_none(), Reason::MissingImage, "the image path"),
+        (row.sample_id.is_none(), Reason::MissingSample, "the sample identity"),
+    ];
+    let (_, reason, what) = checked.into_iter().find(|(is_missing, ..)| *is_missing)?;
+    Some(empty(manifest, index, reason, what))
+}
+
 impl LabelRule for ObservedTime {
     fn label(&self, manifest: &Manifest, index: usize) -> Result<Label, DataError> {
+        if let Some(label) = incomplete(manifest, index) {
+            return Ok(label);
+        }
         let row = &manifest.rows[index];
-        let empty =
-            |reason, what: &str| Ok(Label::excluded(reason, format!("{what} is empty ({})", manifest.place(index))));
-        if row.subject_id.is_none() {
-            return empty(Reason::MissingSubject, "the subject");
-        }
-        if row.image.is_none() {
-            return empty(Reason::MissingImage, "the image path");
-        }
-        if row.sample_id.is_none() {
-            return empty(Reason::MissingSample, "the sample identity");
-        }
+        let empty = |reason, what: &str| Ok(empty(manifest, index, reason, what));
         let in_column = |cells: &NamedCells| format!("column \"{}\"", cells.name);
         let Some(time) = &self.time.cells[index] else { return empty(Reason::MissingTime, &in_column(&self.time)) };
         let Some(event) = &self.event.cells[index] else { return empty(Reason::MissingEvent, &in_column(&self.event)) };

@@ -10,12 +10,12 @@ mod provenance;
 mod reason;
 mod summary;
 
-pub use attributes::{AttributeConfig, FittedAttributes, Threshold, UngroupedValue};
+pub use attributes::{AttributeConfig, FittedAttribute, FittedAttributes, RenamedLevel, Threshold, UngroupedValue};
 pub use check::{CheckLine, CohortCheck, Quantity, compare_with_paper};
 pub use exclusions::{Exclusion, Exclusions, FlowStep};
 pub(crate) use file::is_record;
 pub use file::{read_cohort, write_cohort};
-pub use label_rule::{Label, LabelRule, NamedCells, ObservedTime};
+pub use label_rule::{Label, LabelRule, NamedCells, NoOutcome, ObservedTime};
 pub use manifest::{Manifest, ManifestRow, Unlabelled};
 pub use provenance::{ContentHasher, Provenance};
 pub use reason::Reason;

@@ -4,6 +4,7 @@
 //! decimal that reads back as the same number (`0`, `0.5`, `13`); the cell is the predicted probability S(t) of no
 //! event up to that time. Curves of any other model can be evaluated by writing a `.csv` with the same columns.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -16,7 +17,7 @@ use crate::error::Place;
 use crate::predictions::curve_columns::{
     CurveRepairs, Rising, check_grid, read_survival, refuse_decimal_comma, time_of,
 };
-use crate::table::{ColumnValues, Table, write_csv, write_parquet};
+use crate::table::{ColumnValues, Table, write_csv, write_parquet, write_parquet_batches};
 
 /// The two names that the column of samples may have.
 pub(crate) const SAMPLE: [&str; 2] = ["sample_id", "sample"];
@@ -57,29 +58,111 @@ pub fn write_predictions(
             return Err(DataError::ShapeMismatch { what, found, expected });
         }
     }
-    let names: Vec<String> = grid.iter().map(f64::to_string).collect();
-    check_grid(path, &names, grid)?;
-    let mut seen = HashSet::with_capacity(samples.len());
-    if let Some(sample) = samples.iter().find(|sample| !seen.insert(*sample)) {
-        return Err(DataError::UnmatchedSample { sample: sample.to_string(), problem: "is predicted twice" });
-    }
-    for ((row, column), &value) in survival.indexed_iter() {
-        if !is_probability(value) {
-            return Err(DataError::InvalidSurvival {
-                sample: samples[row].to_string(),
-                time: names[column].clone(),
-                value: value.to_string(),
-                place: None,
-            });
-        }
-    }
-    let curves = survival.columns().into_iter().map(|values| ColumnValues::Number(values.to_vec()));
-    let ids = ("sample_id".to_owned(), ColumnValues::text(samples));
-    let columns = std::iter::once(ids).chain(names.into_iter().zip(curves)).collect();
+    let names = names_of_times(path, grid)?;
+    refuse_repeated(samples)?;
+    require_probabilities(samples, &names, survival)?;
+    let columns = columns_of(samples, &names, survival);
     if path.extension().is_some_and(|ending| ending == "csv") {
         return write_csv(path, columns);
     }
     write_parquet(path, columns, &[])
+}
+
+/// As [`write_predictions`], for curves that do not fit into memory at once: `blocks` are those of the first samples, of
+/// the next ones and so on. Always Parquet, with a row group per block.
+///
+/// # Errors
+/// As [`write_predictions`], and the first error of `blocks`.
+pub fn write_prediction_blocks(
+    path: &Path,
+    samples: &[SampleId],
+    grid: &[f64],
+    blocks: impl Iterator<Item = Result<Array2<f64>, DataError>>,
+) -> Result<(), DataError> {
+    let names = names_of_times(path, grid)?;
+    refuse_repeated(samples)?;
+    write_blocks(path, samples, &names, blocks, |samples, block| require_probabilities(samples, &names, block))
+}
+
+/// Writes one row of numbers per sample, such as the features of a network: `sample_id`, then the columns `names`.
+/// `blocks` are the rows of the first samples, of the next ones and so on, `[n, n_names]`. Always Parquet.
+///
+/// # Errors
+/// [`DataError::UnmatchedSample`] if a sample appears twice, [`DataError::ShapeMismatch`] if the blocks do not fill the
+/// table, [`DataError::Write`], and the first error of `blocks`.
+pub fn write_feature_blocks(
+    path: &Path,
+    samples: &[SampleId],
+    names: &[String],
+    blocks: impl Iterator<Item = Result<Array2<f64>, DataError>>,
+) -> Result<(), DataError> {
+    refuse_repeated(samples)?;
+    write_blocks(path, samples, names, blocks, |_, _| Ok(()))
+}
+
+fn write_blocks(
+    path: &Path,
+    samples: &[SampleId],
+    names: &[String],
+    blocks: impl Iterator<Item = Result<Array2<f64>, DataError>>,
+    check: impl Fn(&[SampleId], ArrayView2<'_, f64>) -> Result<(), DataError>,
+) -> Result<(), DataError> {
+    let done = Cell::new(0);
+    let fits = |what, found, expected| {
+        if found == expected { Ok(()) } else { Err(DataError::ShapeMismatch { what, found, expected }) }
+    };
+    let written = blocks.map(|block| {
+        let block = block?;
+        let of_block = &samples[done.get()..samples.len().min(done.get() + block.nrows())];
+        fits("rows of a block", block.nrows(), of_block.len())?;
+        fits("columns of a block", block.ncols(), names.len())?;
+        check(of_block, block.view())?;
+        done.set(done.get() + block.nrows());
+        Ok(Some(columns_of(of_block, names, block.view())))
+    });
+    let end = std::iter::once_with(|| fits("rows of all blocks", done.get(), samples.len()).map(|()| None));
+    write_parquet_batches(path, written.chain(end).filter_map(Result::transpose))
+}
+
+/// Names of the columns of these times.
+fn names_of_times(path: &Path, grid: &[f64]) -> Result<Vec<String>, DataError> {
+    let names: Vec<String> = grid.iter().map(f64::to_string).collect();
+    check_grid(path, &names, grid)?;
+    Ok(names)
+}
+
+fn refuse_repeated(samples: &[SampleId]) -> Result<(), DataError> {
+    let mut seen = HashSet::with_capacity(samples.len());
+    match samples.iter().find(|sample| !seen.insert(*sample)) {
+        Some(sample) => Err(DataError::UnmatchedSample { sample: sample.to_string(), problem: "is predicted twice" }),
+        None => Ok(()),
+    }
+}
+
+fn require_probabilities(
+    samples: &[SampleId],
+    names: &[String],
+    survival: ArrayView2<'_, f64>,
+) -> Result<(), DataError> {
+    match survival.indexed_iter().find(|(_, value)| !is_probability(**value)) {
+        Some(((row, column), value)) => Err(DataError::InvalidSurvival {
+            sample: samples[row].to_string(),
+            time: names[column].clone(),
+            value: value.to_string(),
+            place: None,
+        }),
+        None => Ok(()),
+    }
+}
+
+fn columns_of<'a>(
+    samples: &'a [SampleId],
+    names: &[String],
+    values: ArrayView2<'_, f64>,
+) -> Vec<(String, ColumnValues<'a>)> {
+    let numbers = values.columns().into_iter().map(|values| ColumnValues::Number(values.to_vec()));
+    let ids = ("sample_id".to_owned(), ColumnValues::text(samples));
+    std::iter::once(ids).chain(names.iter().cloned().zip(numbers)).collect()
 }
 
 /// Reads survival curves; `rising` gives the treatment of curves that rise by more than noise.

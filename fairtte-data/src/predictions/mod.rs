@@ -14,7 +14,10 @@ pub(crate) use outcomes::invalid;
 pub(crate) use sample_table::named_or_either;
 
 pub use curve_columns::{CurveRepairs, Rising};
-pub use file::{PredictionTable, match_features, match_predictions, read_predictions, write_predictions};
+pub use file::{
+    PredictionTable, match_features, match_predictions, read_predictions, write_feature_blocks,
+    write_prediction_blocks, write_predictions,
+};
 pub use levels::{DoubtfulLevels, doubtful_levels};
 pub use looks_like::LooksLike;
 pub use outcomes::{ColumnNames, read_columns, read_outcomes};

@@ -331,6 +331,30 @@ pub fn write_parquet(
     Ok(())
 }
 
+/// Writes the columns of each of `batches` as row groups of one Parquet file with Zstandard compression, atomically; every
+/// batch has the same columns. Memory: one batch.
+///
+/// # Errors
+/// [`DataError::Write`] naming `path`, and the first error of `batches`.
+pub fn write_parquet_batches<'a>(
+    path: &Path,
+    mut batches: impl Iterator<Item = Result<Vec<(String, ColumnValues<'a>)>, DataError>>,
+) -> Result<(), DataError> {
+    let Some(first) = batches.next() else { return write_parquet(path, Vec::new(), &[]) };
+    let first = to_frame(path, first?)?;
+    write_atomically(path, |writer| {
+        let writer = ParquetWriter::new(writer).with_compression(ParquetCompression::Zstd(None));
+        let mut writer = writer.batched(first.schema()).map_err(std::io::Error::other)?;
+        writer.write_batch(&first).map_err(std::io::Error::other)?;
+        for batch in batches {
+            let frame = batch.and_then(|columns| to_frame(path, columns)).map_err(std::io::Error::other)?;
+            writer.write_batch(&frame).map_err(std::io::Error::other)?;
+        }
+        writer.finish().map_err(std::io::Error::other)
+    })?;
+    Ok(())
+}
+
 /// Writes `columns` as CSV (or TSV, by the ending of `path`), atomically.
 ///
 /// # Errors

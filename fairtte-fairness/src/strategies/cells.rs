@@ -1,8 +1,11 @@
 //! Counts of the training part by group and outcome.
 
+use std::collections::BTreeMap;
+
 use fairtte_data::{Loader, Sampling};
 use fairtte_metrics::{GroupId, Groups};
 use fairtte_survival::CutPoints;
+use serde::{Deserialize, Serialize};
 
 use super::subgroup_rebalancing::sampling_weights;
 use crate::FairnessError;
@@ -85,6 +88,51 @@ impl TrainingCells {
     }
 }
 
+/// [`TrainingCells`] in counts: what a trained model keeps of the training part in place of its samples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CellCounts {
+    /// Name of the attribute; empty without groups.
+    pub attribute: String,
+    /// Names of its levels.
+    pub levels: Vec<String>,
+    /// Number of cut points.
+    pub n_cut_points: usize,
+    /// Number of training samples in every cell that has any: group, event, interval, samples.
+    counts: Vec<(Option<usize>, bool, usize, usize)>,
+}
+
+impl From<&TrainingCells> for CellCounts {
+    fn from(cells: &TrainingCells) -> Self {
+        let mut counts: BTreeMap<(Option<usize>, bool, usize), usize> = BTreeMap::new();
+        for ((group, event), interval) in cells.groups.iter().zip(&cells.event).zip(&cells.interval) {
+            *counts.entry((group.map(GroupId::index), *event, *interval)).or_default() += 1;
+        }
+        Self {
+            attribute: cells.attribute.clone(),
+            levels: cells.levels.clone(),
+            n_cut_points: cells.n_cut_points,
+            counts: counts.into_iter().map(|((group, event, interval), n)| (group, event, interval, n)).collect(),
+        }
+    }
+}
+
+impl CellCounts {
+    /// The cells, in another order of the samples.
+    pub(crate) fn expand(&self) -> TrainingCells {
+        let all = || self.counts.iter().flat_map(|cell| std::iter::repeat_n(cell, cell.3));
+        let group = |group: Option<usize>| group.and_then(|index| u32::try_from(index).ok()).map(GroupId);
+        TrainingCells {
+            attribute: self.attribute.clone(),
+            levels: self.levels.clone(),
+            groups: all().map(|cell| group(cell.0)).collect(),
+            event: all().map(|cell| cell.1).collect(),
+            interval: all().map(|cell| cell.2).collect(),
+            n_cut_points: self.n_cut_points,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +151,28 @@ mod tests {
         assert_eq!(cells.counts(), [1, 0, 3]);
         assert_eq!(cells.shares(false), [0.25, 0.0, 0.75]);
         assert_eq!(cells.shares(true), [0.5, 0.0, 0.5]);
+    }
+
+    #[test]
+    fn counts_keep_everything_but_the_order_of_the_samples() {
+        let cells = TrainingCells {
+            attribute: "sex".to_owned(),
+            levels: ["F", "M"].map(str::to_owned).to_vec(),
+            groups: [Some(1), None, Some(0), Some(1)].map(|group| group.map(GroupId)).to_vec(),
+            event: vec![true, false, true, true],
+            interval: vec![2, 0, 1, 2],
+            n_cut_points: 3,
+        };
+        let sorted = |cells: &TrainingCells| {
+            let rows = (0..cells.event.len()).map(|i| (cells.groups[i], cells.event[i], cells.interval[i]));
+            let mut rows: Vec<_> = rows.collect();
+            rows.sort_unstable();
+            rows
+        };
+        let counts = CellCounts::from(&cells);
+        let expanded = counts.expand();
+        assert_eq!(sorted(&expanded), sorted(&cells));
+        assert_eq!((expanded.levels.clone(), expanded.n_cut_points), (cells.levels.clone(), 3));
+        assert_eq!(CellCounts::from(&expanded), counts);
     }
 }

@@ -41,6 +41,7 @@ use super::{
     NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings, StratumConfig, TrainingCells,
     Watch,
 };
+use crate::features::Layer;
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts, fit_baseline};
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
@@ -299,6 +300,10 @@ impl Strategy for Cfair {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         let network = self.learner.network().survival.valid();
         survival_of(&self.learner, rule, |query| network.outputs(batch, query))
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.learner.features(batch, layer)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -38,6 +38,7 @@ use super::saved::{read_state, write_state};
 use super::{
     NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, load_parts, save_parts,
 };
+use crate::features::Layer;
 use crate::gradients::{add, scale};
 use crate::monitor::{event_blocks, negative_log_likelihoods};
 use crate::predict::{CurveRule, EvaluationPart, Outputs, Parts};
@@ -304,6 +305,13 @@ impl Strategy for ControlledAttribute {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         let curves = mixture(&self.weights, |model| self.models[model].chosen.survival(batch, rule))?;
         Ok(curves.expect("at least one group has a network"))
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        let of_models = self.models.iter().map(|model| model.chosen.features(batch, layer));
+        let of_models = of_models.collect::<Result<Vec<_>, _>>()?;
+        let views: Vec<_> = of_models.iter().map(|features| features.view()).collect();
+        Ok(concatenate(Axis(1), &views).expect("every network has the rows of the batch"))
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

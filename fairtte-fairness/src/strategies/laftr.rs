@@ -44,6 +44,7 @@ use super::{
     Accumulation, NETWORK, NamedPart, StepContext, StepReport, Strata, Strategy, StrategySettings, StratumConfig,
     StratumKind, TrainingCells, Watch,
 };
+use crate::features::Layer;
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Trainable;
@@ -260,6 +261,10 @@ impl Strategy for Laftr {
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.learner.features(batch, layer)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

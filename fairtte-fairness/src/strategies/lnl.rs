@@ -40,6 +40,7 @@ use super::{
     Accumulation, NETWORK, NamedPart, Phase, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells,
     Watch, load_parts,
 };
+use crate::features::Layer;
 use crate::gradients::{add, scale};
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
@@ -216,6 +217,10 @@ impl Strategy for Lnl {
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.learner.features(batch, layer)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

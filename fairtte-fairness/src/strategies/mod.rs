@@ -49,11 +49,12 @@ use fairtte_data::Sampling;
 use ndarray::Array2;
 
 use crate::FairnessError;
+use crate::features::Layer;
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, Parts};
 
 pub use adversary::{Activation, Adversary, AdversarySpec};
-pub use cells::TrainingCells;
+pub use cells::{CellCounts, TrainingCells};
 pub use cfair::{Cfair, CfairConfig, CfairMode, CfairNetwork, CfairScaling, CfairWeights};
 pub use controlled_attribute::{ControlledAttribute, ControlledAttributeConfig, SmallGroup};
 pub use domain_independent::{DomainIndependent, DomainIndependentConfig, DomainInference, DomainNetwork};
@@ -170,6 +171,13 @@ pub trait Strategy {
     /// [`FairnessError::Model`] if the backbone cannot read the batch, [`FairnessError::Survival`] if the head needs a
     /// baseline and none was fitted.
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError>;
+
+    /// Features of `layer` in evaluation mode, `[batch, n_features]`; must not change any state. A method with several
+    /// networks returns the features of all of them side by side.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] if the backbone cannot read the batch.
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError>;
 
     /// The parts that are saved, each under a name of its own: what [`save`](Self::save) and [`load`](Self::load) take by
     /// default.

@@ -10,6 +10,7 @@ use fairtte_survival::Targets;
 use ndarray::Array2;
 
 use super::{ExpectedBatch, NETWORK, NamedPart, Part, Saved, State, StepContext, StepReport, Strategy, Watch, WeighBy};
+use crate::features::Layer;
 use crate::network::Forward;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Descent;
@@ -191,6 +192,10 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.learner.features(batch, layer)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

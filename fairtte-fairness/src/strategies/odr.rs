@@ -44,6 +44,7 @@ use super::pass::{Pass, survival_of};
 use super::{
     Idle, NETWORK, NamedPart, State, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Warns, Watch,
 };
+use crate::features::Layer;
 use crate::learner::EncoderNetwork;
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
@@ -357,6 +358,13 @@ impl Strategy for Odr {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         let network = self.learner.network().valid();
         survival_of(&self.learner, rule, |query| network.outputs(batch, query))
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        match layer {
+            Layer::Backbone => self.learner.features(batch, layer),
+            Layer::Representation => Ok(on_host(self.learner.network().valid().target_mean(batch)?)),
+        }
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pass::Pass;
 use super::{NETWORK, NamedPart, Phase, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
+use crate::features::Layer;
 use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
@@ -216,6 +217,10 @@ impl Strategy for Sam {
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.learner.features(batch, layer)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -55,6 +55,9 @@ impl Strategy for Recording {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.inner.predict(batch, rule)
     }
+    fn features(&self, batch: &Batch, layer: crate::Layer) -> Result<ndarray::Array2<f32>, FairnessError> {
+        self.inner.features(batch, layer)
+    }
     fn parts(&mut self) -> Vec<crate::strategies::NamedPart<'_>> {
         self.inner.parts()
     }

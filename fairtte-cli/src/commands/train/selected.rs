@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::CliError;
 use crate::prepare::Prepared;
-use crate::run_folder::{OpenRun, write_json};
+use crate::run_folder::{Fitted, ModelWriter, OpenRun, write_json};
 
 /// The choice of the selection rules, `selection.json`.
 #[derive(Serialize)]
@@ -58,15 +58,17 @@ struct Written {
 }
 
 /// Predicts validation and test with the weights of every epoch that a rule chose. `strategy` initially has those of
-/// the best epoch by the watched metric.
+/// the best epoch by the watched metric. The weights and what was `fitted` become the trained model, `model/`.
 pub(super) fn predict_all(
     open: &OpenRun,
     prepared: &Prepared,
     strategy: &mut dyn Strategy,
     data: &TrainingData<'_>,
     trained: &TrainedRun,
+    fitted: Fitted,
 ) -> Result<(), CliError> {
     let OpenRun { file: run, folder } = open;
+    let mut model = ModelWriter::new(folder)?;
     let write = |strategy: &dyn Strategy, path: &Path, epoch: usize| -> Result<Written, CliError> {
         let survival = curves(prepared, strategy, data)?;
         write_curves(path, prepared, &survival, data)?;
@@ -78,10 +80,12 @@ pub(super) fn predict_all(
     };
     let best = trained.best_epoch;
     let mut written = BTreeMap::from([(best, write(strategy, &folder.predictions(), best)?)]);
+    model.add(strategy, best)?;
     let chosen: BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
     for epoch in chosen.into_iter().filter(|epoch| *epoch != best) {
         use_epoch(strategy, data, folder.path(), epoch)?;
         written.insert(epoch, write(strategy, &folder.predictions_of(epoch), epoch)?);
+        model.add(strategy, epoch)?;
     }
     let rules = trained.choices.iter().map(|(rule, Choice { epoch, .. })| {
         let Written { file, weights, validation } = &written[epoch];
@@ -98,6 +102,8 @@ pub(super) fn predict_all(
         tolerated_loss: TOLERATED_LOSS,
         rules: rules.collect(),
     };
+    let epochs = trained.choices.iter().map(|(rule, choice)| (rule.name(), choice.epoch));
+    model.finish(fitted, best, epochs)?;
     write_json(&folder.selection(), &record)
 }
 

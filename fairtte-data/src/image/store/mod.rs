@@ -209,6 +209,12 @@ impl ImageStore {
         hasher.finalize().to_hex().to_string()
     }
 
+    /// BLAKE3 of the stored pixels of every image, 64 hexadecimal digits each, with its sample. Two images with the same
+    /// hash give a model the same input, also if their files differ.
+    pub fn pixel_hashes(&self) -> impl Iterator<Item = (&SampleId, &str)> {
+        self.shards.iter().flat_map(|shard| &shard.footer.images).map(|image| (&image.sample, image.blake3.as_str()))
+    }
+
     /// Channels of an image as a model sees it: 1 or 3.
     pub fn n_channels(&self) -> usize {
         self.n_channels

@@ -36,6 +36,7 @@ use super::missing::{MissingAttribute, known};
 use super::mixture::{mixture, shares};
 use super::pass::{Pass, survival_of, task_alone};
 use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
+use crate::features::Layer;
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
 use crate::{FairnessError, Forward, Learner, LearnerSpec};
@@ -220,6 +221,10 @@ impl Strategy for DomainIndependent {
             return survival_of(&self.learner, rule, outputs);
         }
         self.curves(&network, &representation, batch, rule)
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.learner.features(batch, layer)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -43,6 +43,7 @@ use super::{
     Erm, NETWORK, NamedPart, ObjectiveStrategy, Saved, StepContext, StepReport, Strategy, StrategySettings,
     TrainingCells,
 };
+use crate::features::Layer;
 use crate::predict::{CurveRule, Parts};
 use crate::{FairnessError, Learner, LearnerSpec, check};
 
@@ -296,6 +297,10 @@ impl Strategy for Recalibration {
             Some(fitted) => self.mapped(fitted, batch, rule, &curves),
             None => Ok(curves),
         }
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.inner.features(batch, layer)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -52,6 +52,7 @@ use super::{
     Idle, NETWORK, NamedPart, Saved, StepContext, StepReport, Strategy, StrategySettings, TrainingCells, Warns, Watch,
     load_parts, save_parts,
 };
+use crate::features::Layer;
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, EvaluationPart, Parts};
 use crate::trainable::read;
@@ -283,6 +284,10 @@ impl Strategy for Swad {
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
+    }
+
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.learner.features(batch, layer)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

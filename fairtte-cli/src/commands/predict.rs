@@ -1,0 +1,293 @@
+//! `fairtte predict`: curves of trained runs for samples that they were not trained on.
+
+mod blocks;
+mod folds;
+mod member;
+mod other;
+mod publish;
+
+use std::path::Path;
+use std::time::Instant;
+
+use fairtte_data::cohort::{Exclusions, RenamedLevel};
+use fairtte_data::predictions::write_prediction_blocks;
+use fairtte_data::{Cohort, DataError};
+use fairtte_metrics::{Reading, SurvivalCurves};
+use ndarray::Array2;
+
+use self::blocks::Blocks;
+use self::member::Member;
+use self::other::{OtherData, Outcomes, notes_on_groups};
+use self::publish::{Kind, Predicted, Published, RunEntry};
+use super::{print, use_threads};
+use crate::CliError;
+use crate::args::Predict;
+use crate::plural::counted;
+use crate::prepare::Inputs;
+use crate::progress::say;
+
+/// Folder of the blocks, inside the output, until the predictions are complete.
+const WORK: &str = ".predicting";
+const PREDICTIONS: &str = "predictions.parquet";
+
+pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
+    use_threads(arguments.threads)?;
+    publish::require_free(&arguments.output)?;
+    if arguments.out_of_fold {
+        return folds::run(arguments);
+    }
+    // On a thread of the pool, as a training.
+    rayon::scope(|_| predict(arguments))
+}
+
+fn predict(arguments: &Predict) -> Result<(), CliError> {
+    let started = Instant::now();
+    let open = |path| Member::open(path, arguments.epoch.as_deref(), arguments.device.as_deref());
+    let members = arguments.runs.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
+    let first = &members[0];
+    require_one_unit(&members)?;
+    publish::check_horizons(&arguments.horizon, &common_grid(&members))?;
+    let outcomes = Outcomes { ignored: arguments.no_outcomes, time_factor: arguments.time_factor };
+    let (unit, attributes) = (&first.record.time_unit, &first.record.attributes);
+    let mut other = OtherData::read(&arguments.other, &arguments.output, &first.run, unit, attributes, outcomes)?;
+    if arguments.dry_run {
+        return dry_run(arguments, &members, &other);
+    }
+    let (cohort, exclusions, inputs) = decode_all(&members, &other)?;
+    let found = training_images(&members, &inputs, &cohort, arguments.allow_training_images)?;
+    (other.cohort, other.exclusions) = (cohort, exclusions);
+    let cohort = &other.cohort;
+    let fitted = other.groups(attributes, &arguments.levels)?;
+    let mut notes = other.notes.clone();
+    notes.extend(notes_on_groups(&fitted));
+    notes.extend(of_other_attributes(&members));
+    notes.extend((found > 0).then(|| format!("{found} of the images belong to the training part of a run")));
+    notes.iter().for_each(|note| say(format!("note: {note}")));
+
+    let work = arguments.output.join(WORK);
+    let kept = survival(&members, &inputs, &other, &arguments.levels, &work)?;
+    let grid = common_grid(&members);
+    let path = arguments.output.join(PREDICTIONS);
+    let samples = cohort.sample_ids(&cohort.all_rows());
+    write_prediction_blocks(&path, &samples, &grid, mean_curves(&members, &kept, &grid))?;
+    let kind = if members.len() == 1 { Kind::Network } else { Kind::EnsembleMean };
+    let predicted = Predicted {
+        kind,
+        runs: members.iter().map(RunEntry::of).collect(),
+        source: other.source.display().to_string(),
+        inputs: inputs.iter().map(Inputs::fingerprint).collect(),
+        time_factor: arguments.time_factor,
+        levels: &arguments.levels,
+        n_training_images: found,
+        has_outcomes: other.has_outcomes,
+        cohort,
+        exclusions: &other.exclusions,
+        groups: &fitted,
+        grid: &grid,
+        reading: first.run.evaluation.reading,
+        horizons: &arguments.horizon,
+        notes: &notes,
+    };
+    let published = predicted.write(&arguments.output)?;
+    std::fs::remove_dir_all(&work).map_err(|source| DataError::Write { path: work, source })?;
+    show(arguments, &published, started)
+}
+
+/// Prints what was predicted, and how to go on.
+fn show(arguments: &Predict, published: &Published, started: Instant) -> Result<(), CliError> {
+    if arguments.json {
+        return super::print_json(published);
+    }
+    print(published.summary(&arguments.output, &arguments.runs[0]));
+    say(format!("done in {:.1} s", started.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+fn dry_run(arguments: &Predict, members: &[Member], other: &OtherData) -> Result<(), CliError> {
+    let names: Vec<String> =
+        members.iter().map(|member| format!("{} (epoch {})", member.path.display(), member.epoch)).collect();
+    if arguments.json {
+        return super::print_json(arguments);
+    }
+    let (samples, source, output) =
+        (counted(other.cohort.n(), "sample"), other.source.display(), arguments.output.display());
+    print(format!("would predict {samples} of {source} by {} into {output}", names.join(", ")));
+    Ok(())
+}
+
+fn require_one_unit(members: &[Member]) -> Result<(), CliError> {
+    let unit = |member: &Member| member.record.time_unit.clone();
+    match members.iter().find(|member| unit(member) != unit(&members[0])) {
+        Some(other) => {
+            let (first, path) = (members[0].path.display(), other.path.display());
+            let message =
+                format!("{first} predicts in {}, {path} in {}, expected one unit", unit(&members[0]), unit(other));
+            Err(CliError::setting("RUN", message, None))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The samples that every run can read, and the inputs of each run.
+fn decode_all(members: &[Member], other: &OtherData) -> Result<(Cohort, Exclusions, Vec<Inputs>), CliError> {
+    let (mut cohort, mut exclusions) = (other.cohort.clone(), other.exclusions.clone());
+    let mut inputs = Vec::with_capacity(members.len());
+    for member in members {
+        // Each run decodes the whole cohort: the name of a store depends on its samples.
+        let mut of_member = other.exclusions.clone();
+        let (readable, decoded) = member.inputs(other, other.cohort.clone(), &mut of_member)?;
+        if readable.n() < cohort.n() {
+            (cohort, exclusions) = (readable, of_member);
+        }
+        inputs.push(decoded);
+    }
+    for (member, inputs) in members.iter().zip(&inputs) {
+        let Inputs::Images(store) = inputs else { continue };
+        if let Some(sample) = cohort.samples.iter().find(|sample| store.position(&sample.sample_id).is_none()) {
+            let (sample, run) = (&sample.sample_id, member.path.display());
+            let message = format!("the image of \"{sample}\" can be decoded for another run and not for {run}");
+            return Err(CliError::setting("RUN", message, None));
+        }
+    }
+    Ok((cohort, exclusions, inputs))
+}
+
+/// The number of images that belong to the training part of a run, which is an error unless it is allowed.
+fn training_images(
+    members: &[Member],
+    inputs: &[Inputs],
+    cohort: &Cohort,
+    is_allowed: bool,
+) -> Result<usize, CliError> {
+    let mut most = 0;
+    for (member, inputs) in members.iter().zip(inputs) {
+        let found = member.trained_on(inputs, cohort)?;
+        if let Some(sample) = found.first().filter(|_| !is_allowed) {
+            let (n, of, run) = (found.len(), cohort.n(), member.path.display());
+            let message = format!("{n} of {of} images belong to the training part of {run}, first \"{sample}\"");
+            let help = "predictions of them say nothing about other people; --allow-training-images predicts them";
+            return Err(CliError::setting("data", message, Some(help)));
+        }
+        most = most.max(found.len());
+    }
+    Ok(most)
+}
+
+/// A sentence for each run whose groups differ from those of the first.
+fn of_other_attributes(members: &[Member]) -> Vec<String> {
+    let first = &members[0];
+    let differing = members.iter().filter(|member| member.record.attributes != first.record.attributes);
+    let sentence = |member: &Member| {
+        let (run, first) = (member.path.display(), first.path.display());
+        format!("{run} has other thresholds or levels of its attributes; the groups are those of {first}")
+    };
+    differing.map(sentence).collect()
+}
+
+/// The curves of every run, each on its own grid.
+fn survival(
+    members: &[Member],
+    inputs: &[Inputs],
+    other: &OtherData,
+    levels: &[RenamedLevel],
+    work: &Path,
+) -> Result<Vec<Blocks>, CliError> {
+    let cohort = &other.cohort;
+    let one = |(index, (member, inputs)): (usize, (&Member, &Inputs))| {
+        let membership = member.membership(&other.groups(&member.record.attributes, levels)?, cohort.n())?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(inputs.fingerprint().as_bytes());
+        hasher.update(member.record.epochs[&member.epoch].hash().as_bytes());
+        hasher.update(format!("{:?}{:?}", member.record.intensity, member.record.fitted.grid).as_bytes());
+        for (sample, group) in cohort.samples.iter().zip(&membership) {
+            hasher.update(format!("{:?}{group:?}", sample.sample_id).as_bytes());
+        }
+        let key = hasher.finalize().to_hex();
+        let blocks = Blocks::open(&work.join(format!("run-{index:03}")), &key, cohort.n())?;
+        let loader = member.loader(inputs, cohort, membership)?;
+        blocks.fill("predicting", |range| Ok(member.predictor.survival(&loader, &range.collect::<Vec<_>>())?))?;
+        Ok(blocks)
+    };
+    members.iter().zip(inputs).enumerate().map(one).collect()
+}
+
+/// The times of all grids, up to the last that every run has.
+fn common_grid(members: &[Member]) -> Vec<f64> {
+    common_times(members.iter().map(|member| member.predictor.times()))
+}
+
+/// As [`common_grid`], of any grids.
+fn common_times<'a>(grids: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
+    let grids: Vec<&[f64]> = grids.collect();
+    let end = grids.iter().filter_map(|grid| grid.last()).copied().fold(f64::INFINITY, f64::min);
+    let mut times: Vec<f64> = grids.concat().into_iter().filter(|time| *time <= end).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    times
+}
+
+/// Curves on their grid, read at the times of another.
+fn at_times(own: &[f64], block: Array2<f64>, grid: &[f64], reading: Reading) -> Result<Array2<f64>, DataError> {
+    if own == grid {
+        return Ok(block);
+    }
+    let curves = SurvivalCurves::new(own.to_vec(), block)?;
+    let mut read = Array2::zeros((curves.n(), grid.len()));
+    for (time, mut column) in grid.iter().zip(read.columns_mut()) {
+        column.assign(&ndarray::Array1::from(curves.all_at(*time, reading)));
+    }
+    Ok(read)
+}
+
+/// The mean over the runs of their survival at the times of `grid`, block by block.
+fn mean_curves<'a>(
+    members: &'a [Member],
+    kept: &'a [Blocks],
+    grid: &'a [f64],
+) -> impl Iterator<Item = Result<Array2<f64>, DataError>> + 'a {
+    let mut of_runs: Vec<_> = kept.iter().map(Blocks::iter).collect();
+    std::iter::from_fn(move || {
+        let blocks: Option<Vec<_>> = of_runs.iter_mut().map(Iterator::next).collect();
+        Some(mean_of(members, blocks?, grid))
+    })
+}
+
+fn mean_of(
+    members: &[Member],
+    blocks: Vec<Result<Array2<f64>, DataError>>,
+    grid: &[f64],
+) -> Result<Array2<f64>, DataError> {
+    let n = blocks.len() as f64;
+    let mut mean: Option<Array2<f64>> = None;
+    for (member, block) in members.iter().zip(blocks) {
+        let curves = at_times(member.predictor.times(), block?, grid, member.run.evaluation.reading)?;
+        mean = Some(match mean {
+            Some(sum) => sum + curves,
+            None => curves,
+        });
+    }
+    let sum = mean.unwrap_or_default();
+    Ok(if n > 1.0 { sum.mapv_into(|value| (value / n).clamp(0.0, 1.0)) } else { sum })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn grids_are_joined_up_to_the_last_time_that_all_have() {
+        let grids = [vec![0.0, 1.0, 4.0], vec![0.0, 2.0, 3.0]];
+        assert_eq!(common_times(grids.iter().map(Vec::as_slice)), [0.0, 1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn a_curve_is_read_between_its_times() {
+        let read = at_times(&[0.0, 2.0], array![[1.0, 0.5]], &[0.0, 1.0, 2.0], Reading::Linear).unwrap();
+        assert_eq!(read, array![[1.0, 0.75, 0.5]]);
+        let same = array![[1.0, 0.5]];
+        assert_eq!(at_times(&[0.0, 2.0], same.clone(), &[0.0, 2.0], Reading::Step).unwrap(), same);
+    }
+}

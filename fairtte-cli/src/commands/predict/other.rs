@@ -1,0 +1,235 @@
+//! Samples that a run was not trained on: read by their adapter, labelled if they have outcomes, in the groups of the run.
+
+use std::path::{Path, PathBuf};
+
+use fairtte_data::adapters::{GenericConfig, TabularConfig};
+use fairtte_data::cohort::{Exclusions, FittedAttribute, RenamedLevel};
+use fairtte_data::table::Table;
+use fairtte_data::{AttributeConfig, Cohort, DataConfig, FittedAttributes, build_cohort};
+use serde::Serialize;
+
+use crate::CliError;
+use crate::args;
+use crate::progress::say;
+use crate::run_file::RunFile;
+
+/// The samples to predict.
+pub(crate) struct OtherData {
+    /// The run file of the samples; its `[data]` and cache are used.
+    pub(crate) file: RunFile,
+    pub(crate) cohort: Cohort,
+    pub(crate) exclusions: Exclusions,
+    /// Whether the samples have outcomes; otherwise all are censored at time 0.
+    pub(crate) has_outcomes: bool,
+    /// Name of the file that was read, as the user gave it.
+    pub(crate) source: PathBuf,
+    pub(crate) notes: Vec<String>,
+}
+
+/// How outcomes are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcomes {
+    /// They are not read.
+    pub(crate) ignored: bool,
+    /// Factor from their unit to that of the run, if the user gave one.
+    pub(crate) time_factor: Option<f64>,
+}
+
+impl OtherData {
+    /// Reads and labels the samples that `other` names, for `run`, whose times are in `time_unit` and whose fitted
+    /// attributes are `attributes`.
+    ///
+    /// # Errors
+    /// [`CliError`] if they cannot be read, are of another kind than the inputs of the run, or are in another unit of time.
+    pub(crate) fn read(
+        other: &args::Other,
+        output: &Path,
+        run: &RunFile,
+        time_unit: &str,
+        attributes: &[FittedAttribute],
+        outcomes: Outcomes,
+    ) -> Result<Self, CliError> {
+        let (mut file, source) = run_file(other, run)?;
+        file.cache = Some(other.cache.clone().unwrap_or_else(|| beside(output)));
+        require_same_kind(run, &file)?;
+        let mut notes = Vec::new();
+        let has_outcomes = !outcomes.ignored && (other.table.is_none() || table_has_outcomes(&file.data)?);
+        let adapter = file.data.adapter(file.seed, &file.cache());
+        if let Some(terms) = adapter.data_use() {
+            say(format!("data use: {terms}"));
+        }
+        let read = if has_outcomes { adapter.read()? } else { adapter.read_without_outcomes()? };
+        let known = read.manifest.attribute_names();
+        let (present, absent): (Vec<_>, Vec<_>) =
+            attributes.iter().partition(|attribute| known.contains(&attribute.name.as_str()));
+        for attribute in absent {
+            let name = &attribute.name;
+            notes.push(format!("{} has no column \"{name}\": its samples are in no group of {name}", source.display()));
+        }
+        let columns: Vec<AttributeConfig> =
+            present.iter().map(|attribute| AttributeConfig::new(attribute.name.as_str())).collect();
+        let (mut cohort, exclusions) = build_cohort(read, &columns)?;
+        cohort.require_samples("after labelling", &exclusions)?;
+        notes.extend(cohort.provenance.iter().flat_map(|provenance| provenance.notes.iter().cloned()));
+        if has_outcomes {
+            notes.extend(in_unit_of_run(&mut cohort, time_unit, outcomes.time_factor, other.table.is_some())?);
+        } else {
+            time_unit.clone_into(&mut cohort.time_unit);
+        }
+        Ok(Self { file, cohort, exclusions, has_outcomes, source, notes })
+    }
+
+    /// The groups of the samples by the attributes of a run that these data have.
+    ///
+    /// # Errors
+    /// As [`FittedAttributes::apply`].
+    pub(crate) fn groups(
+        &self,
+        attributes: &[FittedAttribute],
+        levels: &[RenamedLevel],
+    ) -> Result<FittedAttributes, CliError> {
+        let columns: Vec<&str> = self.cohort.attributes.iter().map(|column| column.name.as_str()).collect();
+        let present = attributes.iter().filter(|attribute| columns.contains(&attribute.name.as_str()));
+        let present: Vec<FittedAttribute> = present.cloned().collect();
+        Ok(FittedAttributes::apply(&present, &self.cohort, levels)?)
+    }
+}
+
+/// Sentences on the groups: values in no group, and levels of the run that no sample has.
+pub(crate) fn notes_on_groups(groups: &FittedAttributes) -> Vec<String> {
+    let mut notes: Vec<String> = groups.ungrouped().iter().map(ToString::to_string).collect();
+    for attribute in groups.all() {
+        for (index, level) in attribute.levels().iter().enumerate() {
+            if !attribute.membership().iter().flatten().any(|group| group.index() == index) {
+                notes.push(format!("no sample has {} \"{level}\"", attribute.attribute()));
+            }
+        }
+    }
+    notes
+}
+
+fn beside(output: &Path) -> PathBuf {
+    output.parent().map_or_else(|| PathBuf::from("cache"), |parent| parent.join("cache"))
+}
+
+/// The run file of the samples, and the file that the user named.
+fn run_file(other: &args::Other, run: &RunFile) -> Result<(RunFile, PathBuf), CliError> {
+    if let Some(path) = &other.data {
+        let file = RunFile::read(std::slice::from_ref(path), &other.set)?;
+        require_same_images(path, run, &file)?;
+        return Ok((file, path.clone()));
+    }
+    let Some(path) = &other.table else {
+        return Err(CliError::setting("--data", "no samples to predict, expected --data or --table".to_owned(), None));
+    };
+    let data = data_of_table(other, path, run)?;
+    #[derive(Serialize)]
+    struct Written {
+        data: DataConfig,
+    }
+    let text = toml::to_string(&Written { data }).map_err(|error| CliError::Bug(error.to_string()))?;
+    Ok((RunFile::from_text(&text, "--table", &other.set)?, path.clone()))
+}
+
+/// The settings of `--table`: those of the run's own table, if it has one.
+fn data_of_table(other: &args::Other, path: &Path, run: &RunFile) -> Result<DataConfig, CliError> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })
+    };
+    let table = absolute(path)?;
+    Ok(match &run.data {
+        DataConfig::Tabular(own) => {
+            if other.image_root.is_some() {
+                let message = "the run reads columns of a table, which have no images".to_owned();
+                return Err(CliError::setting("--image-root", message, None));
+            }
+            DataConfig::Tabular(TabularConfig { table, name: None, ..own.clone() })
+        }
+        own => {
+            let own = match own {
+                DataConfig::Generic(config) => config.clone(),
+                _ => GenericConfig::new(&table),
+            };
+            let image_root = other.image_root.as_deref().map(absolute).transpose()?;
+            DataConfig::Generic(GenericConfig { table, name: None, image_root, ..own })
+        }
+    })
+}
+
+/// Whether the table of `data` has outcomes: both columns, or none.
+fn table_has_outcomes(data: &DataConfig) -> Result<bool, CliError> {
+    let (path, time, event) = match data {
+        DataConfig::Generic(config) => (&config.table, &config.time, &config.event),
+        DataConfig::Tabular(config) => (&config.table, &config.time, &config.event),
+        _ => return Ok(true),
+    };
+    let table = Table::read(path)?;
+    match (table.has(time), table.has(event)) {
+        (true, true) => Ok(true),
+        (false, false) => Ok(false),
+        (has_time, _) => {
+            let (there, absent) = if has_time { (time, event) } else { (event, time) };
+            let file = path.display();
+            let message = format!(
+                "{file} has the column \"{there}\" and not \"{absent}\", expected both or neither (--no-outcomes ignores them)"
+            );
+            Err(CliError::setting("--table", message, None))
+        }
+    }
+}
+
+fn require_same_kind(run: &RunFile, file: &RunFile) -> Result<(), CliError> {
+    let kind = |is_tabular: bool| if is_tabular { "columns of a table" } else { "images" };
+    if run.is_tabular() == file.is_tabular() {
+        return Ok(());
+    }
+    let (expected, found) = (kind(run.is_tabular()), kind(file.is_tabular()));
+    let message = format!("the run \"{}\" reads {expected}, [data.{}] has {found}", run.name, file.data.name());
+    Err(CliError::setting("data", message, None))
+}
+
+/// Refuses an `[image]` of the other run file that the network of `run` cannot read. Without one its images are decoded
+/// as those of the run.
+fn require_same_images(path: &Path, run: &RunFile, file: &RunFile) -> Result<(), CliError> {
+    let text =
+        std::fs::read_to_string(path).map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })?;
+    let given = text.parse::<toml::Table>().ok().and_then(|table| table.get("image")?.as_table().cloned());
+    let Some(given) = given else { return Ok(()) };
+    let differs = |key: &str, found: String, expected: String| {
+        if !given.contains_key(key) || found == expected {
+            return Ok(());
+        }
+        let message = format!("{} has {found}, the run \"{}\" was trained on {expected}", path.display(), run.name);
+        let help = Some("images are decoded as those of the run; leave [image] out");
+        Err(CliError::setting(&format!("image.{key}"), message, help))
+    };
+    differs("channels", file.image.channels.to_string(), run.image.channels.to_string())?;
+    differs("size", format!("{:?}", file.image.size), format!("{:?}", run.image.size))
+}
+
+/// Brings the times of `cohort` into the unit of the run, and returns what there is to say about it.
+fn in_unit_of_run(
+    cohort: &mut Cohort,
+    unit: &str,
+    factor: Option<f64>,
+    is_table: bool,
+) -> Result<Option<String>, CliError> {
+    let own = std::mem::replace(&mut cohort.time_unit, unit.to_owned());
+    let Some(factor) = factor else {
+        if own == unit {
+            let note = format!("times of the table are read in {unit}, the unit of the run");
+            return Ok(is_table.then_some(note));
+        }
+        let message = format!("the times of the data are in {own}, those of the run in {unit}");
+        let help = "--time-factor multiplies them (365.25 from years to days, 30.44 from months to days)";
+        return Err(CliError::setting("--time-factor", message, Some(help)));
+    };
+    if !(factor.is_finite() && factor > 0.0) {
+        let message = format!("{factor} is no factor of times, expected a finite number > 0");
+        return Err(CliError::setting("--time-factor", message, None));
+    }
+    for sample in &mut cohort.samples {
+        sample.time *= factor;
+    }
+    Ok(Some(format!("times in {own} were multiplied by {factor} to {unit}")))
+}

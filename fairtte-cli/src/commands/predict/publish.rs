@@ -1,0 +1,243 @@
+//! The files of a prediction; `predict.json` is written last and marks the folder.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use fairtte_data::cohort::{CohortSummary, Exclusions, RenamedLevel};
+use fairtte_data::predictions::{Rising, read_predictions};
+use fairtte_data::table::{ColumnValues, write_csv};
+use fairtte_data::{Cohort, FittedAttributes, write_cohort};
+use fairtte_metrics::{Reading, SurvivalCurves};
+use serde::Serialize;
+
+use super::PREDICTIONS;
+use super::member::Member;
+use crate::CliError;
+use crate::plural::counted;
+use crate::run_folder::{RunFolder, write_json};
+
+const VERSION: u32 = 1;
+const RECORD: &str = "predict.json";
+const RISK: &str = "risk.csv";
+
+/// How curves were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum Kind {
+    /// The network of one run.
+    #[serde(rename = "network")]
+    Network,
+    /// The mean of the survival of several runs.
+    #[serde(rename = "ensemble mean")]
+    EnsembleMean,
+    /// For each sample the run that has it in its test part.
+    #[serde(rename = "out of fold")]
+    OutOfFold,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::EnsembleMean => "ensemble mean",
+            Self::OutOfFold => "out of fold",
+        }
+    }
+}
+
+/// A run whose curves were used.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct RunEntry {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    /// Epoch of the weights, counted from 1; absent where finished predictions were pooled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) epoch: Option<usize>,
+    /// Description of the weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weights: Option<String>,
+    /// One hash over the files of the weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weights_blake3: Option<String>,
+    pub(super) time_unit: String,
+}
+
+impl RunEntry {
+    pub(super) fn of(member: &Member) -> Self {
+        let kept = &member.record.epochs[&member.epoch];
+        Self {
+            path: std::path::absolute(&member.path).unwrap_or_else(|_| member.path.clone()),
+            name: member.run.name.clone(),
+            epoch: Some(member.epoch),
+            weights: Some(kept.weights.clone()),
+            weights_blake3: Some(kept.hash()),
+            time_unit: member.record.time_unit.clone(),
+        }
+    }
+}
+
+/// Everything that the files say.
+pub(super) struct Predicted<'a> {
+    pub(super) kind: Kind,
+    pub(super) runs: Vec<RunEntry>,
+    pub(super) source: String,
+    /// Hash of the inputs of every run.
+    pub(super) inputs: Vec<String>,
+    pub(super) time_factor: Option<f64>,
+    pub(super) levels: &'a [RenamedLevel],
+    pub(super) n_training_images: usize,
+    pub(super) has_outcomes: bool,
+    pub(super) cohort: &'a Cohort,
+    pub(super) exclusions: &'a Exclusions,
+    pub(super) groups: &'a FittedAttributes,
+    pub(super) grid: &'a [f64],
+    pub(super) reading: Reading,
+    pub(super) horizons: &'a [f64],
+    pub(super) notes: &'a [String],
+}
+
+/// The content of `predict.json`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Published {
+    version: u32,
+    fairtte: &'static str,
+    prediction: Kind,
+    runs: Vec<RunEntry>,
+    data: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_hash: Option<String>,
+    inputs_blake3: Vec<String>,
+    n_read: usize,
+    n_excluded: usize,
+    n_predicted: usize,
+    /// Samples with an outcome: all, or none.
+    n_labelled: usize,
+    n_events: usize,
+    time_unit: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_factor: Option<f64>,
+    levels: Vec<RenamedLevel>,
+    n_training_images: usize,
+    n_times: usize,
+    last_time: f64,
+    horizons: Vec<f64>,
+    notes: Vec<String>,
+}
+
+/// Refuses a folder that has other results.
+pub(super) fn require_free(output: &Path) -> Result<(), CliError> {
+    let taken = |name: &str, what: &str| {
+        let path = output.join(name);
+        if !path.exists() {
+            return Ok(());
+        }
+        let problem = format!("there is already {what} here; choose another --output");
+        Err(CliError::RunFolder { path, problem })
+    };
+    taken(RECORD, "a prediction")?;
+    let run = RunFolder::new(output).run_file();
+    taken(&run.file_name().unwrap_or_default().to_string_lossy(), "a run")
+}
+
+/// Horizons are times of the curves.
+pub(super) fn check_horizons(horizons: &[f64], grid: &[f64]) -> Result<(), CliError> {
+    let last = grid.last().copied().unwrap_or_default();
+    match horizons.iter().find(|horizon| !(**horizon > 0.0 && **horizon <= last)) {
+        Some(horizon) => {
+            let message = format!("{horizon} is no time of the curves, expected a number above 0 and up to {last}");
+            Err(CliError::setting("--horizon", message, None))
+        }
+        None => Ok(()),
+    }
+}
+
+impl Predicted<'_> {
+    /// Writes everything except for the curves, which are there.
+    pub(super) fn write(self, output: &Path) -> Result<Published, CliError> {
+        self.exclusions.write_csv(&output.join("exclusions.csv"))?;
+        if self.has_outcomes {
+            write_cohort(&output.join("cohort.parquet"), self.cohort, self.groups)?;
+            let summary = CohortSummary::new(self.cohort, self.exclusions, self.groups);
+            write_json(&output.join("cohort.json"), &summary)?;
+        }
+        if !self.horizons.is_empty() {
+            self.write_risk(output)?;
+        }
+        let published = self.published();
+        write_json(&output.join(RECORD), &published)?;
+        Ok(published)
+    }
+
+    /// Predicted risk of every sample, 1 - S at each horizon, for people who open a table.
+    fn write_risk(&self, output: &Path) -> Result<(), CliError> {
+        let table = read_predictions(&output.join(PREDICTIONS), Rising::Refuse)?;
+        let curves = SurvivalCurves::new(table.grid, table.survival)?;
+        let samples = &self.cohort.samples;
+        let unit = if self.cohort.has_time_unit() { format!("_{}", self.cohort.time_unit) } else { String::new() };
+        let mut columns = vec![
+            ("sample_id".to_owned(), ColumnValues::text(samples.iter().map(|sample| &sample.sample_id))),
+            ("subject_id".to_owned(), ColumnValues::text(samples.iter().map(|sample| &sample.subject_id))),
+        ];
+        for horizon in self.horizons {
+            let risk = curves.all_at(*horizon, self.reading).into_iter().map(|survival| 1.0 - survival).collect();
+            columns.push((format!("risk_at_{horizon}{unit}"), ColumnValues::Number(risk)));
+        }
+        Ok(write_csv(&output.join(RISK), columns)?)
+    }
+
+    fn published(self) -> Published {
+        let Self { cohort, exclusions, .. } = self;
+        Published {
+            version: VERSION,
+            fairtte: env!("CARGO_PKG_VERSION"),
+            prediction: self.kind,
+            runs: self.runs,
+            data: self.source,
+            name: cohort.name.clone(),
+            content_hash: cohort.provenance.as_ref().map(|provenance| provenance.content_hash.clone()),
+            inputs_blake3: self.inputs,
+            n_read: exclusions.n_read(),
+            n_excluded: exclusions.n(),
+            n_predicted: cohort.n(),
+            n_labelled: if self.has_outcomes { cohort.n() } else { 0 },
+            n_events: cohort.n_events(),
+            time_unit: cohort.time_unit.clone(),
+            time_factor: self.time_factor,
+            levels: self.levels.to_vec(),
+            n_training_images: self.n_training_images,
+            n_times: self.grid.len(),
+            last_time: self.grid.last().copied().unwrap_or_default(),
+            horizons: self.horizons.to_vec(),
+            notes: self.notes.to_vec(),
+        }
+    }
+}
+
+impl Published {
+    /// What was predicted, and the command that evaluates it.
+    pub(super) fn summary(&self, output: &Path, run: &Path) -> String {
+        let mut text = String::new();
+        let (samples, kind) = (counted(self.n_predicted, "sample"), self.prediction.name());
+        let _ = writeln!(
+            text,
+            "{samples} of {} predicted ({kind}); rows read: {}, excluded: {}",
+            self.name, self.n_read, self.n_excluded
+        );
+        let _ = writeln!(text, "curves: {} times up to {} {}", self.n_times, self.last_time, self.time_unit);
+        let output = output.display();
+        let _ = writeln!(text, "written: {output}/{PREDICTIONS}");
+        if !self.horizons.is_empty() {
+            let _ = writeln!(text, "written: {output}/{RISK}");
+        }
+        let _ = if self.n_labelled == 0 {
+            write!(text, "there are no outcomes: the curves cannot be evaluated")
+        } else if self.prediction == Kind::OutOfFold {
+            write!(text, "evaluate: fairtte evaluate {output}")
+        } else {
+            write!(text, "evaluate: fairtte evaluate {output} --internal {}", run.display())
+        };
+        text
+    }
+}

@@ -1,0 +1,201 @@
+//! The trained model of a run, `model/`: with `run.toml` it is all that prediction on other data needs, without the data
+//! that it was trained on.
+//!
+//! `model.json` has what was fitted on the training part; `epoch-00005/` the weights of an epoch that a selection rule
+//! chose; `training-inputs.txt` hashes of the training images, by which they are recognised elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use fairtte_data::cohort::FittedAttribute;
+use fairtte_data::features::TabularFeatures;
+use fairtte_data::loader::Intensity;
+use fairtte_data::write_atomically;
+use fairtte_fairness::{FittedModel, Strategy, write_weights};
+use serde::{Deserialize, Serialize};
+
+use super::{RunFolder, read_json, read_text, write_json};
+use crate::CliError;
+
+/// Incremented when the content of `model.json` changes its meaning.
+const VERSION: u32 = 1;
+const RECORD: &str = "model.json";
+const INPUTS: &str = "training-inputs.txt";
+/// Digits of a hash that are kept: 64 bits, so that two images of a million agree by chance in one of 10^7 runs.
+const DIGITS: usize = 16;
+
+/// The content of `model.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct ModelRecord {
+    version: u32,
+    /// Version of the program that trained it.
+    pub(crate) fairtte: String,
+    /// Unit of the times of the curves.
+    pub(crate) time_unit: String,
+    /// The epoch of `predictions.parquet`, counted from 1.
+    pub(crate) epoch: usize,
+    /// By epoch, counted from 1.
+    pub(crate) epochs: BTreeMap<usize, KeptEpoch>,
+    /// Scale of the intensities; `None` for a table.
+    pub(crate) intensity: Option<Intensity>,
+    /// Encodings of the columns; `None` for images.
+    pub(crate) features: Option<TabularFeatures>,
+    /// Thresholds and levels of the attributes.
+    pub(crate) attributes: Vec<FittedAttribute>,
+    /// Network, time grid and sizes of the training groups.
+    pub(crate) fitted: FittedModel,
+}
+
+/// The weights of one epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct KeptEpoch {
+    /// Description, for example `averaged over epochs 9 to 12`.
+    pub(crate) weights: String,
+    /// The selection rules that chose it.
+    pub(crate) rules: Vec<String>,
+    /// BLAKE3 of every file, by its path in the folder of the epoch.
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+impl KeptEpoch {
+    /// One hash of all files.
+    pub(crate) fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for (name, hash) in &self.files {
+            hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes()).update(hash.as_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+}
+
+/// What [`ModelWriter::finish`] adds to the weights.
+pub(crate) struct Fitted {
+    pub(crate) time_unit: String,
+    pub(crate) intensity: Option<Intensity>,
+    pub(crate) features: Option<TabularFeatures>,
+    pub(crate) attributes: Vec<FittedAttribute>,
+    pub(crate) model: FittedModel,
+    /// Hashes of the training images, in hexadecimal digits.
+    pub(crate) inputs: BTreeSet<String>,
+}
+
+/// Writes `model/` under a temporary name, renamed when it is complete.
+pub(crate) struct ModelWriter {
+    temporary: PathBuf,
+    complete: PathBuf,
+    epochs: BTreeMap<usize, KeptEpoch>,
+}
+
+impl ModelWriter {
+    /// Begins the model of a run; what an interrupted call left is removed.
+    pub(crate) fn new(folder: &RunFolder) -> Result<Self, CliError> {
+        let temporary = folder.path().join(".model.tmp");
+        remove_folder(&temporary)?;
+        Ok(Self { temporary, complete: folder.model(), epochs: BTreeMap::new() })
+    }
+
+    /// Writes the weights with which `strategy` predicts at present: those of `epoch`, counted from 1.
+    pub(crate) fn add(&mut self, strategy: &mut dyn Strategy, epoch: usize) -> Result<(), CliError> {
+        let files = write_weights(strategy, &self.temporary.join(of_epoch(epoch)))?;
+        let kept = KeptEpoch { weights: strategy.describe_weights(epoch), rules: Vec::new(), files };
+        self.epochs.insert(epoch, kept);
+        Ok(())
+    }
+
+    /// Adds what was fitted, and puts the folder in its place; `epoch` is that of `predictions.parquet`, `rules` give the
+    /// epoch that each selection rule chose.
+    pub(crate) fn finish(
+        mut self,
+        fitted: Fitted,
+        epoch: usize,
+        rules: impl Iterator<Item = (String, usize)>,
+    ) -> Result<(), CliError> {
+        for (rule, epoch) in rules {
+            if let Some(kept) = self.epochs.get_mut(&epoch) {
+                kept.rules.push(rule);
+            }
+        }
+        let record = ModelRecord {
+            version: VERSION,
+            fairtte: env!("CARGO_PKG_VERSION").to_owned(),
+            time_unit: fitted.time_unit,
+            epoch,
+            epochs: self.epochs,
+            intensity: fitted.intensity,
+            features: fitted.features,
+            attributes: fitted.attributes,
+            fitted: fitted.model,
+        };
+        let hashes: BTreeSet<&str> = fitted.inputs.iter().map(|hash| short(hash)).collect();
+        write_atomically(&self.temporary.join(INPUTS), |file| {
+            use std::io::Write as _;
+            hashes.iter().try_for_each(|hash| writeln!(file, "{hash}"))
+        })?;
+        write_json(&self.temporary.join(RECORD), &record)?;
+        remove_folder(&self.complete)?;
+        std::fs::rename(&self.temporary, &self.complete).map_err(|error| failed(&self.complete, &error))
+    }
+}
+
+fn short(hash: &str) -> &str {
+    hash.get(..DIGITS).unwrap_or(hash)
+}
+
+/// Name of the folder of the weights of an epoch, counted from 1.
+fn of_epoch(epoch: usize) -> String {
+    format!("epoch-{epoch:05}")
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::RunFolder { path: path.to_owned(), problem: error.to_string() }
+}
+
+pub(super) fn remove_folder(path: &Path) -> Result<(), CliError> {
+    if path.exists() { std::fs::remove_dir_all(path).map_err(|error| failed(path, &error)) } else { Ok(()) }
+}
+
+impl RunFolder {
+    /// The trained model.
+    pub(crate) fn model(&self) -> PathBuf {
+        self.path().join("model")
+    }
+
+    /// The record of the trained model.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if the run was not trained to its end, or by an earlier version that kept no model.
+    pub(crate) fn model_record(&self) -> Result<ModelRecord, CliError> {
+        let path = self.model().join(RECORD);
+        if !path.exists() {
+            let run = self.path().display();
+            let problem = format!(
+                "there is no trained model here; `fairtte train --resume-from {run}` completes the run, if it was interrupted"
+            );
+            return Err(CliError::RunFolder { path, problem });
+        }
+        let record: ModelRecord = read_json(&path)?;
+        if record.version == VERSION {
+            return Ok(record);
+        }
+        let problem =
+            format!("it has version {}, expected {VERSION}: it was written by another fairtte", record.version);
+        Err(CliError::RunFolder { path, problem })
+    }
+
+    /// The folder of the weights of an epoch, counted from 1.
+    pub(crate) fn weights_of(&self, epoch: usize) -> PathBuf {
+        self.model().join(of_epoch(epoch))
+    }
+
+    /// The beginnings of the hashes of the training images.
+    pub(crate) fn training_inputs(&self) -> Result<BTreeSet<String>, CliError> {
+        Ok(read_text(&self.model().join(INPUTS))?.lines().map(str::to_owned).collect())
+    }
+}
+
+/// Whether the image with this hash is among the `inputs` of a training.
+pub(crate) fn is_training_input(inputs: &BTreeSet<String>, hash: &str) -> bool {
+    inputs.contains(short(hash))
+}

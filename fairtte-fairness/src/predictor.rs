@@ -1,0 +1,132 @@
+//! A trained model away from its training: what was fitted, and a network with its weights that predicts any samples.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use burn::tensor::Device;
+use fairtte_data::Loader;
+use fairtte_models::EncoderConfig;
+use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, PredictionGrid, SurvivalHead};
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::{hashes_below, require_hashes};
+use crate::features::{Layer, features};
+use crate::predict::{CurveRule, predict};
+use crate::strategies::{CellCounts, Saved, Strategy, StrategyConfig};
+use crate::{FairnessError, LearnerSpec, NetworkSpec, OptimiserConfig};
+
+/// What prediction needs of a training besides settings and weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FittedModel {
+    /// Channels of the images, or columns of the features.
+    pub channels: usize,
+    /// The time grid of the training.
+    pub cut_points: CutPoints,
+    /// Times of predicted curves, in the time unit of the training.
+    pub grid: PredictionGrid,
+    /// Shape of the classifier.
+    pub classifier: ClassifierConfig,
+    /// Sizes of the training groups.
+    pub cells: CellCounts,
+}
+
+/// The settings of a training that determine its networks.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelSettings<'a> {
+    /// Network up to the representation.
+    pub encoder: &'a EncoderConfig,
+    /// Loss and prediction rule.
+    pub head: &'a HeadConfig,
+    /// Training strategy.
+    pub strategy: &'a StrategyConfig,
+}
+
+/// Writes the weights with which `strategy` predicts into `folder` and returns the BLAKE3 hash of every file, by its
+/// path in the folder.
+///
+/// # Errors
+/// [`FairnessError::Data`] or [`FairnessError::Checkpoint`] if a file cannot be written.
+pub fn write_weights(strategy: &mut dyn Strategy, folder: &Path) -> Result<BTreeMap<String, String>, FairnessError> {
+    std::fs::create_dir_all(folder).map_err(|error| crate::checkpoint::failed(folder, &error))?;
+    strategy.save(folder, Saved::Weights)?;
+    hashes_below(folder)
+}
+
+/// A trained model that predicts.
+pub struct Predictor {
+    strategy: Box<dyn Strategy>,
+    head: Box<dyn SurvivalHead>,
+    grid: PredictionGrid,
+    device: Device,
+}
+
+impl std::fmt::Debug for Predictor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Predictor").field("strategy", &self.strategy.name()).finish_non_exhaustive()
+    }
+}
+
+impl Predictor {
+    /// The model whose weights [`write_weights`] wrote into `folder`, with the hashes that it returned.
+    ///
+    /// # Errors
+    /// [`FairnessError::Checkpoint`] if a file is missing, has changed or does not fit, and what the settings of network,
+    /// head and strategy refuse.
+    pub fn load(
+        settings: &ModelSettings<'_>,
+        fitted: &FittedModel,
+        folder: &Path,
+        hashes: &BTreeMap<String, String>,
+        device: &Device,
+    ) -> Result<Self, FairnessError> {
+        require_hashes(folder, hashes)?;
+        let spec = LearnerSpec {
+            network: NetworkSpec {
+                encoder: settings.encoder.clone(),
+                channels: fitted.channels,
+                classifier: fitted.classifier.clone(),
+            },
+            optimiser: OptimiserConfig::default(),
+            seed: 0, // the weights that it draws are replaced
+            device: device.clone(),
+            pretrained: None,
+        };
+        let mut strategy = settings.strategy.build(&spec, &fitted.cells.expand())?;
+        strategy.load(folder, Saved::Weights)?;
+        Ok(Self { strategy, head: settings.head.build()?, grid: fitted.grid.clone(), device: device.clone() })
+    }
+
+    /// Times of the curves, in the time unit of the training.
+    pub fn times(&self) -> &[f64] {
+        self.grid.times()
+    }
+
+    /// Whether curves depend on the group of a sample.
+    pub fn needs_group(&self) -> bool {
+        self.strategy.needs_group_to_predict()
+    }
+
+    /// Name of the strategy.
+    pub fn strategy(&self) -> &'static str {
+        self.strategy.name()
+    }
+
+    /// Survival of `rows` at [`times`](Self::times), `[rows, n_times]`.
+    ///
+    /// # Errors
+    /// As [`predict`].
+    pub fn survival(&self, loader: &Loader<'_>, rows: &[usize]) -> Result<Array2<f64>, FairnessError> {
+        let rule = CurveRule { head: self.head.as_ref(), grid: &self.grid };
+        predict(self.strategy.as_ref(), loader, rows, &rule, &self.device)
+    }
+
+    /// Features of `rows` at `layer`, `[rows, n_features]`.
+    ///
+    /// # Errors
+    /// As [`features`].
+    pub fn features(&self, loader: &Loader<'_>, rows: &[usize], layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        features(loader, rows, &self.device, |batch| self.strategy.features(batch, layer))
+    }
+}
