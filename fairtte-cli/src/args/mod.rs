@@ -22,7 +22,7 @@ use crate::exit;
 #[cfg(feature = "train")]
 pub use predict::{FeatureLayer, FeaturePart, Other, Predict};
 #[cfg(feature = "train")]
-pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
+pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
 pub use exports::Exports;

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "train")]
-pub(crate) use self::model::{Fitted, ModelRecord, ModelWriter, is_training_input};
+pub(crate) use self::model::{Fitted, KeptEpoch, ModelRecord, ModelWriter, is_training_input};
 pub(crate) use self::open_run::OpenRun;
 use crate::CliError;
 use crate::progress::say;
