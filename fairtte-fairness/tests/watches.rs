@@ -171,6 +171,13 @@ fn predictions_that_are_all_equal_are_named_whatever_the_strategy() {
 }
 
 #[test]
+fn a_strategy_that_does_not_say_what_of_it_predicts_is_not_exported() {
+    let error = Constant(build(&trial(), json!({ "erm": {} }))).export().unwrap_err().to_string();
+    let expected = "strategy constant cannot be exported: it does not say which of its networks predict, and how";
+    assert_eq!(error, expected);
+}
+
+#[test]
 fn the_spread_of_an_epoch_is_that_of_its_validation_curves() {
     let mut trial = trial();
     trial.epochs = 1;

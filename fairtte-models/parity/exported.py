@@ -3,7 +3,7 @@
 Reads MODEL.safetensors and MODEL.json (`fairtte weights export RUN -o MODEL.safetensors`), builds the network with
 torchvision, timm or plain torch, and prints the largest difference of its curves to RUN/predictions.parquet. Images must have the size
 of the run (nothing is resized here); volumes are NIfTI files with an affine of ones on the diagonal, as `fairtte simulate`
-writes them. Strategies with one network, all heads; grids of cut points and finer ones.
+writes them. All strategies, all heads; grids of cut points and finer ones. Recalibrated curves are mapped at the cut points only.
 """
 
 import gzip
@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional as F
 
-AFTER = ("projection.", "target.", "classifier.")
+AFTER = ("projection.", "target.", "classifier.", "group-")
 
 
 def small(n_axes, channels, weights):
@@ -52,9 +52,10 @@ def mlp(weights):
     return nn.Sequential(*layers), places
 
 
-def backbone(about, weights):
+def backbone(about, weights, prefix):
     name, channels = about["backbone"]["name"], about["input"].get("channels")
-    own = {k: v for k, v in weights.items() if not k.startswith(AFTER)}
+    below = {k[len(prefix):]: v for k, v in weights.items() if k.startswith(prefix)}
+    own = {k: v for k, v in below.items() if not k.startswith(AFTER)}
     if about["backbone"]["library"] == "fairtte":
         net, places = mlp(own) if name == "mlp" else small(2 if name == "small-2d" else 3, channels, own)
         rename = lambda k: k.replace("gamma", "weight").replace("beta", "bias")
@@ -167,40 +168,72 @@ def curves(about, network, outputs):
     return np.exp(-lines(-np.log(survival))) if about["grid"]["rule"] == "constant-hazard" else lines(survival)
 
 
+def outputs_of(about, weights, network, inputs):
+    net, prefix = backbone(about, weights, network["encoder"]), network["encoder"]
+    z = torch.cat([net(torch.from_numpy(inputs[k:k + 16])) for k in range(0, len(inputs), 16)])
+    z = linear(weights, prefix + "projection.", z) if prefix + "projection.weight" in weights else z
+    z = linear(weights, network["code"], z) if "code" in network else z
+    scale = about["layers"].get("time-scale")
+    if not scale:
+        return classify(weights, network, z)
+    times = np.array(network["baseline"]["times"])
+    times = ((np.log1p(times) if scale["log"] else times) - scale["mean"]) / scale["deviation"]
+    at = lambda t: classify(weights, network, torch.cat([z, torch.full((len(z), 1), float(t))], 1))
+    return torch.cat([at(t) for t in times], 1)
+
+
+def combine(about, weights, inputs, groups):
+    networks, rule = about["networks"], about["combination"]["rule"]
+    outputs = [outputs_of(about, weights, network, inputs) for network in networks]
+    if rule == "mean-of-outputs":
+        return curves(about, networks[0], sum(n["weight"] * o for n, o in zip(networks, outputs)))
+    each = [curves(about, network, o) for network, o in zip(networks, outputs)]
+    mean = sum(network["weight"] * curve for network, curve in zip(networks, each))
+    if rule != "own-group":
+        return mean
+    of_group = {network["group"]: curve for network, curve in zip(networks, each)}
+    return np.stack([of_group[g][k] if g in of_group else mean[k] for k, g in enumerate(groups)])
+
+
+def mapped(map_, curve):
+    (kind, value), = map_.items()
+    if kind == "exponent":
+        return curve ** value
+    if kind == "knots":
+        knots = np.array(value)
+        return 1 - np.interp(1 - curve, knots[:, 0], knots[:, 1])
+    hazard = 1 - curve / np.concatenate([[1], curve[:-1]])
+    return np.cumprod(1 - 1 / (1 + np.exp(-(np.log(hazard / (1 - hazard)) + np.array(value)))))
+
+
 def main(run, path):
     run, path = Path(run), Path(path)
     about, weights = json.loads(path.with_suffix(".json").read_text()), load_file(path)
-    assert about["combination"]["rule"] == "one-network" and "recalibration" not in about, "one network only"
-    network, net = about["networks"][0], backbone(about, weights)
     predicted = pq.read_table(run / "predictions.parquet")
     ids = predicted.column(0).to_pylist()
     data = tomllib.loads((run / "run.toml").read_text())["data"]
+    attribute, levels = about["groups"]["attribute"], about["groups"]["levels"]
     if "tabular" in data:
         table = csv.read_csv(data["tabular"]["table"])
-        known = dict(zip(map(str, table[data["tabular"]["subject"]].to_pylist()), encode(table, about)))
-        inputs = np.stack([known[i] for i in ids])
+        keys = [str(key) for key in table[data["tabular"]["subject"]].to_pylist()]
+        known = dict(zip(keys, encode(table, about)))
+        level = dict(zip(keys, table[attribute].to_pylist())) if attribute else {}
+        inputs, groups = np.stack([known[i] for i in ids]), [level.get(i) for i in ids]
     else:
         cohort = pq.read_table(run / "cohort.parquet")
         found = dict(zip(cohort["sample_id"].to_pylist(), cohort["image"].to_pylist()))
-        inputs = np.stack([read(found[i], about) for i in ids])
+        inputs, groups = np.stack([read(found[i], about) for i in ids]), [None] * len(ids)
     with torch.no_grad():
-        z = torch.cat([net(torch.from_numpy(inputs[k:k + 16])) for k in range(0, len(ids), 16)])
-        z = linear(weights, "projection.", z) if "projection.weight" in weights else z
-        z = linear(weights, network["code"], z) if "code" in network else z
-        scale = about["layers"].get("time-scale")
-        if scale:
-            times = np.array(network["baseline"]["times"])
-            times = ((np.log1p(times) if scale["log"] else times) - scale["mean"]) / scale["deviation"]
-            at = lambda t: classify(weights, network, torch.cat([z, torch.full((len(z), 1), float(t))], 1))
-            outputs = torch.cat([at(t) for t in times], 1)
-        else:
-            outputs = classify(weights, network, z)
+        survival = combine(about, weights, inputs, groups)
+    if "recalibration" in about:
+        maps = dict(zip(levels, about["recalibration"]["maps"]))
+        survival = np.stack([mapped(maps[g], curve) for g, curve in zip(groups, survival)])
     expected = np.stack([predicted.column(k).to_numpy() for k in range(1, predicted.num_columns)], 1)
     assert [float(name) for name in predicted.column_names[1:]] == about["grid"]["times"]
-    difference = np.abs(curves(about, network, outputs) - expected)
-    spread = expected.std(0).max()
-    print(f"{about['backbone']['name']}, {about['head']['name']}: {expected.shape[0]} curves at {expected.shape[1]} times, "
-          f"largest difference {difference.max():.1e} (standard deviation between samples up to {spread:.1e})")
+    (strategy,) = about["run"]["strategy"]
+    print(f"{about['backbone']['name']}, {about['head']['name']}, {strategy}: {expected.shape[0]} curves at {expected.shape[1]} "
+          f"times, largest difference {np.abs(survival - expected).max():.1e} (standard deviation between samples up to "
+          f"{expected.std(0).max():.1e})")
 
 
 if __name__ == "__main__":
