@@ -170,7 +170,7 @@ pub(crate) fn read_tables(run: &RunFile) -> Result<(Cohort, Exclusions, FittedAt
 }
 
 /// Steps 1 and 2. A gated data set is named with its terms first.
-fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
+pub(crate) fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
     let adapter = run.data.adapter(run.seed, &run.cache());
     if let Some(terms) = adapter.data_use() {
         say(format!("data use: {terms}"));

@@ -2,6 +2,7 @@
 
 mod bias;
 mod exports;
+mod features;
 mod models;
 mod own_table;
 #[cfg(feature = "train")]
@@ -20,12 +21,15 @@ use serde::Serialize;
 use crate::exit;
 
 #[cfg(feature = "train")]
-pub use predict::{FeatureLayer, FeaturePart, Other, Predict};
+pub use features::Features;
+#[cfg(feature = "train")]
+pub use predict::{Other, Predict};
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
 pub use exports::Exports;
+pub use features::{FeatureLayer, FeaturePart};
 pub use models::Models;
 pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
@@ -63,6 +67,9 @@ pub enum Command {
     #[cfg(feature = "train")]
     /// Predict samples that a run was not trained on: another hospital, new images, folds of a cross-validation
     Predict(Box<Predict>),
+    #[cfg(feature = "train")]
+    /// Write the features of a network for every sample
+    Features(Box<Features>),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Box<Evaluate>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence

@@ -25,6 +25,7 @@ use crate::merged::Merged;
 use crate::plural::counted;
 use crate::prepare::choose_groups;
 use crate::progress::say;
+use crate::report::bias::BiasSection;
 use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, read_json};
@@ -173,6 +174,8 @@ fn evaluate_into(
             reasons: step.reasons.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
         })
         .collect();
+    let section = folder.bias_section();
+    let bias: Option<BiasSection> = if section.exists() { Some(read_json(&section)?) } else { None };
     let warnings = scored.with_warning(folder.warnings()?, &format!("{} part", outputs.part.name()));
     let page = Page {
         title: &run.name,
@@ -180,6 +183,7 @@ fn evaluate_into(
         facts: &facts,
         evaluation: &report,
         baseline: baseline.as_ref(),
+        bias: bias.as_ref(),
         time_unit: &cohort.time_unit,
         censoring: "the training part",
         epochs: &epochs,
@@ -192,7 +196,7 @@ fn evaluate_into(
     publish(target, &page, &about, outputs)
 }
 
-fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Result<Vec<Groups>, CliError> {
+pub(super) fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Result<Vec<Groups>, CliError> {
     let single = groups.clone();
     for names in &run.groups.intersections {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -7,6 +7,8 @@ mod compare;
 #[cfg(feature = "train")]
 mod demo;
 pub(crate) mod evaluate;
+#[cfg(feature = "train")]
+mod features;
 mod inspect;
 mod list;
 mod manual;
@@ -41,6 +43,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Train(arguments) => train::run(&arguments),
         #[cfg(feature = "train")]
         Command::Predict(arguments) => predict::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Features(arguments) => features::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Bias(arguments) => bias::run(&arguments),
         #[cfg(feature = "train")]

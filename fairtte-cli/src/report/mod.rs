@@ -55,6 +55,8 @@ pub struct Page<'a> {
     pub evaluation: &'a EvaluationReport,
     /// What covariates alone predict; `None` where there are none.
     pub baseline: Option<&'a Baseline>,
+    /// Sources of bias of the data of a run, where they were computed.
+    pub bias: Option<&'a bias::BiasSection>,
     /// Unit of all times, for example `years`; may be empty if it is unknown.
     pub time_unit: &'a str,
     /// What the censoring curve was fitted on, for example `the training part`.

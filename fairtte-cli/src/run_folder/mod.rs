@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::model::{Fitted, ModelRecord, ModelWriter, is_training_input};
 pub(crate) use self::open_run::OpenRun;
 use crate::CliError;
+use crate::args::{FeatureLayer, FeaturePart};
 use crate::progress::say;
 
 /// A run folder.
@@ -110,6 +111,17 @@ impl RunFolder {
         self.path.join("selection.json")
     }
 
+    /// Features of the network at a layer, of a part of the samples.
+    pub(crate) fn features_of(&self, layer: FeatureLayer, part: FeaturePart) -> PathBuf {
+        let part = if part == FeaturePart::All { String::new() } else { format!("-{}", part.name()) };
+        self.path.join(format!("{FEATURES}{}{part}{PARQUET}", layer.name()))
+    }
+
+    /// The sources of bias as a section of the report.
+    pub(crate) fn bias_section(&self) -> PathBuf {
+        self.path.join("bias-section.json")
+    }
+
     pub(crate) fn evaluation(&self, part: Part) -> PathBuf {
         self.path.join(format!("evaluation{}.json", suffix(part)))
     }
@@ -167,7 +179,8 @@ impl RunFolder {
         for entry in std::fs::read_dir(&self.path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with(OF_EPOCH) && name.ends_with(PARQUET) {
+            let is_result = [OF_EPOCH, FEATURES, "bias"].iter().any(|begin| name.starts_with(begin));
+            if is_result && entry.path().is_file() {
                 remove_file(&entry.path())?;
             }
         }
@@ -213,6 +226,8 @@ pub(crate) struct InputRecord {
 /// Beginning and end of the names of files with curves of single epochs.
 const OF_EPOCH: &str = "predictions-epoch-";
 const PARQUET: &str = ".parquet";
+/// Beginning of the names of files with features of the network.
+const FEATURES: &str = "features-";
 
 fn remove_file(path: &Path) -> Result<(), CliError> {
     if !path.exists() {

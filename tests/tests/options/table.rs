@@ -45,7 +45,8 @@ fn with(base: &str, arguments: &str, others: &str) -> Effect {
 }
 
 pub fn modes() -> Vec<Mode> {
-    let all = [training, preparation, simulation, published, evaluation, bias, selection, files, program];
+    let all =
+        [training, prediction, preparation, simulation, published, evaluation, bias, selection, files, program];
     all.into_iter().flat_map(|modes: fn() -> Vec<Mode>| modes()).collect()
 }
 
@@ -104,6 +105,87 @@ fn training() -> Vec<Mode> {
             ),
         ),
         mode("compare", "dry run", compare, of(compare, vec![("--config", Changes("--config more.toml")), output()])),
+    ]
+}
+
+/// Predictions and features of a run for a table of other images.
+fn prediction() -> Vec<Mode> {
+    let predict = "predict several/run --table data/table.csv --set data.generic.time-unit=years --output predicted";
+    let file = "predict several/run --data images.toml --output predicted";
+    let folds = "predict several/run --out-of-fold --output predicted";
+    let shared = |base: &str| {
+        vec![
+            ("RUN", with(base, "several/run", "several/run several/run")),
+            ("--output", with(base, "--output predicted", "--output elsewhere")),
+            ("--horizon", Changes("--horizon 1")),
+            THREADS,
+            DRY_RUN,
+            JSON,
+        ]
+    };
+    let of = |base: &str, own: Vec<(&'static str, Effect)>| shared(base).into_iter().chain(own).collect();
+    let network = |base: &str| {
+        vec![
+            ("--epoch", Refused("--epoch 99", "is no epoch whose weights were kept")),
+            ("--time-factor", Changes("--time-factor 2")),
+            ("--level", Changes("--level sex.unknown=F")),
+            ("--no-outcomes", Changes("--no-outcomes")),
+            ("--allow-training-images", OnlySpeed("--allow-training-images")),
+            ("--out-of-fold", Refused("--out-of-fold", EXCLUDES)),
+            ("--cache", Changes("--cache elsewhere")),
+            ("--device", Refused("--device nowhere", "is unknown")),
+            ("--set", with(base, "--output predicted", "--output predicted --set data.generic.name=other")),
+        ]
+    };
+    let own_folds = ["--epoch 1", "--time-factor 2", "--level sex.a=F", "--no-outcomes", "--allow-training-images"];
+    let names = ["--epoch", "--time-factor", "--level", "--no-outcomes", "--allow-training-images"];
+    let pooled = names.into_iter().zip(own_folds).chain([
+        ("--data", "--data images.toml"),
+        ("--table", "--table data/table.csv"),
+        ("--image-root", "--image-root data"),
+        ("--set", "--set seed=3"),
+        ("--cache", "--cache elsewhere"),
+        ("--device", "--device flex"),
+    ]);
+    let pooled = pooled.map(|(name, extra)| (name, Refused(extra, EXCLUDES)));
+    let pooled = pooled.chain([("--out-of-fold", without(folds, "--out-of-fold"))]).collect();
+    let tables = vec![
+        ("--data", Refused("--data images.toml", EXCLUDES)),
+        ("--table", with(predict, "data/table.csv", "data/absent.csv")),
+        ("--image-root", Refused("--image-root elsewhere", "after decoding")),
+    ];
+    let files = vec![
+        ("--data", with(file, "images.toml", "other.toml")),
+        ("--table", Refused("--table data/table.csv", EXCLUDES)),
+        ("--image-root", Refused("--image-root data", EXCLUDES)),
+    ];
+    vec![
+        mode("predict", "a table", predict, of(predict, [tables, network(predict)].concat())),
+        mode("predict", "a run file", file, of(file, [files, network(file)].concat())),
+        mode("predict", "folds", folds, of(folds, pooled)),
+        mode("features", "a run", FEATURES, of_features()),
+    ]
+}
+
+const FEATURES: &str = "features several/run --output features.parquet";
+
+fn of_features() -> Vec<(&'static str, Effect)> {
+    vec![
+        ("RUN", with(FEATURES, "several/run", "several/absent")),
+        ("--pretrained", Refused("--pretrained rgb.safetensors --config images.toml", EXCLUDES)),
+        ("--config", Refused("--config images.toml", EXCLUDES)),
+        ("--layer", Changes("--layer representation")),
+        ("--part", Changes("--part test")),
+        ("--epoch", Refused("--epoch 99", "is no epoch whose weights were kept")),
+        ("--output", with(FEATURES, " --output features.parquet", "")),
+        ("--data", Changes("--data images.toml")),
+        ("--table", Changes("--table data/table.csv")),
+        ("--image-root", Refused("--image-root elsewhere", "--table")),
+        ("--set", Refused("--set seed=3", "--set")),
+        ("--cache", Refused("--cache elsewhere", "--cache")),
+        ("--device", Refused("--device nowhere", "is unknown")),
+        THREADS,
+        JSON,
     ]
 }
 
@@ -427,8 +509,43 @@ fn bias() -> Vec<Mode> {
             ("--missing", with(base, "sex,age:60", "sex --missing F")),
         ]
     };
-    let of = |base: &str, output| shared(base).into_iter().chain([("--output", output)]).collect();
+    let only_run = || {
+        vec![
+            ("RUN", Refused("several/run", EXCLUDES)),
+            ("--layer", Refused("--layer backbone", EXCLUDES)),
+            ("--part", Refused("--part all", EXCLUDES)),
+        ]
+    };
+    let of =
+        |base: &str, output| shared(base).into_iter().chain(only_run()).chain([("--output", output)]).collect();
+    let run = "bias several/run --set n-replicates=5 --permutations 9";
+    let own = [
+        ("--features", "--features features.csv --cohort table.csv"),
+        ("--cohort", "--cohort table.csv"),
+        ("--attributes", "--attributes sex"),
+        ("--intersections", "--intersections"),
+        ("--sample", "--sample clone"),
+        ("--subject", "--subject person"),
+        ("--time", "--time later"),
+        ("--event", "--event status"),
+        ("--event-value", "--event-value 0"),
+        ("--missing", "--missing F"),
+    ];
+    let of_run = own.into_iter().map(|(name, extra)| (name, Refused(extra, EXCLUDES))).chain([
+        ("RUN", with(run, "several/run", "several/absent")),
+        ("--layer", Changes("--layer representation")),
+        ("--part", Changes("--part train")),
+        ("--components", Changes("--components 2")),
+        ("--seed", Changes("--seed 3")),
+        ("--permutations", with(run, "--permutations 9", "--permutations 19")),
+        ("--min-events", Changes("--min-events 14")),
+        ("--output", Changes("--output sources")),
+        ("--set", Changes("--set n-clusters=3")),
+        THREADS,
+        JSON,
+    ]);
     vec![
+        mode("bias", "a run", run, of_run.collect()),
         mode("bias", "a table", &table, of(&table, Changes("--output sources"))),
         mode("bias", "a page", &page, of(&page, with(&page, "sources", "elsewhere"))),
     ]

@@ -214,9 +214,10 @@ fn in_unit_of_run(
     factor: Option<f64>,
     is_table: bool,
 ) -> Result<Option<String>, CliError> {
+    let is_named = cohort.has_time_unit();
     let own = std::mem::replace(&mut cohort.time_unit, unit.to_owned());
     let Some(factor) = factor else {
-        if own == unit {
+        if own == unit || (is_table && !is_named) {
             let note = format!("times of the table are read in {unit}, the unit of the run");
             return Ok(is_table.then_some(note));
         }
