@@ -14,7 +14,7 @@ use fairtte_data::predictions::Rising;
 use fairtte_data::shift::ShiftRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::publish::{About, Target, publish};
@@ -145,6 +145,7 @@ fn evaluate_into(
     let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n(), reasons)?;
     let epochs = folder.epochs()?;
     let mut facts = facts_of_run(run);
+    facts.extend(fact_of_time_grid(folder)?);
     facts.extend(facts_of_labels(&cohort));
     facts.extend(facts_of_shift(folder)?);
     facts.extend(facts_of_parts(&cohort, &split));
@@ -229,6 +230,20 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
         fact("device", run.device.clone()),
         fact("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
     ]
+}
+
+/// How the cut points were placed; `None` for a run that was only prepared.
+fn fact_of_time_grid(folder: &RunFolder) -> Result<Option<(String, String)>, CliError> {
+    #[derive(Deserialize)]
+    struct Record {
+        sentence: String,
+    }
+    let path = folder.time_grid();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let record: Record = read_json(&path)?;
+    Ok(Some(("time grid".to_owned(), record.sentence)))
 }
 
 /// The source of the labels, and the hash of everything that they depend on.

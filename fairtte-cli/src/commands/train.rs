@@ -19,7 +19,8 @@ use fairtte_fairness::{
 };
 use fairtte_metrics::{GroupId, SampleId};
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
-use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
+use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
+use serde::Serialize;
 
 use self::selected::{predict_all, predicted_rows};
 use super::evaluate::{Shown, evaluate_run};
@@ -30,7 +31,7 @@ use crate::error::InTable as _;
 use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
-use crate::run_folder::{Fitted, OpenRun, write_text};
+use crate::run_folder::{Fitted, OpenRun, write_json, write_text};
 use crate::{CliError, device, interrupt};
 
 pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
@@ -81,6 +82,10 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     // Step 4: everything is fitted on the training part only.
     let outcomes = cohort.outcomes(train)?;
     let cut_points = CutPoints::fit(&outcomes, run.time.intervals, run.time.grid)?;
+    let grid = CutPoints::choose(&outcomes, run.time.intervals, run.time.grid)?;
+    let grid = ChosenGrid { n: cut_points.n(), ..grid };
+    say(format!("time grid: {grid}"));
+    write_json(&folder.time_grid(), &GridRecord { sentence: grid.to_string(), grid })?;
     if cut_points.n() < run.time.intervals {
         let (n, wanted) = (cut_points.n(), run.time.intervals);
         say(format!("the training part has {n} different quantile cut points, not {wanted}: {n} are used"));
@@ -155,6 +160,16 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     // Step 10: from the saved files.
     evaluate_run(&open, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// How the cut points were placed, `time-grid.json`.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct GridRecord {
+    /// The same in words, for the report.
+    sentence: String,
+    #[serde(flatten)]
+    grid: ChosenGrid,
 }
 
 /// Returns an error if a stop was requested after the last step, while the weights were finished; the state is saved.

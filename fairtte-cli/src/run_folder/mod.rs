@@ -79,6 +79,11 @@ impl RunFolder {
         self.path.join("shift.csv")
     }
 
+    /// How the cut points of the time grid were placed.
+    pub(crate) fn time_grid(&self) -> PathBuf {
+        self.path.join("time-grid.json")
+    }
+
     pub(crate) fn features(&self) -> PathBuf {
         self.path.join("features.json")
     }
