@@ -8,14 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::Device;
-use fairtte_data::shift::image_blur;
-use fairtte_data::{Loader, Part};
+use fairtte_data::Part;
 use fairtte_fairness::strategies::TrainingCells;
 use fairtte_fairness::{
     FairnessError, LearnerSpec, NetworkSpec, Outputs, Pretrained, PretrainedConfig, Scoring, StepsFile, TensorBoard,
     TrainedRun, Trainer, TrainingData,
 };
-use fairtte_metrics::GroupId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
 
@@ -85,7 +83,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     }
     // Step 5: one loader for training and prediction.
     let groups = prepared.membership();
-    let loader = loader(run, &prepared, groups.clone())?;
+    let (loader, _) = prepared.loader(run, groups.clone())?;
     // Steps 6 to 8: network, loss and strategy, trained by the only loop.
     let head = run.head.build()?;
     let spec = LearnerSpec {
@@ -176,27 +174,6 @@ fn with_weights(run: &RunFile, device: &Device) -> Result<(RunFile, Option<Pretr
     say(format!("starting from {n} tensors of {} (layout {layout})", config.path.display()));
     fit.notes().iter().for_each(|note| say(format!("note: {note}")));
     Ok((RunFile { pretrained: Some(config), ..run.clone() }, Some(pretrained)))
-}
-
-/// Batches of images, scaled by statistics of the training part and augmented as the run file says, or of columns of a
-/// table.
-fn loader<'a>(run: &RunFile, prepared: &'a Prepared, groups: Vec<Option<GroupId>>) -> Result<Loader<'a>, CliError> {
-    let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
-    let store = match &prepared.inputs {
-        Inputs::Images(store) => store,
-        Inputs::Features(features) => return Ok(Loader::of_features(features, cohort, groups)?),
-    };
-    let intensity = run.intensity.fit(store, cohort, train)?;
-    let mut loader = Loader::new(store, cohort, groups, &intensity)?;
-    if let Some(shift) = &run.shift
-        && let Some(blur) = image_blur(cohort, train, prepared.attributes.all(), shift)?
-    {
-        loader = loader.with_transform(Box::new(blur));
-    }
-    match run.augmentation()? {
-        Some(augmentation) => Ok(loader.with_augmentation(augmentation)?),
-        None => Ok(loader),
-    }
 }
 
 /// Channels of an image, or columns of a table.

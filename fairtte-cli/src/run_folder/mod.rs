@@ -1,5 +1,6 @@
 //! The files of a run folder, in the order in which they are written; `done` comes last.
 
+mod kept;
 mod open_run;
 #[cfg(feature = "train")]
 mod same_data;
@@ -16,6 +17,7 @@ use fairtte_records::{EpochReport, Warning};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::kept::{Kept, Methods};
 pub(crate) use self::open_run::OpenRun;
 use crate::CliError;
 use crate::progress::say;
@@ -114,6 +116,16 @@ impl RunFolder {
         self.path.join(format!("report{}.html", suffix(part)))
     }
 
+    /// The pictures that enter the model, by group and part.
+    pub(crate) fn samples(&self) -> PathBuf {
+        self.path.join("samples.html")
+    }
+
+    /// The model card.
+    pub(crate) fn card(&self) -> PathBuf {
+        self.path.join("model-card.md")
+    }
+
     pub(crate) fn done(&self) -> PathBuf {
         self.path.join("done")
     }
@@ -154,6 +166,7 @@ impl RunFolder {
             remove_file(&self.evaluation(part))?;
             remove_file(&self.report(part))?;
         }
+        remove_file(&self.card())?;
         remove_file(&self.selection())?;
         remove_file(&self.warnings_file())?;
         let failed =
@@ -208,7 +221,11 @@ pub(crate) struct InputRecord {
 const OF_EPOCH: &str = "predictions-epoch-";
 const PARQUET: &str = ".parquet";
 
-fn remove_file(path: &Path) -> Result<(), CliError> {
+/// Removes a file, if there is one.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if it cannot be removed.
+pub(crate) fn remove_file(path: &Path) -> Result<(), CliError> {
     if !path.exists() {
         return Ok(());
     }
