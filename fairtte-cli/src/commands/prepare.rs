@@ -88,7 +88,9 @@ fn what(arguments: &Prepare, run: &RunFile) -> String {
         0 => String::new(),
         n => format!(", and samples.html with {} of every group and part", counted(n, "sample")),
     };
-    format!("read the data, decode its images into the cache{verified}, write cohort, exclusions and split{csv}{samples}")
+    format!(
+        "read the data, decode its images into the cache{verified}, write cohort, exclusions and split{csv}{samples}"
+    )
 }
 
 fn tables_only(arguments: &Prepare, open: &OpenRun) -> Result<(), CliError> {

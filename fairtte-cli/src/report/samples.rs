@@ -7,8 +7,6 @@ use super::format::{number, short};
 use super::template::{environment, fill_in};
 
 const TEMPLATE: &str = include_str!("samples.html");
-/// Width in pixels of the screen up to which a small picture is magnified.
-const MAGNIFIED: usize = 144;
 
 /// Everything that the page shows.
 #[derive(Serialize)]
@@ -89,30 +87,16 @@ pub(crate) struct View {
 }
 
 /// A picture.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Plane {
     /// Name of the slice; empty for a picture.
     pub(crate) name: &'static str,
+    /// Height on the page.
     pub(crate) height: usize,
+    /// Width on the page.
     pub(crate) width: usize,
     /// The PNG as a `data:` address.
     pub(crate) uri: String,
-}
-
-/// With the size on the page: a whole multiple of that of the picture, so that its pixels can be counted.
-impl Serialize for Plane {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Shown<'a> {
-            name: &'a str,
-            height: usize,
-            width: usize,
-            uri: &'a str,
-        }
-        let scale = (MAGNIFIED / self.width.max(self.height).max(1)).max(1);
-        let Self { name, height, width, uri } = self;
-        Shown { name, height: height * scale, width: width * scale, uri }.serialize(serializer)
-    }
 }
 
 /// `event at 3.2 years`, `censored at 3.2 years`.

@@ -68,11 +68,9 @@ mod tests {
         assert_eq!(["head", "strategy", "none", "seed"].map(|table| written.choice(table)), ["pmf", "sam", "", ""]);
         let with_settings = ["head", "strategy", "none"].map(|table| written.choice_with_settings(table));
         assert_eq!(with_settings, ["pmf", "sam (rho = 0.5, steps = 2)", ""]);
-        assert_eq!(["strategy.sam", "model", "head.pmf", "none"].map(|table| written.settings(table)), [
-            "rho = 0.5, steps = 2",
-            "backbone = \"mlp\"",
-            "",
-            ""
-        ]);
+        assert_eq!(
+            ["strategy.sam", "model", "head.pmf", "none"].map(|table| written.settings(table)),
+            ["rho = 0.5, steps = 2", "backbone = \"mlp\"", "", ""]
+        );
     }
 }

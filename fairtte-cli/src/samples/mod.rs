@@ -16,7 +16,9 @@ use fairtte_metrics::{GroupId, Groups};
 use self::picture::{Display, Range, Ranges};
 use crate::plural::counted;
 use crate::prepare::Prepared;
-use crate::report::samples::{OfAttribute, OfGroup, OfPart, RangeRow, SamplesPage, Shown, View, outcome, render_samples};
+use crate::report::samples::{
+    OfAttribute, OfGroup, OfPart, RangeRow, SamplesPage, Shown, View, outcome, render_samples,
+};
 use crate::{CliError, RunFile};
 
 /// Name of a view that is not augmented.
@@ -74,7 +76,7 @@ fn page(run: &RunFile, prepared: &Prepared, n: usize) -> Result<SamplesPage, Cli
     }
     Ok(SamplesPage {
         title: run.name.clone(),
-        subtitle: format!("{} x {}, seed {}", sides.join(" x "), counted(run.image.channels, "channel"), run.seed),
+        subtitle: format!("{}, {}, seed {}", sides.join(" x "), counted(run.image.channels, "channel"), run.seed),
         is_augmented: sheet.is_augmented,
         is_volume: sides.len() == 3,
         ranges: sheet.range_rows(),

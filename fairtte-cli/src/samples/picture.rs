@@ -7,6 +7,9 @@ use image::{ExtendedColorType, ImageEncoder as _};
 use crate::CliError;
 use crate::report::samples::{Numbers, Plane};
 
+/// Side in pixels of the page up to which a small picture is magnified.
+const MAGNIFIED: usize = 144;
+
 /// Smallest and largest of some numbers, and their mean.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Range {
@@ -120,6 +123,8 @@ impl Display {
     pub(super) fn planes(&self, batch: &HostBatch, own: &Ranges) -> Result<Vec<Plane>, CliError> {
         let n = n_per_channel(batch);
         let at = |channel: usize, place: usize| self.shade(channel, batch.pixels[channel * n + place], own);
+        // A whole number, so that pixels can be counted, and the same for all slices of a volume.
+        let scale = (MAGNIFIED / batch.shape.iter().skip(2).copied().max().unwrap_or(1).max(1)).max(1);
         match *batch.shape.as_slice() {
             [_, channels, height, width] => {
                 // Anything but red, green and blue is shown by its first channel.
@@ -127,16 +132,18 @@ impl Display {
                 let places = 0..height * width;
                 let shades = places.flat_map(|place| (0..channels).map(move |channel| (channel, place)));
                 let shades: Vec<u8> = shades.map(|(channel, place)| at(channel, place)).collect();
-                Ok(vec![plane("", [height, width], &shades)?])
+                Ok(vec![plane("", [height, width], scale, &shades)?])
             }
             [_, _, depth, height, width] => {
                 // All channels of a volume are equal.
                 let voxel = |d: usize, h: usize, w: usize| at(0, (d * height + h) * width + w);
                 let slice = |name, [rows, columns]: [usize; 2], voxel: &dyn Fn(usize, usize) -> u8| {
                     let upwards = (0..rows).rev();
-                    let shades: Vec<u8> =
-                        upwards.flat_map(|row| (0..columns).map(move |column| (row, column))).map(|(r, c)| voxel(r, c)).collect();
-                    plane(name, [rows, columns], &shades)
+                    let shades: Vec<u8> = upwards
+                        .flat_map(|row| (0..columns).map(move |column| (row, column)))
+                        .map(|(r, c)| voxel(r, c))
+                        .collect();
+                    plane(name, [rows, columns], scale, &shades)
                 };
                 Ok(vec![
                     slice("axial", [height, width], &|h, w| voxel(depth / 2, h, w))?,
@@ -153,15 +160,16 @@ fn n_per_channel(batch: &HostBatch) -> usize {
     batch.shape.iter().skip(2).product::<usize>().max(1)
 }
 
-/// A picture in shades of grey (one number per pixel) or colour (three).
-fn plane(name: &'static str, [height, width]: [usize; 2], shades: &[u8]) -> Result<Plane, CliError> {
+/// A picture in shades of grey (one number per pixel) or colour (three), `scale` times as large on the page.
+fn plane(name: &'static str, [height, width]: [usize; 2], scale: usize, shades: &[u8]) -> Result<Plane, CliError> {
     let failed = |error: String| CliError::Bug(format!("a picture of {height} x {width} cannot be encoded: {error}"));
     let side = |side: usize| u32::try_from(side).map_err(|error| failed(error.to_string()));
     let colour = if shades.len() == height * width { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
     let mut png = Vec::new();
     let encoder = PngEncoder::new(&mut png);
     encoder.write_image(shades, side(width)?, side(height)?, colour).map_err(|error| failed(error.to_string()))?;
-    Ok(Plane { name, height, width, uri: format!("data:image/png;base64,{}", base64(&png)) })
+    let uri = format!("data:image/png;base64,{}", base64(&png));
+    Ok(Plane { name, height: height * scale, width: width * scale, uri })
 }
 
 /// Base 64 with padding (RFC 4648, section 4).
@@ -188,7 +196,8 @@ mod tests {
     #[test]
     fn base64_is_that_of_the_standard() {
         // RFC 4648, section 10.
-        let known = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")];
+        let known =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")];
         for (text, expected) in known {
             assert_eq!(base64(text.as_bytes()), expected);
         }
@@ -224,7 +233,7 @@ mod tests {
         let batch = batch(&[1, 3, 1, 2], vec![0.0, 1.0, 0.0, 0.0, 2.0, -0.8]);
         let ranges = display.ranges(&batch);
         let planes = display.planes(&batch, &ranges).unwrap();
-        assert_eq!((planes.len(), planes[0].name, planes[0].height, planes[0].width), (1, "", 1, 2));
+        assert_eq!((planes.len(), planes[0].name, planes[0].height, planes[0].width), (1, "", 72, 144));
         assert_eq!(decoded(&planes[0]).to_rgb8().into_raw(), [51, 128, 255, 153, 128, 0]);
         let (model, unit) = (ranges.model.numbers(), ranges.unit.unwrap().numbers());
         assert!((model.min + 0.8).abs() < 1e-6 && (model.max - 2.0).abs() < 1e-6, "{model:?}");
@@ -251,14 +260,16 @@ mod tests {
     #[test]
     fn the_slices_of_a_volume_are_its_middle_with_anterior_and_superior_up() {
         // Voxel (d, h, w) has the shade 100 d + 10 h + w; 2 x 3 x 4, so that the middle is 1, 1, 2.
-        let voxels = (0..2).flat_map(|d| (0..3).flat_map(move |h| (0..4).map(move |w| (100 * d + 10 * h + w) as f32 / 255.0)));
+        let voxels =
+            (0..2).flat_map(|d| (0..3).flat_map(move |h| (0..4).map(move |w| (100 * d + 10 * h + w) as f32 / 255.0)));
         let volume: Vec<f32> = voxels.collect();
         // A second channel repeats the first.
         let batch = batch(&[1, 2, 2, 3, 4], [volume.clone(), volume].concat());
         let display = Display::new(&Intensity::none(2));
         let planes = display.planes(&batch, &display.ranges(&batch)).unwrap();
-        let names: Vec<(&str, usize, usize)> = planes.iter().map(|plane| (plane.name, plane.height, plane.width)).collect();
-        assert_eq!(names, [("axial", 3, 4), ("coronal", 2, 4), ("sagittal", 2, 3)]);
+        let names: Vec<(&str, usize, usize)> =
+            planes.iter().map(|plane| (plane.name, plane.height, plane.width)).collect();
+        assert_eq!(names, [("axial", 108, 144), ("coronal", 72, 144), ("sagittal", 72, 108)]);
         let shades = |at: usize| decoded(&planes[at]).to_luma8().into_raw();
         assert_eq!(shades(0), [120, 121, 122, 123, 110, 111, 112, 113, 100, 101, 102, 103]);
         assert_eq!(shades(1), [110, 111, 112, 113, 10, 11, 12, 13]);

@@ -141,9 +141,9 @@ fn summary(
     input: &Input<'_>,
     at: Result<&AtHorizon, &MetricError>,
 ) -> Result<GroupSummary, MetricError> {
-    let at_horizon = at.map_err(MetricError::clone).and_then(|at| {
-        horizon_risk(&input.outcomes.select(rows), at.risk_of(rows), at.time, input.settings.level)
-    });
+    let at_horizon = at
+        .map_err(MetricError::clone)
+        .and_then(|at| horizon_risk(&input.outcomes.select(rows), at.risk_of(rows), at.time, input.settings.level));
     Ok(GroupSummary {
         at_horizon_undefined: at_horizon.as_ref().err().map(ToString::to_string),
         at_horizon: at_horizon.ok(),

@@ -26,7 +26,8 @@ pub(super) fn read_external(text: &str, run: &Path) -> Result<External, CliError
     }
     let path = RunFolder::new(folder).evaluation(Part::Test);
     if !path.exists() {
-        let problem = "there is no evaluation.json; `fairtte evaluate .. --output` with this folder writes it".to_owned();
+        let problem =
+            "there is no evaluation.json; `fairtte evaluate .. --output` with this folder writes it".to_owned();
         return Err(CliError::RunFolder { path: folder.to_owned(), problem });
     }
     let published = Published::read(&path)?;

@@ -25,13 +25,17 @@ const NOT_RECORDED: &str = "not recorded by the version that trained it";
 /// [`CliError::RunFolder`] if a file is missing or has other content.
 pub(super) fn of_model(run: &RunFile, folder: &RunFolder) -> Result<Facts, CliError> {
     let (kept, epochs, written) = (folder.kept()?, folder.epochs()?, run.written());
-    let about = |of: fn(&Methods) -> &String| kept.methods.as_ref().map_or(NOT_RECORDED, |methods| of(methods).as_str());
+    let about =
+        |of: fn(&Methods) -> &String| kept.methods.as_ref().map_or(NOT_RECORDED, |methods| of(methods).as_str());
     let (backbone, head) = (written.word("model.backbone"), written.choice_with_settings("head"));
     let strategy = written.choice_with_settings("strategy");
     Ok(vec![
         ("trained", trained_on(&epochs)),
         ("trained with", kept.fairtte.clone().map_or_else(|| NOT_RECORDED.to_owned(), |v| format!("fairtte {v}"))),
-        ("prediction", "for every sample a curve: the probability that the event has not occurred by each time".to_owned()),
+        (
+            "prediction",
+            "for every sample a curve: the probability that the event has not occurred by each time".to_owned(),
+        ),
         ("input", input(run, folder)?),
         ("backbone", format!("{backbone}: {}", about(|methods| &methods.backbone))),
         ("head", format!("{head}: {}", about(|methods| &methods.head))),
@@ -70,14 +74,22 @@ fn input(run: &RunFile, folder: &RunFolder) -> Result<String, CliError> {
     let sides = |size: &[usize]| size.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
     let stored = sides(&run.image.size);
     let size = match &run.augmentation.crop {
-        Some(crop) => format!("{}, cropped from {stored} (in the training at random, otherwise the centre)", sides(crop)),
+        Some(crop) => {
+            format!("{}, cropped from {stored} (in the training at random, otherwise the centre)", sides(crop))
+        }
         None => stored,
     };
     let kind = if run.image.size.len() == 3 { "volumes" } else { "pictures" };
     let written = run.written();
     let channels = counted(run.image.channels, "channel");
-    let augmentation = written.settings("augmentation");
-    Ok(format!("{kind} of {size}, {channels}, intensities: {}; augmentation: {augmentation}", written.word("intensity")))
+    let augmentation = match run.augmentation()? {
+        Some(augmentation) if !augmentation.is_identity() => written.settings("augmentation"),
+        _ => "none".to_owned(),
+    };
+    Ok(format!(
+        "{kind} of {size}, {channels}, intensities: {}; augmentation: {augmentation}",
+        written.word("intensity")
+    ))
 }
 
 /// The attributes that the training reads.
@@ -106,10 +118,12 @@ fn chosen_epoch(kept: &Kept, epochs: &[EpochReport], written: &Written) -> Strin
     let about = Monitor::ALL.into_iter().find(|known| known.name() == monitor);
     let about = about.map_or_else(String::new, |known| format!(", {}", known.summary()));
     let value = epochs.iter().find(|found| found.epoch == epoch).map(|found| found.validation.monitored);
-    let value = value.map_or_else(String::new, |value| format!(" ({value:.4})"));
+    let value = value.map_or_else(String::new, |value| format!(": {value:.4}"));
     let (n, most) = (epochs.len(), written.word("training.epochs"));
     let weights = kept.weights.clone().unwrap_or_else(|| format!("epoch {epoch}"));
-    format!("{n} of at most {most}; the weights are those of {weights}; best on the validation part by {monitor}{value}{about}")
+    format!(
+        "trained for {n} of at most {most}; the weights are those of {weights}, chosen on the validation part by {monitor}{about}{value}"
+    )
 }
 
 fn optimiser(written: &Written) -> String {
@@ -158,7 +172,10 @@ pub(super) fn of_split(record: &SplitRecord) -> String {
         None => record.method.clone(),
     };
     let counts = record.subjects;
-    format!("{method}, seed {}: {} train, {} validation, {} test", record.seed, counts.train, counts.validation, counts.test)
+    format!(
+        "{method}, seed {}: {} train, {} validation, {} test",
+        record.seed, counts.train, counts.validation, counts.test
+    )
 }
 
 /// How an attribute becomes groups.

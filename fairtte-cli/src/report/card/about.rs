@@ -98,8 +98,7 @@ mod tests {
     }
 
     fn full() -> About {
-        let text: String =
-            About::default().missing().iter().map(|key| format!("{key} = \" on {key}\\n\"\n")).collect();
+        let text: String = About::default().missing().iter().map(|key| format!("{key} = \" on {key}\\n\"\n")).collect();
         toml::from_str(&text).unwrap()
     }
 

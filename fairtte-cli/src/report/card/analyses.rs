@@ -3,7 +3,7 @@
 use fairtte_metrics::EvaluationReport;
 use fairtte_metrics::evaluation::{AttributeReport, Estimate, GroupReport, MetricReport};
 
-use super::super::format::{interval, number, p_relation, p_value, short, value};
+use super::super::format::{count, interval, number, p_relation, p_value, short, value};
 use super::super::rows;
 use super::super::tables::evaluation::interval_name;
 use super::super::tables::markdown::escape;
@@ -14,7 +14,12 @@ use super::Card;
 impl Card<'_> {
     pub(super) fn analyses(&self) -> String {
         let report = self.evaluation;
-        let mut text = "## Quantitative analyses\n\n".to_owned();
+        let mut text = format!(
+            "## Quantitative analyses\n\nIn the test part ({} of {}, {}):\n\n",
+            count(report.n, "sample"),
+            count(report.n_subjects, "subject"),
+            count(report.n_events, "event")
+        );
         for sentence in verdict(report, self.time_unit) {
             text += &format!("- {}\n", escape(&sentence));
         }
@@ -69,14 +74,17 @@ fn header(metrics: &[&MetricReport]) -> Vec<String> {
 fn results(report: &EvaluationReport, wanted: &dyn Fn(&str) -> bool, who: &str) -> String {
     let metrics = shown(report);
     let values = Values::of(report, &metrics);
-    let mut lines = vec![values.all()];
+    let mut lines = vec![values.all(false)];
     for name in values.attributes().into_iter().filter(|name| wanted(name)) {
         lines.push(Line::Heading(name.to_owned()));
         lines.extend(values.groups(name, &|level| level.to_owned()));
     }
     let by_group = Table {
         name: "values".to_owned(),
-        caption: format!("Every metric over all samples of the test part and in {who}, with {}s.", interval_name(report)),
+        caption: format!(
+            "Every metric over all samples of the test part and in {who}, with {}s.",
+            interval_name(report)
+        ),
         header: header(&metrics),
         lines,
     };
@@ -119,7 +127,7 @@ impl<'a> Values<'a> {
 
     /// All samples, every group, and the gap of every attribute.
     fn whole(&self) -> Vec<Line> {
-        let mut lines = vec![self.all()];
+        let mut lines = vec![self.all(true)];
         for attribute in self.attributes() {
             lines.extend(self.groups(attribute, &|level| format!("{attribute}: {level}")));
             lines.push(self.gap(attribute));
@@ -127,10 +135,14 @@ impl<'a> Values<'a> {
         lines
     }
 
-    fn all(&self) -> Line {
+    fn all(&self, indented: bool) -> Line {
         let counts = [self.report.n, self.report.n_events].map(|n| n.to_string());
         let other_times = self.columns.iter().filter_map(|(asked, own)| other_time(asked, (*own)?)).collect();
-        self.row("all".to_owned(), counts, &|metric| Some(&metric.overall), other_times)
+        let mut all = self.row("all".to_owned(), counts, &|metric| Some(&metric.overall), other_times);
+        if let Line::Cells { indented: found, .. } = &mut all {
+            *found = indented;
+        }
+        all
     }
 
     /// The groups of an attribute, each with a name made of its level.
@@ -160,7 +172,7 @@ impl<'a> Values<'a> {
         self.row(name, no_counts, &of_gap, chances.into_iter().collect())
     }
 
-    /// A row of values with intervals; what is to be said of a number becomes a remark that names its metric.
+    /// A row of values with intervals; what is to be said of numbers becomes a remark that names their metrics.
     fn row(
         &self,
         name: String,
@@ -169,6 +181,8 @@ impl<'a> Values<'a> {
         mut remarks: Vec<String>,
     ) -> Line {
         let mut cells: Vec<String> = std::iter::once(name).chain(counts).collect();
+        // A remark on several metrics is made once.
+        let mut of_metrics: Vec<(String, Vec<&str>)> = Vec::new();
         for (metric, own) in &self.columns {
             let Some(estimate) = own.and_then(number) else {
                 cells.push("not evaluated".to_owned());
@@ -177,8 +191,14 @@ impl<'a> Values<'a> {
             let range = interval(estimate).map_or_else(String::new, |range| format!(" ({range})"));
             cells.push(format!("{}{range}", value(estimate)));
             let about = rows::remarks(estimate, self.report).into_iter();
-            remarks.extend(about.map(|remark| format!("{}: {remark}", metric.label)));
+            for remark in about {
+                match of_metrics.iter_mut().find(|(found, _)| *found == remark) {
+                    Some((_, labels)) => labels.push(&metric.label),
+                    None => of_metrics.push((remark, vec![&metric.label])),
+                }
+            }
         }
+        remarks.extend(of_metrics.into_iter().map(|(remark, labels)| format!("{}: {remark}", labels.join(", "))));
         Line::Cells { cells, indented: true, remarks }
     }
 }
@@ -202,11 +222,17 @@ fn gaps(report: &EvaluationReport, metrics: &[&MetricReport], wanted: &dyn Fn(&s
         }
     }
     let mut header = vec!["attribute".to_owned(), "gap".to_owned(), interval_name(report)];
-    header.extend(["by chance on average", "by chance rarely above", "p", "p (Holm)", "worst group"].map(str::to_owned));
-    let caption = "Gaps: the largest difference between two groups. By chance: the gaps of groups of the same sizes whose \
-                   labels are exchanged between subjects; p: how often they are at least as large, adjusted for the attributes \
-                   by Holm's method.";
-    (!lines.is_empty()).then(|| Table { name: "gaps".to_owned(), caption: caption.to_owned(), header, lines })
+    header
+        .extend(["by chance on average", "by chance rarely above", "p", "p (Holm)", "worst group"].map(str::to_owned));
+    let chance = match report.settings.permutations {
+        0 => "What chance makes of equal groups was not computed.".to_owned(),
+        n => format!(
+            "By chance: the gaps of groups of the same sizes whose labels are exchanged between subjects, {n} times; p: how often \
+             they are at least as large, adjusted for the attributes by Holm's method."
+        ),
+    };
+    let caption = format!("Gaps: the largest difference between two groups. {chance}");
+    (!lines.is_empty()).then(|| Table { name: "gaps".to_owned(), caption, header, lines })
 }
 
 fn gap(attribute: &AttributeReport, report: &EvaluationReport) -> Line {

@@ -58,7 +58,8 @@ impl Card<'_> {
             Part::Validation => "validation part, on which the epoch was chosen",
             Part::Test => "test part, on which the model was evaluated",
         };
-        let mut header = ["group", "n", "subjects", "events", "censored", "median follow-up"].map(str::to_owned).to_vec();
+        let mut header =
+            ["group", "n", "subjects", "events", "censored", "median follow-up"].map(str::to_owned).to_vec();
         if !self.time_unit.is_empty() {
             header[5] = format!("{} ({})", header[5], self.time_unit);
         }

@@ -107,7 +107,8 @@ impl Card<'_> {
         );
         if !missing.is_empty() {
             let keys: Vec<String> = missing.iter().map(|key| format!("`{key}`")).collect();
-            text += &format!("\nNot stated ({} of {}): {}.\n", missing.len(), self.about.entries().len(), keys.join(", "));
+            text +=
+                &format!("\nNot stated ({} of {}): {}.\n", missing.len(), self.about.entries().len(), keys.join(", "));
         }
         text
     }
@@ -157,7 +158,8 @@ impl Card<'_> {
         let mut text = "## Metrics\n\n".to_owned();
         for metric in report.metrics.iter().filter(|metric| rows::same_as(report, metric).is_none()) {
             let convention = metric.convention.trim_end_matches('.');
-            text += &format!("- **{}** ({}): {}.\n", escape(&metric.label), rows::direction(metric), escape(convention));
+            text +=
+                &format!("- **{}** ({}): {}.\n", escape(&metric.label), rows::direction(metric), escape(convention));
         }
         let settings = &report.settings;
         let mut choices = vec![
@@ -168,14 +170,15 @@ impl Card<'_> {
             ("intervals", rows::bootstrap(settings)),
         ];
         if settings.min_events > 0 {
-            let few = format!("groups with at least {} events; the others are shown and not compared", settings.min_events);
+            let few =
+                format!("groups with at least {} events; the others are shown and not compared", settings.min_events);
             choices.push(("compared", few));
         }
         if !settings.thresholds.is_empty() {
             let shares: Vec<String> = settings.thresholds.iter().map(|share| percent_of(*share)).collect();
             choices.push(("decision thresholds", format!("predicted risks of {}", shares.join(", "))));
         }
-        text + "\n" + &facts(&choices)
+        text + "\nHow they were computed:\n\n" + &facts(&choices)
     }
 
     fn ethics(&self) -> String {
@@ -194,7 +197,9 @@ impl Card<'_> {
         text += "\n**Found by the program.**\n\n";
         let mut found: Vec<String> = self.warnings.iter().map(|warning| format!("Warning: {}", warning.text)).collect();
         for external in self.externals {
-            found.extend(external.warnings.iter().map(|warning| format!("Warning of {}: {}", external.name, warning.text)));
+            found.extend(
+                external.warnings.iter().map(|warning| format!("Warning of {}: {}", external.name, warning.text)),
+            );
         }
         found.extend(small_sample(self.evaluation, "(Collins, Ogundimu & Altman 2016, doi:10.1002/sim.6787)"));
         let wanted = ["Small groups", "Not computed", "About gaps"];
