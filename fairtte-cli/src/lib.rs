@@ -23,6 +23,7 @@ mod progress;
 mod report;
 mod run_file;
 mod run_folder;
+mod samples;
 mod scored;
 mod selection;
 

@@ -1,6 +1,7 @@
 //! Arguments of every command.
 
 mod bias;
+mod card;
 mod exports;
 mod features;
 mod models;
@@ -28,6 +29,7 @@ pub use predict::{Other, Predict};
 pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
+pub use card::Card;
 pub use exports::Exports;
 pub use features::{FeatureLayer, FeaturePart};
 pub use models::Models;
@@ -74,6 +76,8 @@ pub enum Command {
     Evaluate(Box<Evaluate>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence
     Bias(Box<Bias>),
+    /// Write the model card of a finished run: data, training, results by group, and what its owner says
+    Card(Card),
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),
@@ -186,6 +190,10 @@ pub struct Prepare {
     /// Read the decoded images again and compare every checksum
     #[arg(long, conflicts_with = "tables_only")]
     pub verify: bool,
+    /// Samples of every group and part whose pictures `samples.html` shows as they enter the model; 0 = no page (2 if not
+    /// given)
+    #[arg(long, value_name = "N", conflicts_with = "tables_only")]
+    pub samples: Option<usize>,
 }
 
 /// The commands of `cohort`.

@@ -5,11 +5,12 @@ mod models;
 mod outside;
 pub(super) mod own_table;
 mod publish;
+mod published;
 
 use std::path::Path;
 use std::time::Instant;
 
-use fairtte_data::cohort::Exclusions;
+use fairtte_data::cohort::{Exclusions, FlowStep};
 use fairtte_data::predictions::Rising;
 use fairtte_data::shift::ShiftRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::publish::{About, Target, publish};
+pub(super) use self::published::Published;
 use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart, Scores};
@@ -165,16 +167,7 @@ fn evaluate_into(
             best: Some(epoch.epoch) == chosen,
         })
         .collect();
-    let flow = if run.is_tabular() { exclusions.flow_of_tables() } else { exclusions.flow() };
-    let flow: Vec<FlowRow> = flow
-        .into_iter()
-        .map(|step| FlowRow {
-            label: step.label,
-            n_kept: step.n_kept,
-            n_excluded: step.n_excluded,
-            reasons: step.reasons.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
-        })
-        .collect();
+    let flow = flow_rows(&exclusions, run);
     let section = folder.bias_section();
     let bias: Option<BiasSection> = if section.exists() { Some(read_json(&section)?) } else { None };
     let warnings = scored.with_warning(folder.warnings()?, &format!("{} part", outputs.part.name()));
@@ -204,6 +197,18 @@ pub(super) fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Resu
         groups.extend(choose_groups(&single, &names, "groups.intersections")?);
     }
     Ok(groups)
+}
+
+/// The flow from rows read to samples.
+pub(super) fn flow_rows(exclusions: &Exclusions, run: &RunFile) -> Vec<FlowRow> {
+    let flow = if run.is_tabular() { exclusions.flow_of_tables() } else { exclusions.flow() };
+    let row = |step: FlowStep| FlowRow {
+        label: step.label,
+        n_kept: step.n_kept,
+        n_excluded: step.n_excluded,
+        reasons: step.reasons.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
+    };
+    flow.into_iter().map(row).collect()
 }
 
 fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
@@ -247,7 +252,7 @@ fn fact_of_time_grid(folder: &RunFolder) -> Result<Option<(String, String)>, Cli
 }
 
 /// The source of the labels, and the hash of everything that they depend on.
-fn facts_of_labels(cohort: &Cohort) -> Vec<(String, String)> {
+pub(super) fn facts_of_labels(cohort: &Cohort) -> Vec<(String, String)> {
     let Some(provenance) = &cohort.provenance else { return Vec::new() };
     let options: Vec<String> = provenance.options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let mut facts = vec![("labels".to_owned(), provenance.rule.clone())];

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod bias;
+mod card;
 mod cohort;
 #[cfg(feature = "train")]
 mod compare;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Features(arguments) => features::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Bias(arguments) => bias::run(&arguments),
+        Command::Card(arguments) => card::run(&arguments),
         #[cfg(feature = "train")]
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Select(arguments) => select::run(&arguments),

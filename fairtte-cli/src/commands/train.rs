@@ -9,15 +9,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::Device;
+use fairtte_data::Part;
 use fairtte_data::loader::Intensity;
-use fairtte_data::shift::image_blur;
-use fairtte_data::{Loader, Part};
 use fairtte_fairness::strategies::{CellCounts, TrainingCells};
 use fairtte_fairness::{
     FairnessError, FittedModel, LearnerSpec, NetworkSpec, Outputs, Pretrained, PretrainedConfig, Scoring, StepsFile,
     TensorBoard, TrainedRun, Trainer, TrainingData,
 };
-use fairtte_metrics::{GroupId, SampleId};
+use fairtte_metrics::SampleId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
 use serde::Serialize;
@@ -92,8 +91,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     }
     // Step 5: one loader for training and prediction.
     let groups = prepared.membership();
-    let intensity = intensity(run, &prepared)?;
-    let loader = loader(run, &prepared, groups.clone(), intensity.as_ref())?;
+    let (loader, intensity) = prepared.loader(run, groups.clone())?;
     // Steps 6 to 8: network, loss and strategy, trained by the only loop.
     let head = run.head.build()?;
     let spec = LearnerSpec {
@@ -221,38 +219,6 @@ fn kept_model(prepared: &Prepared, intensity: Option<Intensity>, model: FittedMo
         attributes: prepared.attributes.rules().to_vec(),
         model,
         inputs,
-    }
-}
-
-/// The scale of the intensities, fitted on the training part; `None` for a table.
-fn intensity(run: &RunFile, prepared: &Prepared) -> Result<Option<Intensity>, CliError> {
-    let Inputs::Images(store) = &prepared.inputs else { return Ok(None) };
-    Ok(Some(run.intensity.fit(store, prepared.training_cohort(), prepared.split.rows(Part::Train))?))
-}
-
-/// Batches of images, scaled by statistics of the training part and augmented as the run file says, or of columns of a
-/// table.
-fn loader<'a>(
-    run: &RunFile,
-    prepared: &'a Prepared,
-    groups: Vec<Option<GroupId>>,
-    intensity: Option<&Intensity>,
-) -> Result<Loader<'a>, CliError> {
-    let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
-    let (store, intensity) = match (&prepared.inputs, intensity) {
-        (Inputs::Images(store), Some(intensity)) => (store, intensity),
-        (Inputs::Images(_), None) => return Err(CliError::Bug("images without a scale of intensities".to_owned())),
-        (Inputs::Features { matrix, .. }, _) => return Ok(Loader::of_features(matrix, cohort, groups)?),
-    };
-    let mut loader = Loader::new(store, cohort, groups, intensity)?;
-    if let Some(shift) = &run.shift
-        && let Some(blur) = image_blur(cohort, train, prepared.attributes.all(), shift)?
-    {
-        loader = loader.with_transform(Box::new(blur));
-    }
-    match run.augmentation()? {
-        Some(augmentation) => Ok(loader.with_augmentation(augmentation)?),
-        None => Ok(loader),
     }
 }
 

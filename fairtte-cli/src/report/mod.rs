@@ -5,6 +5,7 @@
 
 mod baseline;
 pub(crate) mod bias;
+pub(crate) mod card;
 mod choice;
 mod decisions;
 mod differences;
@@ -19,6 +20,7 @@ mod p_matrix;
 mod page;
 mod plots;
 mod rows;
+pub(crate) mod samples;
 mod table;
 mod tables;
 mod template;

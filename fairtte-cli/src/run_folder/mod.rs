@@ -1,5 +1,6 @@
 //! The files of a run folder, in the order in which they are written; `done` comes last.
 
+mod kept;
 #[cfg(feature = "train")]
 mod model;
 mod open_run;
@@ -18,6 +19,7 @@ use fairtte_records::{EpochReport, Warning};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::kept::{Kept, Methods};
 #[cfg(feature = "train")]
 pub(crate) use self::model::{Fitted, ModelRecord, ModelWriter, is_training_input};
 pub(crate) use self::open_run::OpenRun;
@@ -135,6 +137,16 @@ impl RunFolder {
         self.path.join(format!("report{}.html", suffix(part)))
     }
 
+    /// The pictures that enter the model, by group and part.
+    pub(crate) fn samples(&self) -> PathBuf {
+        self.path.join("samples.html")
+    }
+
+    /// The model card.
+    pub(crate) fn card(&self) -> PathBuf {
+        self.path.join("model-card.md")
+    }
+
     pub(crate) fn done(&self) -> PathBuf {
         self.path.join("done")
     }
@@ -175,6 +187,7 @@ impl RunFolder {
             remove_file(&self.evaluation(part))?;
             remove_file(&self.report(part))?;
         }
+        remove_file(&self.card())?;
         remove_file(&self.selection())?;
         remove_file(&self.warnings_file())?;
         #[cfg(feature = "train")]
@@ -234,7 +247,11 @@ const PARQUET: &str = ".parquet";
 /// Beginning of the names of files with features of the network.
 const FEATURES: &str = "features-";
 
-fn remove_file(path: &Path) -> Result<(), CliError> {
+/// Removes a file, if there is one.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if it cannot be removed.
+pub(crate) fn remove_file(path: &Path) -> Result<(), CliError> {
     if !path.exists() {
         return Ok(());
     }

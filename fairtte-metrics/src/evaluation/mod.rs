@@ -31,7 +31,7 @@ pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
 pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;
-pub use groups_summary::{GroupSummary, HorizonRisk};
+pub use groups_summary::{GroupSummary, HorizonRisk, describe_groups};
 pub use metrics::{
     Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, known_metrics,
     register_metric, rows_metric,

@@ -31,6 +31,9 @@ pub fn write(folder: &Path) {
     std::fs::create_dir(folder.join("several")).unwrap();
     std::fs::rename(folder.join("runs"), folder.join("several/run")).unwrap();
     std::fs::remove_dir_all(folder.join("demo")).unwrap();
+    let evaluation = std::fs::read(folder.join("several/run/evaluation.json")).unwrap();
+    std::fs::create_dir(folder.join("other-hospital")).unwrap();
+    std::fs::write(folder.join("other-hospital/evaluation.json"), evaluation).unwrap();
 }
 
 fn run_files(file: &dyn Fn(&str, &str)) {
@@ -56,6 +59,7 @@ fn run_files(file: &dyn Fn(&str, &str)) {
     let areds = areds.canonicalize().unwrap();
     file("paper.toml", &format!("output = \"paper\"\n[data.areds]\nroot = '{}'\n", areds.display()));
     file("simulation.toml", "[bias]\nmi-time = 1\n");
+    file("about.toml", "owner = \"A laboratory\"\n");
 }
 
 /// One table with everything, and the same in separate files: 40 samples, of which 20 are in the test part.

@@ -46,7 +46,7 @@ fn with(base: &str, arguments: &str, others: &str) -> Effect {
 
 pub fn modes() -> Vec<Mode> {
     let all =
-        [training, prediction, preparation, simulation, published, evaluation, bias, selection, files, program];
+        [training, prediction, preparation, simulation, published, evaluation, bias, card, selection, files, program];
     all.into_iter().flat_map(|modes: fn() -> Vec<Mode>| modes()).collect()
 }
 
@@ -208,7 +208,13 @@ fn preparation() -> Vec<Mode> {
             "prepare",
             "images",
             "prepare --config images.toml",
-            of(vec![("--tables-only", Changes("--tables-only")), ("--verify", Changes("--verify")), DRY_RUN, JSON]),
+            of(vec![
+                ("--tables-only", Changes("--tables-only")),
+                ("--verify", Changes("--verify")),
+                ("--samples", Changes("--samples 1")),
+                DRY_RUN,
+                JSON,
+            ]),
         ),
         mode(
             "prepare",
@@ -217,6 +223,7 @@ fn preparation() -> Vec<Mode> {
             of(vec![
                 ("--tables-only", without(tables, "--tables-only")),
                 ("--verify", Refused("--verify", "cannot be used with")),
+                ("--samples", Refused("--samples 1", "cannot be used with")),
                 DRY_RUN,
                 JSON,
             ]),
@@ -228,6 +235,7 @@ fn preparation() -> Vec<Mode> {
             of(vec![
                 ("--tables-only", Changes("--tables-only")),
                 ("--verify", Refused("--verify", "there are no decoded images to verify")),
+                ("--samples", Refused("--samples 0", "there are no decoded images to show")),
                 DRY_RUN,
                 JSON,
             ]),
@@ -239,6 +247,7 @@ fn preparation() -> Vec<Mode> {
             of(vec![
                 ("--tables-only", Changes("--tables-only")),
                 ("--verify", Changes("--verify")),
+                ("--samples", Changes("--samples 1")),
                 ("--dry-run", without(dry, "--dry-run")),
                 ("--json", without(dry, "--json")),
             ]),
@@ -549,6 +558,21 @@ fn bias() -> Vec<Mode> {
         mode("bias", "a table", &table, of(&table, Changes("--output sources"))),
         mode("bias", "a page", &page, of(&page, with(&page, "sources", "elsewhere"))),
     ]
+}
+
+fn card() -> Vec<Mode> {
+    let card = "card several/run";
+    vec![mode(
+        "card",
+        "a run",
+        card,
+        vec![
+            ("RUN", with(card, "several/run", "several")),
+            ("--output", Changes("--output card.md")),
+            ("--about", Changes("--about about.toml")),
+            ("--external", Changes("--external other-hospital")),
+        ],
+    )]
 }
 
 fn selection() -> Vec<Mode> {
