@@ -228,6 +228,7 @@ fn of_data(error: &DataError) -> Exit {
 fn of_training(error: &FairnessError) -> Exit {
     match error {
         FairnessError::Setting { .. }
+        | FairnessError::NotExported { .. }
         | FairnessError::Model(ModelError::Setting { .. } | ModelError::OtherBackbone { .. })
         | FairnessError::Survival(SurvivalError::Setting { .. } | SurvivalError::Intervals { .. }) => Exit::Config,
         FairnessError::Survival(

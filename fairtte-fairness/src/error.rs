@@ -21,6 +21,12 @@ pub enum FairnessError {
         /// Range in words.
         expected: String,
     },
+    /// A strategy does not say what of it is exported.
+    #[error("strategy {strategy} cannot be exported: it does not say which of its networks predict, and how")]
+    NotExported {
+        /// Name of the strategy.
+        strategy: &'static str,
+    },
     /// A strategy needs groups and no sample has one.
     #[error("strategy {strategy} needs groups, but no training sample has a value of attribute \"{attribute}\"")]
     NoGroups {

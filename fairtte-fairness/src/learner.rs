@@ -14,6 +14,7 @@ use ndarray::Array2;
 use rand_chacha::ChaCha8Rng;
 
 use crate::FairnessError;
+use crate::export::Export;
 use crate::network::{Forward, NetworkSpec, SurvivalNetwork};
 use crate::predict::{CurveRule, EvaluationPart, fit_baseline, survival};
 use crate::pretrained::{FromFile, Pretrained};
@@ -224,6 +225,14 @@ impl Learner {
         }
         let network = self.network().valid();
         survival(rule, self.baseline.as_ref(), |query| network.outputs(batch, query))
+    }
+
+    /// What prediction needs of the network and its baseline.
+    ///
+    /// # Errors
+    /// [`FairnessError::Model`] for a parameter without a name outside this program.
+    pub fn export(&self) -> Result<Export, FairnessError> {
+        Export::of_network(self.network(), self.baseline())
     }
 
     /// Fits the baseline for the present weights, in evaluation mode; nothing to do for heads without one.

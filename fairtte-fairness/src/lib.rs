@@ -21,6 +21,7 @@
 mod batch;
 mod checkpoint;
 mod error;
+mod export;
 mod features;
 mod gradients;
 mod learner;
@@ -38,6 +39,7 @@ use std::fmt::Display;
 pub use batch::Batch;
 pub use checkpoint::{can_resume, copy_checkpoint, has_checkpoint, is_unfinished};
 pub use error::FairnessError;
+pub use export::{Combination, Export, ExportedNetwork};
 pub use features::{Layer, features, features_of};
 pub use learner::{EncoderNetwork, Learner, LearnerSpec};
 pub use monitor::{GroupValidation, Monitor, Validation};

@@ -60,6 +60,11 @@ impl SurvivalNetwork {
         Ok(Forward { before_dropout, representation, outputs })
     }
 
+    /// The layers from the representation to the outputs.
+    pub fn classifier(&self) -> &Classifier {
+        &self.classifier
+    }
+
     /// Outputs in evaluation mode, `[batch, n_outputs]` or one column per query time. Call it on `valid()` of a network.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::checkpoint::{hashes_below, require_hashes};
 use crate::features::{Layer, features};
 use crate::predict::{CurveRule, predict};
 use crate::strategies::{CellCounts, Saved, Strategy, StrategyConfig};
-use crate::{FairnessError, LearnerSpec, NetworkSpec, OptimiserConfig};
+use crate::{Export, FairnessError, LearnerSpec, NetworkSpec, OptimiserConfig};
 
 /// What prediction needs of a training besides settings and weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,6 +120,14 @@ impl Predictor {
     pub fn survival(&self, loader: &Loader<'_>, rows: &[usize]) -> Result<Array2<f64>, FairnessError> {
         let rule = CurveRule { head: self.head.as_ref(), grid: &self.grid };
         predict(self.strategy.as_ref(), loader, rows, &rule, &self.device)
+    }
+
+    /// What prediction needs of the model, for other programs.
+    ///
+    /// # Errors
+    /// As [`Strategy::export`].
+    pub fn export(&self) -> Result<Export, FairnessError> {
+        self.strategy.export()
     }
 
     /// Features of `rows` at `layer`, `[rows, n_features]`.

@@ -175,6 +175,11 @@ impl ImageEncoder {
         &self.backbone
     }
 
+    /// The layer from the features to the representation, if there is one.
+    pub fn projection(&self) -> Option<&Linear> {
+        self.projection.as_ref()
+    }
+
     /// Returns the encoder with `change` applied to its backbone.
     ///
     /// # Errors

@@ -82,6 +82,16 @@ pub enum ModelError {
         /// What does not fit.
         problem: String,
     },
+    /// A parameter has no name in the layout that it is to be written in.
+    #[error("parameter {parameter} of {backbone} has no name in the layout {layout}")]
+    NoName {
+        /// Name of the parameter here.
+        parameter: String,
+        /// Name of the backbone.
+        backbone: &'static str,
+        /// Name of the layout.
+        layout: &'static str,
+    },
     /// Weights cannot be written.
     #[error("the weights cannot be written: {reason}")]
     WriteWeights {

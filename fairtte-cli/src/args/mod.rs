@@ -26,7 +26,7 @@ pub use features::Features;
 #[cfg(feature = "train")]
 pub use predict::{Other, Predict};
 #[cfg(feature = "train")]
-pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
+pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
 pub use card::Card;

@@ -14,12 +14,16 @@ pub enum WeightsCommand {
     /// Compare a file of weights with a backbone and write it under fairtte's names, with its origin
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(WeightsImport),
+    /// Write the trained model of a run as safetensors in the names of torchvision, timm or MedicalNet, with a JSON file that
+    /// says how its numbers become curves
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(WeightsExport),
 }
 
 /// Arguments of `weights inspect`.
 #[derive(Args, Debug)]
 pub struct WeightsInspect {
-    /// A safetensors file, or what torch.save wrote
+    /// A safetensors file, what torch.save wrote, the folder of a run, or a file of weights in it
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Results as JSON on standard output
@@ -55,6 +59,24 @@ pub struct WeightsImport {
     pub json: bool,
 }
 
+/// Arguments of `weights export`.
+#[derive(Args, Debug)]
+pub struct WeightsExport {
+    /// Folder of a finished run
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// File to write, which ends in .safetensors; the description beside it ends in .json
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Weights: an epoch (counted from 1) or the selection rule that chose one, for example `c-td` or `gap-ibs`; those
+    /// of `training.monitor` if not given
+    #[arg(long, value_name = "EPOCH|RULE")]
+    pub epoch: Option<String>,
+    /// The description as JSON on standard output, too
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// One value of `--arch`.
 fn backbone(text: &str) -> Result<BackboneKind, String> {
     named(text, &BackboneKind::ALL, BackboneKind::name)
@@ -82,3 +104,11 @@ Examples:
     fairtte weights import efficientnet_b0_rwightman-7f5810bc.pth --arch efficientnet-b0
   weights for gray pictures
     fairtte weights import resnet18-f37072fd.pth --arch resnet18 --gray sum -o resnet18-gray.safetensors";
+
+const EXPORT_EXAMPLES: &str = "\
+The guide has a Python program of 30 lines that reads both files and computes the same curves.
+Examples:
+  the model that predictions.parquet is from
+    fairtte weights export runs/films -o films.safetensors
+  the weights that another rule chose
+    fairtte weights export runs/films -o fair.safetensors --epoch gap-ibs";

@@ -17,7 +17,7 @@ use ndarray::Array2;
 use serde::Serialize;
 
 use self::blocks::Blocks;
-use self::member::Member;
+pub(super) use self::member::Member;
 use self::other::{OtherData, Outcomes, notes_on_groups};
 use self::publish::{Kind, Predicted, Published, RunEntry};
 use super::{print, use_threads};

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::kept::{Kept, Methods};
 #[cfg(feature = "train")]
-pub(crate) use self::model::{Fitted, ModelRecord, ModelWriter, is_training_input};
+pub(crate) use self::model::{Fitted, KeptEpoch, ModelRecord, ModelWriter, is_training_input};
 pub(crate) use self::open_run::OpenRun;
 use crate::CliError;
 use crate::args::{FeatureLayer, FeaturePart};

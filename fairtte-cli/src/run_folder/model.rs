@@ -47,6 +47,29 @@ pub(crate) struct ModelRecord {
     pub(crate) fitted: FittedModel,
 }
 
+impl ModelRecord {
+    /// The epoch that `wanted` names: a number, or a selection rule; the one of `training.monitor` if not given.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] with the epochs whose weights were kept.
+    pub(crate) fn chosen_epoch(&self, wanted: Option<&str>) -> Result<usize, CliError> {
+        let Some(wanted) = wanted else { return Ok(self.epoch) };
+        let found = match wanted.parse::<usize>() {
+            Ok(epoch) => self.epochs.contains_key(&epoch).then_some(epoch),
+            Err(_) => {
+                self.epochs.iter().find(|(_, kept)| kept.rules.iter().any(|rule| rule == wanted)).map(|(e, _)| *e)
+            }
+        };
+        found.ok_or_else(|| {
+            let kept = self.epochs.iter().map(|(epoch, kept)| format!("{epoch} ({})", kept.rules.join(", ")));
+            let kept: Vec<String> = kept.collect();
+            let message =
+                format!("\"{wanted}\" is no epoch whose weights were kept, expected one of {}", kept.join("; "));
+            CliError::setting("--epoch", message, None)
+        })
+    }
+}
+
 /// The weights of one epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -44,7 +44,7 @@ use super::{
 use crate::features::Layer;
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts, fit_baseline};
-use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// How the task loss is weighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -304,6 +304,10 @@ impl Strategy for Cfair {
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
         self.learner.features(batch, layer)
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        Export::of_network(self.network(), self.learner.baseline())
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -44,7 +44,7 @@ use crate::monitor::{event_blocks, negative_log_likelihoods};
 use crate::predict::{CurveRule, EvaluationPart, Outputs, Parts};
 use crate::strategies::Accumulation;
 use crate::trainable::Descent;
-use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// What is done with a group with too few events for a network of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -312,6 +312,11 @@ impl Strategy for ControlledAttribute {
         let of_models = of_models.collect::<Result<Vec<_>, _>>()?;
         let views: Vec<_> = of_models.iter().map(|features| features.view()).collect();
         Ok(concatenate(Axis(1), &views).expect("every network has the rows of the batch"))
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        let models = self.models.iter().zip(&self.weights);
+        Export::of_groups(models.map(|(model, weight)| (model.group.index(), *weight, &model.chosen)))
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

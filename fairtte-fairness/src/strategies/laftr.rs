@@ -48,7 +48,7 @@ use crate::features::Layer;
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Trainable;
-use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// The fairness criterion of the adversary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -265,6 +265,10 @@ impl Strategy for Laftr {
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
         self.learner.features(batch, layer)
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        self.learner.export()
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

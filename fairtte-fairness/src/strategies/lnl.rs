@@ -45,7 +45,7 @@ use crate::gradients::{add, scale};
 use crate::learner::EncoderNetwork;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Trainable;
-use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Settings of LNL.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -221,6 +221,10 @@ impl Strategy for Lnl {
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
         self.learner.features(batch, layer)
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        self.learner.export()
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

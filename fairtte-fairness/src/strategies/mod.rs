@@ -49,6 +49,7 @@ use fairtte_data::Sampling;
 use ndarray::Array2;
 
 use crate::FairnessError;
+use crate::export::Export;
 use crate::features::Layer;
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, Parts};
@@ -71,7 +72,7 @@ pub use lnl::{Lnl, LnlConfig};
 pub use missing::MissingAttribute;
 pub use objective::{Objective, ObjectiveStrategy, Terms, Value};
 pub use odr::{Odr, OdrConfig, OdrNetwork};
-pub use recalibration::{Recalibration, RecalibrationConfig, RecalibrationMethod};
+pub use recalibration::{Recalibration, RecalibrationConfig, RecalibrationMaps, RecalibrationMethod};
 pub use registry::{StrategyConfig, register};
 pub use reversal::reverse_gradient;
 pub use sam::{Sam, SamConfig};
@@ -178,6 +179,16 @@ pub trait Strategy {
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read the batch.
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError>;
+
+    /// What prediction needs, for other programs: exactly what [`predict`](Self::predict) computes. By default it is
+    /// refused.
+    ///
+    /// # Errors
+    /// [`FairnessError::NotExported`] if the method does not say; [`FairnessError::Model`] for a parameter without a name
+    /// outside this program.
+    fn export(&self) -> Result<Export, FairnessError> {
+        Err(FairnessError::NotExported { strategy: self.name() })
+    }
 
     /// The parts that are saved, each under a name of its own: what [`save`](Self::save) and [`load`](Self::load) take by
     /// default.

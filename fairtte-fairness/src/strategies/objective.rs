@@ -14,7 +14,7 @@ use crate::features::Layer;
 use crate::network::Forward;
 use crate::predict::{CurveRule, Parts};
 use crate::trainable::Descent;
-use crate::{FairnessError, Learner, LearnerSpec};
+use crate::{Export, FairnessError, Learner, LearnerSpec};
 
 /// The terms that an objective may combine.
 #[derive(Clone, Debug)]
@@ -196,6 +196,10 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
         self.learner.features(batch, layer)
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        self.learner.export()
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -49,7 +49,7 @@ use crate::learner::EncoderNetwork;
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
 use crate::trainable::Trainable;
-use crate::{FairnessError, Forward, Learner, LearnerSpec, check};
+use crate::{Export, FairnessError, Forward, Learner, LearnerSpec, check};
 
 /// Settings of ODR.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -365,6 +365,11 @@ impl Strategy for Odr {
             Layer::Backbone => self.learner.features(batch, layer),
             Layer::Representation => Ok(on_host(self.learner.network().valid().target_mean(batch)?)),
         }
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        let OdrNetwork { encoder, classifier, target, .. } = &self.learner.network().valid();
+        Export::of_code(encoder, &target.mean, classifier, self.learner.baseline())
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -30,7 +30,7 @@ use super::pass::Pass;
 use super::{NETWORK, NamedPart, Phase, StepContext, StepReport, Strategy, StrategySettings, TrainingCells};
 use crate::features::Layer;
 use crate::predict::{CurveRule, Parts};
-use crate::{FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
+use crate::{Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, check};
 
 /// Settings of SAM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -221,6 +221,10 @@ impl Strategy for Sam {
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
         self.learner.features(batch, layer)
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        self.learner.export()
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

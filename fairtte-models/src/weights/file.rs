@@ -7,7 +7,7 @@ use super::bytes::Malformed;
 use super::contents::{Contents, TopLevel};
 use super::pickle::shown;
 use super::tensor::{ElementType, StoredTensor, values};
-use super::{legacy, safetensors_file, zip, zip_pickle};
+use super::{burnpack, legacy, safetensors_file, zip, zip_pickle};
 use crate::ModelError;
 
 /// How the tensors are packed.
@@ -20,6 +20,8 @@ pub enum Container {
     ZipPickle,
     /// `torch.save` before torch 1.6.
     LegacyPickle,
+    /// What a run of this program keeps: burn's `burnpack`.
+    Burnpack,
 }
 
 impl Container {
@@ -29,6 +31,7 @@ impl Container {
             Self::Safetensors => "safetensors",
             Self::ZipPickle => "zip pickle (torch 1.6 or newer)",
             Self::LegacyPickle => "legacy pickle (before torch 1.6)",
+            Self::Burnpack => "burnpack",
         }
     }
 
@@ -39,6 +42,9 @@ impl Container {
         }
         if bytes.starts_with(&legacy::START) {
             return Ok(Self::LegacyPickle);
+        }
+        if bytes.starts_with(&burnpack::START) {
+            return Ok(Self::Burnpack);
         }
         if bytes.len() >= 9 && bytes[8] == b'{' {
             return Ok(Self::Safetensors);
@@ -106,6 +112,7 @@ impl WeightFile {
                 Container::Safetensors => safetensors_file::read(&bytes)?,
                 Container::ZipPickle => zip_pickle::read(&bytes)?,
                 Container::LegacyPickle => legacy::read(&bytes)?,
+                Container::Burnpack => burnpack::read(&bytes)?,
             };
             Ok((container, contents))
         };

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use super::channels::{Gray, adapt};
+use super::export::EXPORT_MARK;
 use super::layouts::{Layout, Names, names};
 use super::parameters::{Parameter, parameters, replace};
 use super::pickle::shown;
@@ -67,6 +68,8 @@ pub struct Fit<'a> {
     layout: Layout,
     /// Whether the layout was recognised from the keys.
     is_told: bool,
+    /// Whether `fairtte weights export` wrote the file.
+    is_export: bool,
     group: Vec<String>,
     matched: Vec<Match>,
     missing: Vec<(String, String, bool)>,
@@ -89,9 +92,10 @@ impl<'a> Fit<'a> {
             backbone: kind.name(),
             problem,
         };
-        let is_told = layout == Layout::Auto;
-        let Selected { layout, group, keys, others } = select(file, layout).map_err(unfit)?;
-        if layout == Layout::Native {
+        let asked = layout;
+        let Selected { layout, group, keys, others, is_export } = select(file, asked).map_err(unfit)?;
+        let is_told = asked == Layout::Auto && !is_export;
+        if layout == Layout::Native || is_export {
             of_backbone(file, kind).map_err(unfit)?;
         }
         let table = names(layout, kind)
@@ -101,6 +105,7 @@ impl<'a> Fit<'a> {
             backbone: kind.name(),
             layout,
             is_told,
+            is_export,
             group,
             matched: Vec::new(),
             missing: Vec::new(),
@@ -123,7 +128,12 @@ impl<'a> Fit<'a> {
             }
         }
         let left = keys.iter().map(|(key, _)| key).filter(|key| left.contains_key(key.as_str()));
-        fit.sort_out(others.iter().chain(left), &table);
+        if is_export {
+            fit.sort_out(left, &table);
+            fit.left_out.extend(others);
+        } else {
+            fit.sort_out(others.iter().chain(left), &table);
+        }
         let note = match (layout, kind) {
             (Layout::Timm, BackboneKind::EfficientNetB0) => Some(SAME_KEYS),
             (_, BackboneKind::ResNet18) if is_told && layout != Layout::Native => Some(SAME_NETWORK),
@@ -148,7 +158,7 @@ impl<'a> Fit<'a> {
             return;
         }
         let mut expected = parameter.shape.clone();
-        if parameter.is_linear && self.layout != Layout::Native {
+        if parameter.is_linear && self.is_transposed() {
             expected.reverse();
         }
         self.wrong_shape.push(WrongShape {
@@ -164,7 +174,7 @@ impl<'a> Fit<'a> {
         if matches!(stored.element, ElementType::Other { .. }) {
             return None;
         }
-        if parameter.is_linear && self.layout != Layout::Native {
+        if parameter.is_linear && self.is_transposed() {
             return (here.iter().rev().eq(there)).then_some(Change::Transpose);
         }
         if here == there {
@@ -184,6 +194,11 @@ impl<'a> Fit<'a> {
             return Some(Change::Positions { from: positions::grid(*from)?, to: positions::grid(*to)? });
         }
         None
+    }
+
+    /// Whether the file has the weights of linear layers as torch does.
+    fn is_transposed(&self) -> bool {
+        self.layout != Layout::Native || self.is_export
     }
 
     /// Sorts the leftover keys of the file: counters of batch norm and keys that the layout leaves out, or unexpected
@@ -229,6 +244,11 @@ impl<'a> Fit<'a> {
     /// Whether the layout was recognised from the keys, so that the file may be of another program with the same keys.
     pub(super) fn is_told(&self) -> bool {
         self.is_told
+    }
+
+    /// Whether the file has the networks of a run of this program.
+    pub(super) fn is_export(&self) -> bool {
+        self.is_export
     }
 
     /// Keys of the dictionaries that the tensors were taken from.
@@ -365,9 +385,9 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// Checks that a native file was written for the backbone `kind`.
+/// Checks that a file of this program was written for the backbone `kind`.
 fn of_backbone(file: &WeightFile, kind: BackboneKind) -> Result<(), String> {
-    match file.metadata().iter().find(|(key, _)| key == NATIVE_MARK) {
+    match file.metadata().iter().find(|(key, _)| key == NATIVE_MARK || key == EXPORT_MARK) {
         Some((_, name)) if name != kind.name() => {
             Err(format!("it holds the weights of {}, expected {}", shown(name), kind.name()))
         }
@@ -376,7 +396,7 @@ fn of_backbone(file: &WeightFile, kind: BackboneKind) -> Result<(), String> {
 }
 
 /// `[rows, columns]` to `[columns, rows]`.
-fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+pub(super) fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     let mut transposed = Vec::with_capacity(values.len());
     for column in 0..columns {
         transposed.extend((0..rows).map(|row| values[row * columns + column]));

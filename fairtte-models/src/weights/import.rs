@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::facts::{Facts, facts};
 use super::hash::published;
+use super::safetensors_file::header;
 use super::select::NATIVE_MARK;
 use super::{Fit, Layout, sha256};
 use crate::{Backbone, ModelError};
@@ -45,9 +46,10 @@ impl NamedHash {
 }
 
 impl Fit<'_> {
-    /// Preprocessing and licence of such weights, where they are known.
+    /// Preprocessing and licence of such weights, where they are known; those of a run's own weights are in the file that
+    /// was exported beside them.
     pub fn facts(&self, backbone: &Backbone) -> Option<Facts> {
-        facts(backbone.kind(), self.layout(), self.is_told())
+        if self.is_export() { None } else { facts(backbone.kind(), self.layout(), self.is_told()) }
     }
 
     /// The metadata of an imported file on its origin, by key.
@@ -78,7 +80,9 @@ impl Fit<'_> {
         }
         let mut entries: Vec<(String, String)> =
             entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        if self.layout() == Layout::Native {
+        if self.is_export() {
+            entries.extend(file.metadata().iter().map(|(key, value)| (format!("origin.{key}"), value.clone())));
+        } else if self.layout() == Layout::Native {
             entries.extend(file.metadata().iter().filter_map(inherited));
         }
         entries
@@ -92,32 +96,14 @@ impl Fit<'_> {
     /// errors of a tensor that cannot be read; in both cases an incomplete file has been written.
     pub fn write(&self, backbone: &Backbone, out: &mut impl Write) -> Result<(), ModelError> {
         self.require()?;
-        let header = self.header(backbone);
+        let metadata: Map<String, Value> =
+            self.provenance(backbone).into_iter().map(|(key, value)| (key, Value::from(value))).collect();
         let failed = |error: std::io::Error| ModelError::WriteWeights { reason: error.to_string() };
-        out.write_all(&(header.len() as u64).to_le_bytes()).map_err(failed)?;
-        out.write_all(&header).map_err(failed)?;
+        out.write_all(&header(metadata, self.shapes())).map_err(failed)?;
         for values in self.all_values() {
             let bytes: Vec<u8> = values?.into_iter().flat_map(f32::to_le_bytes).collect();
             out.write_all(&bytes).map_err(failed)?;
         }
         Ok(())
-    }
-
-    /// The header of a safetensors file: JSON, filled up with spaces to a multiple of 8 bytes.
-    fn header(&self, backbone: &Backbone) -> Vec<u8> {
-        let metadata: Map<String, Value> =
-            self.provenance(backbone).into_iter().map(|(key, value)| (key, json!(value))).collect();
-        let mut header = Map::new();
-        header.insert("__metadata__".to_owned(), Value::Object(metadata));
-        let mut end = 0;
-        for (name, shape) in self.shapes() {
-            let start = end;
-            end += 4 * shape.iter().product::<usize>();
-            let entry = json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, end] });
-            header.insert(name.to_owned(), entry);
-        }
-        let mut bytes = Value::Object(header).to_string().into_bytes();
-        bytes.resize(bytes.len().next_multiple_of(8), b' ');
-        bytes
     }
 }

@@ -7,19 +7,24 @@
 //!
 //! | container | who writes it | file |
 //! |---|---|---|
-//! | safetensors | timm, Hugging Face, `fairtte weights import` | `safetensors_file.rs` |
+//! | safetensors | timm, Hugging Face, `fairtte weights import` and `export` | `safetensors_file.rs` |
 //! | zip with `data.pkl` and `data/N` | `torch.save` since torch 1.6 | `zip.rs`, `zip_pickle.rs` |
 //! | five pickles, then raw storages | `torch.save` before torch 1.6 | `legacy.rs` |
+//! | burnpack | runs of this program | `burnpack.rs` |
 //!
 //! A [`Fit`] compares a [`WeightFile`] with a backbone and reports what is matched, missing, unexpected or of another
 //! shape; [`Fit::load`] puts the weights in, [`Fit::write`] writes them under our names with their provenance.
 //!
+//! The other direction, a trained network in the names of those programs, is in `export.rs`.
+//!
 //! The formats were taken from torch's `torch/serialization.py` and Python's `pickletools`; the tests read files that
 //! torch 2.15.0 wrote, and malicious files.
 
+mod burnpack;
 mod bytes;
 mod channels;
 mod contents;
+mod export;
 mod facts;
 mod file;
 mod fit;
@@ -38,6 +43,7 @@ mod zip_pickle;
 
 pub use channels::Gray;
 pub use contents::TopLevel;
+pub use export::{NamedTensor, backbone_tensors, encoder_tensors, of_group, tensors, write_export};
 pub use facts::Facts;
 pub use file::{Container, WeightFile};
 pub use fit::{Fit, WrongShape};

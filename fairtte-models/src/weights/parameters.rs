@@ -20,7 +20,7 @@ pub(super) struct Parameter {
 
 /// Path to the current module of a visitor.
 #[derive(Default)]
-struct Path {
+pub(super) struct Path {
     /// Names of the enclosing modules, and whether each is a wrapper around the network.
     parts: Vec<(String, bool)>,
     /// Types of the enclosing modules.
@@ -28,13 +28,13 @@ struct Path {
 }
 
 impl Path {
-    fn enter(&mut self, name: &str, container: &str) {
+    pub(super) fn enter(&mut self, name: &str, container: &str) {
         let is_wrapper = container == "Struct:Backbone" || container.starts_with("Enum:");
         self.parts.push((name.to_owned(), is_wrapper));
         self.containers.push(container.to_owned());
     }
 
-    fn exit(&mut self) {
+    pub(super) fn exit(&mut self) {
         self.parts.pop();
         self.containers.pop();
     }
@@ -46,6 +46,12 @@ impl Path {
     fn name(&self) -> String {
         let parts = self.parts.iter().filter(|(_, is_wrapper)| !is_wrapper);
         parts.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".")
+    }
+
+    /// The parameter that is visited.
+    pub(super) fn parameter<const D: usize>(&self, param: &Param<Tensor<D>>) -> Parameter {
+        let is_linear = D == 2 && self.is_in("Struct:Linear");
+        Parameter { name: self.name(), shape: param.lazy_shape().to_vec(), is_linear }
     }
 }
 
@@ -72,9 +78,7 @@ impl ModuleVisitor for List {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let is_linear = D == 2 && self.path.is_in("Struct:Linear");
-        let shape = param.lazy_shape().to_vec();
-        self.found.push(Parameter { name: self.path.name(), shape, is_linear });
+        self.found.push(self.path.parameter(param));
     }
 }
 

@@ -3,6 +3,7 @@
 //! The `safetensors` crate checks that the tensors of the header fill the rest of the file without gap or overlap.
 
 use safetensors::{Dtype, SafeTensors};
+use serde_json::{Map, Value, json};
 
 use super::bytes::Malformed;
 use super::contents::Contents;
@@ -35,12 +36,34 @@ pub(super) fn read(file: &[u8]) -> Result<Contents, Malformed> {
     Ok(contents)
 }
 
-fn row_major(shape: &[usize]) -> Vec<usize> {
+pub(super) fn row_major(shape: &[usize]) -> Vec<usize> {
     let mut strides = vec![1_usize; shape.len()];
     for axis in (1..shape.len()).rev() {
         strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1)); // an empty tensor may declare any sizes
     }
     strides
+}
+
+/// The beginning of a file with tensors of `f32` of these names and shapes, in the order of their bytes: its length, then
+/// JSON, filled up with spaces to a multiple of 8 bytes.
+pub(super) fn header<'a>(
+    metadata: Map<String, Value>,
+    tensors: impl Iterator<Item = (&'a str, &'a [usize])>,
+) -> Vec<u8> {
+    let mut header = Map::new();
+    header.insert("__metadata__".to_owned(), Value::Object(metadata));
+    let mut end = 0;
+    for (name, shape) in tensors {
+        let start = end;
+        end += 4 * shape.iter().product::<usize>();
+        let entry = json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, end] });
+        header.insert(name.to_owned(), entry);
+    }
+    let mut text = Value::Object(header).to_string().into_bytes();
+    text.resize(text.len().next_multiple_of(8), b' ');
+    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(text);
+    bytes
 }
 
 fn element(dtype: Dtype) -> ElementType {

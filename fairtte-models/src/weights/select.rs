@@ -1,8 +1,9 @@
 //! Finds the dictionary of a file that contains the weights, and their layout.
 
-use super::WeightFile;
+use super::export::{EXPORT_LAYOUT, EXPORT_MARK, place_in_export};
 use super::layouts::Layout;
 use super::pickle::shown;
+use super::{Container, WeightFile};
 
 /// Metadata key that every file written by `fairtte weights import` has.
 pub(super) const NATIVE_MARK: &str = "fairtte.backbone";
@@ -17,6 +18,9 @@ pub(super) struct Selected {
     pub(super) keys: Vec<(String, usize)>,
     /// Keys of the dictionary outside the network.
     pub(super) others: Vec<String>,
+    /// Whether `fairtte weights export` wrote the file: weights of linear layers are `[out, in]` in any layout, and
+    /// `others` are the layers after the backbone.
+    pub(super) is_export: bool,
 }
 
 /// Names under which training programs keep the weights, best first.
@@ -24,7 +28,13 @@ const GROUPS: [&str; 6] = ["teacher", "model", "state_dict", "model_state_dict",
 
 /// Finds the weights of `file`. The error message says what was found instead.
 pub(super) fn select(file: &WeightFile, asked: Layout) -> Result<Selected, String> {
+    if file.container() == Container::Burnpack {
+        return Err("it is a record of a run, which `fairtte weights export` makes a file of weights of".to_owned());
+    }
     let is_native = file.metadata().iter().any(|(key, _)| key == NATIVE_MARK);
+    if file.metadata().iter().any(|(key, _)| key == EXPORT_MARK) {
+        return of_export(file, asked);
+    }
     let group = group(file, asked)?;
     let in_group = file.tensors().iter().enumerate().filter(|(_, tensor)| tensor.group == group);
     let keys: Vec<(String, usize)> = in_group.map(|(at, tensor)| (tensor.key.clone(), at)).collect();
@@ -38,7 +48,32 @@ pub(super) fn select(file: &WeightFile, asked: Layout) -> Result<Selected, Strin
         Layout::Dinov2 => without_prefix(keys, "backbone.", false),
         _ => (keys, Vec::new()),
     };
-    Ok(Selected { layout, group, keys, others })
+    Ok(Selected { layout, group, keys, others, is_export: false })
+}
+
+/// The backbone of a file that `fairtte weights export` wrote.
+fn of_export(file: &WeightFile, asked: Layout) -> Result<Selected, String> {
+    let written = file.metadata().iter().find(|(key, _)| key == EXPORT_LAYOUT).map(|(_, name)| name.as_str());
+    let layout = match asked {
+        Layout::Auto => Layout::ALL.into_iter().find(|layout| Some(layout.name()) == written),
+        asked => Some(asked),
+    };
+    let layout = layout.ok_or_else(|| {
+        let found = written.map_or_else(|| "no layout".to_owned(), shown);
+        format!("its metadata {EXPORT_LAYOUT} name {found}, expected one of its layouts")
+    })?;
+    let (mut keys, mut others) = (Vec::new(), Vec::new());
+    for (index, tensor) in file.tensors().iter().enumerate() {
+        match place_in_export(&tensor.key) {
+            (true, "") => keys.push((tensor.key.clone(), index)),
+            (true, prefix) => {
+                let network = prefix.trim_end_matches('.');
+                return Err(format!("it holds one network per group ({network} and others), expected one network"));
+            }
+            (false, _) => others.push(tensor.key.clone()),
+        }
+    }
+    Ok(Selected { layout, group: Vec::new(), keys, others, is_export: true })
 }
 
 fn group(file: &WeightFile, asked: Layout) -> Result<Vec<String>, String> {

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use burn::tensor::{bf16, f16};
 
@@ -109,6 +110,8 @@ pub(super) enum Bytes {
         /// CRC-32 of the inflated bytes.
         crc: u32,
     },
+    /// A copy of them, where a container does not tell their place.
+    Held(Arc<[u8]>),
 }
 
 impl Bytes {
@@ -116,6 +119,7 @@ impl Bytes {
         match self {
             Self::Plain(range) => range.len(),
             Self::Deflated { size, .. } => *size,
+            Self::Held(bytes) => bytes.len(),
         }
     }
 
@@ -124,6 +128,7 @@ impl Bytes {
         match self {
             Self::Plain(range) => Ok(Cow::Borrowed(&file[range.clone()])),
             Self::Deflated { range, size, crc } => super::zip::inflate(file, range, *size, *crc).map(Cow::Owned),
+            Self::Held(bytes) => Ok(Cow::Owned(bytes.to_vec())),
         }
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, Entry>, Malformed>
                 n_compressed = n_compressed.saturating_add(range.len());
                 n_inflated = n_inflated.saturating_add(*size);
             }
+            Bytes::Held(_) => {} // of another container
         }
         let at = entry.at;
         if n_compressed > file.len() {

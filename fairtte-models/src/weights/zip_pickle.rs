@@ -31,7 +31,7 @@ pub(super) fn read(file: &[u8]) -> Result<Contents, Malformed> {
     let bytes = entry.bytes.read(file)?;
     let (start, inflated) = match &entry.bytes {
         Bytes::Plain(range) => (range.start, None),
-        Bytes::Deflated { .. } => (0, Some(name.clone())),
+        Bytes::Deflated { .. } | Bytes::Held(_) => (0, Some(name.clone())),
     };
     let within = |malformed: Malformed| Malformed { entry: inflated.clone(), ..malformed };
     let mut cursor = Cursor::new(&bytes, start);

@@ -648,6 +648,23 @@ fn files() -> Vec<Mode> {
             vec![("FILE", Instead("weights inspect rgb.safetensors".to_owned())), JSON],
         ),
         mode(
+            "weights inspect",
+            "a run",
+            "weights inspect several/run",
+            vec![("FILE", Instead("weights inspect several/run/run.toml".to_owned())), JSON],
+        ),
+        mode(
+            "weights export",
+            "a run",
+            "weights export several/run --output m.safetensors",
+            vec![
+                ("RUN", Instead("weights export several --output m.safetensors".to_owned())),
+                ("--output", Instead("weights export several/run --output n.safetensors".to_owned())),
+                ("--epoch", Refused("--epoch 99", "\"99\" is no epoch whose weights were kept")),
+                JSON,
+            ],
+        ),
+        mode(
             "weights import",
             "three channels",
             import,

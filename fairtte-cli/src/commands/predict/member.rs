@@ -36,7 +36,7 @@ impl Member {
     pub(crate) fn open(path: &Path, epoch: Option<&str>, device: Option<&str>) -> Result<Self, CliError> {
         let OpenRun { file: run, folder } = OpenRun::read(path)?;
         let record = folder.model_record()?;
-        let epoch = chosen_epoch(&record, epoch)?;
+        let epoch = record.chosen_epoch(epoch)?;
         let device = device.unwrap_or(&run.device);
         let device: Device = crate::device::open(device)?;
         let settings = ModelSettings { encoder: &run.model, head: &run.head, strategy: &run.strategy };
@@ -151,19 +151,4 @@ impl Member {
             None => Ok(loader),
         }
     }
-}
-
-/// The epoch that `wanted` names: a number, or a selection rule; the one of `training.monitor` if not given.
-fn chosen_epoch(record: &ModelRecord, wanted: Option<&str>) -> Result<usize, CliError> {
-    let Some(wanted) = wanted else { return Ok(record.epoch) };
-    let found = match wanted.parse::<usize>() {
-        Ok(epoch) => record.epochs.contains_key(&epoch).then_some(epoch),
-        Err(_) => record.epochs.iter().find(|(_, kept)| kept.rules.iter().any(|rule| rule == wanted)).map(|(e, _)| *e),
-    };
-    found.ok_or_else(|| {
-        let kept = record.epochs.iter().map(|(epoch, kept)| format!("{epoch} ({})", kept.rules.join(", ")));
-        let kept: Vec<String> = kept.collect();
-        let message = format!("\"{wanted}\" is no epoch whose weights were kept, expected one of {}", kept.join("; "));
-        CliError::setting("--epoch", message, None)
-    })
 }

@@ -39,7 +39,7 @@ use super::{NETWORK, NamedPart, StepContext, StepReport, Strategy, StrategySetti
 use crate::features::Layer;
 use crate::network::on_host;
 use crate::predict::{CurveRule, Parts, fit_baseline};
-use crate::{FairnessError, Forward, Learner, LearnerSpec};
+use crate::{Combination, EncoderNetwork as _, Export, FairnessError, Forward, Learner, LearnerSpec};
 
 pub use network::DomainNetwork;
 
@@ -225,6 +225,17 @@ impl Strategy for DomainIndependent {
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
         self.learner.features(batch, layer)
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        let network = self.learner.network().valid();
+        let combination = match self.config.inference {
+            DomainInference::OwnGroup => Combination::OwnGroup { missing_attribute: self.config.missing_attribute },
+            inference if inference.averages_outputs() => Combination::MeanOfOutputs,
+            _ => Combination::MeanOfCurves,
+        };
+        let (weights, baseline) = (self.weights(), self.learner.baseline());
+        Export::of_classifiers(network.encoder(), network.classifiers(), weights, baseline, combination)
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

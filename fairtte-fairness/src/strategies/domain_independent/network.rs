@@ -48,6 +48,11 @@ impl DomainNetwork {
         self.classifiers[g].forward(representation, query)
     }
 
+    /// The classifiers of all groups.
+    pub(super) fn classifiers(&self) -> &[Classifier] {
+        &self.classifiers
+    }
+
     #[cfg(test)]
     pub(super) fn classifier(&self, g: usize) -> &Classifier {
         &self.classifiers[g]

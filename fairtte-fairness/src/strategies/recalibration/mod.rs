@@ -45,7 +45,7 @@ use super::{
 };
 use crate::features::Layer;
 use crate::predict::{CurveRule, Parts};
-use crate::{FairnessError, Learner, LearnerSpec, check};
+use crate::{Export, FairnessError, Learner, LearnerSpec, check};
 
 /// The map that is fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ fn name_of(method: RecalibrationMethod) -> &'static str {
 /// The maps of all groups, with the cut points and the shares of the groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fitted {
+pub struct RecalibrationMaps {
     cut_points: CutPoints,
     /// One per group.
     maps: Vec<Map>,
@@ -149,7 +149,7 @@ pub struct Recalibration {
     config: RecalibrationConfig,
     inner: ObjectiveStrategy<Erm>,
     /// `None` before the end of the training.
-    fitted: Option<Fitted>,
+    fitted: Option<RecalibrationMaps>,
     n_groups: usize,
     /// Whether the validation part was found sufficient for the maps.
     is_checked: bool,
@@ -207,7 +207,7 @@ impl Recalibration {
 
     fn mapped(
         &self,
-        fitted: &Fitted,
+        fitted: &RecalibrationMaps,
         batch: &Batch,
         rule: &CurveRule<'_>,
         curves: &Array2<f64>,
@@ -279,7 +279,8 @@ impl Strategy for Recalibration {
         };
         let maps = (0..self.n_groups).map(|g| self.map(&rows_of(g), parts.outputs().cut_points.n())).collect();
         let counts: Vec<usize> = (0..self.n_groups).map(|g| rows_of(g).index.len()).collect();
-        self.fitted = Some(Fitted { cut_points: parts.outputs().cut_points.clone(), maps, shares: shares(&counts) });
+        self.fitted =
+            Some(RecalibrationMaps { cut_points: parts.outputs().cut_points.clone(), maps, shares: shares(&counts) });
         Ok(())
     }
 
@@ -303,6 +304,10 @@ impl Strategy for Recalibration {
         self.inner.features(batch, layer)
     }
 
+    fn export(&self) -> Result<Export, FairnessError> {
+        Ok(Export { recalibration: self.fitted.clone(), ..self.inner.export()? })
+    }
+
     fn parts(&mut self) -> Vec<NamedPart<'_>> {
         self.inner.parts()
     }
@@ -320,7 +325,7 @@ impl Strategy for Recalibration {
         self.fitted = None;
         if folder.join(format!("{NAME}.json")).exists() {
             let n = self.n_groups;
-            self.fitted = Some(read_state(folder, NAME, |fitted: &Fitted| {
+            self.fitted = Some(read_state(folder, NAME, |fitted: &RecalibrationMaps| {
                 let fits = fitted.maps.len() == n && fitted.shares.len() == n;
                 if fits { Ok(()) } else { Err(format!("it has {} maps, expected {n}", fitted.maps.len())) }
             })?);

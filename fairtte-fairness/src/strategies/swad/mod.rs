@@ -56,7 +56,7 @@ use crate::features::Layer;
 use crate::monitor::Validation;
 use crate::predict::{CurveRule, EvaluationPart, Parts};
 use crate::trainable::read;
-use crate::{EncoderNetwork as _, FairnessError, Learner, LearnerSpec, SurvivalNetwork, TrainingConfig, check};
+use crate::{EncoderNetwork as _, Export, FairnessError, Learner, LearnerSpec, SurvivalNetwork, TrainingConfig, check};
 
 /// The validation loss that is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -288,6 +288,10 @@ impl Strategy for Swad {
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
         self.learner.features(batch, layer)
+    }
+
+    fn export(&self) -> Result<Export, FairnessError> {
+        self.learner.export()
     }
 
     fn parts(&mut self) -> Vec<NamedPart<'_>> {

@@ -40,6 +40,17 @@ impl Layout {
     pub const ALL: [Self; 7] =
         [Self::Auto, Self::Torchvision, Self::Timm, Self::Medicalnet, Self::Mae, Self::Dinov2, Self::Native];
 
+    /// The layout of the library that the published weights of `kind` come from; our own where there are none.
+    pub fn home(kind: BackboneKind) -> Self {
+        use BackboneKind as Kind;
+        match kind {
+            Kind::EfficientNetB0 | Kind::ResNet18 | Kind::ResNet18Volume => Self::Torchvision,
+            Kind::VitBase16 | Kind::VitLarge16 => Self::Timm,
+            Kind::MedicalNet10 | Kind::MedicalNet18 | Kind::MedicalNet34 | Kind::MedicalNet50 => Self::Medicalnet,
+            Kind::Small2d | Kind::Small3d | Kind::Mlp => Self::Native,
+        }
+    }
+
     /// Name in run files and arguments.
     pub fn name(self) -> &'static str {
         match self {
