@@ -60,7 +60,10 @@ impl std::fmt::Display for ChosenGrid {
         write!(f, "{name}, {n} cut points")?;
         if *asked == GridKind::Auto {
             let (share, limit) = (100.0 * largest_share, 100.0 * limit);
-            write!(f, " (chosen: of equal intervals the fullest has {share:.0} % of the training events, limit {limit:.0} %)")?;
+            write!(
+                f,
+                " (chosen: of equal intervals the fullest has {share:.0} % of the training events, limit {limit:.0} %)"
+            )?;
         }
         Ok(())
     }

@@ -34,7 +34,8 @@ fn the_run_files_of_the_paper_have_its_pre_processing_and_time_grid() {
         ("mimic-cxr", "size = [224, 224]", "intervals = 128"),
     ] {
         let path = root().join(format!("configs/{name}.toml")).display().to_string();
-        let printed = succeed(["train", "--dry-run", "--config", &path]).stdout.replace(['\n', ' '], "").replace(",]", "]");
+        let printed =
+            succeed(["train", "--dry-run", "--config", &path]).stdout.replace(['\n', ' '], "").replace(",]", "]");
         for setting in ["intensity = \"unit\"", "channels = 3", "grid = \"equidistant\"", size, intervals] {
             assert!(printed.contains(&setting.replace(' ', "")), "{name}: {setting} is not in\n{printed}");
         }

@@ -115,7 +115,8 @@ fn a_table_without_outcomes_gives_curves_and_risks_and_no_cohort() {
     assert_eq!((&record["n-labelled"], &record["n-predicted"]), (&Value::from(0), &Value::from(6)));
     // One of the two columns of an outcome is a mistake.
     std::fs::write(&without, lines.join(",time\n") + ",1").unwrap();
-    let half = ["predict", &text(&run.output()), "--table", &text(&without), "--output", &text(&folder.path().join("x"))];
+    let half =
+        ["predict", &text(&run.output()), "--table", &text(&without), "--output", &text(&folder.path().join("x"))];
     fail(half, CONFIG, "has the column \"time\" and not \"event\", expected both or neither");
 }
 
@@ -135,7 +136,8 @@ fn what_does_not_fit_is_refused_in_one_sentence_and_nothing_is_written() {
     let refuse = |data: &str, more: &[&str], code: i32, sentence: &str| {
         let base = ["predict", &trained, "--data", data, "--output"].map(str::to_owned);
         let cache = ["--cache".to_owned(), text(&folder.path().join("cache"))];
-        let arguments = base.into_iter().chain([text(&output)]).chain(cache).chain(more.iter().map(|s| (*s).to_owned()));
+        let arguments =
+            base.into_iter().chain([text(&output)]).chain(cache).chain(more.iter().map(|s| (*s).to_owned()));
         fail(arguments, code, sentence);
         assert!(!output.exists(), "{sentence}");
     };
@@ -171,7 +173,11 @@ fn what_does_not_fit_is_refused_in_one_sentence_and_nothing_is_written() {
         assert!((2.0 * half - whole).abs() < 1e-9);
     }
     // A folder with a prediction is not overwritten.
-    fail(["predict", &trained, "--data", &other, "--output", &text(&output)], DATA, "there is already a prediction here");
+    fail(
+        ["predict", &trained, "--data", &other, "--output", &text(&output)],
+        DATA,
+        "there is already a prediction here",
+    );
 }
 
 #[test]
@@ -209,7 +215,8 @@ fn groups_are_those_of_the_run_and_a_strategy_that_needs_them_says_so() {
     assert_eq!(plain.survival.row(1), mapped.survival.row(1));
     // Without the column there is no map to choose.
     std::fs::write(&path, lines.join("\n").replace(",sex\n", ",other\n")).unwrap();
-    let arguments = ["predict", &text(&run.output()), "--table", &text(&path), "--output", &text(&folder.path().join("x"))];
+    let arguments =
+        ["predict", &text(&run.output()), "--table", &text(&path), "--output", &text(&folder.path().join("x"))];
     fail(arguments, CONFIG, "needs_group_to_predict");
 }
 
@@ -230,10 +237,14 @@ fn an_ensemble_is_the_mean_of_survival_and_folds_are_pooled() {
     std::fs::write(&other, "seed = 3\n[data.simulated]\nn-subjects = 20\nsize = [32, 32]\n").unwrap();
     let predict = |runs: &[&str], output: &str| {
         let output = folder.path().join(output);
-        let arguments = ["--data", &text(&other), "--output", &text(&output), "--cache", &text(&cache)].map(str::to_owned);
+        let arguments =
+            ["--data", &text(&other), "--output", &text(&output), "--cache", &text(&cache)].map(str::to_owned);
         let runs = runs.iter().map(|run| (*run).to_owned());
         succeed(["predict".to_owned()].into_iter().chain(runs).chain(arguments));
-        assert_eq!(json(&output.join("predict.json"))["runs"].as_array().unwrap().len() > 1, text(&output).ends_with("both"));
+        assert_eq!(
+            json(&output.join("predict.json"))["runs"].as_array().unwrap().len() > 1,
+            text(&output).ends_with("both")
+        );
         read(&output)
     };
     let (one, two, both) = (predict(&[&first], "one"), predict(&[&second], "two"), predict(&[&first, &second], "both"));
@@ -243,7 +254,8 @@ fn an_ensemble_is_the_mean_of_survival_and_folds_are_pooled() {
         assert!((f64::midpoint(*one, *two) - mean).abs() < 1e-12);
     }
     // Three folds: every sample once, each curve from the run that has it in its test part.
-    let fold = |fold: usize| trained(&format!("fold-{fold}"), &[&format!("split.k-fold={{ folds = 3, fold = {fold} }}")]);
+    let fold =
+        |fold: usize| trained(&format!("fold-{fold}"), &[&format!("split.k-fold={{ folds = 3, fold = {fold} }}")]);
     let folds: Vec<String> = (0..3).map(fold).collect();
     let pooled = folder.path().join("pooled");
     let arguments = folds.iter().cloned().chain(["--out-of-fold".to_owned(), "--output".to_owned(), text(&pooled)]);
@@ -273,7 +285,17 @@ fn an_ensemble_is_the_mean_of_survival_and_folds_are_pooled() {
     }
     let twice = ["predict", &folds[0], &folds[0], "--out-of-fold", "--output", &text(&folder.path().join("x"))];
     fail(twice, CONFIG, "is in the test parts of");
-    succeed(["evaluate", "--predictions", &text(&pooled.join("predictions.parquet")), "--cohort", &text(&pooled.join("cohort.parquet")), "--output", &text(&folder.path().join("scores")), "--set", "replicates=5"]);
+    succeed([
+        "evaluate",
+        "--predictions",
+        &text(&pooled.join("predictions.parquet")),
+        "--cohort",
+        &text(&pooled.join("cohort.parquet")),
+        "--output",
+        &text(&folder.path().join("scores")),
+        "--set",
+        "replicates=5",
+    ]);
 }
 
 #[test]
@@ -305,10 +327,25 @@ fn features_are_those_of_the_network_and_their_sources_of_bias_are_in_the_report
     assert_eq!(of_run["n"], 120);
     // The same numbers from files, if components are left as they are.
     let cohort = folder.path().join("cohort.csv");
-    succeed(run.arguments("prepare").into_iter().chain(["--csv", "--output"].map(str::to_owned)).chain([text(&folder.path().join("prepared"))]));
+    succeed(
+        run.arguments("prepare")
+            .into_iter()
+            .chain(["--csv", "--output"].map(str::to_owned))
+            .chain([text(&folder.path().join("prepared"))]),
+    );
     std::fs::copy(folder.path().join("prepared/cohort.csv"), &cohort).unwrap();
     let features = text(&run.output().join("features-backbone.parquet"));
-    let arguments = ["bias", "--features", &features, "--cohort", &text(&cohort), "--attributes", "sex", "--output", &text(&by_files)];
+    let arguments = [
+        "bias",
+        "--features",
+        &features,
+        "--cohort",
+        &text(&cohort),
+        "--attributes",
+        "sex",
+        "--output",
+        &text(&by_files),
+    ];
     succeed(arguments.iter().chain(&small));
     let by_files = json(&by_files.join("bias.json"));
     for k in [3, 4] {
@@ -317,7 +354,13 @@ fn features_are_those_of_the_network_and_their_sources_of_bias_are_in_the_report
         assert_eq!(value(&of_run), value(&by_files), "source {k}");
     }
     // A further training removes what was computed from the old weights.
-    succeed(run.clone().set("training.epochs=3").arguments("train").into_iter().chain(["--resume-from".to_owned(), trained.clone()]));
+    succeed(
+        run.clone()
+            .set("training.epochs=3")
+            .arguments("train")
+            .into_iter()
+            .chain(["--resume-from".to_owned(), trained.clone()]),
+    );
     assert!(!run.output().join("features-backbone.parquet").exists() && !run.output().join("bias.json").exists());
     assert!(!std::fs::read_to_string(run.output().join("report.html")).unwrap().contains("id=\"bias\""));
 }

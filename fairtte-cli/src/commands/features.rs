@@ -117,9 +117,8 @@ fn of_run(path: &Path, arguments: &Features) -> Result<(PathBuf, FeatureRecord),
         n_features: 0,
     };
     let loader = member.loader(&other.inputs, &other.cohort, vec![None; other.cohort.n()])?;
-    let n = write(&output, &other.cohort, &rows, &record, |rows| {
-        Ok(member.predictor.features(&loader, rows, layer)?)
-    })?;
+    let n =
+        write(&output, &other.cohort, &rows, &record, |rows| Ok(member.predictor.features(&loader, rows, layer)?))?;
     Ok((output, FeatureRecord { n_features: n, ..record }))
 }
 
@@ -199,11 +198,7 @@ fn of_file(file: &Path, arguments: &Features) -> Result<(PathBuf, FeatureRecord)
 }
 
 /// An encoder whose backbone has the weights of `file`, and the hash of the file.
-fn encoder_of(
-    file: &Path,
-    run: &RunFile,
-    device: &Device,
-) -> Result<(fairtte_models::ImageEncoder, String), CliError> {
+fn encoder_of(file: &Path, run: &RunFile, device: &Device) -> Result<(fairtte_models::ImageEncoder, String), CliError> {
     let content = WeightFile::open(file)?;
     let hash = sha256(content.bytes());
     let config = PretrainedConfig {

@@ -34,12 +34,7 @@ mod typed {
 
     impl Default for TimeConfig {
         fn default() -> Self {
-            Self {
-                intervals: 20,
-                grid: GridKind::Auto,
-                points_per_interval: 1,
-                interpolation: Interpolation::Linear,
-            }
+            Self { intervals: 20, grid: GridKind::Auto, points_per_interval: 1, interpolation: Interpolation::Linear }
         }
     }
 

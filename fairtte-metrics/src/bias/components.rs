@@ -82,11 +82,8 @@ pub fn principal_components_fitted(
     if n_varying == 0 {
         return Err(MetricError::ConstantRepresentation { n: fitting.nrows() });
     }
-    let (scores, explained_variance) = if n_varying <= n_components {
-        (standardised, 1.0)
-    } else {
-        project(&standardised, fitted_on, n_components)?
-    };
+    let (scores, explained_variance) =
+        if n_varying <= n_components { (standardised, 1.0) } else { project(&standardised, fitted_on, n_components)? };
     let reduction = Reduction {
         n_dimensions,
         n_constant: n_dimensions - n_varying,

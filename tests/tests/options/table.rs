@@ -525,8 +525,7 @@ fn bias() -> Vec<Mode> {
             ("--part", Refused("--part all", EXCLUDES)),
         ]
     };
-    let of =
-        |base: &str, output| shared(base).into_iter().chain(only_run()).chain([("--output", output)]).collect();
+    let of = |base: &str, output| shared(base).into_iter().chain(only_run()).chain([("--output", output)]).collect();
     let run = "bias several/run --set n-replicates=5 --permutations 9";
     let own = [
         ("--features", "--features features.csv --cohort table.csv"),
