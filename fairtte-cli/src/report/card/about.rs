@@ -78,7 +78,7 @@ impl About {
 }
 
 /// What the card says where nobody has said anything.
-pub(super) const NOT_STATED: &str = "**not stated**";
+pub(super) const NOT_STATED: &str = "*not stated*";
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]

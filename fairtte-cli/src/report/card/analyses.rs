@@ -27,7 +27,8 @@ impl Card<'_> {
         text += "\n### Unitary results\n";
         text += &results(report, &|name| !is_crossed(name), "each group of one attribute");
         text += "\n### Intersectional results\n";
-        text += &if self.attributes.iter().any(|attribute| attribute.is_intersection) {
+        let evaluated = report.metrics.iter().flat_map(|metric| &metric.attributes);
+        text += &if evaluated.into_iter().any(|attribute| is_crossed(&attribute.attribute)) {
             results(report, &is_crossed, "each group of crossed attributes")
         } else {
             "\nNo intersections of attributes were evaluated. `groups.intersections` of the run file names them, and `fairtte \
