@@ -98,8 +98,9 @@ mod tests {
     }
 
     fn full() -> About {
-        let text: String = About::default().missing().iter().map(|key| format!("{key} = \" on {key}\\n\"\n")).collect();
-        toml::from_str(&text).unwrap()
+        let keys = About::default().missing().into_iter();
+        let lines: Vec<String> = keys.map(|key| format!("{key} = \" on {key}\\n\"\n")).collect();
+        toml::from_str(&lines.concat()).unwrap()
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Card<'_> {
             count(report.n_events, "event")
         );
         for sentence in verdict(report, self.time_unit) {
-            text += &format!("- {}\n", escape(&sentence));
+            text.extend([format!("- {}\n", escape(&sentence))]);
         }
         let is_crossed = |name: &str| self.attributes.iter().any(|found| found.name == name && found.is_intersection);
         text += "\n### Unitary results\n";
