@@ -57,8 +57,8 @@ fn the_card_has_the_numbers_of_the_run_and_says_what_nobody_stated() {
         "- **backbone**: small-2d: four-layer ReLU network for pictures, quick on a CPU\n",
         "- **training strategy**: erm: empirical risk minimisation: the plain mean loss\n",
         "- **epochs**: trained for 1 of at most 1; the weights are those of epoch 1, chosen on the validation part by nll, ",
-        "- **licence**: **not stated**\n",
-        "**Out-of-scope uses.** **not stated**\n",
+        "- **licence**: *not stated*\n",
+        "**Out-of-scope uses.** *not stated*\n",
         "| &emsp;F &amp; &lt;= 60",
         "- **sex x age** (every combination of groups): F &amp; &lt;= 60, F &amp; &gt; 60, M &amp; &lt;= 60, M &amp; &gt; 60.\n",
     ] {

@@ -219,8 +219,8 @@ mod tests {
     fn decoded(plane: &Plane) -> image::DynamicImage {
         let text = plane.uri.strip_prefix("data:image/png;base64,").unwrap();
         let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let bits: String =
-            text.trim_end_matches('=').chars().map(|c| format!("{:06b}", letters.find(c).unwrap())).collect();
+        let six = |letter| format!("{:06b}", letters.find(letter).unwrap());
+        let bits = text.trim_end_matches('=').chars().map(six).collect::<Vec<_>>().concat();
         let whole = bits.len() / 8 * 8;
         let bytes = (0..whole).step_by(8).map(|at| u8::from_str_radix(&bits[at..at + 8], 2).unwrap());
         image::load_from_memory(&bytes.collect::<Vec<u8>>()).unwrap()

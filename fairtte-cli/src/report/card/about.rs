@@ -78,7 +78,7 @@ impl About {
 }
 
 /// What the card says where nobody has said anything.
-pub(super) const NOT_STATED: &str = "**not stated**";
+pub(super) const NOT_STATED: &str = "*not stated*";
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed test may panic")]
@@ -98,8 +98,9 @@ mod tests {
     }
 
     fn full() -> About {
-        let text: String = About::default().missing().iter().map(|key| format!("{key} = \" on {key}\\n\"\n")).collect();
-        toml::from_str(&text).unwrap()
+        let keys = About::default().missing().into_iter();
+        let lines: Vec<String> = keys.map(|key| format!("{key} = \" on {key}\\n\"\n")).collect();
+        toml::from_str(&lines.concat()).unwrap()
     }
 
     #[test]

@@ -21,13 +21,14 @@ impl Card<'_> {
             count(report.n_events, "event")
         );
         for sentence in verdict(report, self.time_unit) {
-            text += &format!("- {}\n", escape(&sentence));
+            text.extend([format!("- {}\n", escape(&sentence))]);
         }
         let is_crossed = |name: &str| self.attributes.iter().any(|found| found.name == name && found.is_intersection);
         text += "\n### Unitary results\n";
         text += &results(report, &|name| !is_crossed(name), "each group of one attribute");
         text += "\n### Intersectional results\n";
-        text += &if self.attributes.iter().any(|attribute| attribute.is_intersection) {
+        let evaluated = report.metrics.iter().flat_map(|metric| &metric.attributes);
+        text += &if evaluated.into_iter().any(|attribute| is_crossed(&attribute.attribute)) {
             results(report, &is_crossed, "each group of crossed attributes")
         } else {
             "\nNo intersections of attributes were evaluated. `groups.intersections` of the run file names them, and `fairtte \

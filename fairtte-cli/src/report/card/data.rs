@@ -14,18 +14,18 @@ impl Card<'_> {
     pub(super) fn evaluation_data(&self) -> String {
         let mut text = "## Evaluation data\n\n".to_owned();
         text += &self.paragraphs(&[("Motivation", "evaluation-data")]);
-        text += &format!(
+        text.extend([format!(
             "\n**Internal validation.** The test part of the data described below under training data ({}). Nothing was fitted \
              or chosen on it.\n",
             escape(self.split)
-        );
+        )]);
         text += &self.who(Part::Test);
         if self.externals.is_empty() {
             return text + "\n**External validation.** None was given to this card.\n";
         }
         text += "\n**External validation.** Evaluations on other data:\n\n";
         for external in self.externals {
-            text += &format!("- **{}**: {}\n", escape(&external.name), escape(&about(external)));
+            text.extend([format!("- **{}**: {}\n", escape(&external.name), escape(&about(external)))]);
         }
         text
     }
@@ -33,19 +33,19 @@ impl Card<'_> {
     pub(super) fn training_data(&self) -> String {
         let mut text = "## Training data\n\n".to_owned();
         text += &self.paragraphs(&[("Source", "training-data")]);
-        text += &format!("\n{}", facts(self.data));
-        text += &format!("- **parts**: {}\n", escape(self.split));
+        text.extend([format!("\n{}", facts(self.data))]);
+        text.extend([format!("- **parts**: {}\n", escape(self.split))]);
         if let Some(shift) = self.shift {
-            text += &format!(
+            text.extend([format!(
                 "\n**Distribution shift.** Training samples were changed on purpose: {}. The tables below are without this \
                  change.\n",
                 escape(shift.trim_end_matches('.'))
-            );
+            )]);
         }
         text += &self.who(Part::Train);
         text += &self.who(Part::Validation);
         if !self.flow.is_empty() {
-            text += &format!("\n{}", self.flow_table().markdown());
+            text.extend([format!("\n{}", self.flow_table().markdown())]);
         }
         text
     }

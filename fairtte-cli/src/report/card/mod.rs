@@ -98,17 +98,21 @@ impl Card<'_> {
     fn head(&self) -> String {
         let missing = self.about.missing();
         let mut text = format!("# Model card: {}\n\n", escape(self.name));
-        text += &format!(
+        text.extend([format!(
             "A card after Mitchell et al. (2019), \"Model Cards for Model Reporting\", doi:10.1145/3287560.3287596, written \
              by fairtte {} from the files of a training run. What a program cannot know was written by the owner of the \
              model, or is marked {}.\n",
             env!("CARGO_PKG_VERSION"),
             about::NOT_STATED
-        );
+        )]);
         if !missing.is_empty() {
             let keys: Vec<String> = missing.iter().map(|key| format!("`{key}`")).collect();
-            text +=
-                &format!("\nNot stated ({} of {}): {}.\n", missing.len(), self.about.entries().len(), keys.join(", "));
+            text.extend([format!(
+                "\nNot stated ({} of {}): {}.\n",
+                missing.len(),
+                self.about.entries().len(),
+                keys.join(", ")
+            )]);
         }
         text
     }
@@ -121,8 +125,9 @@ impl Card<'_> {
             ("licence", said("licence")),
             ("citation", said("citation")),
         ];
-        let owned: String = owned.iter().map(|(name, text)| format!("- **{name}**: {text}\n")).collect();
-        format!("## Model details\n\n{owned}{}", facts(self.model))
+        // What the owner says is Markdown already.
+        let owned: Vec<String> = owned.iter().map(|(name, text)| format!("- **{name}**: {text}\n")).collect();
+        format!("## Model details\n\n{}{}", owned.concat(), facts(self.model))
     }
 
     fn intended_use(&self) -> String {
@@ -144,11 +149,11 @@ impl Card<'_> {
         for attribute in self.attributes {
             let levels: Vec<String> = attribute.levels.iter().map(|level| escape(level)).collect();
             let (name, made) = (escape(&attribute.name), escape(&attribute.made));
-            text += &format!("- **{name}** ({made}): {}", levels.join(", "));
-            text += &match attribute.n_missing {
-                0 => ".\n".to_owned(),
-                n => format!("; samples in none of them: {n}.\n"),
-            };
+            text.extend([format!("- **{name}** ({made}): {}", levels.join(", "))]);
+            if attribute.n_missing > 0 {
+                text.extend([format!("; samples in none of them: {}", attribute.n_missing)]);
+            }
+            text += ".\n";
         }
         text + "\nDevices, sites and other circumstances of the images are evaluated only if they are among these.\n"
     }
@@ -158,8 +163,12 @@ impl Card<'_> {
         let mut text = "## Metrics\n\n".to_owned();
         for metric in report.metrics.iter().filter(|metric| rows::same_as(report, metric).is_none()) {
             let convention = metric.convention.trim_end_matches('.');
-            text +=
-                &format!("- **{}** ({}): {}.\n", escape(&metric.label), rows::direction(metric), escape(convention));
+            text.extend([format!(
+                "- **{}** ({}): {}.\n",
+                escape(&metric.label),
+                rows::direction(metric),
+                escape(convention)
+            )]);
         }
         let settings = &report.settings;
         let mut choices = vec![
@@ -239,11 +248,11 @@ fn horizon(report: &EvaluationReport, time_unit: &str) -> String {
 
 /// Names and values as a list.
 fn facts(facts: &[(&str, String)]) -> String {
-    facts.iter().map(|(name, text)| format!("- **{name}**: {}\n", escape(text))).collect()
+    facts.iter().map(|(name, text)| format!("- **{name}**: {}\n", escape(text))).collect::<Vec<_>>().concat()
 }
 
 fn list(sentences: &[String]) -> String {
-    sentences.iter().map(|sentence| format!("- {}\n", escape(sentence))).collect()
+    sentences.iter().map(|sentence| format!("- {}\n", escape(sentence))).collect::<Vec<_>>().concat()
 }
 
 /// A text of several lines in one, so that it stays in its place of a list.

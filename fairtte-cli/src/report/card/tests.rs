@@ -126,8 +126,8 @@ fn what_nobody_said_is_visible_and_counted_and_what_was_said_is_shown_as_it_is()
     let mut run = MadeUp::new();
     let card = run.markdown();
     has(&card, "- **licence**: CC BY 4.0");
-    has(&card, "- **contact**: **not stated**");
-    has(section(&card, "## Intended use"), "**Out-of-scope uses.** **not stated**");
+    has(&card, "- **contact**: *not stated*");
+    has(section(&card, "## Intended use"), "**Out-of-scope uses.** *not stated*");
     assert!(card.contains("\nNot stated (15 of 16): `owner`, `contact`, `citation`, "), "{card}");
     run.about.out_of_scope_use = Some("Not for *children*.\n\nNor for screening.".to_owned());
     run.about.owner = Some("A\n- hospital".to_owned());
