@@ -54,6 +54,10 @@ peers python="python3":
     {{python}} fairtte-metrics/benches/peers/compare.py
     cargo bench -p fairtte-metrics --bench peers -- scaling
 
+# Curves of an exported model by torch beside those of its run; `python` has torch, torchvision, timm, safetensors and pyarrow.
+export-parity run model python="python3":
+    {{python}} fairtte-models/parity/exported.py {{run}} {{model}}
+
 # Backbones at full size against torchvision, timm and a checkout of MedicalNet: features and gradients with random weights.
 # `python` has torch, torchvision, timm, torchtuples and safetensors; the files take about 5 GB.
 torch-parity python="python3" folder="/tmp/fairtte-parity" medicalnet="":
