@@ -2,6 +2,7 @@
 
 mod bias;
 mod exports;
+mod external;
 mod models;
 mod own_table;
 mod scores;
@@ -22,6 +23,7 @@ pub use weights::{WeightsCommand, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
 pub use exports::Exports;
+pub use external::{CensoringOf, External};
 pub use models::Models;
 pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
@@ -290,7 +292,7 @@ pub struct Common {
 #[serde(rename_all = "kebab-case")]
 #[command(after_help = EVALUATE_EXAMPLES)]
 pub struct Evaluate {
-    /// Folder of a finished or predicted run
+    /// Folder of a finished run, or one that `fairtte predict` wrote for other data
     #[arg(value_name = "RUN", required_unless_present = "predictions", conflicts_with = "predictions")]
     pub run: Option<PathBuf>,
     /// Survival curves of any model (Parquet or CSV): `sample`, then one column per time, named by it. Without --cohort
@@ -349,6 +351,10 @@ pub struct Evaluate {
     #[command(flatten)]
     #[serde(skip_serializing_if = "Models::is_default")]
     pub models: Models,
+    /// What other data are compared with
+    #[command(flatten)]
+    #[serde(skip_serializing_if = "External::is_default")]
+    pub external: External,
     /// What is written as files too
     #[command(flatten)]
     #[serde(flatten)]
@@ -367,6 +373,8 @@ Examples:
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores
+  a run on other data (external validation), beside its own test part
+    fairtte evaluate external --internal runs/films
   a run, again, with every figure and table as a file
     fairtte evaluate runs/films --output runs/films-again --figures paper --tables paper";
 

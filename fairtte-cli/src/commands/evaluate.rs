@@ -1,15 +1,17 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
 mod baseline;
+mod external;
 mod models;
 mod outside;
 pub(super) mod own_table;
+mod predicted;
 mod publish;
 
 use std::path::Path;
 use std::time::Instant;
 
-use fairtte_data::cohort::Exclusions;
+use fairtte_data::cohort::{Exclusions, FlowStep};
 use fairtte_data::predictions::Rising;
 use fairtte_data::shift::ShiftRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
@@ -60,7 +62,9 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
     };
     let outputs = Outputs { shown: Shown::json(arguments.json), part, started: Instant::now() };
     match &arguments.run {
+        Some(path) if predicted::is_predicted(path) => predicted::run(arguments, path, &outputs),
         Some(path) => {
+            predicted::require_no_external(arguments, path)?;
             let mut open = OpenRun::read(path)?;
             open.file.evaluation = settings(Some(&open.file.evaluation), &arguments.set, Some(&arguments.scores))?;
             let in_folder = || Target::in_folder(&open.folder, part);
@@ -163,16 +167,7 @@ fn evaluate_into(
             best: Some(epoch.epoch) == chosen,
         })
         .collect();
-    let flow = if run.is_tabular() { exclusions.flow_of_tables() } else { exclusions.flow() };
-    let flow: Vec<FlowRow> = flow
-        .into_iter()
-        .map(|step| FlowRow {
-            label: step.label,
-            n_kept: step.n_kept,
-            n_excluded: step.n_excluded,
-            reasons: step.reasons.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
-        })
-        .collect();
+    let flow = flow_rows(&exclusions, run.is_tabular());
     let warnings = scored.with_warning(folder.warnings()?, &format!("{} part", outputs.part.name()));
     let page = Page {
         title: &run.name,
@@ -190,6 +185,18 @@ fn evaluate_into(
     };
     let about = About { part: Some(outputs.part), run: Some(run), input: None, coverage };
     publish(target, &page, &about, outputs)
+}
+
+/// The exclusions step by step.
+fn flow_rows(exclusions: &Exclusions, is_tabular: bool) -> Vec<FlowRow> {
+    let flow = if is_tabular { exclusions.flow_of_tables() } else { exclusions.flow() };
+    let row = |step: FlowStep| FlowRow {
+        label: step.label,
+        n_kept: step.n_kept,
+        n_excluded: step.n_excluded,
+        reasons: step.reasons.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
+    };
+    flow.into_iter().map(row).collect()
 }
 
 fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Result<Vec<Groups>, CliError> {
