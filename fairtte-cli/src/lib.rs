@@ -9,6 +9,7 @@
 
 pub mod args;
 mod baseline;
+mod case_mix;
 mod commands;
 #[cfg(feature = "train")]
 mod device;

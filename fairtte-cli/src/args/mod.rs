@@ -3,6 +3,7 @@
 mod bias;
 mod card;
 mod exports;
+mod external;
 mod features;
 mod models;
 mod own_table;
@@ -31,6 +32,7 @@ pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 pub use bias::{Bias, CohortColumns};
 pub use card::Card;
 pub use exports::Exports;
+pub use external::{CensoringOf, External};
 pub use features::{FeatureLayer, FeaturePart};
 pub use models::Models;
 pub use own_table::OwnTable;
@@ -312,7 +314,7 @@ pub struct Common {
 #[serde(rename_all = "kebab-case")]
 #[command(after_help = EVALUATE_EXAMPLES)]
 pub struct Evaluate {
-    /// Folder of a finished or predicted run
+    /// Folder of a finished run, or one that `fairtte predict` wrote for other data
     #[arg(value_name = "RUN", required_unless_present = "predictions", conflicts_with = "predictions")]
     pub run: Option<PathBuf>,
     /// Survival curves of any model (Parquet or CSV): `sample`, then one column per time, named by it. Without --cohort
@@ -371,6 +373,10 @@ pub struct Evaluate {
     #[command(flatten)]
     #[serde(skip_serializing_if = "Models::is_default")]
     pub models: Models,
+    /// What other data are compared with
+    #[command(flatten)]
+    #[serde(skip_serializing_if = "External::is_default")]
+    pub external: External,
     /// What is written as files too
     #[command(flatten)]
     #[serde(flatten)]
@@ -389,6 +395,8 @@ Examples:
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores
+  a run on other data (external validation), beside its own test part
+    fairtte evaluate external --internal runs/films
   a run, again, with every figure and table as a file
     fairtte evaluate runs/films --output runs/films-again --figures paper --tables paper";
 

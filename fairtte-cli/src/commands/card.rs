@@ -85,7 +85,7 @@ fn card(arguments: &Arguments, about: &About) -> Result<String, CliError> {
         data: &facts::of_data(&cohort, &record),
         attributes: &attributes(&run, &groups),
         split: &facts::of_split(&record),
-        flow: &flow_rows(&exclusions, &run),
+        flow: &flow_rows(&exclusions, run.is_tabular()),
         parts: &parts,
         shift: shift.map(|shift| shift.to_string()).as_deref(),
         evaluation: &published.report,

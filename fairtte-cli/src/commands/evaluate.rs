@@ -1,9 +1,11 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
 mod baseline;
+mod external;
 mod models;
 mod outside;
 pub(super) mod own_table;
+mod predicted;
 mod publish;
 mod published;
 
@@ -63,7 +65,9 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
     };
     let outputs = Outputs { shown: Shown::json(arguments.json), part, started: Instant::now() };
     match &arguments.run {
+        Some(path) if predicted::is_predicted(path) => predicted::run(arguments, path, &outputs),
         Some(path) => {
+            predicted::require_no_external(arguments, path)?;
             let mut open = OpenRun::read(path)?;
             open.file.evaluation = settings(Some(&open.file.evaluation), &arguments.set, Some(&arguments.scores))?;
             let in_folder = || Target::in_folder(&open.folder, part);
@@ -167,7 +171,7 @@ fn evaluate_into(
             best: Some(epoch.epoch) == chosen,
         })
         .collect();
-    let flow = flow_rows(&exclusions, run);
+    let flow = flow_rows(&exclusions, run.is_tabular());
     let section = folder.bias_section();
     let bias: Option<BiasSection> = if section.exists() { Some(read_json(&section)?) } else { None };
     let warnings = scored.with_warning(folder.warnings()?, &format!("{} part", outputs.part.name()));
@@ -200,8 +204,8 @@ pub(super) fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Resu
 }
 
 /// The flow from rows read to samples.
-pub(super) fn flow_rows(exclusions: &Exclusions, run: &RunFile) -> Vec<FlowRow> {
-    let flow = if run.is_tabular() { exclusions.flow_of_tables() } else { exclusions.flow() };
+pub(super) fn flow_rows(exclusions: &Exclusions, is_tabular: bool) -> Vec<FlowRow> {
+    let flow = if is_tabular { exclusions.flow_of_tables() } else { exclusions.flow() };
     let row = |step: FlowStep| FlowRow {
         label: step.label,
         n_kept: step.n_kept,

@@ -9,6 +9,7 @@ pub(crate) mod card;
 mod choice;
 mod decisions;
 mod differences;
+mod external;
 mod figure_files;
 pub(crate) mod flat;
 mod format;
@@ -33,11 +34,14 @@ mod words;
 
 pub(crate) use baseline::render_baseline;
 pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
+pub(crate) use external::{
+    ExternalPage, external_verdict, render_external_page, render_external_table, write_external,
+};
 pub(crate) use figure_files::figures_of;
 pub(crate) use format::wrap;
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 pub(crate) use plots::Place;
-pub(crate) use tables::{Table, tables_of_models, tables_of_page};
+pub(crate) use tables::{Table, tables_of_external, tables_of_models, tables_of_page};
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;

@@ -201,7 +201,7 @@ pub(super) struct Ratio {
 
 /// Whether the interval excludes 1, and on which side.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Under,
     Over,
 }
@@ -217,7 +217,8 @@ impl Ratio {
         })
     }
 
-    fn side(self) -> Option<Side> {
+    /// Whether its interval excludes 1.
+    pub(super) fn side(self) -> Option<Side> {
         match self.ends? {
             (lower, _) if lower > 1.0 => Some(Side::Under),
             (_, upper) if upper < 1.0 => Some(Side::Over),

@@ -147,6 +147,11 @@ impl RunFolder {
         self.path.join("model-card.md")
     }
 
+    /// The record of a prediction of other data, in a folder that `fairtte predict` wrote.
+    pub(crate) fn prediction_record(&self) -> PathBuf {
+        self.path.join("predict.json")
+    }
+
     pub(crate) fn done(&self) -> PathBuf {
         self.path.join("done")
     }

@@ -3,6 +3,7 @@
 //! They are made of the same lines as those of the page. Remarks on numbers become footnotes.
 
 pub(super) mod evaluation;
+mod external;
 mod latex;
 pub(super) mod markdown;
 mod several;
@@ -12,6 +13,7 @@ mod tests;
 use super::format::clean;
 
 pub(crate) use evaluation::tables_of_page;
+pub(crate) use external::tables_of_external;
 pub(crate) use several::tables_of_models;
 
 /// A table with its texts, not yet escaped.
