@@ -143,9 +143,9 @@ fn numbers(name: &str, both: [&[f64]; 2]) -> CaseMixLine {
     let cell = |values: &[f64]| {
         let n = values.len() as f64;
         let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / n);
-        let deviation = mean.filter(|_| values.len() > 1).map(|mean| {
-            (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0)).sqrt()
-        });
+        let deviation = mean
+            .filter(|_| values.len() > 1)
+            .map(|mean| (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0)).sqrt());
         CaseMixCell { n: Some(values.len()), value: mean, deviation, share: None }
     };
     let smd = standardised_difference_of_means(both[1], both[0]);

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::CliError;
 
 /// Arguments of `predict`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_help = PREDICT_EXAMPLES)]

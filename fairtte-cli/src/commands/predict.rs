@@ -63,7 +63,9 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     notes.extend(notes_on_groups(&fitted));
     notes.extend(of_other_attributes(&members));
     notes.extend((found > 0).then(|| format!("{found} of the images belong to the training part of a run")));
-    notes.iter().for_each(|note| say(format!("note: {note}")));
+    for note in &notes {
+        say(format!("note: {note}"));
+    }
 
     let work = arguments.output.join(WORK);
     let kept = survival(&members, &inputs, &other, &arguments.levels, &work)?;

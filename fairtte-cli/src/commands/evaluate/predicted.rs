@@ -115,9 +115,12 @@ pub(super) fn require_no_external(arguments: &Evaluate, path: &Path) -> Result<(
     let external = &arguments.external;
     let given = [("--internal", external.internal.is_some()), ("--censoring", external.censoring.is_some())];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
-    let message =
-        format!("{} has no predict.json, expected a folder that `fairtte predict` wrote for other data", path.display());
-    let help = "fairtte predict RUN --data OTHER.toml --output DIR writes one; then fairtte evaluate DIR --internal RUN";
+    let message = format!(
+        "{} has no predict.json, expected a folder that `fairtte predict` wrote for other data",
+        path.display()
+    );
+    let help =
+        "fairtte predict RUN --data OTHER.toml --output DIR writes one; then fairtte evaluate DIR --internal RUN";
     Err(CliError::setting(option, message, Some(help)))
 }
 
@@ -156,12 +159,7 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
 }
 
 /// The ordinary report of the other data.
-fn alone(
-    arguments: &Evaluate,
-    predicted: &Predicted,
-    run: Option<&OpenRun>,
-    call: &Call<'_>,
-) -> Result<(), CliError> {
+fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, call: &Call<'_>) -> Result<(), CliError> {
     let mut notes = predicted.notes.clone();
     let trained_on = run.map(|run| TrainedOn::read(&run.folder)).transpose();
     let trained_on = match (trained_on, arguments.external.censoring) {
@@ -251,7 +249,11 @@ impl Predicted {
             let without = left_out.max(record.n_predicted.saturating_sub(cohort.n()));
             notes.push(format!(
                 "{} without an outcome; {} evaluated.",
-                if without == 1 { "1 predicted sample is".to_owned() } else { format!("{without} predicted samples are") },
+                if without == 1 {
+                    "1 predicted sample is".to_owned()
+                } else {
+                    format!("{without} predicted samples are")
+                },
                 if cohort.n() == 1 { "1 sample is".to_owned() } else { format!("{} samples are", cohort.n()) },
             ));
         }

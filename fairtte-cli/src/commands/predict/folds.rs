@@ -64,7 +64,9 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         ));
     }
     notes.push("censoring curves and groups are those of the pooled samples; each curve is of the run that did not train on its sample".to_owned());
-    notes.iter().for_each(|note| say(format!("note: {note}")));
+    for note in &notes {
+        say(format!("note: {note}"));
+    }
     write_predictions(&arguments.output.join(PREDICTIONS), &samples, &grid, survival.view())?;
     let kept = select(cohort, &predicted);
     let fitted = FittedAttributes::apply(&folds[0].rules, &kept, &[])?;

@@ -112,6 +112,12 @@ fn beside(output: &Path) -> PathBuf {
     output.parent().map_or_else(|| PathBuf::from("cache"), |parent| parent.join("cache"))
 }
 
+/// The part of a run file that names the data.
+#[derive(Serialize)]
+struct Written {
+    data: DataConfig,
+}
+
 /// The run file of the samples, and the file that the user named.
 fn run_file(other: &args::Other, run: &RunFile) -> Result<(RunFile, PathBuf), CliError> {
     if let Some(path) = &other.data {
@@ -123,10 +129,6 @@ fn run_file(other: &args::Other, run: &RunFile) -> Result<(RunFile, PathBuf), Cl
         return Err(CliError::setting("--data", "no samples to predict, expected --data or --table".to_owned(), None));
     };
     let data = data_of_table(other, path, run)?;
-    #[derive(Serialize)]
-    struct Written {
-        data: DataConfig,
-    }
     let text = toml::to_string(&Written { data }).map_err(|error| CliError::Bug(error.to_string()))?;
     Ok((RunFile::from_text(&text, "--table", &other.set)?, path.clone()))
 }

@@ -88,9 +88,8 @@ fn same_as(reports: &CohortReports, place: usize) -> Option<&MetricReport> {
 fn lines(metric: &CohortMetric, report: &EvaluationReport) -> Vec<Line> {
     let mut lines = vec![Line::of("all", "all".to_owned(), &metric.overall, report)];
     for by in &metric.attributes {
-        let group = |(level, both): &(String, InBoth)| {
-            Line::of("group", format!("{}: {level}", by.attribute), both, report)
-        };
+        let group =
+            |(level, both): &(String, InBoth)| Line::of("group", format!("{}: {level}", by.attribute), both, report);
         lines.extend(by.groups.iter().map(group));
         let mut gap = Line::of("summary", format!("gap by {}", by.attribute), &by.gap, report);
         let left_out = by.groups.len() - by.compared.len();

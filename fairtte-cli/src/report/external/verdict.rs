@@ -5,8 +5,8 @@
 //! of the intervals; whether one group lost more than another only if that difference of changes is, adjusted likewise; a
 //! wrong risk only if the bootstrap interval of observed / expected excludes 1.
 
-use fairtte_metrics::evaluation::{CohortMetric, Difference, GroupDifference, InBoth, MetricReport};
 use fairtte_metrics::Direction;
+use fairtte_metrics::evaluation::{CohortMetric, Difference, GroupDifference, InBoth, MetricReport};
 
 use super::super::differences::ends;
 use super::super::format::{p_relation, value};
@@ -49,7 +49,8 @@ fn change(found: &CohortMetric, metric: &MetricReport, error: f64) -> String {
         let reason = difference.undefined.as_deref().unwrap_or("no reason was recorded");
         return format!("Whether {label} is another one in the external data cannot be said: {reason}.");
     };
-    let from_to = format!("from {} in the internal test part to {} in the external data", value(internal), value(external));
+    let from_to =
+        format!("from {} in the internal test part to {} in the external data", value(internal), value(external));
     match p_of(difference) {
         Some(p) if p < error => {
             let verb = if size < 0.0 { "falls" } else { "rises" };
@@ -69,7 +70,8 @@ fn change_of_groups(found: &CohortMetric, metric: &MetricReport, error: f64) -> 
     if found.attributes.is_empty() {
         return "No groups are in both cohorts, so that nothing can be said about differences between them.".to_owned();
     }
-    let all = found.attributes.iter().flat_map(|by| by.changes.iter().map(move |change| (by.attribute.as_str(), change)));
+    let all =
+        found.attributes.iter().flat_map(|by| by.changes.iter().map(move |change| (by.attribute.as_str(), change)));
     let tested: Vec<(&str, &GroupDifference, f64)> =
         all.filter_map(|(attribute, change)| Some((attribute, change, p_of(&change.difference)?))).collect();
     if tested.is_empty() {
@@ -106,7 +108,9 @@ fn calibration(page: &ExternalPage<'_>) -> Option<String> {
     let by = rows::horizon(&reports.external, page.time_unit)?;
     let Some(ratio) = Ratio::of(all, &reports.external) else {
         let reason = all.at_horizon_undefined.as_deref().unwrap_or("every predicted risk is 0");
-        return Some(format!("Whether the predicted risks by {by} are right in the external data cannot be said: {reason}."));
+        return Some(format!(
+            "Whether the predicted risks by {by} are right in the external data cannot be said: {reason}."
+        ));
     };
     let internal = Ratio::of(own, &reports.internal).map_or_else(|| "undefined".to_owned(), |ratio| ratio.to_string());
     let finding = match ratio.side() {

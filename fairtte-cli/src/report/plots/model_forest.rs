@@ -35,15 +35,20 @@ pub(crate) fn model_forest(models: &[(&str, &MetricReport)], id: &str) -> Result
 }
 
 /// The figure of one metric of an internal and an external cohort, whose reports are `metrics`.
-pub(crate) fn cohort_forest(metrics: [&MetricReport; 2], found: &CohortMetric, id: &str) -> Result<String, ReportError> {
+pub(crate) fn cohort_forest(
+    metrics: [&MetricReport; 2],
+    found: &CohortMetric,
+    id: &str,
+) -> Result<String, ReportError> {
     let block = |name: String, both: &'_ InBoth| {
         let row = |cohort: &str, estimate: &Estimate| format!("{cohort} ({})", count(estimate.n_events, "event"));
         let (internal, external) = (&both.internal, &both.external);
         (name, vec![(row("internal", internal), internal.clone()), (row("external", external), external.clone())])
     };
-    let groups = found.attributes.iter().flat_map(|by| {
-        by.groups.iter().map(move |(level, both)| block(format!("{}: {level}", by.attribute), both))
-    });
+    let groups = found
+        .attributes
+        .iter()
+        .flat_map(|by| by.groups.iter().map(move |(level, both)| block(format!("{}: {level}", by.attribute), both)));
     let owned: Vec<(String, Vec<(String, Estimate)>)> =
         std::iter::once(block("all".to_owned(), &found.overall)).chain(groups).collect();
     let blocks = owned.iter().map(|(name, rows)| Block {
