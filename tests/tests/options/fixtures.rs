@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairtte_tests::{fairtte, generic_table};
+use fairtte_tests::{fairtte, generic_table, validation};
 use serde_json::json;
 
 /// Writes all of them into `folder`.
@@ -34,6 +34,8 @@ pub fn write(folder: &Path) {
     let evaluation = std::fs::read(folder.join("several/run/evaluation.json")).unwrap();
     std::fs::create_dir(folder.join("other-hospital")).unwrap();
     std::fs::write(folder.join("other-hospital/evaluation.json"), evaluation).unwrap();
+    let other = validation::people("other", 60, 1.0);
+    validation::write_predicted(&folder.join("other"), &folder.join("several/run"), &other, "years");
 }
 
 fn run_files(file: &dyn Fn(&str, &str)) {

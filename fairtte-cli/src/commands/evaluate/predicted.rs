@@ -43,6 +43,9 @@ pub(super) struct PredictionRecord {
     /// How the curves of several runs became one.
     #[serde(default)]
     pub(super) prediction: String,
+    /// Remarks of `fairtte predict`.
+    #[serde(default)]
+    notes: Vec<String>,
 }
 
 /// A run behind the curves.
@@ -130,9 +133,8 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
         let message = format!("{} has no parts: all of its samples are evaluated", path.display());
         return Err(CliError::setting("--part", message, None));
     }
-    if arguments.external.internal.is_some() && !arguments.scores.baseline.is_empty() {
-        let message = "a baseline stands beside one evaluation, expected no --internal".to_owned();
-        return Err(CliError::setting("--baseline", message, None));
+    if arguments.external.internal.is_some() {
+        refuse_what_is_not_compared(arguments)?;
     }
     let mut predicted = Predicted::read(path)?;
     let internal = arguments.external.internal.as_ref();
@@ -156,6 +158,25 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
         return alone(arguments, &predicted, of_run.as_ref(), &call);
     };
     external::run(arguments, &predicted, &internal, &call)
+}
+
+/// Refuses what only the report of one evaluation has.
+fn refuse_what_is_not_compared(arguments: &Evaluate) -> Result<(), CliError> {
+    let is_set =
+        |key: &str| arguments.set.iter().any(|set| set.split('=').next().is_some_and(|name| name.trim() == key));
+    let given = [
+        ("--baseline", !arguments.scores.baseline.is_empty(), "a baseline"),
+        ("--permutations", arguments.scores.permutations.is_some(), "the gap by chance"),
+        ("permutations", is_set("permutations"), "the gap by chance"),
+        ("over-time", is_set("over-time"), "a curve over time"),
+    ];
+    let Some((option, _, what)) = given.into_iter().find(|(_, is_given, _)| *is_given) else { return Ok(()) };
+    let message = format!("{what} stands beside one evaluation, expected no --internal");
+    Err(CliError::setting(
+        option,
+        message,
+        Some("without --internal, fairtte evaluate DIR reports the other data alone"),
+    ))
 }
 
 /// The ordinary report of the other data.
@@ -244,7 +265,7 @@ impl Predicted {
             require_same_unit(&cohort, unit, &format!("the curves of {}", run.path.display()))?;
         }
         let (predictions, left_out) = of_cohort(read_predictions(&folder.predictions(), Rising::Refuse)?, &cohort);
-        let mut notes = Vec::new();
+        let mut notes = record.notes.clone();
         if record.n_predicted > cohort.n() || left_out > 0 {
             let without = left_out.max(record.n_predicted.saturating_sub(cohort.n()));
             notes.push(format!(
@@ -387,8 +408,8 @@ pub(super) fn require_same_unit(cohort: &Cohort, unit: &str, whose: &str) -> Res
     let own = &cohort.time_unit;
     let message = format!("the times of {} are in {own}, those of {whose} in {unit}, expected one unit", cohort.name);
     let help = match unit_factor(own, unit) {
-        Some(factor) => format!("predict again with the times of the other data in {unit}: {own} times {factor}"),
-        None => format!("predict again with the times of the other data in {unit}"),
+        Some(factor) => format!("predict again with the times of the other data in {unit}: --time-factor {factor}"),
+        None => format!("predict again with the times of the other data in {unit} (--time-factor)"),
     };
     Err(CliError::setting("time-unit", message, Some(&help)))
 }

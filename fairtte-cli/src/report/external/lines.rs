@@ -170,11 +170,8 @@ fn case_mix_line(line: &CaseMixLine, horizon: Option<&str>, unit: &str) -> CaseM
         Some(horizon) => line.name.replace("at the horizon", &format!("by {horizon}")),
         None => line.name.clone(),
     };
-    if matches!(line.kind, CaseMixKind::Number) {
-        name.push_str(", mean (SD)");
-    }
-    if !unit.is_empty() && (line.kind == CaseMixKind::Time || line.name.starts_with("time to")) {
-        name.push_str(&format!(", {unit}"));
+    if !unit.is_empty() && (line.kind == CaseMixKind::Time || line.name == CaseMix::OBSERVED_TIME) {
+        name = format!("{name}, {unit}");
     }
     let text = |cell: &CaseMixCell| cell_text(cell, line.kind, is_risk);
     let (internal, external) = (text(&line.internal), text(&line.external));
