@@ -76,6 +76,9 @@ pub(crate) struct CaseMixCell {
 }
 
 impl CaseMix {
+    /// Name of the line of the time to event or censoring.
+    pub(crate) const OBSERVED_TIME: &'static str = "time to event or censoring";
+
     /// The case mix of the cohorts that `reports` are of.
     ///
     /// # Errors
@@ -113,7 +116,7 @@ fn of_all(both: [(&Scored, &EvaluationReport); 2]) -> Result<Vec<CaseMixLine>, C
     let time = |value| CaseMixCell { value, ..CaseMixCell::default() };
     lines.push(line(CaseMixKind::Time, "median follow-up", median.map(time), None));
     let times = [both[0].0.cohort.outcomes(&both[0].0.rows)?, both[1].0.cohort.outcomes(&both[1].0.rows)?];
-    lines.push(numbers("time to event or censoring", [times[0].time(), times[1].time()]));
+    lines.push(numbers(CaseMix::OBSERVED_TIME, [times[0].time(), times[1].time()]));
     let observed = of_summary(|group| group.at_horizon.as_ref().map(|risk| risk.observed));
     let smd = observed[0].zip(observed[1]).map(|(own, other)| standardised_difference_of_shares(other, own));
     lines.push(line(CaseMixKind::Share, "observed risk at the horizon", observed.map(share), smd));
@@ -143,9 +146,9 @@ fn numbers(name: &str, both: [&[f64]; 2]) -> CaseMixLine {
     let cell = |values: &[f64]| {
         let n = values.len() as f64;
         let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / n);
-        let deviation = mean.filter(|_| values.len() > 1).map(|mean| {
-            (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0)).sqrt()
-        });
+        let deviation = mean
+            .filter(|_| values.len() > 1)
+            .map(|mean| (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (n - 1.0)).sqrt());
         CaseMixCell { n: Some(values.len()), value: mean, deviation, share: None }
     };
     let smd = standardised_difference_of_means(both[1], both[0]);

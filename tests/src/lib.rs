@@ -1,5 +1,7 @@
 //! What the end-to-end tests share: the binary, run files on simulated cohorts, and the numbers of a report.
 
+pub mod validation;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -183,8 +183,8 @@ mod tests {
     fn the_acceleration_is_that_of_scipy_with_two_samples() {
         // scipy 1.17.1, _bca_interval of mean([1, 2, 4, 8, 16]) - mean([3, 5, 4, 10]).
         let (first, second) = (Mean::of(&[1.0, 2.0, 4.0, 8.0, 16.0], 1, 0), Mean::of(&[3.0, 5.0, 4.0, 10.0], 1, 0));
-        let both =
-            JackknifeValues::unpaired((first.value, &first.jackknife), (second.value, &second.jackknife)).acceleration();
+        let both = JackknifeValues::unpaired((first.value, &first.jackknife), (second.value, &second.jackknife))
+            .acceleration();
         assert_relative_eq!(both.unwrap(), 0.035_808_467_745_946_62, max_relative = 1e-13);
     }
 
@@ -207,7 +207,8 @@ mod tests {
     #[test]
     fn equal_populations_are_told_apart_as_rarely_as_the_level_says() {
         let mut rng = seeds::stream(11, "unpaired size", &[]);
-        let mut sample = |n: usize| -> Vec<f64> { (0..n).map(|_| normal_quantile(rng.random_range(1e-9..1.0))).collect() };
+        let mut sample =
+            |n: usize| -> Vec<f64> { (0..n).map(|_| normal_quantile(rng.random_range(1e-9..1.0))).collect() };
         let mut rejected = 0;
         for trial in 0..300 {
             let (first, second) = (sample(40), sample(80));

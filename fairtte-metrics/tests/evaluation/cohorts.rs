@@ -2,7 +2,9 @@
 
 use approx::assert_abs_diff_eq;
 use fairtte_metrics::evaluation::{CohortReports, InBoth, ScoredCohort, evaluate_cohorts};
-use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, SubjectId, SurvivalCurves, seeds};
+use fairtte_metrics::{
+    CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, SubjectId, SurvivalCurves, seeds,
+};
 use ndarray::Array2;
 use rand::RngExt as _;
 
@@ -23,9 +25,10 @@ fn complete(n: usize, risk: f64, predicted: f64, seed: u64) -> Cohort {
         subjects: (0..n).map(|row| SubjectId::new(format!("p{row:04}"))).collect(),
         censoring: CensoringCurve::fit(&outcomes, CensoringTies::EventsFirst).unwrap(),
         outcomes,
-        curves: SurvivalCurves::new(vec![0.0, 1.0, 3.0], Array2::from_shape_fn((n, 3), |(_, k)| {
-            [1.0, 1.0 - predicted, 0.0][k]
-        }))
+        curves: SurvivalCurves::new(
+            vec![0.0, 1.0, 3.0],
+            Array2::from_shape_fn((n, 3), |(_, k)| [1.0, 1.0 - predicted, 0.0][k]),
+        )
         .unwrap(),
     }
 }
@@ -85,7 +88,10 @@ fn every_side_has_the_values_and_intervals_of_its_own_evaluation() {
     // C^td has no evaluation times.
     assert_eq!(found.external.metrics, expected.metrics);
     assert_eq!(found.metrics[0].attributes[0].gap.external, expected.metrics[0].attributes[0].gap);
-    assert_eq!(found.metrics[0].attributes[0].groups[1].1.external, expected.metrics[0].attributes[0].groups[1].estimate);
+    assert_eq!(
+        found.metrics[0].attributes[0].groups[1].1.external,
+        expected.metrics[0].attributes[0].groups[1].estimate
+    );
 }
 
 #[test]
@@ -100,7 +106,11 @@ fn both_are_evaluated_at_the_times_that_both_cover() {
     assert_eq!(found.external.times, Some(times.clone()));
     assert_eq!((times.lower, times.upper), (own.lower.max(other.lower), other.upper));
     assert_eq!(times.times.len(), 20);
-    assert!(times.rule.starts_with("20 equally spaced times that both cohorts cover; internal: 20 equally"), "{}", times.rule);
+    assert!(
+        times.rule.starts_with("20 equally spaced times that both cohorts cover; internal: 20 equally"),
+        "{}",
+        times.rule
+    );
     assert_eq!(found.internal.horizon, found.external.horizon);
     let mut events: Vec<f64> =
         (0..200).filter(|row| internal.outcomes.event()[*row]).map(|row| internal.outcomes.time()[row]).collect();
@@ -128,7 +138,9 @@ fn levels_are_compared_by_name_and_need_events_in_both_cohorts() {
     let race = &of_metric[0];
     assert_eq!(race.groups.iter().map(|(level, _)| level.as_str()).collect::<Vec<_>>(), ["A", "B", "C", "D"]);
     let group = |level: usize| -> &InBoth { &race.groups[level].1 };
-    let by_name = |report: &fairtte_metrics::EvaluationReport, level: usize| report.metrics[0].attributes[0].groups[level].estimate.clone();
+    let by_name = |report: &fairtte_metrics::EvaluationReport, level: usize| {
+        report.metrics[0].attributes[0].groups[level].estimate.clone()
+    };
     assert_eq!(group(0).internal, by_name(&found.internal, 0));
     assert_eq!(group(0).external, by_name(&found.external, 2));
     let of_a = group(0).external.value.unwrap() - group(0).internal.value.unwrap();
@@ -171,7 +183,9 @@ fn a_change_is_compared_with_that_of_another_group_and_p_values_are_adjusted_by_
 fn null(trial: u64, settings: &EvaluationSettings) -> CohortReports {
     let (internal, external) = (complete(300, 0.4, 0.3, 2 * trial), complete(60, 0.4, 0.3, 2 * trial + 1));
     let level = |row: usize| Some(GroupId((row % 3) as u32));
-    let of = |n: usize| [Groups::new("race", ["A", "B", "C"].map(str::to_owned).into(), (0..n).map(level).collect()).unwrap()];
+    let of = |n: usize| {
+        [Groups::new("race", ["A", "B", "C"].map(str::to_owned).into(), (0..n).map(level).collect()).unwrap()]
+    };
     evaluate_cohorts(&scored(&internal, &of(300)), &scored(&external, &of(60)), settings).unwrap()
 }
 
@@ -200,4 +214,23 @@ fn a_small_external_cohort_does_not_seem_less_fair() {
     // 10 of 200 are expected at most; groups of 20 subjects make intervals a little narrow.
     assert!(gap <= 10, "{gap}");
     assert!((3..=24).contains(&overall) && (3..=28).contains(&change), "{overall} {change}");
+}
+
+#[test]
+fn zz_ici_size() {
+    let settings = EvaluationSettings {
+        replicates: 200,
+        metrics: vec!["ici@1".into(), "observed-expected@1".into()],
+        min_events: 0,
+        ..EvaluationSettings::default()
+    };
+    let (mut ici, mut oe) = (0, 0);
+    for trial in 0..150 {
+        let (a, b) = (cohort(400, 1000 + 2 * trial), cohort(120, 1001 + 2 * trial));
+        let found = evaluate_cohorts(&scored(&a, &[]), &scored(&b, &[]), &settings).unwrap();
+        let is_small = |k: usize| usize::from(found.metrics[k].overall.difference.p_value.is_some_and(|p| p < 0.05));
+        ici += is_small(0);
+        oe += is_small(1);
+    }
+    println!("ICI {ici} of 150, O/E {oe} of 150");
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairtte_tests::{fairtte, generic_table};
+use fairtte_tests::{fairtte, generic_table, validation};
 use serde_json::json;
 
 /// Writes all of them into `folder`.
@@ -31,6 +31,8 @@ pub fn write(folder: &Path) {
     std::fs::create_dir(folder.join("several")).unwrap();
     std::fs::rename(folder.join("runs"), folder.join("several/run")).unwrap();
     std::fs::remove_dir_all(folder.join("demo")).unwrap();
+    let other = validation::people("other", 60, 1.0);
+    validation::write_predicted(&folder.join("other"), &folder.join("several/run"), &other, "years");
 }
 
 fn run_files(file: &dyn Fn(&str, &str)) {

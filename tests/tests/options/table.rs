@@ -229,14 +229,19 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
     };
     let baseline = match mode {
         "several models" => Refused("--baseline sex", "a baseline stands beside one model"),
+        "external validation" => Refused("--baseline sex", "a baseline stands beside one evaluation"),
         _ => Changes("--baseline sex"),
+    };
+    let permutations = match mode {
+        "external validation" => Refused("--permutations 20", "the gap by chance stands beside one evaluation"),
+        _ => Changes("--permutations 20"),
     };
     [
         ("--metrics", Changes("--metrics c-td,rcll")),
         ("--horizon", Changes("--horizon 1.5")),
         ("--threshold", Changes("--threshold 0.3")),
         ("--min-events", Changes("--min-events 3")),
-        ("--permutations", Changes("--permutations 20")),
+        ("--permutations", permutations),
         ("--baseline", baseline),
         ("--reference", reference),
         ("--set", Changes("--set reading=step")),
@@ -272,7 +277,33 @@ fn of_a_run(base: &str) -> Vec<(&'static str, Effect)> {
         ("--title", Refused("--title Heart", EXCLUDES)),
         ("--names", Refused("--names a,b", EXCLUDES)),
         ("--reference-model", Refused("--reference-model a", EXCLUDES)),
+        ("--internal", Refused("--internal several/run", "has no predict.json")),
+        ("--censoring", Refused("--censoring own", "has no predict.json")),
     ]
+}
+
+/// The options of `evaluate` for a folder of `fairtte predict`, alone or beside the run.
+fn of_predicted_data(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
+    let mut options = of_a_run(&base.replace("evaluate other", "evaluate several/run"));
+    let own = [
+        if name == "predicted data" {
+            ("RUN", with(base, "evaluate other", "evaluate several/run"))
+        } else {
+            ("RUN", with(base, "evaluate other", "evaluate several"))
+        },
+        ("--part", Refused("--part validation", "has no parts")),
+        if name == "predicted data" {
+            ("--internal", Changes("--internal several/run"))
+        } else {
+            ("--internal", without(base, "--internal several/run"))
+        },
+        ("--censoring", Changes("--censoring own")),
+    ];
+    for (option, effect) in own {
+        options.retain(|(other, _)| *other != option);
+        options.push((option, effect));
+    }
+    options
 }
 
 /// The options of `evaluate` for several tables of curves.
@@ -305,6 +336,8 @@ fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
         ("--title", Changes("--title Heart")),
         ("--names", Changes("--names Cox,CNN")),
         ("--reference-model", Changes("--reference-model other")),
+        ("--internal", Refused("--internal several/run", EXCLUDES)),
+        ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
 }
 
@@ -331,6 +364,8 @@ fn of_one_table(base: &str) -> Vec<(&'static str, Effect)> {
         ("--title", Changes("--title Heart")),
         ("--names", Refused("--names a", "there is one model")),
         ("--reference-model", Refused("--reference-model a", "there is one model")),
+        ("--internal", Refused("--internal several/run", EXCLUDES)),
+        ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
 }
 
@@ -365,6 +400,8 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--title", Changes("--title Heart")),
         ("--names", Refused("--names a", "there is one model")),
         ("--reference-model", Refused("--reference-model a", "there is one model")),
+        ("--internal", Refused("--internal several/run", EXCLUDES)),
+        ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
 }
 
@@ -372,6 +409,8 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
 fn evaluation() -> Vec<Mode> {
     let calls = [
         ("a run", "evaluate several/run --set replicates=5"),
+        ("predicted data", "evaluate other --set replicates=5"),
+        ("external validation", "evaluate other --internal several/run --set replicates=5"),
         ("one table", "evaluate --predictions table.csv --output scores --set replicates=5"),
         (
             "several models",
@@ -385,6 +424,7 @@ fn evaluation() -> Vec<Mode> {
     ];
     let own = |name: &str, base: &str| match name {
         "a run" => of_a_run(base),
+        "predicted data" | "external validation" => of_predicted_data(name, base),
         "several models" => of_several_models(base),
         "one table" => of_one_table(base),
         _ => of_a_cohort(name, base),

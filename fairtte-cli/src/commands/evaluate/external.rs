@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use fairtte_data::{Cohort, Part, read_predictions};
 use fairtte_data::predictions::Rising;
-use fairtte_metrics::evaluation::{CohortReports, Coverage, ScoredCohort, evaluate_cohorts};
+use fairtte_data::{Cohort, Part, read_predictions};
 use fairtte_metrics::Groups;
+use fairtte_metrics::evaluation::{CohortReports, Coverage, ScoredCohort, evaluate_cohorts};
 use serde::Serialize;
 
 use super::outside::Call;
@@ -19,7 +19,9 @@ use crate::args::{CensoringOf, Evaluate};
 use crate::case_mix::CaseMix;
 use crate::plural::counted;
 use crate::progress::say;
-use crate::report::{ExternalPage, external_verdict, render_external_page, render_external_table, tables_of_external, write_external};
+use crate::report::{
+    ExternalPage, external_verdict, render_external_page, render_external_table, tables_of_external, write_external,
+};
 use crate::run_folder::{OpenRun, RunFolder, write_json};
 use crate::scored::Scored;
 
@@ -76,7 +78,10 @@ fn predictions(run: &RunFolder, predicted: &mut Predicted) -> Result<PathBuf, Cl
     let several = predicted.record.runs.len() > 1;
     let (Some(epoch), Some(chosen)) = (by.epoch, chosen) else { return Ok(usual) };
     if several {
-        let note = format!("The internal curves are those of {shown} alone, the external ones: {}.", predicted.record.prediction);
+        let note = format!(
+            "The internal curves are those of {shown} alone, the external ones: {}.",
+            predicted.record.prediction
+        );
         predicted.notes.push(note);
     }
     if epoch == chosen {

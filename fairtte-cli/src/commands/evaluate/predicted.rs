@@ -43,6 +43,9 @@ pub(super) struct PredictionRecord {
     /// How the curves of several runs became one.
     #[serde(default)]
     pub(super) prediction: String,
+    /// Remarks of `fairtte predict`.
+    #[serde(default)]
+    notes: Vec<String>,
 }
 
 /// A run behind the curves.
@@ -115,9 +118,12 @@ pub(super) fn require_no_external(arguments: &Evaluate, path: &Path) -> Result<(
     let external = &arguments.external;
     let given = [("--internal", external.internal.is_some()), ("--censoring", external.censoring.is_some())];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
-    let message =
-        format!("{} has no predict.json, expected a folder that `fairtte predict` wrote for other data", path.display());
-    let help = "fairtte predict RUN --data OTHER.toml --output DIR writes one; then fairtte evaluate DIR --internal RUN";
+    let message = format!(
+        "{} has no predict.json, expected a folder that `fairtte predict` wrote for other data",
+        path.display()
+    );
+    let help =
+        "fairtte predict RUN --data OTHER.toml --output DIR writes one; then fairtte evaluate DIR --internal RUN";
     Err(CliError::setting(option, message, Some(help)))
 }
 
@@ -127,9 +133,8 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
         let message = format!("{} has no parts: all of its samples are evaluated", path.display());
         return Err(CliError::setting("--part", message, None));
     }
-    if arguments.external.internal.is_some() && !arguments.scores.baseline.is_empty() {
-        let message = "a baseline stands beside one evaluation, expected no --internal".to_owned();
-        return Err(CliError::setting("--baseline", message, None));
+    if arguments.external.internal.is_some() {
+        refuse_what_is_not_compared(arguments)?;
     }
     let mut predicted = Predicted::read(path)?;
     let internal = arguments.external.internal.as_ref();
@@ -155,13 +160,27 @@ pub(super) fn run(arguments: &Evaluate, path: &Path, outputs: &Outputs) -> Resul
     external::run(arguments, &predicted, &internal, &call)
 }
 
+/// Refuses what only the report of one evaluation has.
+fn refuse_what_is_not_compared(arguments: &Evaluate) -> Result<(), CliError> {
+    let is_set =
+        |key: &str| arguments.set.iter().any(|set| set.split('=').next().is_some_and(|name| name.trim() == key));
+    let given = [
+        ("--baseline", !arguments.scores.baseline.is_empty(), "a baseline"),
+        ("--permutations", arguments.scores.permutations.is_some(), "the gap by chance"),
+        ("permutations", is_set("permutations"), "the gap by chance"),
+        ("over-time", is_set("over-time"), "a curve over time"),
+    ];
+    let Some((option, _, what)) = given.into_iter().find(|(_, is_given, _)| *is_given) else { return Ok(()) };
+    let message = format!("{what} stands beside one evaluation, expected no --internal");
+    Err(CliError::setting(
+        option,
+        message,
+        Some("without --internal, fairtte evaluate DIR reports the other data alone"),
+    ))
+}
+
 /// The ordinary report of the other data.
-fn alone(
-    arguments: &Evaluate,
-    predicted: &Predicted,
-    run: Option<&OpenRun>,
-    call: &Call<'_>,
-) -> Result<(), CliError> {
+fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, call: &Call<'_>) -> Result<(), CliError> {
     let mut notes = predicted.notes.clone();
     let trained_on = run.map(|run| TrainedOn::read(&run.folder)).transpose();
     let trained_on = match (trained_on, arguments.external.censoring) {
@@ -245,12 +264,16 @@ impl Predicted {
             require_same_unit(&cohort, unit, &format!("the curves of {}", run.path.display()))?;
         }
         let (predictions, left_out) = of_cohort(read_predictions(&folder.predictions(), Rising::Refuse)?, &cohort);
-        let mut notes = Vec::new();
+        let mut notes = record.notes.clone();
         if record.n_predicted > cohort.n() || left_out > 0 {
             let without = left_out.max(record.n_predicted.saturating_sub(cohort.n()));
             notes.push(format!(
                 "{} without an outcome; {} evaluated.",
-                if without == 1 { "1 predicted sample is".to_owned() } else { format!("{without} predicted samples are") },
+                if without == 1 {
+                    "1 predicted sample is".to_owned()
+                } else {
+                    format!("{without} predicted samples are")
+                },
                 if cohort.n() == 1 { "1 sample is".to_owned() } else { format!("{} samples are", cohort.n()) },
             ));
         }
@@ -384,8 +407,8 @@ pub(super) fn require_same_unit(cohort: &Cohort, unit: &str, whose: &str) -> Res
     let own = &cohort.time_unit;
     let message = format!("the times of {} are in {own}, those of {whose} in {unit}, expected one unit", cohort.name);
     let help = match unit_factor(own, unit) {
-        Some(factor) => format!("predict again with the times of the other data in {unit}: {own} times {factor}"),
-        None => format!("predict again with the times of the other data in {unit}"),
+        Some(factor) => format!("predict again with the times of the other data in {unit}: --time-factor {factor}"),
+        None => format!("predict again with the times of the other data in {unit} (--time-factor)"),
     };
     Err(CliError::setting("time-unit", message, Some(&help)))
 }

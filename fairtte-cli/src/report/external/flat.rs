@@ -38,7 +38,8 @@ pub(crate) fn write_external(path: &Path, page: &ExternalPage<'_>) -> Result<(),
 }
 
 fn differences(metric: &CohortMetric) -> Vec<FlatRow> {
-    let row = |attribute: &str, kind, level: String, of: &Difference| of_difference(&metric.name, attribute, kind, level, of);
+    let row =
+        |attribute: &str, kind, level: String, of: &Difference| of_difference(&metric.name, attribute, kind, level, of);
     let all = row("", "all", String::new(), &metric.overall.difference);
     let of_attributes = metric.attributes.iter().flat_map(|by| {
         let groups = by.groups.iter().map(|(level, both)| row(&by.attribute, "group", level.clone(), &both.difference));

@@ -88,9 +88,8 @@ fn same_as(reports: &CohortReports, place: usize) -> Option<&MetricReport> {
 fn lines(metric: &CohortMetric, report: &EvaluationReport) -> Vec<Line> {
     let mut lines = vec![Line::of("all", "all".to_owned(), &metric.overall, report)];
     for by in &metric.attributes {
-        let group = |(level, both): &(String, InBoth)| {
-            Line::of("group", format!("{}: {level}", by.attribute), both, report)
-        };
+        let group =
+            |(level, both): &(String, InBoth)| Line::of("group", format!("{}: {level}", by.attribute), both, report);
         lines.extend(by.groups.iter().map(group));
         let mut gap = Line::of("summary", format!("gap by {}", by.attribute), &by.gap, report);
         let left_out = by.groups.len() - by.compared.len();
@@ -171,11 +170,8 @@ fn case_mix_line(line: &CaseMixLine, horizon: Option<&str>, unit: &str) -> CaseM
         Some(horizon) => line.name.replace("at the horizon", &format!("by {horizon}")),
         None => line.name.clone(),
     };
-    if matches!(line.kind, CaseMixKind::Number) {
-        name.push_str(", mean (SD)");
-    }
-    if !unit.is_empty() && (line.kind == CaseMixKind::Time || line.name.starts_with("time to")) {
-        name.push_str(&format!(", {unit}"));
+    if !unit.is_empty() && (line.kind == CaseMixKind::Time || line.name == CaseMix::OBSERVED_TIME) {
+        name = format!("{name}, {unit}");
     }
     let text = |cell: &CaseMixCell| cell_text(cell, line.kind, is_risk);
     let (internal, external) = (text(&line.internal), text(&line.external));

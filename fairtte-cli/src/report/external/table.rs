@@ -79,7 +79,7 @@ impl Table<'_> {
         let page = self.page;
         let horizon = rows::horizon(&page.reports.internal, page.time_unit);
         self.text.push('\n');
-        self.wrapped("", "Case mix (SMD: standardised difference, small up to 0.1)");
+        self.wrapped("", "Case mix; numbers: mean (SD); SMD: standardised difference, small up to 0.1");
         self.case_mix_row("", "internal", "external", "SMD");
         for CaseMixText { kind, name, internal, external, smd, remark, .. } in
             case_mix_lines(page.case_mix, horizon.as_deref(), page.time_unit)

@@ -5,8 +5,8 @@
 //! of the intervals; whether one group lost more than another only if that difference of changes is, adjusted likewise; a
 //! wrong risk only if the bootstrap interval of observed / expected excludes 1.
 
-use fairtte_metrics::evaluation::{CohortMetric, Difference, GroupDifference, InBoth, MetricReport};
 use fairtte_metrics::Direction;
+use fairtte_metrics::evaluation::{CohortMetric, Difference, GroupDifference, InBoth, MetricReport};
 
 use super::super::differences::ends;
 use super::super::format::{p_relation, value};
@@ -33,11 +33,16 @@ fn p_of(difference: &Difference) -> Option<f64> {
     difference.p_holm.or(difference.p_value)
 }
 
-/// `difference -0.080 (interval -0.130 to -0.030; p = 0.004)`.
+/// `Holm p = 0.004`, or `p = 0.004` of a single test.
+fn with_name(difference: &Difference, p: f64) -> String {
+    format!("{}p {}", if difference.p_holm.is_some() { "Holm " } else { "" }, p_relation(p))
+}
+
+/// `-0.080 (interval -0.130 to -0.030; Holm p = 0.004)`.
 fn with_ends(difference: &Difference) -> String {
     let value = difference.value.map_or_else(|| "undefined".to_owned(), signed);
     let ends = ends(difference).map(|ends| format!("interval {ends}"));
-    let p = p_of(difference).map(|p| format!("p {}", p_relation(p)));
+    let p = p_of(difference).map(|p| with_name(difference, p));
     let about: Vec<String> = ends.into_iter().chain(p).collect();
     if about.is_empty() { value } else { format!("{value} ({})", about.join("; ")) }
 }
@@ -49,18 +54,36 @@ fn change(found: &CohortMetric, metric: &MetricReport, error: f64) -> String {
         let reason = difference.undefined.as_deref().unwrap_or("no reason was recorded");
         return format!("Whether {label} is another one in the external data cannot be said: {reason}.");
     };
-    let from_to = format!("from {} in the internal test part to {} in the external data", value(internal), value(external));
+    let from_to =
+        format!("from {} in the internal test part to {} in the external data", value(internal), value(external));
     match p_of(difference) {
         Some(p) if p < error => {
             let verb = if size < 0.0 { "falls" } else { "rises" };
             format!("{label} {verb} {from_to}, which chance does not explain: {}.", with_ends(difference))
         }
         Some(_) => {
-            let to = with_ends(difference);
-            format!("That {label} changes, {from_to}, cannot be told from chance: {to}.")
+            let groups = clear_groups(found, error).map_or_else(String::new, |groups| format!("; {groups}"));
+            let found = with_ends(difference);
+            format!("That {label} changes over all samples, {from_to}, cannot be told from chance: {found}{groups}.")
         }
         None => format!("{label} goes {from_to}; whether that is chance was not tested."),
     }
+}
+
+/// The group whose change is the largest of those that chance does not explain, and the number of others.
+fn clear_groups(found: &CohortMetric, error: f64) -> Option<String> {
+    let all = found.attributes.iter().flat_map(|by| by.groups.iter().map(move |group| (&by.attribute, group)));
+    let is_clear = |(_, (_, both)): &(&String, &(String, InBoth))| p_of(&both.difference).is_some_and(|p| p < error);
+    let clear: Vec<_> = all.filter(is_clear).collect();
+    let size = |both: &InBoth| both.difference.value.map_or(0.0, f64::abs);
+    let (attribute, (level, both)) = clear.iter().max_by(|(_, a), (_, b)| size(&a.1).total_cmp(&size(&b.1)))?;
+    let verb = if both.difference.value.is_some_and(|value| value < 0.0) { "falls" } else { "rises" };
+    let others = match clear.len() - 1 {
+        0 => String::new(),
+        1 => ", and changes for another group".to_owned(),
+        n => format!(", and changes for {n} other groups"),
+    };
+    Some(format!("it {verb} for {attribute} = {level}, {}{others}", with_ends(&both.difference)))
 }
 
 /// Whether one group lost more than another, in the metric whose direction is known.
@@ -69,7 +92,8 @@ fn change_of_groups(found: &CohortMetric, metric: &MetricReport, error: f64) -> 
     if found.attributes.is_empty() {
         return "No groups are in both cohorts, so that nothing can be said about differences between them.".to_owned();
     }
-    let all = found.attributes.iter().flat_map(|by| by.changes.iter().map(move |change| (by.attribute.as_str(), change)));
+    let all =
+        found.attributes.iter().flat_map(|by| by.changes.iter().map(move |change| (by.attribute.as_str(), change)));
     let tested: Vec<(&str, &GroupDifference, f64)> =
         all.filter_map(|(attribute, change)| Some((attribute, change, p_of(&change.difference)?))).collect();
     if tested.is_empty() {
@@ -106,7 +130,9 @@ fn calibration(page: &ExternalPage<'_>) -> Option<String> {
     let by = rows::horizon(&reports.external, page.time_unit)?;
     let Some(ratio) = Ratio::of(all, &reports.external) else {
         let reason = all.at_horizon_undefined.as_deref().unwrap_or("every predicted risk is 0");
-        return Some(format!("Whether the predicted risks by {by} are right in the external data cannot be said: {reason}."));
+        return Some(format!(
+            "Whether the predicted risks by {by} are right in the external data cannot be said: {reason}."
+        ));
     };
     let internal = Ratio::of(own, &reports.internal).map_or_else(|| "undefined".to_owned(), |ratio| ratio.to_string());
     let finding = match ratio.side() {
@@ -114,17 +140,21 @@ fn calibration(page: &ExternalPage<'_>) -> Option<String> {
         Some(Side::Over) => "the model overestimates the risk",
         None => "no miscalibration on average is shown",
     };
+    let [ratios, index] = ["observed-expected", "ici"].map(|name| clear_difference(page, name));
+    let ratios = ratios.map_or_else(String::new, |(_, text)| format!(" (change {text})"));
+    let index = index.map_or_else(String::new, |(both, text)| {
+        let (own, other) = (value(&both.internal), value(&both.external));
+        format!("; the integrated calibration index goes from {own} to {other} (change {text})")
+    });
     Some(format!(
-        "By {by}, {finding} in the external data: observed / expected {ratio}, internal {internal}{}.",
-        clear_difference(page).map_or_else(String::new, |text| format!("; {text}"))
+        "By {by}, {finding} in the external data: observed / expected {ratio}, internal {internal}{ratios}{index}."
     ))
 }
 
-/// The difference of observed / expected, where chance does not explain it.
-fn clear_difference(page: &ExternalPage<'_>) -> Option<String> {
+/// The change of a metric over all samples that chance does not explain.
+fn clear_difference<'a>(page: &ExternalPage<'a>, name: &str) -> Option<(&'a InBoth, String)> {
     let reports = page.reports;
-    let found = reports.metrics.iter().find(|metric| metric.name == "observed-expected")?;
-    let difference = &found.overall.difference;
-    let p = p_of(difference).filter(|p| *p < 1.0 - reports.internal.settings.level)?;
-    Some(format!("they differ by {} (p {})", signed(difference.value?), p_relation(p)))
+    let both = &reports.metrics.iter().find(|metric| metric.name == name)?.overall;
+    let p = p_of(&both.difference).filter(|p| *p < 1.0 - reports.internal.settings.level)?;
+    Some((both, format!("{}; {}", signed(both.difference.value?), with_name(&both.difference, p))))
 }

@@ -1,6 +1,8 @@
 //! The tables of the page of an external validation.
 
-use super::super::external::{CaseMixText, ExternalPage, Line as CohortLine, MetricLines, case_mix_lines, metric_lines};
+use super::super::external::{
+    CaseMixText, ExternalPage, Line as CohortLine, MetricLines, case_mix_lines, metric_lines,
+};
 use super::super::names::names_of_metrics;
 use super::super::rows;
 use super::evaluation::interval_name;
