@@ -217,6 +217,11 @@ impl Ratio {
         })
     }
 
+    /// Value and interval as texts.
+    pub(super) fn texts(self) -> (String, Option<String>) {
+        (number(self.value), self.ends.map(|(lower, upper)| format!("{} to {}", number(lower), number(upper))))
+    }
+
     /// Whether its interval excludes 1.
     pub(super) fn side(self) -> Option<Side> {
         match self.ends? {

@@ -52,11 +52,8 @@ impl ExternalPage<'_> {
             let is_cut = own.lower < common.lower || own.upper > common.upper;
             let unit = self.time_unit;
             let [from, to] = [own.lower, own.upper].map(super::format::short);
-            is_cut.then(|| {
-                format!("by itself, the {name} cohort would be evaluated from {from} to {to} {unit}")
-                    .trim_end()
-                    .to_owned()
-            })
+            let sentence = format!("By itself, the {name} cohort would be evaluated from {from} to {to} {unit}");
+            is_cut.then(|| sentence.trim_end().to_owned())
         };
         [("internal", internal_times), ("external", external_times)].into_iter().filter_map(sentence).collect()
     }

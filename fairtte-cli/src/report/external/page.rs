@@ -99,6 +99,7 @@ struct RiskSide {
     observed: String,
     predicted: String,
     ratio: String,
+    ratio_interval: Option<String>,
     ici: String,
     remark: Option<String>,
 }
@@ -223,23 +224,19 @@ fn risk_side(
     let is_it = |a: &Option<String>, l: &Option<String>| a.as_ref() == attribute && l.as_ref() == level;
     let Some(group) = report.groups_summary.iter().find(|group| is_it(&group.attribute, &group.level)) else {
         let absent = Some("no such group".to_owned());
-        return RiskSide {
-            events: none(),
-            observed: none(),
-            predicted: none(),
-            ratio: none(),
-            ici: none(),
-            remark: absent,
-        };
+        let side = RiskSide { events: none(), observed: none(), predicted: none(), ..RiskSide::default() };
+        return RiskSide { ratio: none(), ici: none(), remark: absent, ..side };
     };
     let risk = group.at_horizon.as_ref();
     let curve: Option<&CalibrationCurve> =
         report.calibration.iter().find(|curve| is_it(&curve.attribute, &curve.level));
+    let (ratio, ratio_interval) = Ratio::of(group, report).map_or_else(|| (none(), None), Ratio::texts);
     RiskSide {
         events: risk.map_or_else(none, |risk| risk.n_events.to_string()),
         observed: risk.map_or_else(none, |risk| percent_of(risk.observed)),
         predicted: risk.map_or_else(none, |risk| percent_of(risk.predicted)),
-        ratio: Ratio::of(group, report).map_or_else(none, |ratio| ratio.to_string()),
+        ratio,
+        ratio_interval,
         ici: curve.and_then(|curve| curve.ici).map_or_else(none, number),
         remark: group.at_horizon_undefined.clone(),
     }

@@ -35,28 +35,28 @@ pub(crate) fn model_forest(models: &[(&str, &MetricReport)], id: &str) -> Result
 }
 
 /// The figure of one metric of an internal and an external cohort, whose reports are `metrics`.
-pub(crate) fn cohort_forest(
+pub(crate) fn cohort_forest<'a>(
     metrics: [&MetricReport; 2],
-    found: &CohortMetric,
+    found: &'a CohortMetric,
     id: &str,
 ) -> Result<String, ReportError> {
-    let block = |name: String, both: &'_ InBoth| {
-        let row = |cohort: &str, estimate: &Estimate| format!("{cohort} ({})", count(estimate.n_events, "event"));
-        let (internal, external) = (&both.internal, &both.external);
-        (name, vec![(row("internal", internal), internal.clone()), (row("external", external), external.clone())])
+    let block = |name: String, both: &InBoth| {
+        let (internal, external) = (both.internal.n_events, both.external.n_events);
+        format!("{name} (events: {internal} internal, {external} external)")
     };
-    let groups = found
-        .attributes
-        .iter()
-        .flat_map(|by| by.groups.iter().map(move |(level, both)| block(format!("{}: {level}", by.attribute), both)));
-    let owned: Vec<(String, Vec<(String, Estimate)>)> =
-        std::iter::once(block("all".to_owned(), &found.overall)).chain(groups).collect();
-    let blocks = owned.iter().map(|(name, rows)| Block {
-        name: name.clone(),
-        rows: rows.iter().map(|(name, estimate)| (name.clone(), estimate)).collect(),
-    });
+    let rows =
+        |both: &'a InBoth| vec![("internal".to_owned(), &both.internal), ("external".to_owned(), &both.external)];
+    let mut blocks = vec![Block { name: block("all".to_owned(), &found.overall), rows: rows(&found.overall) }];
+    for by in &found.attributes {
+        blocks.extend(
+            by.groups.iter().map(|(level, both)| Block {
+                name: block(format!("{}: {level}", by.attribute), both),
+                rows: rows(both),
+            }),
+        );
+    }
     let title = format!("{} of both cohorts, overall and in every group", metrics[0].label);
-    draw(&metrics, &blocks.collect::<Vec<_>>(), title, id)
+    draw(&metrics, &blocks, title, id)
 }
 
 fn draw(metrics: &[&MetricReport], blocks: &[Block<'_>], title: String, id: &str) -> Result<String, ReportError> {
