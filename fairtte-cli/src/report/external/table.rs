@@ -7,7 +7,7 @@ use super::{ExternalPage, external_verdict};
 
 const MIN_WIDTH: usize = 72;
 /// Columns right of the name: internal, external, difference, interval, Holm, events of both.
-const NUMBERS_WIDTH: usize = 59;
+const NUMBERS_WIDTH: usize = 60;
 /// Columns right of the name in the case mix.
 const CASE_MIX_WIDTH: usize = 42;
 const INDENT: &str = "  ";
