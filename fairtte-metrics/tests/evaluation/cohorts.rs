@@ -215,22 +215,3 @@ fn a_small_external_cohort_does_not_seem_less_fair() {
     assert!(gap <= 10, "{gap}");
     assert!((3..=24).contains(&overall) && (3..=28).contains(&change), "{overall} {change}");
 }
-
-#[test]
-fn zz_ici_size() {
-    let settings = EvaluationSettings {
-        replicates: 200,
-        metrics: vec!["ici@1".into(), "observed-expected@1".into()],
-        min_events: 0,
-        ..EvaluationSettings::default()
-    };
-    let (mut ici, mut oe) = (0, 0);
-    for trial in 0..150 {
-        let (a, b) = (cohort(400, 1000 + 2 * trial), cohort(120, 1001 + 2 * trial));
-        let found = evaluate_cohorts(&scored(&a, &[]), &scored(&b, &[]), &settings).unwrap();
-        let is_small = |k: usize| usize::from(found.metrics[k].overall.difference.p_value.is_some_and(|p| p < 0.05));
-        ici += is_small(0);
-        oe += is_small(1);
-    }
-    println!("ICI {ici} of 150, O/E {oe} of 150");
-}

@@ -170,6 +170,10 @@ fn case_mix_line(line: &CaseMixLine, horizon: Option<&str>, unit: &str) -> CaseM
         Some(horizon) => line.name.replace("at the horizon", &format!("by {horizon}")),
         None => line.name.clone(),
     };
+    // Its groups have the name of the attribute alone.
+    if line.kind == CaseMixKind::Number && line.attribute.is_some() {
+        name.push_str(", mean (SD)");
+    }
     if !unit.is_empty() && (line.kind == CaseMixKind::Time || line.name == CaseMix::OBSERVED_TIME) {
         name = format!("{name}, {unit}");
     }
