@@ -260,7 +260,7 @@ fn other_data_alone_have_an_ordinary_report_with_the_settings_of_the_run() {
         (&"all".into(), &160.into(), &60.into())
     );
     assert_eq!(found["input"]["censoring"]["fitted-on"], "train");
-    // Two thirds of 300 less the validation part: 150 in the training part.
+    // Half of 300.
     assert_eq!(found["input"]["censoring"]["n"], 150);
     assert_eq!(found["baseline"]["fitted-on"], "train");
     let html = std::fs::read_to_string(place.at("other/report.html")).unwrap();

@@ -145,6 +145,16 @@ mod tests {
     }
 
     #[test]
+    fn values_of_numpy() {
+        // numpy 2.4.6: sqrt(d @ solve(S, d)), S = (diag(p) - outer(p, p) + diag(q) - outer(q, q)) / 2 without any one level.
+        let found = standardised_difference_of_levels(&[37, 21, 5, 12], &[18, 40, 9, 3]).unwrap();
+        assert_relative_eq!(found, 0.775_432_071_922_747, max_relative = 1e-13);
+        // (x.mean() - y.mean()) / sqrt((x.var(ddof=1) + y.var(ddof=1)) / 2)
+        let found = standardised_difference_of_means(&[1.5, 2.25, 7.0, 3.125, 4.5], &[2.0, 9.5, 8.25, 6.0]).unwrap();
+        assert_relative_eq!(found, -0.990_755_825_577_349_4, max_relative = 1e-14);
+    }
+
+    #[test]
     fn two_levels_are_a_share_without_its_sign() {
         let of_levels = standardised_difference_of_levels(&[25, 75], &[60, 40]).unwrap();
         let of_share = standardised_difference_of_shares(0.25, 0.6).unwrap();
