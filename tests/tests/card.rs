@@ -2,6 +2,7 @@
 //! is said with the command that makes it.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use fairtte_tests::{fail, fairtte, report, succeed};
@@ -95,10 +96,10 @@ fn an_evaluation_on_other_data_stands_beside_the_test_part() {
     let shown = run.display().to_string();
     let mut curves = "sample,time,event,sex,0,1,2,4\n".to_owned();
     for i in 0..40 {
-        let (time, event, sex) = (0.5 + f64::from(i * 7 % 40) / 12.0, i / 2 % 2, ["F", "M"][i as usize % 2]);
+        let (time, event, sex) = (0.5 + f64::from(i * 7 % 40) / 12.0, i / 2 % 2, if i % 2 == 0 { "F" } else { "M" });
         let risk = 0.1 + f64::from(i % 5) / 20.0;
         let at = |time: f64| 1.0 - risk * time / 2.0;
-        curves += &format!("s{i},{time},{event},{sex},1,{},{},{}\n", at(1.0), at(2.0), at(4.0));
+        writeln!(curves, "s{i},{time},{event},{sex},1,{},{},{}", at(1.0), at(2.0), at(4.0)).unwrap();
     }
     let table = folder.path().join("curves.csv");
     std::fs::write(&table, curves).unwrap();
