@@ -127,9 +127,9 @@ fn both_are_evaluated_at_the_times_that_both_cover() {
 #[test]
 fn levels_are_compared_by_name_and_need_events_in_both_cohorts() {
     let (internal, external) = (cohort(300, 8), cohort(200, 9));
-    let own = [groups("race", &["A", "B", "C"], |row| Some((row % 3) as u32), 300), halves(300)];
+    let own = [groups("race", &["A", "B", "C"], |row| u32::try_from(row % 3).ok(), 300), halves(300)];
     // The levels in another order, one instead of another, and one with few events.
-    let level = |row: usize| Some(if row < 20 { 0 } else { 1 + (row % 2) as u32 });
+    let level = |row: usize| Some(if row < 20 { 0 } else { 1 + u32::from(row % 2 == 1) });
     let other = [groups("race", &["B", "D", "A"], level, 200)];
     let settings = EvaluationSettings { metrics: vec!["c-td".into()], min_events: 30, ..settings(100) };
     let found = evaluate_cohorts(&scored(&internal, &own), &scored(&external, &other), &settings).unwrap();
@@ -182,7 +182,7 @@ fn a_change_is_compared_with_that_of_another_group_and_p_values_are_adjusted_by_
 /// Differences of cohorts of 300 and 60 subjects in which neither risks nor groups differ.
 fn null(trial: u64, settings: &EvaluationSettings) -> CohortReports {
     let (internal, external) = (complete(300, 0.4, 0.3, 2 * trial), complete(60, 0.4, 0.3, 2 * trial + 1));
-    let level = |row: usize| Some(GroupId((row % 3) as u32));
+    let level = |row: usize| u32::try_from(row % 3).ok().map(GroupId);
     let of = |n: usize| {
         [Groups::new("race", ["A", "B", "C"].map(str::to_owned).into(), (0..n).map(level).collect()).unwrap()]
     };
@@ -209,8 +209,8 @@ fn a_small_external_cohort_does_not_seem_less_fair() {
             assert_eq!(excludes, difference.p_value.unwrap() < 0.05, "{difference:?}");
         }
     }
-    println!("{trials} trials: gap larger {larger}; p < 0.05: gap {gap}, overall {overall}, change {change}");
-    assert!(larger > 140, "{larger}");
+    let seen = format!("{trials} trials: gap larger {larger}; p < 0.05: gap {gap}, overall {overall}, change {change}");
+    assert!(larger > 140, "{seen}");
     // 10 of 200 are expected at most; groups of 20 subjects make intervals a little narrow.
     assert!(gap <= 10, "{gap}");
     assert!((3..=24).contains(&overall) && (3..=28).contains(&change), "{overall} {change}");

@@ -207,7 +207,7 @@ fn alone(arguments: &Evaluate, predicted: &Predicted, run: Option<&OpenRun>, cal
     notes.extend(notes_on_groups(&predicted.groups));
     let coverage = scored.coverage(call.settings.reading)?;
     notes.extend(coverage.sentences(call.settings.reading));
-    let input = predicted.input(&source, notes);
+    let input = Predicted::input(&source, notes);
     let mut facts = predicted.facts();
     facts.push(("censoring curve fitted on".to_owned(), source.fact()));
     facts.extend(facts_of_labels(&predicted.cohort));
@@ -343,7 +343,7 @@ impl Predicted {
         })
     }
 
-    fn input(&self, source: &CensoringSource, notes: Vec<String>) -> Input {
+    fn input(source: &CensoringSource, notes: Vec<String>) -> Input {
         Input {
             has_subjects: true,
             censoring: source.about(),

@@ -7,7 +7,7 @@ use super::{ExternalPage, external_verdict};
 
 const MIN_WIDTH: usize = 72;
 /// Columns right of the name: internal, external, difference, interval, Holm, events of both.
-const NUMBERS_WIDTH: usize = 59;
+const NUMBERS_WIDTH: usize = 60;
 /// Columns right of the name in the case mix.
 const CASE_MIX_WIDTH: usize = 42;
 const INDENT: &str = "  ";
@@ -62,13 +62,13 @@ impl Table<'_> {
 
     fn metric_line(&mut self, line: &Line) {
         let indent = if line.kind == "all" { "" } else { INDENT };
-        let interval = if line.interval == "none" { "-" } else { &line.interval };
+        let ends = if line.interval == "none" { "-" } else { &line.interval };
         let p = if line.holm.is_empty() { &line.p } else { &line.holm };
         let events = format!("{}/{}", line.internal.events, line.external.events);
         let value = |text: &str| if text == "undefined" { "-".to_owned() } else { text.to_owned() };
         let (internal, external) = (value(&line.internal.value), value(&line.external.value));
         let name = format!("{indent}{}", line.name);
-        let row = self.row(&name, [&internal, &external, &value(&line.difference), interval, p, &events]);
+        let row = self.row(&name, [&internal, &external, &value(&line.difference), ends, p, &events]);
         self.line(&row);
         for remark in &line.remarks {
             self.wrapped(&INDENT.repeat(2), remark);
@@ -98,10 +98,10 @@ impl Table<'_> {
         self.line(&format!("{name:<width$} {internal:>16} {external:>16} {smd:>8}"));
     }
 
-    fn row(&self, name: &str, [internal, external, difference, interval, p, events]: [&str; 6]) -> String {
+    fn row(&self, name: &str, [internal, external, difference, ends, p, events]: [&str; 6]) -> String {
         let width = self.width - NUMBERS_WIDTH - 1;
         let name = elide(&clean(name), width);
-        format!("{name:<width$} {internal:>8} {external:>8} {difference:>7}  {interval:<16} {p:>7} {events:>8}")
+        format!("{name:<width$} {internal:>8} {external:>8} {difference:>7}  {ends:<16} {p:>7} {events:>8}")
     }
 
     fn wrapped(&mut self, indent: &str, text: &str) {
