@@ -11,6 +11,9 @@ use serde_json::json;
 /// Times of all curves, in years.
 pub const GRID: [f64; 7] = [0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0];
 
+/// Smallest and largest predicted rate, per year.
+const RATES: (f64, f64) = (0.05, 1.0);
+
 /// A made-up person with a rate that the model knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Person {
@@ -28,11 +31,20 @@ pub struct Person {
     pub predicted: f64,
 }
 
+impl Person {
+    /// The same person, predicted the other way round: low rates are high ones.
+    #[must_use]
+    pub fn turned(&self) -> Self {
+        Self { predicted: RATES.0 * RATES.1 / self.predicted, ..self.clone() }
+    }
+}
+
 /// `n` people whose names begin with `prefix`; their events happen at `scale` times the predicted rate.
 pub fn people(prefix: &str, n: usize, scale: f64) -> Vec<Person> {
     let spread = |row: usize, step: f64| ((row as f64 + 0.5) * step + prefix.len() as f64 * 0.37).fract();
     let person = |row: usize| {
-        let rate = 0.05 + 0.6 * spread(row, 0.569_840_290_998);
+        // From 0.05 to 1: a model that knows them ranks well.
+        let rate = RATES.0 * (RATES.1 / RATES.0).powf(spread(row, 0.569_840_290_998));
         let event_time = -spread(row, 0.618_033_988_75).ln() / (rate * scale);
         let censored_at = 0.5 + 9.0 * spread(row, 0.754_877_666_25);
         Person {

@@ -117,12 +117,12 @@ fn the_test_part_beside_itself_differs_by_0_and_the_page_claims_nothing() {
 #[test]
 fn shuffled_curves_make_the_metric_fall_and_the_verdict_says_so() {
     let shuffled = |_: &[Person]| {
-        let right = people("other", 160, 1.0);
-        let person = |row: usize| Person { predicted: right[(row * 71) % 160].predicted, ..right[row].clone() };
-        (0..160).map(person).collect()
+        let right = people("other", 300, 1.0);
+        let person = |row: usize| Person { predicted: right[(row * 71) % 300].predicted, ..right[row].clone() };
+        (0..300).map(person).collect()
     };
     let place = Place::new(shuffled);
-    let (outcome, found) = place.compare(&["--set", "replicates=200"]);
+    let (outcome, found) = place.compare(&["--set", "replicates=400"]);
     let c_td = &found["metrics"][0];
     assert_eq!(c_td["name"], "c_td_antolini_strict");
     let both = &c_td["overall"];
@@ -145,10 +145,7 @@ fn shuffled_curves_make_the_metric_fall_and_the_verdict_says_so() {
 fn a_group_that_is_worse_is_named_and_a_higher_risk_is_seen_in_the_calibration() {
     let worse_for_women = |_: &[Person]| {
         let right = people("other", 400, 2.0);
-        let person = |row: usize| {
-            let turned = if right[row].sex == "F" { 0.7 - right[row].predicted } else { right[row].predicted };
-            Person { predicted: turned, ..right[row].clone() }
-        };
+        let person = |row: usize| if right[row].sex == "F" { right[row].turned() } else { right[row].clone() };
         (0..400).map(person).collect()
     };
     let place = Place::new(worse_for_women);
@@ -311,10 +308,9 @@ fn curves_of_the_same_weights_are_compared() {
     let other = "The external curves are of epoch 7, the internal ones of epoch 5";
     assert!(outcome.stderr.contains(other), "{}", outcome.stderr);
     // Curves that rank the wrong way round.
-    let turned = |person: &Person| Person { predicted: 0.7 - person.predicted, ..person.clone() };
     write_curves(
         &place.at("run/predictions-epoch-00007.parquet"),
-        &place.people.iter().map(turned).collect::<Vec<_>>(),
+        &place.people.iter().map(Person::turned).collect::<Vec<_>>(),
     );
     let (outcome, found) = place.compare(&[]);
     assert!(outcome.stderr.contains("Both cohorts are predicted with the weights of epoch 7."), "{}", outcome.stderr);

@@ -74,16 +74,12 @@ fn predictions(run: &RunFolder, predicted: &mut Predicted) -> Result<PathBuf, Cl
         predicted.notes.push(note);
         return Ok(usual);
     };
-    let chosen = run.epochs()?.iter().rev().find(|epoch| epoch.best).map(|epoch| epoch.epoch);
-    let several = predicted.record.runs.len() > 1;
-    let (Some(epoch), Some(chosen)) = (by.epoch, chosen) else { return Ok(usual) };
-    if several {
-        let note = format!(
-            "The internal curves are those of {shown} alone, the external ones: {}.",
-            predicted.record.prediction
-        );
-        predicted.notes.push(note);
+    if predicted.record.runs.len() > 1 {
+        let how = &predicted.record.prediction;
+        predicted.notes.push(format!("The internal curves are those of {shown} alone, the external ones: {how}."));
     }
+    let chosen = run.epochs()?.iter().rev().find(|epoch| epoch.best).map(|epoch| epoch.epoch);
+    let (Some(epoch), Some(chosen)) = (by.epoch, chosen) else { return Ok(usual) };
     if epoch == chosen {
         return Ok(usual);
     }

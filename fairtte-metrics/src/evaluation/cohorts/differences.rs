@@ -79,8 +79,8 @@ fn in_both(
             let found = difference_of(external, internal, Samples::Independent, settings);
             without_test_if_few(found, level.n_events, settings.min_events)
         }
-        (None, _) => no_difference(&absent("internal")),
-        (_, None) => no_difference(&absent("external")),
+        (None, _) => no_difference(absent("internal").to_string()),
+        (_, None) => no_difference(absent("external").to_string()),
     };
     InBoth { internal: estimate(internal, "internal"), external: estimate(external, "external"), difference }
 }
@@ -103,10 +103,10 @@ fn no_estimate(reason: &MetricError) -> Estimate {
     }
 }
 
-fn no_difference(reason: &MetricError) -> Difference {
+fn no_difference(reason: String) -> Difference {
     Difference {
         value: None,
-        undefined: Some(reason.to_string()),
+        undefined: Some(reason),
         lower: None,
         upper: None,
         p_value: None,
@@ -127,7 +127,8 @@ fn difference_of_gaps(
     // A gap of other groups is another number.
     for (place, cohort) in [(only(internal, external), "external"), (only(external, internal), "internal")] {
         if let Some(place) = place {
-            return no_difference(&MetricError::NoSuchGroup { level: shared.levels[place].level.clone(), cohort });
+            let level = &shared.levels[place].level;
+            return no_difference(format!("group \"{level}\" has no value in the {cohort} cohort"));
         }
     }
     let (own, other) = (&external.sampled_gap, &internal.sampled_gap);
