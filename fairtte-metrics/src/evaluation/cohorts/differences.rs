@@ -136,18 +136,18 @@ fn difference_of_gaps(
     let (Some(value), Some(gap), Some(other_gap)) = (found.value, external.gap.value, internal.gap.value) else {
         return found;
     };
-    let interval = |level: f64| {
+    let bounds = |level: f64| {
         let settings = EvaluationSettings { level, ..settings.clone() };
         let (lower, upper) = external.gap_interval(&settings)?;
         let (other_lower, other_upper) = internal.gap_interval(&settings)?;
         Some(recovered_interval((gap, lower, upper), (other_gap, other_lower, other_upper)))
     };
-    let Some((lower, upper)) = interval(settings.level) else {
+    let Some((lower, upper)) = bounds(settings.level) else {
         return Difference { lower: None, upper: None, p_value: None, ..found };
     };
     let p_value = found.p_value.is_some().then(|| {
         let n_replicates = (own.replicates.len() - found.undefined_replicates) as f64;
-        p_by_bisection(|level| interval(level).is_none_or(|(lower, upper)| lower <= 0.0 && upper >= 0.0))
+        p_by_bisection(|level| bounds(level).is_none_or(|(lower, upper)| lower <= 0.0 && upper >= 0.0))
             .max(1.0 / (n_replicates + 1.0))
     });
     let p_value = if value.abs() > 0.0 { p_value } else { p_value.map(|_| 1.0) };
@@ -179,16 +179,13 @@ fn changes(
         of(internal) && of(external)
     };
     let defined: Vec<usize> = (0..shared.levels.len()).filter(|place| has_value(*place)).collect();
-    let pairs: Vec<(usize, usize)> = match settings.reference.get(&shared.attribute) {
-        Some(reference) => {
-            let place = defined.iter().copied().find(|place| shared.levels[*place].level == *reference);
-            let others = |place| defined.iter().copied().filter(move |k| *k != place).map(move |k| (k, place));
-            place.into_iter().flat_map(others).collect()
-        }
-        None => {
-            let later = |k: usize| defined[k + 1..].iter().map(move |second| (k, *second));
-            (0..defined.len()).flat_map(|k| later(k).map(|(k, second)| (defined[k], second))).collect()
-        }
+    let pairs: Vec<(usize, usize)> = if let Some(reference) = settings.reference.get(&shared.attribute) {
+        let place = defined.iter().copied().find(|place| shared.levels[*place].level == *reference);
+        let others = |place| defined.iter().copied().filter(move |k| *k != place).map(move |k| (k, place));
+        place.into_iter().flat_map(others).collect()
+    } else {
+        let later = |k: usize| defined[k + 1..].iter().map(move |second| (k, *second));
+        (0..defined.len()).flat_map(|k| later(k).map(|(k, second)| (defined[k], second))).collect()
     };
     let of_pair = |(first, second): (usize, usize)| {
         let within = |side: &SideAttribute| -> Option<Sampled> {
