@@ -83,7 +83,7 @@ fn the_test_part_beside_itself_differs_by_0_and_the_page_claims_nothing() {
     assert_eq!(metrics.len(), 7, "those of a run");
     let mut n_intervals = 0;
     for difference in metrics.iter().flat_map(differences) {
-        assert_eq!(number(&difference["value"]), 0.0, "{difference}");
+        assert!(number(&difference["value"]).abs() <= 0.0, "{difference}");
         if difference["lower"].is_null() {
             assert!(difference["undefined"].is_string(), "{difference}");
             continue;
@@ -205,7 +205,7 @@ fn all_files_are_written_and_the_flat_table_has_every_cohort() {
     let of_women = |cohort: &str| find([cohort, "ibs", "group", "F"]);
     let change = find(["external minus internal", "ibs", "group", "F"]);
     assert!((of_women("external") - of_women("internal") - change).abs() < 1e-12);
-    assert_eq!(find(["external", "samples", "case-mix-n", ""]), 160.0);
+    assert!((find(["external", "samples", "case-mix-n", ""]) - 160.0).abs() < 1e-9);
     assert!(find(["external minus internal", "sex", "case-mix-smd", ""]).abs() < 0.2);
     assert!(find(["internal", "age", "case-mix-value", ""]) > 40.0);
     find(["external minus internal", "c_td_antolini_strict", "change", "F minus M"]);
