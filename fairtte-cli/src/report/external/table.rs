@@ -9,7 +9,7 @@ const MIN_WIDTH: usize = 72;
 /// Columns right of the name: internal, external, difference, interval, Holm, events of both.
 const NUMBERS_WIDTH: usize = 60;
 /// Columns right of the name in the case mix.
-const CASE_MIX_WIDTH: usize = 42;
+const CASE_MIX_WIDTH: usize = 43;
 const INDENT: &str = "  ";
 
 pub(super) fn render(page: &ExternalPage<'_>, width: usize) -> String {
