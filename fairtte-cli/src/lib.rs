@@ -9,6 +9,7 @@
 
 pub mod args;
 mod baseline;
+mod case_mix;
 mod commands;
 #[cfg(feature = "train")]
 mod device;
@@ -23,6 +24,7 @@ mod progress;
 mod report;
 mod run_file;
 mod run_folder;
+mod samples;
 mod scored;
 mod selection;
 

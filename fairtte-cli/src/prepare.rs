@@ -5,10 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::{CohortSummary, Exclusions, FlowStep};
 use fairtte_data::features::{FeatureMatrix, TabularFeatures, leak_warnings};
-use fairtte_data::shift::{ShiftRecord, apply_shift};
+use fairtte_data::loader::Intensity;
+use fairtte_data::shift::{ShiftRecord, apply_shift, image_blur};
 use fairtte_data::split::{SplitRecord, check_identical_files};
 use fairtte_data::{
-    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageStore, Part, Split, build_cohort, make_split,
+    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageStore, Loader, Part, Split, build_cohort, make_split,
     write_cohort,
 };
 use fairtte_metrics::{GroupId, Groups};
@@ -87,6 +88,34 @@ impl Prepared {
     /// The samples as used for training.
     pub(crate) fn training_cohort(&self) -> &Cohort {
         self.shifted.as_ref().unwrap_or(&self.cohort)
+    }
+
+    /// Batches of images, scaled by statistics of the training part and augmented as the run file says, with the scaling; or
+    /// of columns of a table.
+    ///
+    /// # Errors
+    /// [`CliError::Data`] for settings that do not fit the images.
+    pub(crate) fn loader(
+        &self,
+        run: &RunFile,
+        groups: Vec<Option<GroupId>>,
+    ) -> Result<(Loader<'_>, Option<Intensity>), CliError> {
+        let (cohort, train) = (self.training_cohort(), self.split.rows(Part::Train));
+        let store = match &self.inputs {
+            Inputs::Images(store) => store,
+            Inputs::Features { matrix, .. } => return Ok((Loader::of_features(matrix, cohort, groups)?, None)),
+        };
+        let intensity = run.intensity.fit(store, cohort, train)?;
+        let mut loader = Loader::new(store, cohort, groups, &intensity)?;
+        if let Some(shift) = &run.shift
+            && let Some(blur) = image_blur(cohort, train, self.attributes.all(), shift)?
+        {
+            loader = loader.with_transform(Box::new(blur));
+        }
+        if let Some(augmentation) = run.augmentation()? {
+            loader = loader.with_augmentation(augmentation)?;
+        }
+        Ok((loader, Some(intensity)))
     }
 }
 
@@ -170,7 +199,7 @@ pub(crate) fn read_tables(run: &RunFile) -> Result<(Cohort, Exclusions, FittedAt
 }
 
 /// Steps 1 and 2. A gated data set is named with its terms first.
-fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
+pub(crate) fn label(run: &RunFile) -> Result<(Cohort, Exclusions), CliError> {
     let adapter = run.data.adapter(run.seed, &run.cache());
     if let Some(terms) = adapter.data_use() {
         say(format!("data use: {terms}"));

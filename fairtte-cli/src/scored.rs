@@ -119,7 +119,8 @@ impl Scored {
     }
 }
 
-fn restrict(groups: &Groups, rows: &[usize]) -> Result<Groups, CliError> {
+/// The groups of these rows.
+pub(crate) fn restrict(groups: &Groups, rows: &[usize]) -> Result<Groups, CliError> {
     let membership = rows.iter().map(|row| groups.membership()[*row]).collect();
     Ok(Groups::new(groups.attribute(), groups.levels().to_vec(), membership)?)
 }

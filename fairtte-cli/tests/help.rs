@@ -21,6 +21,7 @@ fn help_names_every_command_and_every_exit_code() {
         "train",
         "evaluate",
         "bias",
+        "card",
         "list",
         "schema",
         "Exit codes: 0 done",
@@ -32,7 +33,9 @@ fn help_names_every_command_and_every_exit_code() {
 
 #[test]
 fn every_command_has_help() {
-    for command in ["demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "bias", "list", "schema"] {
+    for command in
+        ["demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "bias", "card", "list", "schema"]
+    {
         assert!(stdout(&[command, "--help"]).contains("Usage: fairtte"), "{command}");
     }
 }

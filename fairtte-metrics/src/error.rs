@@ -352,6 +352,17 @@ pub enum MetricError {
         /// The levels of the attribute, or the attributes.
         expected: String,
     },
+    /// A group is in one of two cohorts only.
+    #[error("there is no group \"{level}\" in the {cohort} cohort")]
+    NoSuchGroup {
+        /// The group.
+        level: String,
+        /// The cohort without it: `internal` or `external`.
+        cohort: &'static str,
+    },
+    /// Two samples whose values do not vary differ: their distance in standard deviations does not exist.
+    #[error("the values vary in neither sample, but differ between them: there is no standard deviation to divide by")]
+    NoVariation,
     /// A group has too few events to be compared.
     #[error("number of events: {n_events}, fewer than min-events {needed}: the group is not compared")]
     FewEvents {

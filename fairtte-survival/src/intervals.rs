@@ -20,11 +20,53 @@ use crate::{SurvivalError, quantiles};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GridKind {
-    /// Equally spaced.
+    /// Equally spaced, unless one interval would then contain most events ([`crowded_share`]): then at quantiles.
     #[default]
+    Auto,
+    /// Equally spaced.
     Equidistant,
     /// At quantiles of the Kaplan-Meier curve of the training part; may give fewer cut points than asked for.
     Quantile,
+}
+
+/// Share of the training events in one of `n` equally spaced intervals above which [`GridKind::Auto`] chooses quantiles:
+/// 0.3, and at least four times an equal share. Events of one interval are equal to a discrete head, so that it does not
+/// learn their order: at 0.3 that is at least one pair of events in eleven. On SUPPORT 0.6 of the events are in the first of
+/// 19 intervals.
+pub fn crowded_share(n: usize) -> f64 {
+    (4.0 / n.max(1) as f64).max(0.3)
+}
+
+/// How cut points were placed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ChosenGrid {
+    /// What was asked for.
+    pub asked: GridKind,
+    /// What was chosen: `equidistant` or `quantile`.
+    pub kind: GridKind,
+    /// Number of cut points.
+    pub n: usize,
+    /// Largest share of the training events in one interval of equally spaced cut points.
+    pub largest_share: f64,
+    /// The share above which `auto` chooses quantiles.
+    pub limit: f64,
+}
+
+impl std::fmt::Display for ChosenGrid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { asked, kind, n, largest_share, limit } = self;
+        let name = if *kind == GridKind::Quantile { "quantile" } else { "equidistant" };
+        write!(f, "{name}, {n} cut points")?;
+        if *asked == GridKind::Auto {
+            let (share, limit) = (100.0 * largest_share, 100.0 * limit);
+            write!(
+                f,
+                " (chosen: of equal intervals the fullest has {share:.0} % of the training events, limit {limit:.0} %)"
+            )?;
+        }
+        Ok(())
+    }
 }
 
 /// The time grid of a discrete-time model, `[n_intervals]`, starting at 0.
@@ -126,20 +168,46 @@ impl CutPoints {
         if train.n_events() == 0 {
             return Err(SurvivalError::NoEvent { part: "training", n: train.n() });
         }
-        let (first, largest) = (train.time()[0], train.time().iter().copied().fold(0.0, f64::max));
+        let first = train.time()[0];
         if train.time().iter().all(|time| time.total_cmp(&first).is_eq()) {
             return Err(SurvivalError::TimesAllEqual { part: "training", n: train.n(), time: first });
         }
-        let times = match kind {
+        let times = match Self::choose(train, n, kind)?.kind {
             GridKind::Quantile => quantiles::cuts(train, n),
-            GridKind::Equidistant => {
-                let step = largest / (n - 1) as f64;
-                let mut times: Vec<f64> = (0..n).map(|k| k as f64 * step).collect();
-                times[n - 1] = largest; // exact, so that the largest training event stays an event
-                times
-            }
+            GridKind::Equidistant | GridKind::Auto => Self::equal(train, n),
         };
         Ok(Self { times })
+    }
+
+    /// How `n` cut points are placed for `kind`, with the reason; the number is that asked for. Cost O(n) in the samples of
+    /// `train`.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn choose(train: &Outcomes, n: usize, kind: GridKind) -> Result<ChosenGrid, SurvivalError> {
+        Self::check(n)?;
+        if train.n_events() == 0 {
+            return Err(SurvivalError::NoEvent { part: "training", n: train.n() });
+        }
+        let cuts = Self::equal(train, n);
+        let mut counts = vec![0_usize; n];
+        for (time, _) in train.time().iter().zip(train.event()).filter(|(_, event)| **event) {
+            counts[cuts.partition_point(|cut| cut < time).min(n - 1)] += 1;
+        }
+        // An event at time 0 has the place of the first cut and belongs to no interval.
+        let most = counts[1..].iter().max().copied().unwrap_or_default();
+        let (largest_share, limit) = (most as f64 / train.n_events() as f64, crowded_share(n - 1));
+        let of_auto = if largest_share > limit { GridKind::Quantile } else { GridKind::Equidistant };
+        let chosen = if kind == GridKind::Auto { of_auto } else { kind };
+        Ok(ChosenGrid { asked: kind, kind: chosen, n, largest_share, limit })
+    }
+
+    fn equal(train: &Outcomes, n: usize) -> Vec<f64> {
+        let largest = train.time().iter().copied().fold(0.0, f64::max);
+        let step = largest / (n - 1) as f64;
+        let mut times: Vec<f64> = (0..n).map(|k| k as f64 * step).collect();
+        times[n - 1] = largest; // exact, so that the largest training event stays an event
+        times
     }
 
     /// `n` equally spaced cut points from 0 to the largest time of `train`.
@@ -222,6 +290,8 @@ impl CutPoints {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use approx::assert_abs_diff_eq;
+
     use super::*;
 
     fn cuts(largest: f64, n: usize) -> CutPoints {
@@ -231,6 +301,55 @@ mod tests {
 
     fn flags(bits: &[u8]) -> Vec<bool> {
         bits.iter().map(|bit| *bit == 1).collect()
+    }
+
+    /// `n_early` events at 0.5, one in each later unit of time, and one censoring at 10.
+    fn crowded(n_early: usize) -> Outcomes {
+        let mut time = vec![0.5; n_early];
+        time.extend((1..10).map(|unit| f64::from(unit) + 0.5));
+        let mut event = vec![true; time.len()];
+        time.push(10.0);
+        event.push(false);
+        Outcomes::new(time, event).unwrap()
+    }
+
+    #[test]
+    fn auto_is_equidistant_unless_an_interval_is_crowded() {
+        // Ten intervals: the limit is four equal shares, 0.4. 6 of 15 events are not above it, 7 of 16 are.
+        for (n_early, kind) in [(1, GridKind::Equidistant), (6, GridKind::Equidistant), (7, GridKind::Quantile)] {
+            let train = crowded(n_early);
+            let chosen = CutPoints::choose(&train, 11, GridKind::Auto).unwrap();
+            let share = n_early as f64 / (n_early + 9) as f64;
+            assert_eq!((chosen.kind, chosen.largest_share.to_bits()), (kind, share.to_bits()), "{n_early}");
+            let cuts = CutPoints::fit(&train, 11, GridKind::Auto).unwrap();
+            assert_eq!(cuts, CutPoints::fit(&train, 11, kind).unwrap(), "{n_early}");
+            // What is asked for by name is not changed.
+            for named in [GridKind::Equidistant, GridKind::Quantile] {
+                assert_eq!(CutPoints::choose(&train, 11, named).unwrap().kind, named);
+            }
+        }
+        assert_ne!(
+            CutPoints::fit(&crowded(7), 11, GridKind::Quantile).unwrap(),
+            CutPoints::fit(&crowded(7), 11, GridKind::Equidistant).unwrap()
+        );
+    }
+
+    #[test]
+    fn few_intervals_are_never_crowded_and_many_are_above_three_tenths() {
+        assert!(crowded_share(4) >= 1.0);
+        for (n, share) in [(8, 0.5), (13, 4.0 / 13.0), (14, 0.3), (127, 0.3)] {
+            assert_abs_diff_eq!(crowded_share(n), share, epsilon = 1e-15);
+        }
+        let chosen = CutPoints::choose(&crowded(1000), 3, GridKind::Auto).unwrap();
+        assert_eq!(chosen.kind, GridKind::Equidistant, "two intervals");
+    }
+
+    #[test]
+    fn events_at_time_0_are_in_no_interval() {
+        let mut time = vec![0.0; 50];
+        time.extend((1..=10).map(f64::from));
+        let train = Outcomes::new(time, vec![true; 60]).unwrap();
+        assert_eq!(CutPoints::choose(&train, 11, GridKind::Auto).unwrap().kind, GridKind::Equidistant);
     }
 
     // Golden: pycox 0.3.0 LabTransDiscreteTime(14, 'equidistant'), fitted on a largest duration of 13.

@@ -40,6 +40,6 @@ pub use heads::{
     register_head,
 };
 pub use interpolation::{Interpolation, PredictionGrid};
-pub use intervals::{CutPoints, GridKind, IntervalTargets, PieceTargets, Targets};
+pub use intervals::{ChosenGrid, CutPoints, GridKind, IntervalTargets, PieceTargets, Targets, crowded_share};
 pub use registry::{Additions, Registered};
 pub use time_scale::TimeScale;

@@ -1,5 +1,7 @@
 //! What the end-to-end tests share: the binary, run files on simulated cohorts, and the numbers of a report.
 
+pub mod validation;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -108,7 +110,7 @@ impl SmallRun {
             folder.join("cache").display()
         );
         text.push_str(
-            "[[attribute]]\nname = \"sex\"\n[image]\nsize = [32, 32]\n[time]\nintervals = 10\n\
+            "[[attribute]]\nname = \"sex\"\n[image]\nsize = [32, 32]\n[time]\nintervals = 10\ngrid = \"equidistant\"\n\
              [model]\nbackbone = \"small-2d\"\ndropout = 0.1\n[head.nnet-survival]\n[strategy.erm]\n\
              [training]\nepochs = 2\n[evaluation]\nreplicates = 20\n",
         );

@@ -26,6 +26,22 @@ fn every_run_file_parses() {
     assert!(n >= 3, "configs/ contains at least demo, grape and lgg");
 }
 
+#[test]
+fn the_run_files_of_the_paper_have_its_pre_processing_and_time_grid() {
+    for (name, size, intervals) in [
+        ("adni", "size = [96, 128, 128]", "intervals = 28"),
+        ("areds", "size = [224, 224]", "intervals = 14"),
+        ("mimic-cxr", "size = [224, 224]", "intervals = 128"),
+    ] {
+        let path = root().join(format!("configs/{name}.toml")).display().to_string();
+        let printed =
+            succeed(["train", "--dry-run", "--config", &path]).stdout.replace(['\n', ' '], "").replace(",]", "]");
+        for setting in ["intensity = \"unit\"", "channels = 3", "grid = \"equidistant\"", size, intervals] {
+            assert!(printed.contains(&setting.replace(' ', "")), "{name}: {setting} is not in\n{printed}");
+        }
+    }
+}
+
 /// Prepares a run file on real images, at a small size, if its data set is available.
 fn prepare(config: &str, table: &str, sets: &[&str]) -> Option<serde_json::Value> {
     let table = root().parent().unwrap().join("shared/data").join(table);

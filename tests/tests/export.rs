@@ -1,6 +1,7 @@
 //! `weights export`: curves that are computed from the two exported files alone, in plain loops over numbers, are those of
 //! `predictions.parquet`, for every head and every way in which networks are combined.
 #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+#![expect(clippy::print_stdout, reason = "the numbers behind a bound are printed")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,8 @@ impl Exported {
             let place = |k: usize| usize::try_from(entry["data_offsets"][k].as_u64().unwrap()).unwrap();
             let values = data[place(0)..place(1)].chunks_exact(4);
             let values = values.map(|bytes| f64::from(f32::from_le_bytes(bytes.try_into().unwrap()))).collect();
-            let shape = numbers(&entry["shape"]).into_iter().map(|size| size as usize).collect();
+            let sizes = entry["shape"].as_array().unwrap().iter();
+            let shape = sizes.map(|size| usize::try_from(size.as_u64().unwrap()).unwrap()).collect();
             tensors.insert(name.clone(), (shape, values));
         }
         let about = serde_json::from_slice(&std::fs::read(path.with_extension("json")).unwrap()).unwrap();
@@ -305,7 +307,7 @@ fn an_epoch_is_chosen_as_predict_chooses_it_and_only_prediction_is_exported() {
         assert_eq!(by_rule.about["run"]["files"], kept["files"]);
         assert_eq!(by_rule.about, Exported::of(&output, &["--epoch", epoch]).about);
         let is_default = by_rule.about["weights"]["sha256"] == exported.about["weights"]["sha256"];
-        assert_eq!(is_default, record["epoch"].to_string() == *epoch);
+        assert_eq!(is_default, record["epoch"] == epoch.parse::<u64>().unwrap());
     }
 
     let path = text_of(&output.join("m.safetensors"));

@@ -1,7 +1,10 @@
 //! Arguments of every command.
 
 mod bias;
+mod card;
 mod exports;
+mod external;
+mod features;
 mod models;
 mod own_table;
 #[cfg(feature = "train")]
@@ -20,12 +23,17 @@ use serde::Serialize;
 use crate::exit;
 
 #[cfg(feature = "train")]
-pub use predict::{FeatureLayer, FeaturePart, Other, Predict};
+pub use features::Features;
+#[cfg(feature = "train")]
+pub use predict::{Other, Predict};
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
+pub use card::Card;
 pub use exports::Exports;
+pub use external::{CensoringOf, External};
+pub use features::{FeatureLayer, FeaturePart};
 pub use models::Models;
 pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
@@ -63,10 +71,15 @@ pub enum Command {
     #[cfg(feature = "train")]
     /// Predict samples that a run was not trained on: another hospital, new images, folds of a cross-validation
     Predict(Box<Predict>),
+    #[cfg(feature = "train")]
+    /// Write the features of a network for every sample
+    Features(Box<Features>),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Box<Evaluate>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence
     Bias(Box<Bias>),
+    /// Write the model card of a finished run: data, training, results by group, and what its owner says
+    Card(Card),
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),
@@ -179,6 +192,10 @@ pub struct Prepare {
     /// Read the decoded images again and compare every checksum
     #[arg(long, conflicts_with = "tables_only")]
     pub verify: bool,
+    /// Samples of every group and part whose pictures `samples.html` shows as they enter the model; 0 = no page (2 if not
+    /// given)
+    #[arg(long, value_name = "N", conflicts_with = "tables_only")]
+    pub samples: Option<usize>,
 }
 
 /// The commands of `cohort`.
@@ -297,7 +314,7 @@ pub struct Common {
 #[serde(rename_all = "kebab-case")]
 #[command(after_help = EVALUATE_EXAMPLES)]
 pub struct Evaluate {
-    /// Folder of a finished or predicted run
+    /// Folder of a finished run, or one that `fairtte predict` wrote for other data
     #[arg(value_name = "RUN", required_unless_present = "predictions", conflicts_with = "predictions")]
     pub run: Option<PathBuf>,
     /// Survival curves of any model (Parquet or CSV): `sample`, then one column per time, named by it. Without --cohort
@@ -356,6 +373,10 @@ pub struct Evaluate {
     #[command(flatten)]
     #[serde(skip_serializing_if = "Models::is_default")]
     pub models: Models,
+    /// What other data are compared with
+    #[command(flatten)]
+    #[serde(skip_serializing_if = "External::is_default")]
+    pub external: External,
     /// What is written as files too
     #[command(flatten)]
     #[serde(flatten)]
@@ -374,6 +395,8 @@ Examples:
     fairtte evaluate --predictions cnn.csv --predictions cox.csv --names CNN,Cox --attributes sex --output both.html
   the curves of any model for the test part of a cohort
     fairtte evaluate --predictions curves.csv --cohort cohort.csv --split split.csv --output scores
+  a run on other data (external validation), beside its own test part
+    fairtte evaluate external --internal runs/films
   a run, again, with every figure and table as a file
     fairtte evaluate runs/films --output runs/films-again --figures paper --tables paper";
 

@@ -1,12 +1,15 @@
-//! Arguments of `predict` and `features`.
+//! Arguments of `predict`.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use fairtte_data::cohort::RenamedLevel;
 use serde::Serialize;
 
+use crate::CliError;
+
 /// Arguments of `predict`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_help = PREDICT_EXAMPLES)]
@@ -45,7 +48,7 @@ pub struct Predict {
     pub horizon: Vec<f64>,
     /// Pool the folds of a cross-validation: every sample has the curve of the run whose test part it is in. No network is
     /// run
-    #[arg(long, conflicts_with_all = ["data", "table", "device"])]
+    #[arg(long, conflicts_with_all = ["data", "table", "image_root", "set", "cache", "device"])]
     pub out_of_fold: bool,
     /// Where to compute (`fairtte list devices`), instead of the device of the run
     #[arg(long, env = "FAIRTTE_DEVICE")]
@@ -62,7 +65,7 @@ pub struct Predict {
 }
 
 /// Samples that a run was not trained on.
-#[derive(Args, Debug, Default, Serialize)]
+#[derive(Args, Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Other {
     /// Run file whose `[data]` is read; its other tables are not used, and an `[image]` that differs from the run's is an
@@ -82,6 +85,24 @@ pub struct Other {
     /// Folder for decoded images; `cache` beside the output if not given
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
+}
+
+impl Other {
+    /// Whether other data are named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.data.is_some() || self.table.is_some()
+    }
+
+    /// Refuses settings of other data where none are named.
+    pub(crate) fn require_none(&self) -> Result<(), CliError> {
+        for (option, is_given) in [("--set", !self.set.is_empty()), ("--cache", self.cache.is_some())] {
+            if is_given {
+                let message = format!("{option} is about other data, expected --data or --table with it");
+                return Err(CliError::setting(option, message, None));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// One value of `--level`.
@@ -107,30 +128,6 @@ Examples:
     fairtte predict runs/a runs/b runs/c --data other.toml --output ensemble
   the five folds of a cross-validation, as one prediction of every sample
     fairtte predict runs/fold-1 runs/fold-2 runs/fold-3 runs/fold-4 runs/fold-5 --out-of-fold --output pooled";
-
-/// Place of the features in a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FeatureLayer {
-    /// Output of the backbone.
-    Backbone,
-    /// Input of the classifier.
-    Representation,
-}
-
-/// Samples of a run's own data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FeaturePart {
-    /// All samples.
-    All,
-    /// The training part.
-    Train,
-    /// The validation part.
-    Validation,
-    /// The test part.
-    Test,
-}
 
 #[cfg(test)]
 mod tests {

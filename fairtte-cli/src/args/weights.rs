@@ -14,7 +14,7 @@ pub enum WeightsCommand {
     /// Compare a file of weights with a backbone and write it under fairtte's names, with its origin
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(WeightsImport),
-    /// Write the trained model of a run as safetensors in the names of torchvision, timm or MedicalNet, with a JSON file that
+    /// Write the trained model of a run as safetensors in the names of torchvision, timm or `MedicalNet`, with a JSON file that
     /// says how its numbers become curves
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(WeightsExport),

@@ -1,12 +1,15 @@
-//! `fairtte bias`: how the data of groups differ, before any model, from a table of features and a cohort.
+//! `fairtte bias`: how the data of groups differ, before any model, from a table of features and a cohort, or from a run.
 
+mod of_run;
+
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
-use fairtte_data::features::read_numeric_features;
+use fairtte_data::features::{NumericFeatures, read_numeric_features};
 use fairtte_data::predictions::{Rising, SampleTable, match_features, read_sample_table};
 use fairtte_data::{AttributeConfig, Cohort};
-use fairtte_metrics::bias::{BiasSettings, bias_sources, principal_components, separability};
+use fairtte_metrics::bias::{BiasSettings, bias_sources, principal_components_fitted, separability};
 use fairtte_metrics::{Groups, Outcomes};
 use ndarray::Axis;
 
@@ -18,6 +21,7 @@ use crate::merged::Merged;
 use crate::progress::say;
 use crate::report::bias::{AttributeBias, BiasReport, GroupCounts, render_page, render_table, write_flat};
 use crate::run_folder::{write_json, write_text};
+use crate::scored::restrict;
 
 /// Columns of the table on the terminal.
 const WIDTH: usize = 80;
@@ -25,16 +29,23 @@ const WIDTH: usize = 80;
 pub(super) fn run(arguments: &Bias) -> Result<(), CliError> {
     use_threads(arguments.threads)?;
     let started = Instant::now();
-    let report = measure(arguments)?;
-    if let Some(folder) = &arguments.output {
+    let report = match &arguments.run {
+        Some(run) => of_run::measure(run, arguments)?,
+        None => measure(arguments)?,
+    };
+    let folder = arguments.output.as_ref().or(arguments.run.as_ref());
+    if let Some(folder) = folder {
         write(&report, folder)?;
+    }
+    if arguments.run.is_some() && arguments.output.is_none() {
+        of_run::add_to_report(&report, arguments, started)?;
     }
     report.notes.iter().for_each(|note| say(format!("note: {note}")));
     if arguments.json {
         print_json(&report)?;
     } else {
         print(render_table(&report, WIDTH));
-        if let Some(folder) = &arguments.output {
+        if let Some(folder) = folder {
             print(format!("report: {}", folder.join("bias.html").display()));
         }
     }
@@ -52,37 +63,78 @@ fn measure(arguments: &Bias) -> Result<BiasReport, CliError> {
     let settings = settings(arguments)?;
     let configs = attributes_to_compare(&arguments.attributes, arguments.intersections)?;
     let own = arguments.own.as_own_table();
-    let table = read_cohort(&arguments.cohort, &configs, &own)?;
-    let cohort = &table.cohort;
+    let (Some(features), Some(cohort)) = (&arguments.features, &arguments.cohort) else {
+        return Err(CliError::setting("bias", "expected RUN, or --features with --cohort".to_owned(), None));
+    };
+    let table = read_cohort(cohort, &configs, &own)?;
     let fitted = table.fit_attributes(&configs).map_err(with_help)?;
     let mut notes = notes_on(&table, &configs);
     notes.extend(fitted.ungrouped().iter().map(|value| format!("{value}.")));
-
-    let features = read_numeric_features(&arguments.features, own.sample.as_deref(), &reserved(&own, &configs))?;
-    let order = match_features(cohort, &features.samples)?;
-    let components = principal_components(&features.values.select(Axis(0), &order), arguments.components)?;
-    let rows = cohort.all_rows();
-    let (subjects, outcomes) = (cohort.subjects(&rows), cohort.outcomes(&rows)?);
-    let of_attribute = |groups: &Groups| -> Result<AttributeBias, CliError> {
-        Ok(AttributeBias {
-            groups: counts(groups, &outcomes, cohort),
-            sources: bias_sources(&subjects, &components.scores, &outcomes, groups, &settings)?,
-            separability: separability(&subjects, &components.scores, groups, &settings)?,
-        })
-    };
-    let all = with_pairs(fitted.all(), arguments.intersections)?;
-    Ok(BiasReport {
-        features: arguments.features.display().to_string(),
-        cohort: arguments.cohort.display().to_string(),
-        n: outcomes.n(),
-        n_events: outcomes.n_events(),
-        n_subjects: n_distinct(cohort, &rows),
-        reduction: components.reduction,
+    let numbers = read_numeric_features(features, own.sample.as_deref(), &reserved(&own, &configs))?;
+    let measured = Measured {
+        features: features.display().to_string(),
+        file: cohort.display().to_string(),
         columns: own_table::fact(&own).map(|(_, text)| text),
-        attributes: all.iter().map(of_attribute).collect::<Result<_, _>>()?,
-        settings,
         notes,
-    })
+        rows: table.cohort.all_rows(),
+        fitted_on: table.cohort.all_rows(),
+        groups: with_pairs(fitted.all(), arguments.intersections)?,
+        cohort: &table.cohort,
+    };
+    measured.report(&numbers, arguments.components, settings)
+}
+
+/// What is measured: samples, their groups and where both are from.
+struct Measured<'a> {
+    features: String,
+    file: String,
+    columns: Option<String>,
+    notes: Vec<String>,
+    cohort: &'a Cohort,
+    /// Groups of all samples of the cohort.
+    groups: Vec<Groups>,
+    /// Rows of the cohort that are compared.
+    rows: Vec<usize>,
+    /// Rows among them by whose features components are chosen.
+    fitted_on: Vec<usize>,
+}
+
+impl Measured<'_> {
+    fn report(
+        self,
+        features: &NumericFeatures,
+        n_components: usize,
+        settings: BiasSettings,
+    ) -> Result<BiasReport, CliError> {
+        let Self { cohort, rows, .. } = &self;
+        let order = match_features(cohort, &features.samples)?;
+        let order: Vec<usize> = rows.iter().map(|row| order[*row]).collect();
+        let place: HashMap<usize, usize> = rows.iter().copied().zip(0..).collect();
+        let fitted_on: Vec<usize> = self.fitted_on.iter().filter_map(|row| place.get(row).copied()).collect();
+        let values = features.values.select(Axis(0), &order);
+        let components = principal_components_fitted(&values, &fitted_on, n_components)?;
+        let (subjects, outcomes) = (cohort.subjects(rows), cohort.outcomes(rows)?);
+        let of_attribute = |groups: &Groups| -> Result<AttributeBias, CliError> {
+            let groups = &restrict(groups, rows)?;
+            Ok(AttributeBias {
+                groups: counts(groups, &outcomes, cohort, rows),
+                sources: bias_sources(&subjects, &components.scores, &outcomes, groups, &settings)?,
+                separability: separability(&subjects, &components.scores, groups, &settings)?,
+            })
+        };
+        Ok(BiasReport {
+            features: self.features.clone(),
+            cohort: self.file.clone(),
+            n: outcomes.n(),
+            n_events: outcomes.n_events(),
+            n_subjects: n_distinct(cohort, rows),
+            reduction: components.reduction,
+            columns: self.columns.clone(),
+            attributes: self.groups.iter().map(of_attribute).collect::<Result<_, _>>()?,
+            notes: self.notes.clone(),
+            settings,
+        })
+    }
 }
 
 /// The defaults, changed by `--set` and by the arguments.
@@ -125,14 +177,15 @@ fn notes_on(table: &SampleTable, configs: &[AttributeConfig]) -> Vec<String> {
     notes
 }
 
-fn counts(groups: &Groups, outcomes: &Outcomes, cohort: &Cohort) -> Vec<GroupCounts> {
+/// The sizes of groups of these `rows` of the cohort.
+fn counts(groups: &Groups, outcomes: &Outcomes, cohort: &Cohort, rows: &[usize]) -> Vec<GroupCounts> {
     let count = |group| {
-        let rows = groups.rows(group);
+        let members = groups.rows(group);
         GroupCounts {
             level: groups.levels()[group.index()].clone(),
-            n: rows.len(),
-            n_events: rows.iter().filter(|row| outcomes.event()[**row]).count(),
-            n_subjects: n_distinct(cohort, &rows),
+            n: members.len(),
+            n_events: members.iter().filter(|member| outcomes.event()[**member]).count(),
+            n_subjects: n_distinct(cohort, &members.iter().map(|member| rows[*member]).collect::<Vec<_>>()),
         }
     };
     groups.ids().map(count).collect()

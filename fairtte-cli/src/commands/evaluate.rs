@@ -1,23 +1,27 @@
 //! `fairtte evaluate`: step 10 from saved files alone, for our runs and for the curves of any other model.
 
 mod baseline;
+mod external;
 mod models;
 mod outside;
 pub(super) mod own_table;
+mod predicted;
 mod publish;
+mod published;
 
 use std::path::Path;
 use std::time::Instant;
 
-use fairtte_data::cohort::Exclusions;
+use fairtte_data::cohort::{Exclusions, FlowStep};
 use fairtte_data::predictions::Rising;
 use fairtte_data::shift::ShiftRecord;
 use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub(super) use self::outside::{attributes_to_compare, with_help, with_pairs};
 use self::publish::{About, Target, publish};
+pub(super) use self::published::Published;
 use super::{print, print_json, use_threads};
 use crate::CliError;
 use crate::args::{Evaluate, EvaluatedPart, Scores};
@@ -25,6 +29,7 @@ use crate::merged::Merged;
 use crate::plural::counted;
 use crate::prepare::choose_groups;
 use crate::progress::say;
+use crate::report::bias::BiasSection;
 use crate::report::{EpochPoint, FlowRow, Page};
 use crate::run_file::RunFile;
 use crate::run_folder::{OpenRun, RunFolder, read_json};
@@ -60,7 +65,9 @@ pub(super) fn run(arguments: &Evaluate) -> Result<(), CliError> {
     };
     let outputs = Outputs { shown: Shown::json(arguments.json), part, started: Instant::now() };
     match &arguments.run {
+        Some(path) if predicted::is_predicted(path) => predicted::run(arguments, path, &outputs),
         Some(path) => {
+            predicted::require_no_external(arguments, path)?;
             let mut open = OpenRun::read(path)?;
             open.file.evaluation = settings(Some(&open.file.evaluation), &arguments.set, Some(&arguments.scores))?;
             let in_folder = || Target::in_folder(&open.folder, part);
@@ -144,6 +151,7 @@ fn evaluate_into(
     let exclusions = Exclusions::read_csv(&folder.exclusions(), cohort.n(), reasons)?;
     let epochs = folder.epochs()?;
     let mut facts = facts_of_run(run);
+    facts.extend(fact_of_time_grid(folder)?);
     facts.extend(facts_of_labels(&cohort));
     facts.extend(facts_of_shift(folder)?);
     facts.extend(facts_of_parts(&cohort, &split));
@@ -163,16 +171,9 @@ fn evaluate_into(
             best: Some(epoch.epoch) == chosen,
         })
         .collect();
-    let flow = if run.is_tabular() { exclusions.flow_of_tables() } else { exclusions.flow() };
-    let flow: Vec<FlowRow> = flow
-        .into_iter()
-        .map(|step| FlowRow {
-            label: step.label,
-            n_kept: step.n_kept,
-            n_excluded: step.n_excluded,
-            reasons: step.reasons.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
-        })
-        .collect();
+    let flow = flow_rows(&exclusions, run.is_tabular());
+    let section = folder.bias_section();
+    let bias: Option<BiasSection> = if section.exists() { Some(read_json(&section)?) } else { None };
     let warnings = scored.with_warning(folder.warnings()?, &format!("{} part", outputs.part.name()));
     let page = Page {
         title: &run.name,
@@ -180,6 +181,7 @@ fn evaluate_into(
         facts: &facts,
         evaluation: &report,
         baseline: baseline.as_ref(),
+        bias: bias.as_ref(),
         time_unit: &cohort.time_unit,
         censoring: "the training part",
         epochs: &epochs,
@@ -192,13 +194,25 @@ fn evaluate_into(
     publish(target, &page, &about, outputs)
 }
 
-fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Result<Vec<Groups>, CliError> {
+pub(super) fn with_intersections(mut groups: Vec<Groups>, run: &RunFile) -> Result<Vec<Groups>, CliError> {
     let single = groups.clone();
     for names in &run.groups.intersections {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         groups.extend(choose_groups(&single, &names, "groups.intersections")?);
     }
     Ok(groups)
+}
+
+/// The flow from rows read to samples.
+pub(super) fn flow_rows(exclusions: &Exclusions, is_tabular: bool) -> Vec<FlowRow> {
+    let flow = if is_tabular { exclusions.flow_of_tables() } else { exclusions.flow() };
+    let row = |step: FlowStep| FlowRow {
+        label: step.label,
+        n_kept: step.n_kept,
+        n_excluded: step.n_excluded,
+        reasons: step.reasons.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
+    };
+    flow.into_iter().map(row).collect()
 }
 
 fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
@@ -227,8 +241,22 @@ fn facts_of_run(run: &RunFile) -> Vec<(String, String)> {
     ]
 }
 
+/// How the cut points were placed; `None` for a run that was only prepared.
+fn fact_of_time_grid(folder: &RunFolder) -> Result<Option<(String, String)>, CliError> {
+    #[derive(Deserialize)]
+    struct Record {
+        sentence: String,
+    }
+    let path = folder.time_grid();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let record: Record = read_json(&path)?;
+    Ok(Some(("time grid".to_owned(), record.sentence)))
+}
+
 /// The source of the labels, and the hash of everything that they depend on.
-fn facts_of_labels(cohort: &Cohort) -> Vec<(String, String)> {
+pub(super) fn facts_of_labels(cohort: &Cohort) -> Vec<(String, String)> {
     let Some(provenance) = &cohort.provenance else { return Vec::new() };
     let options: Vec<String> = provenance.options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let mut facts = vec![("labels".to_owned(), provenance.rule.clone())];

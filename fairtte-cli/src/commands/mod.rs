@@ -1,12 +1,15 @@
 //! One file per command.
 
 mod bias;
+mod card;
 mod cohort;
 #[cfg(feature = "train")]
 mod compare;
 #[cfg(feature = "train")]
 mod demo;
 pub(crate) mod evaluate;
+#[cfg(feature = "train")]
+mod features;
 mod inspect;
 mod list;
 mod manual;
@@ -41,8 +44,11 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Train(arguments) => train::run(&arguments),
         #[cfg(feature = "train")]
         Command::Predict(arguments) => predict::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Features(arguments) => features::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Bias(arguments) => bias::run(&arguments),
+        Command::Card(arguments) => card::run(&arguments),
         #[cfg(feature = "train")]
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Select(arguments) => select::run(&arguments),

@@ -1,9 +1,9 @@
 //! `fairtte predict`: curves of trained runs for samples that they were not trained on.
 
-mod blocks;
+pub(super) mod blocks;
 mod folds;
-mod member;
-mod other;
+pub(super) mod member;
+pub(super) mod other;
 mod publish;
 
 use std::path::Path;
@@ -14,6 +14,7 @@ use fairtte_data::predictions::write_prediction_blocks;
 use fairtte_data::{Cohort, DataError};
 use fairtte_metrics::{Reading, SurvivalCurves};
 use ndarray::Array2;
+use serde::Serialize;
 
 use self::blocks::Blocks;
 pub(super) use self::member::Member;
@@ -62,7 +63,9 @@ fn predict(arguments: &Predict) -> Result<(), CliError> {
     notes.extend(notes_on_groups(&fitted));
     notes.extend(of_other_attributes(&members));
     notes.extend((found > 0).then(|| format!("{found} of the images belong to the training part of a run")));
-    notes.iter().for_each(|note| say(format!("note: {note}")));
+    for note in &notes {
+        say(format!("note: {note}"));
+    }
 
     let work = arguments.output.join(WORK);
     let kept = survival(&members, &inputs, &other, &arguments.levels, &work)?;
@@ -104,14 +107,23 @@ fn show(arguments: &Predict, published: &Published, started: Instant) -> Result<
 }
 
 fn dry_run(arguments: &Predict, members: &[Member], other: &OtherData) -> Result<(), CliError> {
-    let names: Vec<String> =
-        members.iter().map(|member| format!("{} (epoch {})", member.path.display(), member.epoch)).collect();
-    if arguments.json {
-        return super::print_json(arguments);
+    let name = |member: &Member| format!("{} (epoch {})", member.path.display(), member.epoch);
+    let names: Vec<String> = members.iter().map(name).collect();
+    let (samples, source) = (counted(other.cohort.n(), "sample"), other.source.display());
+    planned(arguments, &format!("predict {samples} of {source} by {}", names.join(", ")))
+}
+
+/// Prints what a call would do.
+fn planned(arguments: &Predict, what: &str) -> Result<(), CliError> {
+    #[derive(Serialize)]
+    struct Planned<'a> {
+        would: &'a str,
+        arguments: &'a Predict,
     }
-    let (samples, source, output) =
-        (counted(other.cohort.n(), "sample"), other.source.display(), arguments.output.display());
-    print(format!("would predict {samples} of {source} by {} into {output}", names.join(", ")));
+    if arguments.json {
+        return super::print_json(&Planned { would: what, arguments });
+    }
+    print(format!("would {what} into {}", arguments.output.display()));
     Ok(())
 }
 

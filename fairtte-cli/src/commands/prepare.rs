@@ -1,5 +1,7 @@
 //! `fairtte prepare`: read, exclude, split and decode, and show how many rows each step kept.
 
+use std::path::PathBuf;
+
 use fairtte_data::cohort::FlowStep;
 use fairtte_data::split::SplitTable;
 use fairtte_data::{Cohort, FittedAttributes, Part, write_cohort};
@@ -12,19 +14,24 @@ use crate::plural::counted;
 use crate::prepare::{Care, Prepared, prepare, prepare_tables};
 use crate::progress::say;
 use crate::run_file::RunFile;
-use crate::run_folder::{OpenRun, RunFolder};
+use crate::run_folder::{OpenRun, RunFolder, remove_file, write_text};
+use crate::samples::contact_sheet;
+
+/// Samples of every group and part that are shown, if no number is given.
+const SAMPLES: usize = 2;
 
 pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     let run = read(&arguments.run)?;
     run.check()?;
-    if arguments.verify && run.is_tabular() {
-        let problem = "the inputs are columns of a table, so there are no decoded images to verify".to_owned();
-        return Err(CliError::setting("--verify", problem, None));
+    let of_images = [("--verify", arguments.verify, "verify"), ("--samples", arguments.samples.is_some(), "show")];
+    if let Some((option, _, verb)) = of_images.into_iter().find(|(_, is_given, _)| *is_given && run.is_tabular()) {
+        let problem = format!("the inputs are columns of a table, so there are no decoded images to {verb}");
+        return Err(CliError::setting(option, problem, None));
     }
     use_threads(run.threads)?;
     say(format!("preparing \"{}\" in {}", run.name, run.output.display()));
     if arguments.run.common.dry_run {
-        return dry_run(&run, &what(arguments), arguments.run.common.json);
+        return dry_run(&run, &what(arguments, &run), arguments.run.common.json);
     }
     let open = OpenRun::for_preparation(run)?;
     if arguments.tables_only {
@@ -33,6 +40,7 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
     let care = if arguments.verify { Care::Verify } else { Care::Identical };
     let prepared = prepare(&open, care)?;
     write_csv(arguments, &open.folder, &prepared.cohort, &prepared.attributes)?;
+    let samples = write_samples(n_samples(arguments, &open.file), &open, &prepared)?;
     let table = SplitTable::new(&prepared.cohort, prepared.attributes.all(), &prepared.split)?;
     if arguments.run.common.json {
         let parts = Part::ALL.map(|part| (part.name(), prepared.split.rows(part).len()));
@@ -40,23 +48,49 @@ pub(super) fn run(arguments: &Prepare) -> Result<(), CliError> {
             "n": prepared.cohort.n(), "n-events": prepared.cohort.n_events(),
             "n-subjects": prepared.cohort.n_subjects(), "flow": prepared.flow(),
             "samples-per-part": parts.into_iter().collect::<std::collections::BTreeMap<_, _>>(), "parts": table,
-            "cohort": prepared.summary,
+            "cohort": prepared.summary, "samples": samples,
         }));
     }
     print_summary(&prepared);
     print(format!("\n{table}"));
     print(format!("\nfiles: {}", open.folder.path().display()));
+    if let Some(path) = samples {
+        print(format!("pictures: {}", path.display()));
+    }
     Ok(())
 }
 
+/// How many samples of every group and part are shown.
+fn n_samples(arguments: &Prepare, run: &RunFile) -> usize {
+    let usual = if run.is_tabular() || arguments.tables_only { 0 } else { SAMPLES };
+    arguments.samples.unwrap_or(usual)
+}
+
+/// Writes `samples.html` and returns its path, or removes one of an earlier call, which may show other pictures.
+fn write_samples(n: usize, open: &OpenRun, prepared: &Prepared) -> Result<Option<PathBuf>, CliError> {
+    let path = open.folder.samples();
+    if n == 0 {
+        remove_file(&path)?;
+        return Ok(None);
+    }
+    write_text(&path, &contact_sheet(&open.file, prepared, n)?)?;
+    Ok(Some(path))
+}
+
 /// What the command does, in words.
-fn what(arguments: &Prepare) -> String {
+fn what(arguments: &Prepare, run: &RunFile) -> String {
     let csv = if arguments.csv { ", and cohort.csv" } else { "" };
     if arguments.tables_only {
         return format!("read the tables, write cohort and exclusions{csv}");
     }
     let verified = if arguments.verify { ", compare every image with its checksum" } else { "" };
-    format!("read the data, decode its images into the cache{verified}, write cohort, exclusions and split{csv}")
+    let samples = match n_samples(arguments, run) {
+        0 => String::new(),
+        n => format!(", and samples.html with {} of every group and part", counted(n, "sample")),
+    };
+    format!(
+        "read the data, decode its images into the cache{verified}, write cohort, exclusions and split{csv}{samples}"
+    )
 }
 
 fn tables_only(arguments: &Prepare, open: &OpenRun) -> Result<(), CliError> {
@@ -82,12 +116,7 @@ fn write_csv(
     if arguments.csv {
         return Ok(write_cohort(&path, cohort, attributes)?);
     }
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(CliError::RunFolder { path, problem: error.to_string() })
-        }
-        _ => Ok(()),
-    }
+    remove_file(&path)
 }
 
 /// The run file of `train` and `prepare` with the arguments that take precedence over it.

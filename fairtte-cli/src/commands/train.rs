@@ -9,17 +9,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::Device;
+use fairtte_data::Part;
 use fairtte_data::loader::Intensity;
-use fairtte_data::shift::image_blur;
-use fairtte_data::{Loader, Part};
 use fairtte_fairness::strategies::{CellCounts, TrainingCells};
 use fairtte_fairness::{
     FairnessError, FittedModel, LearnerSpec, NetworkSpec, Outputs, Pretrained, PretrainedConfig, Scoring, StepsFile,
     TensorBoard, TrainedRun, Trainer, TrainingData,
 };
-use fairtte_metrics::{GroupId, SampleId};
+use fairtte_metrics::SampleId;
 use fairtte_models::weights::{NamedHash, WeightFile, sha256};
-use fairtte_survival::{ClassifierConfig, CutPoints, PredictionGrid};
+use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
+use serde::Serialize;
 
 use self::selected::{predict_all, predicted_rows};
 use super::evaluate::{Shown, evaluate_run};
@@ -30,7 +30,7 @@ use crate::error::InTable as _;
 use crate::prepare::{Care, Inputs, Prepared, prepare};
 use crate::progress::{Training, say};
 use crate::run_file::RunFile;
-use crate::run_folder::{Fitted, OpenRun, write_text};
+use crate::run_folder::{Fitted, OpenRun, write_json, write_text};
 use crate::{CliError, device, interrupt};
 
 pub(super) fn run(arguments: &Train) -> Result<(), CliError> {
@@ -81,14 +81,17 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     // Step 4: everything is fitted on the training part only.
     let outcomes = cohort.outcomes(train)?;
     let cut_points = CutPoints::fit(&outcomes, run.time.intervals, run.time.grid)?;
+    let grid = CutPoints::choose(&outcomes, run.time.intervals, run.time.grid)?;
+    let grid = ChosenGrid { n: cut_points.n(), ..grid };
+    say(format!("time grid: {grid}"));
+    write_json(&folder.time_grid(), &GridRecord { sentence: grid.to_string(), grid })?;
     if cut_points.n() < run.time.intervals {
         let (n, wanted) = (cut_points.n(), run.time.intervals);
         say(format!("the training part has {n} different quantile cut points, not {wanted}: {n} are used"));
     }
     // Step 5: one loader for training and prediction.
     let groups = prepared.membership();
-    let intensity = intensity(run, &prepared)?;
-    let loader = loader(run, &prepared, groups.clone(), intensity.as_ref())?;
+    let (loader, intensity) = prepared.loader(run, groups.clone())?;
     // Steps 6 to 8: network, loss and strategy, trained by the only loop.
     let head = run.head.build()?;
     let spec = LearnerSpec {
@@ -157,6 +160,16 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     write_text(&folder.done(), "")
 }
 
+/// How the cut points were placed, `time-grid.json`.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct GridRecord {
+    /// The same in words, for the report.
+    sentence: String,
+    #[serde(flatten)]
+    grid: ChosenGrid,
+}
+
 /// Returns an error if a stop was requested after the last step, while the weights were finished; the state is saved.
 fn obey(trained: &TrainedRun) -> Result<(), FairnessError> {
     let Some(last) = trained.epochs.last().filter(|_| interrupt::is_wanted()) else { return Ok(()) };
@@ -206,38 +219,6 @@ fn kept_model(prepared: &Prepared, intensity: Option<Intensity>, model: FittedMo
         attributes: prepared.attributes.rules().to_vec(),
         model,
         inputs,
-    }
-}
-
-/// The scale of the intensities, fitted on the training part; `None` for a table.
-fn intensity(run: &RunFile, prepared: &Prepared) -> Result<Option<Intensity>, CliError> {
-    let Inputs::Images(store) = &prepared.inputs else { return Ok(None) };
-    Ok(Some(run.intensity.fit(store, prepared.training_cohort(), prepared.split.rows(Part::Train))?))
-}
-
-/// Batches of images, scaled by statistics of the training part and augmented as the run file says, or of columns of a
-/// table.
-fn loader<'a>(
-    run: &RunFile,
-    prepared: &'a Prepared,
-    groups: Vec<Option<GroupId>>,
-    intensity: Option<&Intensity>,
-) -> Result<Loader<'a>, CliError> {
-    let (cohort, train) = (prepared.training_cohort(), prepared.split.rows(Part::Train));
-    let (store, intensity) = match (&prepared.inputs, intensity) {
-        (Inputs::Images(store), Some(intensity)) => (store, intensity),
-        (Inputs::Images(_), None) => return Err(CliError::Bug("images without a scale of intensities".to_owned())),
-        (Inputs::Features { matrix, .. }, _) => return Ok(Loader::of_features(matrix, cohort, groups)?),
-    };
-    let mut loader = Loader::new(store, cohort, groups, intensity)?;
-    if let Some(shift) = &run.shift
-        && let Some(blur) = image_blur(cohort, train, prepared.attributes.all(), shift)?
-    {
-        loader = loader.with_transform(Box::new(blur));
-    }
-    match run.augmentation()? {
-        Some(augmentation) => Ok(loader.with_augmentation(augmentation)?),
-        None => Ok(loader),
     }
 }
 

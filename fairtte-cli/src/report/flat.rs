@@ -310,6 +310,25 @@ pub(super) fn of_difference(
     }
 }
 
+/// A number that is not a metric; `attribute` and level.
+pub(super) fn of_number(
+    metric: &str,
+    (attribute, level): (&str, &str),
+    kind: &'static str,
+    value: Option<f64>,
+    reason: Option<&str>,
+) -> FlatRow {
+    FlatRow {
+        metric: metric.to_owned(),
+        attribute: attribute.to_owned(),
+        kind,
+        level: level.to_owned(),
+        value,
+        reason: reason.unwrap_or_default().to_owned(),
+        ..FlatRow::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed test may panic")]

@@ -28,8 +28,13 @@ pub(super) struct GroupLine {
 
 /// The whole sample, then every attribute with its groups.
 pub(super) fn group_lines(report: &EvaluationReport) -> Vec<GroupLine> {
+    lines_of(&report.groups_summary, report)
+}
+
+/// The same for groups of other samples than those of the report, which then have no risks.
+pub(super) fn lines_of(groups: &[GroupSummary], report: &EvaluationReport) -> Vec<GroupLine> {
     let mut lines = Vec::new();
-    for groups in report.groups_summary.chunk_by(|a, b| a.attribute == b.attribute) {
+    for groups in groups.chunk_by(|a, b| a.attribute == b.attribute) {
         if let Some(attribute) = &groups[0].attribute {
             let heading = GroupLine { kind: "attribute", name: attribute.clone(), ..line(&groups[0], report) };
             lines.push(heading);
@@ -43,6 +48,8 @@ fn line(group: &GroupSummary, report: &EvaluationReport) -> GroupLine {
     let risk = group.at_horizon.as_ref();
     let none = || "none".to_owned();
     let ends = |(lower, upper): (f64, f64)| format!("{:.1} to {:.1} %", lower * 100.0, upper * 100.0);
+    // Without samples there is no follow-up that could be reached.
+    let not_reached = if group.n == 0 { "none" } else { "not reached" };
     GroupLine {
         kind: if group.attribute.is_some() { "group" } else { "all" },
         name: group.level.clone().unwrap_or_else(|| "all".to_owned()),
@@ -50,7 +57,7 @@ fn line(group: &GroupSummary, report: &EvaluationReport) -> GroupLine {
         subjects: group.n_subjects,
         events: group.n_events,
         censored: group.censored.map_or_else(none, percent_of),
-        follow_up: group.median_follow_up.map_or_else(|| "not reached".to_owned(), short_or_number),
+        follow_up: group.median_follow_up.map_or_else(|| not_reached.to_owned(), short_or_number),
         observed: risk.map_or_else(none, |risk| percent_of(risk.observed)),
         observed_ends: risk.and_then(|risk| risk.observed_interval).map_or_else(none, ends),
         predicted: risk.map_or_else(none, |risk| percent_of(risk.predicted)),

@@ -5,9 +5,11 @@
 
 mod baseline;
 pub(crate) mod bias;
+pub(crate) mod card;
 mod choice;
 mod decisions;
 mod differences;
+mod external;
 mod figure_files;
 pub(crate) mod flat;
 mod format;
@@ -19,6 +21,7 @@ mod p_matrix;
 mod page;
 mod plots;
 mod rows;
+pub(crate) mod samples;
 mod table;
 mod tables;
 mod template;
@@ -31,11 +34,14 @@ mod words;
 
 pub(crate) use baseline::render_baseline;
 pub(crate) use choice::{ChoiceBlock, ChoicePage, ChoiceRow, render_choice};
+pub(crate) use external::{
+    ExternalPage, external_verdict, render_external_page, render_external_table, write_external,
+};
 pub(crate) use figure_files::figures_of;
 pub(crate) use format::wrap;
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 pub(crate) use plots::Place;
-pub(crate) use tables::{Table, tables_of_models, tables_of_page};
+pub(crate) use tables::{Table, tables_of_external, tables_of_models, tables_of_page};
 
 use fairtte_metrics::EvaluationReport;
 use fairtte_records::Warning;
@@ -55,6 +61,8 @@ pub struct Page<'a> {
     pub evaluation: &'a EvaluationReport,
     /// What covariates alone predict; `None` where there are none.
     pub baseline: Option<&'a Baseline>,
+    /// Sources of bias of the data of a run, where they were computed.
+    pub bias: Option<&'a bias::BiasSection>,
     /// Unit of all times, for example `years`; may be empty if it is unknown.
     pub time_unit: &'a str,
     /// What the censoring curve was fitted on, for example `the training part`.

@@ -7,6 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
 use super::baseline::BaselineSection;
+use super::bias::BiasSection;
 use super::decisions::decision_lines;
 use super::differences;
 use super::flat;
@@ -65,6 +66,7 @@ struct Context<'a> {
     /// Empty without evaluation times.
     over_time: Vec<Panels>,
     baseline: Option<BaselineSection>,
+    bias: Option<&'a BiasSection>,
     n_over_time: usize,
     /// Empty without a horizon.
     calibration: Vec<Panels>,
@@ -195,6 +197,7 @@ impl<'a> Context<'a> {
             tertiles: panels_of(tertile_figures(report, page.time_unit)?),
             over_time: panels_of(over_time_figures(report, page.time_unit)?),
             baseline: page.baseline.map(BaselineSection::new).transpose()?,
+            bias: page.bias,
             n_over_time: report.over_time.first().map_or(0, |found| found.times.len()),
             calibration: panels_of(calibration_figures(report)?),
             csv: format!(

@@ -201,7 +201,7 @@ pub(super) struct Ratio {
 
 /// Whether the interval excludes 1, and on which side.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Under,
     Over,
 }
@@ -217,7 +217,13 @@ impl Ratio {
         })
     }
 
-    fn side(self) -> Option<Side> {
+    /// Value and interval as texts.
+    pub(super) fn texts(self) -> (String, Option<String>) {
+        (number(self.value), self.ends.map(|(lower, upper)| format!("{} to {}", number(lower), number(upper))))
+    }
+
+    /// Whether its interval excludes 1.
+    pub(super) fn side(self) -> Option<Side> {
         match self.ends? {
             (lower, _) if lower > 1.0 => Some(Side::Under),
             (_, upper) if upper < 1.0 => Some(Side::Over),

@@ -65,13 +65,18 @@ fn overall(report: &EvaluationReport) -> String {
         "ibs" => Some(brier(metric, report)),
         _ => None,
     }));
-    if report.n_events < ENOUGH_EVENTS {
-        sentences.push(format!(
-            "This is a small sample: a common rule of thumb asks for at least {ENOUGH_EVENTS} events to judge a \
-             survival model [8], so every number here is provisional."
-        ));
-    }
+    sentences.extend(small_sample(report, "[8]"));
     sentences.join(" ")
+}
+
+/// What a sample with few events can show; `source` is that of the rule of thumb.
+pub(super) fn small_sample(report: &EvaluationReport, source: &str) -> Option<String> {
+    (report.n_events < ENOUGH_EVENTS).then(|| {
+        format!(
+            "This is a small sample: a common rule of thumb asks for at least {ENOUGH_EVENTS} events to judge a \
+             survival model {source}, so every number here is provisional."
+        )
+    })
 }
 
 fn concordance(metric: &MetricReport, report: &EvaluationReport) -> String {

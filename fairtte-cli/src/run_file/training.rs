@@ -21,8 +21,9 @@ mod typed {
         /// Number of cut points from 0 to the largest training time, at least 2; also the number of network outputs of the
         /// discrete heads. The paper: 14 for AREDS, 28 for ADNI, 128 for MIMIC-CXR. Default 20.
         pub intervals: usize,
-        /// How cut points are placed: `equidistant`, or `quantile` of the Kaplan-Meier curve of the training part (which may
-        /// give fewer). Default `equidistant`.
+        /// How cut points are placed: `equidistant`, `quantile` of the Kaplan-Meier curve of the training part (which may
+        /// give fewer), or `auto`: equidistant, unless one interval would contain more than 30 % of the training events (and
+        /// four times an equal share), then quantiles. Default `auto`.
         pub grid: GridKind,
         /// Predicted points per interval, 1 to 1,000; 1 = the cut points only.
         pub points_per_interval: usize,
@@ -33,12 +34,7 @@ mod typed {
 
     impl Default for TimeConfig {
         fn default() -> Self {
-            Self {
-                intervals: 20,
-                grid: GridKind::Equidistant,
-                points_per_interval: 1,
-                interpolation: Interpolation::Linear,
-            }
+            Self { intervals: 20, grid: GridKind::Auto, points_per_interval: 1, interpolation: Interpolation::Linear }
         }
     }
 

@@ -19,17 +19,20 @@ impl Written {
     /// The value of a key by its path, as text: `word("model.backbone")`; empty if the run file does not have it.
     pub(crate) fn word(&self, path: &str) -> String {
         let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
-        let mut tables = table.split('.').filter(|name| !name.is_empty());
-        let table = tables.try_fold(&self.0, |table, name| table.get(name)?.as_table());
-        table.and_then(|table| table.get(key)).map_or_else(String::new, |value| match value {
+        self.table(table).and_then(|table| table.get(key)).map_or_else(String::new, |value| match value {
             Value::String(text) => text.clone(),
             value => value.to_string(),
         })
     }
 
+    /// A table by its path.
+    fn table(&self, path: &str) -> Option<&Table> {
+        path.split('.').filter(|name| !name.is_empty()).try_fold(&self.0, |table, name| table.get(name)?.as_table())
+    }
+
     /// The variant that a table chooses, and its settings: `choice("head")`.
     fn chosen(&self, table: &str) -> Option<(&String, &Value)> {
-        self.0.get(table)?.as_table()?.iter().next()
+        self.table(table)?.iter().next()
     }
 
     /// The name of the variant that a table chooses; empty if there is none.
@@ -43,6 +46,12 @@ impl Written {
         let settings = settings.as_table().map(ToString::to_string).unwrap_or_default();
         let settings: Vec<&str> = settings.lines().collect();
         if settings.is_empty() { name.clone() } else { format!("{name} ({})", settings.join(", ")) }
+    }
+
+    /// The values of a table, as `flip = "none", rotation = 0.0`; empty if there are none.
+    pub(crate) fn settings(&self, table: &str) -> String {
+        let settings = self.table(table).map(ToString::to_string).unwrap_or_default();
+        settings.lines().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -59,5 +68,9 @@ mod tests {
         assert_eq!(["head", "strategy", "none", "seed"].map(|table| written.choice(table)), ["pmf", "sam", "", ""]);
         let with_settings = ["head", "strategy", "none"].map(|table| written.choice_with_settings(table));
         assert_eq!(with_settings, ["pmf", "sam (rho = 0.5, steps = 2)", ""]);
+        assert_eq!(
+            ["strategy.sam", "model", "head.pmf", "none"].map(|table| written.settings(table)),
+            ["rho = 0.5, steps = 2", "backbone = \"mlp\"", "", ""]
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! The files of a run folder, in the order in which they are written; `done` comes last.
 
+mod kept;
 #[cfg(feature = "train")]
 mod model;
 mod open_run;
@@ -18,10 +19,12 @@ use fairtte_records::{EpochReport, Warning};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::kept::{Kept, Methods};
 #[cfg(feature = "train")]
 pub(crate) use self::model::{Fitted, KeptEpoch, ModelRecord, ModelWriter, is_training_input};
 pub(crate) use self::open_run::OpenRun;
 use crate::CliError;
+use crate::args::{FeatureLayer, FeaturePart};
 use crate::progress::say;
 
 /// A run folder.
@@ -78,6 +81,11 @@ impl RunFolder {
         self.path.join("shift.csv")
     }
 
+    /// How the cut points of the time grid were placed.
+    pub(crate) fn time_grid(&self) -> PathBuf {
+        self.path.join("time-grid.json")
+    }
+
     pub(crate) fn features(&self) -> PathBuf {
         self.path.join("features.json")
     }
@@ -110,12 +118,38 @@ impl RunFolder {
         self.path.join("selection.json")
     }
 
+    /// Features of the network at a layer, of a part of the samples.
+    pub(crate) fn features_of(&self, layer: FeatureLayer, part: FeaturePart) -> PathBuf {
+        let part = if part == FeaturePart::All { String::new() } else { format!("-{}", part.name()) };
+        self.path.join(format!("{FEATURES}{}{part}{PARQUET}", layer.name()))
+    }
+
+    /// The sources of bias as a section of the report.
+    pub(crate) fn bias_section(&self) -> PathBuf {
+        self.path.join("bias-section.json")
+    }
+
     pub(crate) fn evaluation(&self, part: Part) -> PathBuf {
         self.path.join(format!("evaluation{}.json", suffix(part)))
     }
 
     pub(crate) fn report(&self, part: Part) -> PathBuf {
         self.path.join(format!("report{}.html", suffix(part)))
+    }
+
+    /// The pictures that enter the model, by group and part.
+    pub(crate) fn samples(&self) -> PathBuf {
+        self.path.join("samples.html")
+    }
+
+    /// The model card.
+    pub(crate) fn card(&self) -> PathBuf {
+        self.path.join("model-card.md")
+    }
+
+    /// The record of a prediction of other data, in a folder that `fairtte predict` wrote.
+    pub(crate) fn prediction_record(&self) -> PathBuf {
+        self.path.join("predict.json")
     }
 
     pub(crate) fn done(&self) -> PathBuf {
@@ -158,6 +192,7 @@ impl RunFolder {
             remove_file(&self.evaluation(part))?;
             remove_file(&self.report(part))?;
         }
+        remove_file(&self.card())?;
         remove_file(&self.selection())?;
         remove_file(&self.warnings_file())?;
         #[cfg(feature = "train")]
@@ -167,7 +202,8 @@ impl RunFolder {
         for entry in std::fs::read_dir(&self.path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with(OF_EPOCH) && name.ends_with(PARQUET) {
+            let is_result = [OF_EPOCH, FEATURES, "bias"].iter().any(|begin| name.starts_with(begin));
+            if is_result && entry.path().is_file() {
                 remove_file(&entry.path())?;
             }
         }
@@ -213,8 +249,14 @@ pub(crate) struct InputRecord {
 /// Beginning and end of the names of files with curves of single epochs.
 const OF_EPOCH: &str = "predictions-epoch-";
 const PARQUET: &str = ".parquet";
+/// Beginning of the names of files with features of the network.
+const FEATURES: &str = "features-";
 
-fn remove_file(path: &Path) -> Result<(), CliError> {
+/// Removes a file, if there is one.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if it cannot be removed.
+pub(crate) fn remove_file(path: &Path) -> Result<(), CliError> {
     if !path.exists() {
         return Ok(());
     }

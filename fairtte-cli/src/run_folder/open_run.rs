@@ -7,7 +7,7 @@ use crate::{CliError, RunFile};
 
 /// The settings of a run and the folder that has its files. A folder that was opened to write is locked as long as this
 /// value exists.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OpenRun {
     /// The settings; [`begin`](Self::begin) writes them as `run.toml`.
     pub(crate) file: RunFile,

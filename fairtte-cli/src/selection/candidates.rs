@@ -8,12 +8,11 @@ use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::SampledMetrics;
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
-use serde::Deserialize;
 
 use super::verdict::Network;
 use crate::CliError;
 use crate::run_file::{RunFile, Written};
-use crate::run_folder::{RunFolder, read_json};
+use crate::run_folder::RunFolder;
 use crate::scored::Scored;
 
 /// Weights that a run kept, by their predictions.
@@ -98,25 +97,6 @@ impl Candidates {
 fn of_choice(settings: &EvaluationSettings) -> EvaluationSettings {
     let metrics = ["c-td", "c-td-half", "auc-td", "ibs"].map(str::to_owned).to_vec();
     EvaluationSettings { metrics, min_events: 0, ..settings.metrics_only() }
-}
-
-/// The record of the epochs that a run kept, `selection.json`.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Kept {
-    monitor: String,
-    epoch: usize,
-    weights: Option<String>,
-    /// Whether the strategy reads groups; runs of earlier versions do not record it.
-    reads_groups: Option<bool>,
-    rules: BTreeMap<String, KeptEpoch>,
-}
-
-#[derive(Deserialize)]
-struct KeptEpoch {
-    epoch: usize,
-    weights: Option<String>,
-    file: String,
 }
 
 /// Finished runs on the same samples with the same split.
@@ -275,7 +255,7 @@ fn network_of(run: &Written) -> Network {
 fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, PathBuf)>, CliError> {
     let folder = RunFolder::new(path);
     let damaged = |problem: String| CliError::RunFolder { path: folder.selection(), problem };
-    let kept: Kept = read_json(&folder.selection())?;
+    let kept = folder.kept()?;
     let mut rules: BTreeMap<usize, BTreeSet<String>> = BTreeMap::from([(kept.epoch, BTreeSet::from([kept.monitor]))]);
     let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
     let mut weights = BTreeMap::from([(kept.epoch, kept.weights)]);

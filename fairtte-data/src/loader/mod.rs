@@ -14,6 +14,8 @@ pub use intensity::{Intensity, IntensityConfig};
 mod conversion;
 mod order;
 
+pub use order::draw_rows;
+
 use std::fmt;
 use std::ops::Range;
 

@@ -12,6 +12,26 @@ use rand_chacha::ChaCha8Rng;
 use super::Sampling;
 use crate::DataError;
 
+/// `n` of `rows`, or all if there are fewer, drawn without replacement from the stream `samples/NAME` of `seed`; in the order
+/// of `rows`. O(rows).
+///
+/// ```
+/// use fairtte_data::loader::draw_rows;
+///
+/// let rows = [2, 3, 5, 7, 11, 13];
+/// let drawn = draw_rows(&rows, 3, 1, "test/sex/F");
+/// assert_eq!(drawn, draw_rows(&rows, 3, 1, "test/sex/F"));
+/// assert!(drawn.len() == 3 && drawn.is_sorted() && drawn.iter().all(|row| rows.contains(row)));
+/// assert_eq!(draw_rows(&rows, 9, 1, "test/sex/F"), rows);
+/// ```
+pub fn draw_rows(rows: &[usize], n: usize, seed: u64, name: &str) -> Vec<usize> {
+    let mut rng = stream(seed, &format!("samples/{name}"), &[]);
+    let mut places: Vec<usize> = (0..rows.len()).collect();
+    let (drawn, _) = places.partial_shuffle(&mut rng, n.min(rows.len()));
+    drawn.sort_unstable();
+    drawn.iter().map(|place| rows[*place]).collect()
+}
+
 /// The rows of an epoch in their order; no batch mixes rows of two runs.
 pub(super) fn epoch_runs(
     rows: &[usize],

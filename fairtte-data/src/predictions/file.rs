@@ -60,8 +60,8 @@ pub fn write_predictions(
     }
     let names = names_of_times(path, grid)?;
     refuse_repeated(samples)?;
-    require_probabilities(samples, &names, survival)?;
-    let columns = columns_of(samples, &names, survival);
+    require_probabilities(samples, &names, &survival)?;
+    let columns = columns_of(samples, &names, &survival);
     if path.extension().is_some_and(|ending| ending == "csv") {
         return write_csv(path, columns);
     }
@@ -105,7 +105,7 @@ fn write_blocks(
     samples: &[SampleId],
     names: &[String],
     blocks: impl Iterator<Item = Result<Array2<f64>, DataError>>,
-    check: impl Fn(&[SampleId], ArrayView2<'_, f64>) -> Result<(), DataError>,
+    check: impl Fn(&[SampleId], &ArrayView2<'_, f64>) -> Result<(), DataError>,
 ) -> Result<(), DataError> {
     let done = Cell::new(0);
     let fits = |what, found, expected| {
@@ -116,9 +116,9 @@ fn write_blocks(
         let of_block = &samples[done.get()..samples.len().min(done.get() + block.nrows())];
         fits("rows of a block", block.nrows(), of_block.len())?;
         fits("columns of a block", block.ncols(), names.len())?;
-        check(of_block, block.view())?;
+        check(of_block, &block.view())?;
         done.set(done.get() + block.nrows());
-        Ok(Some(columns_of(of_block, names, block.view())))
+        Ok(Some(columns_of(of_block, names, &block.view())))
     });
     let end = std::iter::once_with(|| fits("rows of all blocks", done.get(), samples.len()).map(|()| None));
     write_parquet_batches(path, written.chain(end).filter_map(Result::transpose))
@@ -142,7 +142,7 @@ fn refuse_repeated(samples: &[SampleId]) -> Result<(), DataError> {
 fn require_probabilities(
     samples: &[SampleId],
     names: &[String],
-    survival: ArrayView2<'_, f64>,
+    survival: &ArrayView2<'_, f64>,
 ) -> Result<(), DataError> {
     match survival.indexed_iter().find(|(_, value)| !is_probability(**value)) {
         Some(((row, column), value)) => Err(DataError::InvalidSurvival {
@@ -158,7 +158,7 @@ fn require_probabilities(
 fn columns_of<'a>(
     samples: &'a [SampleId],
     names: &[String],
-    values: ArrayView2<'_, f64>,
+    values: &ArrayView2<'_, f64>,
 ) -> Vec<(String, ColumnValues<'a>)> {
     let numbers = values.columns().into_iter().map(|values| ColumnValues::Number(values.to_vec()));
     let ids = ("sample_id".to_owned(), ColumnValues::text(samples));

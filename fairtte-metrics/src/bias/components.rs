@@ -51,19 +51,39 @@ pub struct Reduction {
 /// [`MetricError::NotFinite`] if the eigenvalues do not converge, [`MetricError::ConstantRepresentation`] if no
 /// dimension varies, [`MetricError::InvalidSetting`] if `n_components` is 0.
 pub fn principal_components(representation: &ArrayRef2<f64>, n_components: usize) -> Result<Components, MetricError> {
+    let rows: Vec<usize> = (0..representation.nrows()).collect();
+    principal_components_fitted(representation, &rows, n_components)
+}
+
+/// As [`principal_components`], with means, deviations and directions of the rows `fitted_on` alone, for example those of
+/// a training part; the scores are those of all rows. A dimension that does not vary among these rows is left out, and the
+/// explained variance is theirs.
+///
+/// # Errors
+/// As [`principal_components`]; [`MetricError::NoSamples`] if `fitted_on` is empty.
+///
+/// # Panics
+/// If a row of `fitted_on` is not below the number of rows.
+pub fn principal_components_fitted(
+    representation: &ArrayRef2<f64>,
+    fitted_on: &[usize],
+    n_components: usize,
+) -> Result<Components, MetricError> {
     if n_components == 0 {
         let (setting, expected) = ("components", "a whole number >= 1");
         return Err(MetricError::InvalidSetting { setting, value: "0".to_owned(), expected });
     }
     check_matrix(representation)?;
-    let (n, n_dimensions) = representation.dim();
-    let standardised = standardise(representation)?;
+    let n_dimensions = representation.ncols();
+    let fitting = representation.select(Axis(0), fitted_on);
+    check_matrix(&fitting)?;
+    let standardised = standardise(representation, &fitting)?;
     let n_varying = standardised.ncols();
     if n_varying == 0 {
-        return Err(MetricError::ConstantRepresentation { n });
+        return Err(MetricError::ConstantRepresentation { n: fitting.nrows() });
     }
     let (scores, explained_variance) =
-        if n_varying <= n_components { (standardised, 1.0) } else { project(&standardised, n_components)? };
+        if n_varying <= n_components { (standardised, 1.0) } else { project(&standardised, fitted_on, n_components)? };
     let reduction = Reduction {
         n_dimensions,
         n_constant: n_dimensions - n_varying,
@@ -73,11 +93,11 @@ pub fn principal_components(representation: &ArrayRef2<f64>, n_components: usize
     Ok(Components { scores, reduction })
 }
 
-/// The columns that vary, each with mean 0 and variance 1.
-fn standardise(representation: &ArrayRef2<f64>) -> Result<Array2<f64>, MetricError> {
-    let n = representation.nrows() as f64;
+/// The columns that vary in `fitting`, where each has mean 0 and variance 1 after this.
+fn standardise(representation: &ArrayRef2<f64>, fitting: &Array2<f64>) -> Result<Array2<f64>, MetricError> {
+    let n = fitting.nrows() as f64;
     let mut kept: Vec<Array1<f64>> = Vec::with_capacity(representation.ncols());
-    for column in representation.columns() {
+    for (column, all) in fitting.columns().into_iter().zip(representation.columns()) {
         // In units of a power of 2 near its largest value, so that no square overflows or vanishes; this rounds nothing.
         let largest = column.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         let unit = largest.log2().floor().min(1023.0).exp2();
@@ -87,10 +107,10 @@ fn standardise(representation: &ArrayRef2<f64>) -> Result<Array2<f64>, MetricErr
         }
         let scaled = column.mapv(|value| value / unit);
         let mean = scaled.sum() / n;
-        let mut centred = scaled.mapv(|value| value - mean);
+        let centred = scaled.mapv(|value| value - mean);
         let spread = (centred.dot(&centred) / n).sqrt();
-        centred /= representable("standard deviation of the representation", spread)?;
-        kept.push(centred);
+        let spread = representable("standard deviation of the representation", spread)?;
+        kept.push(all.mapv(|value| (value / unit - mean) / spread));
     }
     let mut standardised = Array2::zeros((representation.nrows(), kept.len()));
     for (mut column, values) in standardised.columns_mut().into_iter().zip(kept) {
@@ -99,21 +119,29 @@ fn standardise(representation: &ArrayRef2<f64>) -> Result<Array2<f64>, MetricErr
     Ok(standardised)
 }
 
-/// The scores on the first components, and their share of the variance.
-fn project(standardised: &Array2<f64>, n_components: usize) -> Result<(Array2<f64>, f64), MetricError> {
-    let (n, d) = standardised.dim();
+/// The scores of all rows on the first components of the rows `fitted_on`, and the share of their variance.
+fn project(
+    standardised: &Array2<f64>,
+    fitted_on: &[usize],
+    n_components: usize,
+) -> Result<(Array2<f64>, f64), MetricError> {
+    let fitting = standardised.select(Axis(0), fitted_on);
+    let (n, d) = fitting.dim();
     let few_samples = n < d;
-    let products = if few_samples { standardised.dot(&standardised.t()) } else { standardised.t().dot(standardised) };
+    let products = if few_samples { fitting.dot(&fitting.t()) } else { fitting.t().dot(&fitting) };
     let not_converged = MetricError::NotFinite { what: "eigenvalue of the representation", value: f64::NAN };
     let eigen = SymmetricEigen::of(products).ok_or(not_converged)?;
     let largest = eigen.values[0];
     let n_kept = eigen.values.iter().take(n_components).take_while(|value| **value > ROUNDING * largest).count();
-    let directions = eigen.vectors.select(Axis(0), &(0..n_kept).collect::<Vec<_>>());
-    let mut scores = if few_samples {
-        let lengths: Array1<f64> = eigen.values.iter().take(n_kept).map(|value| value.sqrt()).collect();
-        directions.t().to_owned() * lengths
+    let vectors = eigen.vectors.select(Axis(0), &(0..n_kept).collect::<Vec<_>>());
+    let lengths: Array1<f64> = eigen.values.iter().take(n_kept).map(|value| value.sqrt()).collect();
+    let mut scores = if !few_samples {
+        standardised.dot(&vectors.t())
+    } else if n == standardised.nrows() {
+        vectors.t().to_owned() * lengths
     } else {
-        standardised.dot(&directions.t())
+        // Left singular vectors give the right ones, along which the other rows are projected.
+        standardised.dot(&(fitting.t().dot(&vectors.t()) / lengths))
     };
     for mut column in scores.columns_mut() {
         let extreme = column.iter().fold(0.0, |most: f64, value| if value.abs() > most.abs() { *value } else { most });
@@ -156,6 +184,32 @@ mod tests {
             assert_abs_diff_eq!(found.reduction.explained_variance, share, epsilon = 1e-12);
             assert_abs_diff_eq!(found.scores.row(2).to_vec()[..], row[..], epsilon = 1e-10);
         }
+    }
+
+    #[test]
+    fn components_of_some_rows_are_those_of_these_rows_alone() {
+        // More rows than dimensions, and fewer: both ways to the directions.
+        for (n, d, n_fitted) in [(40, 7, 25), (40, 30, 12)] {
+            let x = representation(n, d);
+            let fitted_on: Vec<usize> = (0..n_fitted).map(|row| row * 3 % n).collect();
+            let found = principal_components_fitted(&x, &fitted_on, 3).unwrap();
+            let alone = principal_components(&x.select(Axis(0), &fitted_on), 3).unwrap();
+            assert_eq!(found.scores.nrows(), n);
+            assert_abs_diff_eq!(
+                found.reduction.explained_variance,
+                alone.reduction.explained_variance,
+                epsilon = 1e-12
+            );
+            for (all, alone) in found.scores.columns().into_iter().zip(alone.scores.columns()) {
+                let of_fitted: Vec<f64> = fitted_on.iter().map(|row| all[*row]).collect();
+                // The sign is that of the largest score of all rows.
+                let sign = (of_fitted[0] * alone[0]).signum();
+                for (found, expected) in of_fitted.iter().zip(alone) {
+                    assert_abs_diff_eq!(sign * found, *expected, epsilon = 1e-9);
+                }
+            }
+        }
+        assert!(principal_components_fitted(&representation(9, 3), &[], 2).is_err());
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod sources;
 mod symmetric_eigen;
 mod wasserstein;
 
-pub use components::{Components, Reduction, principal_components};
+pub use components::{Components, Reduction, principal_components, principal_components_fitted};
 pub use ksg::{
     DEFAULT_NEIGHBOURS, DimensionInformation, ksg_mutual_information, ksg_mutual_information_discrete,
     ksg_per_dimension, ksg_per_dimension_discrete,

@@ -34,6 +34,27 @@ const UNITS: [(f64, &str, &str); 6] = [
     (7.0, "days", "weeks"),
 ];
 
+/// How many units `to` are one unit `from`, for example 365.25 from years to days; `None` unless both are among hours, days,
+/// weeks, months and years.
+///
+/// ```
+/// use fairtte_metrics::evaluation::unit_factor;
+///
+/// assert_eq!(unit_factor("years", "months"), Some(12.0));
+/// assert_eq!(unit_factor("days", "weeks"), Some(1.0 / 7.0));
+/// assert_eq!(unit_factor("days", "visits"), None);
+/// ```
+pub fn unit_factor(from: &str, to: &str) -> Option<f64> {
+    let (from, to) = (from.trim().to_lowercase(), to.trim().to_lowercase());
+    let factor = |(factor, smaller, larger): &(f64, &str, &str)| {
+        if (from.as_str(), to.as_str()) == (*larger, *smaller) {
+            return Some(*factor);
+        }
+        ((from.as_str(), to.as_str()) == (*smaller, *larger)).then(|| factor.recip())
+    };
+    UNITS.iter().find_map(factor)
+}
+
 /// The samples observed outside the times of the curves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

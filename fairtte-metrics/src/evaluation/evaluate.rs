@@ -89,7 +89,7 @@ pub fn evaluate(
 
 /// The evaluation times and the horizon of one model, or of all models that are compared.
 pub(crate) struct ChosenTimes {
-    window: Result<TimeWindow, MetricError>,
+    pub(crate) window: Result<TimeWindow, MetricError>,
     pub(crate) horizon: Result<f64, MetricError>,
 }
 

@@ -159,6 +159,7 @@ pub(crate) struct SliceValue {
 }
 
 /// A value with the values that its interval is computed from.
+#[derive(Clone)]
 pub(crate) struct Sampled {
     pub(crate) value: Result<f64, MetricError>,
     pub(crate) replicates: Vec<Option<f64>>,
@@ -175,6 +176,25 @@ impl Sampled {
         match settings.interval {
             IntervalMethod::Percentile if self.is_distance => IntervalMethod::Basic,
             method => method,
+        }
+    }
+}
+
+impl Sampled {
+    /// This number minus another one of the same draws and metric; undefined wherever one of the two is.
+    pub(crate) fn minus(&self, other: &Self) -> Self {
+        let value = self.value.clone().and_then(|value| Ok(value - other.value.clone()?));
+        let pairs = self.replicates.iter().zip(&other.replicates);
+        let both = self.jackknife.as_ref().zip(other.jackknife.as_ref());
+        let jackknife = both.map(|(own, other)| {
+            own.as_ref().map_err(MetricError::clone)?.minus(other.as_ref().map_err(MetricError::clone)?)
+        });
+        Self {
+            value,
+            replicates: pairs.map(|(own, other)| Some((*own)? - (*other)?)).collect(),
+            jackknife,
+            n_partial: self.n_partial.max(other.n_partial),
+            is_distance: self.is_distance,
         }
     }
 }
@@ -230,15 +250,25 @@ impl Evaluated<'_> {
         comparison: Comparison,
         min_events: usize,
     ) -> Sampled {
+        self.comparison_of(metric, attribute, comparison, &self.compared(metric, attribute, min_events))
+    }
+
+    /// The same of the groups of the attribute that have a value in `groups`.
+    pub(crate) fn comparison_of(
+        &self,
+        metric: usize,
+        attribute: usize,
+        comparison: Comparison,
+        groups: &PerGroup<f64>,
+    ) -> Sampled {
         let goal = self.goal(metric);
-        let groups = self.compared(metric, attribute, min_events);
         let overall = match &self.overall.values[metric].value {
             Err(reason) if comparison.needs_overall() => {
                 Err(MetricError::OverallUndefined { reason: Box::new(reason.clone()) })
             }
             overall => Ok(overall.clone().unwrap_or(0.0)),
         };
-        let value = overall.and_then(|overall| goal.compare(&groups, comparison, overall));
+        let value = overall.and_then(|overall| goal.compare(groups, comparison, overall));
         let levels = (0..groups.groups.len()).filter(|&level| groups.groups[level].value.is_ok());
         let slices: Vec<usize> = levels.map(|level| self.cells.slice(attribute, level)).collect();
         let in_series = |series: &Series| -> Vec<Option<f64>> {

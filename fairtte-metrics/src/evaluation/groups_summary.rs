@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::observed_expected::PreparedObservedExpected;
 use crate::estimators::KaplanMeier;
 use crate::evaluation::evaluated::{AtHorizon, Input, count_subjects};
-use crate::{MetricError, Outcomes};
+use crate::{GroupId, Groups, MetricError, Outcomes, SubjectId};
 
 /// The samples of one group (or all: no attribute, no level).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,27 +70,84 @@ pub(crate) fn groups_summary(
     input.slices().map(|(name, rows)| summary(name, &rows, input, at)).collect()
 }
 
+/// Counts and follow-up of samples before any model: all of them, then every group of every attribute. There are no risks
+/// at a horizon. O(n log n) per attribute.
+///
+/// # Errors
+/// [`MetricError::LengthMismatch`] if subjects or groups do not have one entry per sample.
+///
+/// ```
+/// use fairtte_metrics::evaluation::describe_groups;
+/// use fairtte_metrics::{GroupId, Groups, Outcomes, SubjectId};
+///
+/// let outcomes = Outcomes::new(vec![1.0, 2.0, 3.0], vec![true, false, false])?;
+/// let subjects = ["a", "a", "b"].map(SubjectId::from);
+/// let sex = Groups::new("sex", vec!["F".into(), "M".into()], vec![Some(GroupId(0)), Some(GroupId(1)), None])?;
+/// let described = describe_groups(&subjects, &outcomes, &[sex])?;
+/// assert_eq!(described.len(), 3);
+/// assert_eq!((described[0].n, described[0].n_subjects, described[0].n_events), (3, 2, 1));
+/// // Of two samples that are still observed at 2 one is censored there.
+/// assert_eq!((described[0].median_follow_up, described[2].level.as_deref()), (Some(2.0), Some("M")));
+/// # Ok::<(), fairtte_metrics::MetricError>(())
+/// ```
+pub fn describe_groups(
+    subjects: &[SubjectId],
+    outcomes: &Outcomes,
+    groups: &[Groups],
+) -> Result<Vec<GroupSummary>, MetricError> {
+    let expected = outcomes.n();
+    let lengths = groups.iter().map(|groups| ("group memberships", groups.n()));
+    for (what, found) in std::iter::once(("subjects", subjects.len())).chain(lengths) {
+        if found != expected {
+            return Err(MetricError::LengthMismatch { what, found, expected });
+        }
+    }
+    let all: Vec<usize> = (0..expected).collect();
+    let mut described = vec![counts(None, &all, subjects, outcomes)?];
+    for groups in groups {
+        let name = |group: GroupId| Some((groups.attribute(), groups.levels()[group.index()].as_str()));
+        for group in groups.ids() {
+            described.push(counts(name(group), &groups.rows(group), subjects, outcomes)?);
+        }
+    }
+    Ok(described)
+}
+
+/// The part of a summary that needs no predictions.
+fn counts(
+    name: Option<(&str, &str)>,
+    rows: &[usize],
+    subjects: &[SubjectId],
+    outcomes: &Outcomes,
+) -> Result<GroupSummary, MetricError> {
+    let outcomes = outcomes.select(rows);
+    let (n, n_events) = (outcomes.n(), outcomes.n_events());
+    Ok(GroupSummary {
+        attribute: name.map(|(attribute, _)| attribute.to_owned()),
+        level: name.map(|(_, level)| level.to_owned()),
+        n,
+        n_subjects: count_subjects(subjects, rows),
+        n_events,
+        censored: (n > 0).then(|| (n - n_events) as f64 / n as f64),
+        median_follow_up: median_follow_up(&outcomes)?,
+        at_horizon: None,
+        at_horizon_undefined: None,
+    })
+}
+
 fn summary(
     name: Option<(&str, &str)>,
     rows: &[usize],
     input: &Input<'_>,
     at: Result<&AtHorizon, &MetricError>,
 ) -> Result<GroupSummary, MetricError> {
-    let outcomes = input.outcomes.select(rows);
-    let (n, n_events) = (outcomes.n(), outcomes.n_events());
     let at_horizon = at
         .map_err(MetricError::clone)
-        .and_then(|at| horizon_risk(&outcomes, at.risk_of(rows), at.time, input.settings.level));
+        .and_then(|at| horizon_risk(&input.outcomes.select(rows), at.risk_of(rows), at.time, input.settings.level));
     Ok(GroupSummary {
-        attribute: name.map(|(attribute, _)| attribute.to_owned()),
-        level: name.map(|(_, level)| level.to_owned()),
-        n,
-        n_subjects: count_subjects(input.subjects, rows),
-        n_events,
-        censored: (n > 0).then(|| (n - n_events) as f64 / n as f64),
-        median_follow_up: median_follow_up(&outcomes)?,
         at_horizon_undefined: at_horizon.as_ref().err().map(ToString::to_string),
         at_horizon: at_horizon.ok(),
+        ..counts(name, rows, input.subjects, input.outcomes)?
     })
 }
 

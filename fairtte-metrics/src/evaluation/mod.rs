@@ -4,6 +4,7 @@ pub(crate) mod any_metric;
 pub(crate) mod at_risk;
 pub(crate) mod calibration_curve;
 pub(crate) mod chance;
+pub(crate) mod cohorts;
 pub(crate) mod coverage;
 pub(crate) mod decisions;
 pub(crate) mod evaluate;
@@ -28,10 +29,11 @@ pub(crate) mod time_window;
 pub use any_metric::{RowMetric, compare_metric, evaluate_metric};
 pub use at_risk::NumbersAtRisk;
 pub use calibration_curve::{CalibrationCurve, CalibrationPoint};
-pub use coverage::{Coverage, Disagreement, UnitFactor, check_units};
+pub use cohorts::{CohortAttribute, CohortMetric, CohortReports, InBoth, ScoredCohort, evaluate_cohorts};
+pub use coverage::{Coverage, Disagreement, UnitFactor, check_units, unit_factor};
 pub use decisions::{AttributeDecisions, Decided, DecisionCurve, DecisionsReport, GroupDecisions, ThresholdReport};
 pub use evaluate::evaluate;
-pub use groups_summary::{GroupSummary, HorizonRisk};
+pub use groups_summary::{GroupSummary, HorizonRisk, describe_groups};
 pub use metrics::{
     Metric, PreparedMetric, RequestedMetric, RiskOfCurve, ScoredSample, WeightBlock, built_in_metrics, known_metrics,
     register_metric, rows_metric,

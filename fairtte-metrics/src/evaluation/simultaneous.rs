@@ -56,11 +56,10 @@ impl Evaluated<'_> {
         let compared = self.compared(metric, attribute, min_events);
         let levels = (0..compared.groups.len()).filter(|level| compared.groups[*level].value.is_ok());
         let sampled: Vec<Sampled> = levels.map(|level| self.group(metric, attribute, level)).collect();
-        let overall = self.overall(metric);
-        if let (Comparison::Gap, [first, second]) = (comparison, sampled.as_slice()) {
-            let found = difference(first, second, settings);
-            return Some(folded(found.lower?, found.upper?));
+        if comparison == Comparison::Gap {
+            return gap_interval(&sampled, settings);
         }
+        let overall = self.overall(metric);
         let groups = sampled.iter().map(Signed::of).collect::<Option<Vec<Signed>>>()?;
         if groups.len() < 2 {
             return None;
@@ -69,7 +68,6 @@ impl Evaluated<'_> {
         let from =
             |whole: &Signed, groups: &[Signed]| groups.iter().map(|group| group.minus(whole)).collect::<Vec<_>>();
         match comparison {
-            Comparison::Gap => largest(&pairs(&groups), settings.level),
             Comparison::GapToOverall => largest(&from(&Signed::of(&overall)?, &groups), settings.level),
             Comparison::Ratio => largest(&pairs(&logarithms()?), settings.level).map(inverted),
             Comparison::RatioToOverall => {
@@ -78,9 +76,20 @@ impl Evaluated<'_> {
             Comparison::Worst if self.kinds[metric].target.is_none() => {
                 worst(&groups, self.metrics[metric].direction, settings.level)
             }
-            Comparison::Worst | Comparison::EquityScaling(_) => None,
+            Comparison::Gap | Comparison::Worst | Comparison::EquityScaling(_) => None,
         }
     }
+}
+
+/// The interval of the largest difference between two of `groups`; `None` without replicates, with fewer than two groups,
+/// or if one has no value.
+pub(crate) fn gap_interval(groups: &[Sampled], settings: &EvaluationSettings) -> Option<(f64, f64)> {
+    if let [first, second] = groups {
+        let found = difference(first, second, settings);
+        return Some(folded(found.lower?, found.upper?));
+    }
+    let groups = groups.iter().map(Signed::of).collect::<Option<Vec<Signed>>>()?;
+    largest(&pairs(&groups), settings.level)
 }
 
 /// From an interval of d to that of |d|.

@@ -6,7 +6,8 @@ use crate::evaluation::report::{
     MetricReport,
 };
 use crate::fairness::{Comparison, EquityScaling, GroupValue};
-use crate::resampling::{Replicated, paired_difference};
+use crate::resampling::unpaired::unpaired_replicates;
+use crate::resampling::{Replicated, paired_difference, unpaired_difference};
 use crate::statistics::{Adjustment, adjust_p_values};
 use crate::{Direction, EvaluationSettings, MetricError};
 
@@ -250,11 +251,34 @@ pub(crate) fn without_test_if_few(found: Difference, n_events: usize, needed: us
     Difference { undefined, lower: None, upper: None, p_value: None, ..found }
 }
 
+/// Whether two numbers come from the same samples.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Samples {
+    /// Replicate b of both is the same draw.
+    Same,
+    /// Two cohorts, each resampled by itself.
+    Independent,
+}
+
 /// The paired difference of two numbers from the same draws.
 pub(crate) fn difference(first: &Sampled, second: &Sampled, settings: &EvaluationSettings) -> Difference {
+    difference_of(first, second, Samples::Same, settings)
+}
+
+/// The difference of two numbers with its interval and p value.
+pub(crate) fn difference_of(
+    first: &Sampled,
+    second: &Sampled,
+    samples: Samples,
+    settings: &EvaluationSettings,
+) -> Difference {
     let value = first.value.clone().and_then(|first| Ok((first, second.value.clone()?)));
-    let undefined = |sampled: &Sampled, replicate: usize| sampled.replicates[replicate].is_none();
     let n = first.replicates.len().min(second.replicates.len());
+    let (own, other) = (&first.replicates[..n], &second.replicates[..n]);
+    let undefined_replicates = match samples {
+        Samples::Same => own.iter().zip(other).filter(|(own, other)| own.is_none() || other.is_none()).count(),
+        Samples::Independent => unpaired_replicates(own, other).iter().filter(|value| value.is_none()).count(),
+    };
     let mut difference = Difference {
         value: value.as_ref().ok().map(|(first, second)| first - second),
         undefined: value.as_ref().err().map(ToString::to_string),
@@ -262,20 +286,30 @@ pub(crate) fn difference(first: &Sampled, second: &Sampled, settings: &Evaluatio
         upper: None,
         p_value: None,
         p_holm: None,
-        undefined_replicates: (0..n).filter(|&k| undefined(first, k) || undefined(second, k)).count(),
+        undefined_replicates,
     };
     let Ok((first_value, second_value)) = value else { return difference };
     if n == 0 {
         return difference;
     }
-    let method = first.method(settings);
-    let paired = first
-        .replicated(first_value)
-        .and_then(|first| paired_difference(&first, &second.replicated(second_value)?, settings.level, method));
-    match paired {
-        Ok(paired) => {
-            (difference.lower, difference.upper) = (Some(paired.interval.lower), Some(paired.interval.upper));
-            difference.p_value = paired.p_value;
+    let (level, method) = (settings.level, first.method(settings));
+    let found = first.replicated(first_value).and_then(|first| {
+        let second = second.replicated(second_value)?;
+        Ok(match samples {
+            Samples::Same => {
+                let found = paired_difference(&first, &second, level, method)?;
+                (found.interval, found.p_value)
+            }
+            Samples::Independent => {
+                let found = unpaired_difference(&first, &second, level, method)?;
+                (found.interval, found.p_value)
+            }
+        })
+    });
+    match found {
+        Ok((interval, p_value)) => {
+            (difference.lower, difference.upper) = (Some(interval.lower), Some(interval.upper));
+            difference.p_value = p_value;
         }
         Err(error) => difference.undefined = Some(error.to_string()),
     }

@@ -96,6 +96,31 @@ pub(crate) fn choose_times(
     Ok(TimeWindow { lower, upper, times, rule })
 }
 
+/// The evaluation times that two cohorts have in common, from the window of each by itself.
+///
+/// # Errors
+/// [`MetricError::EmptyWindow`] if they have none.
+pub(crate) fn common_window(
+    internal: &TimeWindow,
+    external: &TimeWindow,
+    settings: &EvaluationSettings,
+) -> Result<TimeWindow, MetricError> {
+    if settings.times.is_some() {
+        return Ok(internal.clone());
+    }
+    let (lower, upper) = (internal.lower.max(external.lower), internal.upper.min(external.upper));
+    if upper < lower {
+        return Err(MetricError::EmptyWindow { lower, upper });
+    }
+    let times = equally_spaced(lower, upper, settings.n_times);
+    let n = times.len();
+    let rule = format!(
+        "{n} equally spaced times that both cohorts cover; internal: {}; external: {}",
+        internal.rule, external.rule
+    );
+    Ok(TimeWindow { lower, upper, times, rule })
+}
+
 /// The horizon of the settings, or the median of the evaluated event times, moved into the evaluation times.
 pub(crate) fn choose_horizon(
     outcomes: &Outcomes,

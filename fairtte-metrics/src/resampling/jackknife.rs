@@ -161,6 +161,15 @@ impl JackknifeValues {
         Ok(Self { values: pairs.map(|(a, b)| Some((*a)? - (*b)?)).collect(), strata: self.strata.clone() })
     }
 
+    /// The jackknife values of the difference of two numbers of independent samples, each given with its value: one sample
+    /// is left as it is while a block of the other is left out, so that the blocks of each are strata of their own.
+    pub(crate) fn unpaired((first, own): (f64, &Self), (second, other): (f64, &Self)) -> Self {
+        let of_first = own.values.iter().map(|value| Some((*value)? - second));
+        let of_second = other.values.iter().map(|value| Some(first - (*value)?));
+        let strata = own.strata.iter().chain(&other.strata).copied().collect();
+        Self { values: of_first.chain(of_second).collect(), strata }
+    }
+
     /// The acceleration of `BCa`, between -1/6 and 1/6; 0 if all values of every stratum are equal.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Bootstrap draws of samples and trainings, the jackknife, intervals and paired differences.
+//! Bootstrap draws of samples and trainings, the jackknife, intervals, and differences of paired and of independent samples.
 
 pub(crate) mod bootstrap;
 pub(crate) mod intervals;
@@ -8,6 +8,7 @@ pub(crate) mod paired;
 pub(crate) mod replicates;
 pub(crate) mod stratify;
 pub(crate) mod training_draws;
+pub(crate) mod unpaired;
 
 pub use bootstrap::{Bootstrap, Resample, percentile_interval};
 pub use intervals::{Interval, IntervalMethod, Replicated};
@@ -15,3 +16,4 @@ pub use jackknife::{Jackknife, JackknifeValues};
 pub use paired::{PairedDifference, paired_difference, relative_change};
 pub use stratify::Stratify;
 pub use training_draws::draw_trainings;
+pub use unpaired::{UnpairedDifference, recovered_interval, unpaired_difference};

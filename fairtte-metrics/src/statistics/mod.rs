@@ -1,9 +1,12 @@
-//! Statistical comparison of models: two on paired values, or several over many data sets.
+//! Statistical comparison of models: two on paired values, or several over many data sets; and of two samples.
 //!
 //! Two models: [`wilcoxon_signed_rank`]. Several: a [`RankTable`], then [`friedman`] or [`iman_davenport`] (is there any
 //! difference?), [`nemenyi`] or [`pairwise_wilcoxon`] with [`adjust_pairwise`] (between whom?), and [`cliques`] for the
 //! bars of a critical-difference diagram. Procedure: Demšar, "Statistical Comparisons of Classifiers over Multiple Data
 //! Sets", Journal of Machine Learning Research 7 (2006) 1-30.
+//!
+//! Two samples of subjects: [`standardised_difference_of_means`] and its relatives, which say how far apart they are and do
+//! not grow with their size, as a p value does.
 
 mod adjustment;
 mod cliques;
@@ -15,6 +18,7 @@ mod ranks;
 mod signed_rank;
 mod signed_rank_distribution;
 mod signed_rank_settings;
+mod standardised_difference;
 mod studentized_range;
 mod tails;
 
@@ -27,6 +31,9 @@ pub use rank_table::RankTable;
 pub use signed_rank::{SignedRankTest, wilcoxon_of_differences, wilcoxon_signed_rank};
 pub use signed_rank_distribution::MAX_EXACT_DIFFERENCES;
 pub use signed_rank_settings::{Alternative, SignedRankMethod, SignedRankNull, SignedRankSettings, ZeroDifferences};
+pub use standardised_difference::{
+    standardised_difference_of_levels, standardised_difference_of_means, standardised_difference_of_shares,
+};
 
 use crate::MetricError;
 

@@ -4,6 +4,7 @@
 
 mod any_metric;
 mod cohort;
+mod cohorts;
 mod comparison;
 mod decisions;
 mod models;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fairtte_tests::{fairtte, generic_table};
+use fairtte_tests::{fairtte, generic_table, validation};
 use serde_json::json;
 
 /// Writes all of them into `folder`.
@@ -30,7 +30,12 @@ pub fn write(folder: &Path) {
     std::fs::rename(folder.join("demo/run"), folder.join("runs")).unwrap();
     std::fs::create_dir(folder.join("several")).unwrap();
     std::fs::rename(folder.join("runs"), folder.join("several/run")).unwrap();
-    std::fs::remove_dir_all(folder.join("demo")).unwrap();
+    // The cache stays: the names of its folders depend on the times of the files.
+    let evaluation = std::fs::read(folder.join("several/run/evaluation.json")).unwrap();
+    std::fs::create_dir(folder.join("other-hospital")).unwrap();
+    std::fs::write(folder.join("other-hospital/evaluation.json"), evaluation).unwrap();
+    let other = validation::people("other", 60, 1.0);
+    validation::write_predicted(&folder.join("other"), &folder.join("several/run"), &other, "years");
 }
 
 fn run_files(file: &dyn Fn(&str, &str)) {
@@ -56,6 +61,7 @@ fn run_files(file: &dyn Fn(&str, &str)) {
     let areds = areds.canonicalize().unwrap();
     file("paper.toml", &format!("output = \"paper\"\n[data.areds]\nroot = '{}'\n", areds.display()));
     file("simulation.toml", "[bias]\nmi-time = 1\n");
+    file("about.toml", "owner = \"A laboratory\"\n");
 }
 
 /// One table with everything, and the same in separate files: 40 samples, of which 20 are in the test part.

@@ -45,7 +45,8 @@ fn with(base: &str, arguments: &str, others: &str) -> Effect {
 }
 
 pub fn modes() -> Vec<Mode> {
-    let all = [training, preparation, simulation, published, evaluation, bias, selection, files, program];
+    let all =
+        [training, prediction, preparation, simulation, published, evaluation, bias, card, selection, files, program];
     all.into_iter().flat_map(|modes: fn() -> Vec<Mode>| modes()).collect()
 }
 
@@ -107,6 +108,87 @@ fn training() -> Vec<Mode> {
     ]
 }
 
+/// Predictions and features of a run for a table of other images.
+fn prediction() -> Vec<Mode> {
+    let predict = "predict several/run --table data/table.csv --set data.generic.time-unit=years --output predicted";
+    let file = "predict several/run --data images.toml --output predicted";
+    let folds = "predict several/run --out-of-fold --output predicted";
+    let shared = |base: &str| {
+        vec![
+            ("RUN", with(base, "several/run", "several/run several/run")),
+            ("--output", with(base, "--output predicted", "--output elsewhere")),
+            ("--horizon", Changes("--horizon 1")),
+            THREADS,
+            DRY_RUN,
+            JSON,
+        ]
+    };
+    let of = |base: &str, own: Vec<(&'static str, Effect)>| shared(base).into_iter().chain(own).collect();
+    let network = |base: &str| {
+        vec![
+            ("--epoch", Refused("--epoch 99", "is no epoch whose weights were kept")),
+            ("--time-factor", Changes("--time-factor 2")),
+            ("--level", Changes("--level sex.unknown=F")),
+            ("--no-outcomes", Changes("--no-outcomes")),
+            ("--allow-training-images", OnlySpeed("--allow-training-images")),
+            ("--out-of-fold", Refused("--out-of-fold", EXCLUDES)),
+            ("--cache", Changes("--cache elsewhere")),
+            ("--device", Refused("--device nowhere", "is unknown")),
+            ("--set", with(base, "--output predicted", "--output predicted --set data.generic.name=other")),
+        ]
+    };
+    let own_folds = ["--epoch 1", "--time-factor 2", "--level sex.a=F", "--no-outcomes", "--allow-training-images"];
+    let names = ["--epoch", "--time-factor", "--level", "--no-outcomes", "--allow-training-images"];
+    let pooled = names.into_iter().zip(own_folds).chain([
+        ("--data", "--data images.toml"),
+        ("--table", "--table data/table.csv"),
+        ("--image-root", "--image-root data"),
+        ("--set", "--set seed=3"),
+        ("--cache", "--cache elsewhere"),
+        ("--device", "--device flex"),
+    ]);
+    let pooled = pooled.map(|(name, extra)| (name, Refused(extra, EXCLUDES)));
+    let pooled = pooled.chain([("--out-of-fold", without(folds, "--out-of-fold"))]).collect();
+    let tables = vec![
+        ("--data", Refused("--data images.toml", EXCLUDES)),
+        ("--table", with(predict, "data/table.csv", "data/absent.csv")),
+        ("--image-root", Refused("--image-root elsewhere", "after decoding")),
+    ];
+    let files = vec![
+        ("--data", with(file, "images.toml", "other.toml")),
+        ("--table", Refused("--table data/table.csv", EXCLUDES)),
+        ("--image-root", Refused("--image-root data", EXCLUDES)),
+    ];
+    vec![
+        mode("predict", "a table", predict, of(predict, [tables, network(predict)].concat())),
+        mode("predict", "a run file", file, of(file, [files, network(file)].concat())),
+        mode("predict", "folds", folds, of(folds, pooled)),
+        mode("features", "a run", FEATURES, of_features()),
+    ]
+}
+
+const FEATURES: &str = "features several/run --output features.parquet";
+
+fn of_features() -> Vec<(&'static str, Effect)> {
+    vec![
+        ("RUN", with(FEATURES, "several/run", "several/absent")),
+        ("--pretrained", Refused("--pretrained rgb.safetensors --config images.toml", EXCLUDES)),
+        ("--config", Refused("--config images.toml", EXCLUDES)),
+        ("--layer", Changes("--layer representation")),
+        ("--part", Changes("--part test")),
+        ("--epoch", Refused("--epoch 99", "is no epoch whose weights were kept")),
+        ("--output", with(FEATURES, " --output features.parquet", "")),
+        ("--data", Changes("--data images.toml")),
+        ("--table", Changes("--table data/table.csv")),
+        ("--image-root", Refused("--image-root elsewhere", "--table")),
+        ("--set", Refused("--set seed=3", "--set")),
+        ("--cache", Refused("--cache elsewhere", "--cache")),
+        ("--device", Refused("--device nowhere", "is unknown")),
+        THREADS,
+        JSON,
+    ]
+}
+
 fn preparation() -> Vec<Mode> {
     let shared = || {
         vec![
@@ -126,7 +208,13 @@ fn preparation() -> Vec<Mode> {
             "prepare",
             "images",
             "prepare --config images.toml",
-            of(vec![("--tables-only", Changes("--tables-only")), ("--verify", Changes("--verify")), DRY_RUN, JSON]),
+            of(vec![
+                ("--tables-only", Changes("--tables-only")),
+                ("--verify", Changes("--verify")),
+                ("--samples", Changes("--samples 1")),
+                DRY_RUN,
+                JSON,
+            ]),
         ),
         mode(
             "prepare",
@@ -135,6 +223,7 @@ fn preparation() -> Vec<Mode> {
             of(vec![
                 ("--tables-only", without(tables, "--tables-only")),
                 ("--verify", Refused("--verify", "cannot be used with")),
+                ("--samples", Refused("--samples 1", "cannot be used with")),
                 DRY_RUN,
                 JSON,
             ]),
@@ -146,6 +235,7 @@ fn preparation() -> Vec<Mode> {
             of(vec![
                 ("--tables-only", Changes("--tables-only")),
                 ("--verify", Refused("--verify", "there are no decoded images to verify")),
+                ("--samples", Refused("--samples 0", "there are no decoded images to show")),
                 DRY_RUN,
                 JSON,
             ]),
@@ -157,6 +247,7 @@ fn preparation() -> Vec<Mode> {
             of(vec![
                 ("--tables-only", Changes("--tables-only")),
                 ("--verify", Changes("--verify")),
+                ("--samples", Changes("--samples 1")),
                 ("--dry-run", without(dry, "--dry-run")),
                 ("--json", without(dry, "--json")),
             ]),
@@ -229,14 +320,19 @@ fn scores(mode: &str) -> impl Iterator<Item = (&'static str, Effect)> {
     };
     let baseline = match mode {
         "several models" => Refused("--baseline sex", "a baseline stands beside one model"),
+        "external validation" => Refused("--baseline sex", "a baseline stands beside one evaluation"),
         _ => Changes("--baseline sex"),
+    };
+    let permutations = match mode {
+        "external validation" => Refused("--permutations 20", "the gap by chance stands beside one evaluation"),
+        _ => Changes("--permutations 20"),
     };
     [
         ("--metrics", Changes("--metrics c-td,rcll")),
         ("--horizon", Changes("--horizon 1.5")),
         ("--threshold", Changes("--threshold 0.3")),
         ("--min-events", Changes("--min-events 3")),
-        ("--permutations", Changes("--permutations 20")),
+        ("--permutations", permutations),
         ("--baseline", baseline),
         ("--reference", reference),
         ("--set", Changes("--set reading=step")),
@@ -272,7 +368,33 @@ fn of_a_run(base: &str) -> Vec<(&'static str, Effect)> {
         ("--title", Refused("--title Heart", EXCLUDES)),
         ("--names", Refused("--names a,b", EXCLUDES)),
         ("--reference-model", Refused("--reference-model a", EXCLUDES)),
+        ("--internal", Refused("--internal several/run", "has no predict.json")),
+        ("--censoring", Refused("--censoring own", "has no predict.json")),
     ]
+}
+
+/// The options of `evaluate` for a folder of `fairtte predict`, alone or beside the run.
+fn of_predicted_data(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
+    let mut options = of_a_run(&base.replace("evaluate other", "evaluate several/run"));
+    let own = [
+        if name == "predicted data" {
+            ("RUN", with(base, "evaluate other", "evaluate several/run"))
+        } else {
+            ("RUN", with(base, "evaluate other", "evaluate several"))
+        },
+        ("--part", Refused("--part validation", "has no parts")),
+        if name == "predicted data" {
+            ("--internal", Changes("--internal several/run"))
+        } else {
+            ("--internal", without(base, "--internal several/run"))
+        },
+        ("--censoring", Changes("--censoring own")),
+    ];
+    for (option, effect) in own {
+        options.retain(|(other, _)| *other != option);
+        options.push((option, effect));
+    }
+    options
 }
 
 /// The options of `evaluate` for several tables of curves.
@@ -305,6 +427,8 @@ fn of_several_models(base: &str) -> Vec<(&'static str, Effect)> {
         ("--title", Changes("--title Heart")),
         ("--names", Changes("--names Cox,CNN")),
         ("--reference-model", Changes("--reference-model other")),
+        ("--internal", Refused("--internal several/run", EXCLUDES)),
+        ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
 }
 
@@ -331,6 +455,8 @@ fn of_one_table(base: &str) -> Vec<(&'static str, Effect)> {
         ("--title", Changes("--title Heart")),
         ("--names", Refused("--names a", "there is one model")),
         ("--reference-model", Refused("--reference-model a", "there is one model")),
+        ("--internal", Refused("--internal several/run", EXCLUDES)),
+        ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
 }
 
@@ -365,6 +491,8 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
         ("--title", Changes("--title Heart")),
         ("--names", Refused("--names a", "there is one model")),
         ("--reference-model", Refused("--reference-model a", "there is one model")),
+        ("--internal", Refused("--internal several/run", EXCLUDES)),
+        ("--censoring", Refused("--censoring own", EXCLUDES)),
     ]
 }
 
@@ -372,6 +500,8 @@ fn of_a_cohort(name: &str, base: &str) -> Vec<(&'static str, Effect)> {
 fn evaluation() -> Vec<Mode> {
     let calls = [
         ("a run", "evaluate several/run --set replicates=5"),
+        ("predicted data", "evaluate other --set replicates=5"),
+        ("external validation", "evaluate other --internal several/run --set replicates=5"),
         ("one table", "evaluate --predictions table.csv --output scores --set replicates=5"),
         (
             "several models",
@@ -385,6 +515,7 @@ fn evaluation() -> Vec<Mode> {
     ];
     let own = |name: &str, base: &str| match name {
         "a run" => of_a_run(base),
+        "predicted data" | "external validation" => of_predicted_data(name, base),
         "several models" => of_several_models(base),
         "one table" => of_one_table(base),
         _ => of_a_cohort(name, base),
@@ -427,11 +558,60 @@ fn bias() -> Vec<Mode> {
             ("--missing", with(base, "sex,age:60", "sex --missing F")),
         ]
     };
-    let of = |base: &str, output| shared(base).into_iter().chain([("--output", output)]).collect();
+    let only_run = || {
+        vec![
+            ("RUN", Refused("several/run", EXCLUDES)),
+            ("--layer", Refused("--layer backbone", EXCLUDES)),
+            ("--part", Refused("--part all", EXCLUDES)),
+        ]
+    };
+    let of = |base: &str, output| shared(base).into_iter().chain(only_run()).chain([("--output", output)]).collect();
+    let run = "bias several/run --set n-replicates=5 --permutations 9";
+    let own = [
+        ("--features", "--features features.csv --cohort table.csv"),
+        ("--cohort", "--cohort table.csv"),
+        ("--attributes", "--attributes sex"),
+        ("--intersections", "--intersections"),
+        ("--sample", "--sample clone"),
+        ("--subject", "--subject person"),
+        ("--time", "--time later"),
+        ("--event", "--event status"),
+        ("--event-value", "--event-value 0"),
+        ("--missing", "--missing F"),
+    ];
+    let of_run = own.into_iter().map(|(name, extra)| (name, Refused(extra, EXCLUDES))).chain([
+        ("RUN", with(run, "several/run", "several/absent")),
+        ("--layer", Changes("--layer representation")),
+        ("--part", Changes("--part train")),
+        ("--components", Changes("--components 2")),
+        ("--seed", Changes("--seed 3")),
+        ("--permutations", with(run, "--permutations 9", "--permutations 19")),
+        ("--min-events", Changes("--min-events 14")),
+        ("--output", Changes("--output sources")),
+        ("--set", Changes("--set n-clusters=3")),
+        THREADS,
+        JSON,
+    ]);
     vec![
+        mode("bias", "a run", run, of_run.collect()),
         mode("bias", "a table", &table, of(&table, Changes("--output sources"))),
         mode("bias", "a page", &page, of(&page, with(&page, "sources", "elsewhere"))),
     ]
+}
+
+fn card() -> Vec<Mode> {
+    let card = "card several/run";
+    vec![mode(
+        "card",
+        "a run",
+        card,
+        vec![
+            ("RUN", with(card, "several/run", "several")),
+            ("--output", Changes("--output card.md")),
+            ("--about", Changes("--about about.toml")),
+            ("--external", Changes("--external other-hospital")),
+        ],
+    )]
 }
 
 fn selection() -> Vec<Mode> {

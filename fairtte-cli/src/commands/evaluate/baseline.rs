@@ -72,32 +72,53 @@ pub(super) fn of_cohort(
     scored: &Scored,
     settings: &EvaluationSettings,
 ) -> Result<Option<Baseline>, CliError> {
+    let train = split.map(|split| (cohort, groups, split.rows(Part::Train)));
+    of_cohorts(list, (cohort, groups), train, scored, settings)
+}
+
+/// The same, fitted on these rows of `train`, which may be another cohort: if no covariates were asked for, of the attributes
+/// that both have.
+pub(super) fn of_cohorts(
+    list: &[String],
+    (cohort, groups): (&Cohort, &[Groups]),
+    train: Option<(&Cohort, &[Groups], &[usize])>,
+    scored: &Scored,
+    settings: &EvaluationSettings,
+) -> Result<Option<Baseline>, CliError> {
     let asked = named(list)?;
-    let attributes: Vec<&str> = cohort.attributes.iter().map(|column| column.name.as_str()).collect();
-    let of_groups = groups.iter().map(Groups::attribute).filter(|name| !attributes.contains(name));
-    let known: Vec<&str> = attributes.iter().copied().chain(of_groups).collect();
+    let mut known = covariates_of(cohort, groups);
+    known.retain(|name| train.is_none_or(|(cohort, groups, _)| covariates_of(cohort, groups).contains(name)));
     if let Some(unknown) = asked.iter().find(|name| !known.contains(name)) {
         let message = format!("there is no covariate \"{unknown}\", expected some of {}", known.join(", "));
         return Err(CliError::setting("--baseline", message, None));
     }
-    let names = if asked.is_empty() { attributes } else { asked.clone() };
-    let columns = |rows: &[usize]| -> Vec<CovariateColumn> {
-        let column = |name: &&str| match cohort.attributes.iter().find(|column| column.name == *name) {
-            Some(column) => Some(CovariateColumn::of_rows(column, groups, rows)),
-            None => Some(CovariateColumn::of_groups(groups.iter().find(|groups| groups.attribute() == *name)?, rows)),
-        };
-        names.iter().filter_map(column).collect()
-    };
+    let attributes = cohort.attributes.iter().map(|column| column.name.as_str());
+    let names: Vec<&str> =
+        if asked.is_empty() { attributes.filter(|name| known.contains(name)).collect() } else { asked.clone() };
     if names.is_empty() {
         return Ok(None);
     }
-    let training = split.map(|split| -> Result<Training, CliError> {
-        let rows = split.rows(Part::Train);
-        Ok(Training { outcomes: cohort.outcomes(rows)?, columns: columns(rows) })
+    let training = train.map(|(cohort, groups, rows)| -> Result<Training, CliError> {
+        Ok(Training { outcomes: cohort.outcomes(rows)?, columns: columns(&names, (cohort, groups), rows) })
     });
     let training = training.transpose()?;
-    let found = Baseline::new(scored, &columns(&scored.rows), training.as_ref(), settings)?;
+    let found = Baseline::new(scored, &columns(&names, (cohort, groups), &scored.rows), training.as_ref(), settings)?;
     if asked.is_empty() { Ok(Some(found)) } else { refused(found).map(Some) }
+}
+
+/// The names of the attributes, then of the groups that are none.
+fn covariates_of<'a>(cohort: &'a Cohort, groups: &'a [Groups]) -> Vec<&'a str> {
+    let attributes: Vec<&str> = cohort.attributes.iter().map(|column| column.name.as_str()).collect();
+    let of_groups = groups.iter().map(Groups::attribute).filter(|name| !attributes.contains(name));
+    attributes.iter().copied().chain(of_groups).collect()
+}
+
+fn columns(names: &[&str], (cohort, groups): (&Cohort, &[Groups]), rows: &[usize]) -> Vec<CovariateColumn> {
+    let column = |name: &&str| match cohort.attributes.iter().find(|column| column.name == *name) {
+        Some(column) => Some(CovariateColumn::of_rows(column, groups, rows)),
+        None => Some(CovariateColumn::of_groups(groups.iter().find(|groups| groups.attribute() == *name)?, rows)),
+    };
+    names.iter().filter_map(column).collect()
 }
 
 /// A baseline that was asked for and does not exist is an error.

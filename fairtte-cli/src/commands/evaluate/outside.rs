@@ -219,6 +219,7 @@ fn publish_outside(
         facts,
         evaluation: report,
         baseline,
+        bias: None,
         time_unit: &scored.cohort.time_unit,
         censoring,
         epochs: &[],

@@ -38,11 +38,24 @@ impl Target {
 
     /// The paths for `--output`: a name ending in `.html` is the page itself, any other is a folder.
     pub(super) fn named(output: &Path, part: Part) -> Self {
-        if output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html")) {
-            let evaluation = output.with_extension("json");
-            return Self { evaluation, report: output.to_owned(), exports: Exports::default() };
-        }
-        Self::in_folder(&RunFolder::new(output), part)
+        Self::page(output).unwrap_or_else(|| Self::in_folder(&RunFolder::new(output), part))
+    }
+
+    /// The same of the comparison of two cohorts, whose files in a folder are `external.html` and so on.
+    pub(super) fn external(output: &Path) -> Self {
+        let in_folder = || Self {
+            evaluation: output.join("external.json"),
+            report: output.join("external.html"),
+            exports: Exports::default(),
+        };
+        Self::page(output).unwrap_or_else(in_folder)
+    }
+
+    /// The paths beside a page, if `output` names one.
+    fn page(output: &Path) -> Option<Self> {
+        let is_page = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"));
+        let evaluation = output.with_extension("json");
+        is_page.then(|| Self { evaluation, report: output.to_owned(), exports: Exports::default() })
     }
 
     /// The same with the folders of figures and tables.
@@ -149,6 +162,13 @@ struct Record<'a> {
 
 /// Writes the three files and shows the result.
 pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outputs: &Outputs) -> Result<(), CliError> {
+    let text = write(target, page, about)?;
+    show(target, page, &text, outputs);
+    Ok(())
+}
+
+/// Writes the three files; returns the text of the JSON.
+pub(super) fn write(target: &Target, page: &Page<'_>, about: &About<'_>) -> Result<String, CliError> {
     let record = Record {
         part: about.part.map_or("all", Part::name),
         device: about.run.map(|run| run.device.as_str()),
@@ -163,11 +183,16 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
     write_text(&target.evaluation, &text)?;
     flat::write(&target.evaluation.with_extension("csv"), &flat::rows_of(page))?;
     target.write_page(&render_page(page)?, || tables_of_page(page))?;
+    Ok(text)
+}
+
+/// Shows the result on the terminal.
+pub(super) fn show(target: &Target, page: &Page<'_>, text: &str, outputs: &Outputs) {
     page.warnings.iter().for_each(|warning| say(format!("warning: {}", warning.text)));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
     if outputs.shown == Shown::Json {
         print(text);
-        return Ok(());
+        return;
     }
     if outputs.shown == Shown::Table {
         print(render_table(page.evaluation, TERMINAL_WIDTH, colour_is_wanted()));
@@ -177,7 +202,6 @@ pub(super) fn publish(target: &Target, page: &Page<'_>, about: &About<'_>, outpu
         target.written().into_iter().for_each(print);
     }
     say(format!("done in {:.1} s", outputs.started.elapsed().as_secs_f64()));
-    Ok(())
 }
 
 /// Whether standard output is a terminal, and nobody asked for no colour (<https://no-color.org>).

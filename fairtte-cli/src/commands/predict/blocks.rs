@@ -141,7 +141,7 @@ mod tests {
         let mut bytes = std::fs::read(blocks.path(1)).unwrap();
         bytes[50] ^= 1;
         std::fs::write(blocks.path(1), bytes).unwrap();
-        assert_eq!(fill(&blocks, n).unwrap(), [BLOCK..2 * BLOCK]);
+        assert_eq!(fill(&blocks, n).unwrap(), vec![BLOCK..2 * BLOCK]);
         let all: Vec<f64> = blocks.iter().flat_map(|block| block.unwrap().column(1).to_vec()).collect();
         assert_eq!(all, (0..n).map(value).collect::<Vec<_>>());
         let other = Blocks::open(&folder, "b", n).unwrap();

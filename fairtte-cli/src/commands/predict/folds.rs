@@ -11,7 +11,7 @@ use fairtte_metrics::SampleId;
 use ndarray::{Array2, Axis, concatenate};
 
 use super::publish::{Kind, Predicted, RunEntry, check_horizons};
-use super::{PREDICTIONS, at_times, common_times, show};
+use super::{PREDICTIONS, at_times, common_times, planned, show};
 use crate::CliError;
 use crate::args::Predict;
 use crate::progress::say;
@@ -47,8 +47,7 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     let grid = common_times(folds.iter().map(|fold| fold.predictions.grid.as_slice()));
     check_horizons(&arguments.horizon, &grid)?;
     if arguments.dry_run {
-        super::print(format!("would pool {} samples of {} folds", fold_of.len(), folds.len()));
-        return Ok(());
+        return planned(arguments, &format!("pool {} samples of {} folds", fold_of.len(), folds.len()));
     }
     let (samples, survival) = pooled(&folds, &grid)?;
     let cohort = &folds[0].cohort;
@@ -65,7 +64,9 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
         ));
     }
     notes.push("censoring curves and groups are those of the pooled samples; each curve is of the run that did not train on its sample".to_owned());
-    notes.iter().for_each(|note| say(format!("note: {note}")));
+    for note in &notes {
+        say(format!("note: {note}"));
+    }
     write_predictions(&arguments.output.join(PREDICTIONS), &samples, &grid, survival.view())?;
     let kept = select(cohort, &predicted);
     let fitted = FittedAttributes::apply(&folds[0].rules, &kept, &[])?;

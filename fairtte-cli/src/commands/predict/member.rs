@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use fairtte_data::adapters::Tabular;
 use fairtte_data::cohort::Exclusions;
-use fairtte_data::features::{FeatureMatrix, TabularFeatures};
 use fairtte_data::{Cohort, DataConfig, FittedAttributes, Loader};
 use fairtte_fairness::{ModelSettings, Predictor};
 use fairtte_metrics::GroupId;
@@ -59,18 +58,13 @@ impl Member {
         if let DataConfig::Tabular(config) = &other.file.data {
             let encodings = self.record.features.clone();
             let encodings = encodings.ok_or_else(|| CliError::Bug("a table without encodings".to_owned()))?;
-            let matrix = self.matrix(&encodings, &Tabular::new(config.clone()), &cohort)?;
+            let matrix = encodings.encode(&Tabular::new(config.clone()).features()?.aligned(&cohort)?)?;
+            matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
             return Ok((cohort, Inputs::Features { matrix, encodings }));
         }
         let decoding = RunFile { cache: other.file.cache.clone(), ..self.run.clone() };
         let (cohort, store) = decode(&decoding, &cohort, exclusions, Care::Usual)?;
         Ok((cohort, Inputs::Images(store)))
-    }
-
-    fn matrix(&self, encodings: &TabularFeatures, table: &Tabular, cohort: &Cohort) -> Result<FeatureMatrix, CliError> {
-        let matrix = encodings.encode(&table.features()?.aligned(cohort)?)?;
-        matrix.unknown().iter().for_each(|unknown| say(format!("note: {unknown}")));
-        Ok(matrix)
     }
 
     /// Samples whose image is one that this run was trained on.

@@ -112,6 +112,12 @@ fn beside(output: &Path) -> PathBuf {
     output.parent().map_or_else(|| PathBuf::from("cache"), |parent| parent.join("cache"))
 }
 
+/// The part of a run file that names the data.
+#[derive(Serialize)]
+struct Written {
+    data: DataConfig,
+}
+
 /// The run file of the samples, and the file that the user named.
 fn run_file(other: &args::Other, run: &RunFile) -> Result<(RunFile, PathBuf), CliError> {
     if let Some(path) = &other.data {
@@ -123,10 +129,6 @@ fn run_file(other: &args::Other, run: &RunFile) -> Result<(RunFile, PathBuf), Cl
         return Err(CliError::setting("--data", "no samples to predict, expected --data or --table".to_owned(), None));
     };
     let data = data_of_table(other, path, run)?;
-    #[derive(Serialize)]
-    struct Written {
-        data: DataConfig,
-    }
     let text = toml::to_string(&Written { data }).map_err(|error| CliError::Bug(error.to_string()))?;
     Ok((RunFile::from_text(&text, "--table", &other.set)?, path.clone()))
 }
@@ -214,9 +216,10 @@ fn in_unit_of_run(
     factor: Option<f64>,
     is_table: bool,
 ) -> Result<Option<String>, CliError> {
+    let is_named = cohort.has_time_unit();
     let own = std::mem::replace(&mut cohort.time_unit, unit.to_owned());
     let Some(factor) = factor else {
-        if own == unit {
+        if own == unit || (is_table && !is_named) {
             let note = format!("times of the table are read in {unit}, the unit of the run");
             return Ok(is_table.then_some(note));
         }

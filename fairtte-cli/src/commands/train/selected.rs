@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::CliError;
 use crate::prepare::Prepared;
-use crate::run_folder::{Fitted, ModelWriter, OpenRun, write_json};
+use crate::run_folder::{Fitted, Methods, ModelWriter, OpenRun, write_json};
 
 /// The choice of the selection rules, `selection.json`.
 #[derive(Serialize)]
@@ -31,6 +31,10 @@ struct SelectionRecord {
     tolerated_loss: f64,
     /// By name of the rule.
     rules: BTreeMap<String, ChosenEpoch>,
+    /// The version that trained.
+    fairtte: &'static str,
+    /// What was trained.
+    methods: Methods,
 }
 
 /// The choice of one rule: the epoch, by the validation at its end, and the values of the curves in the file, which
@@ -101,6 +105,12 @@ pub(super) fn predict_all(
         reads_groups: run.strategy.needs_groups(),
         tolerated_loss: TOLERATED_LOSS,
         rules: rules.collect(),
+        fairtte: env!("CARGO_PKG_VERSION"),
+        methods: Methods {
+            backbone: run.model.backbone.summary().to_owned(),
+            head: run.head.settings().summary().to_owned(),
+            strategy: run.strategy.settings().summary().to_owned(),
+        },
     };
     let epochs = trained.choices.iter().map(|(rule, choice)| (rule.name(), choice.epoch));
     model.finish(fitted, best, epochs)?;

@@ -2,6 +2,7 @@
 
 mod flat;
 mod page;
+mod section;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use super::ReportError;
 use super::format::{list, number, p_relation};
 
 pub(crate) use flat::write as write_flat;
+pub(crate) use section::BiasSection;
 
 /// The AUC of a model that knows nothing.
 const CHANCE_AUC: f64 = 0.5;

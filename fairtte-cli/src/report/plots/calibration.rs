@@ -19,6 +19,18 @@ pub(crate) fn calibration_figures(report: &EvaluationReport) -> Result<Vec<Group
     by_attribute("calibration", &report.calibration, &UpTo { end: end_of_risks(&report.calibration) })
 }
 
+/// The figures of two cohorts, internal first, all with the same axes: those of one attribute belong side by side.
+pub(crate) fn calibration_of_cohorts(
+    internal: &EvaluationReport,
+    external: &EvaluationReport,
+) -> Result<[Vec<GroupFigure>; 2], ReportError> {
+    let end = end_of_risks(&internal.calibration).max(end_of_risks(&external.calibration));
+    let figures = |name: &str, report: &EvaluationReport| {
+        by_attribute(&format!("calibration-{name}"), &report.calibration, &UpTo { end })
+    };
+    Ok([figures("internal", internal)?, figures("external", external)?])
+}
+
 /// Both axes go from 0 to `end`.
 struct UpTo {
     end: f64,

@@ -21,13 +21,13 @@ mod trade_off;
 
 pub(super) use bias::bias_figure;
 pub(super) use by_attribute::GroupFigure;
-pub(super) use calibration::calibration_figures;
+pub(super) use calibration::{calibration_figures, calibration_of_cohorts};
 pub(super) use canvas::DrawError;
 pub(super) use decision::decision_figures;
 pub(super) use forest::forest;
 pub(super) use gap::gap_figure;
 pub(super) use losses::{LossCurve, loss_curve};
-pub(super) use model_forest::model_forest;
+pub(super) use model_forest::{cohort_forest, model_forest};
 pub(super) use over_time::over_time_figures;
 pub(super) use survival::survival_figures;
 pub(super) use tertiles::tertile_figures;

@@ -1,6 +1,7 @@
-//! Forest plot of one metric of several models: under the whole sample and every group, one line per model.
+//! Forest plot of one metric of several models, or of two cohorts: under the whole sample and every group, one line per model
+//! or cohort.
 
-use fairtte_metrics::evaluation::{Estimate, MetricReport};
+use fairtte_metrics::evaluation::{CohortMetric, Estimate, InBoth, MetricReport};
 
 use super::super::ReportError;
 use super::super::format::{count, elide, interval, list, number};
@@ -19,28 +20,52 @@ const TOP: f64 = 4.0;
 const BOTTOM: f64 = 44.0;
 const MARKER: f64 = 9.0;
 
-/// The whole sample or one group, with one estimate per model.
+/// The whole sample or one group, with name and estimate of every model or cohort.
 struct Block<'a> {
     name: String,
-    estimates: Vec<&'a Estimate>,
+    rows: Vec<(String, &'a Estimate)>,
 }
 
 /// The figure of one metric; `models` has name and report of every model, `id` is unique on the page.
 pub(crate) fn model_forest(models: &[(&str, &MetricReport)], id: &str) -> Result<String, ReportError> {
     let Some((_, metric)) = models.first() else { return Ok(String::new()) };
-    let blocks = blocks(models);
-    let block_height = HEADING + ROW * models.len() as f64;
-    let height = TOP + block_height * blocks.len() as f64 + BOTTOM;
-    let x = range(models.iter().map(|(_, metric)| *metric));
-    let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom: height - BOTTOM, x, y: 0.0..1.0 };
-    let figure = Figure {
-        id,
-        title: format!("{} of every model, overall and in every group", metric.label),
-        description: describe(models, &blocks),
-        width: WIDTH,
-        height,
+    let metrics: Vec<&MetricReport> = models.iter().map(|(_, metric)| *metric).collect();
+    let title = format!("{} of every model, overall and in every group", metric.label);
+    draw(&metrics, &blocks(models), title, id)
+}
+
+/// The figure of one metric of an internal and an external cohort, whose reports are `metrics`.
+pub(crate) fn cohort_forest<'a>(
+    metrics: [&MetricReport; 2],
+    found: &'a CohortMetric,
+    id: &str,
+) -> Result<String, ReportError> {
+    let block = |name: String, both: &InBoth| {
+        let (internal, external) = (both.internal.n_events, both.external.n_events);
+        format!("{name} (events: {internal} internal, {external} external)")
     };
-    figure.draw(|canvas| {
+    let rows =
+        |both: &'a InBoth| vec![("internal".to_owned(), &both.internal), ("external".to_owned(), &both.external)];
+    let mut blocks = vec![Block { name: block("all".to_owned(), &found.overall), rows: rows(&found.overall) }];
+    for by in &found.attributes {
+        blocks.extend(
+            by.groups.iter().map(|(level, both)| Block {
+                name: block(format!("{}: {level}", by.attribute), both),
+                rows: rows(both),
+            }),
+        );
+    }
+    let title = format!("{} of both cohorts, overall and in every group", metrics[0].label);
+    draw(&metrics, &blocks, title, id)
+}
+
+fn draw(metrics: &[&MetricReport], blocks: &[Block<'_>], title: String, id: &str) -> Result<String, ReportError> {
+    let metric = metrics[0];
+    let block_height = HEADING + ROW * blocks.first().map_or(0, |block| block.rows.len()) as f64;
+    let height = TOP + block_height * blocks.len() as f64 + BOTTOM;
+    let x = range(metrics.iter().copied());
+    let axes = Axes { left: LEFT, right: RIGHT, top: TOP, bottom: height - BOTTOM, x, y: 0.0..1.0 };
+    Figure { id, title, description: describe(blocks), width: WIDTH, height }.draw(|canvas| {
         axes.draw_x(canvas, &ticks(&axes.x, 6), &format!("{} ({})", superscript(&metric.label), direction(metric)))?;
         let reference = reference(metric).filter(|reference| axes.x.contains(reference)).map(|value| axes.x_at(value));
         for (k, block) in blocks.iter().enumerate() {
@@ -51,7 +76,7 @@ pub(crate) fn model_forest(models: &[(&str, &MetricReport)], id: &str) -> Result
             if let Some(x) = reference {
                 canvas.line(&[(x, top + HEADING), (x, top + block_height)], AXIS, 1.0)?;
             }
-            for (place, ((name, _), estimate)) in models.iter().zip(&block.estimates).enumerate() {
+            for (place, (name, estimate)) in block.rows.iter().enumerate() {
                 row(canvas, &axes, (place, name), estimate, top + HEADING + ROW * (place as f64 + 0.5))?;
             }
         }
@@ -63,13 +88,15 @@ fn blocks<'a>(models: &[(&str, &'a MetricReport)]) -> Vec<Block<'a>> {
     let sized = |name: String, estimate: &Estimate| {
         format!("{name} (n = {}, {})", estimate.n, count(estimate.n_events, "event"))
     };
-    let of_all: Vec<&Estimate> = models.iter().map(|(_, metric)| &metric.overall).collect();
-    let mut blocks = vec![Block { name: sized("all".to_owned(), of_all[0]), estimates: of_all }];
+    let rows = |of: &dyn Fn(&'a MetricReport) -> &'a Estimate| -> Vec<(String, &'a Estimate)> {
+        models.iter().map(|(name, metric)| ((*name).to_owned(), of(metric))).collect()
+    };
+    let of_all = rows(&|metric| &metric.overall);
+    let mut blocks = vec![Block { name: sized("all".to_owned(), of_all[0].1), rows: of_all }];
     for (place, attribute) in models[0].1.attributes.iter().enumerate() {
         for (level, group) in attribute.groups.iter().enumerate() {
             let name = sized(format!("{}: {}", attribute.attribute, group.level), &group.estimate);
-            let estimates = models.iter().map(|(_, metric)| &metric.attributes[place].groups[level].estimate).collect();
-            blocks.push(Block { name, estimates });
+            blocks.push(Block { name, rows: rows(&|metric| &metric.attributes[place].groups[level].estimate) });
         }
     }
     blocks
@@ -100,15 +127,14 @@ fn row(
     canvas.text(&format!("{}{interval}", number(value)), (VALUES, middle), Anchor::Start, Ink::new(10.5, MUTED))
 }
 
-fn describe(models: &[(&str, &MetricReport)], blocks: &[Block<'_>]) -> String {
-    let say = |name: &str, estimate: &Estimate| match (estimate.value, interval(estimate)) {
+fn describe(blocks: &[Block<'_>]) -> String {
+    let say = |(name, estimate): &(String, &Estimate)| match (estimate.value, interval(estimate)) {
         (Some(value), Some(interval)) => format!("{name} {}, interval {interval}", number(value)),
         (Some(value), None) => format!("{name} {}, no interval", number(value)),
         (None, _) => format!("{name} undefined"),
     };
     let of_block = |block: &Block<'_>| {
-        let values: Vec<String> =
-            models.iter().zip(&block.estimates).map(|((name, _), estimate)| say(name, estimate)).collect();
+        let values: Vec<String> = block.rows.iter().map(say).collect();
         format!("{}: {}", block.name, list(&values))
     };
     blocks.iter().map(of_block).collect::<Vec<_>>().join("; ")

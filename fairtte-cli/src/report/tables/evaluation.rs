@@ -33,7 +33,7 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
 }
 
 /// The head of the column of intervals.
-pub(super) fn interval_name(report: &EvaluationReport) -> String {
+pub(in super::super) fn interval_name(report: &EvaluationReport) -> String {
     match report.settings.replicates {
         0 => "interval".to_owned(),
         _ => format!("{} interval", percent(report.settings.level)),

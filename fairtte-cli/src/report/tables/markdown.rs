@@ -37,7 +37,7 @@ pub(super) fn render(table: &Table) -> String {
 }
 
 /// Text as it is, whatever it contains.
-fn escape(text: &str) -> String {
+pub(in super::super) fn escape(text: &str) -> String {
     let escaped = |c: char, text: &mut String| match c {
         '<' => text.push_str("&lt;"),
         '>' => text.push_str("&gt;"),

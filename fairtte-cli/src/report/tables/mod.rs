@@ -2,9 +2,10 @@
 //!
 //! They are made of the same lines as those of the page. Remarks on numbers become footnotes.
 
-mod evaluation;
+pub(super) mod evaluation;
+mod external;
 mod latex;
-mod markdown;
+pub(super) mod markdown;
 mod several;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ mod tests;
 use super::format::clean;
 
 pub(crate) use evaluation::tables_of_page;
+pub(crate) use external::tables_of_external;
 pub(crate) use several::tables_of_models;
 
 /// A table with its texts, not yet escaped.
@@ -19,14 +21,15 @@ pub(crate) use several::tables_of_models;
 pub(crate) struct Table {
     /// Stem of the files, unique on the page.
     pub(crate) name: String,
-    caption: String,
+    pub(super) caption: String,
     /// The first column has names, all others numbers.
-    header: Vec<String>,
-    lines: Vec<Line>,
+    pub(super) header: Vec<String>,
+    pub(super) lines: Vec<Line>,
 }
 
+/// A line of a table.
 #[derive(Debug, PartialEq)]
-enum Line {
+pub(super) enum Line {
     /// The attribute of the groups below.
     Heading(String),
     /// One cell per column, and remarks on them.
