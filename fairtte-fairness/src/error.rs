@@ -27,6 +27,14 @@ pub enum FairnessError {
         /// Name of the strategy.
         strategy: &'static str,
     },
+    /// A strategy does not say how its predictions depend on the inputs.
+    #[error(
+        "strategy {strategy} has no gradients for the inputs: it does not say which of its networks predict, and how"
+    )]
+    NotTraced {
+        /// Name of the strategy.
+        strategy: &'static str,
+    },
     /// A strategy needs groups and no sample has one.
     #[error("strategy {strategy} needs groups, but no training sample has a value of attribute \"{attribute}\"")]
     NoGroups {

@@ -8,12 +8,13 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use fairtte_data::write_atomically;
 use fairtte_metrics::seeds::stream;
-use fairtte_models::{ImageEncoder, Noise};
+use fairtte_models::{ImageEncoder, Noise, initialise};
 use fairtte_survival::{Baseline, SurvivalError};
 use ndarray::Array2;
 use rand_chacha::ChaCha8Rng;
 
 use crate::FairnessError;
+use crate::explain::Traced;
 use crate::export::Export;
 use crate::network::{Forward, NetworkSpec, SurvivalNetwork};
 use crate::predict::{CurveRule, EvaluationPart, fit_baseline, survival};
@@ -139,9 +140,34 @@ impl<N: EncoderNetwork> Learner<N> {
         self.trainable.descend_reading(loss, also, context, apart)
     }
 
+    /// Curves from the `outputs` of a frozen network at query times, which stay in the graph of its inputs.
+    ///
+    /// # Errors
+    /// [`FairnessError::Survival`] if the head needs a baseline and none was fitted; those of `outputs`.
+    pub(crate) fn traced_by<'a>(
+        &'a self,
+        rule: &CurveRule<'_>,
+        outputs: impl FnOnce(&[f64]) -> Result<Tensor<2>, FairnessError>,
+    ) -> Result<Traced<'a>, FairnessError> {
+        if rule.head.needs_baseline() && self.baseline.is_none() {
+            return Err(SurvivalError::NoBaseline { head: rule.head.name() }.into());
+        }
+        let outputs = outputs(self.baseline.as_ref().map_or(&[][..], Baseline::times))?;
+        let curves = |values: &[Array2<f32>], rule: &CurveRule<'_>| {
+            Ok(rule.head.survival(values[0].view(), rule.grid, self.baseline.as_ref())?)
+        };
+        Ok(Traced::new(vec![outputs], curves))
+    }
+
     /// The baseline that was fitted for the present weights.
     pub fn baseline(&self) -> Option<&Baseline> {
         self.baseline.as_ref()
+    }
+
+    /// Draws all weights of rank 2 and above afresh; norms, biases and the baseline stay.
+    pub fn randomise(&mut self, stream: ChaCha8Rng) {
+        let network = self.trainable.module().clone();
+        self.trainable.replace(initialise(network, stream));
     }
 
     /// Keeps the baseline that was fitted for the present weights.
@@ -225,6 +251,15 @@ impl Learner {
         }
         let network = self.network().valid();
         survival(rule, self.baseline.as_ref(), |query| network.outputs(batch, query))
+    }
+
+    /// As [`survival`](Self::survival) on a batch on a device with autodiff, with the outputs in the graph of its pixels.
+    ///
+    /// # Errors
+    /// As [`survival`](Self::survival).
+    pub fn traced<'a>(&'a self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        let network = self.network().clone().freeze();
+        self.traced_by(rule, |query| Ok(network.forward(batch, query, &mut Noise::Off)?.outputs))
     }
 
     /// What prediction needs of the network and its baseline.

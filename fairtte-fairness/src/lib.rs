@@ -21,6 +21,7 @@
 mod batch;
 mod checkpoint;
 mod error;
+pub mod explain;
 mod export;
 mod features;
 mod gradients;

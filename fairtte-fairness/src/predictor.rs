@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use burn::tensor::Device;
-use fairtte_data::Loader;
+use fairtte_data::{HostBatch, Loader};
 use fairtte_models::EncoderConfig;
 use fairtte_survival::{ClassifierConfig, CutPoints, HeadConfig, PredictionGrid, SurvivalHead};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{hashes_below, require_hashes};
+use crate::explain::{self, Attribution, Occlusion, Patches, RiskAt, integrated_gradients, occlude};
 use crate::features::{Layer, features};
-use crate::predict::{CurveRule, predict};
+use crate::predict::{BATCH_SIZE, CurveRule, predict};
 use crate::strategies::{CellCounts, Saved, Strategy, StrategyConfig};
 use crate::{Export, FairnessError, LearnerSpec, NetworkSpec, OptimiserConfig};
 
@@ -118,8 +119,7 @@ impl Predictor {
     /// # Errors
     /// As [`predict`].
     pub fn survival(&self, loader: &Loader<'_>, rows: &[usize]) -> Result<Array2<f64>, FairnessError> {
-        let rule = CurveRule { head: self.head.as_ref(), grid: &self.grid };
-        predict(self.strategy.as_ref(), loader, rows, &rule, &self.device)
+        predict(self.strategy.as_ref(), loader, rows, &self.rule(), &self.device)
     }
 
     /// What prediction needs of the model, for other programs.
@@ -136,5 +136,71 @@ impl Predictor {
     /// As [`features`].
     pub fn features(&self, loader: &Loader<'_>, rows: &[usize], layer: Layer) -> Result<Array2<f32>, FairnessError> {
         features(loader, rows, &self.device, |batch| self.strategy.features(batch, layer))
+    }
+
+    /// Risks of a batch, `[batch]`.
+    ///
+    /// # Errors
+    /// As [`explain::risks`].
+    pub fn risks(&self, batch: HostBatch, at: RiskAt) -> Result<Vec<f64>, FairnessError> {
+        explain::risks(self.strategy.as_ref(), batch, &self.rule(), at, &self.device)
+    }
+
+    /// By how much the risk of the one sample of a batch falls where each patch of its input is replaced by `fill`.
+    ///
+    /// # Errors
+    /// As [`explain::risks`].
+    pub fn occlusion(
+        &self,
+        sample: &HostBatch,
+        fill: &[f32],
+        patches: &Patches,
+        at: RiskAt,
+    ) -> Result<Occlusion, FairnessError> {
+        occlude(&sample.pixels, fill, patches, BATCH_SIZE, |inputs| self.risks(with_inputs(sample, inputs), at))
+    }
+
+    /// Integrated gradients of the risk of the one sample of a batch, from the input `baseline`, in blocks of `block` inputs.
+    ///
+    /// # Errors
+    /// As [`explain::risks_and_gradients`].
+    pub fn integrated_gradients(
+        &self,
+        sample: &HostBatch,
+        baseline: &[f32],
+        steps: usize,
+        block: usize,
+        at: RiskAt,
+    ) -> Result<Attribution, FairnessError> {
+        let (strategy, rule) = (self.strategy.as_ref(), self.rule());
+        integrated_gradients(&sample.pixels, baseline, steps, block, |inputs| {
+            explain::risks_and_gradients(strategy, with_inputs(sample, inputs), &rule, at, &self.device)
+        })
+    }
+
+    /// Draws all weights of the networks afresh (norms, biases and baselines stay): the control with which an explanation is
+    /// compared (Adebayo et al. 2018, model parameter randomisation).
+    pub fn randomise(&mut self, seed: u64) {
+        for mut part in self.strategy.parts() {
+            part.randomise(seed);
+        }
+    }
+
+    fn rule(&self) -> CurveRule<'_> {
+        CurveRule { head: self.head.as_ref(), grid: &self.grid }
+    }
+}
+
+/// Other inputs of the one sample of a batch.
+fn with_inputs(sample: &HostBatch, inputs: Vec<Vec<f32>>) -> HostBatch {
+    let n = inputs.len();
+    HostBatch {
+        rows: vec![sample.rows[0]; n],
+        sample_ids: vec![sample.sample_ids[0].clone(); n],
+        pixels: inputs.concat(),
+        shape: std::iter::once(n).chain(sample.shape.iter().skip(1).copied()).collect(),
+        time: vec![sample.time[0]; n],
+        event: vec![sample.event[0]; n],
+        groups: vec![sample.groups[0]; n],
     }
 }

@@ -13,9 +13,10 @@ use fairtte_data::features::FeatureMatrix;
 use fairtte_data::loader::Intensity;
 use fairtte_data::simulated::{PictureKind, SimulationConfig};
 use fairtte_data::{
-    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Loader, Part, Split, SplitConfig,
-    build_cohort, split_by_subject,
+    AttributeConfig, Cohort, DataConfig, FittedAttributes, ImageConfig, ImageStore, Loader, Part, Sampling, Split,
+    SplitConfig, build_cohort, split_by_subject,
 };
+use fairtte_fairness::explain::{RiskAt, risks, risks_and_gradients};
 use fairtte_fairness::strategies::{
     Cells, CfairConfig, ControlledAttributeConfig, Disentangling, DomainIndependentConfig, DroChiSquareConfig,
     EndConfig, Estimator, FairRepresentationConfig, FebsConfig, GroupDroConfig, Kernels, LaftrConfig, LnlConfig,
@@ -26,7 +27,7 @@ use fairtte_fairness::{
     CurveRule, EpochReport, FairnessError, LearnerSpec, NetworkSpec, Observer, OptimiserConfig, Outputs, Scoring,
     Silent, Strategy, StrategyConfig, TrainedRun, Trainer, TrainingConfig, TrainingData, predict,
 };
-use fairtte_metrics::{EvaluationSettings, GroupId, Groups};
+use fairtte_metrics::{EvaluationSettings, GroupId, Groups, Reading};
 use fairtte_models::{BackboneKind, EncoderConfig};
 use fairtte_survival::{
     ClassifierConfig, CoxConfig, CoxTimeConfig, CutPoints, DeepHitConfig, HeadConfig, NnetSurvivalConfig, NoSettings,
@@ -282,6 +283,53 @@ impl Observer for StopAfter<'_> {
     fn epoch_done(&mut self, _report: &EpochReport) {}
 }
 
+/// The risk is the one that is predicted, and its gradient along a direction is a difference of predictions: on one side at
+/// least, because a unit may switch on within the step.
+fn check_gradients(bench: &Bench<'_>, strategy: &dyn Strategy, name: &str) {
+    let grid = PredictionGrid::at_cut_points(&bench.cut_points);
+    let rule = CurveRule { head: bench.head.as_ref(), grid: &grid };
+    // Between two cut points.
+    let horizon = 0.4 * grid.times()[3] + 0.6 * grid.times()[4];
+    let at = RiskAt { horizon, reading: Reading::Linear };
+    let rows: Vec<usize> = bench.study.split.rows(Part::Test)[..6].to_vec();
+    let batch = || bench.loader.batches(&rows, 6, &Sampling::Sequential, 0, 0).unwrap().next().unwrap();
+    let (found, gradients) = risks_and_gradients(strategy, batch(), &rule, at, &bench.device).unwrap();
+    let predicted = bench.try_curves(strategy, &rows).unwrap();
+    let predicted = at.of(grid.times(), predicted).unwrap();
+    for (found, predicted) in found.iter().zip(&predicted) {
+        assert!((found - predicted).abs() < 1e-5, "{name}: {found} is not {predicted}");
+    }
+    let n = gradients.len() / rows.len();
+    // A smooth direction of its own for every sample.
+    let direction: Vec<f32> = (0..gradients.len()).map(|i| ((i % n) as f32 * 0.37 + (i / n) as f32).sin()).collect();
+    let moved = |step: f32| {
+        let mut moved = batch();
+        moved.pixels.iter_mut().zip(&direction).for_each(|(pixel, along)| *pixel += step * along);
+        risks(strategy, moved, &rule, at, &bench.device).unwrap()
+    };
+    let of = |values: &[f32], row: usize| -> f64 {
+        let range = row * n..(row + 1) * n;
+        values[range.clone()].iter().zip(&direction[range]).map(|(value, along)| f64::from(value * along)).sum()
+    };
+    let largest = (0..rows.len()).map(|row| of(&gradients, row).abs()).fold(0.0, f64::max);
+    assert!(largest > 1e-4, "{name}: the risk does not depend on the input");
+    let whole = moved(0.0);
+    let mut nearest = vec![f64::INFINITY; rows.len()];
+    for step in [4e-3, 1e-3, 2.5e-4] {
+        let (above, below) = (moved(step), moved(-step));
+        for (row, nearest) in nearest.iter_mut().enumerate() {
+            for difference in [above[row] - whole[row], whole[row] - below[row]] {
+                *nearest = nearest.min((of(&gradients, row) - difference / f64::from(step)).abs());
+            }
+        }
+    }
+    for (row, nearest) in nearest.into_iter().enumerate() {
+        let along = of(&gradients, row);
+        // Curvature, and the rounding of predictions in single precision, about 1e-7 / step.
+        assert!(nearest < 0.03 * largest + 5e-4, "{name}: {along} is {nearest} off");
+    }
+}
+
 /// Trains every strategy with every head, saves, loads and resumes it.
 fn check_every_strategy(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
@@ -304,6 +352,8 @@ fn check_every_strategy(kind: Kind) {
             let curves = bench.curves(whole.as_ref());
             assert_eq!(curves.dim(), (study.split.rows(Part::Test).len(), 8), "{name}");
             assert!(curves.iter().all(|s| (0.0..=1.0).contains(s)), "{name}");
+
+            check_gradients(&bench, whole.as_ref(), &name);
 
             // Saved and loaded into a strategy with other weights.
             let saved = run.join("saved");

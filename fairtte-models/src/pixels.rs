@@ -1,6 +1,6 @@
 //! What a backbone reads, on a device.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
 
 use crate::ModelError;
 
@@ -45,5 +45,26 @@ impl Pixels {
             Self::Image(pixels) => pixels.dims().to_vec(),
             Self::Volume(pixels) => pixels.dims().to_vec(),
         }
+    }
+
+    /// The same numbers, with respect to which gradients are taken; they must be on a device with autodiff.
+    #[must_use]
+    pub fn require_grad(self) -> Self {
+        match self {
+            Self::Table(columns) => Self::Table(columns.require_grad()),
+            Self::Image(pixels) => Self::Image(pixels.require_grad()),
+            Self::Volume(pixels) => Self::Volume(pixels.require_grad()),
+        }
+    }
+
+    /// Their gradient in host memory, in row-major order; `None` if nothing depends on them or they do not
+    /// [require it](Self::require_grad).
+    pub fn gradient(&self, gradients: &Gradients) -> Option<Vec<f32>> {
+        let data = match self {
+            Self::Table(columns) => columns.grad(gradients)?.into_data(),
+            Self::Image(pixels) => pixels.grad(gradients)?.into_data(),
+            Self::Volume(pixels) => pixels.grad(gradients)?.into_data(),
+        };
+        Some(data.iter::<f32>().collect())
     }
 }

@@ -2,6 +2,8 @@
 
 mod bias;
 mod card;
+#[cfg(feature = "train")]
+mod explain;
 mod exports;
 mod external;
 mod features;
@@ -22,6 +24,8 @@ use serde::Serialize;
 
 use crate::exit;
 
+#[cfg(feature = "train")]
+pub use explain::{Explain, ExplainBy, ExplainPart, Fill};
 #[cfg(feature = "train")]
 pub use features::Features;
 #[cfg(feature = "train")]
@@ -74,6 +78,9 @@ pub enum Command {
     #[cfg(feature = "train")]
     /// Write the features of a network for every sample
     Features(Box<Features>),
+    #[cfg(feature = "train")]
+    /// Map which parts of an image, or columns of a table, the predicted risk of single samples depends on
+    Explain(Box<Explain>),
     /// Score predictions from saved files: no model, no GPU
     Evaluate(Box<Evaluate>),
     /// Measure how the data of groups differ, before any model: features, times, censoring and their dependence

@@ -9,6 +9,8 @@ mod compare;
 mod demo;
 pub(crate) mod evaluate;
 #[cfg(feature = "train")]
+mod explain;
+#[cfg(feature = "train")]
 mod features;
 mod inspect;
 mod list;
@@ -46,6 +48,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Predict(arguments) => predict::run(&arguments),
         #[cfg(feature = "train")]
         Command::Features(arguments) => features::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Bias(arguments) => bias::run(&arguments),
         Command::Card(arguments) => card::run(&arguments),

@@ -4,7 +4,7 @@ pub(super) mod blocks;
 mod folds;
 pub(super) mod member;
 pub(super) mod other;
-mod publish;
+pub(super) mod publish;
 
 use std::path::Path;
 use std::time::Instant;

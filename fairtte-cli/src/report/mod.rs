@@ -9,6 +9,8 @@ pub(crate) mod card;
 mod choice;
 mod decisions;
 mod differences;
+#[cfg(feature = "train")]
+pub(crate) mod explain;
 mod external;
 mod figure_files;
 pub(crate) mod flat;

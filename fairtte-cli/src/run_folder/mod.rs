@@ -196,7 +196,9 @@ impl RunFolder {
         remove_file(&self.selection())?;
         remove_file(&self.warnings_file())?;
         #[cfg(feature = "train")]
-        model::remove_folder(&self.model())?;
+        for folder in [self.model(), self.explain()] {
+            model::remove_folder(&folder)?;
+        }
         let failed =
             |error: std::io::Error| CliError::RunFolder { path: self.path.clone(), problem: error.to_string() };
         for entry in std::fs::read_dir(&self.path).map_err(failed)? {
@@ -208,6 +210,11 @@ impl RunFolder {
             }
         }
         remove_file(&self.predictions())
+    }
+
+    /// Maps of single predictions.
+    pub(crate) fn explain(&self) -> PathBuf {
+        self.path.join("explain")
     }
 
     /// Whether the folder has files that depend on the settings of the training.

@@ -3,7 +3,7 @@
 //! The samples come from the streams `samples/PART/ATTRIBUTE/LEVEL` of the seed of the run. A training sample is shown
 //! without augmentation and as its first draws in epochs 1 and 2, which are those of the training.
 
-mod picture;
+pub(crate) mod picture;
 #[cfg(test)]
 mod tests;
 

@@ -12,7 +12,7 @@ const MAGNIFIED: usize = 144;
 
 /// Smallest and largest of some numbers, and their mean.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Range {
+pub(crate) struct Range {
     n: usize,
     sum: f64,
     min: f64,
@@ -46,7 +46,7 @@ impl Range {
 
 /// The values of some pictures as they enter the model, and with the scaling undone.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Ranges {
+pub(crate) struct Ranges {
     pub(super) n_pictures: usize,
     pub(super) model: Range,
     /// 0 = black, 1 = white; `None` where every picture has a scale of its own.
@@ -64,17 +64,17 @@ impl Ranges {
 }
 
 /// How intensities of a model become shades.
-pub(super) struct Display {
+pub(crate) struct Display {
     intensity: Intensity,
 }
 
 impl Display {
-    pub(super) fn new(intensity: &Intensity) -> Self {
+    pub(crate) fn new(intensity: &Intensity) -> Self {
         Self { intensity: intensity.clone() }
     }
 
     /// What is black and what is white.
-    pub(super) fn words(&self) -> &'static str {
+    pub(crate) fn words(&self) -> &'static str {
         if self.intensity.per_image {
             "Every picture is scaled by its own mean and standard deviation, so that its original scale is lost: black is the \
              smallest and white the largest value of the sample without augmentation."
@@ -85,7 +85,7 @@ impl Display {
     }
 
     /// The ranges of a batch of one sample.
-    pub(super) fn ranges(&self, batch: &HostBatch) -> Ranges {
+    pub(crate) fn ranges(&self, batch: &HostBatch) -> Ranges {
         let n = n_per_channel(batch);
         let unit = |(at, value): (usize, &f32)| self.undone(at / n, f64::from(*value));
         Ranges {
@@ -115,53 +115,112 @@ impl Display {
         shade
     }
 
-    /// The picture of a batch of one sample, or the three middle slices of a volume: anterior and superior up, the left of
-    /// the subject on the left.
+    /// The picture of a batch of one sample, or the three middle slices of a volume.
     ///
     /// # Errors
     /// [`CliError::Bug`] if a picture cannot be encoded.
-    pub(super) fn planes(&self, batch: &HostBatch, own: &Ranges) -> Result<Vec<Plane>, CliError> {
-        let n = n_per_channel(batch);
-        let at = |channel: usize, place: usize| self.shade(channel, batch.pixels[channel * n + place], own);
-        // A whole number, so that pixels can be counted, and the same for all slices of a volume.
-        let scale = (MAGNIFIED / batch.shape.iter().skip(2).copied().max().unwrap_or(1).max(1)).max(1);
-        match *batch.shape.as_slice() {
-            [_, channels, height, width] => {
-                // Anything but red, green and blue is shown by its first channel.
-                let channels = if channels == 3 { 3 } else { 1 };
-                let places = 0..height * width;
-                let shades = places.flat_map(|place| (0..channels).map(move |channel| (channel, place)));
-                let shades: Vec<u8> = shades.map(|(channel, place)| at(channel, place)).collect();
-                Ok(vec![plane("", [height, width], scale, &shades)?])
-            }
-            [_, _, depth, height, width] => {
-                // All channels of a volume are equal.
-                let voxel = |d: usize, h: usize, w: usize| at(0, (d * height + h) * width + w);
-                let slice = |name, [rows, columns]: [usize; 2], voxel: &dyn Fn(usize, usize) -> u8| {
-                    let upwards = (0..rows).rev();
-                    let shades: Vec<u8> = upwards
-                        .flat_map(|row| (0..columns).map(move |column| (row, column)))
-                        .map(|(r, c)| voxel(r, c))
-                        .collect();
-                    plane(name, [rows, columns], scale, &shades)
-                };
-                Ok(vec![
-                    slice("axial", [height, width], &|h, w| voxel(depth / 2, h, w))?,
-                    slice("coronal", [depth, width], &|d, w| voxel(d, height / 2, w))?,
-                    slice("sagittal", [depth, height], &|d, h| voxel(d, h, width / 2))?,
-                ])
-            }
-            _ => Err(CliError::Bug(format!("a batch of shape {:?} has no pictures", batch.shape))),
-        }
+    pub(crate) fn planes(&self, batch: &HostBatch, own: &Ranges) -> Result<Vec<Plane>, CliError> {
+        middle(&batch.shape)?.iter().map(|section| self.plane(batch, own, section)).collect()
     }
+
+    /// One section of a batch of one sample.
+    ///
+    /// # Errors
+    /// [`CliError::Bug`] if it cannot be encoded.
+    pub(crate) fn plane(&self, batch: &HostBatch, own: &Ranges, section: &Section) -> Result<Plane, CliError> {
+        let channels = shown_channels(&batch.shape);
+        let shades = section.places.iter().flat_map(|place| (0..channels).map(move |channel| (channel, *place)));
+        let shades: Vec<u8> = shades.map(|(channel, place)| self.shade_at(batch, own, channel, place)).collect();
+        encoded(section, magnification(&batch.shape), &shades)
+    }
+
+    /// One section, tinted: `tint` gives for a place of the section the colour and its share, 0 to 1.
+    ///
+    /// # Errors
+    /// [`CliError::Bug`] if it cannot be encoded.
+    pub(crate) fn tinted(
+        &self,
+        batch: &HostBatch,
+        own: &Ranges,
+        section: &Section,
+        tint: impl Fn(usize) -> ([u8; 3], f64),
+    ) -> Result<Plane, CliError> {
+        let channels = shown_channels(&batch.shape);
+        let pixel = |place: &usize| {
+            let (colour, share) = tint(*place);
+            [0, 1, 2].map(|k| {
+                let shade = f64::from(self.shade_at(batch, own, k.min(channels - 1), *place));
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two bytes")]
+                let mixed = (shade + share.clamp(0.0, 1.0) * (f64::from(colour[k]) - shade)).round() as u8;
+                mixed
+            })
+        };
+        let shades: Vec<u8> = section.places.iter().flat_map(pixel).collect();
+        encoded(section, magnification(&batch.shape), &shades)
+    }
+
+    fn shade_at(&self, batch: &HostBatch, own: &Ranges, channel: usize, place: usize) -> u8 {
+        self.shade(channel, batch.pixels[channel * n_per_channel(batch) + place], own)
+    }
+}
+
+/// A picture, or a slice of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) name: &'static str,
+    rows: usize,
+    columns: usize,
+    /// Indices in a channel, row by row from above.
+    pub(crate) places: Vec<usize>,
+}
+
+/// The whole picture of a batch of this shape, or the three middle slices of a volume: anterior and superior up, the left of
+/// the subject on the left.
+///
+/// # Errors
+/// [`CliError::Bug`] for a shape that is neither.
+pub(crate) fn middle(shape: &[usize]) -> Result<Vec<Section>, CliError> {
+    match *shape {
+        [_, _, height, width] => {
+            Ok(vec![Section { name: "", rows: height, columns: width, places: (0..height * width).collect() }])
+        }
+        [_, _, depth, height, width] => Ok(vec![
+            axial("axial", [depth, height, width], depth / 2),
+            slice("coronal", [depth, width], |d, w| (d * height + height / 2) * width + w),
+            slice("sagittal", [depth, height], |d, h| (d * height + h) * width + width / 2),
+        ]),
+        _ => Err(CliError::Bug(format!("a batch of shape {shape:?} has no pictures"))),
+    }
+}
+
+/// Slice `d` of a volume, from above.
+pub(crate) fn axial(name: &'static str, [_, height, width]: [usize; 3], d: usize) -> Section {
+    slice(name, [height, width], |h, w| (d * height + h) * width + w)
+}
+
+/// A slice whose first row is at the bottom.
+fn slice(name: &'static str, [rows, columns]: [usize; 2], place: impl Fn(usize, usize) -> usize) -> Section {
+    let upwards = (0..rows).rev().flat_map(|row| (0..columns).map(move |column| (row, column)));
+    Section { name, rows, columns, places: upwards.map(|(row, column)| place(row, column)).collect() }
+}
+
+/// Red, green and blue of a picture; anything else is shown by its first channel, and all channels of a volume are equal.
+fn shown_channels(shape: &[usize]) -> usize {
+    if matches!(shape, [_, 3, _, _]) { 3 } else { 1 }
+}
+
+/// A whole number, so that pixels can be counted, and the same for all slices of a volume.
+fn magnification(shape: &[usize]) -> usize {
+    (MAGNIFIED / shape.iter().skip(2).copied().max().unwrap_or(1).max(1)).max(1)
 }
 
 fn n_per_channel(batch: &HostBatch) -> usize {
     batch.shape.iter().skip(2).product::<usize>().max(1)
 }
 
-/// A picture in shades of grey (one number per pixel) or colour (three), `scale` times as large on the page.
-fn plane(name: &'static str, [height, width]: [usize; 2], scale: usize, shades: &[u8]) -> Result<Plane, CliError> {
+/// A section in shades of grey (one number per pixel) or colour (three), `scale` times as large on the page.
+fn encoded(section: &Section, scale: usize, shades: &[u8]) -> Result<Plane, CliError> {
+    let Section { name, rows: height, columns: width, .. } = *section;
     let failed = |error: String| CliError::Bug(format!("a picture of {height} x {width} cannot be encoded: {error}"));
     let side = |side: usize| u32::try_from(side).map_err(|error| failed(error.to_string()));
     let colour = if shades.len() == height * width { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };

@@ -184,13 +184,21 @@ impl Cohort {
         let about_samples = exclusions.iter().filter(|exclusion| !exclusion.reason.is_repetition());
         let excluded: HashSet<&SampleId> = about_samples.map(|exclusion| &exclusion.sample_id).collect();
         let kept = (0..self.n()).filter(|&row| !excluded.contains(&self.samples[row].sample_id));
-        let kept: Vec<usize> = kept.collect();
+        self.select(&kept.collect::<Vec<_>>())
+    }
+
+    /// The samples at `rows`, in this order.
+    ///
+    /// # Panics
+    /// If a row is not below [`n`](Self::n).
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
         Self {
             name: self.name.clone(),
             time_unit: self.time_unit.clone(),
             source: self.source.clone(),
-            samples: kept.iter().map(|&row| self.samples[row].clone()).collect(),
-            attributes: self.attributes.iter().map(|attribute| attribute.select(&kept)).collect(),
+            samples: rows.iter().map(|&row| self.samples[row].clone()).collect(),
+            attributes: self.attributes.iter().map(|attribute| attribute.select(rows)).collect(),
             provenance: self.provenance.clone(),
         }
     }

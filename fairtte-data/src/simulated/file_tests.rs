@@ -256,6 +256,37 @@ fn brightness_of_the_lungs_and_of_the_brain_follows_the_severity() {
     assert!(found > 0.6, "{found}");
 }
 
+/// The same person and pose with almost no disease: brightness differs by the disease, and nowhere else.
+#[test]
+fn the_stated_disease_is_where_the_picture_of_a_healthy_person_differs() {
+    let config = SimulationConfig { size: vec![48, 40], images_per_subject: 2, ..SimulationConfig::default() };
+    for (subject, visit) in [(0, 0), (4, 1), (7, 0)] {
+        let sample = CausalModel::new(&config, 3).sample(subject, visit);
+        let draw = |x_z: f64| {
+            let (mut body, mut rng) =
+                (stream(3, "simulate-body", &[subject]), stream(3, "simulate-image", &[subject, visit]));
+            film::draw([48, 40], sample.person.attributes, x_z, &mut body, &mut rng)
+        };
+        let (own, healthy) = (draw(sample.x_z), draw(-12.0));
+        let stated = disease(&config, 3, subject, visit).unwrap();
+        let mut n_diseased = 0;
+        assert_eq!(stated.len(), 48 * 40);
+        for (pixel, (added, (own, healthy))) in
+            stated.into_iter().zip(own.brightness.into_iter().zip(healthy.brightness)).enumerate()
+        {
+            let brighter = own - healthy;
+            if added == 0.0 {
+                assert!(brighter.abs() < 1e-3, "{brighter} at {pixel}");
+            } else if added > 0.05 {
+                // The film saturates: a tenth of the attenuation, and the side marker may cover it.
+                assert!((0.5..1.2).contains(&(brighter / added)), "{brighter} of {added} at {pixel}");
+                n_diseased += 1;
+            }
+        }
+        assert!(n_diseased > 0);
+    }
+}
+
 #[test]
 fn severity_and_attributes_change_only_their_own_part_of_a_picture() {
     let draw = |who: Attributes, x_z: f64| {

@@ -23,13 +23,15 @@ const FULL_BURDEN: f64 = 0.35;
 /// Lung apex in body coordinates.
 const LUNG_TOP: f64 = -0.74;
 
-/// A drawn film before quantisation, row by row, and the position of its lungs.
+/// A drawn film before quantisation, row by row, and the position of its lungs and its disease.
 pub(super) struct Film {
     /// Brightness, nominally 0 to 1.
     pub brightness: Vec<f64>,
     /// 1 inside the lung fields, 0 outside, in between at their edge.
     #[cfg_attr(not(test), expect(dead_code, reason = "lets a test measure inside the region"))]
     pub lungs: Vec<f64>,
+    /// Attenuation that the disease adds, >= 0.
+    pub disease: Vec<f64>,
 }
 
 /// Draws a film of `size` = `[height, width]`; `body` is the stream of the person, `rng` that of the image.
@@ -56,17 +58,18 @@ pub(super) fn draw(size: [usize; 2], who: Attributes, x_z: f64, body: &mut impl 
         )
         .collect();
     let scale = scale_to_mean(&shadows, &lungs, spots.mean);
+    let disease: Vec<f64> = shadows.iter().map(|shadow| scale * shadow).collect();
 
     let brightness = (0..places.len())
         .map(|pixel| {
             let ([u, v], [x, y]) = (places[pixel], in_body[pixel]);
-            let tissue = body.attenuation(x, y, lungs[pixel]) + scale * shadows[pixel];
+            let tissue = body.attenuation(x, y, lungs[pixel]) + disease[pixel];
             let exposed = pose.gain * (1.0 - 0.10 * tissue) * tissue + 0.008 * unevenness.at([u, v, 0.0]);
             let marked = exposed.max(0.9 * body.marker(u, v));
             marked + pose.offset + 0.020 * normal(rng)
         })
         .collect();
-    Film { brightness, lungs }
+    Film { brightness, lungs, disease }
 }
 
 /// Position of the person and exposure of the film.

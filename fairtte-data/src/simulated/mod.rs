@@ -138,21 +138,58 @@ fn describe(out: &Path, counts: Counts, reused: bool) -> Simulation {
     }
 }
 
-fn write_image(config: &SimulationConfig, seed: u64, out: &Path, sample: &Sample) -> Result<(), SimulationError> {
+/// Where the disease is in an image of a simulation: what it adds to the attenuation (films) or brightness of tissue
+/// (volumes) of every pixel, >= 0, before exposure and noise, in row-major order of `config.size`. `subject` and `visit`
+/// count from 0: image `s000007_v1` is visit 1 of subject 6. An explanation of a model can be compared with it.
+///
+/// ```
+/// use fairtte_data::simulated::{SimulationConfig, disease};
+///
+/// let config = SimulationConfig { size: vec![32, 32], ..SimulationConfig::default() };
+/// let added = disease(&config, 1, 6, 0)?;
+/// assert!(added.len() == 32 * 32 && added.iter().all(|value| *value >= 0.0));
+/// # Ok::<(), fairtte_data::simulated::SimulationError>(())
+/// ```
+///
+/// # Errors
+/// A setting out of range.
+pub fn disease(config: &SimulationConfig, seed: u64, subject: u64, visit: u64) -> Result<Vec<f64>, SimulationError> {
+    config.validate()?;
+    let sample = CausalModel::new(config, seed).sample(subject, visit);
+    Ok(match drawn(config, seed, &sample) {
+        Drawn::Film(_, film) => film.disease,
+        Drawn::Volume(_, volume) => volume.disease,
+    })
+}
+
+/// An image before it is written, with its size.
+enum Drawn {
+    Film([usize; 2], film::Film),
+    Volume([usize; 3], volume::Volume),
+}
+
+fn drawn(config: &SimulationConfig, seed: u64, sample: &Sample) -> Drawn {
     let mut body = stream(seed, "simulate-body", &[sample.subject]);
     let mut rng = stream(seed, "simulate-image", &[sample.subject, sample.visit]);
-    let path = out.join(image_name(config, sample));
     let who = sample.person.attributes;
     match (config.kind, config.size.as_slice()) {
         (PictureKind::Films, &[height, width]) => {
-            let film = film::draw([height, width], who, sample.x_z, &mut body, &mut rng);
-            write::write_png(&path, [height, width], &film.brightness)
+            let size = [height, width];
+            Drawn::Film(size, film::draw(size, who, sample.x_z, &mut body, &mut rng))
         }
         (PictureKind::Volumes, &[depth, height, width]) => {
-            let volume = volume::draw([depth, height, width], who, sample.x_z, &mut body, &mut rng);
-            write::write_nifti(&path, [depth, height, width], &volume.brightness)
+            let size = [depth, height, width];
+            Drawn::Volume(size, volume::draw(size, who, sample.x_z, &mut body, &mut rng))
         }
         _ => unreachable!("a validated config has one size per axis"),
+    }
+}
+
+fn write_image(config: &SimulationConfig, seed: u64, out: &Path, sample: &Sample) -> Result<(), SimulationError> {
+    let path = out.join(image_name(config, sample));
+    match drawn(config, seed, sample) {
+        Drawn::Film(size, film) => write::write_png(&path, size, &film.brightness),
+        Drawn::Volume(size, volume) => write::write_nifti(&path, size, &volume.brightness),
     }
 }
 

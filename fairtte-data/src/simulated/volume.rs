@@ -24,13 +24,16 @@ const FULL_BURDEN: f64 = 0.15;
 /// Border of the brain as a share of the head's radius.
 const BRAIN: f64 = 0.80;
 
-/// A drawn volume before quantisation, `[depth, height, width]` in row-major order, and the position of its brain.
+/// A drawn volume before quantisation, `[depth, height, width]` in row-major order, and the position of its brain
+/// and its disease.
 pub(super) struct Volume {
     /// Brightness, nominally 0 to 1.
     pub brightness: Vec<f64>,
     /// 1 in the tissue of the brain, 0 in its fluid spaces and outside.
     #[cfg_attr(not(test), expect(dead_code, reason = "lets a test measure inside the region"))]
     pub brain: Vec<f64>,
+    /// Brightness of tissue that the disease adds, >= 0.
+    pub disease: Vec<f64>,
 }
 
 /// Draws a volume of `size` = `[depth, height, width]`; `body` is the stream of the person, `rng` that of the image.
@@ -55,18 +58,19 @@ pub(super) fn draw(size: [usize; 3], who: Attributes, x_z: f64, body: &mut impl 
         .map(|(&place, &brain)| if brain > 0.0 { brain * spots.at(place) } else { 0.0 })
         .collect();
     let scale = scale_to_mean(&shadows, &brain, spots.mean);
+    let disease: Vec<f64> = shadows.iter().map(|shadow| scale * shadow).collect();
 
     let brightness = in_head
         .iter()
-        .zip(&shadows)
-        .map(|(&place, &shadow)| {
-            let tissue = head.tissue(place) + scale * shadow;
+        .zip(&disease)
+        .map(|(&place, &disease)| {
+            let tissue = head.tissue(place) + disease;
             let lit = pose.gain * head.shading(place) * tissue;
             // Magnitude of a complex signal with noise in both parts.
             (lit + 0.025 * normal(rng)).hypot(0.025 * normal(rng))
         })
         .collect();
-    Volume { brightness, brain }
+    Volume { brightness, brain, disease }
 }
 
 /// Orientation of the head and gain of the receiver.

@@ -23,11 +23,12 @@
 //! clipping most. Golden values: our worked cases `golden/cfair.json`.
 
 use crate::Batch;
+use crate::explain::Traced;
 use burn::module::Module;
 use burn::tensor::activation::{log_softmax, relu};
 use burn::tensor::{Device, Tensor};
 use fairtte_data::Sampling;
-use fairtte_models::ImageEncoder;
+use fairtte_models::{ImageEncoder, Noise};
 use fairtte_survival::IntervalTargets;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -300,6 +301,11 @@ impl Strategy for Cfair {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         let network = self.learner.network().survival.valid();
         survival_of(&self.learner, rule, |query| network.outputs(batch, query))
+    }
+
+    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        let network = self.learner.network().survival.clone().freeze();
+        self.learner.traced_by(rule, |query| Ok(network.forward(batch, query, &mut Noise::Off)?.outputs))
     }
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {

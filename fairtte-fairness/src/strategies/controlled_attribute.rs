@@ -24,6 +24,7 @@
 use std::path::Path;
 
 use crate::Batch;
+use crate::explain::Traced;
 use burn::module::Module as _;
 use burn::optim::GradientsParams;
 use fairtte_data::Sampling;
@@ -305,6 +306,16 @@ impl Strategy for ControlledAttribute {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         let curves = mixture(&self.weights, |model| self.models[model].chosen.survival(batch, rule))?;
         Ok(curves.expect("at least one group has a network"))
+    }
+
+    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        let weighted = |model: &usize| self.weights[*model] > 0.0;
+        let models: Vec<usize> = (0..self.models.len()).filter(weighted).collect();
+        let parts = models.iter().map(|model| self.models[*model].chosen.traced(batch, rule));
+        let weights: Vec<f64> = models.iter().map(|model| self.weights[*model]).collect();
+        Ok(Traced::joined(parts.collect::<Result<_, _>>()?, move |_, curves| {
+            Ok(mixture(&weights, curves)?.expect("at least one group has a network"))
+        }))
     }
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {

@@ -49,6 +49,7 @@ use fairtte_data::Sampling;
 use ndarray::Array2;
 
 use crate::FairnessError;
+use crate::explain::Traced;
 use crate::export::Export;
 use crate::features::Layer;
 use crate::monitor::Validation;
@@ -179,6 +180,15 @@ pub trait Strategy {
     /// # Errors
     /// [`FairnessError::Model`] if the backbone cannot read the batch.
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError>;
+
+    /// As [`predict`](Self::predict) on a batch on a device with autodiff, with the outputs of the networks in the graph of
+    /// its pixels, for explanations of single predictions. By default it is refused.
+    ///
+    /// # Errors
+    /// [`FairnessError::NotTraced`] if the method does not say; otherwise as [`predict`](Self::predict).
+    fn traced<'a>(&'a self, _batch: &'a Batch, _rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        Err(FairnessError::NotTraced { strategy: self.name() })
+    }
 
     /// What prediction needs, for other programs: exactly what [`predict`](Self::predict) computes. By default it is
     /// refused.

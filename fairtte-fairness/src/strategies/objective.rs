@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::Batch;
+use crate::explain::Traced;
 use burn::tensor::Tensor;
 use fairtte_data::Sampling;
 use fairtte_metrics::GroupId;
@@ -192,6 +193,10 @@ impl<O: Objective> Strategy for ObjectiveStrategy<O> {
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
+    }
+
+    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        self.learner.traced(batch, rule)
     }
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {

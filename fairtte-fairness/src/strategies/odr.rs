@@ -24,6 +24,7 @@
 //! `golden/odr.json`.
 
 use crate::Batch;
+use crate::explain::Traced;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear, LinearConfig};
 use burn::optim::GradientsParams;
@@ -358,6 +359,12 @@ impl Strategy for Odr {
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         let network = self.learner.network().valid();
         survival_of(&self.learner, rule, |query| network.outputs(batch, query))
+    }
+
+    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        let network = self.learner.network().clone().freeze();
+        let code = network.target_mean(batch)?;
+        self.learner.traced_by(rule, |query| Ok(network.classifier.forward(code, query)))
     }
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {

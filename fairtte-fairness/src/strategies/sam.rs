@@ -20,6 +20,7 @@
 //! per batch. Golden values: our worked cases `golden/sam.json`.
 
 use crate::Batch;
+use crate::explain::Traced;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
@@ -217,6 +218,10 @@ impl Strategy for Sam {
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
+    }
+
+    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        self.learner.traced(batch, rule)
     }
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use burn::module::Module;
 use fairtte_data::write_atomically;
+use fairtte_metrics::seeds::stream;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -33,6 +34,9 @@ pub trait Part {
     /// # Errors
     /// [`FairnessError::Checkpoint`] naming the file if it cannot be read or does not fit.
     fn load(&mut self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError>;
+
+    /// Draws the weights of a network afresh from the stream `control/NAME` of `seed`; parts that are none stay.
+    fn randomise(&mut self, _name: &str, _seed: u64) {}
 }
 
 impl<N: EncoderNetwork> Part for Learner<N> {
@@ -42,6 +46,10 @@ impl<N: EncoderNetwork> Part for Learner<N> {
 
     fn load(&mut self, folder: &Path, name: &str, what: Saved) -> Result<(), FairnessError> {
         self.load(folder, name, what)
+    }
+
+    fn randomise(&mut self, name: &str, seed: u64) {
+        self.randomise(stream(seed, &format!("control/{name}"), &[]));
     }
 }
 
@@ -114,6 +122,11 @@ impl<'a> NamedPart<'a> {
     /// A network that prediction needs and no step moves: saved without its optimiser.
     pub fn fixed(name: impl Into<String>, part: &'a mut dyn Part) -> Self {
         Self { is_fixed: true, ..Self::weights(name, part) }
+    }
+
+    /// Draws the weights of a network afresh, see [`Part::randomise`].
+    pub fn randomise(&mut self, seed: u64) {
+        self.part.randomise(&self.name, seed);
     }
 
     fn what(&self, what: Saved) -> Saved {

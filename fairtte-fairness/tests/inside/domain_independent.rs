@@ -1,6 +1,6 @@
 //! Tests of `src/strategies/domain_independent`; they need a back end, which `src` does not name.
 use burn::tensor::activation::{log_softmax, sigmoid, softmax};
-use burn::tensor::{DType, Device, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use fairtte_metrics::GroupId;
 use fairtte_survival::{CoxConfig, CutPoints, HeadConfig, PmfConfig, PredictionGrid};
 use serde_json::Value as Json;

@@ -142,7 +142,7 @@ pub(super) fn require_free(output: &Path) -> Result<(), CliError> {
 }
 
 /// Horizons are times of the curves.
-pub(super) fn check_horizons(horizons: &[f64], grid: &[f64]) -> Result<(), CliError> {
+pub(crate) fn check_horizons(horizons: &[f64], grid: &[f64]) -> Result<(), CliError> {
     let last = grid.last().copied().unwrap_or_default();
     match horizons.iter().find(|horizon| !(**horizon > 0.0 && **horizon <= last)) {
         Some(horizon) => {

@@ -26,8 +26,8 @@
 mod network;
 
 use crate::Batch;
+use crate::explain::Traced;
 use burn::module::Module as _;
-use burn::tensor::Tensor;
 use fairtte_models::Noise;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -143,17 +143,13 @@ impl DomainIndependent {
         }
     }
 
-    /// Averaged curves, or those of each sample's own classifier; `representation` is `[batch, n_representation]`.
+    /// Averaged curves, or those of each sample's own classifier; `of_group` are the curves of a group's classifier.
     fn curves(
         &self,
-        network: &DomainNetwork,
-        representation: &Tensor<2>,
         batch: &Batch,
         rule: &CurveRule<'_>,
+        of_group: impl Fn(usize) -> Result<Array2<f64>, FairnessError>,
     ) -> Result<Array2<f64>, FairnessError> {
-        let of_group = |g: usize| {
-            survival_of(&self.learner, rule, |query| Ok(on_host(network.of_group(g, representation.clone(), query))))
-        };
         let is_own = self.config.inference == DomainInference::OwnGroup;
         let group_of = |i: usize| if is_own { known(batch.groups[i], &self.shares) } else { None };
         let is_known = |i: usize| !is_own || group_of(i).is_some();
@@ -161,7 +157,7 @@ impl DomainIndependent {
         let mut curves = if (0..batch.n()).all(|i| group_of(i).is_some()) {
             Array2::zeros((batch.n(), rule.grid.times().len()))
         } else {
-            mixture(self.weights(), of_group)?.expect("some group occurs in training")
+            mixture(self.weights(), &of_group)?.expect("some group occurs in training")
         };
         for g in 0..self.shares.len() {
             let rows: Vec<usize> = (0..batch.n()).filter(|i| group_of(*i) == Some(g)).collect();
@@ -220,7 +216,26 @@ impl Strategy for DomainIndependent {
             let outputs = |query: &[f64]| Ok(on_host(network.combined(self.weights(), &representation, query)));
             return survival_of(&self.learner, rule, outputs);
         }
-        self.curves(&network, &representation, batch, rule)
+        self.curves(batch, rule, |g| {
+            survival_of(&self.learner, rule, |query| Ok(on_host(network.of_group(g, representation.clone(), query))))
+        })
+    }
+
+    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        let network = self.learner.network().clone().freeze();
+        let representation = network.represent(batch, &mut Noise::Off)?;
+        if self.config.inference.averages_outputs() {
+            let outputs = |query: &[f64]| Ok(network.combined(self.weights(), &representation, query));
+            return self.learner.traced_by(rule, outputs);
+        }
+        let present: Vec<usize> = (0..self.shares.len()).filter(|g| self.shares[*g] > 0.0).collect();
+        let of_group =
+            |g: &usize| self.learner.traced_by(rule, |query| Ok(network.of_group(*g, representation.clone(), query)));
+        let parts = present.iter().map(of_group).collect::<Result<_, _>>()?;
+        Ok(Traced::joined(parts, move |rule, curves| {
+            let part = |g: usize| present.iter().position(|of| *of == g).expect("a group with a weight");
+            self.curves(batch, rule, |g| curves(part(g)))
+        }))
     }
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {

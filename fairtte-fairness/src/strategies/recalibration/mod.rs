@@ -30,6 +30,7 @@ mod maps;
 use std::path::Path;
 
 use crate::Batch;
+use crate::explain::Traced;
 use fairtte_metrics::GroupId;
 use fairtte_survival::{CutPoints, PredictionGrid};
 use ndarray::Array2;
@@ -210,8 +211,9 @@ impl Recalibration {
         fitted: &RecalibrationMaps,
         batch: &Batch,
         rule: &CurveRule<'_>,
-        curves: &Array2<f64>,
+        predict: &dyn Fn(&CurveRule<'_>) -> Result<Array2<f64>, FairnessError>,
     ) -> Result<Array2<f64>, FairnessError> {
+        let curves = &predict(rule)?;
         let all = vec![1.0; self.n_groups];
         let group_of = |i: usize| known(batch.groups[i], &all);
         self.config.missing_attribute.admit(NAME, MISSING_KEY, &batch.sample_ids, |i| group_of(i).is_some())?;
@@ -219,7 +221,7 @@ impl Recalibration {
         let needs_cuts = fitted.maps.iter().any(Map::reads_cut_points) && rule.grid.times() != cuts;
         let at_cuts = if needs_cuts {
             let grid = PredictionGrid::at_cut_points(&fitted.cut_points);
-            Some(self.inner.predict(batch, &CurveRule { grid: &grid, ..*rule })?)
+            Some(predict(&CurveRule { grid: &grid, ..*rule })?)
         } else {
             None
         };
@@ -293,11 +295,18 @@ impl Strategy for Recalibration {
     }
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
-        let curves = self.inner.predict(batch, rule)?;
         match &self.fitted {
-            Some(fitted) => self.mapped(fitted, batch, rule, &curves),
-            None => Ok(curves),
+            Some(fitted) => self.mapped(fitted, batch, rule, &|rule| self.inner.predict(batch, rule)),
+            None => self.inner.predict(batch, rule),
         }
+    }
+
+    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        let inner = self.inner.traced(batch, rule)?;
+        Ok(match &self.fitted {
+            Some(fitted) => inner.then(move |rule, predict| self.mapped(fitted, batch, rule, predict)),
+            None => inner,
+        })
     }
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {

@@ -34,6 +34,7 @@ mod weights;
 use std::path::Path;
 
 use crate::Batch;
+use crate::explain::Traced;
 use burn::module::Module as _;
 use burn::store::ModuleRecord;
 use burn::tensor::Tensor;
@@ -284,6 +285,10 @@ impl Strategy for Swad {
 
     fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
         self.learner.survival(batch, rule)
+    }
+
+    fn traced<'a>(&'a self, batch: &'a Batch, rule: &CurveRule<'_>) -> Result<Traced<'a>, FairnessError> {
+        self.learner.traced(batch, rule)
     }
 
     fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
