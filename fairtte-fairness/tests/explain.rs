@@ -113,7 +113,7 @@ impl World {
             cut_points: self.cut_points.clone(),
             grid,
             classifier,
-            cells: CellCounts::of(&cells),
+            cells: CellCounts::from(&cells),
         };
         let model = ModelSettings { encoder: &encoder, head: &head, strategy: &strategy };
         Predictor::load(&model, &fitted, &weights, &hashes, &spec.device).unwrap()

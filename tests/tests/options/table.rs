@@ -164,7 +164,63 @@ fn prediction() -> Vec<Mode> {
         mode("predict", "a run file", file, of(file, [files, network(file)].concat())),
         mode("predict", "folds", folds, of(folds, pooled)),
         mode("features", "a run", FEATURES, of_features()),
+        mode("explain", "the worst", EXPLAIN_WORST, of_worst()),
+        mode("explain", "a table", EXPLAIN_TABLE, of_explained_table()),
     ]
+}
+
+const EXPLAIN_WORST: &str = "explain several/run --worst 1 --horizon 2 --steps 4 --patch 16 --output explained";
+const EXPLAIN_TABLE: &str =
+    "explain several/run --table data/table.csv --samples 3.png --horizon 2 --steps 4 --patch 16 --output explained";
+
+/// The options of `explain` that are about maps.
+fn of_maps(base: &'static str) -> Vec<(&'static str, Effect)> {
+    vec![
+        ("RUN", with(base, "several/run", "several/absent")),
+        ("--horizon", with(base, "--horizon 2", "--horizon 3")),
+        ("--method", with(base, "--steps 4", "--method occlusion")),
+        ("--attribute", Changes("--attribute age")),
+        ("--fill", Changes("--fill image-mean")),
+        ("--patch", with(base, "--patch 16", "--patch 20")),
+        ("--stride", Changes("--stride 16")),
+        ("--steps", with(base, "--steps 4", "--steps 5")),
+        ("--randomised", Changes("--randomised")),
+        ("--epoch", Refused("--epoch 99", "is no epoch whose weights were kept")),
+        ("--output", with(base, "--output explained", "--output elsewhere")),
+        ("--device", Refused("--device nowhere", "is unknown")),
+        THREADS,
+        JSON,
+    ]
+}
+
+fn of_worst() -> Vec<(&'static str, Effect)> {
+    let own = vec![
+        ("--samples", Refused("--samples 3.png", EXCLUDES)),
+        ("--worst", with(EXPLAIN_WORST, "--worst 1", "--worst 2")),
+        ("--part", Changes("--part validation")),
+        ("--data", Refused("--data images.toml", EXCLUDES)),
+        ("--table", Refused("--table data/table.csv", EXCLUDES)),
+        ("--image-root", Refused("--image-root data", "--table")),
+        ("--set", Refused("--set seed=3", "--set")),
+        ("--cache", Refused("--cache elsewhere", "--cache")),
+    ];
+    own.into_iter().chain(of_maps(EXPLAIN_WORST)).collect()
+}
+
+fn of_explained_table() -> Vec<(&'static str, Effect)> {
+    let own = vec![
+        ("--samples", with(EXPLAIN_TABLE, "3.png", "4.png")),
+        ("--worst", Refused("--worst 1", EXCLUDES)),
+        ("--part", Refused("--part test", EXCLUDES)),
+        ("--data", Refused("--data images.toml", EXCLUDES)),
+        ("--table", with(EXPLAIN_TABLE, "data/table.csv", "data/absent.csv")),
+        ("--image-root", Refused("--image-root elsewhere", "after decoding")),
+        ("--set", Refused("--set data.generic.image=absent", "absent")),
+        ("--cache", Changes("--cache elsewhere")),
+    ];
+    let maps = of_maps(EXPLAIN_TABLE).into_iter().filter(|(name, _)| *name != "--attribute");
+    // The table has no ages.
+    own.into_iter().chain(maps).chain([("--attribute", Refused("--attribute age", "age"))]).collect()
 }
 
 const FEATURES: &str = "features several/run --output features.parquet";
