@@ -157,7 +157,7 @@ impl Predictor {
         patches: &Patches,
         at: RiskAt,
     ) -> Result<Occlusion, FairnessError> {
-        occlude(&sample.pixels, fill, patches, BATCH_SIZE, |inputs| self.risks(with_inputs(sample, inputs), at))
+        occlude(&sample.pixels, fill, patches, BATCH_SIZE, |inputs| self.risks(with_inputs(sample, &inputs), at))
     }
 
     /// Integrated gradients of the risk of the one sample of a batch, from the input `baseline`, in blocks of `block` inputs.
@@ -174,7 +174,7 @@ impl Predictor {
     ) -> Result<Attribution, FairnessError> {
         let (strategy, rule) = (self.strategy.as_ref(), self.rule());
         integrated_gradients(&sample.pixels, baseline, steps, block, |inputs| {
-            explain::risks_and_gradients(strategy, with_inputs(sample, inputs), &rule, at, &self.device)
+            explain::risks_and_gradients(strategy, with_inputs(sample, &inputs), &rule, at, &self.device)
         })
     }
 
@@ -192,7 +192,7 @@ impl Predictor {
 }
 
 /// Other inputs of the one sample of a batch.
-fn with_inputs(sample: &HostBatch, inputs: Vec<Vec<f32>>) -> HostBatch {
+fn with_inputs(sample: &HostBatch, inputs: &[Vec<f32>]) -> HostBatch {
     let n = inputs.len();
     HostBatch {
         rows: vec![sample.rows[0]; n],

@@ -14,7 +14,7 @@ use fairtte_fairness::explain::RiskAt;
 use fairtte_metrics::Groups;
 use serde::Serialize;
 
-use self::files::{Record, SampleRecord};
+use self::files::{MapRecord, Record, SampleRecord};
 use self::maps::{Maps, Method, Plan};
 use self::source::Source;
 use super::predict::Member;
@@ -50,9 +50,14 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
     let membership = member.membership(&groups, source.cohort.n())?;
     let loader = member.loader(&source.inputs, &source.cohort, membership)?;
     let chosen = match arguments.worst {
-        Some(n) => {
-            choose::worst(n, &source.cohort, &shown, at, |rows| Ok(member.predictor.survival(&loader, rows)?), &member)?
-        }
+        Some(n) => choose::worst(
+            n,
+            &source.cohort,
+            shown.as_ref(),
+            at,
+            |rows| Ok(member.predictor.survival(&loader, rows)?),
+            &member,
+        )?,
         None => choose::named(&arguments.samples, &source)?,
     };
 
@@ -65,7 +70,7 @@ fn explain(arguments: &Explain) -> Result<(), CliError> {
     };
     let mut explained = Vec::with_capacity(chosen.len());
     for (index, row) in chosen.iter().enumerate() {
-        let sample = source.sample(&loader, *row)?;
+        let sample = source::input(&loader, *row)?;
         let id = &sample.sample_ids[0];
         say(format!("{} of {}: {id}", index + 1, chosen.len()));
         let maps = plan.maps(&member.predictor, &sample, at)?;
@@ -149,7 +154,7 @@ fn publish(view: &View<'_>, explained: &[Explained], output: &Path, started: Ins
 /// A sample on the terminal.
 fn line(sample: &SampleRecord, view: &View<'_>) -> String {
     let (horizon, unit) = (view.arguments.horizon, &view.member.record.time_unit);
-    let maps: Vec<String> = sample.maps.iter().map(|map| map.words()).collect();
+    let maps: Vec<String> = sample.maps.iter().map(MapRecord::words).collect();
     format!("{}: risk {:.3} at {horizon} {unit}; {}", sample.sample_id, sample.risk, maps.join("; "))
 }
 

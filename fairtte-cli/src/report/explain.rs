@@ -46,11 +46,12 @@ pub(crate) struct Sample {
 #[derive(Serialize)]
 pub(crate) struct MapView {
     pub(crate) name: String,
-    /// The value of the strongest colour.
+    /// The absolute value of the strongest colour.
     #[serde(serialize_with = "short")]
-    pub(crate) largest: f64,
-    #[serde(serialize_with = "signed")]
-    pub(crate) sum: f64,
+    pub(crate) end: f64,
+    /// Of values that add up to something.
+    #[serde(serialize_with = "some_signed")]
+    pub(crate) sum: Option<f64>,
     pub(crate) remarks: Vec<String>,
     pub(crate) planes: Vec<Plane>,
 }
@@ -89,6 +90,14 @@ fn short<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::E
 fn signed<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     let sign = if *value < 0.0 { "\u{2212}" } else { "+" };
     serializer.serialize_str(&format!("{sign}{}", digits(value.abs())))
+}
+
+#[expect(clippy::ref_option, reason = "the signature of serde")]
+fn some_signed<S: serde::Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => signed(value, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 fn digits(value: f64) -> String {

@@ -66,11 +66,18 @@ impl Ranges {
 /// How intensities of a model become shades.
 pub(crate) struct Display {
     intensity: Intensity,
+    /// Side up to which a small picture is magnified.
+    side: usize,
 }
 
 impl Display {
     pub(crate) fn new(intensity: &Intensity) -> Self {
-        Self { intensity: intensity.clone() }
+        Self { intensity: intensity.clone(), side: MAGNIFIED }
+    }
+
+    /// The same with another side, in pixels of the page, up to which a small picture is magnified.
+    pub(crate) fn magnified(self, side: usize) -> Self {
+        Self { side, ..self }
     }
 
     /// What is black and what is white.
@@ -131,7 +138,7 @@ impl Display {
         let channels = shown_channels(&batch.shape);
         let shades = section.places.iter().flat_map(|place| (0..channels).map(move |channel| (channel, *place)));
         let shades: Vec<u8> = shades.map(|(channel, place)| self.shade_at(batch, own, channel, place)).collect();
-        encoded(section, magnification(&batch.shape), &shades)
+        encoded(section, self.magnification(&batch.shape), &shades)
     }
 
     /// One section, tinted: `tint` gives for a place of the section the colour and its share, 0 to 1.
@@ -149,14 +156,19 @@ impl Display {
         let pixel = |place: &usize| {
             let (colour, share) = tint(*place);
             [0, 1, 2].map(|k| {
-                let shade = f64::from(self.shade_at(batch, own, k.min(channels - 1), *place));
+                let plain = f64::from(self.shade_at(batch, own, k.min(channels - 1), *place));
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two bytes")]
-                let mixed = (shade + share.clamp(0.0, 1.0) * (f64::from(colour[k]) - shade)).round() as u8;
+                let mixed = (plain + share.clamp(0.0, 1.0) * (f64::from(colour[k]) - plain)).round() as u8;
                 mixed
             })
         };
         let shades: Vec<u8> = section.places.iter().flat_map(pixel).collect();
-        encoded(section, magnification(&batch.shape), &shades)
+        encoded(section, self.magnification(&batch.shape), &shades)
+    }
+
+    /// A whole number, so that pixels can be counted, and the same for all slices of a volume.
+    fn magnification(&self, shape: &[usize]) -> usize {
+        (self.side / shape.iter().skip(2).copied().max().unwrap_or(1).max(1)).max(1)
     }
 
     fn shade_at(&self, batch: &HostBatch, own: &Ranges, channel: usize, place: usize) -> u8 {
@@ -207,11 +219,6 @@ fn slice(name: &'static str, [rows, columns]: [usize; 2], place: impl Fn(usize, 
 /// Red, green and blue of a picture; anything else is shown by its first channel, and all channels of a volume are equal.
 fn shown_channels(shape: &[usize]) -> usize {
     if matches!(shape, [_, 3, _, _]) { 3 } else { 1 }
-}
-
-/// A whole number, so that pixels can be counted, and the same for all slices of a volume.
-fn magnification(shape: &[usize]) -> usize {
-    (MAGNIFIED / shape.iter().skip(2).copied().max().unwrap_or(1).max(1)).max(1)
 }
 
 fn n_per_channel(batch: &HostBatch) -> usize {

@@ -93,7 +93,9 @@ pub fn occlude(
     let hidden = |places: &Vec<usize>| {
         let mut hidden = input.to_vec();
         for (channel, fill) in hidden.chunks_exact_mut(patches.n).zip(fill.chunks_exact(patches.n)) {
-            places.iter().for_each(|&place| channel[place] = fill[place]);
+            for &place in places {
+                channel[place] = fill[place];
+            }
         }
         hidden
     };
@@ -142,7 +144,9 @@ mod tests {
             let places = [(row, column), (row, column + 1), (row + 1, column), (row + 1, column + 1)];
             let drop: f64 = places.iter().map(|(y, x)| lost(y * 4 + x) + lost(12 + y * 4 + x)).sum();
             assert!(found.drops.iter().any(|found| (found - drop).abs() < 1e-9), "{drop} of {:?}", found.drops);
-            places.iter().for_each(|(y, x)| covering[y * 4 + x].push(drop));
+            for (y, x) in places {
+                covering[y * 4 + x].push(drop);
+            }
         }
         assert_eq!(found.drops.len(), 4);
         assert_abs_diff_eq!(found.whole, linear(&input), epsilon = 1e-9);
@@ -159,7 +163,9 @@ mod tests {
         let mut covered = vec![0; 70];
         for places in &patches.places {
             assert_eq!(places.len(), 3 * 2 * 3);
-            places.iter().for_each(|place| covered[*place] += 1);
+            for place in places {
+                covered[*place] += 1;
+            }
         }
         assert!(covered.iter().all(|n| *n > 0));
         let first: Vec<usize> =

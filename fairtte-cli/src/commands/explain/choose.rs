@@ -36,7 +36,7 @@ pub(super) fn error_at(risk: f64, time: f64, event: bool, horizon: f64) -> Optio
 pub(super) fn worst(
     n: usize,
     cohort: &Cohort,
-    groups: &Option<Groups>,
+    groups: Option<&Groups>,
     at: RiskAt,
     survival: impl Fn(&[usize]) -> Result<Array2<f64>, CliError>,
     member: &Member,
@@ -58,14 +58,13 @@ pub(super) fn worst(
         ));
     }
     let worst_of = |group: Option<GroupId>| {
-        let is_in = |row: &usize| groups.as_ref().is_none_or(|groups| groups.membership()[*row] == group);
+        let is_in = |row: &usize| groups.is_none_or(|groups| groups.membership()[*row] == group);
         let mut scored: Vec<(f64, usize)> =
             rows.iter().copied().filter(is_in).filter_map(|row| Some((error(row)?, row))).collect();
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         scored.into_iter().take(n).map(|(_, row)| row).collect::<Vec<_>>()
     };
-    let ids: Vec<Option<GroupId>> =
-        groups.as_ref().map_or_else(|| vec![None], |groups| groups.ids().map(Some).collect());
+    let ids: Vec<Option<GroupId>> = groups.map_or_else(|| vec![None], |groups| groups.ids().map(Some).collect());
     let chosen: Vec<usize> = ids.into_iter().flat_map(worst_of).collect();
     if chosen.is_empty() {
         let message = format!("no sample of the part has an outcome that is known at {}", at.horizon);

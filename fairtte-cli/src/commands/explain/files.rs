@@ -1,4 +1,4 @@
-//! The numbers of an explanation: `explain.json`, and every map as an array of NumPy.
+//! The numbers of an explanation: `explain.json`, and every map as an array of `NumPy`.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -214,7 +214,7 @@ fn plain(id: &str) -> String {
     name.chars().take(100).collect()
 }
 
-/// An array of `f64` in C order in NumPy's format 1.0: magic, version, length of the header, the header padded to a multiple of
+/// An array of `f64` in C order in `NumPy`'s format 1.0: magic, version, length of the header, the header padded to a multiple of
 /// 64 bytes, the values (numpy/lib/format.py).
 fn npy(shape: &[usize], values: &[f64]) -> Vec<u8> {
     let sides: Vec<String> = shape.iter().map(ToString::to_string).collect();
@@ -246,7 +246,9 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut first = 0;
     for tied in order.chunk_by(|i, j| values[*i].abs().total_cmp(&values[*j].abs()).is_eq()) {
         let rank = first as f64 + (tied.len() as f64 - 1.0) / 2.0;
-        tied.iter().for_each(|i| ranks[*i] = rank);
+        for i in tied {
+            ranks[*i] = rank;
+        }
         first += tied.len();
     }
     ranks

@@ -13,11 +13,15 @@ use crate::samples::picture::{Display, Ranges, Section, axial, middle};
 
 /// Raises the risk, lowers it: vermilion and blue of Okabe & Ito, which the colour-blind can tell apart.
 const COLOURS: [[u8; 3]; 2] = [[213, 94, 0], [0, 114, 178]];
-/// Share of the colour where the map is largest.
+/// Share of the colour at the ends of the scale.
 const STRONGEST: f64 = 0.9;
+/// Side in pixels of the page up to which a small picture is magnified.
+const SIDE: usize = 192;
+/// Share of the pixels within the ends of the scale: single pixels do not decide how dark a map is.
+const WITHIN: f64 = 0.99;
 
 pub(super) fn render(view: &View<'_>, explained: &[Explained], record: &Record) -> Result<String, CliError> {
-    let display = view.member.record.intensity.as_ref().map(Display::new);
+    let display = view.member.record.intensity.as_ref().map(|scale| Display::new(scale).magnified(SIDE));
     let sample = |(one, record): (&Explained, &SampleRecord)| sample(view, one, record, display.as_ref());
     let samples = explained.iter().zip(&record.samples).map(sample).collect::<Result<Vec<_>, _>>()?;
     let page = ExplainPage {
@@ -90,8 +94,8 @@ fn sample(
             } else {
                 map.method.title().to_owned()
             },
-            largest: map.largest(),
-            sum: map.values.iter().sum(),
+            end: scale_end(map),
+            sum: map.baseline.map(|_| map.values.iter().sum()),
             remarks: remarks(map, correlation, is_control),
             planes,
         });
@@ -134,12 +138,22 @@ fn remarks(map: &Maps, correlation: Option<f64>, is_control: bool) -> Vec<String
     remarks
 }
 
+/// The absolute value of the strongest colour: that of 99 % of the pixels is at most this.
+fn scale_end(map: &Maps) -> f64 {
+    let mut sizes: Vec<f64> = map.values.iter().map(|value| value.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length")]
+    let place = (WITHIN * sizes.len() as f64) as usize;
+    // A map of which nearly all pixels are 0 is shown by its largest.
+    sizes.get(place).copied().filter(|end| *end > 0.0).unwrap_or_else(|| map.largest())
+}
+
 /// The picture tinted by a map, or the middle slices of a volume and the axial slice with most of the map, also without it.
 fn overlays(display: &Display, own: &Ranges, sample: &HostBatch, map: &Maps) -> Result<Vec<Plane>, CliError> {
-    let largest = map.largest();
+    let end = scale_end(map);
     let tint = |place: usize| {
-        let share = if largest > 0.0 { map.values[place] / largest } else { 0.0 };
-        (COLOURS[usize::from(share < 0.0)], STRONGEST * share.abs())
+        let share = if end > 0.0 { map.values[place] / end } else { 0.0 };
+        (COLOURS[usize::from(share < 0.0)], STRONGEST * share.abs().min(1.0))
     };
     let tinted = |section: &Section| display.tinted(sample, own, section, tint);
     let mut planes = middle(&sample.shape)?.iter().map(tinted).collect::<Result<Vec<_>, _>>()?;

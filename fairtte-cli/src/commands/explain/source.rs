@@ -106,16 +106,16 @@ impl Source {
         })
     }
 
-    /// The input of one sample, as the network reads it.
-    pub(super) fn sample(&self, loader: &Loader<'_>, row: usize) -> Result<HostBatch, CliError> {
-        let mut batches = loader.batches(&[row], 1, &Sampling::Sequential, 0, 0)?;
-        batches.next().ok_or_else(|| CliError::Bug(format!("no batch of row {row}")))
-    }
-
     /// Part of the run that a sample is in.
     pub(super) fn part(&self, row: usize) -> Option<&str> {
         self.parts.get(self.cohort.samples[row].subject_id.as_str()).map(String::as_str)
     }
+}
+
+/// The input of one sample, as the network reads it.
+pub(super) fn input(loader: &Loader<'_>, row: usize) -> Result<HostBatch, CliError> {
+    let mut batches = loader.batches(&[row], 1, &Sampling::Sequential, 0, 0)?;
+    batches.next().ok_or_else(|| CliError::Bug(format!("no batch of row {row}")))
 }
 
 /// Part of every subject.
@@ -130,18 +130,13 @@ fn named_rows(samples: &[String], cohort: &Cohort, exclusions: &Exclusions) -> R
     let row = |sample: &String| {
         let found = cohort.samples.iter().position(|known| known.sample_id.as_str() == sample);
         found.ok_or_else(|| {
-            let message = match exclusions.list().iter().find(|row| row.sample_id.as_str() == sample) {
-                Some(row) => format!("\"{sample}\" was excluded: {}", row.source),
-                None => {
-                    let known: Vec<&str> =
-                        cohort.samples.iter().take(2).map(|known| known.sample_id.as_str()).collect();
-                    let n = super::samples(cohort.n());
-                    format!(
-                        "\"{sample}\" is unknown, expected one of the {n} of {} ({}, ..)",
-                        cohort.name,
-                        known.join(", ")
-                    )
-                }
+            let excluded = exclusions.list().iter().find(|row| row.sample_id.as_str() == sample);
+            let message = if let Some(row) = excluded {
+                format!("\"{sample}\" was excluded: {}", row.source)
+            } else {
+                let known: Vec<&str> = cohort.samples.iter().take(2).map(|known| known.sample_id.as_str()).collect();
+                let (n, known) = (super::samples(cohort.n()), known.join(", "));
+                format!("\"{sample}\" is unknown, expected one of the {n} of {} ({known}, ..)", cohort.name)
             };
             CliError::setting("--samples", message, None)
         })
