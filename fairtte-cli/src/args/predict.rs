@@ -95,7 +95,13 @@ impl Other {
 
     /// Refuses settings of other data where none are named.
     pub(crate) fn require_none(&self) -> Result<(), CliError> {
-        for (option, is_given) in [("--set", !self.set.is_empty()), ("--cache", self.cache.is_some())] {
+        let given = [
+            ("--set", !self.set.is_empty()),
+            ("--cache", self.cache.is_some()),
+            // clap does not require --table where another option excludes it.
+            ("--image-root", self.image_root.is_some()),
+        ];
+        for (option, is_given) in given {
             if is_given {
                 let message = format!("{option} is about other data, expected --data or --table with it");
                 return Err(CliError::setting(option, message, None));
