@@ -121,11 +121,13 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         .with_early(head.as_ref(), &outcomes);
     // The weights for censoring are those of the evaluation, from the unchanged outcomes of the data.
     let scoring = Scoring::new(grid, &cut_points, &run.evaluation, &prepared.cohort.outcomes(train)?)?;
+    let kept_for = prepared.kept_for(run)?;
     let data = TrainingData {
         loader: &loader,
         train,
         validation,
         levels: &cells.levels,
+        kept_for: &kept_for,
         outputs: Outputs { head: head.as_ref(), cut_points: &cut_points },
         scoring: &scoring,
         seed: run.training_seed(),

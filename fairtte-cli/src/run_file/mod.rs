@@ -201,6 +201,19 @@ impl RunFile {
         }
     }
 
+    /// Whether the training reads no groups, so that it is the same for every attribute and serves all of them.
+    pub(crate) fn serves_all_attributes(&self) -> bool {
+        let monitor = self.written().word("training.monitor");
+        self.groups.train.is_empty() && !self.strategy_reads_groups() && monitor != "worst-group-c-td"
+    }
+
+    /// Whether epochs are kept by rules that name this attribute, `gap-c-td@sex`: if one training serves several.
+    #[cfg(feature = "train")]
+    pub(crate) fn keeps_epochs_for(&self, attribute: &str) -> bool {
+        let is_known = self.attribute.iter().any(|known| known.name == attribute);
+        self.attribute.len() > 1 && is_known && self.serves_all_attributes()
+    }
+
     /// Whether the strategy reads groups in training.
     pub(crate) fn strategy_reads_groups(&self) -> bool {
         reads_groups(&self.strategy)

@@ -5,7 +5,7 @@ mod monitor;
 mod warning;
 
 pub use epoch::EpochReport;
-pub use monitor::{GroupValidation, Monitor, Validation};
+pub use monitor::{AttributeValidation, GroupValidation, Monitor, Validation};
 pub use warning::{EQUAL_PREDICTIONS, Warning, Watched};
 
 /// Relative loss of utility that the smallest gap may cost (the paper's 5 %).
