@@ -174,7 +174,8 @@ fn evaluate_into(
     let flow = flow_rows(&exclusions, run.is_tabular());
     let section = folder.bias_section();
     let bias: Option<BiasSection> = if section.exists() { Some(read_json(&section)?) } else { None };
-    let warnings = scored.with_warning(folder.warnings()?, &format!("{} part", outputs.part.name()));
+    let sample = format!("{} part", outputs.part.name());
+    let warnings = Scored::with_ranking(&report, &sample, scored.with_warning(folder.warnings()?, &sample));
     let page = Page {
         title: &run.name,
         subtitle: &format!("{} part of {}", outputs.part.name(), cohort.name),

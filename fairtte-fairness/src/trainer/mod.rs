@@ -34,7 +34,7 @@ use self::validation::Validator;
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation};
 use crate::predict::Outputs;
-use crate::strategies::{Clock, StepContext, Strategy, Warning, Watch, Watched, predictions_differ, warnings};
+use crate::strategies::{Clock, StepContext, Strategy, Warning, Watch, Watched, first_epoch, predictions_differ, warnings};
 use crate::{FairnessError, check};
 
 pub use self::observer::{Observer, Silent, StepsFile};
@@ -459,7 +459,13 @@ impl Training<'_, '_> {
         let epochs = self.progress.epochs;
         let watches: Vec<Watch> = self.strategy.watches().into_iter().chain([predictions_differ()]).collect();
         let seen: Vec<&[Watched]> = epochs.iter().map(|epoch| &epoch.watched[..]).collect();
-        let warnings = warnings(self.strategy.name(), &watches, &seen, best_epoch);
+        let mut warnings = warnings(self.strategy.name(), &watches, &seen, best_epoch);
+        // Some strategies do not predict with the weights of this epoch alone.
+        if self.strategy.describe_weights(best_epoch).starts_with(&format!("epoch {best_epoch}")) {
+            let losses: Vec<f64> = epochs.iter().map(|epoch| epoch.train_loss).collect();
+            let monitor = self.config.monitor.name();
+            warnings.extend(first_epoch(self.strategy.name(), monitor, &losses, best_epoch));
+        }
         let stopped_early = epochs.len() < self.config.epochs;
         Ok(TrainedRun { epochs, best_epoch, stopped_early, choices, warnings })
     }
