@@ -34,6 +34,7 @@ use self::validation::Validator;
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation};
 use crate::predict::Outputs;
+use crate::EQUAL_PREDICTIONS;
 use crate::strategies::{Clock, StepContext, Strategy, Warning, Watch, Watched, first_epoch, predictions_differ, warnings};
 use crate::{FairnessError, check};
 
@@ -460,8 +461,9 @@ impl Training<'_, '_> {
         let watches: Vec<Watch> = self.strategy.watches().into_iter().chain([predictions_differ()]).collect();
         let seen: Vec<&[Watched]> = epochs.iter().map(|epoch| &epoch.watched[..]).collect();
         let mut warnings = warnings(self.strategy.name(), &watches, &seen, best_epoch);
-        // Some strategies do not predict with the weights of this epoch alone.
-        if self.strategy.describe_weights(best_epoch).starts_with(&format!("epoch {best_epoch}")) {
+        // Some strategies do not predict with the weights of this epoch alone; equal predictions are said already.
+        let is_said = warnings.iter().any(|warning| warning.name == EQUAL_PREDICTIONS);
+        if !is_said && self.strategy.describe_weights(best_epoch).starts_with(&format!("epoch {best_epoch}")) {
             let losses: Vec<f64> = epochs.iter().map(|epoch| epoch.train_loss).collect();
             let monitor = self.config.monitor.name();
             warnings.extend(first_epoch(self.strategy.name(), monitor, &losses, best_epoch));
