@@ -12,6 +12,8 @@ mod predict;
 mod scores;
 mod select;
 #[cfg(feature = "train")]
+mod study;
+#[cfg(feature = "train")]
 mod weights;
 
 use std::path::PathBuf;
@@ -26,6 +28,11 @@ use crate::exit;
 pub use features::Features;
 #[cfg(feature = "train")]
 pub use predict::{Other, Predict};
+#[cfg(feature = "train")]
+pub use study::{
+    StudyCommand, StudyCommands, StudyFileArguments, StudyFolderArgument, StudyPlan, StudyRun, StudyTemplate,
+    StudyTrial, TemplateKind,
+};
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 
@@ -83,6 +90,10 @@ pub enum Command {
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),
+    #[cfg(feature = "train")]
+    /// Train a whole study: data sets, attributes, heads, starts, strategies, shifts and draws of hyper-parameters
+    #[command(subcommand)]
+    Study(StudyCommand),
     /// Choose among finished runs by their validation part, and show the test results of the chosen ones
     Select(Select),
     /// List what a run file can name

@@ -114,7 +114,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
 
 /// Whether only this method fails on these data and the others may still work: a cell or group is too small, or a loss
 /// is not finite.
-fn is_about_the_method(error: &FairnessError) -> bool {
+pub(super) fn is_about_the_method(error: &FairnessError) -> bool {
     !matches!(error, FairnessError::Interrupted { .. } | FairnessError::Checkpoint { .. } | FairnessError::Data(_))
 }
 

@@ -49,6 +49,9 @@ pub(super) enum Shown {
     Json,
     /// Nothing: the run is one of many.
     Nothing,
+    /// Nothing, and the run is not evaluated either: it is scored elsewhere.
+    #[cfg(feature = "train")]
+    Unscored,
 }
 
 impl Shown {

@@ -21,6 +21,8 @@ mod schema;
 mod select;
 mod simulate;
 #[cfg(feature = "train")]
+mod study;
+#[cfg(feature = "train")]
 mod train;
 #[cfg(feature = "train")]
 mod weights;
@@ -51,6 +53,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Card(arguments) => card::run(&arguments),
         #[cfg(feature = "train")]
         Command::Compare(arguments) => compare::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Study(command) => study::run(&command),
         Command::Select(arguments) => select::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         #[cfg(feature = "train")]

@@ -64,6 +64,9 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     let outputs = super::evaluate::Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     if let Some(finished) = OpenRun::finished(run, origin.is_some())? {
+        if shown == Shown::Unscored {
+            return Ok(());
+        }
         say("this run is done; showing its evaluation");
         return evaluate_run(&finished, &outputs);
     }
@@ -158,7 +161,9 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     };
     predict_all(&open, &prepared, strategy.as_mut(), &data, &trained, kept_model(&prepared, intensity, model))?;
     // Step 10: from the saved files.
-    evaluate_run(&open, &outputs)?;
+    if shown != Shown::Unscored {
+        evaluate_run(&open, &outputs)?;
+    }
     write_text(&folder.done(), "")
 }
 

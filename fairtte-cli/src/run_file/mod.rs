@@ -163,6 +163,26 @@ impl RunFile {
         Self::resolve(merged)
     }
 
+    /// Reads a run file from merged tables whose paths are absolute.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[cfg(feature = "train")]
+    pub(crate) fn from_merged(merged: Merged) -> Result<Self, CliError> {
+        Self::resolve(merged)
+    }
+
+    /// Reads a run file from a table whose paths are absolute.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[cfg(feature = "train")]
+    pub(crate) fn from_table(table: toml::Table, origin: &str) -> Result<Self, CliError> {
+        let mut merged = Merged::default();
+        merged.add_table(table, origin);
+        Self::resolve(merged)
+    }
+
     /// Fills in settings that depend on others, and checks names and types of all keys.
     fn resolve(mut merged: Merged) -> Result<Self, CliError> {
         merged.name_after_file();

@@ -129,7 +129,8 @@ pub(crate) fn expand(study: &StudyFile, attributes: &[Vec<String>]) -> Result<Ve
                     }
                     Block::Backbone => {
                         let name = &study.data[data].name;
-                        let here = study.backbones.iter().filter(|(_, of)| of.data.is_empty() || of.data.contains(name));
+                        let here =
+                            study.backbones.iter().filter(|(_, of)| of.data.is_empty() || of.data.contains(name));
                         cells.extend(here.map(|(name, _)| Cell { backbone: Some(name.clone()), ..cell.clone() }));
                     }
                 }
@@ -165,7 +166,8 @@ fn exclude(study: &StudyFile, cells: &mut Vec<Cell>) -> Result<(), CliError> {
             return Err(CliError::setting(&key, message, None));
         }
         let is_out = |cell: &Cell| {
-            let is = |(axis, words): (&String, &OneOrMore)| cell.word(axis, study).is_some_and(|word| words.contains(&word));
+            let is =
+                |(axis, words): (&String, &OneOrMore)| cell.word(axis, study).is_some_and(|word| words.contains(&word));
             !entry.is_empty() && entry.iter().all(is)
         };
         let before = cells.len();

@@ -222,7 +222,8 @@ impl StudyFile {
                 data.name = data.run_file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             }
         }
-        let tables = study.starts.values_mut().chain(study.backbones.values_mut().map(|backbone| &mut backbone.settings));
+        let tables =
+            study.starts.values_mut().chain(study.backbones.values_mut().map(|backbone| &mut backbone.settings));
         tables.for_each(|table| resolve_weights(table, &base));
         study.check()?;
         Ok(study)
@@ -273,9 +274,10 @@ impl StudyFile {
     }
 
     fn lists(&self) -> [(&'static str, Vec<&str>); 3] {
-        let words = |names: &'_ [String]| names.iter().map(String::as_str).collect::<Vec<_>>();
+        fn words(names: &[String]) -> Vec<&str> {
+            names.iter().map(String::as_str).collect()
+        }
         let data = self.data.iter().map(|data| data.name.as_str()).collect();
-        // The borrow of `words` is that of `self`.
         [("data", data), ("heads.names", words(&self.heads.names)), ("strategies.names", words(&self.strategies.names))]
     }
 
@@ -291,7 +293,8 @@ impl StudyFile {
         for (name, levels) in &self.shifts {
             let keys: Vec<&str> = levels.keys().map(String::as_str).collect();
             if !matches!(keys[..], ["blur" | "time-noise" | "censoring-flip"]) {
-                let message = format!("found {keys:?}, expected one of blur, time-noise, censoring-flip with its levels");
+                let message =
+                    format!("found {keys:?}, expected one of blur, time-noise, censoring-flip with its levels");
                 return wrong(format!("shifts.{name}"), message);
             }
             if levels.values().any(Vec::is_empty) {

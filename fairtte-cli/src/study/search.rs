@@ -87,7 +87,8 @@ mod tests {
         let n = 4000;
         let shares = |range: Range, edges: [f64; 3]| {
             let drawn = numbers(&range, n);
-            let between = |low: f64, high: f64| drawn.iter().filter(|x| (low..high).contains(*x)).count() as f64 / n as f64;
+            let between =
+                |low: f64, high: f64| drawn.iter().filter(|x| (low..high).contains(*x)).count() as f64 / n as f64;
             let [low, middle, high] = edges;
             assert!((between(low, high) - 1.0).abs() < 1e-12, "{range:?}");
             between(low, middle)
@@ -104,7 +105,8 @@ mod tests {
     fn a_draw_depends_on_seed_key_and_trial_alone() {
         let range = Range::LogUniform([1e-4, 1e-3]);
         assert_eq!(range.draw(1, "optimiser.learning-rate", 3), range.draw(1, "optimiser.learning-rate", 3));
-        let other = [(2, "optimiser.learning-rate", 3), (1, "optimiser.weight-decay", 3), (1, "optimiser.learning-rate", 4)];
+        let other =
+            [(2, "optimiser.learning-rate", 3), (1, "optimiser.weight-decay", 3), (1, "optimiser.learning-rate", 4)];
         for (seed, key, trial) in other {
             assert_ne!(range.draw(1, "optimiser.learning-rate", 3), range.draw(seed, key, trial));
         }

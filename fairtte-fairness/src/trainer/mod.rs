@@ -31,11 +31,13 @@ use self::plan::Plan;
 use self::progress::{Took, Totals};
 use self::schedule::Place;
 use self::validation::Validator;
+use crate::EQUAL_PREDICTIONS;
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation};
 use crate::predict::Outputs;
-use crate::EQUAL_PREDICTIONS;
-use crate::strategies::{Clock, StepContext, Strategy, Warning, Watch, Watched, first_epoch, predictions_differ, warnings};
+use crate::strategies::{
+    Clock, StepContext, Strategy, Warning, Watch, Watched, first_epoch, predictions_differ, warnings,
+};
 use crate::{FairnessError, check};
 
 pub use self::observer::{Observer, Silent, StepsFile};
