@@ -206,7 +206,9 @@ impl CliError {
             | Self::OtherRun { .. }
             | Self::Device { .. }
             | Self::Metric(MetricError::InvalidSetting { .. } | MetricError::InvalidGrid { .. }) => Exit::Config,
-            Self::RunFolder { .. } | Self::Cell { .. } | Self::Metric(_) | Self::Refused { .. } | Self::Check(_) => Exit::Data,
+            Self::RunFolder { .. } | Self::Cell { .. } | Self::Metric(_) | Self::Refused { .. } | Self::Check(_) => {
+                Exit::Data
+            }
             Self::Data(error) => of_data(error),
             Self::Curves { source, .. } => of_data(source),
             Self::Simulation(error) => match error {

@@ -36,7 +36,7 @@ pub struct Test {
     #[arg(long, value_enum, default_value_t)]
     pub alternative: Alternatives,
     /// Level of significance: of verdicts, and of the critical difference
-    #[arg(long, value_name = "P", default_value_t = 0.05)]
+    #[arg(long, value_name = "P", default_value_t = 0.05, allow_negative_numbers = true)]
     pub level: f64,
     /// Tests that Holm's method adjusts together
     #[arg(long, value_enum, default_value_t)]

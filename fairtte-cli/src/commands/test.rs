@@ -75,7 +75,9 @@ fn goals(arguments: &Test, observations: &[Observation]) -> Result<BTreeMap<Stri
         let Some(names) = names else { continue };
         if names.is_empty() {
             if let Some((other, _)) = of_others.replace((option, goal)) {
-                let message = format!("it and {other} both speak of all metrics, expected one of them, or the names of its metrics");
+                let message = format!(
+                    "it and {other} both speak of all metrics, expected one of them, or the names of its metrics"
+                );
                 return Err(CliError::setting(option, message, Some(&format!("{option}=METRIC,METRIC names metrics"))));
             }
         }

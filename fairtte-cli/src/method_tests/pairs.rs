@@ -9,7 +9,11 @@ use super::arrange::Arranged;
 use super::{PairTest, Question, TestsError};
 
 /// Every method against the base, then all other pairs if they are asked for, the later method minus the earlier one.
-pub(super) fn pair_tests(arranged: &Arranged<'_>, base: usize, question: &Question) -> Result<Vec<PairTest>, TestsError> {
+pub(super) fn pair_tests(
+    arranged: &Arranged<'_>,
+    base: usize,
+    question: &Question,
+) -> Result<Vec<PairTest>, TestsError> {
     let others: Vec<usize> = (0..arranged.methods.len()).filter(|method| *method != base).collect();
     let mut pairs: Vec<(usize, usize)> = others.iter().map(|other| (*other, base)).collect();
     if question.all_pairs {
@@ -20,7 +24,11 @@ pub(super) fn pair_tests(arranged: &Arranged<'_>, base: usize, question: &Questi
     pairs.into_iter().map(|pair| pair_test(arranged, pair, question)).collect()
 }
 
-fn pair_test(arranged: &Arranged<'_>, (first, second): (usize, usize), question: &Question) -> Result<PairTest, TestsError> {
+fn pair_test(
+    arranged: &Arranged<'_>,
+    (first, second): (usize, usize),
+    question: &Question,
+) -> Result<PairTest, TestsError> {
     let (differences, n_unpaired) = arranged.differences(first, second);
     let count = |of: fn(f64) -> bool| differences.iter().filter(|difference| of(**difference)).count();
     let (n_higher, n_lower) = (count(|difference| difference > 0.0), count(|difference| difference < 0.0));

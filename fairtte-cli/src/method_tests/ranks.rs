@@ -16,7 +16,13 @@ pub(super) fn rank_tests(
 ) -> Result<RankTests, TestsError> {
     let Some(first) = settings.first() else {
         let (average_ranks, means) = (Vec::new(), Vec::new());
-        return Ok(RankTests { n_settings: 0, average_ranks, means, tested: None, untested: Some(Untested::NoSetting) });
+        return Ok(RankTests {
+            n_settings: 0,
+            average_ranks,
+            means,
+            tested: None,
+            untested: Some(Untested::NoSetting),
+        });
     };
     let shape = (settings.len(), first.means.len());
     let table = RankTable::new(Array2::from_shape_fn(shape, |(row, method)| settings[row].means[method]), direction)?;

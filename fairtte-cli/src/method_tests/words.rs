@@ -6,6 +6,9 @@ use super::{Family, Goal, MethodTests, MetricTests, PairTest, Tested, Untested};
 use crate::plural::counted;
 use crate::report::{list, p_relation, short};
 
+/// Most findings in one sentence.
+const MOST_NAMED: usize = 5;
+
 /// Fills in the question and the verdict of every metric.
 pub(super) fn speak(tests: &mut MethodTests) {
     let n_tested = tests.metrics.iter().filter(|metric| metric.ranks.tested.is_some()).count();
@@ -25,7 +28,8 @@ fn n_pairs(metric: &MetricTests) -> usize {
 
 fn question(metric: &MetricTests) -> String {
     let n = metric.ranks.n_settings + metric.left_out.len();
-    let (k, goal, gap) = (metric.methods.len(), metric.goal.words(), if metric.goal == Goal::Gap { "the gap of " } else { "" });
+    let (k, goal, gap) =
+        (metric.methods.len(), metric.goal.words(), if metric.goal == Goal::Gap { "the gap of " } else { "" });
     format!("Do the {k} methods differ in {gap}{} over {} ({goal})?", metric.metric, counted(n, "setting"))
 }
 
@@ -45,10 +49,9 @@ impl About {
             return self.of_tested(metric, tested);
         }
         vec![match ranks.untested {
-            Some(Untested::NoSetting) => format!(
-                "No setting has a value of all {} methods, so that none can be ranked.",
-                metric.methods.len()
-            ),
+            Some(Untested::NoSetting) => {
+                format!("No setting has a value of all {} methods, so that none can be ranked.", metric.methods.len())
+            }
             Some(Untested::AllTied) => format!("All methods tie in every one of {settings}: there is nothing to test."),
             Some(Untested::FewSettings) | None => format!(
                 "Friedman's test is not meant for so few settings ({}, expected at least {}): the ranks are shown alone, \
@@ -103,7 +106,7 @@ impl About {
         if apart.is_empty() {
             return "Nemenyi's test finds no two of them apart.".to_owned();
         }
-        format!("Nemenyi's test: {}.", list(&apart))
+        format!("Nemenyi's test: {}.", shortened(apart))
     }
 
     fn of_pairs(&self, metric: &MetricTests, n_family: usize) -> String {
@@ -130,7 +133,7 @@ impl About {
             })
             .collect();
         if !found.is_empty() {
-            return format!("{family}: {}.", list(&found));
+            return format!("{family}: {}.", shortened(found));
         }
         let pair = format!("{} minus {}: {}", smallest.first, smallest.second, p(smallest));
         format!("{family}: none differs (smallest, {pair}).{}", self.out_of_reach(&tested, n_family))
@@ -152,6 +155,16 @@ impl About {
             short(self.level)
         )
     }
+}
+
+/// A list, of which only the beginning is said if it is long; the tables have everything.
+fn shortened(mut items: Vec<String>) -> String {
+    let rest = items.len().saturating_sub(MOST_NAMED);
+    if rest > 1 {
+        items.truncate(MOST_NAMED);
+        items.push(format!("{rest} more"));
+    }
+    list(&items)
 }
 
 fn p_of(pair: &PairTest) -> f64 {

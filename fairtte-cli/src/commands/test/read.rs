@@ -58,7 +58,9 @@ pub(super) fn read(path: &Path, columns: &TestColumns) -> Result<Values, CliErro
     match &names.values {
         InColumns::Long { method, value } => {
             let methods = required(&table, method, "--method")?;
-            for (row, cell) in table.numbers(value).map_err(|error| with_help(error, "--value"))?.into_iter().enumerate() {
+            for (row, cell) in
+                table.numbers(value).map_err(|error| with_help(error, "--value"))?.into_iter().enumerate()
+            {
                 let number = number(&table, (row, value), cell, LONG)?;
                 observations.push(Observation { method: methods[row].clone(), value: number, ..of_row(row, value) });
                 cells.push((row, value.clone()));
@@ -86,12 +88,7 @@ const LONG: &str = "leave out the row of a method without a value: its setting i
 const WIDE: &str = "every column but those of settings, metrics and trials is a method; leave the cell of a method without a \
                     value empty";
 
-fn number(
-    table: &Table,
-    (row, column): (usize, &str),
-    cell: Result<f64, String>,
-    help: &str,
-) -> Result<f64, CliError> {
+fn number(table: &Table, (row, column): (usize, &str), cell: Result<f64, String>, help: &str) -> Result<f64, CliError> {
     let refused = |text: &str| CliError::Cell {
         problem: format!("{column} is {text}, expected a finite number"),
         place: table.place(row).to_string(),
@@ -122,7 +119,8 @@ fn required(table: &Table, column: &str, option: &str) -> Result<Vec<String>, Cl
 fn with_help(error: DataError, option: &str) -> CliError {
     match error {
         missing @ DataError::MissingColumn { .. } => {
-            let wide = if ["--method", "--value"].contains(&option) { ", or --wide if every method has a column" } else { "" };
+            let wide =
+                if ["--method", "--value"].contains(&option) { ", or --wide if every method has a column" } else { "" };
             CliError::Curves { source: Box::new(missing), help: format!("{option} COLUMN names it{wide}") }
         }
         other => other.into(),

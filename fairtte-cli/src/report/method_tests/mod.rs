@@ -64,7 +64,11 @@ fn ids(tests: &MethodTests) -> Vec<String> {
 
 /// `left out: adni/age (no SR)` for every setting that is not ranked; empty if there is none.
 fn left_out(metric: &MetricTests) -> Vec<String> {
-    metric.left_out.iter().map(|out| format!("{} (no value of {})", out.setting, super::format::list(&out.lacks))).collect()
+    metric
+        .left_out
+        .iter()
+        .map(|out| format!("{} (no value of {})", out.setting, super::format::list(&out.lacks)))
+        .collect()
 }
 
 /// The trials behind the values, in words; empty without trials.

@@ -128,18 +128,16 @@ fn caption(metric: &MetricTests, level: f64) -> String {
     if tested.rejects {
         bars
     } else {
-        format!("{bars} Friedman does not reject equal ranks, so methods that no bar joins are not shown to differ either.")
+        format!(
+            "{bars} Friedman does not reject equal ranks, so methods that no bar joins are not shown to differ either."
+        )
     }
 }
 
 fn friedman(tested: &Tested) -> String {
     let test = &tested.friedman;
-    let chi_square = format!(
-        "Friedman: chi-square({}) = {}, p {}",
-        test.degrees,
-        number(test.chi_square),
-        p_relation(test.p_value)
-    );
+    let chi_square =
+        format!("Friedman: chi-square({}) = {}, p {}", test.degrees, number(test.chi_square), p_relation(test.p_value));
     let holm = tested.friedman_p_holm.map(|p| format!(" (after Holm over the metrics p {})", p_relation(p)));
     let f = tested.iman_davenport.as_ref().map(|test| {
         let (one, other) = test.degrees;
@@ -202,8 +200,7 @@ impl ValuesRow {
 /// What the page says first: the metric with its question and verdict.
 pub(super) fn left_out_sentence(tests: &MethodTests) -> Option<String> {
     let with = tests.metrics.iter().filter(|metric| !metric.left_out.is_empty());
-    let said: Vec<String> = with
-        .map(|metric| format!("{} of {}", count(metric.left_out.len(), "setting"), metric.metric))
-        .collect();
+    let said: Vec<String> =
+        with.map(|metric| format!("{} of {}", count(metric.left_out.len(), "setting"), metric.metric)).collect();
     (!said.is_empty()).then(|| format!("Not ranked, because a method has no value there: {}.", list(&said)))
 }

@@ -133,7 +133,8 @@ fn of_all(tests: &MethodTests) -> Sheet {
     let rows = tests.metrics.iter().map(|metric| {
         let tested = metric.ranks.tested.as_ref();
         let of_f = tested.and_then(|tested| tested.iman_davenport.as_ref());
-        let degrees = |of: fn((usize, usize)) -> usize| of_f.map_or(Cell::Missing, |test| Cell::Count(of(test.degrees)));
+        let degrees =
+            |of: fn((usize, usize)) -> usize| of_f.map_or(Cell::Missing, |test| Cell::Count(of(test.degrees)));
         let friedman = tested.map(|tested| tested.friedman);
         vec![
             Cell::Text(metric.metric.clone()),
@@ -224,8 +225,7 @@ fn signed_rank(metric: &MetricTests, id: &str) -> Sheet {
     };
     let trials = if metric.trials.is_some() { "setting and trial" } else { "setting" };
     let caption = format!("Signed-rank tests in {}, one pair per {trials}.", metric.metric);
-    let mut sheet =
-        Sheet::new(format!("signed-rank-{id}"), caption, &columns, metric.pairs.iter().map(row).collect());
+    let mut sheet = Sheet::new(format!("signed-rank-{id}"), caption, &columns, metric.pairs.iter().map(row).collect());
     sheet.notes = metric.verdict.last().into_iter().cloned().collect();
     sheet
 }

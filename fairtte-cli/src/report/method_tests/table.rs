@@ -65,7 +65,8 @@ impl Text {
             },
         );
         let chi_square = number(friedman.chi_square);
-        let friedman = format!("chi-square({}) = {chi_square}, p {} (Friedman)", friedman.degrees, p_relation(friedman.p_value));
+        let friedman =
+            format!("chi-square({}) = {chi_square}, p {} (Friedman)", friedman.degrees, p_relation(friedman.p_value));
         self.wrapped("  ", &format!("{friedman}{f}"));
         let name = |method: &usize| metric.methods[*method].clone();
         let bars = tested.cliques.iter().filter(|clique| clique.len() > 1);

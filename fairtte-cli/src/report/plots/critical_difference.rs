@@ -19,11 +19,7 @@ const ROW: f64 = 32.0;
 const LINE: f64 = 14.0;
 
 /// The figure of one metric; `id` is unique on the page. `None` if nothing is ranked.
-pub(crate) fn critical_difference(
-    metric: &MetricTests,
-    level: f64,
-    id: &str,
-) -> Result<Option<String>, ReportError> {
+pub(crate) fn critical_difference(metric: &MetricTests, level: f64, id: &str) -> Result<Option<String>, ReportError> {
     let diagram = Diagram::new(metric, level);
     if diagram.ranks.is_empty() {
         return Ok(None);
@@ -51,7 +47,8 @@ struct Diagram<'a> {
 impl<'a> Diagram<'a> {
     fn new(metric: &'a MetricTests, level: f64) -> Self {
         let average = &metric.ranks.average_ranks;
-        let mut ranks: Vec<(&str, f64)> = metric.methods.iter().map(String::as_str).zip(average.iter().copied()).collect();
+        let mut ranks: Vec<(&str, f64)> =
+            metric.methods.iter().map(String::as_str).zip(average.iter().copied()).collect();
         ranks.sort_by(|a, b| a.1.total_cmp(&b.1));
         let ends = |clique: &Vec<usize>| Some((average[*clique.first()?], average[*clique.last()?]));
         let tested = metric.ranks.tested.as_ref();
@@ -142,13 +139,7 @@ impl<'a> Diagram<'a> {
     }
 
     /// A line from the rank on the axis to name and rank beside it.
-    fn method(
-        &self,
-        canvas: &Canvas<'_>,
-        (name, rank): (&str, f64),
-        is_left: bool,
-        y: f64,
-    ) -> Result<(), DrawError> {
+    fn method(&self, canvas: &Canvas<'_>, (name, rank): (&str, f64), is_left: bool, y: f64) -> Result<(), DrawError> {
         let x = self.axes.x_at(rank);
         let Axes { left, right, .. } = self.axes;
         let (end, text, anchor) =
