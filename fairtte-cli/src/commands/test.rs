@@ -69,39 +69,39 @@ fn goals(arguments: &Test, observations: &[Observation]) -> Result<BTreeMap<Stri
         ("--gap", Goal::Gap, &arguments.gap),
     ];
     let metrics: BTreeSet<&str> = observations.iter().map(|observation| observation.metric.as_str()).collect();
-    let mut of_others: Option<(&str, Goal)> = None;
-    let mut goals = BTreeMap::new();
-    for (option, goal, names) in options {
-        let Some(names) = names else { continue };
-        if names.is_empty() {
-            if let Some((other, _)) = of_others.replace((option, goal)) {
-                let message = format!(
-                    "it and {other} both speak of all metrics, expected one of them, or the names of its metrics"
-                );
-                return Err(CliError::setting(option, message, Some(&format!("{option}=METRIC,METRIC names metrics"))));
-            }
-        }
-        for name in names {
-            if !metrics.contains(name.as_str()) {
-                let known = metrics.iter().copied().collect::<Vec<_>>().join(", ");
-                let message = format!("\"{name}\" is no metric of the table, expected one of {known}");
-                return Err(CliError::setting(option, message, None));
-            }
-            if goals.insert(name.clone(), goal).is_some() {
-                let message = format!("\"{name}\" is named twice, expected one direction of each metric");
-                return Err(CliError::setting(option, message, None));
-            }
-        }
+    let given = options.into_iter().filter_map(|(option, goal, names)| Some((option, goal, names.as_ref()?)));
+    let (of_all, named): (Vec<_>, Vec<_>) = given.partition(|(_, _, names)| names.is_empty());
+    if let [(first, ..), (second, ..), ..] = of_all[..] {
+        let message =
+            format!("it and {first} both speak of all metrics, expected one of them, or the names of its metrics");
+        return Err(CliError::setting(second, message, Some(&format!("{second}=METRIC,METRIC names metrics"))));
     }
-    for metric in metrics.iter().filter(|metric| !goals.contains_key(**metric)).copied().collect::<Vec<_>>() {
-        let Some((_, goal)) = of_others else {
+    let mut goals = BTreeMap::new();
+    for (option, goal, name) in
+        named.iter().flat_map(|(option, goal, names)| names.iter().map(move |n| (option, goal, n)))
+    {
+        let problem = if !metrics.contains(name.as_str()) {
+            let known = metrics.iter().copied().collect::<Vec<_>>().join(", ");
+            format!("\"{name}\" is no metric of the table, expected one of {known}")
+        } else if goals.insert(name.clone(), *goal).is_some() {
+            format!("\"{name}\" is named twice, expected one direction of each metric")
+        } else {
+            continue;
+        };
+        return Err(CliError::setting(option, problem, None));
+    }
+    for metric in metrics {
+        if goals.contains_key(metric) {
+            continue;
+        }
+        let Some((_, goal, _)) = of_all.first() else {
             let message = format!(
                 "{metric} has no direction, expected --higher-is-better, --lower-is-better or --gap (gaps between groups, \
                  smaller is better): ranks depend on it"
             );
             return Err(CliError::setting("test", message, None));
         };
-        goals.insert(metric.to_owned(), goal);
+        goals.insert(metric.to_owned(), *goal);
     }
     Ok(goals)
 }
@@ -109,14 +109,10 @@ fn goals(arguments: &Test, observations: &[Observation]) -> Result<BTreeMap<Stri
 /// Adds the row of the value, or says which option is meant.
 fn explain(error: TestsError, values: &read::Values) -> CliError {
     let problem = error.to_string();
-    let at = |index: usize, help: Option<&str>| CliError::Cell {
-        problem: problem.clone(),
-        place: values.place(index),
-        help: help.map(str::to_owned),
-    };
     match error {
-        TestsError::NotFinite { index, .. } | TestsError::NegativeGap { index, .. } => at(index, None),
-        TestsError::SomeTrials { index, .. } => at(index, None),
+        TestsError::NotFinite { index, .. }
+        | TestsError::NegativeGap { index, .. }
+        | TestsError::SomeTrials { index, .. } => CliError::Cell { problem, place: values.place(index), help: None },
         TestsError::Repeated { index, first, .. } => CliError::Cell {
             place: format!("{}; first in {}", values.place(index), values.row(first)),
             problem,

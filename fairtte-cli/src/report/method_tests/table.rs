@@ -89,7 +89,7 @@ impl Text {
             return;
         }
         let label = |place: usize| if numbered { format!("[{}]", place + 1) } else { clean(&metric.methods[place]) };
-        let header: String = (0..k).map(|place| format!("{:>column$}", label(place))).collect();
+        let header = (0..k).map(|place| format!("{:>column$}", label(place))).collect::<Vec<_>>().concat();
         let mark = if numbered { 4 } else { 0 };
         self.line(&format!("  {:<width$}{header}", "p (Nemenyi)", width = name_width + mark));
         for (row, p_values) in tested.nemenyi_p.iter().enumerate() {
@@ -97,7 +97,7 @@ impl Text {
                 let text = if place == row { "-".to_owned() } else { p_value(*p) };
                 format!("{text:>column$}")
             };
-            let cells: String = p_values.iter().enumerate().map(cell).collect();
+            let cells = p_values.iter().enumerate().map(cell).collect::<Vec<_>>().concat();
             let name = elide(&clean(&metric.methods[row]), NAME);
             let mark = if numbered { format!("{:<4}", label(row)) } else { String::new() };
             self.line(&format!("  {mark}{name:<name_width$}{cells}"));
@@ -118,12 +118,25 @@ impl Text {
 
     fn pairs(&mut self, metric: &MetricTests) {
         self.text.push('\n');
-        let name = |pair: &PairTest| format!("{} minus {}", clean(&pair.first), clean(&pair.second));
-        let width = metric.pairs.iter().map(|pair| name(pair).chars().count()).max().unwrap_or(0).clamp(13, PAIR);
+        let to_base = metric.pairs.len() < metric.methods.len();
+        let half = (PAIR - " minus ".len()) / 2;
+        let name = |pair: &PairTest| {
+            let [first, second] = [&pair.first, &pair.second].map(|method| clean(method));
+            if to_base {
+                return elide(&first, PAIR);
+            }
+            let whole = format!("{first} minus {second}");
+            let fits = whole.chars().count() <= PAIR;
+            if fits { whole } else { format!("{} minus {}", elide(&first, half), elide(&second, half)) }
+        };
+        let title =
+            if to_base { elide(&format!("minus {}", clean(&metric.base)), PAIR) } else { "signed-rank".to_owned() };
+        let names: Vec<String> = metric.pairs.iter().map(name).collect();
+        let width = names.iter().chain([&title]).map(|name| name.chars().count()).max().unwrap_or(0);
         let header = format!("{:>6}{:>7}{:>6}{:>5}{:>9}", "pairs", "better", "worse", "zero", "median");
-        self.line(&format!("  {:<width$}{header}{:>P$}{:>P$}", "signed-rank", "p", "Holm"));
-        for pair in &metric.pairs {
-            self.pair(pair, &elide(&name(pair), width), width);
+        self.line(&format!("  {title:<width$}{header}{:>P$}{:>P$}", "p", "Holm"));
+        for (pair, name) in metric.pairs.iter().zip(&names) {
+            self.pair(pair, name, width);
         }
         let n_unpaired: usize = metric.pairs.iter().map(|pair| pair.n_unpaired).sum();
         if n_unpaired > 0 {

@@ -58,6 +58,20 @@ fn the_terminal_has_eighty_columns_whatever_the_names_and_their_number() {
 }
 
 #[test]
+fn long_names_of_pairs_keep_both_methods() {
+    let mut tests = tests(&["controlled-attribute", "b", "fair-representation"], 6);
+    let mut other = tests.metrics[0].pairs[0].clone();
+    (other.first, other.second) = ("fair-representation".to_owned(), "controlled-attribute".to_owned());
+    tests.metrics[0].pairs.push(other);
+    let text = render_table(&tests, 80);
+    assert!(
+        text.contains("\n  fair-repre… minus controlled…") && text.contains("\n  b minus controlled-attribute "),
+        "{text}"
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
 fn the_terminal_shows_every_p_value_and_rank() {
     let tests = tests(&SHORT, 8);
     let text = render_table(&tests, 80);
@@ -72,7 +86,9 @@ fn the_terminal_shows_every_p_value_and_rank() {
             assert!(rows[1].contains(&super::super::format::p_value(*p)), "{method}, {other}: {rows:?}");
         }
     }
-    assert_eq!(row("b minus <u>")[0].split_whitespace().skip(3).take(4).collect::<Vec<_>>(), ["8", "0", "8", "0"]);
+    let header = text.lines().position(|line| line.starts_with("  minus <u> ")).unwrap();
+    let of_b = text.lines().nth(header + 1).unwrap();
+    assert_eq!(of_b.split_whitespace().take(5).collect::<Vec<_>>(), ["b", "8", "0", "8", "0"]);
     assert!(text.contains(&format!("critical difference at 0.05: {:.3}", tested.critical_difference)), "{text}");
 }
 

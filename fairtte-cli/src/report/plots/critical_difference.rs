@@ -8,11 +8,13 @@ use super::forest::superscript;
 use crate::method_tests::{MetricTests, Tested};
 
 /// Narrow, so that its texts stay readable where it is shrunk to the width of a phone.
-const WIDTH: f64 = 440.0;
+const WIDTH: f64 = 460.0;
 /// Room for names on either side.
-const NAMES: (f64, f64) = (70.0, 136.0);
+const NAMES: (f64, f64) = (70.0, 146.0);
+/// Size of a name: 20 letters fit into the most room.
+const NAME: f64 = 11.5;
 /// The axis below the bar of the critical difference, and without one.
-const AXIS_Y: (f64, f64) = (70.0, 34.0);
+const AXIS_Y: (f64, f64) = (74.0, 38.0);
 /// Height of a bar over methods that are not apart, of a method, and of a line of text.
 const BAR: f64 = 9.0;
 const ROW: f64 = 32.0;
@@ -94,7 +96,7 @@ impl<'a> Diagram<'a> {
     fn draw(&self, canvas: &Canvas<'_>) -> Result<(), DrawError> {
         let title = format!("average rank in {} (1 = best)", superscript(&self.metric.metric));
         let title = elide(&title, fitting(self.axes.right, 12.0));
-        canvas.text(&title, (self.axes.left, 7.0), Anchor::Start, Ink::new(12.0, INK))?;
+        canvas.text(&title, (self.axes.left, 10.0), Anchor::Start, Ink::new(12.0, INK))?;
         self.scale(canvas)?;
         for (k, (low, high)) in self.bars.iter().enumerate() {
             let y = self.axes.bottom + 10.0 + BAR * k as f64;
@@ -145,14 +147,14 @@ impl<'a> Diagram<'a> {
         let (end, text, anchor) =
             if is_left { (left - 6.0, left - 10.0, Anchor::End) } else { (right + 6.0, right + 10.0, Anchor::Start) };
         canvas.line(&[(x, self.axes.bottom), (x, y), (end, y)], MUTED, 1.0)?;
-        let name = elide(name, fitting(left - 12.0, 12.0));
-        canvas.text(&name, (text, y - 3.0), anchor, Ink::new(12.0, INK))?;
+        let name = elide(name, fitting(left - 12.0, NAME));
+        canvas.text(&name, (text, y - 3.0), anchor, Ink::new(NAME, INK))?;
         canvas.text(&number(rank), (text, y + 10.0), anchor, Ink::new(10.5, MUTED))
     }
 
     fn describe(&self) -> String {
         let ranks: Vec<String> = self.ranks.iter().map(|(name, rank)| format!("{name} {}", number(*rank))).collect();
-        let mut said = list(&ranks);
+        let mut said = vec![list(&ranks)];
         if let Some(tested) = self.tested() {
             let cliques = tested.cliques.iter().filter(|clique| clique.len() > 1);
             let names = |clique: &Vec<usize>| {
@@ -161,14 +163,16 @@ impl<'a> Diagram<'a> {
             };
             let cliques: Vec<String> = cliques.map(names).collect();
             let (cd, level) = (short(tested.critical_difference), short(self.level));
-            said += &format!("; critical difference {cd} at {level}; {}", cliques.join("; "));
+            said.push(format!("critical difference {cd} at {level}"));
+            said.extend(cliques);
         }
-        format!("{said}; {}", self.below().join(" "))
+        said.push(self.below().join(" "));
+        said.join("; ")
     }
 }
 
 /// Room for the longest name.
 fn width_of_names(ranks: &[(&str, f64)]) -> f64 {
     let longest = ranks.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    (14.0 + 6.8 * longest as f64).clamp(NAMES.0, NAMES.1)
+    (16.0 + 6.5 * longest as f64).clamp(NAMES.0, NAMES.1)
 }
