@@ -273,7 +273,7 @@ pub(crate) fn print(error: &CliError) {
 }
 
 /// The message and every cause that it does not name already.
-fn sentence(error: &CliError) -> String {
+pub(crate) fn sentence(error: &CliError) -> String {
     let mut sentence = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

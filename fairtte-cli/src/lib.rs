@@ -28,6 +28,8 @@ mod run_folder;
 mod samples;
 mod scored;
 mod selection;
+#[cfg(feature = "train")]
+mod study;
 
 use std::process::ExitCode;
 

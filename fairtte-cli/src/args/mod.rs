@@ -13,6 +13,8 @@ mod scores;
 mod select;
 mod test;
 #[cfg(feature = "train")]
+mod study;
+#[cfg(feature = "train")]
 mod weights;
 
 use std::path::PathBuf;
@@ -27,6 +29,11 @@ use crate::exit;
 pub use features::Features;
 #[cfg(feature = "train")]
 pub use predict::{Other, Predict};
+#[cfg(feature = "train")]
+pub use study::{
+    StudyCommand, StudyCommands, StudyFileArguments, StudyFolderArgument, StudyPlan, StudyRun, StudyTemplate,
+    StudyTrial, TemplateKind,
+};
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 
@@ -85,6 +92,10 @@ pub enum Command {
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),
+    #[cfg(feature = "train")]
+    /// Train a whole study: data sets, attributes, heads, starts, strategies, shifts and draws of hyper-parameters
+    #[command(subcommand)]
+    Study(StudyCommand),
     /// Choose among finished runs by their validation part, and show the test results of the chosen ones
     Select(Select),
     /// Test whether methods differ over settings, from any table of values: ranks, Friedman, Nemenyi, signed-rank tests

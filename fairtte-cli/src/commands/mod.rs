@@ -22,6 +22,8 @@ mod select;
 mod simulate;
 mod test;
 #[cfg(feature = "train")]
+mod study;
+#[cfg(feature = "train")]
 mod train;
 #[cfg(feature = "train")]
 mod weights;
@@ -52,6 +54,8 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Card(arguments) => card::run(&arguments),
         #[cfg(feature = "train")]
         Command::Compare(arguments) => compare::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Study(command) => study::run(&command),
         Command::Select(arguments) => select::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::List(arguments) => list::run(&arguments),

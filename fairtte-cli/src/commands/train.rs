@@ -64,6 +64,9 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     let outputs = super::evaluate::Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     if let Some(finished) = OpenRun::finished(run, origin.is_some())? {
+        if shown == Shown::Unscored {
+            return Ok(());
+        }
         say("this run is done; showing its evaluation");
         return evaluate_run(&finished, &outputs);
     }
@@ -121,11 +124,13 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         .with_early(head.as_ref(), &outcomes);
     // The weights for censoring are those of the evaluation, from the unchanged outcomes of the data.
     let scoring = Scoring::new(grid, &cut_points, &run.evaluation, &prepared.cohort.outcomes(train)?)?;
+    let kept_for = prepared.kept_for(run)?;
     let data = TrainingData {
         loader: &loader,
         train,
         validation,
         levels: &cells.levels,
+        kept_for: &kept_for,
         outputs: Outputs { head: head.as_ref(), cut_points: &cut_points },
         scoring: &scoring,
         seed: run.training_seed(),
@@ -156,7 +161,9 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     };
     predict_all(&open, &prepared, strategy.as_mut(), &data, &trained, kept_model(&prepared, intensity, model))?;
     // Step 10: from the saved files.
-    evaluate_run(&open, &outputs)?;
+    if shown != Shown::Unscored {
+        evaluate_run(&open, &outputs)?;
+    }
     write_text(&folder.done(), "")
 }
 

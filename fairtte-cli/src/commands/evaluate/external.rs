@@ -227,7 +227,7 @@ fn publish(page: &ExternalPage<'_>, record: &Record<'_>, call: &Call<'_>) -> Res
             print(render_external_table(page, WIDTH));
             target.written().into_iter().for_each(print);
         }
-        Shown::Nothing => {}
+        _ => {}
     }
     say(format!("done in {:.1} s", call.outputs.started.elapsed().as_secs_f64()));
     Ok(())

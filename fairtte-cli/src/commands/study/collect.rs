@@ -1,0 +1,25 @@
+//! `fairtte study collect`: the scores of all finished trials as one table.
+
+use super::plan::resolve;
+use super::planned;
+use super::status::Counts;
+use crate::CliError;
+use crate::args::StudyFolderArgument;
+use crate::commands::{print, print_json};
+use crate::plural::counted;
+use crate::study::Results;
+
+pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
+    let plan = planned(&arguments.folder)?;
+    let planned = resolve(&plan)?;
+    let results = Results::gather(&plan, &planned)?;
+    let path = plan.folder().results();
+    results.write(&path)?;
+    let counts = Counts::of(&plan, &planned)?;
+    if arguments.json {
+        return print_json(&serde_json::json!({ "results": path, "rows": results.n(), "trials": counts }));
+    }
+    print(format!("{} of {}", counted(results.n(), "row"), counts.sentence()));
+    print(format!("written: {}", path.display()));
+    Ok(())
+}

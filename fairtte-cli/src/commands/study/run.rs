@@ -1,0 +1,134 @@
+//! `fairtte study run`: the open trials of a study as child processes of this one.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use fairtte_data::DataConfig;
+
+use super::plan::resolve;
+use super::{read, timing};
+use crate::args::StudyRun;
+use crate::plural::counted;
+use crate::prepare::{Care, decode, label};
+use crate::progress::say;
+use crate::study::{Plan, Planned, Pool, Progress, TrialState, time_of_server};
+use crate::{CliError, interrupt};
+
+pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
+    let plan = read(&arguments.study)?;
+    let planned = resolve(&plan)?;
+    if let Some(index) = arguments.only.iter().find(|index| **index >= plan.n()) {
+        let message = format!("{index} is not in the manifest, which has the places 0 to {}", plan.n() - 1);
+        return Err(CliError::setting("--only", message, None));
+    }
+    if !arguments.dry_run {
+        plan.write(&planned)?;
+    }
+    let open = open(&plan, &planned, &arguments.only)?;
+    say(format!("{} of {} to run", open.len(), counted(n_trainings(&planned), "training")));
+    if arguments.dry_run {
+        for (index, id) in &open {
+            say(format!("  {index} {id} {}", planned[*index].run.name));
+        }
+        return Ok(());
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    prepare(&plan)?;
+    let jobs = arguments.jobs.unwrap_or(plan.study().execute.jobs).max(1);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = arguments.threads.unwrap_or((cores / jobs).max(1));
+    let pool = Pool { folder: plan.folder(), jobs, threads, timing: timing(&plan) };
+    let (began, n) = (Instant::now(), open.len());
+    let mut done = 0;
+    interrupt::stoppable(|_| {
+        pool.run(&open, &mut |progress: &Progress| {
+            done += 1;
+            let left = began.elapsed().as_secs_f64() / f64::from(done)
+                * f64::from(u32::try_from(n).unwrap_or(u32::MAX) - done);
+            say(line(progress, (done, n), left));
+        })
+    })?;
+    if interrupt::is_wanted() {
+        say("stopped; the same command resumes the study");
+        return Err(CliError::Training(fairtte_fairness::FairnessError::Interrupted { epoch: 0, step: 0, n_steps: 0 }));
+    }
+    summary(&plan, &planned)
+}
+
+/// `3 of 12, 4 s: 2f06c1.. done; 40 s left`.
+fn line(progress: &Progress, (done, n): (u32, usize), left: f64) -> String {
+    let what = match &progress.state {
+        TrialState::Done => "done".to_owned(),
+        TrialState::Refused(refusal) => format!("not trained: {}", refusal.because),
+        TrialState::Failed(failure) => format!("failed ({}): {}", failure.class.name(), last_line(&failure.message)),
+        TrialState::Running => "another process works on it".to_owned(),
+        TrialState::ToDo => "stopped".to_owned(),
+    };
+    format!(
+        "{done} of {n}: {} in {:.1} s: {what}; about {} left",
+        progress.id,
+        progress.took.as_secs_f64(),
+        words(left)
+    )
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().next_back().unwrap_or_default()
+}
+
+/// `50 s`, `12 min`, `3.5 h`.
+fn words(seconds: f64) -> String {
+    if seconds < 120.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 7200.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3600.0)
+    }
+}
+
+fn n_trainings(planned: &[Planned]) -> usize {
+    planned.iter().map(|planned| &planned.id).collect::<BTreeSet<_>>().len()
+}
+
+/// The trials that a process may take, each once, by the first place that has it.
+pub(super) fn open(plan: &Plan, planned: &[Planned], only: &[usize]) -> Result<Vec<(usize, String)>, CliError> {
+    let path = plan.folder().path();
+    let failed = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
+    std::fs::create_dir_all(path).map_err(failed)?;
+    let (now, stale) = (time_of_server(path)?, timing(plan).stale);
+    let mut seen = BTreeSet::new();
+    let mut open = Vec::new();
+    for (index, Planned { id, .. }) in planned.iter().enumerate() {
+        let is_asked = only.is_empty() || only.contains(&index);
+        if is_asked && seen.insert(id) && TrialState::of(&plan.folder().trial(id), now, stale)?.is_open() {
+            open.push((index, id.clone()));
+        }
+    }
+    Ok(open)
+}
+
+/// Simulates cohorts and decodes images once, before trials that would all do so at the same time.
+fn prepare(plan: &Plan) -> Result<(), CliError> {
+    for run in plan.data()? {
+        say(format!("preparing {}", run.name));
+        let (cohort, mut exclusions) = label(&run)?;
+        if !matches!(run.data, DataConfig::Tabular(_)) {
+            decode(&run, &cohort, &mut exclusions, Care::Usual)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the study came to; an error if a trial failed.
+fn summary(plan: &Plan, planned: &[Planned]) -> Result<(), CliError> {
+    let counts = super::status::Counts::of(plan, planned)?;
+    say(counts.sentence());
+    if counts.failed > 0 {
+        let problem = format!("{} failed; `fairtte study status` says why", counted(counts.failed, "trial"));
+        return Err(CliError::RunFolder { path: plan.folder().path().to_owned(), problem });
+    }
+    Ok(())
+}
