@@ -18,6 +18,7 @@ mod exit;
 mod interrupt;
 pub mod memory;
 mod merged;
+mod method_tests;
 mod plural;
 mod prepare;
 mod progress;

@@ -11,6 +11,7 @@ mod own_table;
 mod predict;
 mod scores;
 mod select;
+mod test;
 #[cfg(feature = "train")]
 mod study;
 #[cfg(feature = "train")]
@@ -46,6 +47,7 @@ pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
 pub use scores::Scores;
 pub use select::{LossOf, Rule, Select};
+pub use test::{Alternatives, Families, Test, TestColumns};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
 #[derive(Debug, Parser)]
@@ -96,6 +98,8 @@ pub enum Command {
     Study(StudyCommand),
     /// Choose among finished runs by their validation part, and show the test results of the chosen ones
     Select(Select),
+    /// Test whether methods differ over settings, from any table of values: ranks, Friedman, Nemenyi, signed-rank tests
+    Test(Box<Test>),
     /// List what a run file can name
     List(List),
     #[cfg(feature = "train")]

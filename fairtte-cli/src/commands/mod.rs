@@ -20,6 +20,7 @@ mod prepare;
 mod schema;
 mod select;
 mod simulate;
+mod test;
 #[cfg(feature = "train")]
 mod study;
 #[cfg(feature = "train")]
@@ -56,6 +57,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         #[cfg(feature = "train")]
         Command::Study(command) => study::run(&command),
         Command::Select(arguments) => select::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         #[cfg(feature = "train")]
         Command::Weights(command) => weights::run(&command),

@@ -13,6 +13,7 @@ pub fn write(folder: &Path) {
     file("taken", "a file where a folder is needed");
     run_files(&file);
     curves(&file);
+    methods(&file);
     images(folder);
     for (name, channels) in [("gray.safetensors", 1), ("rgb.safetensors", 3)] {
         std::fs::write(folder.join(name), weights(channels)).unwrap();
@@ -106,6 +107,31 @@ fn curves(file: &dyn Fn(&str, &str)) {
         ("train.csv", train),
     ] {
         file(name, &text);
+    }
+}
+
+/// Values of 3 methods in 6 settings, 2 metrics and 2 trials, with other names of everything beside them.
+fn methods(file: &dyn Fn(&str, &str)) {
+    let mut long = "metric,kind,setting,place,method,model,trial,seed,value,score\n".to_owned();
+    let mut wide = "metric,kind,setting,place,trial,seed,a,b,c\n".to_owned();
+    for i in 0..24 {
+        let (metric, setting, trial) = (1 + i / 12, 1 + i / 2 % 6, 1 + i % 2);
+        let mut values = Vec::new();
+        for (k, method) in ["a", "b", "c"].into_iter().enumerate() {
+            let value = (i * 7 + k * 5 + i * k * 3) % 13 + 2 * k * metric;
+            // The trials of one method have their seeds the other way round.
+            let seed = if k == 1 { 3 - trial } else { trial };
+            let (kind, place, model, score) = (3 - metric, setting + 10, ["x", "y", "z"][k], value * value + k);
+            writeln!(long, "{metric},{kind},{setting},{place},{method},{model},{trial},{seed},{value},{score}")
+                .unwrap();
+            values.push(value.to_string());
+        }
+        writeln!(wide, "{metric},{},{setting},{},{trial},{},{}", 3 - metric, setting + 10, 3 - trial, values.join(","))
+            .unwrap();
+    }
+    let fewer: Vec<&str> = long.lines().take(31).collect();
+    for (name, text) in [("methods.csv", &long), ("wide.csv", &wide), ("fewer.csv", &fewer.join("\n"))] {
+        file(name, text);
     }
 }
 

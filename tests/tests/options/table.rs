@@ -45,8 +45,20 @@ fn with(base: &str, arguments: &str, others: &str) -> Effect {
 }
 
 pub fn modes() -> Vec<Mode> {
-    let all =
-        [training, prediction, preparation, simulation, published, evaluation, bias, card, selection, files, program];
+    let all = [
+        training,
+        prediction,
+        preparation,
+        simulation,
+        published,
+        evaluation,
+        bias,
+        method_tests,
+        card,
+        selection,
+        files,
+        program,
+    ];
     all.into_iter().flat_map(|modes: fn() -> Vec<Mode>| modes()).collect()
 }
 
@@ -531,6 +543,60 @@ fn evaluation() -> Vec<Mode> {
         modes.push(mode("evaluate", "dry run", &dry, shown));
     }
     modes
+}
+
+/// Tables with one value per row, and with one column per method; all columns of the latter are numbers.
+fn method_tests() -> Vec<Mode> {
+    let long = "test methods.csv --gap";
+    let wide = "test wide.csv --gap --wide";
+    let shared = |base: &str| {
+        vec![
+            ("--higher-is-better", with(base, "--gap", "--higher-is-better")),
+            ("--lower-is-better", with(base, "--gap", "--lower-is-better")),
+            ("--gap", with(base, "--gap", "--gap=1 --lower-is-better")),
+            ("--base", Changes("--base b")),
+            ("--all-pairs", Changes("--all-pairs")),
+            ("--alternative", Between("--alternative less", "--alternative greater")),
+            ("--level", Changes("--level 0.2")),
+            ("--family", Changes("--family table")),
+            ("--output", Changes("--output tested")),
+            JSON,
+            ("--setting", Changes("--setting place")),
+            ("--metric", Changes("--metric kind")),
+            ("--trial", Changes("--trial seed")),
+        ]
+    };
+    let of = |base: &str, own: Vec<(&'static str, Effect)>| shared(base).into_iter().chain(own).collect();
+    vec![
+        mode(
+            "test",
+            "long",
+            long,
+            of(
+                long,
+                vec![
+                    ("TABLE", with(long, "methods.csv", "fewer.csv")),
+                    ("--method", Changes("--method model")),
+                    ("--value", Changes("--value score")),
+                    ("--wide", Refused("--wide", "expected a finite number")),
+                ],
+            ),
+        ),
+        mode(
+            "test",
+            "wide",
+            wide,
+            of(
+                wide,
+                vec![
+                    ("TABLE", with(wide, "wide.csv", "methods.csv")),
+                    ("--method", Refused("--method a", EXCLUDES)),
+                    ("--value", Refused("--value a", EXCLUDES)),
+                    ("--wide", without(wide, "--wide")),
+                ],
+            ),
+        ),
+    ]
 }
 
 fn bias() -> Vec<Mode> {
