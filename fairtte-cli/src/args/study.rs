@@ -23,6 +23,8 @@ pub enum StudyCommand {
     Commands(StudyCommands),
     /// Gather the scores of all finished trials in `results.parquet`
     Collect(StudyFolderArgument),
+    /// Write the tables and the page of what is finished, and say what is missing
+    Report(StudyFolderArgument),
 }
 
 /// The arguments of `fairtte study template`.

@@ -2,6 +2,7 @@
 
 mod collect;
 mod plan;
+mod report;
 mod run;
 mod status;
 mod template;
@@ -23,6 +24,7 @@ pub(super) fn run(command: &StudyCommand) -> Result<(), CliError> {
         StudyCommand::Status(arguments) => status::run(arguments),
         StudyCommand::Commands(arguments) => status::commands(arguments),
         StudyCommand::Collect(arguments) => collect::run(arguments),
+        StudyCommand::Report(arguments) => report::run(arguments),
     }
 }
 

@@ -23,6 +23,9 @@ mod page;
 mod plots;
 mod rows;
 pub(crate) mod samples;
+pub(crate) mod sheet;
+#[cfg(feature = "train")]
+pub(crate) mod study;
 mod table;
 mod tables;
 mod template;

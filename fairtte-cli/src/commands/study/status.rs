@@ -40,6 +40,17 @@ pub(super) struct Reason {
     hosts: BTreeSet<String>,
 }
 
+impl Reason {
+    fn line(&self) -> String {
+        let Self { what, because, n, places, hosts } = self;
+        let places = places.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        let more = if *n > MOST_PLACES { ", .." } else { "" };
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        let on = if hosts.is_empty() { String::new() } else { format!(" on {}", hosts.join(", ")) };
+        format!("{what}: {} ({places}{more}){on}: {because}", counted(*n, "trial"))
+    }
+}
+
 /// Places that are named per reason.
 const MOST_PLACES: usize = 5;
 
@@ -75,6 +86,21 @@ impl Counts {
         Ok(counts)
     }
 
+    /// Different trainings.
+    pub(super) fn n(&self) -> usize {
+        self.done + self.refused + self.running + self.failed + self.to_do
+    }
+
+    /// Whether every training ended with a result.
+    pub(super) fn is_finished(&self) -> bool {
+        self.running + self.failed + self.to_do == 0
+    }
+
+    /// Every reason in one line.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.reasons.iter().map(Reason::line).collect()
+    }
+
     /// `12 done, 2 not trained, 1 running, 3 failed, 18 to do`.
     pub(super) fn sentence(&self) -> String {
         let Self { done, refused, running, failed, to_do, .. } = self;
@@ -96,13 +122,7 @@ pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
         return print_json(&counts);
     }
     print(counts.sentence());
-    for Reason { what, because, n, places, hosts } in &counts.reasons {
-        let places = places.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-        let more = if *n > MOST_PLACES { ", .." } else { "" };
-        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-        let on = if hosts.is_empty() { String::new() } else { format!(" on {}", hosts.join(", ")) };
-        print(format!("  {what}: {} ({places}{more}){on}: {because}", counted(*n, "trial")));
-    }
+    counts.lines().iter().for_each(|line| print(format!("  {line}")));
     Ok(())
 }
 

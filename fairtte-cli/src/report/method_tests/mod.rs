@@ -15,7 +15,7 @@ use super::figure_files::figures_of;
 use crate::method_tests::{MethodTests, MetricTests};
 
 pub(crate) use section::MetricSection;
-pub(crate) use sheets::Sheet;
+use super::sheet::Sheet;
 
 /// The content of `test.json`: where the values are from, and the tests.
 #[derive(Debug, Serialize)]
