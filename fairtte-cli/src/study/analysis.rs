@@ -12,7 +12,7 @@ use serde::Serialize;
 use self::pairs::{Family, PairRow};
 use super::cells::{Block, Cell};
 use super::plan::Plan;
-use super::points::{Points, Setting, TrialPoints, Values};
+use super::points::{Level, Points, Setting, TrialPoints, Values};
 use super::scores::METRICS;
 use crate::CliError;
 use crate::method_tests::MethodTests;
@@ -75,6 +75,14 @@ impl<'a> Study<'a> {
         sections.extend(groups::starts(self)?);
         sections.extend(groups::backbones(self)?);
         sections.extend(shifts::section(self)?);
+        for sheet in sections.iter_mut().flat_map(|section| &mut section.sheets) {
+            let is_starred = |row: &Vec<SheetCell>| matches!(&row[0], SheetCell::Text(name) if name.ends_with('*'));
+            if sheet.rows.iter().any(is_starred) {
+                sheet
+                    .notes
+                    .push(format!("* A group has fewer than {FEW_EVENTS} events in the validation or the test part."));
+            }
+        }
         Ok(Analysis { sections, gaps, gaps_against_control })
     }
 
@@ -83,9 +91,12 @@ impl<'a> Study<'a> {
         self.points.levels.keys().collect()
     }
 
-    /// `films sex`.
+    /// `films sex`, with a star if a group has few events.
     fn name(&self, setting: &Setting) -> String {
-        format!("{} {}", self.plan.study().data[setting.data].name, setting.attribute)
+        let is_few = |level: &Level| level.events_validation.min(level.events_test) < FEW_EVENTS;
+        let star =
+            if self.points.levels.get(setting).is_some_and(|levels| levels.iter().any(is_few)) { "*" } else { "" };
+        format!("{} {}{star}", self.plan.study().data[setting.data].name, setting.attribute)
     }
 
     /// The finished trials of the cells of a setting that `is_in`, in the order of the manifest.
@@ -166,6 +177,11 @@ fn mean(values: impl IntoIterator<Item = f64>) -> (Option<f64>, usize) {
 /// Trials by number, so that those of two cells are paired.
 fn by_trial<'a>(trials: &[&'a TrialPoints]) -> BTreeMap<usize, &'a TrialPoints> {
     trials.iter().map(|trial| (trial.trial, *trial)).collect()
+}
+
+/// A metric with three decimals, or a dash.
+fn score(score: Option<f64>) -> SheetCell {
+    SheetCell::or_missing(score, SheetCell::Statistic)
 }
 
 /// A value or a dash.

@@ -44,8 +44,7 @@ pub(crate) fn best(pool: &[&TrialPoints], metric: usize) -> Result<Option<Chosen
 /// # Errors
 /// As [`best`].
 pub(crate) fn fairest(pool: &[&TrialPoints], metric: usize, base_utility: f64) -> Result<Option<Chosen>, CliError> {
-    let criterion =
-        SelectionCriterion::BestFairness { base_utility, tolerated_loss: TOLERATED_LOSS, no_skill: None };
+    let criterion = SelectionCriterion::BestFairness { base_utility, tolerated_loss: TOLERATED_LOSS, no_skill: None };
     pick(pool, metric, criterion)
 }
 

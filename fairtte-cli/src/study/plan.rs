@@ -78,7 +78,14 @@ impl Plan {
         let folder = StudyFolder::new(&study.output);
         let data = (0..study.data.len()).map(|i| base(&study, i, &folder)).collect::<Result<Vec<_>, _>>()?;
         let weights = weights(&study, &data)?;
-        let record = Record { engine: ENGINE, fairtte: env!("CARGO_PKG_VERSION").to_owned(), study, data, weights, trials: Vec::new() };
+        let record = Record {
+            engine: ENGINE,
+            fairtte: env!("CARGO_PKG_VERSION").to_owned(),
+            study,
+            data,
+            weights,
+            trials: Vec::new(),
+        };
         Self::of(record, folder)
     }
 

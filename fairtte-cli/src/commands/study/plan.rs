@@ -51,6 +51,8 @@ pub(super) fn resolve(plan: &Plan) -> Result<Vec<Planned>, CliError> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Needs {
+    /// What a run of the study does.
+    would: &'static str,
     study: String,
     folder: std::path::PathBuf,
     cells: usize,
@@ -102,6 +104,7 @@ impl Needs {
         }
         let finished = Finished::of(plan, planned)?;
         Ok(Self {
+            would: "train",
             study: plan.study().name.clone(),
             folder: plan.folder().path().to_owned(),
             cells: plan.cells().len(),

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::status::Counts;
 use super::planned;
+use super::status::Counts;
 use crate::CliError;
 use crate::args::StudyFolderArgument;
 use crate::commands::{print, print_json};

@@ -14,8 +14,8 @@ use super::ReportError;
 use super::figure_files::figures_of;
 use crate::method_tests::{MethodTests, MetricTests};
 
-pub(crate) use section::MetricSection;
 use super::sheet::Sheet;
+pub(crate) use section::MetricSection;
 
 /// The content of `test.json`: where the values are from, and the tests.
 #[derive(Debug, Serialize)]

@@ -3,7 +3,7 @@
 use fairtte_metrics::statistics::Alternative;
 
 use super::{
-    Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, sheet, value,
+    Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet, value,
 };
 use crate::CliError;
 use crate::report::sheet::Cell;
@@ -31,7 +31,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
                     Cell::Text(level.name.clone()),
                     Cell::Count(level.events_test),
                 ];
-                row.extend((0..LABELS.len()).map(|metric| value(of_group(metric))));
+                row.extend((0..LABELS.len()).map(|metric| score(of_group(metric))));
                 rows.push(row);
             }
             by_head.push(trials);
@@ -47,7 +47,7 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
                 }
                 let names = [&study.name(setting), &levels[a].name, &levels[b].name].map(Clone::clone).to_vec();
                 let names = names.into_iter().chain([label.to_owned()]).collect();
-                pairs.push(PairRow { names, pairs: of_pair });
+                pairs.push(PairRow { names, family: String::new(), pairs: of_pair });
             }
         }
     }
@@ -57,18 +57,25 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
     let mut header = columns(&["setting", "head", "group"]);
     header.push(("events-test".to_owned(), "events test".to_owned()));
     header.extend(metric_columns(""));
-    let verdict = format!(
+    let mut verdict = vec![format!(
         "{} of {} differences between groups are shown over heads and trials (p below 0.05 after Holm): all trainings share the \
          test samples, so such a difference may lie in those samples.",
         tested.n_shown, tested.n_tests
-    );
+    )];
+    verdict.extend(tested.too_few());
     Ok(Section {
         id: "groups",
         title: "Groups".to_owned(),
         question: format!("How well does {} predict in every group?", of_study.strategies.base),
-        verdict: vec![verdict],
+        verdict,
         sheets: vec![
-            sheet("groups", "The best model by the validation part of every head, in the test part.", &header, rows, &[]),
+            sheet(
+                "groups",
+                "The best model by the validation part of every head, in the test part.",
+                &header,
+                rows,
+                &[],
+            ),
             tested.sheet,
         ],
     })
@@ -91,11 +98,12 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         for start in of_study.starts.keys().filter(|start| *start != base) {
             let mut gaps: [Vec<(f64, f64)>; 3] = Default::default();
             for head in &of_study.heads.names {
-                let of_start = |name: &str| {
-                    by_trial(&study.trials(setting, |cell| {
-                        cell.block == Block::Base && cell.head == *head && cell.start == name
-                    }))
-                };
+                let of_start =
+                    |name: &str| {
+                        by_trial(&study.trials(setting, |cell| {
+                            cell.block == Block::Base && cell.head == *head && cell.start == name
+                        }))
+                    };
                 let paired = paired(&of_start(base), &of_start(start));
                 let mut differences = vec![[Vec::new(), Vec::new(), Vec::new()]; levels.len()];
                 for (with, other) in &paired {
@@ -119,12 +127,13 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
             }
             for (metric, pairs_of) in gaps.into_iter().enumerate() {
                 let names = vec![study.name(setting), format!("{base}, {start}"), LABELS[metric].to_owned()];
-                pairs.push(PairRow { names, pairs: pairs_of });
+                pairs.push(PairRow { names, family: String::new(), pairs: pairs_of });
             }
         }
     }
     let family = Family { rows: pairs, alternative: Alternative::Less };
-    let caption = format!("Does {base} narrow the gap? One pair per head and trial: its gap, the gap of the other start.");
+    let caption =
+        format!("Does {base} narrow the gap? One pair per head and trial: its gap, the gap of the other start.");
     let tested = family.test("p-start", &caption, &["setting", "starts", "metric"])?;
     let mut header = columns(&["setting", "head", "difference", "group", "trials"]);
     header.extend(metric_columns(""));
@@ -132,12 +141,20 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         id: "starts",
         title: "Starts".to_owned(),
         question: format!("Does {base} predict better in every group than another start, and with a narrower gap?"),
-        verdict: vec![format!(
+        verdict: std::iter::once(format!(
             "{} of {} narrower gaps are shown (one-sided p below 0.05 after Holm); {} raw p values are above 0.05.",
             tested.n_shown, tested.n_tests, tested.n_above
-        )],
+        ))
+        .chain(tested.too_few())
+        .collect(),
         sheets: vec![
-            sheet("starts", "Mean over trials of the metric with one start minus that with another, test part.", &header, rows, &[]),
+            sheet(
+                "starts",
+                "Mean over trials of the metric with one start minus that with another, test part.",
+                &header,
+                rows,
+                &[],
+            ),
             tested.sheet,
         ],
     }))
@@ -158,8 +175,8 @@ pub(super) fn backbones(study: &Study<'_>) -> Result<Option<Section>, CliError> 
     let mut row = |setting: &Setting, name: &str, trials: &[&TrialPoints]| -> Result<(), CliError> {
         let chosen: Vec<_> = (0..LABELS.len()).map(|metric| best(trials, metric)).collect::<Result<_, _>>()?;
         let mut row = vec![Cell::Text(study.name(setting)), Cell::Text(name.to_owned()), Cell::Count(trials.len())];
-        row.extend(chosen.iter().map(|chosen| value(chosen.as_ref().and_then(|chosen| chosen.test.overall))));
-        row.extend(chosen.iter().map(|chosen| value(chosen.as_ref().and_then(|chosen| chosen.test.gap))));
+        row.extend(chosen.iter().map(|chosen| score(chosen.as_ref().and_then(|chosen| chosen.test.overall))));
+        row.extend(chosen.iter().map(|chosen| score(chosen.as_ref().and_then(|chosen| chosen.test.gap))));
         rows.push(row);
         Ok(())
     };

@@ -1,7 +1,9 @@
 //! Signed-rank tests of pairs of trainings, with Holm's adjustment over a family.
 
+use std::collections::BTreeSet;
+
 use fairtte_metrics::MetricError;
-use fairtte_metrics::statistics::{Alternative, Adjustment, SignedRankSettings, adjust_p_values, wilcoxon_signed_rank};
+use fairtte_metrics::statistics::{Adjustment, Alternative, SignedRankSettings, adjust_p_values, wilcoxon_signed_rank};
 
 use super::{columns, sheet};
 use crate::CliError;
@@ -12,10 +14,12 @@ use crate::report::sheet::{Cell, Sheet};
 pub(super) struct PairRow {
     /// The cells that name it.
     pub(super) names: Vec<String>,
+    /// The rows that are adjusted together have the same.
+    pub(super) family: String,
     pub(super) pairs: Vec<(f64, f64)>,
 }
 
-/// Tests of one figure, which are adjusted together.
+/// The tests of a table.
 #[derive(Debug)]
 pub(super) struct Family {
     pub(super) rows: Vec<PairRow>,
@@ -32,6 +36,20 @@ pub(super) struct Tested {
     pub(super) n_shown: usize,
     /// Those whose raw p is above 0.05.
     pub(super) n_above: usize,
+    /// Groups of tests that are adjusted together.
+    n_families: usize,
+    /// Those with so few pairs that no p could be below 0.05 after the adjustment.
+    n_hopeless: usize,
+}
+
+impl Tested {
+    /// What cannot be shown with so few pairs; `None` if everything could.
+    pub(super) fn too_few(&self) -> Option<String> {
+        (self.n_hopeless > 0).then(|| {
+            let which = if self.n_hopeless == self.n_families { "any of them" } else { "some of them" };
+            format!("There are too few pairs to show {which}, whatever their values: more trials are needed.")
+        })
+    }
 }
 
 impl Family {
@@ -44,13 +62,29 @@ impl Family {
             p_values.push(match wilcoxon_signed_rank(&first, &second, &settings) {
                 Ok(test) => Some(test.p_value),
                 // No pair, or no difference in any.
-                Err(MetricError::NotFinite { .. }) => return Err(CliError::Bug(format!("a pair of {name} is not finite"))),
+                Err(MetricError::NotFinite { .. }) => {
+                    return Err(CliError::Bug(format!("a pair of {name} is not finite")));
+                }
                 Err(_) => None,
             });
         }
         let raw: Vec<f64> = p_values.iter().flatten().copied().collect();
-        let mut adjusted = adjust_p_values(&raw, Adjustment::Holm)?.into_iter();
-        let holm: Vec<Option<f64>> = p_values.iter().map(|p| p.and_then(|_| adjusted.next())).collect();
+        let families: BTreeSet<&str> = self.rows.iter().map(|row| row.family.as_str()).collect();
+        let mut holm = vec![None; p_values.len()];
+        let mut n_hopeless = 0;
+        for family in &families {
+            let is_of = |place: &usize| self.rows[*place].family == *family && p_values[*place].is_some();
+            let places: Vec<usize> = (0..self.rows.len()).filter(is_of).collect();
+            let of_family: Vec<f64> = places.iter().filter_map(|place| p_values[*place]).collect();
+            for (place, p) in places.iter().zip(adjust_p_values(&of_family, Adjustment::Holm)?) {
+                holm[*place] = Some(p);
+            }
+            // The smallest p of m pairs is 2^-m, twice that if both directions count.
+            let sides = if self.alternative == Alternative::TwoSided { 2.0 } else { 1.0 };
+            let smallest = |place: &usize| sides * 0.5_f64.powf(self.rows[*place].pairs.len() as f64);
+            let least = places.iter().map(smallest).fold(f64::INFINITY, f64::min);
+            n_hopeless += usize::from(!places.is_empty() && least * places.len() as f64 >= 0.05);
+        }
         let cells = |(row, (p, holm)): (&PairRow, (&Option<f64>, &Option<f64>))| {
             let differences: Vec<f64> = row.pairs.iter().map(|(first, second)| first - second).collect();
             let n_above = differences.iter().filter(|difference| **difference > 0.0).count();
@@ -68,12 +102,17 @@ impl Family {
         let mut header = columns(names);
         header.extend(columns(&["pairs", "first larger", "median difference", "p"]));
         header.push(("p-holm".to_owned(), "p (Holm)".to_owned()));
-        let note = "Wilcoxon's signed-rank test, exact given ties, zeros dropped; Holm over all rows of this table. The pairs of a \
-                    setting share its test samples: p says that the trainings differ reliably on them, not in the population.";
+        let over = if families.len() > 1 { "one shift and what it is of" } else { "this table" };
+        let note = format!(
+            "Wilcoxon's signed-rank test, exact given ties, zeros dropped; Holm over all rows of {over}. The pairs of a \
+                    setting share its test samples: p says that the trainings differ reliably on them, not in the population."
+        );
         Ok(Tested {
-            sheet: sheet(name, caption, &header, rows, &[note]),
+            sheet: sheet(name, caption, &header, rows, &[&note]),
             n_tests: raw.len(),
             n_shown: holm.iter().flatten().filter(|p| **p < 0.05).count(),
+            n_families: families.len(),
+            n_hopeless,
             n_above: raw.iter().filter(|p| **p > 0.05).count(),
         })
     }

@@ -3,7 +3,7 @@
 use fairtte_data::shift::ShiftGroup;
 use fairtte_metrics::statistics::Alternative;
 
-use super::{Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, of_trial, sheet, value};
+use super::{Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, of_trial, score, sheet};
 use crate::CliError;
 use crate::report::sheet::Cell;
 use crate::study::cells::{Block, ShiftLevel};
@@ -53,8 +53,8 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                         .to_vec();
                     row.extend([Cell::Text(label.to_owned()), Cell::Count(values[0].len())]);
                     for values in &values {
-                        row.push(value(mean(values.iter().map(|pair| pair.0)).0));
-                        row.push(value(mean(values.iter().map(|pair| pair.1)).0));
+                        row.push(score(mean(values.iter().map(|pair| pair.0)).0));
+                        row.push(score(mean(values.iter().map(|pair| pair.1)).0));
                     }
                     rows.push(row);
                     for (of, values) in values.into_iter().enumerate() {
@@ -66,10 +66,17 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                 for (metric, label) in LABELS.into_iter().enumerate() {
                     let lower_is_better = of == 1 || label == "IBS";
                     // The first of a pair is the worse one if the shift harms.
-                    let turned = |(without, with): &(f64, f64)| if lower_is_better { (*with, *without) } else { (*without, *with) };
+                    let turned = |(without, with): &(f64, f64)| {
+                        if lower_is_better { (*with, *without) } else { (*without, *with) }
+                    };
                     let names = [study.name(setting), shift.name.clone(), shift.level.to_string(), what.to_owned()];
                     let names = names.into_iter().chain([label.to_owned()]).collect();
-                    pairs.push(PairRow { names, pairs: of_shift[3 * of + metric].iter().map(turned).collect() });
+                    let family = format!("{} {} {what}", shift.name, shift.level);
+                    pairs.push(PairRow {
+                        names,
+                        family,
+                        pairs: of_shift[3 * of + metric].iter().map(turned).collect(),
+                    });
                 }
             }
         }
@@ -79,23 +86,30 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
     let tested = family.test("p-shift", caption, &["setting", "shift", "level", "of", "metric"])?;
     let mut header = columns(&["setting", "strategy", "shift", "level", "metric", "trials"]);
     for of in ["", "gap ", "group "] {
-        header.extend(["unshifted", "shifted"].map(|side| (format!("{of}{side}").replace(' ', "-"), format!("{of}{side}"))));
+        header.extend(
+            ["unshifted", "shifted"].map(|side| (format!("{of}{side}").replace(' ', "-"), format!("{of}{side}"))),
+        );
     }
     Ok(Some(Section {
         id: "shifts",
         title: "Shifts".to_owned(),
-        question: "What does a shift of one group's training data do to the metric, to the gap, and to that group?".to_owned(),
-        verdict: vec![format!(
+        question: "What does a shift of one group's training data do to the metric, to the gap, and to that group?"
+            .to_owned(),
+        verdict: std::iter::once(format!(
             "Harm is shown in {} of {} comparisons (one-sided p below 0.05 after Holm).",
             tested.n_shown, tested.n_tests
-        )],
+        ))
+        .chain(tested.too_few())
+        .collect(),
         sheets: vec![
             sheet(
                 "shifts",
                 "Means over trials in the unshifted test part, trained on the data as they are and on shifted ones.",
                 &header,
                 rows,
-                &["Group: the one whose training samples are shifted. Of every trial the kept epoch that is best in the validation part."],
+                &[
+                    "Group: the one whose training samples are shifted. Of every trial the kept epoch that is best in the validation part.",
+                ],
             ),
             tested.sheet,
         ],

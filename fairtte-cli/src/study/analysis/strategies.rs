@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairtte_metrics::statistics::Alternative;
 
-use super::{LABELS, Section, Study, metric_columns, sheet, value};
+use super::{LABELS, Section, Study, metric_columns, score, sheet, value};
 use crate::CliError;
 use crate::method_tests::{self, Goal, MethodTests, Observation, Question};
 use crate::report::sheet::Cell;
@@ -30,9 +30,8 @@ pub(super) fn choose<'a>(study: &Study<'a>) -> Result<Vec<ChosenOf<'a>>, CliErro
     for setting in study.settings() {
         let pool = |name: &str| study.trials(setting, |cell| study.is_plain(cell) && cell.strategy == name);
         // One place per training: the block of the strategies may hold the base too.
-        let base = study.trials(setting, |cell| {
-            study.is_plain(cell) && cell.strategy == of.base && cell.block == Block::Base
-        });
+        let base =
+            study.trials(setting, |cell| study.is_plain(cell) && cell.strategy == of.base && cell.block == Block::Base);
         for metric in 0..LABELS.len() {
             let chosen = best(&base, metric)?;
             let utility = chosen.as_ref().and_then(|chosen| chosen.validation.overall);
@@ -61,7 +60,7 @@ pub(super) fn rank_tests(
     let mut observations = Vec::new();
     let mut goals = BTreeMap::new();
     for of in chosen {
-        let metric = format!("gap in {}", LABELS[of.metric]);
+        let metric = LABELS[of.metric].to_owned();
         let setting = study.name(of.setting);
         let first = (base, if control { &of.control } else { &of.base });
         for (method, model) in std::iter::once(first).chain(of.others.iter().map(|(name, model)| (name, model))) {
@@ -127,9 +126,9 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
             };
             let n = models.iter().flatten().map(|model| model.n_trials).max();
             let mut line = head(n);
-            line.extend(models.iter().map(|model| value(model.and_then(|model| model.test.overall))));
-            line.extend(models.iter().map(|model| value(model.and_then(|model| model.test.gap))));
-            line.extend(models.iter().map(|model| value(model.and_then(|model| model.test.equity_scaling))));
+            line.extend(models.iter().map(|model| score(model.and_then(|model| model.test.overall))));
+            line.extend(models.iter().map(|model| score(model.and_then(|model| model.test.gap))));
+            line.extend(models.iter().map(|model| score(model.and_then(|model| model.test.equity_scaling))));
             values.push(line);
             if row == 0 {
                 continue;
@@ -138,10 +137,12 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
                 let (own, base) = (of(models[metric]?)?, of(model(metric, 0)?)?);
                 (base != 0.0).then(|| 100.0 * (own - base) / base)
             };
-            let utilities: Vec<Option<f64>> = (0..LABELS.len()).map(|m| change(m, |model| model.test.overall)).collect();
+            let utilities: Vec<Option<f64>> =
+                (0..LABELS.len()).map(|m| change(m, |model| model.test.overall)).collect();
             let gaps: Vec<Option<f64>> = (0..LABELS.len()).map(|m| change(m, |model| model.test.gap)).collect();
             if row > 1 {
-                (0..LABELS.len()).for_each(|metric| counts.add(metric, models[metric], utilities[metric], gaps[metric]));
+                (0..LABELS.len())
+                    .for_each(|metric| counts.add(metric, models[metric], utilities[metric], gaps[metric]));
             }
             let mut line = head(n);
             line.extend(utilities.into_iter().chain(gaps).map(value));
@@ -215,8 +216,8 @@ impl Counts {
             found.push(format!("In {none} cells no model is within 5 % of {base}."));
         }
         found.push(
-            "These counts are no test: half of all gaps would narrow by chance. The rank tests below say whether more than chance \
-             is shown."
+            "These counts are no test: of equal methods, about half would have the narrower gap. The rank tests below say whether \
+             more than chance is shown."
                 .to_owned(),
         );
         found
