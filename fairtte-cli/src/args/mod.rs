@@ -11,9 +11,9 @@ mod own_table;
 mod predict;
 mod scores;
 mod select;
-mod test;
 #[cfg(feature = "train")]
 mod study;
+mod test;
 #[cfg(feature = "train")]
 mod weights;
 

@@ -20,9 +20,9 @@ mod prepare;
 mod schema;
 mod select;
 mod simulate;
-mod test;
 #[cfg(feature = "train")]
 mod study;
+mod test;
 #[cfg(feature = "train")]
 mod train;
 #[cfg(feature = "train")]
