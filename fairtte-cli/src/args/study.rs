@@ -97,7 +97,7 @@ pub struct StudyRun {
     #[arg(long, value_name = "INDEX", value_delimiter = ',')]
     pub only: Vec<usize>,
 
-    /// Show what would be run and stop
+    /// Write the plan, show what would be run and stop
     #[arg(long)]
     pub dry_run: bool,
 }

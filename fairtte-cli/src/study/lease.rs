@@ -89,7 +89,7 @@ pub(crate) struct Lease {
 }
 
 /// The newest lease of a trial: its number and its time.
-pub(crate) fn newest(folder: &TrialFolder) -> Result<Option<(usize, SystemTime)>, CliError> {
+fn newest(folder: &TrialFolder) -> Result<Option<(usize, SystemTime)>, CliError> {
     let mut found = None;
     for n in 0.. {
         match std::fs::metadata(folder.lease(n)).and_then(|about| about.modified()) {
@@ -114,8 +114,19 @@ pub(crate) fn time_of_server(folder: &Path) -> Result<SystemTime, CliError> {
     now
 }
 
+/// The number of the newest lease and, if a process holds it at the time `now` of the file server, who.
+pub(crate) fn held(
+    folder: &TrialFolder,
+    now: SystemTime,
+    stale: Duration,
+) -> Result<Option<(usize, SystemTime, Option<Holder>)>, CliError> {
+    let Some((n, modified)) = newest(folder)? else { return Ok(None) };
+    let is_held = |holder: &Holder| !is_abandoned(modified, now, stale) && !holder.is_dead();
+    Ok(Some((n, modified, Some(holder(&folder.lease(n))).filter(is_held))))
+}
+
 /// Whether a lease of this time is abandoned, or given back.
-pub(crate) fn is_abandoned(modified: SystemTime, now: SystemTime, stale: Duration) -> bool {
+fn is_abandoned(modified: SystemTime, now: SystemTime, stale: Duration) -> bool {
     now.duration_since(modified).is_ok_and(|age| age > stale)
 }
 
@@ -130,16 +141,11 @@ impl Lease {
         on_loss: impl FnOnce() + Send + 'static,
     ) -> Result<Claim, CliError> {
         std::fs::create_dir_all(folder.path()).map_err(|error| failed(folder.path(), &error))?;
-        let (next, took_over) = match newest(folder)? {
+        let now = time_of_server(folder.path())?;
+        let (next, took_over) = match held(folder, now, timing.stale)? {
             None => (0, false),
-            Some((n, modified)) => {
-                let holder = holder(&folder.lease(n));
-                let now = time_of_server(folder.path())?;
-                if !is_abandoned(modified, now, timing.stale) && !holder.is_dead() {
-                    return Ok(Claim::Held(holder));
-                }
-                (n + 1, modified != UNIX_EPOCH)
-            }
+            Some((_, _, Some(holder))) => return Ok(Claim::Held(holder)),
+            Some((n, modified, None)) => (n + 1, modified != UNIX_EPOCH),
         };
         let path = folder.lease(next);
         let mut file = match File::create_new(&path) {

@@ -45,6 +45,9 @@ struct Record {
     data: Vec<Base>,
     /// SHA-256 of files with weights, by path.
     weights: BTreeMap<PathBuf, String>,
+    /// The names of the trials by place in the manifest, once it is written.
+    #[serde(default)]
+    trials: Vec<String>,
 }
 
 /// A study with all its cells.
@@ -75,7 +78,7 @@ impl Plan {
         let folder = StudyFolder::new(&study.output);
         let data = (0..study.data.len()).map(|i| base(&study, i, &folder)).collect::<Result<Vec<_>, _>>()?;
         let weights = weights(&study, &data)?;
-        let record = Record { engine: ENGINE, fairtte: env!("CARGO_PKG_VERSION").to_owned(), study, data, weights };
+        let record = Record { engine: ENGINE, fairtte: env!("CARGO_PKG_VERSION").to_owned(), study, data, weights, trials: Vec::new() };
         Self::of(record, folder)
     }
 
@@ -115,6 +118,11 @@ impl Plan {
 
     pub(crate) fn cells(&self) -> &[Cell] {
         &self.cells
+    }
+
+    /// The names of the trials by place in the manifest; empty before it is written.
+    pub(crate) fn ids(&self) -> &[String] {
+        &self.record.trials
     }
 
     /// Number of cells times trials.
@@ -227,7 +235,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`CliError::Data`] if a file cannot be written.
-    pub(crate) fn write(&self, planned: &[Planned]) -> Result<(), CliError> {
+    pub(crate) fn write(&mut self, planned: &[Planned]) -> Result<(), CliError> {
+        self.record.trials = planned.iter().map(|planned| planned.id.clone()).collect();
         let failed = |error: std::io::Error| CliError::RunFolder {
             path: self.folder.path().to_owned(),
             problem: error.to_string(),

@@ -98,9 +98,7 @@ impl TrialState {
         if folder.refused().exists() {
             return Ok(Self::Refused(read_json(&folder.refused())?));
         }
-        if let Some((_, modified)) = lease::newest(folder)?
-            && !lease::is_abandoned(modified, now, stale)
-        {
+        if let Some((_, _, Some(_))) = lease::held(folder, now, stale)? {
             return Ok(Self::Running);
         }
         if folder.failed().exists() {

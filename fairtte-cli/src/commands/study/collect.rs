@@ -15,7 +15,7 @@ pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let results = Results::gather(&plan, &planned)?;
     let path = plan.folder().results();
     results.write(&path)?;
-    let counts = Counts::of(&plan, &planned)?;
+    let counts = Counts::of(&plan)?;
     if arguments.json {
         return print_json(&serde_json::json!({ "results": path, "rows": results.n(), "trials": counts }));
     }

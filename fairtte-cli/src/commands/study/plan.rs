@@ -16,7 +16,7 @@ use crate::run_folder::RunFolder;
 use crate::study::{Block, Plan, Planned, TrialState};
 
 pub(super) fn run(arguments: &StudyPlan) -> Result<(), CliError> {
-    let plan = read(&arguments.study)?;
+    let mut plan = read(&arguments.study)?;
     let planned = resolve(&plan)?;
     let needs = Needs::of(&plan, &planned)?;
     if !arguments.dry_run {

@@ -11,21 +11,20 @@ use crate::args::StudyRun;
 use crate::plural::counted;
 use crate::prepare::{Care, decode, label};
 use crate::progress::say;
-use crate::study::{Plan, Planned, Pool, Progress, TrialState, time_of_server};
+use crate::study::{Plan, Pool, Progress, TrialState, time_of_server};
 use crate::{CliError, interrupt};
 
 pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
-    let plan = read(&arguments.study)?;
+    let mut plan = read(&arguments.study)?;
     let planned = resolve(&plan)?;
     if let Some(index) = arguments.only.iter().find(|index| **index >= plan.n()) {
         let message = format!("{index} is not in the manifest, which has the places 0 to {}", plan.n() - 1);
         return Err(CliError::setting("--only", message, None));
     }
-    if !arguments.dry_run {
-        plan.write(&planned)?;
-    }
-    let open = open(&plan, &planned, &arguments.only)?;
-    say(format!("{} of {} to run", open.len(), counted(n_trainings(&planned), "training")));
+    plan.write(&planned)?;
+    let open = open(&plan, &arguments.only)?;
+    let n_trainings = plan.ids().iter().collect::<BTreeSet<_>>().len();
+    say(format!("{} of {} to run", open.len(), counted(n_trainings, "training")));
     if arguments.dry_run {
         for (index, id) in &open {
             say(format!("  {index} {id} {}", planned[*index].run.name));
@@ -54,7 +53,7 @@ pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
         say("stopped; the same command resumes the study");
         return Err(CliError::Training(fairtte_fairness::FairnessError::Interrupted { epoch: 0, step: 0, n_steps: 0 }));
     }
-    summary(&plan, &planned)
+    summary(&plan)
 }
 
 /// `3 of 12, 4 s: 2f06c1.. done; 40 s left`.
@@ -89,19 +88,15 @@ fn words(seconds: f64) -> String {
     }
 }
 
-fn n_trainings(planned: &[Planned]) -> usize {
-    planned.iter().map(|planned| &planned.id).collect::<BTreeSet<_>>().len()
-}
-
 /// The trials that a process may take, each once, by the first place that has it.
-pub(super) fn open(plan: &Plan, planned: &[Planned], only: &[usize]) -> Result<Vec<(usize, String)>, CliError> {
+pub(super) fn open(plan: &Plan, only: &[usize]) -> Result<Vec<(usize, String)>, CliError> {
     let path = plan.folder().path();
     let failed = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
     std::fs::create_dir_all(path).map_err(failed)?;
     let (now, stale) = (time_of_server(path)?, timing(plan).stale);
     let mut seen = BTreeSet::new();
     let mut open = Vec::new();
-    for (index, Planned { id, .. }) in planned.iter().enumerate() {
+    for (index, id) in plan.ids().iter().enumerate() {
         let is_asked = only.is_empty() || only.contains(&index);
         if is_asked && seen.insert(id) && TrialState::of(&plan.folder().trial(id), now, stale)?.is_open() {
             open.push((index, id.clone()));
@@ -123,8 +118,8 @@ fn prepare(plan: &Plan) -> Result<(), CliError> {
 }
 
 /// What the study came to; an error if a trial failed.
-fn summary(plan: &Plan, planned: &[Planned]) -> Result<(), CliError> {
-    let counts = super::status::Counts::of(plan, planned)?;
+fn summary(plan: &Plan) -> Result<(), CliError> {
+    let counts = super::status::Counts::of(plan)?;
     say(counts.sentence());
     if counts.failed > 0 {
         let problem = format!("{} failed; `fairtte study status` says why", counted(counts.failed, "trial"));

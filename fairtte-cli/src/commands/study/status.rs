@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::plan::resolve;
 use super::run::open;
 use super::{planned, timing};
 use crate::CliError;
 use crate::args::{StudyCommands, StudyFolderArgument};
 use crate::commands::{print, print_json};
 use crate::plural::counted;
-use crate::study::{Plan, Planned, TrialState, time_of_server};
+use crate::study::{Plan, TrialState, time_of_server};
 
 /// Numbers of trainings by state.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -45,11 +44,11 @@ pub(super) struct Reason {
 const MOST_PLACES: usize = 5;
 
 impl Counts {
-    pub(super) fn of(plan: &Plan, planned: &[Planned]) -> Result<Self, CliError> {
+    pub(super) fn of(plan: &Plan) -> Result<Self, CliError> {
         let (now, stale) = (time_of_server(plan.folder().path())?, timing(plan).stale);
         let (mut counts, mut seen) = (Self::default(), BTreeSet::new());
         let mut reasons: BTreeMap<(&'static str, String), (Vec<usize>, BTreeSet<String>)> = BTreeMap::new();
-        for (index, Planned { id, .. }) in planned.iter().enumerate().filter(|(_, planned)| seen.insert(&planned.id)) {
+        for (index, id) in plan.ids().iter().enumerate().filter(|(_, id)| seen.insert(*id)) {
             match TrialState::of(&plan.folder().trial(id), now, stale)? {
                 TrialState::Done => counts.done += 1,
                 TrialState::Running => counts.running += 1,
@@ -92,7 +91,7 @@ impl Counts {
 
 pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
-    let counts = Counts::of(&plan, &resolve(&plan)?)?;
+    let counts = Counts::of(&plan)?;
     if arguments.json {
         return print_json(&counts);
     }
@@ -110,7 +109,7 @@ pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
 /// One line per pack of open trials.
 pub(super) fn commands(arguments: &StudyCommands) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
-    let open = open(&plan, &resolve(&plan)?, &[])?;
+    let open = open(&plan, &[])?;
     let folder = std::path::absolute(plan.folder().path()).unwrap_or_else(|_| plan.folder().path().to_owned());
     for pack in open.chunks(usize::from(arguments.pack)) {
         let places: Vec<String> = pack.iter().map(|(index, _)| index.to_string()).collect();

@@ -1,6 +1,9 @@
 //! `fairtte study trial`: one trial from its place in the manifest to its scores.
 
+use std::path::Path;
+
 use fairtte_fairness::FairnessError;
+use serde::Serialize;
 
 use super::{planned, timing};
 use crate::args::StudyTrial;
@@ -8,7 +11,7 @@ use crate::commands::compare::is_about_the_method;
 use crate::commands::evaluate::Shown;
 use crate::commands::{train, use_threads};
 use crate::progress::say;
-use crate::run_folder::{read_json, remove_file, write_json};
+use crate::run_folder::{read_json, remove_file, write_json, write_text};
 use crate::study::{
     Claim, Failure, FailureClass, Holder, Keep, Lease, Plan, Refusal, TrialFolder, TrialState, keep_only, score,
     time_of_server,
@@ -85,7 +88,7 @@ fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Re
                 crate::study::pack_model(folder)?;
             }
             remove_file(&folder.failed())?;
-            write_json(&folder.scores(), &scores)?;
+            write_compact(&folder.scores(), &scores)?;
             return keep_only(folder, keep);
         }
         Err(error) => error,
@@ -118,6 +121,11 @@ fn after(folder: &TrialFolder, class: FailureClass, message: String) -> Result<F
     let failure = Failure { class, message, host: Holder::this().host, attempts };
     write_json(&folder.failed(), &failure)?;
     Ok(failure)
+}
+
+/// JSON without line breaks: there may be 20,000 of these files.
+fn write_compact(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
+    write_text(path, &serde_json::to_string(value).map_err(|error| CliError::Bug(error.to_string()))?)
 }
 
 fn failed(folder: &TrialFolder, error: &std::io::Error) -> CliError {
