@@ -30,6 +30,7 @@ pub(super) fn run(arguments: &Test) -> Result<(), CliError> {
     let report = TestReport {
         table: arguments.table.display().to_string(),
         n_values: values.observations.len(),
+        columns: &arguments.columns,
         notes: values.notes,
         tests: &tests,
     };

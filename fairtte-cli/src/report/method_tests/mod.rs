@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::ReportError;
 use super::figure_files::figures_of;
+use crate::args::TestColumns;
 use crate::method_tests::{MethodTests, MetricTests};
 
 use super::sheet::Sheet;
@@ -24,6 +25,8 @@ pub(crate) struct TestReport<'a> {
     /// The table of the values.
     pub(crate) table: String,
     pub(crate) n_values: usize,
+    /// Columns with names of their own.
+    pub(crate) columns: &'a TestColumns,
     /// Remarks on how the table was read.
     pub(crate) notes: Vec<String>,
     #[serde(flatten)]

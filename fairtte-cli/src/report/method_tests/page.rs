@@ -8,6 +8,7 @@ use super::super::format::{count, short};
 use super::super::template::{environment, fill_in};
 use super::section::left_out_sentence;
 use super::{MetricSection, TestReport};
+use crate::args::TestColumns;
 use crate::method_tests::{FEWEST_SETTINGS, Family};
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -36,12 +37,7 @@ impl<'a> Context<'a> {
             sections: MetricSection::all(tests)?,
             notes: report.notes.iter().map(String::as_str).collect(),
             left_out: left_out_sentence(tests),
-            facts: vec![
-                ("table", report.table.clone()),
-                ("values", count(report.n_values, "value")),
-                ("level", short(tests.level)),
-                ("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
-            ],
+            facts: facts(report),
             level: short(tests.level),
             alternative: match tests.alternative {
                 Alternative::TwoSided => "two-sided: the first method differs from the second",
@@ -56,4 +52,19 @@ impl<'a> Context<'a> {
             has_trials: tests.metrics.iter().any(|metric| metric.trials.is_some()),
         })
     }
+}
+
+fn facts(report: &TestReport<'_>) -> Vec<(&'static str, String)> {
+    let TestColumns { setting, method, value, metric, trial, wide } = report.columns;
+    let named = [("setting", setting), ("method", method), ("value", value), ("metric", metric), ("trial", trial)];
+    let named = named.into_iter().filter_map(|(meaning, name)| Some(format!("{meaning} = {}", name.as_ref()?)));
+    let columns: Vec<String> = named.chain(wide.then(|| "one per method".to_owned())).collect();
+    let mut facts = vec![("table", report.table.clone())];
+    if !columns.is_empty() {
+        facts.push(("columns", columns.join(", ")));
+    }
+    facts.push(("values", count(report.n_values, "value")));
+    facts.push(("level", short(report.tests.level)));
+    facts.push(("fairtte", env!("CARGO_PKG_VERSION").to_owned()));
+    facts
 }

@@ -35,7 +35,9 @@ fn tests(methods: &[&str], n: usize) -> MethodTests {
 }
 
 fn page(tests: &MethodTests) -> String {
-    let report = TestReport { table: "t.csv".to_owned(), n_values: 3, notes: vec!["A <note>.".to_owned()], tests };
+    let columns = TestColumns { setting: Some("<data>".to_owned()), ..TestColumns::default() };
+    let notes = vec!["A <note>.".to_owned()];
+    let report = TestReport { table: "t.csv".to_owned(), n_values: 3, columns: &columns, notes, tests };
     render_page(&report).unwrap()
 }
 
@@ -101,6 +103,7 @@ fn the_page_escapes_names_and_shows_the_test_beside_the_matrix() {
         ("<i>0", "&lt;i&gt;0"),
         ("td <b>", "<sup>td</sup> &lt;b&gt;"),
         ("<note>", "&lt;note&gt;"),
+        ("<data>", "setting = &lt;data&gt;"),
     ] {
         assert!(!html.contains(raw) && html.contains(escaped), "{escaped}");
     }
