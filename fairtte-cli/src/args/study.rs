@@ -19,7 +19,7 @@ pub enum StudyCommand {
     Trial(StudyTrial),
     /// Say what is done, running, failed and to do, from the files of the study
     Status(StudyFolderArgument),
-    /// Print one command per group of open trials, for GNU parallel, HyperQueue and other engines
+    /// Print one command per group of open trials, for GNU parallel, `hq` and other engines
     Commands(StudyCommands),
     /// Gather the scores of all finished trials in `results.parquet`
     Collect(StudyFolderArgument),
@@ -44,7 +44,7 @@ pub struct StudyTemplate {
 pub enum TemplateKind {
     /// Simulated films; ends in minutes on two cores
     Demo,
-    /// The study of the FairTTE paper on MIMIC-CXR, ADNI and AREDS
+    /// The study of the paper of this project on MIMIC-CXR, ADNI and AREDS
     Paper,
 }
 

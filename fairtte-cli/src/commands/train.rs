@@ -64,11 +64,8 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     let outputs = super::evaluate::Outputs { shown, part: Part::Test, started };
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     if let Some(finished) = OpenRun::finished(run, origin.is_some())? {
-        if shown == Shown::Unscored {
-            return Ok(());
-        }
         say("this run is done; showing its evaluation");
-        return evaluate_run(&finished, &outputs);
+        return score(&finished, &outputs);
     }
     let (run, pretrained) = with_weights(run, &device)?;
     let open = OpenRun::open_from(origin, run)?;
@@ -161,10 +158,13 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     };
     predict_all(&open, &prepared, strategy.as_mut(), &data, &trained, kept_model(&prepared, intensity, model))?;
     // Step 10: from the saved files.
-    if shown != Shown::Unscored {
-        evaluate_run(&open, &outputs)?;
-    }
+    score(&open, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// Evaluates the run, unless it is scored elsewhere.
+fn score(run: &OpenRun, outputs: &super::evaluate::Outputs) -> Result<(), CliError> {
+    if outputs.shown == Shown::Unscored { Ok(()) } else { evaluate_run(run, outputs) }
 }
 
 /// How the cut points were placed, `time-grid.json`.

@@ -310,7 +310,7 @@ mod tests {
             std::fs::write(trial.lease(0), "{}").unwrap();
             age(&trial.lease(0), 1000);
         }
-        let timing = Timing { heartbeat: Duration::from_secs(60), stale: Duration::from_secs(30) };
+        let timing = Timing { heartbeat: Duration::from_mins(1), stale: Duration::from_secs(30) };
         let taken: Vec<Vec<usize>> = std::thread::scope(|scope| {
             let race = || {
                 let claims =

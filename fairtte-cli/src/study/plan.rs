@@ -102,7 +102,7 @@ impl Plan {
             return Err(CliError::RunFolder { path, problem });
         }
         // The folder may have been moved.
-        record.study.output = folder.path().to_owned();
+        folder.path().clone_into(&mut record.study.output);
         Self::of(record, folder)
     }
 
@@ -280,8 +280,10 @@ impl Plan {
 
 /// `a.b = value` as a table.
 fn nested(key: &str, value: Value) -> Table {
-    let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
-    let value = rest.map_or_else(|| value.clone(), |rest| Value::Table(nested(rest, value.clone())));
+    let (first, value) = match key.split_once('.') {
+        Some((first, rest)) => (first, Value::Table(nested(rest, value))),
+        None => (key, value),
+    };
     Table::from_iter([(first.to_owned(), value)])
 }
 

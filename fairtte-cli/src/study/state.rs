@@ -129,7 +129,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let trial = StudyFolder::new(folder.path()).trial("abcd");
         let now = || SystemTime::now() + Duration::from_secs(1);
-        let state = || TrialState::of(&trial, now(), Duration::from_secs(60)).unwrap();
+        let state = || TrialState::of(&trial, now(), Duration::from_mins(1)).unwrap();
         assert_eq!(state(), TrialState::ToDo, "no folder");
         std::fs::create_dir_all(trial.path()).unwrap();
         let failure = |class, attempts| Failure { class, message: "x".to_owned(), host: "n1".to_owned(), attempts };
@@ -146,7 +146,7 @@ mod tests {
         }
         std::fs::write(trial.lease(0), "{}").unwrap();
         assert_eq!(state(), TrialState::Running, "a fresh lease counts more than an earlier failure");
-        let old = TrialState::of(&trial, now() + Duration::from_secs(60), Duration::from_secs(60)).unwrap();
+        let old = TrialState::of(&trial, now() + Duration::from_mins(1), Duration::from_mins(1)).unwrap();
         assert!(matches!(old, TrialState::Failed(_)), "{old:?}");
         let refusal = Refusal { diverged: false, because: "a cell is too small".to_owned() };
         write_json(&trial.refused(), &refusal).unwrap();

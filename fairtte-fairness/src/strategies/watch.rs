@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_first_of_several_epochs_is_warned_of() {
-        let said = first_epoch("erm", "nll", &[2.0, 1.5, 1.25], 1).unwrap();
+        let said = first_epoch("erm", "nll", &[2.0, 1.5, 1.25], 1).expect("the first epoch is used");
         assert_eq!(said.name, "first-epoch");
         let begin = "erm: the first of 3 epochs is the best by nll, while the training loss went from 2 to 1.25:";
         assert!(said.text.starts_with(begin), "{}", said.text);

@@ -203,16 +203,16 @@ mod tests {
         epoch([Some(c_td), None, None], [[Some(0.5), None, None], [Some(0.5 + gap), None, None]])
     }
 
-    fn chosen(epochs: &[Validation], rule: EpochRule) -> Option<usize> {
-        choices(&epochs.iter().collect::<Vec<_>>()).unwrap().get(&rule).map(|choice| choice.epoch)
+    fn chosen(epochs: &[Validation], rule: &EpochRule) -> Option<usize> {
+        choices(&epochs.iter().collect::<Vec<_>>()).unwrap().get(rule).map(|choice| choice.epoch)
     }
 
     #[test]
     fn the_smallest_gap_counts_only_near_the_best_value() {
         // 5 % below 0.8 is 0.76.
         let epochs = [with_gap(0.7, 0.0), with_gap(0.8, 0.25), with_gap(0.76, 0.0625), with_gap(0.78, 0.0625)];
-        assert_eq!(chosen(&epochs, EpochRule::smallest_gap(Monitor::CTd)), Some(4), "of equal gaps the better value");
-        assert_eq!(chosen(&epochs, EpochRule::best(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, &EpochRule::smallest_gap(Monitor::CTd)), Some(4), "of equal gaps the better value");
+        assert_eq!(chosen(&epochs, &EpochRule::best(Monitor::CTd)), Some(2));
         let kept = needed(&epochs.iter().collect::<Vec<_>>()).unwrap();
         // 1: the first best likelihood, which is 0 everywhere, and the first best worst group; 2 and 4: value against gap.
         assert_eq!(kept.into_iter().collect::<Vec<_>>(), [1, 2, 4]);
@@ -231,13 +231,13 @@ mod tests {
     fn an_undefined_metric_takes_no_part_and_a_rule_without_any_is_left_out() {
         let nothing = epoch([None; 3], [[None; 3]; 2]);
         let epochs = [nothing.clone(), with_gap(0.6, 0.1), nothing.clone()];
-        assert_eq!(chosen(&epochs, EpochRule::best(Monitor::CTd)), Some(2));
-        assert_eq!(chosen(&epochs, EpochRule::smallest_gap(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, &EpochRule::best(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, &EpochRule::smallest_gap(Monitor::CTd)), Some(2));
         let rules: Vec<String> = choices(&[&nothing]).unwrap().into_keys().map(|rule| rule.name()).collect();
         assert_eq!(rules, ["nll"]);
         // A value without a gap: best, but not the smallest gap, and its value still sets the limit.
         let alone = epoch([Some(0.9), None, None], [[Some(0.9), None, None], [None; 3]]);
-        assert_eq!(chosen(&[with_gap(0.6, 0.1), alone], EpochRule::smallest_gap(Monitor::CTd)), None);
+        assert_eq!(chosen(&[with_gap(0.6, 0.1), alone], &EpochRule::smallest_gap(Monitor::CTd)), None);
     }
 
     // On a coarse grid, so that ties are common; lower is better for the IBS.

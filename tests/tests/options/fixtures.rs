@@ -36,7 +36,30 @@ pub fn write(folder: &Path) {
     std::fs::create_dir(folder.join("other-hospital")).unwrap();
     std::fs::write(folder.join("other-hospital/evaluation.json"), evaluation).unwrap();
     let other = validation::people("other", 60, 1.0);
+    study(folder, &file);
     validation::write_predicted(&folder.join("other"), &folder.join("several/run"), &other, "years");
+}
+
+/// A study that is done, and one whose first trial failed for good.
+fn study(folder: &Path, file: &dyn Fn(&str, &str)) {
+    fairtte_tests::patients(&folder.join("people"), 120, |_, _| ());
+    let run = std::fs::read_to_string(folder.join("people/run.toml")).unwrap().replace("small-2d", "mlp");
+    file("people/run.toml", &run);
+    file(
+        "study.toml",
+        "trials = 1\n[[data]]\nrun-file = \"people/run.toml\"\n[heads]\nnames = [\"pmf\"]\n[strategies]\n\
+         names = [\"sam\"]\n[set.training]\nepochs = 1\n",
+    );
+    for line in ["study run study.toml --output study", "study plan study.toml --output failed-study"] {
+        let output = fairtte().args(line.split_whitespace()).current_dir(folder).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let manifest = std::fs::read_to_string(folder.join("failed-study/manifest.csv")).unwrap();
+    let id = manifest.lines().nth(1).unwrap().split(',').nth(1).unwrap();
+    let failure = json!({ "class": "data", "message": "no table", "host": "n1", "attempts": 1 }).to_string();
+    let trial = folder.join("failed-study/trials").join(&id[..2]).join(id);
+    std::fs::create_dir_all(&trial).unwrap();
+    std::fs::write(trial.join("failed.json"), failure).unwrap();
 }
 
 fn run_files(file: &dyn Fn(&str, &str)) {

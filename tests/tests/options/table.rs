@@ -56,6 +56,7 @@ pub fn modes() -> Vec<Mode> {
         method_tests,
         card,
         selection,
+        studies,
         files,
         program,
     ];
@@ -719,6 +720,66 @@ fn selection() -> Vec<Mode> {
 }
 
 /// The commands that read images and weights.
+/// The commands of a study. Its trials are finished, failed for good, or not run.
+fn studies() -> Vec<Mode> {
+    let planned = |base: &str| {
+        vec![
+            ("FILE", with(base, "study.toml", "absent.toml")),
+            ("--output", with(base, "--output planned", "--output elsewhere")),
+            ("--set", Changes("--set trials=2")),
+            DRY_RUN,
+        ]
+    };
+    let of_folder = |base: &str| vec![("DIR", with(base, " study", " absent")), JSON];
+    let plan = "study plan study.toml --output planned";
+    let run = "study run study.toml --output planned --dry-run";
+    let trial = "study trial failed-study 0";
+    let commands = "study commands failed-study";
+    vec![
+        mode(
+            "study template",
+            "a template",
+            "study template demo",
+            vec![("KIND", Instead("study template paper".to_owned())), ("--output", Changes("--output templates"))],
+        ),
+        mode("study plan", "a study", plan, [planned(plan), vec![JSON]].concat()),
+        mode(
+            "study run",
+            "a study",
+            run,
+            vec![
+                ("FILE", with(run, "study.toml", "absent.toml")),
+                ("--output", with(run, "--output planned", "--output study")),
+                ("--set", Changes("--set trials=2")),
+                ("--only", Changes("--only 1")),
+                ("--dry-run", with(run, "--output planned --dry-run", "--output planned --only 0")),
+                ("--jobs", Changes("--jobs 3")),
+                SHOWN_THREADS,
+            ],
+        ),
+        mode(
+            "study trial",
+            "a failed trial",
+            trial,
+            vec![
+                ("DIR", with(trial, "failed-study", "absent")),
+                ("INDEX", with(trial, "study 0", "study 9")),
+                ("--threads", OnlySpeed("--threads 1")),
+                ("--again", Changes("--again")),
+            ],
+        ),
+        mode("study status", "a study", "study status study", of_folder("study status study")),
+        mode("study collect", "a study", "study collect study", of_folder("study collect study")),
+        mode("study report", "a study", "study report study", of_folder("study report study")),
+        mode(
+            "study commands",
+            "a study",
+            commands,
+            vec![("DIR", with(commands, "failed-study", "absent")), ("--pack", Refused("--pack 0", "0 is not in 1.."))],
+        ),
+    ]
+}
+
 fn files() -> Vec<Mode> {
     let import = "weights import rgb.safetensors --arch small-2d --output small.safetensors";
     let gray = "weights import gray.safetensors --arch small-2d --output small.safetensors";

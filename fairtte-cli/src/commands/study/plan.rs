@@ -119,32 +119,29 @@ impl Needs {
     }
 
     fn table(&self) -> String {
-        let mut text = format!(
-            "{}\n\n  {:<10} {:>6} {:>8} {:>10} {:>8}\n",
-            self.study, "block", "cells", "rows", "trainings", "new"
-        );
-        for BlockNeeds { block, cells, rows, trainings, new } in &self.blocks {
-            text += &format!("  {block:<10} {cells:>6} {rows:>8} {trainings:>10} {new:>8}\n");
-        }
+        let line = |block: &str, cells: &str, rows: &str, trainings: &str, new: &str| {
+            format!("  {block:<10} {cells:>6} {rows:>8} {trainings:>10} {new:>8}")
+        };
+        let mut lines = vec![self.study.clone(), String::new(), line("block", "cells", "rows", "trainings", "new")];
+        lines.extend(self.blocks.iter().map(|of| {
+            let [cells, rows, trainings, new] = [of.cells, of.rows, of.trainings, of.new].map(|n| n.to_string());
+            line(of.block, &cells, &rows, &trainings, &new)
+        }));
         let trials = counted(self.trials_per_cell, "trial");
-        text +=
-            &format!("\n{} of {trials} each are {}", counted(self.cells, "cell"), counted(self.trainings, "training"));
-        text += &match self.rows - self.trainings {
+        let shared = match self.rows - self.trainings {
             0 => ".".to_owned(),
             shared => format!("; {shared} of {} rows share the training of another row.", self.rows),
         };
-        if self.done > 0 {
-            text += &format!(" {} are done.", self.done);
-        }
-        match (self.hours, self.gigabytes) {
-            (Some(hours), Some(gigabytes)) => {
-                text += &format!(
-                    "\nFrom the finished trials: {hours:.2} hours for the rest, one at a time; {gigabytes:.2} GB for all."
-                );
-            }
-            _ => text += "\nTime and disk are estimated once a trial has finished.",
-        }
-        text
+        let done = if self.done > 0 { format!(" {} are done.", self.done) } else { String::new() };
+        let (cells, trainings) = (counted(self.cells, "cell"), counted(self.trainings, "training"));
+        lines.extend([String::new(), format!("{cells} of {trials} each are {trainings}{shared}{done}")]);
+        lines.push(match (self.hours, self.gigabytes) {
+            (Some(hours), Some(gigabytes)) => format!(
+                "From the finished trials: {hours:.2} hours for the rest, one at a time; {gigabytes:.2} GB for all."
+            ),
+            _ => "Time and disk are estimated once a trial has finished.".to_owned(),
+        });
+        lines.join("\n")
     }
 }
 

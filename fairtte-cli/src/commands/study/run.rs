@@ -1,7 +1,6 @@
 //! `fairtte study run`: the open trials of a study as child processes of this one.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use fairtte_data::DataConfig;
 
@@ -10,7 +9,7 @@ use super::{read, timing};
 use crate::args::StudyRun;
 use crate::plural::counted;
 use crate::prepare::{Care, decode, label};
-use crate::progress::say;
+use crate::progress::{Files, say};
 use crate::study::{Plan, Pool, Progress, TrialState, time_of_server};
 use crate::{CliError, interrupt};
 
@@ -24,7 +23,11 @@ pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
     plan.write(&planned)?;
     let open = open(&plan, &arguments.only)?;
     let n_trainings = plan.ids().iter().collect::<BTreeSet<_>>().len();
-    say(format!("{} of {} to run", open.len(), counted(n_trainings, "training")));
+    let jobs = arguments.jobs.unwrap_or(plan.study().execute.jobs).max(1);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = arguments.threads.unwrap_or((cores / jobs).max(1));
+    let trainings = counted(n_trainings, "training");
+    say(format!("{} of {trainings} to run, {jobs} at a time with {} each", open.len(), counted(threads, "thread")));
     if arguments.dry_run {
         for (index, id) in &open {
             say(format!("  {index} {id} {}", planned[*index].run.name));
@@ -35,18 +38,16 @@ pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
         return Ok(());
     }
     prepare(&plan)?;
-    let jobs = arguments.jobs.unwrap_or(plan.study().execute.jobs).max(1);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = arguments.threads.unwrap_or((cores / jobs).max(1));
     let pool = Pool { folder: plan.folder(), jobs, threads, timing: timing(&plan) };
-    let (began, n) = (Instant::now(), open.len());
-    let mut done = 0;
+    let (bar, n, mut done) = (Files::new("training"), open.len(), 0);
+    bar.update(0, n);
     interrupt::stoppable(|_| {
         pool.run(&open, &mut |progress: &Progress| {
             done += 1;
-            let left = began.elapsed().as_secs_f64() / f64::from(done)
-                * f64::from(u32::try_from(n).unwrap_or(u32::MAX) - done);
-            say(line(progress, (done, n), left));
+            if let Some(line) = line(progress) {
+                bar.note(&line);
+            }
+            bar.update(done, n);
         })
     })?;
     if interrupt::is_wanted() {
@@ -56,36 +57,19 @@ pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
     summary(&plan)
 }
 
-/// `3 of 12, 4 s: 2f06c1.. done; 40 s left`.
-fn line(progress: &Progress, (done, n): (u32, usize), left: f64) -> String {
-    let what = match &progress.state {
-        TrialState::Done => "done".to_owned(),
+/// What a trial came to, if it is not done.
+fn line(Progress { id, state, took }: &Progress) -> Option<String> {
+    let what = match state {
+        TrialState::Done => return None,
         TrialState::Refused(refusal) => format!("not trained: {}", refusal.because),
-        TrialState::Failed(failure) => format!("failed ({}): {}", failure.class.name(), last_line(&failure.message)),
+        TrialState::Failed(failure) => {
+            let last = failure.message.lines().next_back().unwrap_or_default();
+            format!("failed ({}): {last}", failure.class.name())
+        }
         TrialState::Running => "another process works on it".to_owned(),
         TrialState::ToDo => "stopped".to_owned(),
     };
-    format!(
-        "{done} of {n}: {} in {:.1} s: {what}; about {} left",
-        progress.id,
-        progress.took.as_secs_f64(),
-        words(left)
-    )
-}
-
-fn last_line(text: &str) -> &str {
-    text.lines().next_back().unwrap_or_default()
-}
-
-/// `50 s`, `12 min`, `3.5 h`.
-fn words(seconds: f64) -> String {
-    if seconds < 120.0 {
-        format!("{seconds:.0} s")
-    } else if seconds < 7200.0 {
-        format!("{:.0} min", seconds / 60.0)
-    } else {
-        format!("{:.1} h", seconds / 3600.0)
-    }
+    Some(format!("{id}, {:.1} s: {what}", took.as_secs_f64()))
 }
 
 /// The trials that a process may take, each once, by the first place that has it.

@@ -12,6 +12,9 @@ use crate::commands::{print, print_json};
 use crate::plural::counted;
 use crate::study::{Plan, TrialState, time_of_server};
 
+/// Places in the manifest, and machines.
+type Where = (Vec<usize>, BTreeSet<String>);
+
 /// Numbers of trainings by state.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -58,7 +61,7 @@ impl Counts {
     pub(super) fn of(plan: &Plan) -> Result<Self, CliError> {
         let (now, stale) = (time_of_server(plan.folder().path())?, timing(plan).stale);
         let (mut counts, mut seen) = (Self::default(), BTreeSet::new());
-        let mut reasons: BTreeMap<(&'static str, String), (Vec<usize>, BTreeSet<String>)> = BTreeMap::new();
+        let mut reasons: BTreeMap<(&'static str, String), Where> = BTreeMap::new();
         for (index, id) in plan.ids().iter().enumerate().filter(|(_, id)| seen.insert(*id)) {
             match TrialState::of(&plan.folder().trial(id), now, stale)? {
                 TrialState::Done => counts.done += 1,
@@ -79,8 +82,12 @@ impl Counts {
                 }
             }
         }
-        let reason = |((what, because), (places, hosts)): ((&'static str, String), (Vec<usize>, BTreeSet<String>))| {
-            Reason { what, because, n: places.len(), places: places.into_iter().take(MOST_PLACES).collect(), hosts }
+        let reason = |((what, because), (places, hosts)): ((&'static str, String), Where)| Reason {
+            what,
+            because,
+            n: places.len(),
+            places: places.into_iter().take(MOST_PLACES).collect(),
+            hosts,
         };
         counts.reasons = reasons.into_iter().map(reason).collect();
         Ok(counts)
