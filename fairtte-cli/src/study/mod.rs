@@ -30,7 +30,7 @@ pub(crate) use lease::{Claim, Holder, Lease, Timing, time_of_server};
 pub(crate) use plan::{Plan, Planned};
 pub(crate) use points::Points;
 pub(crate) use pool::{Pool, Progress};
-pub(crate) use results::Results;
+pub(crate) use results::write_results;
 pub(crate) use scores::score;
 pub(crate) use state::{Failure, FailureClass, Refusal, TrialState};
 pub(crate) use tidy::{keep_only, pack_model};

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use fairtte_data::table::{ColumnValues, write_parquet};
+use fairtte_data::DataError;
+use fairtte_data::table::{ColumnValues, write_parquet_batches};
 
 use super::cells::AXES;
 use super::plan::{Plan, Planned};
@@ -12,9 +13,44 @@ use super::scores::{MetricScores, Number, Scores};
 use crate::CliError;
 use crate::run_folder::read_json;
 
-/// The table, by column.
+/// Places of the manifest whose rows are in memory at a time.
+const PLACES_AT_ONCE: usize = 256;
+
+/// Writes the scores of all finished trials as Parquet; returns the number of rows. A training that several places share has
+/// rows for each of them.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if scores cannot be read, [`CliError::Data`] if the file cannot be written.
+pub(crate) fn write_results(plan: &Plan, planned: &[Planned], path: &Path) -> Result<usize, CliError> {
+    let (mut n, mut failed) = (0, None);
+    let batches = (0..planned.len()).step_by(PLACES_AT_ONCE).map_while(|first| {
+        let places = first..planned.len().min(first + PLACES_AT_ONCE);
+        match Rows::gather(plan, planned, places) {
+            Ok(rows) => {
+                n += rows.place.len();
+                Some(Ok::<_, DataError>(rows.into_columns(plan, planned)))
+            }
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        }
+    });
+    // Written beside the file first: scores that cannot be read leave no half table.
+    let unfinished = path.with_extension("part");
+    write_parquet_batches(&unfinished, batches)?;
+    let moved = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
+    if let Some(error) = failed {
+        std::fs::remove_file(&unfinished).map_err(moved)?;
+        return Err(error);
+    }
+    std::fs::rename(&unfinished, path).map_err(moved)?;
+    Ok(n)
+}
+
+/// Rows, by column.
 #[derive(Debug, Default)]
-pub(crate) struct Results {
+struct Rows {
     /// Place in the manifest of every row.
     place: Vec<usize>,
     epoch: Vec<i64>,
@@ -23,38 +59,23 @@ pub(crate) struct Results {
     metric: Vec<String>,
     of: Vec<String>,
     group: Vec<String>,
-    value: Vec<f64>,
+    value: Vec<Option<f64>>,
     n: Vec<Option<i64>>,
     n_events: Vec<Option<i64>>,
     reason: Vec<String>,
-    /// The columns of the manifest, by place.
-    manifest: Vec<(String, Vec<Option<String>>)>,
-    ids: Vec<String>,
-    trials: Vec<i64>,
 }
 
-impl Results {
-    /// Reads the scores of all finished trials. A training that several places share has rows for each of them.
-    ///
-    /// # Errors
-    /// [`CliError::RunFolder`] if scores cannot be read.
-    pub(crate) fn gather(plan: &Plan, planned: &[Planned]) -> Result<Self, CliError> {
-        let mut results = Self { manifest: manifest(plan, planned), ..Self::default() };
-        for (place, Planned { id, .. }) in planned.iter().enumerate() {
-            results.ids.push(id.clone());
-            results.trials.push(whole(plan.place(place).1 + 1));
-            let path = plan.folder().trial(id).scores();
+impl Rows {
+    fn gather(plan: &Plan, planned: &[Planned], places: std::ops::Range<usize>) -> Result<Self, CliError> {
+        let mut rows = Self::default();
+        for place in places {
+            let path = plan.folder().trial(&planned[place].id).scores();
             if path.exists() {
                 let attribute = &plan.cells()[plan.place(place).0].attribute;
-                results.add(place, attribute, &read_json(&path)?);
+                rows.add(place, attribute, &read_json(&path)?);
             }
         }
-        Ok(results)
-    }
-
-    /// Number of rows.
-    pub(crate) fn n(&self) -> usize {
-        self.place.len()
+        Ok(rows)
     }
 
     /// The rows of a trial: everybody, and the groups of the cell's attribute.
@@ -92,47 +113,48 @@ impl Results {
         self.metric.push(metric.metric.clone());
         self.of.push(row.of.to_owned());
         self.group.push(row.group);
-        // An undefined value is written as a missing one; NaN marks it until then.
-        self.value.push(number.value.unwrap_or(f64::NAN));
+        self.value.push(number.value);
         self.n.push(counts.map(|(n, _)| whole(n)));
         self.n_events.push(counts.map(|(_, n_events)| whole(n_events)));
         self.reason.push(number.undefined.clone().unwrap_or_default());
     }
 
-    /// Writes the table as Parquet.
-    ///
-    /// # Errors
-    /// [`CliError::Data`] if the file cannot be written.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), CliError> {
-        let words = |all: &'_ [String]| ColumnValues::Text(all.iter().map(|word| Some(word.clone())).collect());
+    /// The columns of the table: place, trial, axes and searched keys, then what was found.
+    fn into_columns(self, plan: &Plan, planned: &[Planned]) -> Vec<(String, ColumnValues<'static>)> {
+        let words = |all: Vec<String>| ColumnValues::Text(all.into_iter().map(Some).collect());
+        let of_rows = |of: &dyn Fn(usize) -> Option<String>| {
+            ColumnValues::Text(self.place.iter().map(|place| of(*place)).collect())
+        };
+        let whole_of = |of: &dyn Fn(usize) -> usize| {
+            ColumnValues::Integer(self.place.iter().map(|place| whole(of(*place))).collect())
+        };
         let mut columns = vec![
-            ("index".to_owned(), ColumnValues::Integer(self.place.iter().map(|place| whole(*place)).collect())),
-            (
-                "id".to_owned(),
-                ColumnValues::Text(self.place.iter().map(|place| Some(self.ids[*place].clone())).collect()),
-            ),
-            ("trial".to_owned(), ColumnValues::Integer(self.place.iter().map(|place| self.trials[*place]).collect())),
+            ("index".to_owned(), whole_of(&|place| place)),
+            ("id".to_owned(), of_rows(&|place| Some(planned[place].id.clone()))),
+            ("trial".to_owned(), whole_of(&|place| plan.place(place).1 + 1)),
         ];
-        for (name, values) in &self.manifest {
-            let of_rows = self.place.iter().map(|place| values[*place].clone()).collect();
-            columns.push((name.clone(), ColumnValues::Text(of_rows)));
+        for axis in AXES {
+            let word = |place: usize| plan.cells()[plan.place(place).0].word(axis, plan.study());
+            columns.push((axis.to_owned(), of_rows(&word)));
+        }
+        for key in plan.study().search.keys() {
+            let drawn =
+                |place: usize| planned[place].draws.iter().find(|(name, _)| name == key).map(|(_, v)| v.to_string());
+            columns.push((key.clone(), of_rows(&drawn)));
         }
         columns.extend([
-            ("epoch".to_owned(), ColumnValues::Integer(self.epoch.clone())),
-            ("kept-by".to_owned(), words(&self.rules)),
-            ("part".to_owned(), words(&self.part)),
-            ("metric".to_owned(), words(&self.metric)),
-            ("of".to_owned(), words(&self.of)),
-            ("group".to_owned(), words(&self.group)),
-            (
-                "value".to_owned(),
-                ColumnValues::OptionalNumber(self.value.iter().map(|v| v.is_finite().then_some(*v)).collect()),
-            ),
-            ("n".to_owned(), ColumnValues::OptionalInteger(self.n.clone())),
-            ("n-events".to_owned(), ColumnValues::OptionalInteger(self.n_events.clone())),
-            ("reason".to_owned(), words(&self.reason)),
+            ("epoch".to_owned(), ColumnValues::Integer(self.epoch)),
+            ("kept-by".to_owned(), words(self.rules)),
+            ("part".to_owned(), words(self.part)),
+            ("metric".to_owned(), words(self.metric)),
+            ("of".to_owned(), words(self.of)),
+            ("group".to_owned(), words(self.group)),
+            ("value".to_owned(), ColumnValues::OptionalNumber(self.value)),
+            ("n".to_owned(), ColumnValues::OptionalInteger(self.n)),
+            ("n-events".to_owned(), ColumnValues::OptionalInteger(self.n_events)),
+            ("reason".to_owned(), words(self.reason)),
         ]);
-        Ok(write_parquet(path, columns, &[])?)
+        columns
     }
 }
 
@@ -146,18 +168,4 @@ struct Row {
 #[expect(clippy::cast_possible_wrap, reason = "counts are far smaller")]
 fn whole(n: usize) -> i64 {
     n as i64
-}
-
-/// The axes and the searched keys, by place.
-fn manifest(plan: &Plan, planned: &[Planned]) -> Vec<(String, Vec<Option<String>>)> {
-    let cell = |place: usize| &plan.cells()[plan.place(place).0];
-    let axis = |axis: &&str| {
-        let words = (0..planned.len()).map(|place| cell(place).word(axis, plan.study()));
-        ((*axis).to_owned(), words.collect())
-    };
-    let key = |key: &String| {
-        let drawn = |planned: &Planned| planned.draws.iter().find(|(name, _)| name == key).map(|(_, v)| v.to_string());
-        (key.clone(), planned.iter().map(drawn).collect())
-    };
-    AXES.iter().map(axis).chain(plan.study().search.keys().map(key)).collect()
 }

@@ -7,19 +7,18 @@ use crate::CliError;
 use crate::args::StudyFolderArgument;
 use crate::commands::{print, print_json};
 use crate::plural::counted;
-use crate::study::Results;
+use crate::study::write_results;
 
 pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
     let planned = resolve(&plan)?;
-    let results = Results::gather(&plan, &planned)?;
     let path = plan.folder().results();
-    results.write(&path)?;
+    let n_rows = write_results(&plan, &planned, &path)?;
     let counts = Counts::of(&plan)?;
     if arguments.json {
-        return print_json(&serde_json::json!({ "results": path, "rows": results.n(), "trials": counts }));
+        return print_json(&serde_json::json!({ "results": path, "rows": n_rows, "trials": counts }));
     }
-    print(format!("{} of {}", counted(results.n(), "row"), counts.sentence()));
+    print(format!("{} of {}", counted(n_rows, "row"), counts.sentence()));
     print(format!("written: {}", path.display()));
     Ok(())
 }
