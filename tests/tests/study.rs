@@ -168,6 +168,26 @@ fn a_study_that_is_killed_again_and_again_ends_with_the_same_results() {
     let again = succeed(words(&["study", "run"], &file, &killed)).stderr;
     assert!(again.contains("0 of 24 trainings to run"), "{again}");
     the_report_follows_from_the_scores(&whole);
+    only_models_that_a_rule_chooses_stay(&whole);
+}
+
+fn only_models_that_a_rule_chooses_stay(study: &Path) {
+    let models = || files(study).into_iter().filter(|name| name.ends_with("model.tar")).collect::<BTreeSet<_>>();
+    let all = models();
+    let would = succeed(["study", "clean", &study.display().to_string(), "--dry-run"]).stdout;
+    assert_eq!(models(), all, "{would}");
+    succeed(["study", "clean", &study.display().to_string()]);
+    let kept = models();
+    assert!(kept.len() < all.len() && kept.is_subset(&all), "{} of {}", kept.len(), all.len());
+    // The best of every cell stays: of two trials at least one, by any metric.
+    let cells = manifest(study).into_iter().fold(BTreeMap::<String, Vec<String>>::new(), |mut cells, row| {
+        let axes = ["block", "attribute", "head", "strategy", "shift"].map(|axis| row[axis].clone()).join(" ");
+        cells.entry(axes).or_default().push(row["id"].clone());
+        cells
+    });
+    for (cell, ids) in cells {
+        assert!(ids.iter().any(|id| trial(study, id).join("model.tar").exists()), "{cell} has no model");
+    }
 }
 
 /// The choice of the paper, computed here from the scores alone.

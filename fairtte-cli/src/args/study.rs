@@ -25,6 +25,8 @@ pub enum StudyCommand {
     Collect(StudyFolderArgument),
     /// Write the tables and the page of what is finished, and say what is missing
     Report(StudyFolderArgument),
+    /// Remove the models of a finished study that no rule chooses
+    Clean(StudyClean),
 }
 
 /// The arguments of `fairtte study template`.
@@ -146,4 +148,20 @@ pub struct StudyCommands {
     /// Trials per line
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub pack: u16,
+}
+
+/// The arguments of `fairtte study clean`.
+#[derive(Args, Debug, Serialize)]
+pub struct StudyClean {
+    /// Folder of the study
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+
+    /// Show what would be removed and stop
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
 }

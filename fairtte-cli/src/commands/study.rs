@@ -1,5 +1,6 @@
 //! `fairtte study`: the axes of a study as trials in one folder, run on this machine or by the engine of a cluster.
 
+mod clean;
 mod collect;
 mod plan;
 mod report;
@@ -25,6 +26,7 @@ pub(super) fn run(command: &StudyCommand) -> Result<(), CliError> {
         StudyCommand::Commands(arguments) => status::commands(arguments),
         StudyCommand::Collect(arguments) => collect::run(arguments),
         StudyCommand::Report(arguments) => report::run(arguments),
+        StudyCommand::Clean(arguments) => clean::run(arguments),
     }
 }
 

@@ -5,7 +5,7 @@ mod pairs;
 mod shifts;
 mod strategies;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -84,6 +84,25 @@ impl<'a> Study<'a> {
             }
         }
         Ok(Analysis { sections, gaps, gaps_against_control })
+    }
+
+    /// The places of all models that a rule chooses: those of the strategies, and the best ones of every cell by every metric.
+    ///
+    /// # Errors
+    /// [`CliError`] if a value is not finite.
+    pub(crate) fn chosen(&self) -> Result<BTreeSet<usize>, CliError> {
+        let mut places: BTreeSet<usize> =
+            strategies::choose(self)?.iter().flat_map(strategies::ChosenOf::models).map(|model| model.place).collect();
+        let mut by_cell: BTreeMap<usize, Vec<&TrialPoints>> = BTreeMap::new();
+        for trial in &self.points.trials {
+            by_cell.entry(trial.cell).or_default().push(trial);
+        }
+        for trials in by_cell.values() {
+            for metric in 0..METRICS.len() {
+                places.extend(super::choice::best(trials, metric)?.map(|model| model.place));
+            }
+        }
+        Ok(places)
     }
 
     /// All settings that have a finished trial.

@@ -772,6 +772,12 @@ fn studies() -> Vec<Mode> {
         mode("study collect", "a study", "study collect study", of_folder("study collect study")),
         mode("study report", "a study", "study report study", of_folder("study report study")),
         mode(
+            "study clean",
+            "a study",
+            "study clean study",
+            vec![("DIR", Instead("study clean failed-study".to_owned())), DRY_RUN, JSON],
+        ),
+        mode(
             "study commands",
             "a study",
             commands,

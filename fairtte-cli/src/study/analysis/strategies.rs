@@ -23,6 +23,14 @@ pub(super) struct ChosenOf<'a> {
     others: Vec<(String, Option<Chosen>)>,
 }
 
+impl ChosenOf<'_> {
+    /// All chosen models.
+    pub(super) fn models(&self) -> impl Iterator<Item = &Chosen> {
+        let others = self.others.iter().filter_map(|(_, model)| model.as_ref());
+        self.base.iter().chain(&self.control).chain(others)
+    }
+}
+
 /// Chooses per setting and metric.
 pub(super) fn choose<'a>(study: &Study<'a>) -> Result<Vec<ChosenOf<'a>>, CliError> {
     let of = &study.plan.study().strategies;
