@@ -168,7 +168,30 @@ fn a_study_that_is_killed_again_and_again_ends_with_the_same_results() {
     let again = succeed(words(&["study", "run"], &file, &killed)).stderr;
     assert!(again.contains("0 of 24 trainings to run"), "{again}");
     the_report_follows_from_the_scores(&whole);
+    a_trial_is_restored_to_the_run_that_training_gives(folder.path(), &whole);
     only_models_that_a_rule_chooses_stay(&whole);
+}
+
+fn a_trial_is_restored_to_the_run_that_training_gives(folder: &Path, study: &Path) {
+    let place = manifest(study).iter().position(|row| row["strategy"] == "group-dro").unwrap();
+    let (restored, trained) = (folder.join("restored"), folder.join("trained"));
+    let restore = || {
+        let words =
+            ["study", "restore", &study.display().to_string(), &place.to_string(), "--output"].map(str::to_owned);
+        words.into_iter().chain([restored.display().to_string()]).collect::<Vec<_>>()
+    };
+    succeed(restore());
+    let id = &manifest(study)[place]["id"];
+    let run_file = trial(study, id).join("run.toml").display().to_string();
+    let output = trained.display().to_string();
+    succeed(["train", "--config", &run_file, "--set", "evaluation.replicates=20", "--output", &output]);
+    let curves =
+        |folder: &Path| files(folder).into_iter().filter(|name| name.ends_with(".parquet")).collect::<Vec<_>>();
+    assert_eq!(curves(&restored), curves(&trained));
+    for name in curves(&trained).iter().map(String::as_str).chain(["selection.json", "split.csv", "evaluation.csv"]) {
+        assert!(std::fs::read(restored.join(name)).unwrap() == std::fs::read(trained.join(name)).unwrap(), "{name}");
+    }
+    fail(restore(), 4, "this is the folder of a run; choose another --output");
 }
 
 fn only_models_that_a_rule_chooses_stay(study: &Path) {

@@ -25,6 +25,8 @@ pub enum StudyCommand {
     Collect(StudyFolderArgument),
     /// Write the tables and the page of what is finished, and say what is missing
     Report(StudyFolderArgument),
+    /// Make an ordinary run folder of a finished trial: its data, curves and report
+    Restore(StudyRestore),
     /// Remove the models of a finished study that no rule chooses
     Clean(StudyClean),
 }
@@ -160,6 +162,30 @@ pub struct StudyClean {
     /// Show what would be removed and stop
     #[arg(long)]
     pub dry_run: bool,
+
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `fairtte study restore`.
+#[derive(Args, Debug, Serialize)]
+pub struct StudyRestore {
+    /// Folder of the study
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+
+    /// Place of the trial in the manifest
+    #[arg(value_name = "INDEX")]
+    pub index: usize,
+
+    /// Run folder to write
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+
+    /// Threads; 0 = one per core
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
 
     /// Results as JSON on standard output
     #[arg(long)]

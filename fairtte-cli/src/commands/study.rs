@@ -4,6 +4,7 @@ mod clean;
 mod collect;
 mod plan;
 mod report;
+mod restore;
 mod run;
 mod status;
 mod template;
@@ -26,6 +27,7 @@ pub(super) fn run(command: &StudyCommand) -> Result<(), CliError> {
         StudyCommand::Commands(arguments) => status::commands(arguments),
         StudyCommand::Collect(arguments) => collect::run(arguments),
         StudyCommand::Report(arguments) => report::run(arguments),
+        StudyCommand::Restore(arguments) => restore::run(arguments),
         StudyCommand::Clean(arguments) => clean::run(arguments),
     }
 }

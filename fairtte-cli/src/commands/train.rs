@@ -21,7 +21,8 @@ use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
 use serde::Serialize;
 
-use self::selected::{predict_all, predicted_rows};
+use self::selected::predict_all;
+pub(super) use self::selected::predicted_rows;
 use super::evaluate::{Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;

@@ -65,6 +65,8 @@ pub(crate) struct Planned {
     pub(crate) id: String,
     /// The run file, whose folder is that of the trial.
     pub(crate) run: RunFile,
+    /// Bootstrap replicates of the run file; trials are scored without any.
+    pub(crate) replicates: usize,
     /// The searched keys that apply, with their values.
     pub(crate) draws: Vec<(String, Value)>,
 }
@@ -137,6 +139,18 @@ impl Plan {
         self.cells.len() * self.study().trials
     }
 
+    /// Whether the manifest has a place.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] if it has not.
+    pub(crate) fn check_place(&self, index: usize) -> Result<(), CliError> {
+        if index < self.n() {
+            return Ok(());
+        }
+        let message = format!("{index} is not in the manifest, which has the places 0 to {}", self.n() - 1);
+        Err(CliError::setting("INDEX", message, None))
+    }
+
     /// The cell and the trial, both counted from 0, of a place in the manifest: the first trial of every cell comes first, so
     /// that an unfinished study has whole trials.
     pub(crate) fn place(&self, index: usize) -> (usize, usize) {
@@ -187,10 +201,11 @@ impl Plan {
             config.sha256 = Some(hash.clone());
         }
         let id = id(&run, data)?;
+        let replicates = run.evaluation.replicates;
         let title = format!("{}: {}", study.name, self.title(cell, trial));
         self.settle(&mut run, &title);
         self.folder.trial(&id).path().clone_into(&mut run.output);
-        Ok(Planned { id, run, draws })
+        Ok(Planned { id, run, replicates, draws })
     }
 
     /// The title of a trial: its axes.

@@ -11,21 +11,27 @@ use super::folder::TrialFolder;
 use crate::CliError;
 use crate::run_folder::RunFolder;
 
-/// Puts the trained model into one file.
+/// What of a run folder goes into the file of the model, so that the run can be restored.
+const WITH_THE_MODEL: [&str; 3] = ["selection.json", "warnings.json", "time-grid.json"];
+
+/// Puts the trained model, and what chose its epochs, into one file.
 ///
 /// # Errors
 /// [`CliError::RunFolder`] if a file cannot be read or written.
 pub(crate) fn pack_model(folder: &TrialFolder) -> Result<(), CliError> {
-    let model = RunFolder::new(folder.path()).model();
+    let run = RunFolder::new(folder.path());
+    let mut all =
+        files(&run.model()).map_err(|error| CliError::RunFolder { path: run.model(), problem: error.to_string() })?;
+    all.extend(WITH_THE_MODEL.map(|name| folder.path().join(name)));
     let path = folder.model();
     let failed = |error: std::io::Error| CliError::RunFolder { path: path.clone(), problem: error.to_string() };
     let temporary = path.with_extension("part");
     let mut archive = Builder::new(File::create(&temporary).map_err(failed)?);
     // The same bytes whoever packs them, and when.
     archive.mode(HeaderMode::Deterministic);
-    for file in files(&model).map_err(failed)? {
-        let name = Path::new("model").join(file.strip_prefix(&model).unwrap_or(&file));
-        archive.append_path_with_name(&file, name).map_err(failed)?;
+    for file in all.iter().filter(|file| file.exists()) {
+        let name = file.strip_prefix(folder.path()).unwrap_or(file);
+        archive.append_path_with_name(file, name).map_err(failed)?;
     }
     archive.into_inner().and_then(|file| file.sync_all()).map_err(failed)?;
     std::fs::rename(&temporary, &path).map_err(failed)

@@ -772,6 +772,18 @@ fn studies() -> Vec<Mode> {
         mode("study collect", "a study", "study collect study", of_folder("study collect study")),
         mode("study report", "a study", "study report study", of_folder("study report study")),
         mode(
+            "study restore",
+            "a study",
+            "study restore study 0 --output restored --json",
+            vec![
+                ("DIR", Instead("study restore absent 0 --output restored --json".to_owned())),
+                ("INDEX", Instead("study restore study 1 --output restored --json".to_owned())),
+                ("--output", Instead("study restore study 0 --output elsewhere --json".to_owned())),
+                THREADS,
+                ("--json", Instead("study restore study 0 --output restored".to_owned())),
+            ],
+        ),
+        mode(
             "study clean",
             "a study",
             "study clean study",

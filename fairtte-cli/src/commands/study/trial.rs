@@ -22,10 +22,7 @@ pub(super) fn run(arguments: &StudyTrial) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
     use_threads(arguments.threads)?;
     for index in &arguments.index {
-        if *index >= plan.n() {
-            let message = format!("{index} is not in the manifest, which has the places 0 to {}", plan.n() - 1);
-            return Err(CliError::setting("INDEX", message, None));
-        }
+        plan.check_place(*index)?;
         one(&plan, *index, arguments)?;
     }
     Ok(())

@@ -134,7 +134,7 @@ fn of_validation(
 }
 
 /// Rows of validation and test, in the order of the cohort.
-pub(super) fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
+pub(in crate::commands) fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
     let mut rows = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
     rows.sort_unstable();
     rows
