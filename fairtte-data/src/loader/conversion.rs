@@ -1,7 +1,8 @@
 //! From stored values to the intensities a model sees.
 //!
 //! Without transformation or augmentation a stored byte is looked up in a table of 256 intensities. Otherwise the image
-//! becomes intensities in \[0, 1\] first, is transformed and augmented, and is scaled at the end.
+//! becomes intensities in \[0, 1\] first, is transformed and augmented, and is scaled at the end; only holes are cut into
+//! the scaled image.
 
 use super::PixelTransform;
 use crate::image::{ImageStore, StoredPixels};
@@ -76,6 +77,9 @@ impl Conversion {
         if self.per_image {
             image.chunks_exact_mut(image.len() / self.n_channels).for_each(standardise);
         }
+        if let Some((augmentation, draw)) = &changes.augmentation {
+            augmentation.cut(draw, image);
+        }
     }
 
     fn unchanged(&self, stored: StoredPixels<'_>, image: &mut [f32]) {
@@ -114,7 +118,10 @@ impl Conversion {
         // [channels, ..] as stored: for a volume one channel, which is repeated below.
         let n_stored = image.len() / self.n_channels * self.stored_shape[0];
         match &changes.augmentation {
-            Some((augmentation, draw)) => augmentation.apply(draw, unit, &mut image[..n_stored]),
+            Some((augmentation, draw)) => {
+                augmentation.apply(draw, unit, &mut image[..n_stored]);
+                augmentation.recolour(draw, &mut image[..n_stored]);
+            }
             None => image[..n_stored].copy_from_slice(unit),
         }
         let n = image.len() / self.n_channels;

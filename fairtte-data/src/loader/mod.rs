@@ -8,7 +8,7 @@
 pub(crate) mod augment;
 pub(crate) mod intensity;
 
-pub use augment::{Augmentation, AugmentationConfig, Flip};
+pub use augment::{Augmentation, AugmentationConfig, BlurConfig, CutoutConfig, ElasticConfig, Flip};
 pub use intensity::{Intensity, IntensityConfig};
 
 mod conversion;

@@ -12,7 +12,7 @@ use crate::DataError;
 use crate::loader::PixelTransform;
 
 /// Widest blur that a setting may ask for, in pixels; wider ones remove all structure of a stored picture.
-const WIDEST: f64 = 100.0;
+pub(crate) const WIDEST: f64 = 100.0;
 
 /// A Gaussian of one width for every axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,6 @@ impl GaussianBlur {
     ///
     /// # Errors
     /// [`DataError::InvalidSetting`] unless `sigma` is in (0, 100].
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "radius <= 400, weights in [0, 1]")]
     pub fn new(sigma: f64) -> Result<Self, DataError> {
         if !(sigma > 0.0 && sigma <= WIDEST) {
             return Err(DataError::InvalidSetting {
@@ -36,13 +35,19 @@ impl GaussianBlur {
                 expected: "a number of pixels in (0, 100]",
             });
         }
+        Ok(Self::of(sigma))
+    }
+
+    /// The blur of a `sigma` that was checked to be in (0, 100].
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "radius <= 400, weights in [0, 1]")]
+    pub(crate) fn of(sigma: f64) -> Self {
         let radius = (4.0 * sigma + 0.5).floor() as usize;
         let bell = |x: usize| {
             let z = x as f64 / sigma;
             (-0.5 * z * z).exp()
         };
         let total = bell(0) + 2.0 * (1..=radius).map(bell).sum::<f64>();
-        Ok(Self { sigma, weights: (0..=radius).map(|x| (bell(x) / total) as f32).collect() })
+        Self { sigma, weights: (0..=radius).map(|x| (bell(x) / total) as f32).collect() }
     }
 
     /// The standard deviation in pixels.

@@ -28,6 +28,7 @@ use fairtte_metrics::seeds::stream;
 use fairtte_metrics::{GroupId, Groups, SampleId};
 use rand::Rng as _;
 
+pub(crate) use blur::WIDEST;
 pub use blur::{GaussianBlur, GroupBlur};
 pub use config::{ShiftConfig, ShiftGroup, TimeNoise};
 pub use record::{ChangedSample, ShiftRecord};

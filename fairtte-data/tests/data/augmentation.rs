@@ -1,7 +1,9 @@
 //! Augmented batches: the same whatever the number of threads, the size of a batch or an interruption.
 
 use approx::assert_abs_diff_eq;
-use fairtte_data::loader::{Augmentation, AugmentationConfig, Flip, Intensity, PixelTransform};
+use fairtte_data::loader::{
+    Augmentation, AugmentationConfig, BlurConfig, CutoutConfig, ElasticConfig, Flip, Intensity, PixelTransform,
+};
 use fairtte_data::{HostBatch, ImageConfig, ImageStore, Loader, Sampling};
 
 use crate::loader::{World, world_of};
@@ -119,6 +121,89 @@ fn settings_that_change_nothing_change_no_bit() {
     let other = Augmentation::new(&AugmentationConfig::default(), &other, "generic").unwrap();
     let refused = world.plain().with_augmentation(other).unwrap_err().to_string();
     assert_eq!(refused, "side of the augmentation's images has length 80, expected 96");
+}
+
+fn with<'a>(world: &'a World, settings: &AugmentationConfig) -> Loader<'a> {
+    let image = ImageConfig { size: world.store.size().to_vec(), channels: 3, ..ImageConfig::default() };
+    world.plain().with_augmentation(Augmentation::new(settings, &image, "generic").unwrap()).unwrap()
+}
+
+/// Every change alone: it differs between epochs, samples and seeds, not between threads, and prediction does not see it.
+#[test]
+fn every_change_depends_on_seed_epoch_and_sample_only() {
+    let world = world();
+    let none = AugmentationConfig::default;
+    let plain = epoch(&world.plain(), 12, &Sampling::Sequential, 0);
+    for settings in [
+        AugmentationConfig { brightness: 0.4, ..none() },
+        AugmentationConfig { contrast: 0.4, ..none() },
+        AugmentationConfig { blur: Some(BlurConfig { probability: 1.0, sigma: [0.5, 2.0] }), ..none() },
+        AugmentationConfig { elastic: Some(ElasticConfig { alpha: 60.0, sigma: 4.0 }), ..none() },
+        AugmentationConfig { cutout: Some(CutoutConfig { holes: 1, size: 0.3 }), ..none() },
+    ] {
+        let loader = with(&world, &settings);
+        let pixels = |seed, number| {
+            let mut batches = loader.batches(&[3], 1, &Sampling::Shuffled, seed, number).unwrap();
+            batches.next().unwrap().pixels
+        };
+        assert!(pixels(1, 1) == pixels(1, 1) && pixels(1, 1) != pixels(2, 1), "{settings:?}");
+        let reference = epoch(&loader, 12, &Sampling::Shuffled, 3);
+        for threads in [1, 4] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert!(pool.install(|| epoch(&loader, 5, &Sampling::Shuffled, 3)) == reference, "{settings:?}");
+        }
+        let other = epoch(&loader, 12, &Sampling::Shuffled, 4);
+        for (row, pixels) in &reference {
+            let again = &other.iter().find(|(other, _)| other == row).unwrap().1;
+            assert!(pixels != again && *pixels != plain[*row].1, "row {row}: {settings:?}");
+        }
+        for ((_, seen), (_, plain)) in epoch(&loader, 12, &Sampling::Sequential, 3).iter().zip(&plain) {
+            for (seen, plain) in seen.iter().zip(plain) {
+                assert_abs_diff_eq!(*seen, *plain, epsilon = 1e-6);
+            }
+        }
+    }
+}
+
+/// The same picture under two names.
+#[test]
+fn two_samples_with_the_same_pixels_are_changed_differently() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.nii", "b.nii"] {
+        make::nifti(&folder.path().join(name), [3, 8, 9, 7, 1, 1, 1, 1]);
+    }
+    let cohort = make::cohort(folder.path(), &["a.nii", "b.nii"]);
+    let image = ImageConfig { size: vec![7, 9, 8], channels: 1, ..ImageConfig::default() };
+    let (store, _) = ImageStore::open_or_build(&cohort, &image, folder.path(), &|_, _| {}).unwrap();
+    for text in ["brightness = 0.3", "elastic = { alpha = 20.0, sigma = 2.0 }", "cutout = { holes = 1, size = 0.4 }"] {
+        let settings: AugmentationConfig = toml::from_str(text).unwrap();
+        let augmentation = Augmentation::new(&settings, &image, "generic").unwrap();
+        let loader = Loader::new(&store, &cohort, vec![None; 2], &Intensity::none(1)).unwrap();
+        let loader = loader.with_augmentation(augmentation).unwrap();
+        let draw = |seed| loader.batches(&[0, 1], 2, &Sampling::Shuffled, seed, 0).unwrap().next().unwrap();
+        let (first, second) = (draw(1), draw(2));
+        assert_ne!(first.pixels[..504], first.pixels[504..], "{text}");
+        assert_ne!(first.pixels, second.pixels, "{text}");
+        assert!(first.pixels.iter().all(|value| (0.0..=1.0).contains(value)), "{text}");
+    }
+}
+
+#[test]
+fn a_hole_is_zero_after_the_scaling() {
+    let world = world();
+    let image = ImageConfig { size: vec![80, 96], channels: 3, ..ImageConfig::default() };
+    let settings = AugmentationConfig { cutout: Some(CutoutConfig { holes: 1, size: 0.5 }), ..Default::default() };
+    let per_image = Intensity { per_image: true, ..Intensity::none(3) };
+    for intensity in [Intensity::of(vec![0.3; 3], vec![0.01; 3]), per_image] {
+        let plain = epoch(&world.loader(&intensity), 12, &Sampling::Sequential, 0);
+        let augmentation = Augmentation::new(&settings, &image, "generic").unwrap();
+        let loader = world.loader(&intensity).with_augmentation(augmentation).unwrap();
+        for (row, pixels) in epoch(&loader, 12, &Sampling::Shuffled, 1) {
+            let changed = pixels.iter().zip(&plain[row].1).filter(|(new, old)| (*new - *old).abs() > 1e-3);
+            let changed: Vec<_> = changed.collect();
+            assert!(changed.len() > 3 * 20 * 24 / 2 && changed.iter().all(|(new, _)| **new == 0.0), "row {row}");
+        }
+    }
 }
 
 /// Records its arguments.

@@ -1,50 +1,47 @@
 //! Random changes to training images: rotation, crop and flip, as in MEDFAIR (Zong, Yang & Hospedales 2023, appendix
 //! B.2.1, arXiv 2210.01725): pictures stored at 256 x 256, random crops of 224 x 224, random horizontal flips, random
-//! rotations of up to 15 degrees.
+//! rotations of up to 15 degrees; beside them elastic deformation, blur, brightness, contrast and cutout.
 //!
 //! `image.size` is the stored size, `augmentation.crop` the input size of the model: a crop at a random position in
 //! training, the centre in prediction. Here the whole stored picture is rotated before cropping, whereas MEDFAIR
-//! rotates the crop, so fewer of the corners that a rotation empties are in the input. The random numbers of a sample
-//! come from a separate stream (seed, epoch, sample, number of earlier draws in the epoch). Anatomically invalid flips
+//! rotates the crop, so fewer of the corners that a rotation empties are in the input. Anatomically invalid flips
 //! are refused (`flip.rs`).
+//!
+//! | order | change | of | file |
+//! |---|---|---|---|
+//! | 1 | rotation, then elastic deformation, in one interpolation | stored image, intensities in \[0, 1\] | `resample.rs`, `elastic.rs` |
+//! | 2 | crop, flip | stored image | `resample.rs` |
+//! | 3 | blur, brightness, contrast | image of the model, intensities in \[0, 1\] | `appearance.rs` |
+//! | 4 | `intensity` of the run file | image of the model | `../conversion.rs` |
+//! | 5 | cutout | image of the model, scaled | `appearance.rs` |
+//!
+//! The random numbers of a sample come from streams of its own (seed, epoch, sample, number of earlier draws in the
+//! epoch): `augmentation`, `augmentation-elastic` and `augmentation-cutout`, so that no setting moves the numbers of another.
 
+mod appearance;
+mod elastic;
 mod flip;
 mod resample;
+mod settings;
+
+use std::ops::Range;
 
 use fairtte_metrics::SampleId;
 use fairtte_metrics::seeds::stream;
 use rand::RngExt as _;
-use serde::{Deserialize, Serialize};
 
+use self::elastic::Displacement;
 pub use self::flip::Flip;
+pub use self::settings::{AugmentationConfig, BlurConfig, CutoutConfig, ElasticConfig};
 use crate::DataError;
 use crate::image::ImageConfig;
-
-/// The settings of `[augmentation]`; the defaults change nothing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct AugmentationConfig {
-    /// Size of the model's images, `[height, width]` or `[depth, height, width]`, each side from 1 to that of
-    /// `image.size`; the stored size if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub crop: Option<Vec<usize>>,
-    /// Mirror images that may replace an image, each with probability 1/2; `none` if not given.
-    pub flip: Flip,
-    /// Largest angle of rotation in degrees, 0 to 15, drawn uniformly in both directions; volumes rotate in the axial
-    /// plane. 0 if not given.
-    pub rotation: f64,
-    /// Allows a flip that the anatomy of the data set forbids; `false` if not given.
-    pub force: bool,
-}
 
 /// Checked settings of augmentation for images of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Augmentation {
     stored: Vec<usize>,
     size: Vec<usize>,
-    flip: Flip,
-    rotation: f64,
+    config: AugmentationConfig,
 }
 
 /// The random change of one image.
@@ -56,13 +53,22 @@ pub(crate) struct Draw {
     mirror_height: bool,
     /// Counterclockwise, in degrees.
     angle: f64,
+    displacement: Option<Displacement>,
+    /// Standard deviation of the blur.
+    blur: Option<f64>,
+    /// Factor of the intensities.
+    brightness: Option<f64>,
+    /// Factor of the distances from the mean intensity.
+    contrast: Option<f64>,
+    /// `[begin, end)` per side of `[depth, height, width]`.
+    holes: Vec<[Range<usize>; 3]>,
 }
 
 impl Augmentation {
     /// Augmentation of images of `image` that come from the data set named `data_set` (`mimic-cxr`, `adni`, ..).
     ///
     /// # Errors
-    /// [`DataError::InvalidSetting`] for a crop that does not fit into `image.size`, a rotation out of range, or a flip
+    /// [`DataError::InvalidSetting`] for a crop that does not fit into `image.size`, a setting out of range, or a flip
     /// that the anatomy of the data set forbids, unless forced.
     ///
     /// ```
@@ -77,28 +83,9 @@ impl Augmentation {
     /// # Ok::<(), fairtte_data::DataError>(())
     /// ```
     pub fn new(config: &AugmentationConfig, image: &ImageConfig, data_set: &str) -> Result<Self, DataError> {
+        config.check(image, data_set)?;
         let size = config.crop.clone().unwrap_or_else(|| image.size.clone());
-        let fits = size.len() == image.size.len()
-            && size.iter().zip(&image.size).all(|(side, stored)| (1..=*stored).contains(side));
-        if !fits {
-            return Err(DataError::InvalidSetting {
-                key: "augmentation.crop",
-                value: format!("{size:?} with image.size = {:?}", image.size),
-                expected: "as many sides as image.size, each at least 1 and at most that of image.size",
-            });
-        }
-        if !(0.0..=15.0).contains(&config.rotation) {
-            return Err(DataError::InvalidSetting {
-                key: "augmentation.rotation",
-                value: config.rotation.to_string(),
-                expected: "degrees from 0 to 15",
-            });
-        }
-        if let Some(expected) = config.flip.forbidden(data_set).filter(|_| !config.force) {
-            let value = format!("\"{}\" for {data_set}", config.flip);
-            return Err(DataError::InvalidSetting { key: "augmentation.flip", value, expected });
-        }
-        Ok(Self { stored: image.size.clone(), size, flip: config.flip, rotation: config.rotation })
+        Ok(Self { stored: image.size.clone(), size, config: config.clone() })
     }
 
     /// `[height, width]` or `[depth, height, width]` of the images that a model sees.
@@ -113,31 +100,66 @@ impl Augmentation {
 
     /// Whether no image is ever changed.
     pub fn is_identity(&self) -> bool {
-        self.size == self.stored && self.flip == Flip::None && self.rotation == 0.0
+        self.size == self.stored && !self.config.changes_images()
     }
 
     /// The random change of the `earlier + 1`-th draw of `sample` in `epoch`.
     pub(crate) fn draw(&self, seed: u64, epoch: u64, sample: &SampleId, earlier: u64) -> Draw {
-        let mut rng = stream(seed, "augmentation", &[epoch, identity(sample), earlier]);
+        let keys = [epoch, identity(sample), earlier];
+        let mut rng = stream(seed, "augmentation", &keys);
         let mut begin = Vec::with_capacity(self.size.len());
         for (stored, side) in self.stored.iter().zip(&self.size) {
             begin.push(offset(rng.random_range(0..=(stored - side) as u64)));
         }
         // All numbers are always drawn, so that one setting does not change the effect of another.
-        let (mirror_width, mirror_height, turn): (bool, bool, f64) = (rng.random(), rng.random(), rng.random());
+        let (mirror_width, mirror_height): (bool, bool) = (rng.random(), rng.random());
+        let [turn, chance, width, brightness, contrast]: [f64; 5] = std::array::from_fn(|_| rng.random());
+        let config = &self.config;
+        let blur = config.blur.filter(|blur| chance < blur.probability);
+        let elastic = config.elastic.filter(|elastic| elastic.alpha > 0.0);
+        let holes = config.cutout.iter().flat_map(|cutout| {
+            let mut rng = stream(seed, "augmentation-cutout", &keys);
+            (0..cutout.holes).map(move |_| self.hole(cutout.size, &mut rng))
+        });
         Draw {
             begin,
-            mirror_width: mirror_width && self.flip.mirrors_width(),
-            mirror_height: mirror_height && self.flip.mirrors_height(),
-            angle: (2.0 * turn - 1.0) * self.rotation,
+            mirror_width: mirror_width && config.flip.mirrors_width(),
+            mirror_height: mirror_height && config.flip.mirrors_height(),
+            angle: (2.0 * turn - 1.0) * config.rotation,
+            displacement: elastic.map(|elastic| {
+                Displacement::draw(elastic, &self.stored, &mut stream(seed, "augmentation-elastic", &keys))
+            }),
+            blur: blur.map(|blur| blur.sigma[0] + width * (blur.sigma[1] - blur.sigma[0])),
+            brightness: factor(brightness, config.brightness),
+            contrast: factor(contrast, config.contrast),
+            holes: holes.collect(),
         }
     }
 
     /// The centre, for prediction; if it cannot be exactly centred, it is one pixel nearer to the beginning.
     pub(crate) fn centre(&self) -> Draw {
-        let begin = self.stored.iter().zip(&self.size).map(|(stored, side)| (stored - side) / 2).collect();
-        Draw { begin, mirror_width: false, mirror_height: false, angle: 0.0 }
+        Draw {
+            begin: self.stored.iter().zip(&self.size).map(|(stored, side)| (stored - side) / 2).collect(),
+            mirror_width: false,
+            mirror_height: false,
+            angle: 0.0,
+            displacement: None,
+            blur: None,
+            brightness: None,
+            contrast: None,
+            holes: Vec::new(),
+        }
     }
+}
+
+/// A factor from `1 - most` to `1 + most` for a number drawn from \[0, 1).
+fn factor(drawn: f64, most: f64) -> Option<f64> {
+    (most > 0.0).then_some(1.0 + (2.0 * drawn - 1.0) * most)
+}
+
+/// `[depth, height, width]`, depth 1 for a picture.
+fn extent(size: &[usize]) -> [usize; 3] {
+    if let [depth, height, width] = *size { [depth, height, width] } else { [1, size[0], size[1]] }
 }
 
 fn offset(drawn: u64) -> usize {

@@ -6,7 +6,7 @@
 //! stored with a changed aspect ratio is also slightly sheared. Volumes rotate slice by slice in the plane of height
 //! and width.
 
-use super::{Augmentation, Draw};
+use super::{Augmentation, Draw, extent};
 
 /// The source of one pixel of the target.
 #[derive(Clone, Copy)]
@@ -22,12 +22,20 @@ struct Tap {
 impl Augmentation {
     /// Fills `target`, `[channels, ..]` in the size of the model, from `source`, `[channels, ..]` as stored.
     pub(crate) fn apply(&self, draw: &Draw, source: &[f32], target: &mut [f32]) {
-        let (from, to) = (slices(&self.stored), slices(&self.size));
+        let (from, to) = (extent(&self.stored), extent(&self.size));
         let [from_depth, from_height, from_width] = from;
         let [depth, height, width] = to;
         let first = slices_begin(&draw.begin);
         let n_channels = source.len() / (from_depth * from_height * from_width);
         let turn = Turn::new([from_height, from_width], draw.angle);
+        if let Some(displacement) = &draw.displacement {
+            let source_of = |row: usize, column: usize| {
+                let row = if draw.mirror_height { height - 1 - row } else { row };
+                let column = if draw.mirror_width { width - 1 - column } else { column };
+                [first[1] + row, first[2] + column]
+            };
+            return displacement.apply([from, to], first[0], &source_of, &turn, source, target);
+        }
         let mut taps = Vec::with_capacity(width);
         let is_straight = draw.angle == 0.0;
         for row in 0..height {
@@ -57,17 +65,12 @@ impl Augmentation {
     }
 }
 
-/// `[depth, height, width]`, depth 1 for a picture.
-fn slices(size: &[usize]) -> [usize; 3] {
-    if let [depth, height, width] = *size { [depth, height, width] } else { [1, size[0], size[1]] }
-}
-
 fn slices_begin(begin: &[usize]) -> [usize; 3] {
     if let [depth, height, width] = *begin { [depth, height, width] } else { [0, begin[0], begin[1]] }
 }
 
 /// A rotation of a plane about its centre.
-struct Turn {
+pub(super) struct Turn {
     extent: [usize; 2],
     centre: [f64; 2],
     sine: f64,
@@ -80,11 +83,18 @@ impl Turn {
         Self { extent, centre: extent.map(|extent| (extent as f64 - 1.0) / 2.0), sine, cosine }
     }
 
+    /// The row and the column of the stored plane that a place of the rotated one shows.
+    pub(super) fn place(&self, row: f64, column: f64) -> [f64; 2] {
+        let (down, right) = (row - self.centre[0], column - self.centre[1]);
+        [
+            self.cosine * down + self.sine * right + self.centre[0],
+            self.cosine * right - self.sine * down + self.centre[1],
+        ]
+    }
+
     fn tap(&self, row: usize, column: usize) -> Tap {
-        let (down, right) = (row as f64 - self.centre[0], column as f64 - self.centre[1]);
-        let row = neighbours(self.cosine * down + self.sine * right + self.centre[0], self.extent[0]);
-        let column = neighbours(self.cosine * right - self.sine * down + self.centre[1], self.extent[1]);
-        match (row, column) {
+        let [row, column] = self.place(row as f64, column as f64);
+        match (neighbours(row, self.extent[0]), neighbours(column, self.extent[1])) {
             (Some((rows, lower)), Some((columns, further))) => {
                 Tap { rows: rows.map(|row| row * self.extent[1]), columns, weights: Some((lower, further)) }
             }
@@ -94,7 +104,7 @@ impl Turn {
 }
 
 /// The two pixels around `at` and the weight of the second; `None` outside of 0..=extent - 1.
-fn neighbours(at: f64, extent: usize) -> Option<([usize; 2], f32)> {
+pub(super) fn neighbours(at: f64, extent: usize) -> Option<([usize; 2], f32)> {
     /// Sine and cosine are rounded: a pixel that stays at the border must not fall outside.
     const ROUNDING: f64 = 1e-9;
     let last = extent as f64 - 1.0;

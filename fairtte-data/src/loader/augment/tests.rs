@@ -142,7 +142,7 @@ fn crop_and_flip_are_the_same_with_and_without_rotation() {
     let image = ImageConfig { size: vec![3, 5, 6], ..ImageConfig::default() };
     let source: Vec<f32> = (0..90_u8).map(|value| f32::from(value) / 90.0).collect();
     let window = augmentation(&AugmentationConfig { crop: Some(vec![2, 3, 4]), ..Default::default() }, &image);
-    let straight = Draw { begin: vec![1, 1, 2], mirror_width: true, mirror_height: true, angle: 0.0 };
+    let straight = Draw { begin: vec![1, 1, 2], mirror_width: true, mirror_height: true, ..window.centre() };
     let (mut copied, mut sampled) = (vec![0.0; 24], vec![0.0; 24]);
     window.apply(&straight, &source, &mut copied);
     window.apply(&Draw { angle: 1e-9, ..straight }, &source, &mut sampled);
@@ -187,6 +187,57 @@ fn a_draw_depends_on_seed_epoch_sample_and_repetition_and_nothing_else() {
     }
 }
 
+/// The stream in the order in which it was read when there were only crop, flip and rotation: runs of then stay the same.
+#[test]
+fn the_numbers_of_crop_flip_and_rotation_do_not_depend_on_the_other_settings() {
+    let old = AugmentationConfig {
+        crop: Some(vec![3, 4]),
+        flip: Flip::Both,
+        rotation: 15.0,
+        ..AugmentationConfig::default()
+    };
+    let all = AugmentationConfig {
+        brightness: 0.2,
+        contrast: 0.2,
+        blur: Some(BlurConfig { probability: 1.0, sigma: [0.5, 1.0] }),
+        elastic: Some(ElasticConfig { alpha: 3.0, sigma: 2.0 }),
+        cutout: Some(CutoutConfig { holes: 2, size: 0.25 }),
+        ..old.clone()
+    };
+    for earlier in 0..4 {
+        let mut rng = stream(7, "augmentation", &[4, identity(&"a".into()), earlier]);
+        let begin = vec![offset(rng.random_range(0..=6_u64)), offset(rng.random_range(0..=5_u64))];
+        let (width, height, turn): (bool, bool, f64) = (rng.random(), rng.random(), rng.random());
+        for config in [&old, &all] {
+            let draw = augmentation(config, &pictures(9, 9)).draw(7, 4, &"a".into(), earlier);
+            assert_eq!((draw.begin, draw.mirror_width, draw.mirror_height), (begin.clone(), width, height));
+            assert_eq!(draw.angle.to_bits(), ((2.0 * turn - 1.0) * 15.0).to_bits());
+        }
+    }
+}
+
+#[test]
+fn a_setting_at_zero_is_the_identity() {
+    let off = AugmentationConfig {
+        blur: Some(BlurConfig { probability: 0.0, sigma: [0.5, 1.0] }),
+        elastic: Some(ElasticConfig { alpha: 0.0, sigma: 2.0 }),
+        cutout: Some(CutoutConfig { holes: 0, size: 0.25 }),
+        ..AugmentationConfig::default()
+    };
+    let off = augmentation(&off, &pictures(9, 9));
+    assert!(off.is_identity());
+    assert_eq!(Draw { begin: vec![0, 0], ..off.draw(1, 1, &"a".into(), 0) }, off.centre());
+    for text in [
+        "brightness = 0.1",
+        "contrast = 0.1",
+        "blur = { probability = 0.1, sigma = [1.0, 1.0] }",
+        "elastic = { alpha = 1.0, sigma = 1.0 }",
+        "cutout = { holes = 1, size = 0.1 }",
+    ] {
+        assert!(!augmentation(&toml::from_str(text).unwrap(), &pictures(9, 9)).is_identity(), "{text}");
+    }
+}
+
 #[test]
 fn flips_that_no_anatomy_survives_are_refused_unless_forced() {
     let refused = |data_set: &str, flip, force| {
@@ -217,6 +268,36 @@ fn settings_out_of_range_are_refused() {
     for crop in [vec![9, 8], vec![8], vec![0, 8], vec![8, 8, 8]] {
         let refused = message(&AugmentationConfig { crop: Some(crop), ..Default::default() });
         assert!(refused.starts_with("augmentation.crop is [") && refused.contains("image.size = [8, 8]"), "{refused}");
+    }
+    for (text, expected) in [
+        ("brightness = 1.1", "augmentation.brightness is 1.1, expected a number from 0 to 1"),
+        ("contrast = -0.1", "augmentation.contrast is -0.1, expected a number from 0 to 1"),
+        (
+            "blur = { probability = 2.0, sigma = [1.0, 2.0] }",
+            "augmentation.blur.probability is 2, expected a probability from 0 to 1",
+        ),
+        (
+            "blur = { probability = 0.5, sigma = [2.0, 1.0] }",
+            "augmentation.blur.sigma is [2, 1], expected the smallest",
+        ),
+        (
+            "blur = { probability = 0.5, sigma = [0.0, 1.0] }",
+            "augmentation.blur.sigma is [0, 1], expected the smallest",
+        ),
+        ("blur = { probability = 0.5, sigma = [1.0, 101.0] }", "augmentation.blur.sigma is [1, 101], expected"),
+        ("elastic = { alpha = -1.0, sigma = 1.0 }", "augmentation.elastic.alpha is -1, expected a number of pixels"),
+        ("elastic = { alpha = inf, sigma = 1.0 }", "augmentation.elastic.alpha is inf, expected a number of pixels"),
+        ("elastic = { alpha = 1.0, sigma = 0.0 }", "augmentation.elastic.sigma is 0, expected a number of pixels"),
+        ("elastic = { alpha = 1.0, sigma = nan }", "augmentation.elastic.sigma is NaN, expected a number of pixels"),
+        (
+            "cutout = { holes = 17, size = 0.1 }",
+            "augmentation.cutout.holes is 17, expected a whole number from 0 to 16",
+        ),
+        ("cutout = { holes = 1, size = 1.0 }", "augmentation.cutout.size is 1, expected a share of the side"),
+        ("cutout = { holes = 1, size = 0.0 }", "augmentation.cutout.size is 0, expected a share of the side"),
+    ] {
+        let refused = message(&toml::from_str(text).unwrap());
+        assert!(refused.starts_with(expected), "{refused}");
     }
     for rotation in [-1.0, 15.5, f64::NAN, f64::INFINITY] {
         let refused = message(&AugmentationConfig { rotation, ..Default::default() });
