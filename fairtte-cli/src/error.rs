@@ -89,7 +89,7 @@ pub enum CliError {
     /// From the data.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// From saved curves, with an argument that solves the problem.
+    /// From a table, with an argument that solves the problem.
     #[error("{source}")]
     Curves {
         /// What is wrong.
@@ -97,6 +97,17 @@ pub enum CliError {
         /// The argument.
         #[help]
         help: String,
+    },
+    /// A value of a table cannot be used.
+    #[error("{problem} ({place})")]
+    Cell {
+        /// What is wrong and what was expected.
+        problem: String,
+        /// File, row and column.
+        place: String,
+        /// What to do.
+        #[help]
+        help: Option<String>,
     },
     /// From the simulator.
     #[error(transparent)]
@@ -195,7 +206,9 @@ impl CliError {
             | Self::OtherRun { .. }
             | Self::Device { .. }
             | Self::Metric(MetricError::InvalidSetting { .. } | MetricError::InvalidGrid { .. }) => Exit::Config,
-            Self::RunFolder { .. } | Self::Metric(_) | Self::Refused { .. } | Self::Check(_) => Exit::Data,
+            Self::RunFolder { .. } | Self::Cell { .. } | Self::Metric(_) | Self::Refused { .. } | Self::Check(_) => {
+                Exit::Data
+            }
             Self::Data(error) => of_data(error),
             Self::Curves { source, .. } => of_data(source),
             Self::Simulation(error) => match error {
@@ -260,7 +273,7 @@ pub(crate) fn print(error: &CliError) {
 }
 
 /// The message and every cause that it does not name already.
-fn sentence(error: &CliError) -> String {
+pub(crate) fn sentence(error: &CliError) -> String {
     let mut sentence = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

@@ -69,6 +69,13 @@ pub(crate) fn is_wanted() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
+/// Requests a stop from within the program; the exit code is that of a scheduler's signal.
+#[cfg(feature = "train")]
+pub(crate) fn request() {
+    CODE.store(usize::from(Exit::TryAgain as u8), Ordering::Relaxed);
+    STOP.store(true, Ordering::Relaxed);
+}
+
 /// Runs `training` with a flag that is set when a stop is requested.
 #[cfg(feature = "train")]
 pub(crate) fn stoppable<T>(training: impl FnOnce(&AtomicBool) -> T) -> T {

@@ -18,6 +18,7 @@ mod exit;
 mod interrupt;
 pub mod memory;
 mod merged;
+mod method_tests;
 mod plural;
 mod prepare;
 mod progress;
@@ -27,6 +28,8 @@ mod run_folder;
 mod samples;
 mod scored;
 mod selection;
+#[cfg(feature = "train")]
+mod study;
 
 use std::process::ExitCode;
 

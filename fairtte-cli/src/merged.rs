@@ -14,6 +14,9 @@ const CHOICES: [&str; 6] = ["data", "head", "strategy", "training.schedule", "ev
 /// The choices that are always tables, so that a plain word means the defaults of a table: `--set strategy=swad`.
 pub(crate) const TABLES: [&str; 4] = ["data", "head", "strategy", "training.schedule"];
 
+/// Tables that a run file need not have.
+const OPTIONAL: [&str; 2] = ["pretrained", "shift"];
+
 fn is_choice(path: &[&str]) -> bool {
     CHOICES.contains(&path.join(".").as_str())
 }
@@ -99,11 +102,39 @@ impl Merged {
         Ok(())
     }
 
+    /// Adds a table that is no file.
+    pub(crate) fn add_table(&mut self, table: Table, origin: &str) {
+        merge(&mut self.table, table);
+        self.sources.push((origin.to_owned(), String::new()));
+    }
+
+    /// Whether a key may apply: none of the choices in its path is another one. `strategy.sam.rho` does only with the strategy
+    /// `sam`, and `pretrained.path` only where weights are given.
+    pub(crate) fn has_in_use(&self, key: &str) -> bool {
+        let keys: Vec<&str> = key.split('.').collect();
+        let mut node = &self.table;
+        for (i, name) in keys.iter().enumerate() {
+            match node.get(*name) {
+                Some(Value::Table(table)) => node = table,
+                found => {
+                    return found.is_some()
+                        || !(is_choice(&keys[..i]) || OPTIONAL.contains(&keys[..=i].join(".").as_str()));
+                }
+            }
+        }
+        true
+    }
+
     /// Names a run without a name after its file.
     pub(crate) fn name_after_file(&mut self) {
+        self.name_after_file_below("runs");
+    }
+
+    /// The same with another folder for results.
+    pub(crate) fn name_after_file_below(&mut self, results: &str) {
         let stem = self.sources.last().map(|(origin, _)| Path::new(origin)).and_then(Path::file_stem);
         let stem = stem.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
-        let folder = Path::new("runs").join(&stem).display().to_string();
+        let folder = Path::new(results).join(&stem).display().to_string();
         self.table.entry("name").or_insert(Value::String(stem));
         self.table.entry("output").or_insert(Value::String(folder));
     }

@@ -71,6 +71,16 @@ impl Inputs {
 }
 
 impl Prepared {
+    /// The attributes for whose groups epochs are kept, if one training serves several.
+    ///
+    /// # Errors
+    /// [`CliError`] if the groups of one cannot be renumbered.
+    #[cfg(feature = "train")]
+    pub(crate) fn kept_for(&self, run: &RunFile) -> Result<Vec<Groups>, CliError> {
+        let kept = self.attributes.all().iter().filter(|groups| run.keeps_epochs_for(groups.attribute()));
+        kept.map(|groups| trained_levels(groups, self.split.rows(Part::Train))).collect()
+    }
+
     /// Group of every row of the cohort that the strategy works on.
     pub(crate) fn membership(&self) -> Vec<Option<GroupId>> {
         let none = || vec![None; self.cohort.n()];

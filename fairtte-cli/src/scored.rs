@@ -10,10 +10,11 @@ use fairtte_metrics::{
     CensoringCurve, CensoringTies, EvaluationReport, EvaluationSettings, Groups, Outcomes, Reading, SURVIVAL_TOLERANCE,
     SurvivalCurves, evaluate,
 };
-use fairtte_records::{EQUAL_PREDICTIONS, Warning};
+use fairtte_records::{EQUAL_PREDICTIONS, NO_RANKING, Warning};
 use ndarray::Axis;
 
 use crate::CliError;
+use crate::plural::counted;
 
 /// The rows that are scored, with everything their metrics need.
 pub(crate) struct Scored {
@@ -102,6 +103,24 @@ impl Scored {
             self.curves.n()
         );
         warnings.push(Warning { name: EQUAL_PREDICTIONS.to_owned(), text });
+        warnings
+    }
+
+    /// Adds a warning if the concordance of the `sample` cannot be told from 0.5, unless all curves are equal, which is
+    /// said already.
+    pub(crate) fn with_ranking(report: &EvaluationReport, sample: &str, mut warnings: Vec<Warning>) -> Vec<Warning> {
+        let c_td = report.metric("c_td_antolini_strict").map(|metric| &metric.overall);
+        let is_said = warnings.iter().any(|warning| warning.name == EQUAL_PREDICTIONS);
+        let numbers = c_td.and_then(|c_td| Some((c_td.value?, c_td.lower?, c_td.upper?)));
+        if let Some((value, lower, upper)) = numbers.filter(|(_, lower, _)| *lower <= 0.5 && !is_said) {
+            let events = c_td.map(|c_td| counted(c_td.n_events, "event")).unwrap_or_default();
+            let text = format!(
+                "C^td of the {sample} is {value:.3} ({lower:.3} to {upper:.3}; {events}): it is not shown to be better than 0.5, \
+                 which is guessing, and gaps between groups of a model that guesses say nothing about fairness. Try more epochs, \
+                 larger images, pre-trained weights or training.monitor = \"c-td\"; with few events no setting may help."
+            );
+            warnings.push(Warning { name: NO_RANKING.to_owned(), text });
+        }
         warnings
     }
 

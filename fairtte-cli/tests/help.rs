@@ -22,6 +22,7 @@ fn help_names_every_command_and_every_exit_code() {
         "evaluate",
         "bias",
         "card",
+        "test",
         "list",
         "schema",
         "Exit codes: 0 done",
@@ -33,9 +34,10 @@ fn help_names_every_command_and_every_exit_code() {
 
 #[test]
 fn every_command_has_help() {
-    for command in
-        ["demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "bias", "card", "list", "schema"]
-    {
+    for command in [
+        "demo", "simulate", "prepare", "cohort", "inspect", "train", "evaluate", "bias", "card", "test", "list",
+        "schema",
+    ] {
         assert!(stdout(&[command, "--help"]).contains("Usage: fairtte"), "{command}");
     }
 }

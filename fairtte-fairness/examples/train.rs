@@ -66,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         train,
         validation: split.rows(Part::Validation),
         levels: sex.levels(),
+        kept_for: &[],
         outputs: Outputs { head: &NnetSurvival, cut_points: &cut_points },
         scoring: &scoring,
         seed: SEED,

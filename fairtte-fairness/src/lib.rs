@@ -43,7 +43,7 @@ pub use error::FairnessError;
 pub use export::{Combination, Export, ExportedNetwork};
 pub use features::{Layer, features, features_of};
 pub use learner::{EncoderNetwork, Learner, LearnerSpec};
-pub use monitor::{GroupValidation, Monitor, Validation};
+pub use monitor::{AttributeValidation, GroupValidation, Monitor, Validation};
 pub use network::{Forward, NetworkSpec, SurvivalNetwork};
 pub use predict::{CurveRule, EvaluationPart, Outputs, Parts, fit_baseline, predict, survival};
 pub use predictor::{FittedModel, ModelSettings, Predictor, write_weights};
@@ -51,8 +51,8 @@ pub use pretrained::{Freeze, Pretrained, PretrainedConfig};
 pub use strategies::{EQUAL_PREDICTIONS, Strategy, StrategyConfig, Warning, Watched};
 pub use trainable::{Descent, OptimiserConfig, Trainable};
 pub use trainer::{
-    Choice, ConstantSchedule, CosineSchedule, EpochReport, EpochRule, Observer, ScheduleConfig, Scoring, Silent,
-    StepSchedule, StepsFile, TOLERATED_LOSS, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData,
+    Choice, ConstantSchedule, CosineSchedule, Criterion, EpochReport, EpochRule, Observer, ScheduleConfig, Scoring,
+    Silent, StepSchedule, StepsFile, TOLERATED_LOSS, TensorBoard, TrainedRun, Trainer, TrainingConfig, TrainingData,
     score_validation, use_epoch,
 };
 

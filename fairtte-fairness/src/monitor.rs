@@ -12,7 +12,7 @@ use fairtte_survival::IntervalTargets;
 use ndarray::Array2;
 
 use crate::FairnessError;
-pub use fairtte_records::{GroupValidation, Monitor, Validation};
+pub use fairtte_records::{AttributeValidation, GroupValidation, Monitor, Validation};
 
 /// The data against which validation curves are scored.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(crate) struct Truth<'a> {
     pub(crate) intervals: &'a IntervalTargets,
     /// As [`event_blocks`] gives them.
     pub(crate) blocks: &'a [(usize, usize)],
-    /// Groups that the strategy works on.
-    pub(crate) groups: Option<&'a Groups>,
+    /// Groups that the strategy works on, or those of every attribute for which epochs are kept.
+    pub(crate) groups: &'a [Groups],
     /// Weights for censoring, from the training part.
     pub(crate) censoring: &'a CensoringCurve,
     pub(crate) settings: &'a EvaluationSettings,
@@ -69,32 +69,41 @@ pub(crate) fn validate(
     let terms = negative_log_likelihoods(at_cuts, truth.intervals, truth.blocks);
     let mean = |rows: &[usize]| rows.iter().map(|row| terms[*row]).sum::<f64>() / rows.len() as f64;
     let curves = SurvivalCurves::new(times.to_vec(), survival.clone())?;
-    let groups = truth.groups.map(std::slice::from_ref).unwrap_or_default();
-    let report = evaluate(truth.subjects, truth.outcomes, &curves, truth.censoring, groups, truth.settings)?;
-    let by_group = |(g, level): (usize, &String)| {
-        let membership = groups[0].membership();
+    let report = evaluate(truth.subjects, truth.outcomes, &curves, truth.censoring, truth.groups, truth.settings)?;
+    let by_group = |of: usize, g: usize, level: &String| {
+        let membership = truth.groups[of].membership();
         let is_member = |row: &usize| membership[*row].is_some_and(|group| group.index() == g);
         let rows: Vec<usize> = (0..membership.len()).filter(is_member).collect();
-        let [c_td, auc_td, ibs] = METRICS.map(|(_, name)| of_group(&report, name, g));
+        let [c_td, auc_td, ibs] = METRICS.map(|(_, name)| of_group(&report, name, (of, g)));
         let (n, n_events) = (rows.len(), truth.outcomes.select(&rows).n_events());
         (n > 0).then(|| GroupValidation { level: level.clone(), n, n_events, nll: mean(&rows), c_td, auc_td, ibs })
     };
-    let groups: Vec<GroupValidation> =
-        groups.iter().flat_map(|groups| groups.levels().iter().enumerate()).filter_map(by_group).collect();
+    let by_attribute = |(of, groups): (usize, &Groups)| AttributeValidation {
+        attribute: groups.attribute().to_owned(),
+        groups: groups.levels().iter().enumerate().filter_map(|(g, level)| by_group(of, g, level)).collect(),
+    };
+    let mut attributes: Vec<AttributeValidation> = truth.groups.iter().enumerate().map(by_attribute).collect();
+    let groups = attributes.first().map(|of| of.groups.clone()).unwrap_or_default();
+    if attributes.len() < 2 {
+        attributes.clear();
+    }
     let nll = mean(&(0..terms.len()).collect::<Vec<_>>());
     let [c_td, auc_td, ibs] = METRICS.map(|(_, name)| report.metric(name).and_then(|metric| metric.overall.value));
     let reason = |name| report.metric(name).and_then(|metric| metric.overall.undefined.clone());
     let undefined = METRICS.into_iter().filter_map(|(metric, name)| Some((metric, reason(name)?))).collect();
     let spread = curves.spread();
-    Ok(Scores { validation: Validation { nll, c_td, auc_td, ibs, monitored: nll, spread, groups }, undefined })
+    Ok(Scores {
+        validation: Validation { nll, c_td, auc_td, ibs, monitored: nll, spread, groups, attributes },
+        undefined,
+    })
 }
 
 /// The names of the metrics in an evaluation.
 const METRICS: [(Monitor, &str); 3] =
     [(Monitor::CTd, "c_td_antolini_strict"), (Monitor::AucTd, "auc_td"), (Monitor::Ibs, "ibs")];
 
-fn of_group(report: &EvaluationReport, name: &str, level: usize) -> Option<f64> {
-    report.metric(name)?.attributes.first()?.groups.get(level)?.estimate.value
+fn of_group(report: &EvaluationReport, name: &str, (attribute, level): (usize, usize)) -> Option<f64> {
+    report.metric(name)?.attributes.get(attribute)?.groups.get(level)?.estimate.value
 }
 
 /// For every cut point the block (first, last) that it is scored in: itself for heads with a mass in every interval. The

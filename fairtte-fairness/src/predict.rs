@@ -1,6 +1,8 @@
 //! Step 9: survival curves of any rows, as host arrays (later steps do not use burn). Also the fit of the baseline of the
 //! Cox heads on the outputs of a trained network.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::Batch;
 use burn::tensor::Device;
 use fairtte_data::{Loader, Sampling};
@@ -52,6 +54,8 @@ pub struct EvaluationPart<'a> {
     pub outputs: Outputs<'a>,
     /// Device without autodiff.
     pub device: &'a Device,
+    /// Set when a pass over the part is to end early.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 /// The data that a strategy may use between its steps.
@@ -76,15 +80,36 @@ impl EvaluationPart<'_> {
     /// Passes every batch to `read`, in the order of the rows.
     ///
     /// # Errors
+    /// [`FairnessError::Interrupted`], of which the trainer knows the place, if a stop was requested;
     /// [`FairnessError::Model`] if the pixels do not form a batch, and the errors of `read`.
     pub fn for_each_batch(
         &self,
         mut read: impl FnMut(&Batch) -> Result<(), FairnessError>,
     ) -> Result<(), FairnessError> {
         for host in self.loader.batches(self.rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
+            if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return Err(FairnessError::Interrupted { epoch: 0, step: 0, n_steps: 0 });
+            }
             read(&Batch::from_host(host, self.device)?)?;
         }
         Ok(())
+    }
+
+    /// Survival of the part at the times of `grid`, `[rows, n_times]`; no state changes.
+    ///
+    /// # Errors
+    /// As [`predict`] and [`for_each_batch`](Self::for_each_batch).
+    pub(crate) fn survival(
+        &self,
+        strategy: &dyn Strategy,
+        grid: &PredictionGrid,
+    ) -> Result<Array2<f64>, FairnessError> {
+        let (rule, mut blocks) = (self.outputs.on(grid), Vec::with_capacity(self.rows.len().div_ceil(BATCH_SIZE)));
+        self.for_each_batch(|batch| {
+            blocks.push(strategy.predict(batch, &rule)?);
+            Ok(())
+        })?;
+        Ok(stacked(&blocks))
     }
 }
 
@@ -138,6 +163,11 @@ pub fn predict(
     for host in loader.batches(rows, BATCH_SIZE, &Sampling::Sequential, 0, 0)? {
         blocks.push(strategy.predict(&Batch::from_host(host, device)?, rule)?);
     }
+    Ok(stacked(&blocks))
+}
+
+/// Blocks of rows on one grid below each other.
+fn stacked(blocks: &[Array2<f64>]) -> Array2<f64> {
     let views: Vec<_> = blocks.iter().map(|block| block.view()).collect();
-    Ok(if views.is_empty() { Array2::zeros((0, 0)) } else { concatenate(Axis(0), &views).expect("one grid") })
+    if views.is_empty() { Array2::zeros((0, 0)) } else { concatenate(Axis(0), &views).expect("one grid") }
 }

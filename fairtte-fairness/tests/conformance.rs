@@ -191,6 +191,7 @@ impl<'a> Bench<'a> {
             train: self.study.split.rows(Part::Train),
             validation: self.study.split.rows(Part::Validation),
             levels: self.study.groups.levels(),
+            kept_for: &[],
             outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             scoring: &self.scoring,
             seed: SEED,

@@ -86,6 +86,7 @@ fn train(config: &StrategyConfig, head: &str, accumulate: usize, run: &Path, loo
         train: &train,
         validation: &validation,
         levels: &study.cells.levels,
+        kept_for: &[],
         outputs: Outputs { head: head.as_ref(), cut_points: &study.cut_points },
         scoring: &scoring,
         seed: 4,

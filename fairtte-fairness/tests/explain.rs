@@ -98,6 +98,7 @@ impl World {
             train,
             validation: self.split.rows(Part::Validation),
             levels: &[],
+            kept_for: &[],
             outputs: Outputs { head: built.as_ref(), cut_points: &self.cut_points },
             scoring: &Scoring::new(grid.clone(), &self.cut_points, &settings, &outcomes).unwrap(),
             seed: SEED,

@@ -13,11 +13,11 @@ use fairtte_data::{
     AttributeConfig, Cohort, DataConfig, FittedAttributes, Loader, Part, Split, SplitConfig, build_cohort,
     split_by_subject,
 };
-use fairtte_fairness::strategies::{GroupDroConfig, StepReport, TrainingCells};
+use fairtte_fairness::strategies::{GroupDroConfig, NamedPart, StepContext, StepReport, TrainingCells};
 use fairtte_fairness::{
-    CosineSchedule, CurveRule, EpochReport, EpochRule, FairnessError, LearnerSpec, NetworkSpec, Observer,
-    OptimiserConfig, Outputs, ScheduleConfig, Scoring, Strategy, StrategyConfig, TrainedRun, Trainer, TrainingConfig,
-    TrainingData, predict, use_epoch,
+    Batch, CosineSchedule, CurveRule, EpochReport, EpochRule, FairnessError, Layer, LearnerSpec, NetworkSpec, Observer,
+    OptimiserConfig, Outputs, Parts, ScheduleConfig, Scoring, Strategy, StrategyConfig, TrainedRun, Trainer,
+    TrainingConfig, TrainingData, predict, use_epoch,
 };
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, SurvivalCurves, evaluate};
 use fairtte_models::{BackboneKind, EncoderConfig};
@@ -107,12 +107,18 @@ impl Study {
     }
 
     fn with_data<T>(&self, work: impl FnOnce(&TrainingData<'_>) -> T) -> T {
-        let loader = Loader::of_features(&self.features, &self.cohort, self.membership.clone()).unwrap();
+        self.with_groups(&self.groups, &[], work)
+    }
+
+    /// The data with other groups, and with attributes for which epochs are kept.
+    fn with_groups<T>(&self, groups: &Groups, kept_for: &[Groups], work: impl FnOnce(&TrainingData<'_>) -> T) -> T {
+        let loader = Loader::of_features(&self.features, &self.cohort, groups.membership().to_vec()).unwrap();
         work(&TrainingData {
             loader: &loader,
             train: self.split.rows(Part::Train),
             validation: self.split.rows(Part::Validation),
-            levels: self.groups.levels(),
+            levels: groups.levels(),
+            kept_for,
             outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             scoring: &self.scoring,
             seed: SEED,
@@ -213,6 +219,64 @@ fn a_training_stopped_anywhere_ends_its_step_and_goes_on_to_the_same_bits() {
     }
 }
 
+/// A strategy during whose validation of one epoch a stop is requested.
+struct StopInValidation<'a> {
+    inner: Box<dyn Strategy>,
+    stop: &'a AtomicBool,
+    /// Validations until then.
+    n: usize,
+}
+
+impl Strategy for StopInValidation<'_> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+    fn step(&mut self, batch: &Batch, context: &StepContext<'_>) -> Result<StepReport, FairnessError> {
+        self.inner.step(batch, context)
+    }
+    fn before_validation(&mut self, parts: &Parts<'_>) -> Result<(), FairnessError> {
+        self.n -= 1;
+        self.stop.store(self.n == 0, Ordering::Relaxed);
+        self.inner.before_validation(parts)
+    }
+    fn predict(&self, batch: &Batch, rule: &CurveRule<'_>) -> Result<Array2<f64>, FairnessError> {
+        assert!(self.n > 0, "a batch was predicted after the stop was requested");
+        self.inner.predict(batch, rule)
+    }
+    fn features(&self, batch: &Batch, layer: Layer) -> Result<Array2<f32>, FairnessError> {
+        self.inner.features(batch, layer)
+    }
+    fn parts(&mut self) -> Vec<NamedPart<'_>> {
+        self.inner.parts()
+    }
+}
+
+#[test]
+fn a_stop_during_a_validation_ends_the_pass_and_the_same_bits_follow() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    let config = config(3, 10, 4);
+    let mut whole = study.strategy(&erm());
+    let trained = study.train(whole.as_mut(), &config, &folder.path().join("whole"));
+    for n in [1, 3] {
+        let (run, stop) = (folder.path().join(format!("stopped-{n}")), AtomicBool::new(false));
+        let mut stopped = StopInValidation { inner: study.strategy(&erm()), stop: &stop, n };
+        let error =
+            study.with_data(|data| Trainer::new(data, &config, &run).stop_when(&stop).fit(&mut stopped)).unwrap_err();
+        assert!(
+            matches!(error, FairnessError::Interrupted { epoch, step: 10, n_steps: 10 } if epoch == n),
+            "{error} in validation {n}"
+        );
+        let mut resumed = study.strategy(&erm());
+        let again = study.train(resumed.as_mut(), &config, &run);
+        let losses = |run: &TrainedRun| -> Vec<(f64, usize)> {
+            run.epochs.iter().map(|epoch| (epoch.train_loss, epoch.n_steps)).collect()
+        };
+        assert_eq!(losses(&again), losses(&trained), "validation {n}");
+        assert_eq!(study.curves(resumed.as_ref(), Part::Test), study.curves(whole.as_ref(), Part::Test));
+    }
+}
+
 #[test]
 fn the_schedule_reaches_the_optimiser() {
     let folder = tempfile::tempdir().unwrap();
@@ -284,13 +348,49 @@ fn checkpoints_by_the_clock_stand_between_steps_and_are_one_at_a_time() {
     assert_eq!(look.seen, [vec![], vec![], vec![], vec![], ends], "0 minutes: at the end of epochs only");
 }
 
+// A strategy that reads no groups: what one training keeps for two attributes is what two trainings keep for one each.
+#[test]
+fn one_training_keeps_for_every_attribute_what_a_training_for_it_alone_keeps() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = Study::new(folder.path());
+    let half = (0..study.cohort.n()).map(|row| Some(GroupId(u32::try_from(row * 7 / 5 % 2).unwrap()))).collect();
+    let half = Groups::new("half", vec!["first".to_owned(), "second".to_owned()], half).unwrap();
+    let choices = |name: &str, groups: &Groups, kept_for: &[Groups]| {
+        let mut strategy = study.strategy(&erm());
+        let config = config(12, 12, 1);
+        let folder = folder.path().join(name);
+        let fit = |data: &TrainingData<'_>| Trainer::new(data, &config, &folder).fit(strategy.as_mut()).unwrap();
+        let trained = study.with_groups(groups, kept_for, fit);
+        let choices = trained.choices.into_iter().map(|(rule, choice)| (rule.name(), choice));
+        choices.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let both = choices("both", &study.groups, &[study.groups.clone(), half.clone()]);
+    assert_eq!(both.len(), 12, "{:?}", both.keys());
+    let mut differing = 0;
+    for (name, groups) in [("sex", &study.groups), ("half", &half)] {
+        let alone = choices(name, groups, &[]);
+        assert_eq!(alone.len(), 8);
+        for (rule, choice) in &alone {
+            let compares_groups = rule.starts_with("gap-") || rule.starts_with("worst-");
+            let named = if compares_groups { format!("{rule}@{name}") } else { rule.clone() };
+            let kept = &both[&named];
+            assert_eq!((kept.epoch, kept.value), (choice.epoch, choice.value), "{named}");
+            // The gap beside a rule that compares no groups is that of the first attribute.
+            assert!(kept.gap == choice.gap || (name == "half" && !compares_groups), "{named}");
+            let other = both.get(&format!("{rule}@sex"));
+            differing += usize::from(name == "half" && other.is_some_and(|other| other.gap != choice.gap));
+        }
+    }
+    assert!(differing > 0, "the gaps of both attributes are equal");
+}
+
 #[test]
 fn the_weights_of_every_choice_are_kept_and_give_the_value_they_were_chosen_for() {
     let folder = tempfile::tempdir().unwrap();
     let study = Study::new(folder.path());
     let mut strategy = study.strategy(&erm());
     let trained = study.train(strategy.as_mut(), &config(12, 12, 1), folder.path());
-    assert_eq!(trained.choices.len(), EpochRule::ALL.len(), "{:?}", trained.choices);
+    assert_eq!(trained.choices.len(), EpochRule::all(&[]).len(), "{:?}", trained.choices);
     let epochs: std::collections::BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
     assert!(epochs.len() > 1, "every rule chooses epoch {epochs:?}");
     let rows = study.split.rows(Part::Validation);

@@ -63,6 +63,9 @@ impl ClassifierConfig {
     }
 }
 
+/// Numbers of the hidden layer that are computed at once for a classifier that reads times: 16 MiB.
+const AT_ONCE: usize = 1 << 22;
+
 /// One or two linear layers, with a `ReLU` between them.
 #[derive(Module, Debug)]
 pub struct Classifier {
@@ -111,14 +114,19 @@ impl Classifier {
         let of_time = weight.slice([inputs - 1..inputs, 0..width]); // [1, hidden]
         #[expect(clippy::cast_possible_truncation, reason = "inputs are f32")]
         let times: Vec<f32> = query.iter().map(|time| scale.scale(*time) as f32).collect();
-        let n_times = times.len();
-        let times = Tensor::<2>::from_data(TensorData::new(times, [n_times, 1]), &device);
-        let mut of_time = times.matmul(of_time); // [n_times, hidden]
-        if let Some(bias) = &hidden.bias {
-            of_time = of_time + bias.val().unsqueeze();
-        }
-        let sum = of_representation.reshape([batch, 1, width]) + of_time.reshape([1, n_times, width]);
-        self.output.forward(relu(sum)).reshape([batch, n_times])
+        let at = |times: &[f32]| {
+            let n_times = times.len();
+            let times = Tensor::<2>::from_data(TensorData::new(times.to_vec(), [n_times, 1]), &device);
+            let mut of_time = times.matmul(of_time.clone()); // [n_times, hidden]
+            if let Some(bias) = &hidden.bias {
+                of_time = of_time + bias.val().unsqueeze();
+            }
+            let sum = of_representation.clone().reshape([batch, 1, width]) + of_time.reshape([1, n_times, width]);
+            self.output.forward(relu(sum)).reshape([batch, n_times])
+        };
+        // A large training part has thousands of event times: all at once would need batch x times x hidden numbers.
+        let n_at_once = (AT_ONCE / (batch * width).max(1)).max(1);
+        Tensor::cat(times.chunks(n_at_once).map(at).collect(), 1)
     }
 }
 

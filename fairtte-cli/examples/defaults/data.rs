@@ -97,6 +97,7 @@ impl World {
             train: self.split.rows(Part::Train),
             validation: self.split.rows(Part::Validation),
             levels: self.groups.levels(),
+            kept_for: &[],
             outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             scoring: &self.scoring,
             seed,

@@ -14,6 +14,9 @@ mod predict;
 mod scores;
 mod select;
 #[cfg(feature = "train")]
+mod study;
+mod test;
+#[cfg(feature = "train")]
 mod weights;
 
 use std::path::PathBuf;
@@ -31,6 +34,11 @@ pub use features::Features;
 #[cfg(feature = "train")]
 pub use predict::{Other, Predict};
 #[cfg(feature = "train")]
+pub use study::{
+    StudyClean, StudyCommand, StudyCommands, StudyFileArguments, StudyFolderArgument, StudyPlan, StudyRestore,
+    StudyRun, StudyTemplate, StudyTrial, TemplateKind,
+};
+#[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};
 
 pub use bias::{Bias, CohortColumns};
@@ -43,6 +51,7 @@ pub use own_table::OwnTable;
 pub(crate) use own_table::join_thresholds;
 pub use scores::Scores;
 pub use select::{LossOf, Rule, Select};
+pub use test::{Alternatives, Families, Test, TestColumns};
 
 /// Trains time-to-event models on medical images and measures how fairly they predict.
 #[derive(Debug, Parser)]
@@ -90,8 +99,14 @@ pub enum Command {
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
     Compare(Run),
+    #[cfg(feature = "train")]
+    /// Train a whole study: data sets, attributes, heads, starts, strategies, shifts and draws of hyper-parameters
+    #[command(subcommand)]
+    Study(StudyCommand),
     /// Choose among finished runs by their validation part, and show the test results of the chosen ones
     Select(Select),
+    /// Test whether methods differ over settings, from any table of values: ranks, Friedman, Nemenyi, signed-rank tests
+    Test(Box<Test>),
     /// List what a run file can name
     List(List),
     #[cfg(feature = "train")]

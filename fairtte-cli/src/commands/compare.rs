@@ -114,7 +114,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
 
 /// Whether only this method fails on these data and the others may still work: a cell or group is too small, or a loss
 /// is not finite.
-fn is_about_the_method(error: &FairnessError) -> bool {
+pub(super) fn is_about_the_method(error: &FairnessError) -> bool {
     !matches!(error, FairnessError::Interrupted { .. } | FairnessError::Checkpoint { .. } | FairnessError::Data(_))
 }
 
@@ -133,9 +133,11 @@ fn read_config(arguments: &Run) -> Result<CompareConfig, CliError> {
     Ok(config)
 }
 
-/// All runs, that of the base strategy and the first seed first. Every strategy is trained once per attribute, even if
-/// it uses no groups: a training keeps the epochs that are best for the groups of one attribute, and all strategies are
-/// treated alike.
+/// Folder of the trainings that serve all attributes.
+const ALL_ATTRIBUTES: &str = "all-attributes";
+
+/// All runs, that of the base strategy and the first seed first. A strategy that reads no groups is trained once for all
+/// attributes, and keeps the epochs that are best for the groups of each; the others are trained once per attribute.
 fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<Vec<RunFile>, CliError> {
     let known: Vec<&str> = template.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
     if known.is_empty() {
@@ -163,6 +165,12 @@ fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<V
             let mut run = RunFile::read_without(&arguments.config, &sets, &["compare"])?;
             super::override_run(&mut run, &arguments.common);
             run.cache = Some(template.cache());
+            if run.serves_all_attributes() && attributes.len() > 1 {
+                run.name = format!("{}: {name}, seed {seed}", template.name);
+                run.output = template.output.join(ALL_ATTRIBUTES).join(format!("{name}-seed{seed}"));
+                runs.push(run);
+                continue;
+            }
             for attribute in &attributes {
                 let mut run = run.clone();
                 run.name = format!("{}: {name}, seed {seed}, for {attribute}", template.name);

@@ -49,6 +49,9 @@ pub(super) enum Shown {
     Json,
     /// Nothing: the run is one of many.
     Nothing,
+    /// Nothing, and the run is not evaluated either: it is scored elsewhere.
+    #[cfg(feature = "train")]
+    Unscored,
 }
 
 impl Shown {
@@ -174,7 +177,8 @@ fn evaluate_into(
     let flow = flow_rows(&exclusions, run.is_tabular());
     let section = folder.bias_section();
     let bias: Option<BiasSection> = if section.exists() { Some(read_json(&section)?) } else { None };
-    let warnings = scored.with_warning(folder.warnings()?, &format!("{} part", outputs.part.name()));
+    let sample = format!("{} part", outputs.part.name());
+    let warnings = Scored::with_ranking(&report, &sample, scored.with_warning(folder.warnings()?, &sample));
     let page = Page {
         title: &run.name,
         subtitle: &format!("{} part of {}", outputs.part.name(), cohort.name),

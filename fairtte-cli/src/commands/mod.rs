@@ -23,6 +23,9 @@ mod schema;
 mod select;
 mod simulate;
 #[cfg(feature = "train")]
+mod study;
+mod test;
+#[cfg(feature = "train")]
 mod train;
 #[cfg(feature = "train")]
 mod weights;
@@ -55,7 +58,10 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Card(arguments) => card::run(&arguments),
         #[cfg(feature = "train")]
         Command::Compare(arguments) => compare::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Study(command) => study::run(&command),
         Command::Select(arguments) => select::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         #[cfg(feature = "train")]
         Command::Weights(command) => weights::run(&command),

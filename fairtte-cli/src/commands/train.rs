@@ -21,7 +21,8 @@ use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
 use serde::Serialize;
 
-use self::selected::{predict_all, predicted_rows};
+use self::selected::predict_all;
+pub(super) use self::selected::predicted_rows;
 use super::evaluate::{Shown, evaluate_run};
 use super::prepare::{dry_run, print_summary};
 use super::use_threads;
@@ -65,7 +66,7 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     say(format!("training \"{}\" on {} in {}", run.name, run.device, run.output.display()));
     if let Some(finished) = OpenRun::finished(run, origin.is_some())? {
         say("this run is done; showing its evaluation");
-        return evaluate_run(&finished, &outputs);
+        return score(&finished, &outputs);
     }
     let (run, pretrained) = with_weights(run, &device)?;
     let open = OpenRun::open_from(origin, run)?;
@@ -121,11 +122,13 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
         .with_early(head.as_ref(), &outcomes);
     // The weights for censoring are those of the evaluation, from the unchanged outcomes of the data.
     let scoring = Scoring::new(grid, &cut_points, &run.evaluation, &prepared.cohort.outcomes(train)?)?;
+    let kept_for = prepared.kept_for(run)?;
     let data = TrainingData {
         loader: &loader,
         train,
         validation,
         levels: &cells.levels,
+        kept_for: &kept_for,
         outputs: Outputs { head: head.as_ref(), cut_points: &cut_points },
         scoring: &scoring,
         seed: run.training_seed(),
@@ -156,8 +159,13 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     };
     predict_all(&open, &prepared, strategy.as_mut(), &data, &trained, kept_model(&prepared, intensity, model))?;
     // Step 10: from the saved files.
-    evaluate_run(&open, &outputs)?;
+    score(&open, &outputs)?;
     write_text(&folder.done(), "")
+}
+
+/// Evaluates the run, unless it is scored elsewhere.
+fn score(run: &OpenRun, outputs: &super::evaluate::Outputs) -> Result<(), CliError> {
+    if outputs.shown == Shown::Unscored { Ok(()) } else { evaluate_run(run, outputs) }
 }
 
 /// How the cut points were placed, `time-grid.json`.

@@ -26,7 +26,18 @@ fn bar(n: usize, what: &'static str) -> ProgressBar {
     bar.with_style(style).with_prefix(what)
 }
 
-/// Progress of a loop over files.
+/// `50 s`, `12 min`, `3.5 h`.
+fn words(seconds: f64) -> String {
+    if seconds < 120.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 7200.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3600.0)
+    }
+}
+
+/// Progress of a loop over files, or over trials.
 pub(crate) struct Files {
     what: &'static str,
     state: Mutex<FilesState>,
@@ -47,6 +58,15 @@ impl Files {
         Self { what, state: Mutex::new(FilesState { bar: None, last_line: Instant::now(), began: None }) }
     }
 
+    /// Prints a line above the bar, or as any other.
+    #[cfg(feature = "train")]
+    pub(crate) fn note(&self, line: &str) {
+        match self.state.lock().ok().and_then(|state| state.bar.clone()) {
+            Some(bar) => bar.suspend(|| say(line)),
+            None => say(line),
+        }
+    }
+
     /// Reports that `done` of `total` files are done; may be called from any thread.
     pub(crate) fn update(&self, done: usize, total: usize) {
         let Ok(mut state) = self.state.lock() else { return };
@@ -59,14 +79,14 @@ impl Files {
                 bar
             });
             bar.set_position(done as u64);
-            if done == total {
+            if done >= total {
                 bar.finish_and_clear();
             }
         } else if state.last_line.elapsed() >= LINE_EVERY {
             state.last_line = Instant::now();
             let n_here = done.saturating_sub(n_before);
             let left = began.elapsed().as_secs_f64() / n_here.max(1) as f64 * total.saturating_sub(done) as f64;
-            let left = if n_here == 0 { String::new() } else { format!(", about {left:.0} s left") };
+            let left = if n_here == 0 { String::new() } else { format!(", about {} left", words(left)) };
             say(format!("{}: {done} of {total}{left}", self.what));
         }
     }

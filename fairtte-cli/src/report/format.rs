@@ -19,7 +19,7 @@ pub(super) fn p_value(p: f64) -> String {
 }
 
 /// The same after the letter p: `= 0.021`, `< 0.001`.
-pub(super) fn p_relation(p: f64) -> String {
+pub(crate) fn p_relation(p: f64) -> String {
     let p = p_value(p);
     if p.starts_with('<') { p } else { format!("= {p}") }
 }
@@ -31,7 +31,7 @@ pub(super) fn interval(estimate: &Estimate) -> Option<String> {
 }
 
 /// Up to four significant digits without trailing zeros, for times and axis ticks.
-pub(super) fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -53,7 +53,7 @@ pub(super) fn count(n: usize, noun: &str) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(super) fn list(items: &[String]) -> String {
+pub(crate) fn list(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [only] => only.clone(),

@@ -16,6 +16,7 @@ mod figure_files;
 pub(crate) mod flat;
 mod format;
 mod groups_table;
+pub(crate) mod method_tests;
 mod metric_table;
 mod models;
 mod names;
@@ -24,6 +25,9 @@ mod page;
 mod plots;
 mod rows;
 pub(crate) mod samples;
+pub(crate) mod sheet;
+#[cfg(feature = "train")]
+pub(crate) mod study;
 mod table;
 mod tables;
 mod template;
@@ -40,7 +44,7 @@ pub(crate) use external::{
     ExternalPage, external_verdict, render_external_page, render_external_table, write_external,
 };
 pub(crate) use figure_files::figures_of;
-pub(crate) use format::wrap;
+pub(crate) use format::{list, p_relation, short, wrap};
 pub(crate) use models::{ModelsPage, listed, render_models_page, render_models_table, write_models};
 pub(crate) use plots::Place;
 pub(crate) use tables::{Table, tables_of_external, tables_of_models, tables_of_page};

@@ -82,10 +82,14 @@ fn between<'a>(pairs: &[&'a GroupDifference], one: &str, other: &str) -> Option<
     pairs.iter().find(is).map(|pair| &pair.difference)
 }
 
+/// The class of the shading of a p value; may be empty.
+pub(super) fn shade(p: f64) -> &'static str {
+    SHADES.into_iter().find(|(limit, _)| p < *limit).map_or("", |(_, class)| class)
+}
+
 impl MatrixCell {
     fn new(p: Option<f64>) -> Self {
-        let shade = p.and_then(|p| SHADES.into_iter().find(|(limit, _)| p < *limit));
-        Self { text: p.map_or_else(|| "none".to_owned(), p_value), shade: shade.map_or("", |(_, class)| class) }
+        Self { text: p.map_or_else(|| "none".to_owned(), p_value), shade: p.map_or("", shade) }
     }
 }
 

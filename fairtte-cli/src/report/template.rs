@@ -9,13 +9,15 @@ use super::format::escape;
 
 const STYLE: &str = include_str!("style.css");
 /// Templates that are filled in by filters.
-const PARTS: [(&str, &str); 6] = [
+const PARTS: [(&str, &str); 8] = [
     ("head.html", include_str!("head.html")),
     ("origin.html", include_str!("origin.html")),
     ("panels.html", include_str!("panels.html")),
     ("differences.html", include_str!("differences.html")),
     ("bias-figures.html", include_str!("bias/figures.html")),
     ("bias-numbers.html", include_str!("bias/numbers.html")),
+    ("method-tests.html", include_str!("method_tests/section.html")),
+    ("sheet.html", include_str!("sheet.html")),
 ];
 
 /// Filters and templates; `template` is that of the whole page.
@@ -32,6 +34,8 @@ pub(super) fn environment(template: &str) -> Result<Environment<'_>, ReportError
     environment.add_filter("differences", differences);
     environment.add_filter("bias_figures", |state: &State<'_, '_>, section| part(state, "bias-figures.html", section));
     environment.add_filter("bias_numbers", |state: &State<'_, '_>, section| part(state, "bias-numbers.html", section));
+    environment.add_filter("sheet", |state: &State<'_, '_>, sheet| part(state, "sheet.html", sheet));
+    environment.add_filter("method_tests", |state: &State<'_, '_>, metric| part(state, "method-tests.html", metric));
     environment.add_template("page.html", template)?;
     for (name, part) in PARTS {
         environment.add_template(name, part)?;

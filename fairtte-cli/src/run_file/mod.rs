@@ -163,6 +163,26 @@ impl RunFile {
         Self::resolve(merged)
     }
 
+    /// Reads a run file from merged tables whose paths are absolute.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[cfg(feature = "train")]
+    pub(crate) fn from_merged(merged: Merged) -> Result<Self, CliError> {
+        Self::resolve(merged)
+    }
+
+    /// Reads a run file from a table whose paths are absolute.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[cfg(feature = "train")]
+    pub(crate) fn from_table(table: toml::Table, origin: &str) -> Result<Self, CliError> {
+        let mut merged = Merged::default();
+        merged.add_table(table, origin);
+        Self::resolve(merged)
+    }
+
     /// Fills in settings that depend on others, and checks names and types of all keys.
     fn resolve(mut merged: Merged) -> Result<Self, CliError> {
         merged.name_after_file();
@@ -199,6 +219,19 @@ impl RunFile {
             [] => self.attribute.first().map(|attribute| attribute.name.as_str()).into_iter().collect(),
             names => names.iter().map(String::as_str).collect(),
         }
+    }
+
+    /// Whether the training reads no groups, so that it is the same for every attribute and serves all of them.
+    pub(crate) fn serves_all_attributes(&self) -> bool {
+        let monitor = self.written().word("training.monitor");
+        self.groups.train.is_empty() && !self.strategy_reads_groups() && monitor != "worst-group-c-td"
+    }
+
+    /// Whether epochs are kept by rules that name this attribute, `gap-c-td@sex`: if one training serves several.
+    #[cfg(feature = "train")]
+    pub(crate) fn keeps_epochs_for(&self, attribute: &str) -> bool {
+        let is_known = self.attribute.iter().any(|known| known.name == attribute);
+        self.attribute.len() > 1 && is_known && self.serves_all_attributes()
     }
 
     /// Whether the strategy reads groups in training.

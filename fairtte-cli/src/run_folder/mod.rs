@@ -23,6 +23,8 @@ pub(crate) use self::kept::{Kept, Methods};
 #[cfg(feature = "train")]
 pub(crate) use self::model::{Fitted, KeptEpoch, ModelRecord, ModelWriter, is_training_input};
 pub(crate) use self::open_run::OpenRun;
+#[cfg(feature = "train")]
+pub(crate) use self::training::essence;
 use crate::CliError;
 use crate::args::{FeatureLayer, FeaturePart};
 use crate::progress::say;

@@ -139,7 +139,7 @@ impl RunFolder {
 
 /// The settings that affect the trained model: not titles, paths, threads, how often the state is saved, how intervals
 /// are computed, nor which groups are reported in addition to those of the training.
-fn essence(run: &RunFile) -> Result<Table, CliError> {
+pub(crate) fn essence(run: &RunFile) -> Result<Table, CliError> {
     let plain = EvaluationSettings::default();
     let first = run.attribute.first().map(|attribute| attribute.name.clone());
     let run = RunFile {

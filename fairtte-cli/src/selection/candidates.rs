@@ -31,6 +31,8 @@ pub(crate) struct Candidate {
     pub(crate) trained_on: Vec<String>,
     /// Rules of the training that chose these weights, joined by commas.
     pub(crate) kept_by: String,
+    /// The attributes that these rules name, if all of them name one: the weights are candidates for no other.
+    pub(crate) kept_for: Option<BTreeSet<String>>,
     /// Epoch of the weights, counted from 1.
     pub(crate) epoch: usize,
     /// Description of the weights: `epoch 6`, `averaged over epochs 9 to 12`, ..
@@ -169,9 +171,22 @@ impl Runs {
             let scored = kept.par_iter().map(|(about, path)| {
                 let predictions = read_predictions(path, Rising::Refuse)?;
                 let scored = Scored::new(predictions, &cohort, &groups, Some(&split), Part::Validation)?;
-                let About { run, strategy, network, seed, trained_on, kept_by, epoch, weights } = about.clone();
+                let About { run, strategy, network, seed, trained_on, kept_by, kept_for, epoch, weights } =
+                    about.clone();
                 let (path, validation) = (path.clone(), scored.evaluate(&quick)?);
-                Ok(Candidate { run, strategy, network, seed, trained_on, kept_by, epoch, weights, path, validation })
+                Ok(Candidate {
+                    run,
+                    strategy,
+                    network,
+                    seed,
+                    trained_on,
+                    kept_by,
+                    kept_for,
+                    epoch,
+                    weights,
+                    path,
+                    validation,
+                })
             });
             all.extend(scored.collect::<Result<Vec<_>, CliError>>()?);
         }
@@ -239,6 +254,7 @@ struct About {
     seed: u64,
     trained_on: Vec<String>,
     kept_by: String,
+    kept_for: Option<BTreeSet<String>>,
     epoch: usize,
     weights: String,
 }
@@ -285,6 +301,7 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
             network: network.clone(),
             seed: run.training_seed(),
             trained_on: trained_on.clone(),
+            kept_for: attributes_named(&rules),
             kept_by: rules.into_iter().collect::<Vec<_>>().join(", "),
             epoch,
             // Runs of earlier versions do not record it.
@@ -293,6 +310,20 @@ fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, P
         (about, files[&epoch].clone())
     };
     Ok(distinct.into_iter().map(about).collect())
+}
+
+/// The attributes after the `@` of rules, if every rule names one.
+fn attributes_named(rules: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+    rules.iter().map(|rule| rule.split_once('@').map(|(_, attribute)| attribute.to_owned())).collect()
+}
+
+impl Candidate {
+    /// Whether the weights take part in the choice for an attribute: the training worked on its groups or on none, and a
+    /// rule for it, or for all, kept them.
+    pub(super) fn serves(&self, attribute: &str) -> bool {
+        let is_trained = self.trained_on.is_empty() || self.trained_on.iter().any(|name| name == attribute);
+        is_trained && self.kept_for.as_ref().is_none_or(|names| names.contains(attribute))
+    }
 }
 
 #[cfg(test)]
@@ -311,6 +342,7 @@ impl Candidate {
             seed,
             trained_on: Vec::new(),
             kept_by: "nll".to_owned(),
+            kept_for: None,
             epoch: 1,
             weights: "epoch 1".to_owned(),
             path: PathBuf::new(),

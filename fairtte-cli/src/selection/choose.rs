@@ -119,11 +119,7 @@ impl<'a> Plan<'a> {
         bases: &mut BTreeMap<usize, EvaluationReport>,
     ) -> Result<Self, CliError> {
         let all = &candidates.all;
-        let is_in_block = |candidate: &Candidate| {
-            let is_of_attribute =
-                candidate.trained_on.is_empty() || candidate.trained_on.iter().any(|a| a == attribute);
-            candidate.network == *network && is_of_attribute
-        };
+        let is_in_block = |candidate: &Candidate| candidate.network == *network && candidate.serves(attribute);
         let base = Pool::new(all, asked.base, is_in_block);
         let others: BTreeSet<&str> = all.iter().filter(|c| is_in_block(c)).map(|c| c.strategy.as_str()).collect();
         let others: Vec<Pool> =

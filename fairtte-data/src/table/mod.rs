@@ -42,6 +42,8 @@ pub enum ColumnValues<'a> {
     Borrowed(Vec<Option<&'a str>>),
     /// Numbers.
     Number(Vec<f64>),
+    /// Numbers; `None` becomes an empty cell.
+    OptionalNumber(Vec<Option<f64>>),
     /// Whole numbers.
     Integer(Vec<i64>),
     /// Whole numbers; `None` becomes an empty cell.
@@ -59,6 +61,7 @@ impl ColumnValues<'_> {
             Self::Text(values) => Series::new(name.into(), values),
             Self::Borrowed(values) => Series::new(name.into(), values),
             Self::Number(values) => Series::new(name.into(), values),
+            Self::OptionalNumber(values) => Series::new(name.into(), values),
             Self::Integer(values) => Series::new(name.into(), values),
             Self::OptionalInteger(values) => Series::new(name.into(), values),
         };

@@ -5,8 +5,8 @@ mod monitor;
 mod warning;
 
 pub use epoch::EpochReport;
-pub use monitor::{GroupValidation, Monitor, Validation};
-pub use warning::{EQUAL_PREDICTIONS, Warning, Watched};
+pub use monitor::{AttributeValidation, GroupValidation, Monitor, Validation};
+pub use warning::{EQUAL_PREDICTIONS, FIRST_EPOCH, NO_RANKING, Warning, Watched};
 
 /// Relative loss of utility that the smallest gap may cost (the paper's 5 %).
 pub const TOLERATED_LOSS: f64 = 0.05;

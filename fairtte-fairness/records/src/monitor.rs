@@ -83,8 +83,20 @@ pub struct Validation {
     /// Largest difference between the curves of two samples at one time; absent with fewer than two.
     #[serde(default)]
     pub spread: Option<f64>,
-    /// The same for every group that has a sample in the part.
+    /// The same for every group that has a sample in the part; with `attributes`, those of the first.
     #[serde(default)]
+    pub groups: Vec<GroupValidation>,
+    /// The groups of every attribute for which epochs are kept, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<AttributeValidation>,
+}
+
+/// Metrics of the groups of one attribute after one epoch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AttributeValidation {
+    /// Name of the attribute.
+    pub attribute: String,
+    /// Those that have a sample in the part.
     pub groups: Vec<GroupValidation>,
 }
 
@@ -112,18 +124,29 @@ pub struct GroupValidation {
 impl Validation {
     /// The metric; absent where it is undefined.
     pub fn value(&self, metric: Monitor) -> Option<f64> {
+        self.value_for(metric, None)
+    }
+
+    /// The metric, which for the worst group is that of an attribute, or of the training's own groups without one; absent
+    /// where it is undefined.
+    pub fn value_for(&self, metric: Monitor, attribute: Option<&str>) -> Option<f64> {
         match metric {
             Monitor::Nll => Some(self.nll),
             Monitor::CTd => self.c_td,
             Monitor::AucTd => self.auc_td,
             Monitor::Ibs => self.ibs,
-            Monitor::WorstGroupCTd => self.groups.iter().filter_map(|group| group.c_td).reduce(f64::min),
+            Monitor::WorstGroupCTd => self.groups_of(attribute).iter().filter_map(|group| group.c_td).reduce(f64::min),
         }
     }
 
     /// Largest minus smallest value of a group; absent with fewer than two groups that have one, and for a metric that
     /// compares groups already.
     pub fn gap(&self, metric: Monitor) -> Option<f64> {
+        self.gap_for(metric, None)
+    }
+
+    /// The same between the groups of an attribute, or the training's own groups without one.
+    pub fn gap_for(&self, metric: Monitor, attribute: Option<&str>) -> Option<f64> {
         let of_group = |group: &GroupValidation| match metric {
             Monitor::Nll => Some(group.nll),
             Monitor::CTd => group.c_td,
@@ -131,7 +154,13 @@ impl Validation {
             Monitor::Ibs => group.ibs,
             Monitor::WorstGroupCTd => None,
         };
-        let values: Vec<f64> = self.groups.iter().filter_map(of_group).collect();
+        let values: Vec<f64> = self.groups_of(attribute).iter().filter_map(of_group).collect();
         Comparison::Gap.of(&values, 0.0, metric.direction())
+    }
+
+    /// None for an attribute that was not scored.
+    fn groups_of(&self, attribute: Option<&str>) -> &[GroupValidation] {
+        let Some(name) = attribute else { return &self.groups };
+        self.attributes.iter().find(|of| of.attribute == name).map_or(&[], |of| &of.groups)
     }
 }

@@ -28,3 +28,9 @@ pub struct Warning {
 
 /// Name of the watch on the predictions of every strategy: whether all are equal.
 pub const EQUAL_PREDICTIONS: &str = "equal-predictions";
+
+/// Name of the warning that the first epoch of several was the best.
+pub const FIRST_EPOCH: &str = "first-epoch";
+
+/// Name of the warning that the concordance of a run cannot be told from 0.5.
+pub const NO_RANKING: &str = "no-ranking";

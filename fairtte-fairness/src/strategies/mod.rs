@@ -84,7 +84,7 @@ pub use strata::{SMALLEST_CELL, Strata, StratumConfig, StratumKind};
 pub use subgroup_rebalancing::{Cells, RebalancingMode, SubgroupRebalancing, SubgroupRebalancingConfig};
 pub use swad::{Swad, SwadConfig, SwadCriterion};
 pub use watch::{EQUAL_PREDICTIONS, Idle, Warning, Warns, Watch, Watched};
-pub(crate) use watch::{predictions_differ, warnings};
+pub(crate) use watch::{first_epoch, predictions_differ, warnings};
 pub use weigh_by::WeighBy;
 
 /// How one batch changes the model, and how the model predicts.

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use fairtte_metrics::SURVIVAL_TOLERANCE;
+use fairtte_records::FIRST_EPOCH;
 pub use fairtte_records::{EQUAL_PREDICTIONS, Warning, Watched};
 
 /// A part of a method, and how the log shows that it has no effect.
@@ -112,6 +113,24 @@ pub(crate) fn warnings(strategy: &str, watches: &[Watch], epochs: &[&[Watched]],
     warnings
 }
 
+/// The warning if the first of several epochs is used: what came after it only made the `monitor` worse. `losses` are those
+/// of the training part.
+pub(crate) fn first_epoch(strategy: &str, monitor: &str, losses: &[f64], used: usize) -> Option<Warning> {
+    let (first, last) = (losses.first()?, losses.last()?);
+    let n = losses.len();
+    (used == 1 && n > 1).then(|| {
+        let text = format!(
+            "{strategy}: the first of {n} epochs is the best by {monitor}, while the training loss went from {} to {}: the model \
+             may have learnt next to nothing, or overfits from the beginning; try a lower optimiser.learning-rate, pre-trained \
+             weights, larger images, or another training.monitor (with few events, a constant curve can have the best \
+             likelihood).",
+            short(*first),
+            short(*last)
+        );
+        Warning { name: FIRST_EPOCH.to_owned(), text }
+    })
+}
+
 /// Names the idle epochs, and the value of the last of them.
 fn in_numbers(idle: &[bool], seen: &[Option<Watched>], used: usize) -> String {
     let n_idle = idle.iter().filter(|idle| **idle).count();
@@ -152,6 +171,16 @@ mod tests {
         let means = means.iter().map(|(name, mean)| ((*name).to_owned(), *mean)).collect();
         let Watched { value, idle, .. } = watch(idle, Warns::Throughout).look(&means);
         (value, idle)
+    }
+
+    #[test]
+    fn the_first_of_several_epochs_is_warned_of() {
+        let said = first_epoch("erm", "nll", &[2.0, 1.5, 1.25], 1).expect("the first epoch is used");
+        assert_eq!(said.name, "first-epoch");
+        let begin = "erm: the first of 3 epochs is the best by nll, while the training loss went from 2 to 1.25:";
+        assert!(said.text.starts_with(begin), "{}", said.text);
+        assert_eq!(first_epoch("erm", "nll", &[2.0, 1.5], 2), None);
+        assert_eq!(first_epoch("erm", "nll", &[2.0], 1), None, "there was no other epoch");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use crate::Batch;
 use burn::tensor::Device;
 use fairtte_data::Loader;
+use fairtte_metrics::Groups;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -30,17 +31,20 @@ use self::plan::Plan;
 use self::progress::{Took, Totals};
 use self::schedule::Place;
 use self::validation::Validator;
+use crate::EQUAL_PREDICTIONS;
 use crate::checkpoint::{Checkpoints, FOLDER, Progress};
 use crate::monitor::{Monitor, Validation};
 use crate::predict::Outputs;
-use crate::strategies::{Clock, StepContext, Strategy, Warning, Watch, Watched, predictions_differ, warnings};
+use crate::strategies::{
+    Clock, StepContext, Strategy, Warning, Watch, Watched, first_epoch, predictions_differ, warnings,
+};
 use crate::{FairnessError, check};
 
 pub use self::observer::{Observer, Silent, StepsFile};
 pub use self::progress::EpochReport;
 pub(crate) use self::progress::Partial;
 pub use self::schedule::{ConstantSchedule, CosineSchedule, ScheduleConfig, StepSchedule};
-pub use self::selection::{Choice, EpochRule, TOLERATED_LOSS};
+pub use self::selection::{Choice, Criterion, EpochRule, TOLERATED_LOSS};
 pub use self::tensorboard::TensorBoard;
 pub use self::validation::Scoring;
 
@@ -120,6 +124,9 @@ pub struct TrainingData<'a> {
     pub validation: &'a [usize],
     /// Names of the groups of the loader; none without groups.
     pub levels: &'a [String],
+    /// Attributes for whose groups epochs are kept, each with the groups of all samples of the loader. Empty: the groups of
+    /// the loader alone. For a strategy that reads no groups, one training then serves all attributes.
+    pub kept_for: &'a [Groups],
     /// What the outputs mean.
     pub outputs: Outputs<'a>,
     /// How validation curves are scored.
@@ -178,7 +185,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Ends the training with a checkpoint and [`FairnessError::Interrupted`] after the optimiser step during which `flag`
-    /// was set.
+    /// was set, or after the batch of a validation or of the fit of a baseline.
     #[must_use]
     pub fn stop_when(self, flag: &'a AtomicBool) -> Self {
         Self { stop: Some(flag), ..self }
@@ -229,7 +236,7 @@ pub fn use_epoch(
     epoch: usize,
 ) -> Result<(), FairnessError> {
     Checkpoints::new(&folder.join(FOLDER)).load_epoch(strategy, epoch)?;
-    strategy.finish(&Validator::new(data)?.parts())
+    strategy.finish(&Validator::new(data)?.parts(None))
 }
 
 /// Metrics of the validation part by its curves, `[n_validation, n_times]`: rows in the order of `data.validation`, times
@@ -275,7 +282,13 @@ impl Training<'_, '_> {
         let began = Instant::now();
         let before = totals.seconds;
         self.batches(epoch, n_done, &mut totals)?;
-        let validation = self.validate(epoch, &mut totals)?;
+        let validation = match self.validate(epoch, &mut totals, self.stop) {
+            Err(FairnessError::Interrupted { .. }) => {
+                totals.seconds = before + began.elapsed().as_secs_f64();
+                return Err(self.interrupted(epoch, self.n_batches, &totals));
+            }
+            validation => validation?,
+        };
         let state = self.strategy.log_terms();
         let mut watched = totals.watched(&self.strategy.watches(), &state);
         watched.extend(validation.spread.map(|spread| predictions_differ().at(Some(spread))));
@@ -316,7 +329,8 @@ impl Training<'_, '_> {
             let n_steps = step / self.config.accumulate + 1;
             let is_due = self.strategy.validation_interval().is_some_and(|every| n_steps.is_multiple_of(every.max(1)));
             if is_due && step + 1 < plan.n() {
-                self.validate(epoch, totals)?;
+                // To its end: a checkpoint cannot say that this validation is still to be done.
+                self.validate(epoch, totals, None)?;
                 if self.strategy.wants_to_stop() {
                     break;
                 }
@@ -361,9 +375,15 @@ impl Training<'_, '_> {
         Ok(())
     }
 
-    fn validate(&mut self, epoch: usize, totals: &mut Totals) -> Result<Validation, FairnessError> {
+    /// Scores the validation part; `Interrupted` without a place if `stop` was set meanwhile.
+    fn validate(
+        &mut self,
+        epoch: usize,
+        totals: &mut Totals,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Validation, FairnessError> {
         let started = Instant::now();
-        let validation = self.validator.score(self.strategy, self.config.monitor, epoch)?;
+        let validation = self.validator.score(self.strategy, self.config.monitor, epoch, stop)?;
         totals.validation_seconds += started.elapsed().as_secs_f64();
         Ok(validation)
     }
@@ -377,13 +397,24 @@ impl Training<'_, '_> {
         if !is_wanted && !is_due {
             return Ok(());
         }
+        if is_wanted {
+            return Err(self.interrupted(epoch, step, totals));
+        }
+        self.save_partial(step, totals)
+    }
+
+    /// Writes the state after the first `step` batches of an epoch.
+    fn save_partial(&mut self, step: usize, totals: &Totals) -> Result<(), FairnessError> {
         self.progress.partial = Some(Partial { step, totals: totals.clone() });
         self.save()?;
         self.progress.partial = None;
-        if is_wanted {
-            return Err(FairnessError::Interrupted { epoch: epoch + 1, step, n_steps: self.n_batches });
-        }
         Ok(())
+    }
+
+    /// The error for a stop that was requested, after the state was written.
+    fn interrupted(&mut self, epoch: usize, step: usize, totals: &Totals) -> FairnessError {
+        let interrupted = FairnessError::Interrupted { epoch: epoch + 1, step, n_steps: self.n_batches };
+        self.save_partial(step, totals).err().unwrap_or(interrupted)
     }
 
     /// Writes a checkpoint with the weights of all epochs that may still be chosen.
@@ -420,11 +451,25 @@ impl Training<'_, '_> {
         let best_epoch = self.best_epoch();
         let choices = selection::choices(&self.validations())?;
         self.checkpoints.load_epoch(self.strategy, best_epoch)?;
-        self.strategy.finish(&self.validator.parts())?;
+        let n_steps = self.n_batches;
+        let finished = self.strategy.finish(&self.validator.parts(self.stop));
+        finished.map_err(|error| match error {
+            FairnessError::Interrupted { .. } => {
+                FairnessError::Interrupted { epoch: self.progress.epochs.len(), step: n_steps, n_steps }
+            }
+            error => error,
+        })?;
         let epochs = self.progress.epochs;
         let watches: Vec<Watch> = self.strategy.watches().into_iter().chain([predictions_differ()]).collect();
         let seen: Vec<&[Watched]> = epochs.iter().map(|epoch| &epoch.watched[..]).collect();
-        let warnings = warnings(self.strategy.name(), &watches, &seen, best_epoch);
+        let mut warnings = warnings(self.strategy.name(), &watches, &seen, best_epoch);
+        // Some strategies do not predict with the weights of this epoch alone; equal predictions are said already.
+        let is_said = warnings.iter().any(|warning| warning.name == EQUAL_PREDICTIONS);
+        if !is_said && self.strategy.describe_weights(best_epoch).starts_with(&format!("epoch {best_epoch}")) {
+            let losses: Vec<f64> = epochs.iter().map(|epoch| epoch.train_loss).collect();
+            let monitor = self.config.monitor.name();
+            warnings.extend(first_epoch(self.strategy.name(), monitor, &losses, best_epoch));
+        }
         let stopped_early = epochs.len() < self.config.epochs;
         Ok(TrainedRun { epochs, best_epoch, stopped_early, choices, warnings })
     }

@@ -8,6 +8,8 @@
 //! never chosen later, and an epoch that beats another stays within the limit as long as the other does. The set is exact
 //! and small.
 //!
+//! If epochs are kept for several attributes, the rules that compare groups exist once per attribute.
+//!
 //! The choice is a function of the validations alone. A rule ignores epochs in which its metric is undefined.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,40 +21,72 @@ use serde::{Deserialize, Serialize};
 use crate::monitor::{Monitor, Validation};
 pub use fairtte_records::TOLERATED_LOSS;
 
-/// The criterion by which an epoch is chosen.
+/// What makes an epoch the one of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EpochRule {
+pub enum Criterion {
     /// The best value.
-    Best(Monitor),
+    Best,
     /// The smallest gap among the epochs that lose at most 5 % of the best value.
-    SmallestGap(Monitor),
+    SmallestGap,
+}
+
+/// A rule by which an epoch is chosen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EpochRule {
+    /// What makes the epoch the one.
+    pub criterion: Criterion,
+    /// The metric that the rule reads.
+    pub metric: Monitor,
+    /// The attribute between whose groups it compares; without one, the groups of the training.
+    pub attribute: Option<String>,
 }
 
 impl EpochRule {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Best(Monitor::Nll),
-        Self::Best(Monitor::CTd),
-        Self::Best(Monitor::AucTd),
-        Self::Best(Monitor::Ibs),
-        Self::Best(Monitor::WorstGroupCTd),
-        Self::SmallestGap(Monitor::CTd),
-        Self::SmallestGap(Monitor::AucTd),
-        Self::SmallestGap(Monitor::Ibs),
-    ];
-
-    /// Name in files: that of the metric, with `gap-` before it for the smallest gap.
-    pub fn name(self) -> String {
-        match self {
-            Self::Best(metric) => metric.name().to_owned(),
-            Self::SmallestGap(metric) => format!("gap-{}", metric.name()),
-        }
+    /// The best value of a metric that compares no groups, or of the worst group of the training.
+    pub fn best(metric: Monitor) -> Self {
+        Self { criterion: Criterion::Best, metric, attribute: None }
     }
 
-    /// The metric that the rule uses.
-    pub fn metric(self) -> Monitor {
-        let (Self::Best(metric) | Self::SmallestGap(metric)) = self;
-        metric
+    /// The smallest gap between the groups of the training.
+    pub fn smallest_gap(metric: Monitor) -> Self {
+        Self { criterion: Criterion::SmallestGap, metric, attribute: None }
+    }
+
+    /// All rules of a training: eight without `attributes`, else four, and four per attribute.
+    pub fn all(attributes: &[&str]) -> Vec<Self> {
+        let overall = [Monitor::Nll, Monitor::CTd, Monitor::AucTd, Monitor::Ibs].map(Self::best);
+        let gaps = [Monitor::CTd, Monitor::AucTd, Monitor::Ibs].map(Self::smallest_gap);
+        let of_groups: Vec<Self> = [Self::best(Monitor::WorstGroupCTd)].into_iter().chain(gaps).collect();
+        let of = |name: &&str| {
+            let name = (*name).to_owned();
+            of_groups.iter().map(move |rule| Self { attribute: Some(name.clone()), ..rule.clone() }).collect::<Vec<_>>()
+        };
+        let of_groups =
+            if attributes.is_empty() { of_groups.clone() } else { attributes.iter().flat_map(of).collect() };
+        overall.into_iter().chain(of_groups).collect()
+    }
+
+    /// The rules for epochs that were scored so.
+    fn of(epochs: &[&Validation]) -> Vec<Self> {
+        let attributes = epochs.last().map(|epoch| &epoch.attributes).into_iter().flatten();
+        Self::all(&attributes.map(|of| of.attribute.as_str()).collect::<Vec<_>>())
+    }
+
+    /// Name in files: that of the metric, with `gap-` before it for the smallest gap and `@` with the attribute after it.
+    pub fn name(&self) -> String {
+        let gap = if self.criterion == Criterion::SmallestGap { "gap-" } else { "" };
+        let of = self.attribute.as_ref().map(|name| format!("@{name}")).unwrap_or_default();
+        format!("{gap}{}{of}", self.metric.name())
+    }
+
+    /// The metric of an epoch; absent where it is undefined.
+    pub fn value(&self, epoch: &Validation) -> Option<f64> {
+        epoch.value_for(self.metric, self.attribute.as_deref())
+    }
+
+    /// The gap of an epoch in the metric; absent where it is undefined.
+    pub fn gap(&self, epoch: &Validation) -> Option<f64> {
+        epoch.gap_for(self.metric, self.attribute.as_deref())
     }
 }
 
@@ -74,16 +108,16 @@ pub struct Choice {
 /// [`MetricError`] if a value is not finite.
 pub(crate) fn choices(epochs: &[&Validation]) -> Result<BTreeMap<EpochRule, Choice>, MetricError> {
     let mut chosen = BTreeMap::new();
-    for rule in EpochRule::ALL {
-        let index = match rule {
-            EpochRule::Best(metric) => best(metric, epochs),
-            EpochRule::SmallestGap(metric) => tolerated(metric, epochs)?.smallest,
+    for rule in EpochRule::of(epochs) {
+        let index = match rule.criterion {
+            Criterion::Best => best(&rule, epochs),
+            Criterion::SmallestGap => tolerated(&rule, epochs)?.smallest,
         };
-        let metric = rule.metric();
         if let Some(index) = index
-            && let Some(value) = epochs[index].value(metric)
+            && let Some(value) = rule.value(epochs[index])
         {
-            chosen.insert(rule, Choice { epoch: index + 1, value, gap: epochs[index].gap(metric) });
+            let gap = rule.gap(epochs[index]);
+            chosen.insert(rule, Choice { epoch: index + 1, value, gap });
         }
     }
     Ok(chosen)
@@ -92,18 +126,19 @@ pub(crate) fn choices(epochs: &[&Validation]) -> Result<BTreeMap<EpochRule, Choi
 /// Epochs, counted from 1, that a rule chooses now or may choose when more epochs come.
 pub(crate) fn needed(epochs: &[&Validation]) -> Result<BTreeSet<usize>, MetricError> {
     let mut kept = BTreeSet::new();
-    for rule in EpochRule::ALL {
-        match rule {
-            EpochRule::Best(metric) => kept.extend(best(metric, epochs)),
-            EpochRule::SmallestGap(metric) => kept.extend(tolerated(metric, epochs)?.front),
+    for rule in EpochRule::of(epochs) {
+        match rule.criterion {
+            Criterion::Best => kept.extend(best(&rule, epochs)),
+            Criterion::SmallestGap => kept.extend(tolerated(&rule, epochs)?.front),
         }
     }
     Ok(kept.into_iter().map(|index| index + 1).collect())
 }
 
-fn best(metric: Monitor, epochs: &[&Validation]) -> Option<usize> {
-    let values = epochs.iter().enumerate().filter_map(|(index, epoch)| Some((index, epoch.value(metric)?)));
-    let better = |best: (usize, f64), other: (usize, f64)| if metric.is_better(other.1, best.1) { other } else { best };
+fn best(rule: &EpochRule, epochs: &[&Validation]) -> Option<usize> {
+    let values = epochs.iter().enumerate().filter_map(|(index, epoch)| Some((index, rule.value(epoch)?)));
+    let better =
+        |best: (usize, f64), other: (usize, f64)| if rule.metric.is_better(other.1, best.1) { other } else { best };
     values.reduce(better).map(|(index, _)| index)
 }
 
@@ -115,19 +150,19 @@ struct Tolerated {
     front: Vec<usize>,
 }
 
-fn tolerated(metric: Monitor, epochs: &[&Validation]) -> Result<Tolerated, MetricError> {
-    let Some(best) = best(metric, epochs).and_then(|index| epochs[index].value(metric)) else {
+fn tolerated(rule: &EpochRule, epochs: &[&Validation]) -> Result<Tolerated, MetricError> {
+    let Some(best) = best(rule, epochs).and_then(|index| rule.value(epochs[index])) else {
         return Ok(Tolerated::default());
     };
     let measured = |value: Option<f64>| value.map_or_else(|| Measured::Undefined(String::new()), Measured::Value);
     let run = |(index, epoch): (usize, &&Validation)| Run {
         run: index.to_string(),
-        utility: measured(epoch.value(metric)),
+        utility: measured(rule.value(epoch)),
         group_utilities: Vec::new(),
-        gap: measured(epoch.gap(metric)),
+        gap: measured(rule.gap(epoch)),
     };
     let runs = epochs.iter().enumerate().map(run).collect();
-    let table = RunTable { direction: metric.direction(), groups: Vec::new(), runs };
+    let table = RunTable { direction: rule.metric.direction(), groups: Vec::new(), runs };
     let criterion =
         SelectionCriterion::BestFairness { base_utility: best, tolerated_loss: TOLERATED_LOSS, no_skill: None };
     let selection = select_run(&table, criterion)?;
@@ -135,8 +170,8 @@ fn tolerated(metric: Monitor, epochs: &[&Validation]) -> Result<Tolerated, Metri
     let eligible =
         selection.runs.iter().filter(|run| matches!(run.standing, RunStanding::Eligible | RunStanding::Chosen));
     let within: Vec<(usize, f64, f64)> =
-        eligible.filter_map(|run| Some((index(&run.run), epochs[index(&run.run)].value(metric)?, run.value))).collect();
-    let as_good = |a: f64, b: f64| match metric.direction() {
+        eligible.filter_map(|run| Some((index(&run.run), rule.value(epochs[index(&run.run)])?, run.value))).collect();
+    let as_good = |a: f64, b: f64| match rule.metric.direction() {
         Direction::HigherIsBetter => a >= b,
         Direction::LowerIsBetter => a <= b,
     };
@@ -168,16 +203,16 @@ mod tests {
         epoch([Some(c_td), None, None], [[Some(0.5), None, None], [Some(0.5 + gap), None, None]])
     }
 
-    fn chosen(epochs: &[Validation], rule: EpochRule) -> Option<usize> {
-        choices(&epochs.iter().collect::<Vec<_>>()).unwrap().get(&rule).map(|choice| choice.epoch)
+    fn chosen(epochs: &[Validation], rule: &EpochRule) -> Option<usize> {
+        choices(&epochs.iter().collect::<Vec<_>>()).unwrap().get(rule).map(|choice| choice.epoch)
     }
 
     #[test]
     fn the_smallest_gap_counts_only_near_the_best_value() {
         // 5 % below 0.8 is 0.76.
         let epochs = [with_gap(0.7, 0.0), with_gap(0.8, 0.25), with_gap(0.76, 0.0625), with_gap(0.78, 0.0625)];
-        assert_eq!(chosen(&epochs, EpochRule::SmallestGap(Monitor::CTd)), Some(4), "of equal gaps the better value");
-        assert_eq!(chosen(&epochs, EpochRule::Best(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, &EpochRule::smallest_gap(Monitor::CTd)), Some(4), "of equal gaps the better value");
+        assert_eq!(chosen(&epochs, &EpochRule::best(Monitor::CTd)), Some(2));
         let kept = needed(&epochs.iter().collect::<Vec<_>>()).unwrap();
         // 1: the first best likelihood, which is 0 everywhere, and the first best worst group; 2 and 4: value against gap.
         assert_eq!(kept.into_iter().collect::<Vec<_>>(), [1, 2, 4]);
@@ -187,22 +222,22 @@ mod tests {
     fn an_epoch_that_loses_too_much_is_dropped_once_a_better_one_comes() {
         let epochs = [with_gap(0.5, 0.0), with_gap(0.6, 0.1)];
         let at_first: Vec<&Validation> = epochs[..1].iter().collect();
-        assert_eq!(tolerated(Monitor::CTd, &at_first).unwrap().front, [0]);
+        assert_eq!(tolerated(&EpochRule::smallest_gap(Monitor::CTd), &at_first).unwrap().front, [0]);
         let later: Vec<&Validation> = epochs.iter().collect();
-        assert_eq!(tolerated(Monitor::CTd, &later).unwrap().front, [1]);
+        assert_eq!(tolerated(&EpochRule::smallest_gap(Monitor::CTd), &later).unwrap().front, [1]);
     }
 
     #[test]
     fn an_undefined_metric_takes_no_part_and_a_rule_without_any_is_left_out() {
         let nothing = epoch([None; 3], [[None; 3]; 2]);
         let epochs = [nothing.clone(), with_gap(0.6, 0.1), nothing.clone()];
-        assert_eq!(chosen(&epochs, EpochRule::Best(Monitor::CTd)), Some(2));
-        assert_eq!(chosen(&epochs, EpochRule::SmallestGap(Monitor::CTd)), Some(2));
-        let rules: Vec<String> = choices(&[&nothing]).unwrap().into_keys().map(EpochRule::name).collect();
+        assert_eq!(chosen(&epochs, &EpochRule::best(Monitor::CTd)), Some(2));
+        assert_eq!(chosen(&epochs, &EpochRule::smallest_gap(Monitor::CTd)), Some(2));
+        let rules: Vec<String> = choices(&[&nothing]).unwrap().into_keys().map(|rule| rule.name()).collect();
         assert_eq!(rules, ["nll"]);
         // A value without a gap: best, but not the smallest gap, and its value still sets the limit.
         let alone = epoch([Some(0.9), None, None], [[Some(0.9), None, None], [None; 3]]);
-        assert_eq!(chosen(&[with_gap(0.6, 0.1), alone], EpochRule::SmallestGap(Monitor::CTd)), None);
+        assert_eq!(chosen(&[with_gap(0.6, 0.1), alone], &EpochRule::smallest_gap(Monitor::CTd)), None);
     }
 
     // On a coarse grid, so that ties are common; lower is better for the IBS.

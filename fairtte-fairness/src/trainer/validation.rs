@@ -1,5 +1,7 @@
 //! Scores of the validation part between the steps of a training.
 
+use std::sync::atomic::AtomicBool;
+
 use fairtte_data::Sampling;
 use fairtte_metrics::{CensoringCurve, CensoringTies, EvaluationSettings, GroupId, Groups, Outcomes, SubjectId};
 use fairtte_survival::{CutPoints, PredictionGrid, SurvivalError, Targets};
@@ -7,7 +9,7 @@ use ndarray::{Array2, Axis};
 
 use super::TrainingData;
 use crate::monitor::{Monitor, Scores, Truth, Validation, event_blocks, validate};
-use crate::predict::{EvaluationPart, Outputs, Parts, predict};
+use crate::predict::{EvaluationPart, Outputs, Parts};
 use crate::strategies::{ExpectedBatch, Strategy};
 use crate::{FairnessError, check};
 
@@ -65,7 +67,7 @@ pub(super) struct Validator<'a> {
     subjects: Vec<SubjectId>,
     targets: Targets,
     blocks: Vec<(usize, usize)>,
-    groups: Option<Groups>,
+    groups: Vec<Groups>,
 }
 
 impl<'a> Validator<'a> {
@@ -78,9 +80,13 @@ impl<'a> Validator<'a> {
         }
         let train = cohort.outcomes(data.train)?;
         let intervals = cut_points.targets("training", train.time(), train.event())?.intervals;
-        let membership: Vec<Option<GroupId>> = data.validation.iter().map(|row| loader.groups()[*row]).collect();
-        let has_groups = !data.levels.is_empty();
-        let groups = has_groups.then(|| Groups::new("groups", data.levels.to_vec(), membership)).transpose()?;
+        let part = |groups: &[Option<GroupId>]| data.validation.iter().map(|row| groups[*row]).collect();
+        let of_attribute =
+            |groups: &Groups| Groups::new(groups.attribute(), groups.levels().to_vec(), part(groups.membership()));
+        let mut groups = data.kept_for.iter().map(of_attribute).collect::<Result<Vec<_>, _>>()?;
+        if groups.is_empty() && !data.levels.is_empty() {
+            groups.push(Groups::new("groups", data.levels.to_vec(), part(loader.groups()))?);
+        }
         Ok(Self {
             data,
             train,
@@ -99,24 +105,26 @@ impl<'a> Validator<'a> {
         Ok(ExpectedBatch::of_training(size, head, &train))
     }
 
-    /// The data that a strategy may use.
-    pub(super) fn parts(&self) -> Parts<'_> {
+    /// The data that a strategy may use; passes over them end early once `stop` is set.
+    pub(super) fn parts<'p>(&'p self, stop: Option<&'p AtomicBool>) -> Parts<'p> {
         let TrainingData { loader, train, validation, levels, outputs, device, .. } = *self.data;
-        let part = |rows, outcomes| EvaluationPart { loader, rows, outcomes, outputs, device };
+        let part = |rows, outcomes| EvaluationPart { loader, rows, outcomes, outputs, device, stop };
         let (train, validation) = (part(train, &self.train), part(validation, &self.outcomes));
         Parts { train, validation, levels }
     }
 
-    /// Metrics of the validation part, which are also passed to the strategy.
+    /// Metrics of the validation part, which are also passed to the strategy. A pass that `stop` ended early leaves the
+    /// state of the training as it was.
     pub(super) fn score(
         &self,
         strategy: &mut dyn Strategy,
         monitor: Monitor,
         epoch: usize,
+        stop: Option<&AtomicBool>,
     ) -> Result<Validation, FairnessError> {
-        strategy.before_validation(&self.parts())?;
-        let TrainingData { loader, validation, outputs, device, scoring, .. } = *self.data;
-        let survival = predict(strategy, loader, validation, &outputs.on(&scoring.grid), device)?;
+        let parts = self.parts(stop);
+        strategy.before_validation(&parts)?;
+        let survival = parts.validation.survival(strategy, &self.data.scoring.grid)?;
         let scores = self.score_curves(&survival)?.watched(monitor, epoch)?;
         strategy.after_validation(&scores)?;
         Ok(scores)
@@ -130,7 +138,7 @@ impl<'a> Validator<'a> {
             outcomes: &self.outcomes,
             intervals: &self.targets.intervals,
             blocks: &self.blocks,
-            groups: self.groups.as_ref(),
+            groups: &self.groups,
             censoring: &scoring.censoring,
             settings: &scoring.settings,
         };

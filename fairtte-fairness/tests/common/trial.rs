@@ -73,6 +73,7 @@ impl Trial {
             train: &self.train,
             validation: &self.validation,
             levels: &cells.levels,
+            kept_for: &[],
             outputs: Outputs { head: &NnetSurvival, cut_points },
             scoring: &Scoring::new(grid, cut_points, &EvaluationSettings::default(), &outcomes).unwrap(),
             seed: spec.seed,

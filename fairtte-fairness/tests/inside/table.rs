@@ -170,8 +170,14 @@ impl World {
     pub(crate) fn with_parts<T>(&self, work: impl FnOnce(&Parts<'_>) -> T) -> T {
         let loader = self.loader();
         let (outputs, device) = (Outputs { head: self.head.as_ref(), cut_points: &self.cut_points }, &self.device);
-        let train =
-            EvaluationPart { loader: &loader, rows: &self.train, outcomes: &self.train_outcomes, outputs, device };
+        let train = EvaluationPart {
+            loader: &loader,
+            rows: &self.train,
+            outcomes: &self.train_outcomes,
+            outputs,
+            device,
+            stop: None,
+        };
         let validation = EvaluationPart { rows: &self.validation, outcomes: &self.validation_outcomes, ..train };
         work(&Parts { train, validation, levels: &self.levels })
     }
@@ -193,6 +199,7 @@ impl World {
             train: &self.train,
             validation: &self.validation,
             levels: &self.levels,
+            kept_for: &[],
             outputs: Outputs { head: self.head.as_ref(), cut_points: &self.cut_points },
             scoring: &scoring,
             seed: SEED,

@@ -143,8 +143,14 @@ impl World {
     pub fn with_parts<T>(&self, work: impl FnOnce(&Parts<'_>) -> T) -> T {
         let loader = self.loader();
         let (outputs, device) = (Outputs { head: self.head.as_ref(), cut_points: &self.cut_points }, &self.device);
-        let train =
-            EvaluationPart { loader: &loader, rows: &self.train, outcomes: &self.train_outcomes, outputs, device };
+        let train = EvaluationPart {
+            loader: &loader,
+            rows: &self.train,
+            outcomes: &self.train_outcomes,
+            outputs,
+            device,
+            stop: None,
+        };
         let validation = EvaluationPart { rows: &self.validation, outcomes: &self.validation_outcomes, ..train };
         work(&Parts { train, validation, levels: &self.levels })
     }

@@ -13,6 +13,7 @@ pub fn write(folder: &Path) {
     file("taken", "a file where a folder is needed");
     run_files(&file);
     curves(&file);
+    methods(&file);
     images(folder);
     for (name, channels) in [("gray.safetensors", 1), ("rgb.safetensors", 3)] {
         std::fs::write(folder.join(name), weights(channels)).unwrap();
@@ -35,7 +36,30 @@ pub fn write(folder: &Path) {
     std::fs::create_dir(folder.join("other-hospital")).unwrap();
     std::fs::write(folder.join("other-hospital/evaluation.json"), evaluation).unwrap();
     let other = validation::people("other", 60, 1.0);
+    study(folder, &file);
     validation::write_predicted(&folder.join("other"), &folder.join("several/run"), &other, "years");
+}
+
+/// A study that is done, and one whose first trial failed for good.
+fn study(folder: &Path, file: &dyn Fn(&str, &str)) {
+    fairtte_tests::patients(&folder.join("people"), 120, |_, _| ());
+    let run = std::fs::read_to_string(folder.join("people/run.toml")).unwrap().replace("small-2d", "mlp");
+    file("people/run.toml", &run);
+    file(
+        "study.toml",
+        "trials = 1\n[[data]]\nrun-file = \"people/run.toml\"\n[heads]\nnames = [\"pmf\"]\n[strategies]\n\
+         names = [\"sam\"]\n[set.training]\nepochs = 1\n",
+    );
+    for line in ["study run study.toml --output study", "study plan study.toml --output failed-study"] {
+        let output = fairtte().args(line.split_whitespace()).current_dir(folder).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let manifest = std::fs::read_to_string(folder.join("failed-study/manifest.csv")).unwrap();
+    let id = manifest.lines().nth(1).unwrap().split(',').nth(1).unwrap();
+    let failure = json!({ "class": "data", "message": "no table", "host": "n1", "attempts": 1 }).to_string();
+    let trial = folder.join("failed-study/trials").join(&id[..2]).join(id);
+    std::fs::create_dir_all(&trial).unwrap();
+    std::fs::write(trial.join("failed.json"), failure).unwrap();
 }
 
 fn run_files(file: &dyn Fn(&str, &str)) {
@@ -106,6 +130,31 @@ fn curves(file: &dyn Fn(&str, &str)) {
         ("train.csv", train),
     ] {
         file(name, &text);
+    }
+}
+
+/// Values of 3 methods in 6 settings, 2 metrics and 2 trials, with other names of everything beside them.
+fn methods(file: &dyn Fn(&str, &str)) {
+    let mut long = "metric,kind,setting,place,method,model,trial,seed,value,score\n".to_owned();
+    let mut wide = "metric,kind,setting,place,trial,seed,a,b,c\n".to_owned();
+    for i in 0..24 {
+        let (metric, setting, trial) = (1 + i / 12, 1 + i / 2 % 6, 1 + i % 2);
+        let mut values = Vec::new();
+        for (k, method) in ["a", "b", "c"].into_iter().enumerate() {
+            let value = (i * 7 + k * 5 + i * k * 3) % 13 + 2 * k * metric;
+            // The trials of one method have their seeds the other way round.
+            let seed = if k == 1 { 3 - trial } else { trial };
+            let (kind, place, model, score) = (3 - metric, setting + 10, ["x", "y", "z"][k], value * value + k);
+            writeln!(long, "{metric},{kind},{setting},{place},{method},{model},{trial},{seed},{value},{score}")
+                .unwrap();
+            values.push(value.to_string());
+        }
+        writeln!(wide, "{metric},{},{setting},{},{trial},{},{}", 3 - metric, setting + 10, 3 - trial, values.join(","))
+            .unwrap();
+    }
+    let fewer: Vec<&str> = long.lines().take(31).collect();
+    for (name, text) in [("methods.csv", &long), ("wide.csv", &wide), ("fewer.csv", &fewer.join("\n"))] {
+        file(name, text);
     }
 }
 

@@ -45,8 +45,21 @@ fn with(base: &str, arguments: &str, others: &str) -> Effect {
 }
 
 pub fn modes() -> Vec<Mode> {
-    let all =
-        [training, prediction, preparation, simulation, published, evaluation, bias, card, selection, files, program];
+    let all = [
+        training,
+        prediction,
+        preparation,
+        simulation,
+        published,
+        evaluation,
+        bias,
+        method_tests,
+        card,
+        selection,
+        studies,
+        files,
+        program,
+    ];
     all.into_iter().flat_map(|modes: fn() -> Vec<Mode>| modes()).collect()
 }
 
@@ -589,6 +602,60 @@ fn evaluation() -> Vec<Mode> {
     modes
 }
 
+/// Tables with one value per row, and with one column per method; all columns of the latter are numbers.
+fn method_tests() -> Vec<Mode> {
+    let long = "test methods.csv --gap";
+    let wide = "test wide.csv --gap --wide";
+    let shared = |base: &str| {
+        vec![
+            ("--higher-is-better", with(base, "--gap", "--higher-is-better")),
+            ("--lower-is-better", with(base, "--gap", "--lower-is-better")),
+            ("--gap", with(base, "--gap", "--gap=1 --lower-is-better")),
+            ("--base", Changes("--base b")),
+            ("--all-pairs", Changes("--all-pairs")),
+            ("--alternative", Between("--alternative less", "--alternative greater")),
+            ("--level", Changes("--level 0.2")),
+            ("--family", Changes("--family table")),
+            ("--output", Changes("--output tested")),
+            JSON,
+            ("--setting", Changes("--setting place")),
+            ("--metric", Changes("--metric kind")),
+            ("--trial", Changes("--trial seed")),
+        ]
+    };
+    let of = |base: &str, own: Vec<(&'static str, Effect)>| shared(base).into_iter().chain(own).collect();
+    vec![
+        mode(
+            "test",
+            "long",
+            long,
+            of(
+                long,
+                vec![
+                    ("TABLE", with(long, "methods.csv", "fewer.csv")),
+                    ("--method", Changes("--method model")),
+                    ("--value", Changes("--value score")),
+                    ("--wide", Refused("--wide", "expected a finite number")),
+                ],
+            ),
+        ),
+        mode(
+            "test",
+            "wide",
+            wide,
+            of(
+                wide,
+                vec![
+                    ("TABLE", with(wide, "wide.csv", "methods.csv")),
+                    ("--method", Refused("--method a", EXCLUDES)),
+                    ("--value", Refused("--value a", EXCLUDES)),
+                    ("--wide", without(wide, "--wide")),
+                ],
+            ),
+        ),
+    ]
+}
+
 fn bias() -> Vec<Mode> {
     let files = "--features features.csv --cohort table.csv --set n-replicates=5 --permutations 9";
     let table = format!("bias {files} --attributes sex,age:60");
@@ -709,6 +776,84 @@ fn selection() -> Vec<Mode> {
 }
 
 /// The commands that read images and weights.
+/// The commands of a study. Its trials are finished, failed for good, or not run.
+fn studies() -> Vec<Mode> {
+    let planned = |base: &str| {
+        vec![
+            ("FILE", with(base, "study.toml", "absent.toml")),
+            ("--output", with(base, "--output planned", "--output elsewhere")),
+            ("--set", Changes("--set trials=2")),
+            DRY_RUN,
+        ]
+    };
+    let of_folder = |base: &str| vec![("DIR", with(base, " study", " absent")), JSON];
+    let plan = "study plan study.toml --output planned";
+    let run = "study run study.toml --output planned --dry-run";
+    let trial = "study trial failed-study 0";
+    let commands = "study commands failed-study";
+    vec![
+        mode(
+            "study template",
+            "a template",
+            "study template demo",
+            vec![("KIND", Instead("study template paper".to_owned())), ("--output", Changes("--output templates"))],
+        ),
+        mode("study plan", "a study", plan, [planned(plan), vec![JSON]].concat()),
+        mode(
+            "study run",
+            "a study",
+            run,
+            vec![
+                ("FILE", with(run, "study.toml", "absent.toml")),
+                ("--output", with(run, "--output planned", "--output study")),
+                ("--set", Changes("--set trials=2")),
+                ("--only", Changes("--only 1")),
+                ("--dry-run", with(run, "--output planned --dry-run", "--output planned --only 0")),
+                ("--jobs", Changes("--jobs 3")),
+                SHOWN_THREADS,
+            ],
+        ),
+        mode(
+            "study trial",
+            "a failed trial",
+            trial,
+            vec![
+                ("DIR", with(trial, "failed-study", "absent")),
+                ("INDEX", with(trial, "study 0", "study 9")),
+                ("--threads", OnlySpeed("--threads 1")),
+                ("--again", Changes("--again")),
+            ],
+        ),
+        mode("study status", "a study", "study status study", of_folder("study status study")),
+        mode("study collect", "a study", "study collect study", of_folder("study collect study")),
+        mode("study report", "a study", "study report study", of_folder("study report study")),
+        mode(
+            "study restore",
+            "a study",
+            "study restore study 0 --output restored --json",
+            vec![
+                ("DIR", Instead("study restore absent 0 --output restored --json".to_owned())),
+                ("INDEX", Instead("study restore study 1 --output restored --json".to_owned())),
+                ("--output", Instead("study restore study 0 --output elsewhere --json".to_owned())),
+                THREADS,
+                ("--json", Instead("study restore study 0 --output restored".to_owned())),
+            ],
+        ),
+        mode(
+            "study clean",
+            "a study",
+            "study clean study",
+            vec![("DIR", Instead("study clean failed-study".to_owned())), DRY_RUN, JSON],
+        ),
+        mode(
+            "study commands",
+            "a study",
+            commands,
+            vec![("DIR", with(commands, "failed-study", "absent")), ("--pack", Refused("--pack 0", "0 is not in 1.."))],
+        ),
+    ]
+}
+
 fn files() -> Vec<Mode> {
     let import = "weights import rgb.safetensors --arch small-2d --output small.safetensors";
     let gray = "weights import gray.safetensors --arch small-2d --output small.safetensors";

@@ -221,13 +221,12 @@ fn publish(page: &ExternalPage<'_>, record: &Record<'_>, call: &Call<'_>) -> Res
     target.write_page(&render_external_page(page)?, || tables_of_external(page))?;
     page.warnings.iter().for_each(|warning| say(format!("warning: {warning}")));
     page.notes.iter().for_each(|note| say(format!("note: {note}")));
-    match call.outputs.shown {
-        Shown::Json => return super::print_json(record),
-        Shown::Table => {
-            print(render_external_table(page, WIDTH));
-            target.written().into_iter().for_each(print);
-        }
-        Shown::Nothing => {}
+    if call.outputs.shown == Shown::Json {
+        return super::print_json(record);
+    }
+    if call.outputs.shown == Shown::Table {
+        print(render_external_table(page, WIDTH));
+        target.written().into_iter().for_each(print);
     }
     say(format!("done in {:.1} s", call.outputs.started.elapsed().as_secs_f64()));
     Ok(())

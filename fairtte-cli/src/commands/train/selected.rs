@@ -87,13 +87,14 @@ pub(super) fn predict_all(
     model.add(strategy, best)?;
     let chosen: BTreeSet<usize> = trained.choices.values().map(|choice| choice.epoch).collect();
     for epoch in chosen.into_iter().filter(|epoch| *epoch != best) {
+        super::obey(trained)?;
         use_epoch(strategy, data, folder.path(), epoch)?;
         written.insert(epoch, write(strategy, &folder.predictions_of(epoch), epoch)?);
         model.add(strategy, epoch)?;
     }
     let rules = trained.choices.iter().map(|(rule, Choice { epoch, .. })| {
         let Written { file, weights, validation } = &written[epoch];
-        let (value, gap) = (validation.value(rule.metric()), validation.gap(rule.metric()));
+        let (value, gap) = (rule.value(validation), rule.gap(validation));
         let (file, weights) = (file.clone(), weights.clone());
         (rule.name(), ChosenEpoch { epoch: *epoch, weights, value, gap, file })
     });
@@ -133,7 +134,7 @@ fn of_validation(
 }
 
 /// Rows of validation and test, in the order of the cohort.
-pub(super) fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
+pub(in crate::commands) fn predicted_rows(prepared: &Prepared) -> Vec<usize> {
     let mut rows = [Part::Validation, Part::Test].map(|part| prepared.split.rows(part)).concat();
     rows.sort_unstable();
     rows

@@ -73,6 +73,9 @@ impl Placed {
             "pixel spacing"
         } else if a.voxel_type != b.voxel_type {
             "number type"
+        } else if a.is_inverted != b.is_inverted {
+            // Values of one series have one meaning: dark is small in all slices, or large in all.
+            "photometric interpretation (MONOCHROME1 and MONOCHROME2)"
         } else {
             return Ok(());
         };

@@ -35,6 +35,7 @@ pub(super) struct Slice {
     pub rows: usize,
     pub columns: usize,
     pub is_signed: bool,
+    pub is_inverted: bool,
     pub n_frames: usize,
     pub position: Vec<f64>,
     pub orientation: Vec<f64>,
@@ -66,6 +67,7 @@ impl Series {
             rows: 4,
             columns: 5,
             is_signed: true,
+            is_inverted: false,
             n_frames: 1,
             position: vec![-10.0, 20.0, 30.0 + 2.0 * z as f64],
             orientation: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0],
@@ -117,7 +119,7 @@ impl Series {
             .text((0x20, 0x32), *b"DS", &texts(&slice.position))
             .text((0x20, 0x37), *b"DS", &texts(&slice.orientation))
             .number((0x28, 2), 1)
-            .text((0x28, 4), *b"CS", "MONOCHROME2")
+            .text((0x28, 4), *b"CS", if slice.is_inverted { "MONOCHROME1" } else { "MONOCHROME2" })
             .text((0x28, 8), *b"IS", &slice.n_frames.to_string())
             .number((0x28, 0x10), slice.rows as u16)
             .number((0x28, 0x11), slice.columns as u16)

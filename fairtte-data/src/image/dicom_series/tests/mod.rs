@@ -78,6 +78,8 @@ fn every_way_of_packing_gives_the_same_volume() {
     assert_eq!(volume(&|series| series.slices.reverse()), plain, "names in the other order");
     // Headers of private elements may be longer than what is read at first.
     assert_eq!(volume(&|series| series.n_private_bytes = 100_000), plain, "a long header");
+    // It says how values are shown, not what they are.
+    assert_eq!(volume(&|series| series.each(|slice| slice.is_inverted = true)), plain, "MONOCHROME1 in all slices");
     // Rounded as scanners do, within 0.01 mm.
     assert_eq!(volume(&|series| series.slices[1].position[2] += 0.009), plain, "rounded positions");
 }
@@ -105,6 +107,7 @@ fn what_is_no_series_is_refused_with_the_slices_that_show_it() {
         (sentence(|s| s.slices[2].orientation = vec![0.0, 1.0, 0.0, 0.0, 0.0, -1.0]), "differ in orientation"),
         (sentence(|s| s.slices[2].pixel_spacing = vec![0.75, 0.6]), "differ in pixel spacing"),
         (sentence(|s| s.slices[2].is_signed = false), "differ in number type"),
+        (sentence(|s| s.slices[2].is_inverted = true), "differ in photometric interpretation"),
         (sentence(|s| s.slices[2].position[2] = 32.0), "lie at the same place"),
         (sentence(|s| s.slices[2].position[0] += 0.5), "mm off the line"),
         (sentence(|s| s.slices[2].position = vec![f64::NAN; 3]), "Image Position (Patient) is `NaN`"),

@@ -20,6 +20,8 @@ pub(in crate::image) struct Slice {
     pub columns: usize,
     /// `U8`, `U16` or `I16`.
     pub voxel_type: VoxelType,
+    /// Whether the smallest value is shown white (`MONOCHROME1`).
+    pub is_inverted: bool,
     /// Slope and intercept.
     pub scaling: [f64; 2],
     /// Centre of the first pixel.
@@ -66,6 +68,7 @@ impl Slice {
                 (false, 8) => VoxelType::U8,
                 (false, _) => VoxelType::U16,
             },
+            is_inverted: layout.photometric == "MONOCHROME1",
             scaling: rescaling(elements)?,
             position: elements.decimals(Tag::IMAGE_POSITION, "Image Position (Patient)")?,
             orientation: [[x0, x1, x2], [y0, y1, y2]],

@@ -1,0 +1,195 @@
+//! `fairtte study plan`: the trials of a study, and what they need.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
+use serde::Serialize;
+
+use super::{read, timing};
+use crate::CliError;
+use crate::args::StudyPlan;
+use crate::commands::{print, print_json};
+use crate::plural::counted;
+use crate::progress::say;
+use crate::run_folder::RunFolder;
+use crate::study::{Block, Plan, Planned, TrialState};
+
+pub(super) fn run(arguments: &StudyPlan) -> Result<(), CliError> {
+    let mut plan = read(&arguments.study)?;
+    let planned = resolve(&plan)?;
+    let needs = Needs::of(&plan, &planned)?;
+    if !arguments.dry_run {
+        plan.write(&planned)?;
+    }
+    if arguments.json {
+        return print_json(&needs);
+    }
+    print(needs.table());
+    if arguments.dry_run {
+        say("dry run: nothing is written");
+    } else {
+        say(format!("written: {}", plan.folder().manifest().display()));
+    }
+    Ok(())
+}
+
+/// Resolves every place of the manifest; the first trial of every cell is checked as a run file is.
+pub(super) fn resolve(plan: &Plan) -> Result<Vec<Planned>, CliError> {
+    let n_cells = plan.cells().len();
+    let one = |index: usize| {
+        let planned = plan.resolve(index)?;
+        if index < n_cells {
+            planned.run.check()?;
+        }
+        Ok(planned)
+    };
+    (0..plan.n()).into_par_iter().map(one).collect()
+}
+
+/// What a study needs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Needs {
+    /// What a run of the study does.
+    would: &'static str,
+    study: String,
+    folder: std::path::PathBuf,
+    cells: usize,
+    trials_per_cell: usize,
+    /// Rows of the manifest.
+    rows: usize,
+    /// Different trainings.
+    trainings: usize,
+    done: usize,
+    blocks: Vec<BlockNeeds>,
+    /// Hours on one machine with one trial at a time for what is missing, from finished trials of the same data set and head.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hours: Option<f64>,
+    /// Gigabytes of all trials when they are finished, from those that are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gigabytes: Option<f64>,
+}
+
+/// What a block needs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct BlockNeeds {
+    block: &'static str,
+    cells: usize,
+    rows: usize,
+    /// Different trainings of the block.
+    trainings: usize,
+    /// Those that no earlier block has.
+    new: usize,
+}
+
+impl Needs {
+    fn of(plan: &Plan, planned: &[Planned]) -> Result<Self, CliError> {
+        let mut seen = BTreeSet::new();
+        let mut blocks = Vec::new();
+        for block in Block::ALL.into_iter().filter(|block| plan.study().blocks.contains(block)) {
+            let is_of = |index: &usize| plan.cells()[plan.place(*index).0].block == block;
+            let of_block: Vec<&Planned> = (0..plan.n()).filter(is_of).map(|index| &planned[index]).collect();
+            let trainings: BTreeSet<&str> = of_block.iter().map(|planned| planned.id.as_str()).collect();
+            let new = trainings.iter().filter(|id| !seen.contains(*id)).count();
+            blocks.push(BlockNeeds {
+                block: block.name(),
+                cells: of_block.len() / plan.study().trials,
+                rows: of_block.len(),
+                trainings: trainings.len(),
+                new,
+            });
+            seen.extend(trainings);
+        }
+        let finished = Finished::of(plan, planned)?;
+        Ok(Self {
+            would: "train",
+            study: plan.study().name.clone(),
+            folder: plan.folder().path().to_owned(),
+            cells: plan.cells().len(),
+            trials_per_cell: plan.study().trials,
+            rows: plan.n(),
+            trainings: seen.len(),
+            done: finished.n,
+            blocks,
+            hours: finished.hours,
+            gigabytes: finished.gigabytes,
+        })
+    }
+
+    fn table(&self) -> String {
+        let line = |block: &str, cells: &str, rows: &str, trainings: &str, new: &str| {
+            format!("  {block:<10} {cells:>6} {rows:>8} {trainings:>10} {new:>8}")
+        };
+        let mut lines = vec![self.study.clone(), String::new(), line("block", "cells", "rows", "trainings", "new")];
+        lines.extend(self.blocks.iter().map(|of| {
+            let [cells, rows, trainings, new] = [of.cells, of.rows, of.trainings, of.new].map(|n| n.to_string());
+            line(of.block, &cells, &rows, &trainings, &new)
+        }));
+        let trials = counted(self.trials_per_cell, "trial");
+        let shared = match self.rows - self.trainings {
+            0 => ".".to_owned(),
+            shared => format!("; {shared} of {} rows share the training of another row.", self.rows),
+        };
+        let done = if self.done > 0 { format!(" {} are done.", self.done) } else { String::new() };
+        let (cells, trainings) = (counted(self.cells, "cell"), counted(self.trainings, "training"));
+        lines.extend([String::new(), format!("{cells} of {trials} each are {trainings}{shared}{done}")]);
+        lines.push(match (self.hours, self.gigabytes) {
+            (Some(hours), Some(gigabytes)) => format!(
+                "From the finished trials: {hours:.2} hours for the rest, one at a time; {gigabytes:.2} GB for all."
+            ),
+            _ => "Time and disk are estimated once a trial has finished.".to_owned(),
+        });
+        lines.join("\n")
+    }
+}
+
+/// What finished trials say about the others.
+struct Finished {
+    n: usize,
+    hours: Option<f64>,
+    gigabytes: Option<f64>,
+}
+
+impl Finished {
+    fn of(plan: &Plan, planned: &[Planned]) -> Result<Self, CliError> {
+        let stale = timing(plan).stale;
+        // Seconds of finished trials by data set and head, and the places of those that are missing.
+        let (mut seconds, mut missing) = (BTreeMap::<_, Vec<f64>>::new(), Vec::new());
+        let (mut bytes, mut n, mut seen) = (0, 0, BTreeSet::new());
+        for (index, Planned { id, .. }) in planned.iter().enumerate().filter(|(_, planned)| seen.insert(&planned.id)) {
+            let cell = &plan.cells()[plan.place(index).0];
+            let kind = (cell.data, &cell.head, &cell.backbone);
+            let folder = plan.folder().trial(id);
+            match TrialState::of(&folder, SystemTime::now(), stale)? {
+                TrialState::Done => {
+                    n += 1;
+                    bytes += size(folder.path());
+                    let epochs = RunFolder::new(folder.path()).epochs()?;
+                    seconds.entry(kind).or_default().push(epochs.iter().map(|epoch| epoch.seconds).sum());
+                }
+                TrialState::Refused(_) => {}
+                _ => missing.push(kind),
+            }
+        }
+        let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+        let all: Vec<f64> = seconds.values().flatten().copied().collect();
+        let of = |kind| seconds.get(kind).map_or_else(|| mean(&all), |of_kind| mean(of_kind));
+        let left: f64 = missing.iter().map(of).sum();
+        let n_all = seen.len() as f64;
+        Ok(Self {
+            n,
+            hours: (n > 0).then_some(left / 3600.0),
+            gigabytes: (n > 0).then(|| bytes as f64 / n as f64 * n_all / 1e9),
+        })
+    }
+}
+
+/// Bytes of the files of a folder; a file that vanishes meanwhile counts nothing.
+fn size(folder: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.metadata().map_or(0, |about| if about.is_dir() { size(&entry.path()) } else { about.len() }))
+        .sum()
+}

@@ -1,0 +1,76 @@
+//! `fairtte study report`: the tables and the page of what is finished.
+
+use serde_json::json;
+
+use super::planned;
+use super::status::Counts;
+use crate::CliError;
+use crate::args::StudyFolderArgument;
+use crate::commands::{print, print_json};
+use crate::progress::say;
+use crate::report::method_tests::{figures, sheets};
+use crate::report::study::{StudyFacts, render};
+use crate::run_folder::{write_json, write_text};
+use crate::study::{Points, Study};
+
+pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
+    let plan = planned(&arguments.folder)?;
+    let counts = Counts::of(&plan)?;
+    let points = Points::read(&plan)?;
+    if points.trials.is_empty() {
+        let problem = "no trial has finished; `fairtte study run` runs them".to_owned();
+        return Err(CliError::RunFolder { path: arguments.folder.clone(), problem });
+    }
+    let analysis = Study::new(&plan, &points).analyse()?;
+    let study = plan.study();
+    let facts = StudyFacts {
+        name: study.name.clone(),
+        counts: counts.sentence(),
+        is_finished: counts.is_finished(),
+        facts: vec![
+            ("study", plan.folder().path().display().to_string()),
+            ("cells", plan.cells().len().to_string()),
+            ("trials per cell", study.trials.to_string()),
+            ("trainings", counts.n().to_string()),
+            ("seed", study.seed.to_string()),
+            ("fairtte", env!("CARGO_PKG_VERSION").to_owned()),
+        ],
+        not_trained: counts.lines(),
+    };
+    let folder = plan.folder().path();
+    for sheet in analysis.sections.iter().flat_map(|section| &section.sheets) {
+        let table = sheet.table();
+        for (ending, text) in [("csv", sheet.csv()?), ("md", table.markdown()), ("tex", table.latex())] {
+            write_text(&folder.join("tables").join(format!("{}.{ending}", sheet.name)), &text)?;
+        }
+    }
+    for (prefix, tests) in [("", &analysis.gaps), ("control-", &analysis.gaps_against_control)] {
+        let Some(tests) = tests else { continue };
+        for (name, svg) in figures(tests)? {
+            write_text(&folder.join("figures").join(format!("{prefix}{name}.svg")), &svg)?;
+        }
+        for sheet in sheets(tests) {
+            let table = sheet.table();
+            for (ending, text) in [("csv", sheet.csv()?), ("md", table.markdown()), ("tex", table.latex())] {
+                write_text(&folder.join("tables").join(format!("{prefix}{}.{ending}", sheet.name)), &text)?;
+            }
+        }
+    }
+    let record = json!({ "study": facts, "analysis": analysis });
+    write_json(&folder.join("study.json"), &record)?;
+    write_text(&folder.join("study.html"), &render(&facts, &analysis)?)?;
+    if arguments.json {
+        return print_json(&record);
+    }
+    print(counts.sentence());
+    for section in &analysis.sections {
+        print(format!("\n{}: {}", section.title, section.question));
+        section.verdict.iter().for_each(|sentence| print(format!("  {sentence}")));
+    }
+    for metric in analysis.gaps.iter().flat_map(|tests| &tests.metrics) {
+        print(format!("\n{}", metric.question));
+        metric.verdict.iter().for_each(|sentence| print(format!("  {sentence}")));
+    }
+    say(format!("report: {}", folder.join("study.html").display()));
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! `fairtte study run`: the open trials of a study as child processes of this one.
+
+use std::collections::BTreeSet;
+
+use fairtte_data::DataConfig;
+
+use super::plan::resolve;
+use super::{read, timing};
+use crate::args::StudyRun;
+use crate::plural::counted;
+use crate::prepare::{Care, decode, label};
+use crate::progress::{Files, say};
+use crate::study::{Plan, Pool, Progress, TrialState, time_of_server};
+use crate::{CliError, interrupt};
+
+pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
+    let mut plan = read(&arguments.study)?;
+    let planned = resolve(&plan)?;
+    if let Some(index) = arguments.only.iter().find(|index| **index >= plan.n()) {
+        let message = format!("{index} is not in the manifest, which has the places 0 to {}", plan.n() - 1);
+        return Err(CliError::setting("--only", message, None));
+    }
+    plan.write(&planned)?;
+    let open = open(&plan, &arguments.only)?;
+    let n_trainings = plan.ids().iter().collect::<BTreeSet<_>>().len();
+    let jobs = arguments.jobs.unwrap_or(plan.study().execute.jobs).max(1);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = arguments.threads.unwrap_or((cores / jobs).max(1));
+    let trainings = counted(n_trainings, "training");
+    say(format!("{} of {trainings} to run, {jobs} at a time with {} each", open.len(), counted(threads, "thread")));
+    if arguments.dry_run {
+        for (index, id) in &open {
+            say(format!("  {index} {id} {}", planned[*index].run.name));
+        }
+        return Ok(());
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    prepare(&plan)?;
+    let pool = Pool { folder: plan.folder(), jobs, threads, timing: timing(&plan) };
+    let (bar, n, mut done) = (Files::new("training"), open.len(), 0);
+    bar.update(0, n);
+    interrupt::stoppable(|_| {
+        pool.run(&open, &mut |progress: &Progress| {
+            done += 1;
+            if let Some(line) = line(progress) {
+                bar.note(&line);
+            }
+            bar.update(done, n);
+        })
+    })?;
+    if interrupt::is_wanted() {
+        say("stopped; the same command resumes the study");
+        return Err(CliError::Training(fairtte_fairness::FairnessError::Interrupted { epoch: 0, step: 0, n_steps: 0 }));
+    }
+    summary(&plan)
+}
+
+/// What a trial came to, if it is not done.
+fn line(Progress { id, state, took }: &Progress) -> Option<String> {
+    let what = match state {
+        TrialState::Done => return None,
+        TrialState::Refused(refusal) => format!("not trained: {}", refusal.because),
+        TrialState::Failed(failure) => {
+            let last = failure.message.lines().next_back().unwrap_or_default();
+            format!("failed ({}): {last}", failure.class.name())
+        }
+        TrialState::Running => "another process works on it".to_owned(),
+        TrialState::ToDo => "stopped".to_owned(),
+    };
+    Some(format!("{id}, {:.1} s: {what}", took.as_secs_f64()))
+}
+
+/// The trials that a process may take, each once, by the first place that has it.
+pub(super) fn open(plan: &Plan, only: &[usize]) -> Result<Vec<(usize, String)>, CliError> {
+    let path = plan.folder().path();
+    let failed = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
+    std::fs::create_dir_all(path).map_err(failed)?;
+    let (now, stale) = (time_of_server(path)?, timing(plan).stale);
+    let mut seen = BTreeSet::new();
+    let mut open = Vec::new();
+    for (index, id) in plan.ids().iter().enumerate() {
+        let is_asked = only.is_empty() || only.contains(&index);
+        if is_asked && seen.insert(id) && TrialState::of(&plan.folder().trial(id), now, stale)?.is_open() {
+            open.push((index, id.clone()));
+        }
+    }
+    Ok(open)
+}
+
+/// Simulates cohorts and decodes images once, before trials that would all do so at the same time.
+fn prepare(plan: &Plan) -> Result<(), CliError> {
+    for run in plan.data()? {
+        say(format!("preparing {}", run.name));
+        let (cohort, mut exclusions) = label(&run)?;
+        if !matches!(run.data, DataConfig::Tabular(_)) {
+            decode(&run, &cohort, &mut exclusions, Care::Usual)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the study came to; an error if a trial failed.
+fn summary(plan: &Plan) -> Result<(), CliError> {
+    let counts = super::status::Counts::of(plan)?;
+    say(counts.sentence());
+    if counts.failed > 0 {
+        let problem = format!("{} failed; `fairtte study status` says why", counted(counts.failed, "trial"));
+        return Err(CliError::RunFolder { path: plan.folder().path().to_owned(), problem });
+    }
+    Ok(())
+}

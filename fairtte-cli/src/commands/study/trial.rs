@@ -1,0 +1,130 @@
+//! `fairtte study trial`: one trial from its place in the manifest to its scores.
+
+use std::path::Path;
+
+use fairtte_fairness::FairnessError;
+use serde::Serialize;
+
+use super::{planned, timing};
+use crate::args::StudyTrial;
+use crate::commands::compare::is_about_the_method;
+use crate::commands::evaluate::Shown;
+use crate::commands::{train, use_threads};
+use crate::progress::say;
+use crate::run_folder::{read_json, remove_file, write_json, write_text};
+use crate::study::{
+    Claim, Failure, FailureClass, Holder, Keep, Lease, Plan, Refusal, TrialFolder, TrialState, keep_only, score,
+    time_of_server,
+};
+use crate::{CliError, exit::Exit, interrupt};
+
+pub(super) fn run(arguments: &StudyTrial) -> Result<(), CliError> {
+    let plan = planned(&arguments.folder)?;
+    use_threads(arguments.threads)?;
+    for index in &arguments.index {
+        plan.check_place(*index)?;
+        one(&plan, *index, arguments)?;
+    }
+    Ok(())
+}
+
+fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError> {
+    let mut planned = plan.resolve(index)?;
+    planned.run.threads = arguments.threads;
+    let folder = plan.folder().trial(&planned.id);
+    let timing = timing(plan);
+    std::fs::create_dir_all(folder.path()).map_err(|error| failed(&folder, &error))?;
+    let state = TrialState::of(&folder, time_of_server(folder.path())?, timing.stale)?;
+    match &state {
+        TrialState::Done => {
+            say(format!("{}: done", planned.id));
+            // A kill may have come between the scores and the removal of the rest.
+            return keep_only(&folder, plan.study().execute.keep);
+        }
+        TrialState::Refused(refusal) => {
+            say(format!("{}: not trained: {}", planned.id, refusal.because));
+            return Ok(());
+        }
+        TrialState::Failed(failure) if failure.is_final() && !arguments.again => {
+            let class = failure.class.name();
+            say(format!("{}: failed ({class}); --again tries it again: {}", planned.id, failure.message));
+            return Ok(());
+        }
+        _ => {}
+    }
+    let lease = match Lease::claim(&folder, timing, interrupt::request)? {
+        Claim::Ours(lease) => lease,
+        Claim::Held(Holder { host, process, .. }) => {
+            say(format!("{}: process {process} of {host} works on it", planned.id));
+            return Ok(());
+        }
+    };
+    if lease.took_over && !arguments.again {
+        let failure = after(&folder, FailureClass::Killed, "its process vanished, or its machine".to_owned())?;
+        if failure.is_final() {
+            say(format!("{}: killed {} times; --again tries it again", planned.id, failure.attempts));
+            lease.release();
+            return Ok(());
+        }
+    }
+    let outcome = train::train(&planned.run, Shown::Unscored);
+    if !lease.is_ours(&folder) {
+        let problem = "another process took this trial over, because this one gave no sign of life".to_owned();
+        return Err(CliError::RunFolder { path: folder.path().to_owned(), problem });
+    }
+    let finished = finish(outcome, &folder, plan.study().execute.keep);
+    lease.release();
+    finished
+}
+
+/// Records what a training came to.
+fn finish(outcome: Result<(), CliError>, folder: &TrialFolder, keep: Keep) -> Result<(), CliError> {
+    let error = match outcome.and_then(|()| score(folder.path())) {
+        Ok(scores) => {
+            if keep == Keep::Weights {
+                crate::study::pack_model(folder)?;
+            }
+            remove_file(&folder.failed())?;
+            write_compact(&folder.scores(), &scores)?;
+            return keep_only(folder, keep);
+        }
+        Err(error) => error,
+    };
+    if interrupt::is_wanted() {
+        return Err(error);
+    }
+    if let CliError::Training(cause) = &error
+        && is_about_the_method(cause)
+    {
+        let diverged = matches!(cause, FairnessError::NotFinite { .. });
+        say(format!("not trained: {cause}"));
+        remove_file(&folder.failed())?;
+        write_json(&folder.refused(), &Refusal { diverged, because: cause.to_string() })?;
+        return keep_only(folder, keep);
+    }
+    let class = match error.exit() {
+        Exit::Config | Exit::Usage => FailureClass::Config,
+        Exit::Data => FailureClass::Data,
+        _ => FailureClass::Unknown,
+    };
+    after(folder, class, crate::error::sentence(&error))?;
+    Err(error)
+}
+
+/// Records a failure after the earlier ones.
+fn after(folder: &TrialFolder, class: FailureClass, message: String) -> Result<Failure, CliError> {
+    let earlier: Option<Failure> = if folder.failed().exists() { Some(read_json(&folder.failed())?) } else { None };
+    let attempts = earlier.map_or(1, |earlier| earlier.attempts + 1);
+    let failure = Failure { class, message, host: Holder::this().host, attempts };
+    write_json(&folder.failed(), &failure)?;
+    Ok(failure)
+}
+
+/// JSON without line breaks: there may be 20,000 of these files.
+fn write_compact(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
+    write_text(path, &serde_json::to_string(value).map_err(|error| CliError::Bug(error.to_string()))?)
+}
+
+fn failed(folder: &TrialFolder, error: &std::io::Error) -> CliError {
+    CliError::RunFolder { path: folder.path().to_owned(), problem: error.to_string() }
+}

@@ -1,0 +1,233 @@
+//! Strategies against the base: the models that the paper's rule chooses, their changes, and rank tests of their gaps.
+
+use std::collections::BTreeMap;
+
+use fairtte_metrics::statistics::Alternative;
+
+use super::{LABELS, Section, Study, metric_columns, score, sheet, value};
+use crate::CliError;
+use crate::method_tests::{self, Goal, MethodTests, Observation, Question};
+use crate::report::sheet::Cell;
+use crate::study::cells::Block;
+use crate::study::choice::{Chosen, best, fairest};
+use crate::study::points::Setting;
+
+/// The models of a setting by one metric.
+pub(super) struct ChosenOf<'a> {
+    setting: &'a Setting,
+    metric: usize,
+    base: Option<Chosen>,
+    /// The base by the rule of the others.
+    control: Option<Chosen>,
+    /// `None` = no model is within 5 % of the base. Strategies without a finished trial are absent.
+    others: Vec<(String, Option<Chosen>)>,
+}
+
+impl ChosenOf<'_> {
+    /// All chosen models.
+    pub(super) fn models(&self) -> impl Iterator<Item = &Chosen> {
+        let others = self.others.iter().filter_map(|(_, model)| model.as_ref());
+        self.base.iter().chain(&self.control).chain(others)
+    }
+}
+
+/// Chooses per setting and metric.
+pub(super) fn choose<'a>(study: &Study<'a>) -> Result<Vec<ChosenOf<'a>>, CliError> {
+    let of = &study.plan.study().strategies;
+    let mut found = Vec::new();
+    for setting in study.settings() {
+        let pool = |name: &str| study.trials(setting, |cell| study.is_plain(cell) && cell.strategy == name);
+        // One place per training: the block of the strategies may hold the base too.
+        let base =
+            study.trials(setting, |cell| study.is_plain(cell) && cell.strategy == of.base && cell.block == Block::Base);
+        for metric in 0..LABELS.len() {
+            let chosen = best(&base, metric)?;
+            let utility = chosen.as_ref().and_then(|chosen| chosen.validation.overall);
+            let like = |pool: &[_]| utility.map_or(Ok(None), |utility| fairest(pool, metric, utility));
+            let control = like(&base)?;
+            let mut others = Vec::new();
+            for name in &of.names {
+                let pool = pool(name);
+                if !pool.is_empty() {
+                    others.push((name.clone(), like(&pool)?));
+                }
+            }
+            found.push(ChosenOf { setting, metric, base: chosen, control, others });
+        }
+    }
+    Ok(found)
+}
+
+/// Rank tests of the gaps in the test part over the settings, by metric; `None` with fewer than two methods.
+pub(super) fn rank_tests(
+    study: &Study<'_>,
+    chosen: &[ChosenOf<'_>],
+    control: bool,
+) -> Result<Option<MethodTests>, CliError> {
+    let base = &study.plan.study().strategies.base;
+    let mut observations = Vec::new();
+    let mut goals = BTreeMap::new();
+    for of in chosen {
+        let metric = LABELS[of.metric].to_owned();
+        let setting = study.name(of.setting);
+        let first = (base, if control { &of.control } else { &of.base });
+        for (method, model) in std::iter::once(first).chain(of.others.iter().map(|(name, model)| (name, model))) {
+            if let Some(gap) = model.as_ref().and_then(|model| model.test.gap) {
+                let (metric, setting, method) = (metric.clone(), setting.clone(), method.clone());
+                observations.push(Observation { metric, setting, method, trial: None, value: gap });
+            }
+        }
+        goals.insert(metric, Goal::Gap);
+    }
+    // A metric with one method only has nothing to compare.
+    let mut methods: BTreeMap<&str, std::collections::BTreeSet<&str>> = BTreeMap::new();
+    for observation in &observations {
+        methods.entry(&observation.metric).or_default().insert(&observation.method);
+    }
+    let several: Vec<String> = methods
+        .iter()
+        .filter(|(_, of)| of.len() > 1 && of.contains(base.as_str()))
+        .map(|(metric, _)| (*metric).to_owned())
+        .collect();
+    let observations: Vec<Observation> =
+        observations.into_iter().filter(|observation| several.contains(&observation.metric)).collect();
+    if observations.is_empty() {
+        return Ok(None);
+    }
+    let question = Question {
+        base: Some(base.clone()),
+        level: 0.05,
+        alternative: Alternative::TwoSided,
+        all_pairs: false,
+        family: method_tests::Family::Table,
+        goals,
+    };
+    method_tests::compare(&observations, &question)
+        .map(Some)
+        .map_err(|error| CliError::Bug(format!("the gaps of a study cannot be compared: {error}")))
+}
+
+/// The tables of the chosen models; none without strategies.
+pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Section> {
+    if chosen.iter().all(|of| of.others.is_empty()) {
+        return None;
+    }
+    let base = &study.plan.study().strategies.base;
+    let (mut values, mut changes) = (Vec::new(), Vec::new());
+    let mut counts = Counts::default();
+    for of_setting in chosen.chunks(LABELS.len()) {
+        let name = study.name(of_setting[0].setting);
+        let model = |metric: usize, row: usize| -> Option<&Chosen> {
+            let of = &of_setting[metric];
+            match row {
+                0 => of.base.as_ref(),
+                1 => of.control.as_ref(),
+                _ => of.others[row - 2].1.as_ref(),
+            }
+        };
+        let names = [base.clone(), format!("{base} (same rule)")];
+        let rows = names.into_iter().chain(of_setting[0].others.iter().map(|(name, _)| name.clone()));
+        for (row, strategy) in rows.enumerate() {
+            let models: Vec<Option<&Chosen>> = (0..LABELS.len()).map(|metric| model(metric, row)).collect();
+            let head = |n: Option<usize>| {
+                vec![Cell::Text(name.clone()), Cell::Text(strategy.clone()), n.map_or(Cell::Missing, Cell::Count)]
+            };
+            let n = models.iter().flatten().map(|model| model.n_trials).max();
+            let mut line = head(n);
+            line.extend(models.iter().map(|model| score(model.and_then(|model| model.test.overall))));
+            line.extend(models.iter().map(|model| score(model.and_then(|model| model.test.gap))));
+            line.extend(models.iter().map(|model| score(model.and_then(|model| model.test.equity_scaling))));
+            values.push(line);
+            if row == 0 {
+                continue;
+            }
+            let change = |metric: usize, of: fn(&Chosen) -> Option<f64>| {
+                let (own, base) = (of(models[metric]?)?, of(model(metric, 0)?)?);
+                (base != 0.0).then(|| 100.0 * (own - base) / base)
+            };
+            let utilities: Vec<Option<f64>> =
+                (0..LABELS.len()).map(|m| change(m, |model| model.test.overall)).collect();
+            let gaps: Vec<Option<f64>> = (0..LABELS.len()).map(|m| change(m, |model| model.test.gap)).collect();
+            if row > 1 {
+                (0..LABELS.len())
+                    .for_each(|metric| counts.add(metric, models[metric], utilities[metric], gaps[metric]));
+            }
+            let mut line = head(n);
+            line.extend(utilities.into_iter().chain(gaps).map(value));
+            changes.push(line);
+        }
+    }
+    let names = || vec![("setting".to_owned(), "setting".to_owned()), ("strategy".to_owned(), "strategy".to_owned())];
+    let header = |last: &[&str]| {
+        let trials = ("trials".to_owned(), "trials".to_owned());
+        let metrics = last.iter().flat_map(|prefix| metric_columns(prefix));
+        names().into_iter().chain([trials]).chain(metrics).collect::<Vec<_>>()
+    };
+    let rule = format!(
+        "Chosen by the validation part: {base} by the best metric, the others by the smallest gap among the models that lose at \
+         most 5 % of {base}'s metric; a dash: there is none. \"Same rule\": {base} chosen as the others are, the control of \
+         their changes."
+    );
+    Some(Section {
+        id: "strategies",
+        title: "Strategies against the base".to_owned(),
+        question: format!("Does a strategy narrow the gap of {base} without losing its metric?"),
+        verdict: counts.sentences(base),
+        sheets: vec![
+            sheet(
+                "strategies-change",
+                &format!("Changes from {base} in %, test part; of the gaps, negative is narrower."),
+                &header(&["", "gap"]),
+                changes,
+                &[&rule],
+            ),
+            sheet(
+                "strategies",
+                "Metrics, gaps and equity scaling of the chosen models, test part.",
+                &header(&["", "gap", "es"]),
+                values,
+                &[&rule],
+            ),
+        ],
+    })
+}
+
+/// How often gaps narrow, over settings, strategies and metrics.
+#[derive(Default)]
+struct Counts {
+    cells: usize,
+    none: usize,
+    narrower: usize,
+    worse: usize,
+    both: usize,
+}
+
+impl Counts {
+    fn add(&mut self, metric: usize, model: Option<&Chosen>, utility: Option<f64>, gap: Option<f64>) {
+        self.cells += 1;
+        self.none += usize::from(model.is_none());
+        let (Some(utility), Some(gap)) = (utility, gap) else { return };
+        let loss = if LABELS[metric] == "IBS" { utility } else { -utility };
+        self.narrower += usize::from(gap < 0.0);
+        self.worse += usize::from(loss > 5.0);
+        self.both += usize::from(gap < 0.0 && loss <= 0.0);
+    }
+
+    fn sentences(&self, base: &str) -> Vec<String> {
+        let Self { cells, none, narrower, worse, both } = self;
+        let mut found = vec![format!(
+            "Of {cells} cells (settings x strategies x metrics), the gap in the test part is narrower than that of {base} in \
+             {narrower}, in {both} of them at no loss of the metric; the metric is more than 5 % worse in {worse}, because the \
+             choice looks at the validation part."
+        )];
+        if *none > 0 {
+            found.push(format!("In {none} cells no model is within 5 % of {base}."));
+        }
+        found.push(
+            "These counts are no test: of equal methods, about half would have the narrower gap. The rank tests below say whether \
+             more than chance is shown."
+                .to_owned(),
+        );
+        found
+    }
+}

@@ -1,0 +1,335 @@
+//! The study file: the axes of a study, on top of ordinary run files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use fairtte_data::shift::ShiftGroup;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::cells::Block;
+use super::search::Range;
+use crate::CliError;
+use crate::merged::Merged;
+
+/// A study file. `docs/src/studies.md` shows one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct StudyFile {
+    /// Title. Default: the name of the file without its ending.
+    pub(crate) name: String,
+    /// Folder of the study. Default: `studies/` and the name of the file without its ending.
+    pub(crate) output: PathBuf,
+    /// Seed of the draws and of the training seeds; data and split have the seed of their run file.
+    #[serde(default = "one")]
+    pub(crate) seed: u64,
+    /// Trials per cell, each with its own draw of the searched keys and its own training seed.
+    #[serde(default = "ten")]
+    pub(crate) trials: usize,
+    /// What is trained.
+    #[serde(default = "Block::defaults")]
+    pub(crate) blocks: BTreeSet<Block>,
+    /// The data sets.
+    pub(crate) data: Vec<StudyData>,
+    /// The heads.
+    #[serde(default)]
+    pub(crate) heads: Heads,
+    /// Tables of a run file that say how a training starts, by name; one, `scratch`, without any table if not given.
+    #[serde(default = "from_scratch")]
+    pub(crate) starts: BTreeMap<String, Table>,
+    /// The start of the strategies, shifts and backbones. Needed with more than one start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base_start: Option<String>,
+    /// The strategies.
+    #[serde(default)]
+    pub(crate) strategies: Strategies,
+    /// Ranges of keys of a run file.
+    #[serde(default)]
+    pub(crate) search: BTreeMap<String, Range>,
+    /// Levels of distribution shifts by name, each with one key of `[shift]`.
+    #[serde(default)]
+    pub(crate) shifts: BTreeMap<String, BTreeMap<String, Vec<Value>>>,
+    /// The group of every attribute whose training samples are shifted.
+    #[serde(default)]
+    pub(crate) shift_group: BTreeMap<String, ShiftGroup>,
+    /// Tables of a run file with other backbones, by name.
+    #[serde(default)]
+    pub(crate) backbones: BTreeMap<String, Backbone>,
+    /// Cells to leave out: those that have all the values of an entry.
+    #[serde(default)]
+    pub(crate) exclude: Vec<BTreeMap<String, OneOrMore>>,
+    /// Further settings of every run file, for example `training.epochs = 5`.
+    #[serde(default)]
+    pub(crate) set: Table,
+    /// How trials are run.
+    #[serde(default)]
+    pub(crate) execute: Execute,
+}
+
+/// A data set of a study.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct StudyData {
+    /// Its name in tables. Default: the name of the run file without its ending.
+    #[serde(default)]
+    pub(crate) name: String,
+    /// An ordinary run file; its head, strategy and shift are replaced.
+    pub(crate) run_file: PathBuf,
+    /// Attributes of the study. Default: all of the run file.
+    #[serde(default)]
+    pub(crate) attributes: Vec<String>,
+    /// Whether every attribute has a split of its own, stratified by it.
+    #[serde(default)]
+    pub(crate) split_per_attribute: bool,
+}
+
+/// The heads of a study.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Heads {
+    /// Heads of the block `base`.
+    pub(crate) names: Vec<String>,
+    /// The head of strategies, shifts and backbones. Default: the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base_head: Option<String>,
+}
+
+impl Default for Heads {
+    fn default() -> Self {
+        Self { names: vec!["nnet-survival".to_owned()], base_head: None }
+    }
+}
+
+/// The strategies of a study.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Strategies {
+    /// The strategy that the others are compared with.
+    #[serde(default = "erm")]
+    pub(crate) base: String,
+    /// The others.
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+}
+
+impl Default for Strategies {
+    fn default() -> Self {
+        Self { base: erm(), names: Vec::new() }
+    }
+}
+
+/// A backbone beside that of the run files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Backbone {
+    /// Data sets that it is trained on. Default: all.
+    #[serde(default)]
+    pub(crate) data: Vec<String>,
+    /// Tables of a run file, such as `model` and `pretrained`.
+    #[serde(flatten)]
+    pub(crate) settings: Table,
+}
+
+/// One word or several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OneOrMore {
+    /// One.
+    One(String),
+    /// Several.
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    pub(crate) fn contains(&self, word: &str) -> bool {
+        match self {
+            Self::One(one) => one == word,
+            Self::More(words) => words.iter().any(|one| one == word),
+        }
+    }
+}
+
+/// How trials are run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct Execute {
+    /// Trials at a time on this machine.
+    pub(crate) jobs: usize,
+    /// What a finished trial keeps.
+    pub(crate) keep: Keep,
+    /// Seconds between two signs of life of a trial.
+    pub(crate) heartbeat_seconds: f64,
+    /// Minutes without a sign of life after which another process takes a trial over.
+    pub(crate) stale_minutes: f64,
+}
+
+impl Default for Execute {
+    fn default() -> Self {
+        Self { jobs: 1, keep: Keep::Weights, heartbeat_seconds: 60.0, stale_minutes: 10.0 }
+    }
+}
+
+/// What a finished trial keeps beside its settings, its log and its scores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Keep {
+    /// Nothing: the chosen models must be trained again for intervals and curves.
+    Scores,
+    /// The trained model, in one file.
+    #[default]
+    Weights,
+    /// The whole run folder.
+    Everything,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn ten() -> usize {
+    10
+}
+
+fn erm() -> String {
+    "erm".to_owned()
+}
+
+fn from_scratch() -> BTreeMap<String, Table> {
+    BTreeMap::from([("scratch".to_owned(), Table::new())])
+}
+
+/// Keys of a run file that an axis of the study sets.
+const OF_THE_STUDY: [&str; 9] =
+    ["name", "output", "cache", "head", "strategy", "shift", "training-seed", "groups.train", "data"];
+
+impl StudyFile {
+    /// Reads a study file with settings of the command line; paths become absolute.
+    ///
+    /// # Errors
+    /// [`CliError`] naming file, key and what was expected.
+    pub(crate) fn read(path: &Path, sets: &[String]) -> Result<Self, CliError> {
+        let mut merged = Merged::default();
+        merged.add_file(path)?;
+        merged.set_all(sets)?;
+        merged.name_after_file_below("studies");
+        let mut study: Self = merged.into_config()?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let base = Path::new(".").join(folder).canonicalize();
+        let base = base.map_err(|source| CliError::ReadRunFile { path: folder.to_owned(), source })?;
+        for data in &mut study.data {
+            data.run_file = base.join(&data.run_file);
+            if data.name.is_empty() {
+                data.name = data.run_file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            }
+        }
+        let tables =
+            study.starts.values_mut().chain(study.backbones.values_mut().map(|backbone| &mut backbone.settings));
+        tables.for_each(|table| resolve_weights(table, &base));
+        study.check()?;
+        Ok(study)
+    }
+
+    /// The head of strategies, shifts and backbones.
+    pub(crate) fn base_head(&self) -> &str {
+        self.heads.base_head.as_deref().or(self.heads.names.first().map(String::as_str)).unwrap_or_default()
+    }
+
+    /// The start of strategies, shifts and backbones.
+    pub(crate) fn base_start(&self) -> &str {
+        self.base_start.as_deref().or(self.starts.keys().next().map(String::as_str)).unwrap_or_default()
+    }
+
+    fn check(&self) -> Result<(), CliError> {
+        let wrong = |key: &str, message: String| Err(CliError::setting(key, message, None));
+        let at_least_one = "expected at least one".to_owned();
+        if self.data.is_empty() {
+            return wrong("data", at_least_one);
+        }
+        if self.heads.names.is_empty() {
+            return wrong("heads.names", at_least_one);
+        }
+        if self.starts.is_empty() {
+            return wrong("starts", at_least_one);
+        }
+        if self.trials == 0 {
+            return wrong("trials", "0 trials, expected at least 1".to_owned());
+        }
+        for (key, names) in self.lists() {
+            if let Some(twice) = repeated(&names) {
+                return wrong(key, format!("\"{twice}\" is there twice"));
+            }
+        }
+        if self.strategies.names.contains(&self.strategies.base) {
+            return wrong("strategies.names", format!("\"{}\" is the base, expected the others", self.strategies.base));
+        }
+        if self.base_start.is_none() && self.starts.len() > 1 {
+            let starts: Vec<&str> = self.starts.keys().map(String::as_str).collect();
+            return wrong("base-start", format!("expected one of {}: there are several starts", starts.join(", ")));
+        }
+        if !self.starts.contains_key(self.base_start()) {
+            return wrong("base-start", format!("\"{}\" is not in [starts]", self.base_start()));
+        }
+        self.check_axes()?;
+        self.search.iter().try_for_each(|(key, range)| range.check(key))
+    }
+
+    fn lists(&self) -> [(&'static str, Vec<&str>); 3] {
+        fn words(names: &[String]) -> Vec<&str> {
+            names.iter().map(String::as_str).collect()
+        }
+        let data = self.data.iter().map(|data| data.name.as_str()).collect();
+        [("data", data), ("heads.names", words(&self.heads.names)), ("strategies.names", words(&self.strategies.names))]
+    }
+
+    /// What each axis may set.
+    fn check_axes(&self) -> Result<(), CliError> {
+        let wrong = |key: String, message: String| Err(CliError::setting(&key, message, None));
+        let keys = self.search.keys().map(|key| ("search", key.as_str()));
+        for (table, key) in keys.chain(self.set.keys().map(|key| ("set", key.as_str()))) {
+            if OF_THE_STUDY.contains(&key) {
+                return wrong(format!("{table}.\"{key}\""), "an axis of the study sets it".to_owned());
+            }
+        }
+        for (name, levels) in &self.shifts {
+            let keys: Vec<&str> = levels.keys().map(String::as_str).collect();
+            if !matches!(keys[..], ["blur" | "time-noise" | "censoring-flip"]) {
+                let message =
+                    format!("found {keys:?}, expected one of blur, time-noise, censoring-flip with its levels");
+                return wrong(format!("shifts.{name}"), message);
+            }
+            if levels.values().any(Vec::is_empty) {
+                return wrong(format!("shifts.{name}.{}", keys[0]), "expected at least one level".to_owned());
+            }
+        }
+        for (name, backbone) in &self.backbones {
+            let known: Vec<&str> = self.data.iter().map(|data| data.name.as_str()).collect();
+            if let Some(unknown) = backbone.data.iter().find(|data| !known.contains(&data.as_str())) {
+                let message = format!("\"{unknown}\" is no data set of the study ({})", known.join(", "));
+                return wrong(format!("backbones.{name}.data"), message);
+            }
+        }
+        let execute = &self.execute;
+        if execute.jobs == 0 {
+            return wrong("execute.jobs".to_owned(), "0 jobs, expected at least 1".to_owned());
+        }
+        let (beat, stale) = (execute.heartbeat_seconds, execute.stale_minutes * 60.0);
+        if !(beat > 0.0 && stale.is_finite() && stale >= 2.0 * beat) {
+            let message = format!("{beat} s and stale-minutes {stale} s, expected more than 0 and at least twice that");
+            return wrong("execute.heartbeat-seconds".to_owned(), message);
+        }
+        Ok(())
+    }
+}
+
+fn repeated<'a>(names: &[&'a str]) -> Option<&'a str> {
+    let mut seen = BTreeSet::new();
+    names.iter().copied().find(|name| !seen.insert(*name))
+}
+
+/// Makes the path of pre-trained weights absolute.
+fn resolve_weights(table: &mut Table, base: &Path) {
+    let path = table.get_mut("pretrained").and_then(Value::as_table_mut).and_then(|table| table.get_mut("path"));
+    if let Some(Value::String(path)) = path {
+        *path = base.join(&*path).display().to_string();
+    }
+}

@@ -1,0 +1,329 @@
+//! Numbered leases, which keep two processes off one trial also where `flock` is local to a node (GPFS).
+//!
+//! A process that wants a trial creates `lease.N` with `create_new`, which one creator wins. It shows that it lives by setting
+//! the time of the file now and then. If that time is too old, another process creates `lease.N+1`; nothing is renamed or
+//! removed, because taking a lease over by renaming it is a race. The holder looks for a higher lease at every sign of life
+//! and gives up if there is one.
+//!
+//! The age of a lease is the difference of two times that the file server gave: those of the lease and of a probe file that
+//! is written beside it, so that clocks of nodes do not matter.
+
+use std::fs::{File, FileTimes};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::TrialFolder;
+use crate::CliError;
+
+/// When leases count as abandoned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Timing {
+    /// Between two signs of life.
+    pub(crate) heartbeat: Duration,
+    /// Without a sign of life after which a lease is abandoned.
+    pub(crate) stale: Duration,
+}
+
+/// Who holds a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Holder {
+    pub(crate) host: String,
+    pub(crate) process: u32,
+    /// Job and task of SLURM, if it runs there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<String>,
+}
+
+impl Holder {
+    /// This process.
+    pub(crate) fn this() -> Self {
+        let word = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let task =
+            word("SLURM_ARRAY_JOB_ID").zip(word("SLURM_ARRAY_TASK_ID")).map(|(job, task)| format!("{job}_{task}"));
+        Self { host: host_name(), process: std::process::id(), task: task.or_else(|| word("SLURM_JOB_ID")) }
+    }
+}
+
+impl Holder {
+    /// Whether the process is known to be gone: it was one of this machine, or this very task of SLURM, which was requeued.
+    /// Of other machines nothing is known.
+    fn is_dead(&self) -> bool {
+        let this = Self::this();
+        let is_gone = || Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{}", self.process)).exists();
+        self.process != this.process
+            && ((self.task.is_some() && self.task == this.task)
+                || (self.host == this.host && self.process > 0 && is_gone()))
+    }
+}
+
+/// The name of this machine, for people.
+fn host_name() -> String {
+    let of_kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = of_kernel().or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
+    if name.trim().is_empty() { "unknown".to_owned() } else { name.trim().to_owned() }
+}
+
+/// The outcome of an attempt to take a trial.
+pub(crate) enum Claim {
+    /// It is ours.
+    Ours(Lease),
+    /// Another process works on it.
+    Held(Holder),
+}
+
+/// A trial that this process holds. Dropped, it ends its signs of life; [`release`](Lease::release) also lets others take it at
+/// once.
+pub(crate) struct Lease {
+    path: PathBuf,
+    /// Attempts at this trial so far, this one included.
+    pub(crate) attempt: usize,
+    /// Whether an earlier holder vanished without giving the trial back: it was killed, or its machine died.
+    pub(crate) took_over: bool,
+    beats: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// The newest lease of a trial: its number and its time.
+fn newest(folder: &TrialFolder) -> Result<Option<(usize, SystemTime)>, CliError> {
+    let mut found = None;
+    for n in 0.. {
+        match std::fs::metadata(folder.lease(n)).and_then(|about| about.modified()) {
+            Ok(modified) => found = Some((n, modified)),
+            Err(error) if error.kind() == ErrorKind::NotFound => break,
+            Err(error) => return Err(failed(&folder.lease(n), &error)),
+        }
+    }
+    Ok(found)
+}
+
+/// The time that the file server gives now.
+pub(crate) fn time_of_server(folder: &Path) -> Result<SystemTime, CliError> {
+    let probe = folder.join(format!(".now-{}-{}", host_name(), std::process::id()));
+    let now = File::create(&probe).and_then(|mut file| {
+        file.write_all(b".")?;
+        file.sync_all()?;
+        file.metadata()?.modified()
+    });
+    let now = now.map_err(|error| failed(&probe, &error));
+    let _ = std::fs::remove_file(&probe); // nothing depends on it
+    now
+}
+
+/// The number of the newest lease and, if a process holds it at the time `now` of the file server, who.
+pub(crate) fn held(
+    folder: &TrialFolder,
+    now: SystemTime,
+    stale: Duration,
+) -> Result<Option<(usize, SystemTime, Option<Holder>)>, CliError> {
+    let Some((n, modified)) = newest(folder)? else { return Ok(None) };
+    let is_held = |holder: &Holder| !is_abandoned(modified, now, stale) && !holder.is_dead();
+    Ok(Some((n, modified, Some(holder(&folder.lease(n))).filter(is_held))))
+}
+
+/// Whether a lease of this time is abandoned, or given back.
+fn is_abandoned(modified: SystemTime, now: SystemTime, stale: Duration) -> bool {
+    now.duration_since(modified).is_ok_and(|age| age > stale)
+}
+
+impl Lease {
+    /// Takes a trial if nobody holds it. `on_loss` is called, from another thread, if another process takes it over.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if a file cannot be written or read.
+    pub(crate) fn claim(
+        folder: &TrialFolder,
+        timing: Timing,
+        on_loss: impl FnOnce() + Send + 'static,
+    ) -> Result<Claim, CliError> {
+        std::fs::create_dir_all(folder.path()).map_err(|error| failed(folder.path(), &error))?;
+        let now = time_of_server(folder.path())?;
+        let (next, took_over) = match held(folder, now, timing.stale)? {
+            None => (0, false),
+            Some((_, _, Some(holder))) => return Ok(Claim::Held(holder)),
+            Some((n, modified, None)) => (n + 1, modified != UNIX_EPOCH),
+        };
+        let path = folder.lease(next);
+        let mut file = match File::create_new(&path) {
+            Ok(file) => file,
+            // Somebody else was faster.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Claim::Held(holder(&path))),
+            Err(error) => return Err(failed(&path, &error)),
+        };
+        let text = serde_json::to_string(&Holder::this()).map_err(|error| CliError::Bug(error.to_string()))?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| failed(&path, &error))?;
+        let (higher, every) = (folder.lease(next + 1), timing.heartbeat);
+        let (end, ended) = channel::<()>();
+        let beat = std::thread::spawn(move || {
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                if higher.exists() {
+                    return on_loss();
+                }
+                touch(&file);
+            }
+        });
+        Ok(Claim::Ours(Self { path, attempt: next + 1, took_over, beats: Some((end, beat)) }))
+    }
+
+    /// Whether the trial is still ours; looks at the folder.
+    pub(crate) fn is_ours(&self, folder: &TrialFolder) -> bool {
+        !folder.lease(self.attempt).exists()
+    }
+
+    /// Gives the trial back: the next process need not wait until the lease is old.
+    pub(crate) fn release(mut self) {
+        self.stop();
+        let _ = make_old(&self.path); // at worst the others wait
+    }
+
+    fn stop(&mut self) {
+        if let Some((end, beat)) = self.beats.take() {
+            drop(end);
+            let _ = beat.join(); // the thread cannot panic: it touches a file
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Gives back the newest lease of a trial if its holder is `process` of this machine, which has ended.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if the lease cannot be changed.
+pub(crate) fn give_back(folder: &TrialFolder, process: u32) -> Result<(), CliError> {
+    let Some((n, _)) = newest(folder)? else { return Ok(()) };
+    let path = folder.lease(n);
+    let holder = holder(&path);
+    if holder.process != process || holder.host != host_name() {
+        return Ok(());
+    }
+    make_old(&path).map_err(|error| failed(&path, &error))
+}
+
+/// A lease of 1970 is abandoned at any limit.
+fn make_old(path: &Path) -> std::io::Result<()> {
+    File::options().write(true).open(path)?.set_times(FileTimes::new().set_modified(UNIX_EPOCH))
+}
+
+/// Sets the time of the file by a write, so that it is the file server's.
+fn touch(mut file: &File) {
+    let _ = file.write_all(b"\n").and_then(|()| file.sync_all()); // a missed beat is not the end of the lease
+}
+
+fn holder(path: &Path) -> Holder {
+    // A lease that was created a moment ago may still be empty.
+    let unknown = || Holder { host: "another process".to_owned(), process: 0, task: None };
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_else(unknown)
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::RunFolder { path: path.to_owned(), problem: error.to_string() }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed test may panic")]
+mod tests {
+    use super::*;
+    use crate::study::StudyFolder;
+
+    const TIMING: Timing = Timing { heartbeat: Duration::from_millis(20), stale: Duration::from_secs(30) };
+
+    fn age(path: &Path, seconds: u64) {
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_times(FileTimes::new().set_modified(SystemTime::now() - Duration::from_secs(seconds))).unwrap();
+    }
+
+    fn ours(claim: Claim) -> Lease {
+        match claim {
+            Claim::Ours(lease) => lease,
+            Claim::Held(holder) => panic!("held by {holder:?}"),
+        }
+    }
+
+    #[test]
+    fn a_trial_is_held_until_it_is_given_back_or_abandoned() {
+        let folder = tempfile::tempdir().unwrap();
+        let trial = StudyFolder::new(folder.path()).trial("abcd");
+        let first = ours(Lease::claim(&trial, TIMING, || ()).unwrap());
+        assert_eq!(first.attempt, 1);
+        match Lease::claim(&trial, TIMING, || ()).unwrap() {
+            Claim::Held(holder) => assert_eq!(holder, Holder::this()),
+            Claim::Ours(_) => panic!("taken twice"),
+        }
+        first.release();
+        assert_eq!(std::fs::metadata(trial.lease(0)).unwrap().modified().unwrap(), UNIX_EPOCH);
+        let second = ours(Lease::claim(&trial, TIMING, || ()).unwrap());
+        assert_eq!((second.attempt, second.took_over), (2, false), "it was given back");
+        assert!(second.is_ours(&trial));
+        // Abandoned: no beat for longer than the limit.
+        drop(second);
+        age(&trial.lease(1), 29);
+        assert!(matches!(Lease::claim(&trial, TIMING, || ()).unwrap(), Claim::Held(_)), "29 of 30 s");
+        age(&trial.lease(1), 31);
+        let third = ours(Lease::claim(&trial, TIMING, || ()).unwrap());
+        assert_eq!((third.attempt, third.took_over), (3, true));
+        // Its process is gone: no need to wait. (No process has this number: the highest is below 2^22.)
+        let dead = Holder { process: 1 << 30, ..Holder::this() };
+        std::fs::write(trial.lease(2), serde_json::to_string(&dead).unwrap()).unwrap();
+        let fourth = Lease::claim(&trial, TIMING, || ()).unwrap();
+        if Path::new("/proc/self").exists() {
+            assert!(ours(fourth).took_over);
+        }
+        let elsewhere = Holder { host: "another".to_owned(), ..dead };
+        std::fs::write(trial.lease(4), serde_json::to_string(&elsewhere).unwrap()).unwrap();
+        assert!(matches!(Lease::claim(&trial, TIMING, || ()).unwrap(), Claim::Held(holder) if holder == elsewhere));
+    }
+
+    #[test]
+    fn a_holder_beats_and_sees_that_it_lost_the_trial() {
+        let folder = tempfile::tempdir().unwrap();
+        let trial = StudyFolder::new(folder.path()).trial("abcd");
+        let (lost, is_lost) = channel();
+        let tell = move || lost.send(()).unwrap();
+        let lease = ours(Lease::claim(&trial, TIMING, tell).unwrap());
+        age(&trial.lease(0), 1000);
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(matches!(Lease::claim(&trial, TIMING, || ()).unwrap(), Claim::Held(_)), "a beat made it young again");
+        assert!(lease.is_ours(&trial) && is_lost.try_recv().is_err());
+        std::fs::write(trial.lease(1), "{}").unwrap();
+        assert_eq!(is_lost.recv_timeout(Duration::from_secs(20)), Ok(()));
+        assert!(!lease.is_ours(&trial));
+    }
+
+    // Six threads stand for six processes: a lease is won by create_new alone.
+    #[test]
+    fn abandoned_trials_are_taken_over_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let study = StudyFolder::new(folder.path());
+        let trials: Vec<TrialFolder> = (0..300).map(|i| study.trial(&format!("{i:04x}"))).collect();
+        for trial in &trials {
+            std::fs::create_dir_all(trial.path()).unwrap();
+            std::fs::write(trial.lease(0), "{}").unwrap();
+            age(&trial.lease(0), 1000);
+        }
+        let timing = Timing { heartbeat: Duration::from_mins(1), stale: Duration::from_secs(30) };
+        let taken: Vec<Vec<usize>> = std::thread::scope(|scope| {
+            let race = || {
+                let claims =
+                    trials.iter().enumerate().map(|(i, trial)| (i, Lease::claim(trial, timing, || ()).unwrap()));
+                // All are kept until the end of the race.
+                let ours: Vec<(usize, Claim)> = claims.filter(|(_, claim)| matches!(claim, Claim::Ours(_))).collect();
+                ours.iter().map(|(i, _)| *i).collect::<Vec<_>>()
+            };
+            let racers: Vec<_> = (0..6).map(|_| scope.spawn(race)).collect();
+            racers.into_iter().map(|racer| racer.join().unwrap()).collect()
+        });
+        let mut all = taken.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..trials.len()).collect::<Vec<_>>(), "taken {} times in all", taken.concat().len());
+    }
+}

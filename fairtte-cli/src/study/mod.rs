@@ -1,0 +1,36 @@
+//! A study: trainings over data sets, attributes, heads, starts, strategies, shifts and draws of hyper-parameters, in one
+//! folder that any number of processes and machines fill.
+//!
+//! `file.rs` is the study file, `search.rs` draws, `cells.rs` expands the axes, `plan.rs` resolves a cell and a trial to a run
+//! file and names it by its content, `folder.rs` knows where everything is, `lease.rs` keeps two processes off one trial,
+//! `state.rs` tells planned, running, finished and failed trials apart from files alone, `pool.rs` runs them as child
+//! processes, `scores.rs` is what a finished trial leaves behind, and
+//! `tidy.rs` removes the rest. `results.rs` is the table of all scores; `points.rs`, `choice.rs` and `analysis/` make the report.
+
+mod analysis;
+mod cells;
+mod choice;
+mod file;
+mod folder;
+mod lease;
+mod plan;
+mod points;
+mod pool;
+mod results;
+mod scores;
+mod search;
+mod state;
+mod tidy;
+
+pub(crate) use analysis::{Analysis, Section, Study};
+pub(crate) use cells::Block;
+pub(crate) use file::{Keep, StudyFile};
+pub(crate) use folder::{StudyFolder, TrialFolder};
+pub(crate) use lease::{Claim, Holder, Lease, Timing, time_of_server};
+pub(crate) use plan::{Plan, Planned};
+pub(crate) use points::Points;
+pub(crate) use pool::{Pool, Progress};
+pub(crate) use results::write_results;
+pub(crate) use scores::score;
+pub(crate) use state::{Failure, FailureClass, Refusal, TrialState};
+pub(crate) use tidy::{keep_only, pack_model};

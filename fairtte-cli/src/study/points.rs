@@ -1,0 +1,149 @@
+//! The scores of finished trials as the analysis reads them: per place of the manifest, the kept epochs that serve the
+//! attribute of its cell.
+
+use std::collections::BTreeMap;
+
+use super::plan::Plan;
+use super::scores::{METRICS, MetricScores, Scores};
+use crate::CliError;
+use crate::run_folder::read_json;
+
+/// Values of a metric in a part.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Values {
+    pub(crate) overall: Option<f64>,
+    pub(crate) gap: Option<f64>,
+    pub(crate) equity_scaling: Option<f64>,
+    /// In the order of the levels of the setting.
+    pub(crate) groups: Vec<Option<f64>>,
+}
+
+/// A kept epoch: validation and test part of every metric of [`METRICS`].
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) epoch: usize,
+    pub(crate) validation: [Values; 3],
+    pub(crate) test: [Values; 3],
+}
+
+/// A finished trial at its place in the manifest.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TrialPoints {
+    pub(crate) place: usize,
+    /// Place of the cell.
+    pub(crate) cell: usize,
+    /// Counted from 0.
+    pub(crate) trial: usize,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A data set with an attribute.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Setting {
+    pub(crate) data: usize,
+    pub(crate) attribute: String,
+}
+
+/// A group of a setting, with the smaller of its numbers of events in the validation and the test part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Level {
+    pub(crate) name: String,
+    pub(crate) n_validation: usize,
+    pub(crate) events_validation: usize,
+    pub(crate) n_test: usize,
+    pub(crate) events_test: usize,
+}
+
+/// All finished trials of a study.
+#[derive(Debug)]
+pub(crate) struct Points {
+    pub(crate) trials: Vec<TrialPoints>,
+    pub(crate) levels: BTreeMap<Setting, Vec<Level>>,
+}
+
+impl Points {
+    /// Reads the scores of all finished trials.
+    ///
+    /// # Errors
+    /// [`CliError::RunFolder`] if scores cannot be read, or two trials of a setting have other groups.
+    pub(crate) fn read(plan: &Plan) -> Result<Self, CliError> {
+        let mut points = Self { trials: Vec::new(), levels: BTreeMap::new() };
+        for (place, id) in plan.ids().iter().enumerate() {
+            let path = plan.folder().trial(id).scores();
+            if !path.exists() {
+                continue;
+            }
+            let scores: Scores = read_json(&path)?;
+            let (cell, trial) = plan.place(place);
+            let of = &plan.cells()[cell];
+            let setting = Setting { data: of.data, attribute: of.attribute.clone() };
+            let levels = levels(&scores, &of.attribute);
+            let known = points.levels.entry(setting).or_insert_with(|| levels.clone());
+            if *known != levels {
+                // A split per attribute is a split per setting, so trials of a setting share groups and parts.
+                let problem = format!("its groups of {} are not those of other trials of this setting", of.attribute);
+                return Err(CliError::RunFolder { path, problem });
+            }
+            let points_of = scores.kept.iter().filter(|kept| serves(&kept.rules, &of.attribute));
+            let points_of = points_of.map(|kept| {
+                let part = |name: &str| {
+                    let part = kept.parts.iter().find(|part| part.part == name);
+                    let values = |metric: &str| {
+                        let found = part.and_then(|part| part.metrics.iter().find(|found| found.metric == metric));
+                        found.map(|found| values(found, &of.attribute)).unwrap_or_default()
+                    };
+                    METRICS.map(values)
+                };
+                Point { epoch: kept.epoch, validation: part("validation"), test: part("test") }
+            });
+            points.trials.push(TrialPoints { place, cell, trial, points: points_of.collect() });
+        }
+        Ok(points)
+    }
+}
+
+/// Whether a rule for this attribute, or for all, kept an epoch.
+fn serves(rules: &[String], attribute: &str) -> bool {
+    rules.iter().any(|rule| rule.split_once('@').is_none_or(|(_, of)| of == attribute))
+}
+
+fn levels(scores: &Scores, attribute: &str) -> Vec<Level> {
+    let groups = |part: &str| {
+        let kept = scores.kept.first();
+        let part = kept.and_then(|kept| kept.parts.iter().find(|found| found.part == part));
+        let of = part.and_then(|part| part.metrics.first()?.attributes.iter().find(|of| of.attribute == attribute));
+        of.map(|of| of.groups.clone()).unwrap_or_default()
+    };
+    let (validation, test) = (groups("validation"), groups("test"));
+    let level = |(a, b): (&super::scores::GroupScores, &super::scores::GroupScores)| Level {
+        name: a.level.clone(),
+        n_validation: a.n,
+        events_validation: a.n_events,
+        n_test: b.n,
+        events_test: b.n_events,
+    };
+    validation.iter().zip(&test).map(level).collect()
+}
+
+fn values(metric: &MetricScores, attribute: &str) -> Values {
+    let of = metric.attributes.iter().find(|of| of.attribute == attribute);
+    Values {
+        overall: metric.overall.value,
+        gap: of.and_then(|of| of.gap.value),
+        equity_scaling: of.and_then(|of| of.equity_scaling.value),
+        groups: of.map(|of| of.groups.iter().map(|group| group.value.value).collect()).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::serves;
+
+    #[test]
+    fn an_epoch_serves_the_attributes_that_its_rules_name() {
+        let rules = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert!(serves(&rules(&["nll", "gap-c-td@age"]), "sex"), "a rule for all");
+        assert!(serves(&rules(&["gap-c-td@sex"]), "sex"));
+        assert!(!serves(&rules(&["gap-c-td@age", "worst-group-c-td@age"]), "sex"));
+    }
+}

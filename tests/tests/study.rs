@@ -1,0 +1,318 @@
+//! A study through the program: plan, trials that are killed and resumed, results and report.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use fairtte_tests::{fail, fairtte, files, patients, run, succeed};
+use serde_json::Value;
+
+/// A study of patients in a table: two attributes, two heads, three strategies, a shift; in `folder/study`.
+const STUDY: &str = "
+trials = 2
+[[data]]
+run-file = \"run.toml\"
+[heads]
+names = [\"nnet-survival\", \"pmf\"]
+[strategies]
+names = [\"group-dro\", \"laftr\"]
+[search]
+\"optimiser.learning-rate\" = { log-uniform = [1e-3, 1e-2] }
+\"strategy.group-dro.eta\" = { log-uniform = [1e-3, 1e-1] }
+[shifts.censoring]
+censoring-flip = [0.5]
+[shift-group]
+sex = \"F\"
+age = 0
+[set.training]
+epochs = 2
+";
+
+fn study(folder: &Path) -> PathBuf {
+    patients(folder, 160, |_, _| ());
+    let run_file = folder.join("run.toml");
+    let text = std::fs::read_to_string(&run_file).unwrap().replace("small-2d", "mlp");
+    let age = "[[attribute]]\nname = \"age\"\nthreshold = 57\n[image]\n";
+    std::fs::write(&run_file, text.replace("[image]\n", age)).unwrap();
+    let path = folder.join("study.toml");
+    std::fs::write(&path, STUDY).unwrap();
+    path
+}
+
+fn words<'a>(first: &'a [&'a str], file: &'a Path, output: &'a Path) -> Vec<String> {
+    let mut all: Vec<String> = first.iter().map(|word| (*word).to_owned()).collect();
+    all.extend([file.display().to_string(), "--output".to_owned(), output.display().to_string()]);
+    all
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The rows of the manifest by the names of its columns.
+fn manifest(study: &Path) -> Vec<BTreeMap<String, String>> {
+    let text = std::fs::read_to_string(study.join("manifest.csv")).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').map(|cell| cell.trim_matches('"').to_owned()));
+    let header: Vec<String> = lines.next().unwrap().collect();
+    lines.map(|line| header.iter().cloned().zip(line).collect()).collect()
+}
+
+fn trial(study: &Path, id: &str) -> PathBuf {
+    study.join("trials").join(&id[..2]).join(id)
+}
+
+#[test]
+fn a_plan_draws_by_trial_and_key_and_names_trials_by_their_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (study(folder.path()), folder.path().join("a"));
+    let said = succeed(words(&["study", "plan"], &file, &output)).stdout;
+    let rows = manifest(&output);
+    // Base: 2 attributes x 2 heads; fair: 2 x 2; shift: 2 x 3.
+    assert_eq!(rows.len(), 2 * (4 + 4 + 6));
+    let ids: BTreeSet<&String> = rows.iter().map(|row| &row["id"]).collect();
+    // erm reads no groups: one training serves both attributes, unless the data of one attribute's group are shifted.
+    assert_eq!(ids.len(), 2 * (2 + 4 + 6));
+    assert!(said.contains("14 cells of 2 trials each are 24 trainings; 4 of 28 rows share"), "{said}");
+    let rates = |trial: &str| -> BTreeSet<&String> {
+        rows.iter().filter(|row| row["trial"] == trial).map(|row| &row["optimiser.learning-rate"]).collect()
+    };
+    assert!(rates("1").len() == 1 && rates("2").len() == 1 && rates("1") != rates("2"), "a draw per trial");
+    let is_dro = |row: &&BTreeMap<String, String>| row["strategy"] == "group-dro";
+    assert!(rows.iter().filter(is_dro).all(|row| !row["strategy.group-dro.eta"].is_empty()));
+    assert!(rows.iter().filter(|row| !is_dro(row)).all(|row| row["strategy.group-dro.eta"].is_empty()));
+    // Another folder, more trials and another key change no name; another value of a setting does.
+    let names = |name: &str, set: &str| -> BTreeSet<String> {
+        let other = folder.path().join(name);
+        let mut arguments = words(&["study", "plan"], &file, &other);
+        arguments.extend(["--set".to_owned(), set.to_owned()]);
+        succeed(arguments);
+        manifest(&other).into_iter().map(|mut row| row.remove("id").unwrap()).collect()
+    };
+    let ids: BTreeSet<String> = ids.into_iter().cloned().collect();
+    assert!(names("b", "trials=5").is_superset(&ids));
+    assert_eq!(names("c", "execute.jobs=7"), ids);
+    assert!(names("d", "set.training.epochs=3").is_disjoint(&ids));
+    assert!(names("e", "seed=2").is_disjoint(&ids));
+}
+
+#[test]
+fn what_no_study_can_be_is_refused_by_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (study(folder.path()), folder.path().join("a"));
+    for (set, code, sentence) in [
+        ("trials=0", 3, "trials: 0 trials, expected at least 1"),
+        ("heads.names=[\"cix\"]", 3, "cix"),
+        ("strategies.names=[\"erm\"]", 3, "\"erm\" is the base, expected the others"),
+        ("data=[{run-file=\"run.toml\",attributes=[\"race\"]}]", 3, "\"race\" is not an [[attribute]]"),
+        ("shift-group={sex=\"F\"}", 3, "shift-group.age: which group is shifted is never guessed"),
+        ("shifts.censoring={blur=[1.0]}", 3, "blur"),
+        ("search={head={choice=[\"pmf\"]}}", 3, "an axis of the study sets it"),
+        ("search={\"optimiser.learning-rate\"={uniform=[2,1]}}", 3, "the lower first"),
+        ("search={\"optimiser.learning-rat\"={uniform=[1,2]}}", 3, "learning-rat"),
+        ("exclude=[{colour=\"red\"}]", 3, "there is no axis \"colour\""),
+        ("exclude=[{head=\"cox\"}]", 3, "it excludes no cell"),
+        ("execute.stale-minutes=0.5", 3, "at least twice"),
+        ("nothing=1", 3, "nothing"),
+    ] {
+        let mut arguments = words(&["study", "plan"], &file, &output);
+        arguments.extend(["--set".to_owned(), set.to_owned()]);
+        fail(&arguments, code, sentence);
+        assert!(!output.exists(), "{set}: something was written");
+    }
+    fail(["study", "status", &folder.path().display().to_string()], 4, "this is not the folder of a study");
+}
+
+#[test]
+fn a_study_that_is_killed_again_and_again_ends_with_the_same_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, whole, killed) = (study(folder.path()), folder.path().join("whole"), folder.path().join("killed"));
+    succeed(words(&["study", "run"], &file, &whole));
+    let results = |study: &Path| {
+        succeed(["study", "collect", &study.display().to_string()]);
+        std::fs::read(study.join("results.parquet")).unwrap()
+    };
+    let expected = results(&whole);
+    for i in 0..8_u32 {
+        let call = fairtte()
+            .args(words(&["study", "run"], &file, &killed))
+            .args(["--jobs", "2"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut call = call.unwrap();
+        std::thread::sleep(Duration::from_millis(u64::from(150 + i * 137 % 700)));
+        call.kill().unwrap(); // its children go on, and are met by the next call
+        call.wait().unwrap();
+    }
+    let mut arguments = words(&["study", "run"], &file, &killed);
+    arguments.extend(["--jobs".to_owned(), "2".to_owned()]);
+    for _ in 0..100 {
+        let outcome = run(&arguments);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let status = succeed(["study", "status", &killed.display().to_string()]).stdout;
+        if !status.contains("running") && !status.contains("to do") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(results(&killed), expected);
+    for row in manifest(&killed) {
+        let files = files(&trial(&killed, &row["id"]));
+        let kept: Vec<&String> = files.iter().filter(|name| !name.starts_with("lease.")).collect();
+        assert!(kept.len() <= 5, "{kept:?}");
+        assert!(!files.iter().any(|name| name.ends_with(".parquet") || name.starts_with('.')), "{files:?}");
+    }
+    // Nothing is left to do, and nothing is done.
+    let again = succeed(words(&["study", "run"], &file, &killed)).stderr;
+    assert!(again.contains("0 of 24 trainings to run"), "{again}");
+    the_report_follows_from_the_scores(&whole);
+    a_trial_is_restored_to_the_run_that_training_gives(folder.path(), &whole);
+    only_models_that_a_rule_chooses_stay(&whole);
+}
+
+fn a_trial_is_restored_to_the_run_that_training_gives(folder: &Path, study: &Path) {
+    let place = manifest(study).iter().position(|row| row["strategy"] == "group-dro").unwrap();
+    let (restored, trained) = (folder.join("restored"), folder.join("trained"));
+    let restore = || {
+        let words =
+            ["study", "restore", &study.display().to_string(), &place.to_string(), "--output"].map(str::to_owned);
+        words.into_iter().chain([restored.display().to_string()]).collect::<Vec<_>>()
+    };
+    succeed(restore());
+    let id = &manifest(study)[place]["id"];
+    let run_file = trial(study, id).join("run.toml").display().to_string();
+    let output = trained.display().to_string();
+    succeed(["train", "--config", &run_file, "--set", "evaluation.replicates=20", "--output", &output]);
+    let curves =
+        |folder: &Path| files(folder).into_iter().filter(|name| name.ends_with(".parquet")).collect::<Vec<_>>();
+    assert_eq!(curves(&restored), curves(&trained));
+    for name in curves(&trained).iter().map(String::as_str).chain(["selection.json", "split.csv", "evaluation.csv"]) {
+        assert!(std::fs::read(restored.join(name)).unwrap() == std::fs::read(trained.join(name)).unwrap(), "{name}");
+    }
+    fail(restore(), 4, "this is the folder of a run; choose another --output");
+}
+
+fn only_models_that_a_rule_chooses_stay(study: &Path) {
+    let models = || files(study).into_iter().filter(|name| name.ends_with("model.tar")).collect::<BTreeSet<_>>();
+    let all = models();
+    let would = succeed(["study", "clean", &study.display().to_string(), "--dry-run"]).stdout;
+    assert_eq!(models(), all, "{would}");
+    succeed(["study", "clean", &study.display().to_string()]);
+    let kept = models();
+    assert!(kept.len() < all.len() && kept.is_subset(&all), "{} of {}", kept.len(), all.len());
+    // The best of every cell stays: of two trials at least one, by any metric.
+    let cells = manifest(study).into_iter().fold(BTreeMap::<String, Vec<String>>::new(), |mut cells, row| {
+        let axes = ["block", "attribute", "head", "strategy", "shift"].map(|axis| row[axis].clone()).join(" ");
+        cells.entry(axes).or_default().push(row["id"].clone());
+        cells
+    });
+    for (cell, ids) in cells {
+        assert!(ids.iter().any(|id| trial(study, id).join("model.tar").exists()), "{cell} has no model");
+    }
+}
+
+/// The choice of the paper, computed here from the scores alone.
+fn the_report_follows_from_the_scores(study: &Path) {
+    succeed(["study", "report", &study.display().to_string()]);
+    let table = std::fs::read_to_string(study.join("tables/strategies.csv")).unwrap();
+    let header: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+    let column = |name: &str| header.iter().position(|title| *title == name).unwrap();
+    let shown = |setting: &str, strategy: &str, name: &str| -> Option<f64> {
+        let line = table.lines().find(|line| line.starts_with(&format!("{setting},{strategy},")))?;
+        line.split(',').nth(column(name))?.parse().ok()
+    };
+    // (validation value, validation gap, test value, test gap) of every kept epoch that serves the attribute.
+    let models = |attribute: &str, strategy: &str, metric: &str| -> Vec<[Option<f64>; 4]> {
+        let mut found = Vec::new();
+        for row in manifest(study) {
+            let block = if strategy == "erm" { "base" } else { "fair" };
+            let is_of = row["attribute"] == attribute && row["strategy"] == strategy && row["block"] == block;
+            let path = trial(study, &row["id"]).join("scores.json");
+            if !is_of || row["head"] != "nnet-survival" || !path.exists() {
+                continue;
+            }
+            for kept in json(&path)["kept"].as_array().unwrap() {
+                let rules = kept["rules"].as_array().unwrap().iter().map(|rule| rule.as_str().unwrap());
+                if !rules.clone().any(|rule| rule.split_once('@').is_none_or(|(_, of)| of == attribute)) {
+                    continue;
+                }
+                let value = |part: usize| {
+                    let metrics = kept["parts"][part]["metrics"].as_array().unwrap();
+                    let metric = metrics.iter().find(|found| found["metric"] == metric).unwrap();
+                    let of = metric["attributes"].as_array().unwrap();
+                    let of = of.iter().find(|found| found["attribute"] == attribute).unwrap();
+                    [metric["overall"]["value"].as_f64(), of["gap"]["value"].as_f64()]
+                };
+                let ([a, b], [c, d]) = (value(0), value(1));
+                found.push([a, b, c, d]);
+            }
+        }
+        found
+    };
+    let mut n_checked = 0;
+    for attribute in ["sex", "age"] {
+        let setting = ["", "*"].map(|star| format!("run {attribute}{star}"));
+        let setting = setting.iter().find(|setting| table.contains(&format!("{setting},"))).unwrap();
+        for (metric, sign) in [("c-td", 1.0), ("auc-td", 1.0), ("ibs", -1.0)] {
+            let base = models(attribute, "erm", metric);
+            let best = base.iter().filter(|m| m[0].is_some()).map(|m| sign * m[0].unwrap()).fold(f64::MIN, f64::max);
+            let chosen = base.iter().find(|m| m[0] == Some(sign * best)).unwrap();
+            assert_eq!(shown(setting, "erm", metric), chosen[2], "{setting} {metric}");
+            let limit = best - 0.05 * best.abs();
+            for strategy in ["group-dro", "laftr"] {
+                let within = models(attribute, strategy, metric);
+                let within =
+                    within.iter().filter(|m| m[0].is_some_and(|value| sign * value >= limit) && m[1].is_some());
+                let Some(fairest) = within.clone().map(|m| m[1].unwrap()).reduce(f64::min) else {
+                    assert_eq!(shown(setting, strategy, metric), None);
+                    continue;
+                };
+                let gap = shown(setting, strategy, &format!("gap-{metric}"));
+                let of_fairest: Vec<Option<f64>> = within.filter(|m| m[1] == Some(fairest)).map(|m| m[3]).collect();
+                assert!(of_fairest.contains(&gap), "{setting} {strategy} {metric}: {gap:?} of {of_fairest:?}");
+                n_checked += 1;
+            }
+        }
+    }
+    assert!(n_checked >= 6, "only {n_checked} choices were checked");
+    let page = std::fs::read_to_string(study.join("study.html")).unwrap();
+    assert!(page.contains("Changes from erm in %") && !page.contains("<script"), "no scripts on the page");
+    let before =
+        files(study).into_iter().map(|name| (std::fs::read(study.join(&name)).unwrap(), name)).collect::<Vec<_>>();
+    succeed(["study", "report", &study.display().to_string()]);
+    let after =
+        files(study).into_iter().map(|name| (std::fs::read(study.join(&name)).unwrap(), name)).collect::<Vec<_>>();
+    assert!(before == after, "the same bytes again");
+}
+
+#[test]
+fn a_method_that_cannot_be_trained_is_a_result_and_a_failure_is_tried_again_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (study(folder.path()), folder.path().join("a"));
+    let mut arguments = words(&["study", "run"], &file, &output);
+    let sets = ["strategies.names=[\"laftr\"]", "shifts={}", "trials=1", "heads.names=[\"pmf\"]"];
+    arguments.extend(sets.iter().flat_map(|set| ["--set".to_owned(), (*set).to_owned()]));
+    // More strata than the training part can fill.
+    let stratum = "search={\"strategy.laftr.stratum\"={fixed={kind=\"event-x-bin\",bins=40}}}";
+    arguments.extend(["--set".to_owned(), stratum.to_owned()]);
+    let said = succeed(&arguments).stderr;
+    assert!(said.contains("1 done, 2 not trained"), "{said}");
+    let status = succeed(["study", "status", &output.display().to_string()]).stdout;
+    assert!(status.contains("not trained: 1 trial (2): strategy laftr needs 10 training samples"), "{status}");
+    let report = succeed(["study", "report", &output.display().to_string()]).stdout;
+    assert!(report.contains("1 done, 2 not trained"), "{report}");
+    // A failure for good is left alone until it is asked for.
+    let id = &manifest(&output)[0]["id"];
+    let folder = trial(&output, id);
+    std::fs::remove_file(folder.join("scores.json")).unwrap();
+    let failure = "{\"class\":\"data\",\"message\":\"no table\",\"host\":\"n1\",\"attempts\":1}";
+    std::fs::write(folder.join("failed.json"), failure).unwrap();
+    let said = succeed(&arguments).stderr;
+    assert!(said.contains("0 of 3 trainings to run"), "{said}");
+    let status = succeed(["study", "status", &output.display().to_string()]).stdout;
+    assert!(status.contains("unreadable data: 1 trial (0) on n1: no table"), "{status}");
+    succeed(["study", "trial", &output.display().to_string(), "0", "--again"]);
+    assert!(folder.join("scores.json").exists() && !folder.join("failed.json").exists());
+}
