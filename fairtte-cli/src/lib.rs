@@ -20,6 +20,7 @@ pub mod memory;
 mod merged;
 mod method_tests;
 mod plural;
+mod pooled;
 mod prepare;
 mod progress;
 mod report;

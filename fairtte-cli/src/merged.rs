@@ -125,6 +125,12 @@ impl Merged {
         true
     }
 
+    /// Whether a key of the first level is given.
+    #[cfg(feature = "train")]
+    pub(crate) fn is_given(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     /// Names a run without a name after its file.
     pub(crate) fn name_after_file(&mut self) {
         self.name_after_file_below("runs");

@@ -49,11 +49,18 @@ fn strategies_are_trained_on_one_split_and_chosen_among() {
     assert!(not_trained["because"].as_str().unwrap().starts_with(refused), "{not_trained}");
     assert_eq!(not_trained["runs"], serde_json::json!(["sex/laftr-seed1", "sex/laftr-seed2"]));
 
-    // A second call trains nothing and gives the same result.
+    // A second call tries only the refused again and gives the same result.
     let before = std::fs::read(output.join("choice.json")).unwrap();
     let again = succeed(&arguments);
-    assert!(again.stderr.contains("this run is done") && !again.stderr.contains("epoch   1"), "{}", again.stderr);
+    assert!(again.stderr.contains("2 of 10 trainings to run"), "{}", again.stderr);
     assert_eq!(std::fs::read(output.join("choice.json")).unwrap(), before);
+    // It is a study, with its page and its state.
+    assert!(std::fs::read_to_string(output.join("study.html")).unwrap().contains("group-dro"));
+    let status = succeed(["study", "status", &output.display().to_string()]).stdout;
+    assert!(status.contains("8 done, 2 not trained"), "{status}");
+    // A training with other settings is not taken for one of these.
+    let other = [arguments.clone(), vec!["--set".to_owned(), "compare.strategy.group-dro.eta=0.2".to_owned()]].concat();
+    fail(other, 3, "strategy.group-dro.eta");
     the_other_rules_choose_too(&output);
 }
 
@@ -125,4 +132,57 @@ fn a_comparison_names_what_is_wrong_before_anything_is_trained() {
     let train = [vec!["train".to_owned()], arguments[1..].to_vec()].concat();
     fail(train, 3, "run this file with `fairtte compare`");
     assert!(!folder.path().join("run").exists());
+}
+
+#[test]
+fn folds_are_trained_and_evaluated_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = SmallRun::new(folder.path()).set("training.epochs=2").set("compare.folds=3").set("compare.seeds=[1]");
+    let file = folder.path().join("run.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let compare = "\n[compare]\nattributes = [\"sex\"]\n[compare.strategy.group-dro]\n";
+    std::fs::write(&file, text + compare).unwrap();
+    let output = folder.path().join("run");
+    succeed(run.arguments("compare"));
+    let verdict = json(&output.join("choice.json"));
+    let cohort = std::fs::read_to_string(output.join("sex/erm-seed1-fold1/split.csv")).unwrap().lines().count() - 1;
+    assert_eq!((verdict["n-folds"].as_u64(), verdict["n-test"].as_u64()), (Some(3), Some(cohort as u64)));
+    let chosen = &verdict["blocks"][0]["rows"][0]["chosen"];
+    assert_eq!(chosen["run"], "sex/erm-seed1, 3 folds");
+    assert_eq!(chosen["weights"].as_str().unwrap().split("; ").count(), 3, "an epoch per fold: {chosen}");
+
+    // The value of a model that every fold kept by the validation loss is that of the pooled predictions, evaluated alone.
+    let folds: Vec<String> =
+        (1..=3).map(|fold| output.join(format!("sex/erm-seed1-fold{fold}")).display().to_string()).collect();
+    let pooled = folder.path().join("pooled");
+    let mut predict = vec!["predict".to_owned()];
+    predict.extend(folds.iter().cloned());
+    predict.extend(["--out-of-fold".to_owned(), "--output".to_owned(), pooled.display().to_string()]);
+    succeed(&predict);
+    let evaluated = succeed(["evaluate", &pooled.display().to_string(), "--set", "replicates=0", "--json"]).stdout;
+    let evaluated: Value = serde_json::from_str(&evaluated).unwrap();
+    let selected = succeed(["select", &output.display().to_string(), "--set", "replicates=0", "--json"]).stdout;
+    let selected: Value = serde_json::from_str(&selected).unwrap();
+    assert_eq!(selected["n-folds"], 3, "select finds the folds too");
+    let scores = json(&output.join("sex/erm-seed1-fold1/selection.json"));
+    let of_alone = evaluated["metrics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|metric| metric["name"] == "c_td_antolini_strict")
+        .unwrap();
+    let by_select = selected["blocks"].as_array().unwrap().iter().flat_map(|block| block["rows"].as_array().unwrap());
+    let values: Vec<f64> = by_select.filter_map(|row| row["chosen"]["test"]["value"].as_f64()).collect();
+    let alone = of_alone["overall"]["value"].as_f64().unwrap();
+    assert!(values.iter().any(|value| (value - alone).abs() < 1e-12), "{alone} not in {values:?}, {scores}");
+
+    // Means over the folds, with standard errors.
+    let table = std::fs::read_to_string(output.join("tables/folds.csv")).unwrap();
+    assert!(table.starts_with("setting,strategy,c-td,c-td-se,"), "{table}");
+
+    // A fold that is missing leaves its training out.
+    std::fs::remove_file(output.join("sex/group-dro-seed1-fold2/done")).unwrap();
+    let partial = succeed(["select", &output.display().to_string(), "--set", "replicates=0"]);
+    assert!(partial.stderr.contains("has folds 1, 3 of 3"), "{}", partial.stderr);
+    fail(run.set("compare.folds=0").arguments("compare"), 3, "compare.folds: 0 folds");
 }

@@ -309,8 +309,7 @@ fn a_method_that_cannot_be_trained_is_a_result_and_a_failure_is_tried_again_on_r
     std::fs::remove_file(folder.join("scores.json")).unwrap();
     let failure = "{\"class\":\"data\",\"message\":\"no table\",\"host\":\"n1\",\"attempts\":1}";
     std::fs::write(folder.join("failed.json"), failure).unwrap();
-    let said = succeed(&arguments).stderr;
-    assert!(said.contains("0 of 3 trainings to run"), "{said}");
+    fail(&arguments, 4, "1 trial failed; `fairtte study status` says why");
     let status = succeed(["study", "status", &output.display().to_string()]).stdout;
     assert!(status.contains("unreadable data: 1 trial (0) on n1: no table"), "{status}");
     succeed(["study", "trial", &output.display().to_string(), "0", "--again"]);

@@ -98,7 +98,7 @@ pub enum Command {
     Card(Card),
     #[cfg(feature = "train")]
     /// Train several strategies on the same data, split and network, and choose among them
-    Compare(Run),
+    Compare(Compare),
     #[cfg(feature = "train")]
     /// Train a whole study: data sets, attributes, heads, starts, strategies, shifts and draws of hyper-parameters
     #[command(subcommand)]
@@ -308,6 +308,17 @@ pub struct Run {
     /// Settings shared with the other commands
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Arguments of `compare`.
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// The run file with its settings.
+    #[command(flatten)]
+    pub run: Run,
+    /// Trainings at a time, each with its share of the threads
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub jobs: std::num::NonZeroUsize,
 }
 
 /// Arguments of every command that runs a run file.

@@ -1,5 +1,6 @@
 //! The arguments of `fairtte study`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -76,8 +77,13 @@ pub struct StudyPlan {
     pub study: StudyFileArguments,
 
     /// Show the plan and write nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "estimate")]
     pub dry_run: bool,
+
+    /// Estimate the hours from four steps of one training of every data set, head, backbone and strategy, instead of from
+    /// finished trials; decodes the images of the study
+    #[arg(long)]
+    pub estimate: bool,
 
     /// Results as JSON on standard output
     #[arg(long)]
@@ -93,7 +99,7 @@ pub struct StudyRun {
 
     /// Trials at a time, instead of `execute.jobs` in the study file
     #[arg(long, value_name = "N")]
-    pub jobs: Option<usize>,
+    pub jobs: Option<NonZeroUsize>,
 
     /// Threads of each trial; the cores of this machine are shared if not given
     #[arg(long, value_name = "N")]

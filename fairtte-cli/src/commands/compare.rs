@@ -1,25 +1,27 @@
 //! `fairtte compare`: strategies trained on the same data, split and network, and the choice among them.
 //!
-//! All share `seed`, and with it data and split; the seeds of the comparison are those of weights, order and noise.
+//! It is the smallest study: one data set, head and start, no search, and whole run folders. All trainings share `seed`, and with
+//! it data and split; the seeds of the comparison are those of weights, order and noise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use fairtte_fairness::{FairnessError, TOLERATED_LOSS};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::evaluate::Shown;
 use super::prepare::resolved;
 use super::select::{check_share, refuse_run_folder, select, write};
-use super::train::train;
+use super::study::{Share, open, resolve, summary, train, write_report};
 use super::{print, print_json, use_threads};
 use crate::CliError;
-use crate::args::Run;
+use crate::args::{Compare, Run};
 use crate::merged::Merged;
 use crate::progress::say;
 use crate::run_file::RunFile;
+use crate::run_folder::{OpenRun, RunFolder, read_json, remove_file};
 use crate::selection::{Asked, LossOf, NotTrained, Rule, Runs, Verdict, terminal};
+use crate::study::{Plan, Refusal, Strategies, StudyFile};
 
 /// Table `[compare]` of a run file.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,6 +31,10 @@ pub(super) struct CompareConfig {
     /// One training per `training-seed` and strategy.
     #[serde(default = "first_seed")]
     seeds: Vec<u64>,
+    /// Folds of a cross-validation: every training is done once per fold, and the test parts of all folds are evaluated
+    /// together. 1 = the split of the run file.
+    #[serde(default = "one_fold")]
+    folds: usize,
     /// The strategy that the others are compared with.
     #[serde(default = "erm")]
     base: String,
@@ -50,6 +56,10 @@ fn first_seed() -> Vec<u64> {
     vec![1]
 }
 
+fn one_fold() -> usize {
+    1
+}
+
 fn erm() -> String {
     "erm".to_owned()
 }
@@ -58,58 +68,128 @@ fn five_percent() -> f64 {
     TOLERATED_LOSS
 }
 
-pub(super) fn run(arguments: &Run) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Compare) -> Result<(), CliError> {
+    let Compare { run: arguments, jobs } = arguments;
     let config = read_config(arguments)?;
-    let mut template = RunFile::read_without(&arguments.config, &arguments.common.set, &["compare"])?;
-    if let Some(output) = &arguments.output {
-        template.output.clone_from(output);
-    }
+    let template = template(arguments)?;
     refuse_run_folder(&template.output)?;
     use_threads(arguments.common.threads.unwrap_or(template.threads))?;
-    let runs = plan(arguments, &config, &template)?;
-    for run in &runs {
-        run.check()?;
-    }
+    let settings = template.evaluation.clone();
+    let mut plan = plan(&config, template)?;
+    let planned = resolve(&plan)?;
+    let mut seen = BTreeSet::new();
+    let runs: Vec<&RunFile> =
+        planned.iter().filter(|planned| seen.insert(&planned.id)).map(|planned| &planned.run).collect();
+    let folder = plan.folder().path().to_owned();
     if arguments.common.dry_run && arguments.common.json {
-        let resolved = runs.iter().map(resolved).collect::<Result<Vec<_>, _>>()?;
-        return print_json(&json!({ "would": "train", "folder": template.output, "run-files": resolved }));
+        let resolved = runs.into_iter().map(resolved).collect::<Result<Vec<_>, _>>()?;
+        return print_json(&json!({ "would": "train", "folder": folder, "run-files": resolved }));
     }
     if arguments.common.dry_run {
-        say(format!("dry run: number of runs to train: {}, in {}", runs.len(), template.output.display()));
-        for run in &runs {
+        say(format!("dry run: number of runs to train: {}, in {}", runs.len(), folder.display()));
+        for run in runs {
             say(format!("  {}", run.output.display()));
         }
         return Ok(());
     }
-    let mut not_trained = BTreeMap::new();
-    for (i, run) in runs.iter().enumerate() {
-        say(format!("run {} of {}", i + 1, runs.len()));
-        match train(run, Shown::Nothing) {
-            Err(CliError::Training(cause)) if i > 0 && is_about_the_method(&cause) => {
-                say(format!("not trained: {cause}"));
-                let below = run.output.strip_prefix(&template.output).unwrap_or(&run.output).display().to_string();
-                not_trained.entry(cause.to_string()).or_insert_with(Vec::new).push(below);
-            }
-            other => other?,
-        }
+    for run in &runs {
+        require_same(run)?;
+        try_again(&RunFolder::new(&run.output))?;
     }
+    plan.write(&planned)?;
+    let threads = arguments.common.threads.unwrap_or(planned[0].run.threads);
+    train(&plan, &open(&plan, &[])?, Share::of(jobs.get(), threads))?;
+    summary(&plan)?;
     let asked = Asked {
         rule: Rule::Fairest,
         base: &config.base,
         tolerated_loss: config.tolerated_loss,
         tolerated_loss_of: config.tolerated_loss_of,
         attributes: &config.attributes,
-        settings: &template.evaluation,
+        settings: &settings,
     };
-    let not_trained = not_trained.into_iter().map(|(because, runs)| NotTrained { runs, because }).collect();
+    let not_trained = not_trained(&plan)?;
+    let of_base =
+        |run: &String| run.rsplit('/').next().is_some_and(|name| name.starts_with(&format!("{}-seed", config.base)));
+    if let Some(NotTrained { because, .. }) = not_trained.iter().find(|of| of.runs.iter().any(of_base)) {
+        let problem = format!("the base {} was not trained: {because}", config.base);
+        return Err(CliError::RunFolder { path: folder, problem });
+    }
     let folders: Vec<PathBuf> = runs.iter().map(|run| run.output.clone()).collect();
-    let verdict = Verdict { not_trained, ..select(Runs::of(&template.output, &folders)?, &asked)? };
-    write(&template.output, &verdict)?;
+    let verdict = Verdict { not_trained, ..select(Runs::of(&folder, &folders)?, &asked)? };
+    write(&folder, &verdict)?;
+    write_report(&plan)?;
     if arguments.common.json {
         return print_json(&verdict);
     }
     print(terminal(&verdict));
     Ok(())
+}
+
+/// The run file of all trainings.
+fn template(arguments: &Run) -> Result<RunFile, CliError> {
+    let mut run = RunFile::read_without(&arguments.config, &arguments.common.set, &["compare"])?;
+    if let Some(output) = &arguments.output {
+        run.output.clone_from(output);
+    }
+    super::override_run(&mut run, &arguments.common);
+    if run.attribute.is_empty() {
+        let message = "a comparison needs groups, but the run file has no [[attribute]]".to_owned();
+        return Err(CliError::setting("attribute", message, None));
+    }
+    if !run.groups.train.is_empty() {
+        let message = "compare.attributes sets the attributes whose groups strategies work on".to_owned();
+        return Err(CliError::setting("groups.train", message, Some("write compare.attributes instead")));
+    }
+    Ok(run)
+}
+
+/// The comparison as a study: its strategies on one data set, with one head and start and without a search; a trial per seed. A
+/// strategy that reads no groups is trained once for all attributes, and keeps the epochs that are best for the groups of each;
+/// the others are trained once per attribute.
+fn plan(config: &CompareConfig, template: RunFile) -> Result<Plan, CliError> {
+    let known: Vec<&str> = template.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
+    if let Some(unknown) = config.attributes.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(CliError::unknown_attribute("compare.attributes", unknown, &known));
+    }
+    let study = StudyFile {
+        trials: config.seeds.len(),
+        seeds: config.seeds.clone(),
+        folds: config.folds,
+        tolerated_loss: config.tolerated_loss,
+        strategies: Strategies {
+            base: config.base.clone(),
+            names: config.strategy.keys().filter(|name| **name != config.base).cloned().collect(),
+            settings: config.strategy.clone(),
+        },
+        ..StudyFile::of_run(&template, &config.attributes)
+    };
+    study.check()?;
+    Plan::of_comparison(study, template)
+}
+
+/// Refuses a folder in which something else was trained.
+fn require_same(run: &RunFile) -> Result<(), CliError> {
+    OpenRun::finished(run, false).map(|_| ())
+}
+
+/// Forgets that a training could not be done: what was wrong may have been mended.
+fn try_again(folder: &RunFolder) -> Result<(), CliError> {
+    ["refused.json", "failed.json"].iter().try_for_each(|name| remove_file(&folder.path().join(name)))
+}
+
+/// The trainings that the data or the method do not allow, by reason.
+fn not_trained(plan: &Plan) -> Result<Vec<NotTrained>, CliError> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for id in plan.ids() {
+        let path = plan.folder().trial(id).refused();
+        if path.exists() {
+            let refusal: Refusal = read_json(&path)?;
+            found.entry(refusal.because).or_default().insert(id.clone());
+        }
+    }
+    let of = |(because, runs): (String, BTreeSet<String>)| NotTrained { runs: runs.into_iter().collect(), because };
+    Ok(found.into_iter().map(of).collect())
 }
 
 /// Whether only this method fails on these data and the others may still work: a cell or group is too small, or a loss
@@ -127,58 +207,12 @@ fn read_config(arguments: &Run) -> Result<CompareConfig, CliError> {
     let mut config: CompareConfig = merged.only("compare").into_config()?;
     config.strategy.entry(config.base.clone()).or_default();
     check_share("compare.tolerated-loss", config.tolerated_loss)?;
+    if config.folds == 0 {
+        let message = "0 folds, expected 1 for the split of the run file, or at least 2".to_owned();
+        return Err(CliError::setting("compare.folds", message, None));
+    }
     if config.seeds.is_empty() {
         return Err(CliError::setting("compare.seeds", "expected at least one seed".to_owned(), None));
     }
     Ok(config)
-}
-
-/// Folder of the trainings that serve all attributes.
-const ALL_ATTRIBUTES: &str = "all-attributes";
-
-/// All runs, that of the base strategy and the first seed first. A strategy that reads no groups is trained once for all
-/// attributes, and keeps the epochs that are best for the groups of each; the others are trained once per attribute.
-fn plan(arguments: &Run, config: &CompareConfig, template: &RunFile) -> Result<Vec<RunFile>, CliError> {
-    let known: Vec<&str> = template.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
-    if known.is_empty() {
-        let message = "a comparison needs groups, but the run file has no [[attribute]]".to_owned();
-        return Err(CliError::setting("attribute", message, None));
-    }
-    if !template.groups.train.is_empty() {
-        let message = "compare.attributes sets the attributes whose groups strategies work on".to_owned();
-        return Err(CliError::setting("groups.train", message, Some("write compare.attributes instead")));
-    }
-    if let Some(unknown) = config.attributes.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(CliError::unknown_attribute("compare.attributes", unknown, &known));
-    }
-    let all = || known.iter().map(|name| (*name).to_owned()).collect();
-    let attributes: Vec<String> = if config.attributes.is_empty() { all() } else { config.attributes.clone() };
-    let mut names: Vec<&String> = config.strategy.keys().collect();
-    names.sort_by_key(|name| (**name != config.base, *name));
-    let mut runs = Vec::new();
-    for name in names {
-        let settings = toml::Value::Table(config.strategy[name].clone());
-        let strategy = format!("strategy.{name}={settings}");
-        for seed in &config.seeds {
-            let mut sets = arguments.common.set.clone();
-            sets.extend([strategy.clone(), format!("training-seed={seed}")]);
-            let mut run = RunFile::read_without(&arguments.config, &sets, &["compare"])?;
-            super::override_run(&mut run, &arguments.common);
-            run.cache = Some(template.cache());
-            if run.serves_all_attributes() && attributes.len() > 1 {
-                run.name = format!("{}: {name}, seed {seed}", template.name);
-                run.output = template.output.join(ALL_ATTRIBUTES).join(format!("{name}-seed{seed}"));
-                runs.push(run);
-                continue;
-            }
-            for attribute in &attributes {
-                let mut run = run.clone();
-                run.name = format!("{}: {name}, seed {seed}, for {attribute}", template.name);
-                run.groups.train = vec![attribute.clone()];
-                run.output = template.output.join(attribute).join(format!("{name}-seed{seed}"));
-                runs.push(run);
-            }
-        }
-    }
-    Ok(runs)
 }

@@ -12,7 +12,6 @@ use std::time::Instant;
 use fairtte_data::cohort::{Exclusions, RenamedLevel};
 use fairtte_data::predictions::write_prediction_blocks;
 use fairtte_data::{Cohort, DataError};
-use fairtte_metrics::{Reading, SurvivalCurves};
 use ndarray::Array2;
 use serde::Serialize;
 
@@ -24,6 +23,7 @@ use super::{print, use_threads};
 use crate::CliError;
 use crate::args::Predict;
 use crate::plural::counted;
+use crate::pooled::{at_times, common_times};
 use crate::prepare::Inputs;
 use crate::progress::say;
 
@@ -228,29 +228,6 @@ fn common_grid(members: &[Member]) -> Vec<f64> {
     common_times(members.iter().map(|member| member.predictor.times()))
 }
 
-/// As [`common_grid`], of any grids.
-fn common_times<'a>(grids: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
-    let grids: Vec<&[f64]> = grids.collect();
-    let end = grids.iter().filter_map(|grid| grid.last()).copied().fold(f64::INFINITY, f64::min);
-    let mut times: Vec<f64> = grids.concat().into_iter().filter(|time| *time <= end).collect();
-    times.sort_by(f64::total_cmp);
-    times.dedup();
-    times
-}
-
-/// Curves on their grid, read at the times of another.
-fn at_times(own: &[f64], block: Array2<f64>, grid: &[f64], reading: Reading) -> Result<Array2<f64>, DataError> {
-    if own == grid {
-        return Ok(block);
-    }
-    let curves = SurvivalCurves::new(own.to_vec(), block)?;
-    let mut read = Array2::zeros((curves.n(), grid.len()));
-    for (time, mut column) in grid.iter().zip(read.columns_mut()) {
-        column.assign(&ndarray::Array1::from(curves.all_at(*time, reading)));
-    }
-    Ok(read)
-}
-
 /// The mean over the runs of their survival at the times of `grid`, block by block.
 fn mean_curves<'a>(
     members: &'a [Member],
@@ -280,26 +257,4 @@ fn mean_of(
     }
     let sum = mean.unwrap_or_default();
     Ok(if n > 1.0 { sum.mapv_into(|value| (value / n).clamp(0.0, 1.0)) } else { sum })
-}
-
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
-    use ndarray::array;
-
-    use super::*;
-
-    #[test]
-    fn grids_are_joined_up_to_the_last_time_that_all_have() {
-        let grids = [vec![0.0, 1.0, 4.0], vec![0.0, 2.0, 3.0]];
-        assert_eq!(common_times(grids.iter().map(Vec::as_slice)), [0.0, 1.0, 2.0, 3.0]);
-    }
-
-    #[test]
-    fn a_curve_is_read_between_its_times() {
-        let read = at_times(&[0.0, 2.0], array![[1.0, 0.5]], &[0.0, 1.0, 2.0], Reading::Linear).unwrap();
-        assert_eq!(read, array![[1.0, 0.75, 0.5]]);
-        let same = array![[1.0, 0.5]];
-        assert_eq!(at_times(&[0.0, 2.0], same.clone(), &[0.0, 2.0], Reading::Step).unwrap(), same);
-    }
 }

@@ -2,6 +2,7 @@
 
 mod clean;
 mod collect;
+mod estimate;
 mod plan;
 mod report;
 mod restore;
@@ -12,6 +13,10 @@ mod trial;
 
 use std::path::Path;
 use std::time::Duration;
+
+pub(super) use self::plan::resolve;
+pub(super) use self::report::write as write_report;
+pub(super) use self::run::{Share, open, summary, train};
 
 use crate::CliError;
 use crate::args::{StudyCommand, StudyFileArguments};

@@ -1,5 +1,6 @@
 //! `fairtte train`: the ten steps of ARCHITECTURE.md, in order.
 
+mod probe;
 mod resume;
 mod selected;
 
@@ -21,6 +22,7 @@ use fairtte_models::weights::{NamedHash, WeightFile, sha256};
 use fairtte_survival::{ChosenGrid, ClassifierConfig, CutPoints, PredictionGrid};
 use serde::Serialize;
 
+use self::probe::Probe;
 use self::selected::predict_all;
 pub(super) use self::selected::predicted_rows;
 use super::evaluate::{Shown, evaluate_run};
@@ -54,10 +56,26 @@ pub(super) fn train(run: &RunFile, shown: Shown) -> Result<(), CliError> {
 /// Runs on a thread of the pool, where an operation wakes one thread less than from outside. This matters for small
 /// operations: a training step of `efficientnet-b0` on 32 pictures of 64 x 64 takes 0.87 times as long.
 fn train_from(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliError> {
-    rayon::scope(|_| steps(origin, run, shown))
+    rayon::scope(|_| steps(origin, run, shown, None))
 }
 
-fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliError> {
+/// Seconds that a training takes if it does not stop early, from its first steps, in the folder of the run, which must be new. A
+/// validation pass is counted as a third of a pass with gradients.
+///
+/// # Errors
+/// As [`train`].
+pub(super) fn seconds_of(run: &RunFile) -> Result<f64, CliError> {
+    let probe = Probe::default();
+    match rayon::scope(|_| steps(None, run, Shown::Unscored, Some(&probe))) {
+        Err(CliError::Training(FairnessError::Interrupted { .. })) if !interrupt::is_wanted() => {}
+        other => other?,
+    }
+    let validation = run.split.validation / run.split.train / 3.0;
+    let per_epoch = probe.seconds_per_epoch().unwrap_or_default() * (1.0 + validation);
+    Ok(per_epoch * run.training.epochs as f64)
+}
+
+fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown, probe: Option<&Probe>) -> Result<(), CliError> {
     let started = Instant::now();
     run.check()?;
     let device = device::open(&run.device)?;
@@ -136,8 +154,12 @@ fn steps(origin: Option<&Path>, run: &RunFile, shown: Shown) -> Result<(), CliEr
     };
     let (mut bar, mut steps, mut board) =
         (Training::new(), StepsFile::in_folder(folder.path()), TensorBoard::in_folder(folder.path()));
+    let mut timed = probe;
     let trained = interrupt::stoppable(|stop| {
-        let trainer = Trainer::new(&data, &run.training, folder.path()).stop_when(stop);
+        let mut trainer = Trainer::new(&data, &run.training, folder.path()).stop_when(probe.map_or(stop, Probe::stop));
+        if let Some(timed) = &mut timed {
+            trainer = trainer.observe(timed);
+        }
         trainer.observe(&mut steps).observe(&mut board).observe(&mut bar).fit(strategy.as_mut())
     })
     .in_table(&run.strategy_table())?;

@@ -1,24 +1,26 @@
 //! Finished runs and the weights they kept, with the evaluation of their validation part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fairtte_data::predictions::Rising;
 use fairtte_data::{Cohort, Part, Split, read_cohort, read_predictions};
 use fairtte_metrics::evaluation::SampledMetrics;
 use fairtte_metrics::{EvaluationReport, EvaluationSettings, Groups};
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
+use super::trainings::{Training, trainings};
 use super::verdict::Network;
 use crate::CliError;
-use crate::run_file::{RunFile, Written};
+use crate::pooled::{FoldRows, common_times, fold_of_rows, pooled};
+use crate::run_file::RunFile;
 use crate::run_folder::RunFolder;
 use crate::scored::Scored;
 
 /// Weights that a run kept, by their predictions.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
-    /// Path of the run below the folder that was searched.
+    /// Path of the run below the folder that was searched; of several folds what their paths share.
     pub(crate) run: String,
     /// Name of its strategy.
     pub(crate) strategy: String,
@@ -33,37 +35,48 @@ pub(crate) struct Candidate {
     pub(crate) kept_by: String,
     /// The attributes that these rules name, if all of them name one: the weights are candidates for no other.
     pub(crate) kept_for: Option<BTreeSet<String>>,
-    /// Epoch of the weights, counted from 1.
+    /// Epoch of the weights, counted from 1; of the first of several folds.
     pub(crate) epoch: usize,
-    /// Description of the weights: `epoch 6`, `averaged over epochs 9 to 12`, ..
+    /// Description of the weights: `epoch 6`, `averaged over epochs 9 to 12`, ..; of several folds in their order.
     pub(crate) weights: String,
-    /// Its predictions.
-    path: PathBuf,
+    /// Its predictions, one file per fold.
+    pub(super) paths: Vec<PathBuf>,
     /// Its validation part, without intervals.
     pub(crate) validation: EvaluationReport,
 }
 
-/// Runs of one cohort and split with all their candidates.
+/// Runs of one cohort and split, or of the folds of one, with all their candidates.
 pub(crate) struct Candidates {
     pub(crate) all: Vec<Candidate>,
+    common: Common,
+}
+
+/// What all runs share.
+struct Common {
     cohort: Cohort,
     groups: Vec<Groups>,
-    split: Split,
+    /// One per fold; one without folds.
+    splits: Vec<Split>,
 }
 
 impl Candidates {
     /// Attributes of the runs.
     pub(crate) fn attributes(&self) -> Vec<&str> {
-        self.groups.iter().map(Groups::attribute).collect()
+        self.common.groups.iter().map(Groups::attribute).collect()
     }
 
-    /// Values and replicates of a candidate in the test part.
+    /// Folds of the cross-validation; 1 without.
+    pub(crate) fn n_folds(&self) -> usize {
+        self.common.splits.len()
+    }
+
+    /// Values and replicates of a candidate in the test part, or in the test parts of all folds together.
     pub(crate) fn test(
         &self,
         candidate: &Candidate,
         settings: &EvaluationSettings,
     ) -> Result<SampledMetrics, CliError> {
-        self.scored(candidate, Part::Test)?.sample(settings)
+        self.common.scored(&candidate.paths, Part::Test, settings)?.sample(settings)
     }
 
     /// The validation part of a candidate with intervals.
@@ -72,24 +85,45 @@ impl Candidates {
         candidate: &Candidate,
         settings: &EvaluationSettings,
     ) -> Result<EvaluationReport, CliError> {
-        self.scored(candidate, Part::Validation)?.evaluate(&of_choice(settings))
+        let settings = of_choice(settings);
+        self.common.scored(&candidate.paths, Part::Validation, &settings)?.evaluate(&settings)
     }
 
     /// The evaluation of the validation part if every sample has the Kaplan-Meier curve of the training part, at the
-    /// times of a candidate.
+    /// times of a candidate. With folds the curve is that of all samples that are evaluated.
     pub(crate) fn without_skill(
         &self,
         candidate: &Candidate,
         settings: &EvaluationSettings,
     ) -> Result<EvaluationReport, CliError> {
-        let train = self.cohort.outcomes(self.split.rows(Part::Train))?;
         let quick = of_choice(settings).values_only();
-        self.scored(candidate, Part::Validation)?.with_one_curve(&train)?.evaluate(&quick)
+        let scored = self.common.scored(&candidate.paths, Part::Validation, &quick)?;
+        let rows = match &self.common.splits[..] {
+            [split] => split.rows(Part::Train),
+            _ => &scored.rows,
+        };
+        let train = self.common.cohort.outcomes(rows)?;
+        scored.with_one_curve(&train)?.evaluate(&quick)
     }
+}
 
-    fn scored(&self, candidate: &Candidate, part: Part) -> Result<Scored, CliError> {
-        let predictions = read_predictions(&candidate.path, Rising::Refuse)?;
-        Scored::new(predictions, &self.cohort, &self.groups, Some(&self.split), part)
+impl Common {
+    /// The curves of a part. With folds every sample has the curve of the fold in whose part it is, and the censoring curve is
+    /// that of these samples.
+    fn scored(&self, paths: &[PathBuf], part: Part, settings: &EvaluationSettings) -> Result<Scored, CliError> {
+        let read = |path: &PathBuf| Ok(read_predictions(path, Rising::Refuse)?);
+        if let ([path], [split]) = (paths, &self.splits[..]) {
+            return Scored::new(read(path)?, &self.cohort, &self.groups, Some(split), part);
+        }
+        let tables = paths.iter().map(read).collect::<Result<Vec<_>, CliError>>()?;
+        let grid = common_times(tables.iter().map(|table| &table.grid[..]));
+        let mut folds = Vec::new();
+        for (split, predictions) in self.splits.iter().zip(&tables) {
+            folds.push(FoldRows { rows: split.rows(part), predictions, reading: settings.reading });
+        }
+        let (rows, table) = pooled(&self.cohort, &folds, &grid)?;
+        let fitted_on = rows.clone();
+        Scored::of_rows(table, &self.cohort, &self.groups, rows, &fitted_on)
     }
 }
 
@@ -101,13 +135,11 @@ fn of_choice(settings: &EvaluationSettings) -> EvaluationSettings {
     EvaluationSettings { metrics, min_events: 0, ..settings.metrics_only() }
 }
 
-/// Finished runs on the same samples with the same split.
+/// Finished trainings on the same samples with the same split, or with the same folds.
 pub(crate) struct Runs {
     root: PathBuf,
-    found: Vec<(PathBuf, RunFile)>,
-    cohort: Cohort,
-    groups: Vec<Groups>,
-    split: Split,
+    trainings: Vec<Training>,
+    common: Common,
 }
 
 impl Runs {
@@ -122,40 +154,56 @@ impl Runs {
         Self::of(folder, &found)
     }
 
-    /// The finished runs among `folders`, which are named by their path below `root`.
+    /// The finished runs among `folders`, which are named by their path below `root`. Runs that differ in nothing but the fold
+    /// are one training.
     ///
     /// # Errors
-    /// [`CliError::RunFolder`] if none is finished, or two differ in samples, outcomes, groups, split, distribution shift or
-    /// settings of the evaluation; the errors of reading.
+    /// [`CliError::RunFolder`] if none is finished, two differ in samples, outcomes, groups, split, distribution shift or
+    /// settings of the evaluation, no training has all folds, or the validation parts of folds overlap; the errors of reading.
     pub(crate) fn of(root: &Path, folders: &[PathBuf]) -> Result<Self, CliError> {
         let done = folders.iter().filter(|folder| RunFolder::new(folder).done().exists());
         let read = |folder: &PathBuf| Ok((folder.clone(), RunFile::read(&[RunFolder::new(folder).run_file()], &[])?));
         let found = done.map(read).collect::<Result<Vec<_>, CliError>>()?;
-        let Some((first, of_first)) = found.first() else {
+        if found.is_empty() {
             let problem = "there is no finished run in it (a folder with run.toml and done)".to_owned();
             return Err(CliError::RunFolder { path: root.to_owned(), problem });
-        };
-        let (cohort, groups, split) = read_parts(first)?;
-        for (other, run) in &found[1..] {
-            require_same(first, (&cohort, &groups, &split), other)?;
+        }
+        let trainings = trainings(root, found)?;
+        let first = &trainings[0];
+        let parts = first.folds.iter().map(|(path, _)| read_parts(path)).collect::<Result<Vec<_>, _>>()?;
+        let of_first = &first.folds[0];
+        for (fold, (other, run)) in trainings.iter().flat_map(|training| training.folds.iter().enumerate()) {
+            let (cohort, groups, _) = &parts[0];
+            require_same(&of_first.0, (cohort, groups), other, (&first.folds[fold].0, &parts[fold].2))?;
             let differs = |what: &str| {
-                let problem =
-                    format!("{what} differs from that of {}; runs of one comparison share it", first.display());
+                let first = of_first.0.display();
+                let problem = format!("{what} differs from that of {first}; runs of one comparison share it");
                 Err(CliError::RunFolder { path: other.clone(), problem })
             };
-            if run.shift != of_first.shift {
+            if run.shift != of_first.1.shift {
                 return differs("[shift]");
             }
-            if run.evaluation != of_first.evaluation {
+            if run.evaluation != of_first.1.evaluation {
                 return differs("[evaluation]");
             }
         }
-        Ok(Self { root: root.to_owned(), found, cohort, groups, split })
+        let splits: Vec<Split> = parts.iter().map(|(_, _, split)| split.clone()).collect();
+        let (cohort, groups, _) = parts.into_iter().next().ok_or_else(|| CliError::Bug("no run".to_owned()))?;
+        if let Err((row, [a, b])) = fold_of_rows(splits.iter().map(|split| split.rows(Part::Validation))) {
+            let (sample, n) = (&cohort.samples[row].sample_id, splits.len());
+            let [a, b] = [a, b].map(|fold| first.folds[fold].0.display());
+            let message = format!(
+                "\"{sample}\" is in the validation parts of {a} and {b}, expected at most one of {n} folds: the choice pools them"
+            );
+            let help = "write [split] validation = 1 / folds, test = 1 / folds and train = the rest";
+            return Err(CliError::setting("split.validation", message, Some(help)));
+        }
+        Ok(Self { root: root.to_owned(), trainings, common: Common { cohort, groups, splits } })
     }
 
     /// How the runs themselves were evaluated.
     pub(crate) fn evaluation(&self) -> &EvaluationSettings {
-        &self.found[0].1.evaluation
+        &self.trainings[0].folds[0].1.evaluation
     }
 
     /// Evaluates the validation part of everything that the runs kept.
@@ -163,34 +211,17 @@ impl Runs {
     /// # Errors
     /// The errors of reading and evaluating.
     pub(crate) fn candidates(self, settings: &EvaluationSettings) -> Result<Candidates, CliError> {
-        let Self { root, found, cohort, groups, split } = self;
+        let Self { root, trainings, common } = self;
         let quick = of_choice(settings).values_only();
         let mut all = Vec::new();
-        for (path, run) in &found {
-            let kept = kept_weights(&root, path, run)?;
-            let scored = kept.par_iter().map(|(about, path)| {
-                let predictions = read_predictions(path, Rising::Refuse)?;
-                let scored = Scored::new(predictions, &cohort, &groups, Some(&split), Part::Validation)?;
-                let About { run, strategy, network, seed, trained_on, kept_by, kept_for, epoch, weights } =
-                    about.clone();
-                let (path, validation) = (path.clone(), scored.evaluate(&quick)?);
-                Ok(Candidate {
-                    run,
-                    strategy,
-                    network,
-                    seed,
-                    trained_on,
-                    kept_by,
-                    kept_for,
-                    epoch,
-                    weights,
-                    path,
-                    validation,
-                })
+        for training in &trainings {
+            let scored = training.kept(&root)?.into_par_iter().map(|kept| {
+                let validation = common.scored(&kept.paths, Part::Validation, &quick)?.evaluate(&quick)?;
+                Ok(kept.into_candidate(validation))
             });
             all.extend(scored.collect::<Result<Vec<_>, CliError>>()?);
         }
-        Ok(Candidates { all, cohort, groups, split })
+        Ok(Candidates { all, common })
     }
 }
 
@@ -218,14 +249,16 @@ fn read_parts(run: &Path) -> Result<(Cohort, Vec<Groups>, Split), CliError> {
     Ok((cohort, groups, split))
 }
 
-/// Requires the same samples, outcomes, groups and split, without which models cannot be compared.
+/// Requires the samples, outcomes and groups of the first run and the split of the first run with this fold, without which
+/// models cannot be compared.
 fn require_same(
     first: &Path,
-    (cohort, groups, split): (&Cohort, &[Groups], &Split),
+    (cohort, groups): (&Cohort, &[Groups]),
     other: &Path,
+    (with_fold, split): (&Path, &Split),
 ) -> Result<(), CliError> {
     let (its_cohort, its_groups, its_split) = read_parts(other)?;
-    let differs = |what: &str| {
+    let differs = |what: &str, first: &Path| {
         let problem = format!("{what} differ from those of {}; runs of one comparison share them", first.display());
         Err(CliError::RunFolder { path: other.to_owned(), problem })
     };
@@ -234,87 +267,16 @@ fn require_same(
         cohort.samples.iter().map(sample).collect()
     };
     if outcome(cohort) != outcome(&its_cohort) {
-        return differs("samples or outcomes");
+        return differs("samples or outcomes", first);
     }
     if Part::ALL.into_iter().any(|part| split.rows(part) != its_split.rows(part)) {
-        return differs("the parts of the split");
+        return differs("the parts of the split", with_fold);
     }
     let same = |a: &Groups, b: &Groups| a.attribute() == b.attribute() && a.membership() == b.membership();
     if groups.len() != its_groups.len() || groups.iter().zip(&its_groups).any(|(a, b)| !same(a, b)) {
-        return differs("the groups");
+        return differs("the groups", first);
     }
     Ok(())
-}
-
-#[derive(Clone)]
-struct About {
-    run: String,
-    strategy: String,
-    network: Network,
-    seed: u64,
-    trained_on: Vec<String>,
-    kept_by: String,
-    kept_for: Option<BTreeSet<String>>,
-    epoch: usize,
-    weights: String,
-}
-
-fn network_of(run: &Written) -> Network {
-    let file = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let weights = run.word("pretrained.path");
-    let start = if weights.is_empty() { "scratch".to_owned() } else { file(Path::new(&weights)) };
-    Network { head: run.choice("head"), backbone: run.word("model.backbone"), start }
-}
-
-/// Every epoch that a rule of the training kept, once, with its predictions. A strategy that averages weights over
-/// epochs has the same predictions for all of them, which are one candidate.
-fn kept_weights(root: &Path, path: &Path, run: &RunFile) -> Result<Vec<(About, PathBuf)>, CliError> {
-    let folder = RunFolder::new(path);
-    let damaged = |problem: String| CliError::RunFolder { path: folder.selection(), problem };
-    let kept = folder.kept()?;
-    let mut rules: BTreeMap<usize, BTreeSet<String>> = BTreeMap::from([(kept.epoch, BTreeSet::from([kept.monitor]))]);
-    let mut files = BTreeMap::from([(kept.epoch, folder.predictions())]);
-    let mut weights = BTreeMap::from([(kept.epoch, kept.weights)]);
-    for (rule, chosen) in kept.rules {
-        rules.entry(chosen.epoch).or_default().insert(rule);
-        files.entry(chosen.epoch).or_insert_with(|| path.join(&chosen.file));
-        weights.entry(chosen.epoch).or_insert(chosen.weights);
-    }
-    let mut distinct: Vec<(usize, BTreeSet<String>, Vec<u8>)> = Vec::new();
-    for (epoch, rules) in rules {
-        let bytes = std::fs::read(&files[&epoch]).map_err(|error| damaged(error.to_string()))?;
-        match distinct.iter_mut().find(|(_, _, same)| *same == bytes) {
-            Some((_, by, _)) => by.extend(rules),
-            None => distinct.push((epoch, rules, bytes)),
-        }
-    }
-    let written = run.written();
-    let (strategy, network) = (written.choice("strategy"), network_of(&written));
-    let is_bound = kept.reads_groups.unwrap_or_else(|| run.strategy_reads_groups()) || !run.groups.train.is_empty();
-    let attributes = || run.training_attributes().into_iter().map(str::to_owned).collect();
-    let trained_on: Vec<String> = if is_bound { attributes() } else { Vec::new() };
-    let below = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty()).unwrap_or(path);
-    let about = |(epoch, rules, _): (usize, BTreeSet<String>, Vec<u8>)| {
-        let about = About {
-            run: below.display().to_string(),
-            strategy: strategy.clone(),
-            network: network.clone(),
-            seed: run.training_seed(),
-            trained_on: trained_on.clone(),
-            kept_for: attributes_named(&rules),
-            kept_by: rules.into_iter().collect::<Vec<_>>().join(", "),
-            epoch,
-            // Runs of earlier versions do not record it.
-            weights: weights[&epoch].clone().unwrap_or_else(|| format!("epoch {epoch}")),
-        };
-        (about, files[&epoch].clone())
-    };
-    Ok(distinct.into_iter().map(about).collect())
-}
-
-/// The attributes after the `@` of rules, if every rule names one.
-fn attributes_named(rules: &BTreeSet<String>) -> Option<BTreeSet<String>> {
-    rules.iter().map(|rule| rule.split_once('@').map(|(_, attribute)| attribute.to_owned())).collect()
 }
 
 impl Candidate {
@@ -345,7 +307,7 @@ impl Candidate {
             kept_for: None,
             epoch: 1,
             weights: "epoch 1".to_owned(),
-            path: PathBuf::new(),
+            paths: Vec::new(),
             validation,
         }
     }

@@ -82,6 +82,7 @@ pub(crate) fn choose(candidates: &Candidates, asked: &Asked<'_>) -> Result<Verdi
         level: asked.settings.level,
         replicates: asked.settings.replicates,
         n_seeds,
+        n_folds: candidates.n_folds(),
         n_test,
         n_test_events,
         ranks: rank_comparisons(&blocks, asked.base, 1.0 - asked.settings.level)?,

@@ -9,7 +9,7 @@
 //! Strategies are compared with the base strategy *under their own rule* (the control row): the base of the paper has the
 //! best metric, so a strategy that does nothing would seem to lose utility for fairness.
 //!
-//! `candidates.rs` reads, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs`
+//! `trainings.rs` finds the weights that runs kept, `candidates.rs` scores them, `pick.rs` chooses, `rows.rs` chooses for every seed and draw, `choose.rs` and `change.rs`
 //! evaluate the test part, `ranks.rs` compares over blocks, `verdict.rs` is the result, which `table.rs` and
 //! `page.rs` show, the latter with means over seeds (`seeds.rs`).
 
@@ -22,6 +22,7 @@ mod ranks;
 mod rows;
 mod seeds;
 mod table;
+mod trainings;
 mod verdict;
 
 pub(crate) use candidates::Runs;

@@ -30,10 +30,11 @@ pub(crate) fn page(verdict: &Verdict) -> Result<String, CliError> {
         1 => "1 training seed".to_owned(),
         n => format!("{n} training seeds"),
     };
+    let folds = if verdict.n_folds > 1 { format!("; {} folds", verdict.n_folds) } else { String::new() };
     let not_trained = verdict.not_trained.iter().map(|run| format!("{}: {}", run.runs.join(", "), run.because));
     let page = ChoicePage {
         title: named,
-        subtitle: format!("{} test samples, {} events; {seeds}", verdict.n_test, verdict.n_test_events),
+        subtitle: format!("{} test samples, {} events; {seeds}{folds}", verdict.n_test, verdict.n_test_events),
         paragraphs: preamble(verdict, Medium::Page),
         blocks: verdict.blocks.iter().map(|block| of_block(block, verdict)).collect(),
         about_ranks: RANKS,

@@ -83,7 +83,7 @@ pub(super) enum Medium {
 
 /// The explanation of every column.
 pub(super) fn preamble(verdict: &Verdict, medium: Medium) -> Vec<String> {
-    let Verdict { base, n_test, n_test_events, replicates, n_seeds, .. } = verdict;
+    let Verdict { base, n_folds, n_test, n_test_events, replicates, n_seeds, .. } = verdict;
     let control = if verdict.rule == Rule::Fairest { format!("{base}, chosen like the others") } else { base.clone() };
     let level = 100.0 * verdict.level;
     let units = match medium {
@@ -92,9 +92,15 @@ pub(super) fn preamble(verdict: &Verdict, medium: Medium) -> Vec<String> {
         }
         Medium::Page => "Changes are in units of the metric.",
     };
+    let part = match n_folds {
+        1 => "the test part".to_owned(),
+        n => format!(
+            "the test parts of {n} folds together, each sample with the curve of the fold that did not train on it"
+        ),
+    };
     let mut text = vec![
         rule_sentence(verdict),
-        format!("Numbers are of the test part: {}, {}.", counted(*n_test, "sample"), counted(*n_test_events, "event")),
+        format!("Numbers are of {part}: {}, {}.", counted(*n_test, "sample"), counted(*n_test_events, "event")),
         format!("change: from the row \"{control}\", so that it shows the strategy and not the rule. {units}"),
     ];
     if verdict.rule == Rule::Fairest && medium == Medium::Text {

@@ -18,6 +18,8 @@ pub(crate) struct Verdict {
     pub(crate) replicates: usize,
     /// The most training seeds of a strategy.
     pub(crate) n_seeds: usize,
+    /// Folds of a cross-validation, whose test parts are evaluated together; 1 without.
+    pub(crate) n_folds: usize,
     /// Samples and events of the test part.
     pub(crate) n_test: usize,
     pub(crate) n_test_events: usize,

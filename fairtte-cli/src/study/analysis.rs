@@ -1,5 +1,6 @@
 //! The tables of a study, each a function of the scores of its finished trials.
 
+mod folds;
 mod groups;
 mod pairs;
 mod shifts;
@@ -71,6 +72,7 @@ impl<'a> Study<'a> {
         let gaps_against_control = strategies::rank_tests(self, &chosen, true)?;
         let mut sections = vec![self.sizes()];
         sections.extend(strategies::section(self, &chosen));
+        sections.extend(folds::section(self, &chosen));
         sections.push(groups::section(self)?);
         sections.extend(groups::starts(self)?);
         sections.extend(groups::backbones(self)?);

@@ -1,5 +1,7 @@
 //! The cells of a study: every combination of its axes that a block asks for.
 
+mod include;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -20,10 +22,12 @@ pub(crate) enum Block {
     Shift,
     /// The base strategy with other backbones.
     Backbone,
+    /// The cells of `[[include]]`.
+    Include,
 }
 
 impl Block {
-    pub(crate) const ALL: [Self; 4] = [Self::Base, Self::Fair, Self::Shift, Self::Backbone];
+    pub(crate) const ALL: [Self; 5] = [Self::Base, Self::Fair, Self::Shift, Self::Backbone, Self::Include];
 
     /// Name in files.
     pub(crate) fn name(self) -> &'static str {
@@ -32,12 +36,13 @@ impl Block {
             Self::Fair => "fair",
             Self::Shift => "shift",
             Self::Backbone => "backbone",
+            Self::Include => "include",
         }
     }
 
-    /// All of them.
+    /// Those that a study has unless its file says otherwise; [`Include`](Self::Include) follows from its entries.
     pub(super) fn defaults() -> BTreeSet<Self> {
-        BTreeSet::from(Self::ALL)
+        BTreeSet::from([Self::Base, Self::Fair, Self::Shift, Self::Backbone])
     }
 }
 
@@ -92,23 +97,14 @@ pub(crate) const AXES: [&str; 9] =
 /// All cells, in the order of the blocks; `attributes` by data set.
 ///
 /// # Errors
-/// [`CliError::Config`] if a shifted group is not given or an exclusion names no axis.
+/// [`CliError::Config`] if a shifted group is not given, or an exclusion or inclusion names no axis or no value of it.
 pub(crate) fn expand(study: &StudyFile, attributes: &[Vec<String>]) -> Result<Vec<Cell>, CliError> {
     let mut cells = Vec::new();
     let strategies = || std::iter::once(&study.strategies.base).chain(&study.strategies.names);
     for block in &study.blocks {
         for (data, attributes) in attributes.iter().enumerate() {
             for attribute in attributes {
-                let cell = Cell {
-                    block: *block,
-                    data,
-                    attribute: attribute.clone(),
-                    head: study.base_head().to_owned(),
-                    start: study.base_start().to_owned(),
-                    backbone: None,
-                    strategy: study.strategies.base.clone(),
-                    shift: None,
-                };
+                let cell = base_cell(study, *block, data, attribute);
                 match block {
                     Block::Base => cells.extend(study.heads.names.iter().flat_map(|head| {
                         let cell = Cell { head: head.clone(), ..cell.clone() };
@@ -133,12 +129,28 @@ pub(crate) fn expand(study: &StudyFile, attributes: &[Vec<String>]) -> Result<Ve
                             study.backbones.iter().filter(|(_, of)| of.data.is_empty() || of.data.contains(name));
                         cells.extend(here.map(|(name, _)| Cell { backbone: Some(name.clone()), ..cell.clone() }));
                     }
+                    Block::Include => {}
                 }
             }
         }
     }
+    cells.extend(include::cells(study, attributes)?);
     exclude(study, &mut cells)?;
     Ok(cells)
+}
+
+/// The cell of the base strategy.
+fn base_cell(study: &StudyFile, block: Block, data: usize, attribute: &str) -> Cell {
+    Cell {
+        block,
+        data,
+        attribute: attribute.to_owned(),
+        head: study.base_head().to_owned(),
+        start: study.base_start().to_owned(),
+        backbone: None,
+        strategy: study.strategies.base.clone(),
+        shift: None,
+    }
 }
 
 fn levels(study: &StudyFile, attribute: &str) -> Result<Vec<ShiftLevel>, CliError> {
@@ -166,8 +178,9 @@ fn exclude(study: &StudyFile, cells: &mut Vec<Cell>) -> Result<(), CliError> {
             return Err(CliError::setting(&key, message, None));
         }
         let is_out = |cell: &Cell| {
-            let is =
-                |(axis, words): (&String, &OneOrMore)| cell.word(axis, study).is_some_and(|word| words.contains(&word));
+            let is = |(axis, words): (&String, &OneOrMore)| {
+                cell.word(axis, study).is_some_and(|word| words.words().contains(&word))
+            };
             !entry.is_empty() && entry.iter().all(is)
         };
         let before = cells.len();

@@ -5,7 +5,6 @@
 
 use fairtte_metrics::Direction;
 use fairtte_metrics::selection::{Measured, Run, RunTable, SelectionCriterion, select_run};
-use fairtte_records::TOLERATED_LOSS;
 
 use super::points::{TrialPoints, Values};
 use super::scores::METRICS;
@@ -39,12 +38,17 @@ pub(crate) fn best(pool: &[&TrialPoints], metric: usize) -> Result<Option<Chosen
     pick(pool, metric, SelectionCriterion::BestUtility)
 }
 
-/// The model with the smallest gap among those that lose at most 5 % of `base_utility`; `None` if none is.
+/// The model with the smallest gap among those that lose at most `tolerated_loss` of `base_utility`; `None` if none is.
 ///
 /// # Errors
 /// As [`best`].
-pub(crate) fn fairest(pool: &[&TrialPoints], metric: usize, base_utility: f64) -> Result<Option<Chosen>, CliError> {
-    let criterion = SelectionCriterion::BestFairness { base_utility, tolerated_loss: TOLERATED_LOSS, no_skill: None };
+pub(crate) fn fairest(
+    pool: &[&TrialPoints],
+    metric: usize,
+    base_utility: f64,
+    tolerated_loss: f64,
+) -> Result<Option<Chosen>, CliError> {
+    let criterion = SelectionCriterion::BestFairness { base_utility, tolerated_loss, no_skill: None };
     pick(pool, metric, criterion)
 }
 
@@ -108,12 +112,12 @@ mod tests {
         // 5 % below 0.8 is 0.76.
         let others = [trial(2, &[(0.75, 0.0, 0.1), (0.765, 0.05, 0.2), (0.9, 0.06, 0.3)])];
         let others: Vec<&TrialPoints> = others.iter().collect();
-        assert_eq!(fairest(&others, 0, 0.8).unwrap().unwrap().epoch, 2);
-        assert_eq!(fairest(&others, 0, 0.99).unwrap(), None, "none is within 5 %");
+        assert_eq!(fairest(&others, 0, 0.8, 0.05).unwrap().unwrap().epoch, 2);
+        assert_eq!(fairest(&others, 0, 0.99, 0.05).unwrap(), None, "none is within 5 %");
         assert_eq!(best(&others, 1).unwrap(), None, "AUC^td is undefined in all");
         // IBS: lower is better, 5 % above 0.2 is 0.21.
         assert_eq!(best(&base, 2).unwrap().unwrap().epoch, 2);
-        assert_eq!(fairest(&others, 2, 0.2).unwrap().unwrap().epoch, 3);
+        assert_eq!(fairest(&others, 2, 0.2, 0.05).unwrap().unwrap().epoch, 3);
         assert_eq!(best(&[], 0).unwrap(), None);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fairtte_data::shift::ShiftGroup;
+use fairtte_records::TOLERATED_LOSS;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -11,6 +12,7 @@ use super::cells::Block;
 use super::search::Range;
 use crate::CliError;
 use crate::merged::Merged;
+use crate::run_file::RunFile;
 
 /// A study file. `docs/src/studies.md` shows one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,16 @@ pub(crate) struct StudyFile {
     /// Trials per cell, each with its own draw of the searched keys and its own training seed.
     #[serde(default = "ten")]
     pub(crate) trials: usize,
+    /// The training seeds of the trials, one trial each, in place of seeds drawn from `seed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) seeds: Vec<u64>,
+    /// Folds of a cross-validation: every trial is trained once per fold, and its values are means over the folds. 1 = the
+    /// split of the run file.
+    #[serde(default = "one_fold", skip_serializing_if = "is_one")]
+    pub(crate) folds: usize,
+    /// Relative loss of the base's metric that is tolerated for the smallest gap.
+    #[serde(default = "five_percent")]
+    pub(crate) tolerated_loss: f64,
     /// What is trained.
     #[serde(default = "Block::defaults")]
     pub(crate) blocks: BTreeSet<Block>,
@@ -55,6 +67,10 @@ pub(crate) struct StudyFile {
     /// Tables of a run file with other backbones, by name.
     #[serde(default)]
     pub(crate) backbones: BTreeMap<String, Backbone>,
+    /// Cells beside those of the blocks: one per combination of the values of an entry; axes without a value are those of the
+    /// base.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) include: Vec<BTreeMap<String, OneOrMore>>,
     /// Cells to leave out: those that have all the values of an entry.
     #[serde(default)]
     pub(crate) exclude: Vec<BTreeMap<String, OneOrMore>>,
@@ -101,7 +117,7 @@ impl Default for Heads {
 }
 
 /// The strategies of a study.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Strategies {
     /// The strategy that the others are compared with.
@@ -110,11 +126,14 @@ pub(crate) struct Strategies {
     /// The others.
     #[serde(default)]
     pub(crate) names: Vec<String>,
+    /// Settings by name of a strategy, as in `[strategy.NAME]` of a run file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) settings: BTreeMap<String, Table>,
 }
 
 impl Default for Strategies {
     fn default() -> Self {
-        Self { base: erm(), names: Vec::new() }
+        Self { base: erm(), names: Vec::new(), settings: BTreeMap::new() }
     }
 }
 
@@ -141,10 +160,10 @@ pub(crate) enum OneOrMore {
 }
 
 impl OneOrMore {
-    pub(crate) fn contains(&self, word: &str) -> bool {
+    pub(crate) fn words(&self) -> &[String] {
         match self {
-            Self::One(one) => one == word,
-            Self::More(words) => words.iter().any(|one| one == word),
+            Self::One(one) => std::slice::from_ref(one),
+            Self::More(words) => words,
         }
     }
 }
@@ -194,6 +213,19 @@ fn erm() -> String {
     "erm".to_owned()
 }
 
+fn one_fold() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(n: &usize) -> bool {
+    *n == 1
+}
+
+fn five_percent() -> f64 {
+    TOLERATED_LOSS
+}
+
 fn from_scratch() -> BTreeMap<String, Table> {
     BTreeMap::from([("scratch".to_owned(), Table::new())])
 }
@@ -212,7 +244,19 @@ impl StudyFile {
         merged.add_file(path)?;
         merged.set_all(sets)?;
         merged.name_after_file_below("studies");
+        let has_trials = merged.is_given("trials");
         let mut study: Self = merged.into_config()?;
+        if !study.seeds.is_empty() {
+            let (n, trials) = (study.seeds.len(), study.trials);
+            if has_trials && trials != n {
+                return Err(CliError::setting(
+                    "seeds",
+                    format!("{n} seeds for {trials} trials, expected one each"),
+                    None,
+                ));
+            }
+            study.trials = n;
+        }
         let folder = path.parent().unwrap_or(Path::new(""));
         let base = Path::new(".").join(folder).canonicalize();
         let base = base.map_err(|source| CliError::ReadRunFile { path: folder.to_owned(), source })?;
@@ -229,6 +273,38 @@ impl StudyFile {
         Ok(study)
     }
 
+    /// A study of one run file as it is, with its head, in its folder; whole run folders are kept.
+    pub(crate) fn of_run(run: &RunFile, attributes: &[String]) -> Self {
+        Self {
+            name: run.name.clone(),
+            output: run.output.clone(),
+            seed: one(),
+            trials: 1,
+            seeds: vec![1],
+            folds: one_fold(),
+            tolerated_loss: five_percent(),
+            blocks: Block::defaults(),
+            data: vec![StudyData {
+                name: run.data.name().to_owned(),
+                run_file: PathBuf::new(),
+                attributes: attributes.to_vec(),
+                split_per_attribute: false,
+            }],
+            heads: Heads { names: vec![run.written().choice("head")], base_head: None },
+            starts: from_scratch(),
+            base_start: None,
+            strategies: Strategies::default(),
+            search: BTreeMap::new(),
+            shifts: BTreeMap::new(),
+            shift_group: BTreeMap::new(),
+            backbones: BTreeMap::new(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            set: Table::new(),
+            execute: Execute { keep: Keep::Everything, ..Execute::default() },
+        }
+    }
+
     /// The head of strategies, shifts and backbones.
     pub(crate) fn base_head(&self) -> &str {
         self.heads.base_head.as_deref().or(self.heads.names.first().map(String::as_str)).unwrap_or_default()
@@ -239,7 +315,11 @@ impl StudyFile {
         self.base_start.as_deref().or(self.starts.keys().next().map(String::as_str)).unwrap_or_default()
     }
 
-    fn check(&self) -> Result<(), CliError> {
+    /// Checks what can be checked without the run files.
+    ///
+    /// # Errors
+    /// [`CliError::Config`] naming the key.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
         let wrong = |key: &str, message: String| Err(CliError::setting(key, message, None));
         let at_least_one = "expected at least one".to_owned();
         if self.data.is_empty() {
@@ -253,6 +333,27 @@ impl StudyFile {
         }
         if self.trials == 0 {
             return wrong("trials", "0 trials, expected at least 1".to_owned());
+        }
+        if self.folds == 0 {
+            return wrong("folds", "0 folds, expected 1 for the split of the run file, or at least 2".to_owned());
+        }
+        if self.blocks.contains(&Block::Include) {
+            return wrong(
+                "blocks",
+                "\"include\" is the block of the entries of [[include]], which need no name here".to_owned(),
+            );
+        }
+        if !(0.0..=1.0).contains(&self.tolerated_loss) {
+            let message = format!("{} is no share, expected a number from 0 to 1", self.tolerated_loss);
+            return wrong("tolerated-loss", message);
+        }
+        if let Some(twice) = self.seeds.iter().enumerate().find(|(i, seed)| self.seeds[..*i].contains(seed)) {
+            return wrong("seeds", format!("{} is there twice", twice.1));
+        }
+        let strategies = || std::iter::once(&self.strategies.base).chain(&self.strategies.names);
+        if let Some(unused) = self.strategies.settings.keys().find(|name| !strategies().any(|known| known == *name)) {
+            let message = "it is neither strategies.base nor one of strategies.names".to_owned();
+            return wrong(&format!("strategies.settings.{unused}"), message);
         }
         for (key, names) in self.lists() {
             if let Some(twice) = repeated(&names) {

@@ -4,6 +4,7 @@
 //! S/ study.toml plan.json manifest.csv        the study as it was planned
 //!    cache/                                   decoded images and simulated cohorts, shared by all trials
 //!    trials/ab/ab12..ef/                      a trial, named by its content
+//!    sex/erm-seed1/                           a trial of a comparison
 //!    results.parquet choice.json ..           what `collect` and `report` write
 //! ```
 
@@ -43,8 +44,12 @@ impl StudyFolder {
         self.path.join("cache")
     }
 
-    /// The folder of a trial. 256 folders in between, because some file systems are slow with 20,000 entries in one.
+    /// The folder of a trial. 256 folders in between, because some file systems are slow with 20,000 entries in one. A trial of
+    /// a comparison, which is named by words (`sex/erm-seed1`), is below the folder itself.
     pub(crate) fn trial(&self, id: &str) -> TrialFolder {
+        if id.contains('/') {
+            return TrialFolder { path: self.path.join(id) };
+        }
         TrialFolder { path: self.path.join("trials").join(id.get(..2).unwrap_or_default()).join(id) }
     }
 

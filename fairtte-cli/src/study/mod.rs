@@ -24,7 +24,7 @@ mod tidy;
 
 pub(crate) use analysis::{Analysis, Section, Study};
 pub(crate) use cells::Block;
-pub(crate) use file::{Keep, StudyFile};
+pub(crate) use file::{Keep, Strategies, StudyFile};
 pub(crate) use folder::{StudyFolder, TrialFolder};
 pub(crate) use lease::{Claim, Holder, Lease, Timing, time_of_server};
 pub(crate) use plan::{Plan, Planned};

@@ -1,39 +1,30 @@
 //! The plan of a study: its cells and trials, each resolved to a run file and named by its content.
 
+mod base;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use fairtte_data::split::SplitConfig;
 use fairtte_data::table::{ColumnValues, write_csv};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use self::base::{Base, base, id, weights};
 use super::cells::{AXES, Cell, expand};
-use super::file::StudyFile;
+use super::file::{Keep, StudyData, StudyFile};
 use super::folder::StudyFolder;
 use super::search::{self};
 use crate::CliError;
 use crate::merged::Merged;
-use crate::prepare::label;
 use crate::run_file::RunFile;
-use crate::run_folder::{essence, read_json, write_json, write_text};
+use crate::run_folder::{read_json, write_json, write_text};
 
 /// Raised when the same settings would train something else, so that trials of earlier versions are not taken for theirs.
 const ENGINE: u32 = 1;
 
-/// A data set of the study as its trials see it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Base {
-    name: String,
-    /// The run file with every default written out and absolute paths.
-    run: Table,
-    /// Attributes of the study.
-    attributes: Vec<String>,
-    /// Hash over everything that determines the labels.
-    content: String,
-    /// Hash of the file of the split, if it is given.
-    split: Option<String>,
-}
+/// Folder of the trainings of a comparison that serve all attributes.
+const ALL_ATTRIBUTES: &str = "all-attributes";
 
 /// What a trial is resolved from, `plan.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,11 +34,26 @@ struct Record {
     fairtte: String,
     study: StudyFile,
     data: Vec<Base>,
+    /// How the folders of trials are named.
+    #[serde(default)]
+    folders: Folders,
     /// SHA-256 of files with weights, by path.
     weights: BTreeMap<PathBuf, String>,
     /// The names of the trials by place in the manifest, once it is written.
     #[serde(default)]
     trials: Vec<String>,
+}
+
+/// How the folders of trials are named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Folders {
+    /// By their content, which determines the training: `trials/ab/ab12..`.
+    #[default]
+    Content,
+    /// By attribute, strategy and seed, for a person who opens them: `sex/group-dro-seed1`. Only for a study whose cells differ
+    /// in nothing else.
+    Words,
 }
 
 /// A study with all its cells.
@@ -61,7 +67,8 @@ pub(crate) struct Plan {
 /// A cell and a trial, resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
-    /// First 16 hexadecimal digits of the BLAKE3 hash of what determines the training; several cells may have the same.
+    /// First 16 hexadecimal digits of the BLAKE3 hash of what determines the training, or in a comparison the attribute, the
+    /// strategy and the seed. Several cells may have the same.
     pub(crate) id: String,
     /// The run file, whose folder is that of the trial.
     pub(crate) run: RunFile,
@@ -77,14 +84,40 @@ impl Plan {
     /// # Errors
     /// [`CliError`] for a wrong run file, unknown attributes and data that cannot be read.
     pub(crate) fn make(study: StudyFile) -> Result<Self, CliError> {
+        let cache = StudyFolder::new(&study.output).cache();
+        let read = |of: &StudyData| {
+            let mut run = RunFile::read(std::slice::from_ref(&of.run_file), &[])?;
+            run.cache = Some(cache.clone());
+            Ok(run)
+        };
+        let runs = study.data.iter().map(read).collect::<Result<Vec<_>, CliError>>()?;
+        Self::from_runs(study, runs, Folders::Content)
+    }
+
+    /// The plan of a comparison: one run file, one head and start, and trials in folders that are named by attribute, strategy
+    /// and seed.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub(crate) fn of_comparison(study: StudyFile, run: RunFile) -> Result<Self, CliError> {
+        let cache = Some(run.cache());
+        Self::from_runs(study, vec![RunFile { cache, ..run }], Folders::Words)
+    }
+
+    fn from_runs(study: StudyFile, runs: Vec<RunFile>, folders: Folders) -> Result<Self, CliError> {
         let folder = StudyFolder::new(&study.output);
-        let data = (0..study.data.len()).map(|i| base(&study, i, &folder)).collect::<Result<Vec<_>, _>>()?;
+        let data = runs
+            .into_iter()
+            .enumerate()
+            .map(|(i, run)| base(&study, i, run, folders))
+            .collect::<Result<Vec<_>, _>>()?;
         let weights = weights(&study, &data)?;
         let record = Record {
             engine: ENGINE,
             fairtte: env!("CARGO_PKG_VERSION").to_owned(),
             study,
             data,
+            folders,
             weights,
             trials: Vec::new(),
         };
@@ -134,9 +167,9 @@ impl Plan {
         &self.record.trials
     }
 
-    /// Number of cells times trials.
+    /// Number of cells times trials times folds.
     pub(crate) fn n(&self) -> usize {
-        self.cells.len() * self.study().trials
+        self.cells.len() * self.study().trials * self.study().folds
     }
 
     /// Whether the manifest has a place.
@@ -154,7 +187,18 @@ impl Plan {
     /// The cell and the trial, both counted from 0, of a place in the manifest: the first trial of every cell comes first, so
     /// that an unfinished study has whole trials.
     pub(crate) fn place(&self, index: usize) -> (usize, usize) {
-        (index % self.cells.len(), index / self.cells.len())
+        (index % self.cells.len(), index / self.cells.len() / self.study().folds)
+    }
+
+    /// The fold of a place in the manifest, counted from 0.
+    pub(crate) fn fold(&self, index: usize) -> usize {
+        index / self.cells.len() % self.study().folds
+    }
+
+    /// The places of all folds of the trial whose first fold is at `place`.
+    pub(crate) fn folds_of(&self, place: usize) -> impl Iterator<Item = usize> {
+        let step = self.cells.len();
+        (0..self.study().folds).map(move |fold| place + fold * step)
     }
 
     /// The run files of the data sets as they are without the axes of the study, for preparation.
@@ -181,6 +225,9 @@ impl Plan {
             merged.add_table(table, origin);
         }
         let study = self.study();
+        if study.folds > 1 {
+            merged.add_table(fold_table(study.folds, self.fold(index), &data.run), "folds");
+        }
         let mut draws = Vec::new();
         for (key, range) in &study.search {
             if merged.has_in_use(key) {
@@ -189,10 +236,15 @@ impl Plan {
                 draws.push((key.clone(), value));
             }
         }
-        let seed = i64::from(search::training_seed(study.seed, trial));
-        merged.add_table(nested("training-seed", Value::Integer(seed)), "the study");
+        let of_study = || u64::from(search::training_seed(study.seed, trial));
+        let seed = study.seeds.get(trial).copied().unwrap_or_else(of_study);
+        let value = Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX));
+        merged.add_table(nested("training-seed", value), "the study");
         let mut run = RunFile::from_merged(merged)?;
-        if !run.serves_all_attributes() {
+        // One training for the only attribute of a comparison keeps no epochs for others.
+        let is_only = self.record.folders == Folders::Words && data.attributes.len() == 1;
+        let serves_all = run.serves_all_attributes() && !is_only;
+        if !serves_all {
             run.groups.train = vec![cell.attribute.clone()];
         }
         if let Some(config) = &mut run.pretrained
@@ -200,26 +252,43 @@ impl Plan {
         {
             config.sha256 = Some(hash.clone());
         }
-        let id = id(&run, data)?;
+        let id = match self.record.folders {
+            Folders::Content => id(&run, data)?,
+            Folders::Words => self.words(cell, seed, index, serves_all),
+        };
         let replicates = run.evaluation.replicates;
-        let title = format!("{}: {}", study.name, self.title(cell, trial));
+        let title = format!("{}: {}", study.name, self.title(cell, trial, self.fold(index)));
         self.settle(&mut run, &title);
         self.folder.trial(&id).path().clone_into(&mut run.output);
         Ok(Planned { id, run, replicates, draws })
     }
 
     /// The title of a trial: its axes.
-    fn title(&self, cell: &Cell, trial: usize) -> String {
+    fn title(&self, cell: &Cell, trial: usize, fold: usize) -> String {
         let words = AXES[1..].iter().filter_map(|axis| cell.word(axis, self.study())).filter(|word| !word.is_empty());
-        format!("{}, trial {}", words.collect::<Vec<_>>().join(", "), trial + 1)
+        let fold = if self.study().folds > 1 { format!(", fold {}", fold + 1) } else { String::new() };
+        format!("{}, trial {}{fold}", words.collect::<Vec<_>>().join(", "), trial + 1)
+    }
+
+    /// The folder of a training of a comparison: `sex/group-dro-seed1`. One that serves all attributes is in a folder of its own.
+    fn words(&self, cell: &Cell, seed: u64, index: usize, serves_all: bool) -> String {
+        let below = if serves_all { ALL_ATTRIBUTES } else { &cell.attribute };
+        let fold = if self.study().folds > 1 { format!("-fold{}", self.fold(index) + 1) } else { String::new() };
+        format!("{below}/{}-seed{seed}{fold}", cell.strategy)
     }
 
     /// What is the same for all trials, and changes nothing of what is trained.
     fn settle(&self, run: &mut RunFile, title: &str) {
         title.clone_into(&mut run.name);
         run.output = self.folder.path().join("data");
-        run.cache = Some(self.folder.cache());
-        run.evaluation.replicates = 0;
+        match self.record.folders {
+            Folders::Content => run.cache = Some(self.folder.cache()),
+            // The cache of a run file serves a comparison as it serves a training.
+            Folders::Words => run.cache = Some(run.cache()),
+        }
+        if self.study().execute.keep != Keep::Everything {
+            run.evaluation.replicates = 0;
+        }
     }
 
     /// The tables that the axes of a cell add to the run file.
@@ -235,6 +304,10 @@ impl Plan {
             (chosen("strategy", &cell.strategy), "[strategies]"),
             (study.starts.get(&cell.start).cloned().unwrap_or_default(), "[starts]"),
         ];
+        if let Some(settings) = study.strategies.settings.get(&cell.strategy) {
+            let table = nested(&format!("strategy.{}", cell.strategy), Value::Table(settings.clone()));
+            tables.push((table, "[strategies.settings]"));
+        }
         if let Some(backbone) = cell.backbone.as_ref().and_then(|name| study.backbones.get(name)) {
             tables.push((backbone.settings.clone(), "[backbones]"));
         }
@@ -281,6 +354,9 @@ impl Plan {
             ("id".to_owned(), text(&|i| planned[i].id.clone())),
             ("trial".to_owned(), whole(&|i| self.place(i).1 + 1)),
         ];
+        if self.study().folds > 1 {
+            columns.push(("fold".to_owned(), whole(&|i| self.fold(i) + 1)));
+        }
         for axis in AXES {
             columns.push((axis.to_owned(), text(&|i| cell(i).word(axis, self.study()).unwrap_or_default())));
         }
@@ -293,6 +369,26 @@ impl Plan {
     }
 }
 
+/// `[split]` of a fold. With more than five folds the validation parts of the default fractions would overlap, and the choice
+/// among models pools them: they become folds too, unless the run file sets other fractions.
+fn fold_table(folds: usize, fold: usize, run: &Table) -> Table {
+    let whole = |n: usize| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
+    let of = [("folds".to_owned(), whole(folds)), ("fold".to_owned(), whole(fold))];
+    let mut split = Table::from_iter([("k-fold".to_owned(), Value::Table(Table::from_iter(of)))]);
+    let default = SplitConfig::default();
+    let is_default = |key: &str, default: f64| {
+        let given = run.get("split").and_then(|split| split.get(key)).and_then(Value::as_float);
+        given.is_none_or(|given| (given - default).abs() < 1e-12)
+    };
+    let keys = [("train", default.train), ("validation", default.validation), ("test", default.test)];
+    if folds > 5 && keys.iter().all(|(key, default)| is_default(key, *default)) {
+        let share = 1.0 / folds as f64;
+        let shares = [1.0 - 2.0 * share, share, share];
+        split.extend(keys.iter().zip(shares).map(|((key, _), share)| ((*key).to_owned(), Value::Float(share))));
+    }
+    Table::from_iter([("split".to_owned(), Value::Table(split))])
+}
+
 /// `a.b = value` as a table.
 fn nested(key: &str, value: Value) -> Table {
     let (first, value) = match key.split_once('.') {
@@ -300,70 +396,4 @@ fn nested(key: &str, value: Value) -> Table {
         None => (key, value),
     };
     Table::from_iter([(first.to_owned(), value)])
-}
-
-fn base(study: &StudyFile, data: usize, folder: &StudyFolder) -> Result<Base, CliError> {
-    let of = &study.data[data];
-    let mut run = RunFile::read(std::slice::from_ref(&of.run_file), &[])?;
-    let path = of.run_file.display();
-    if !run.groups.train.is_empty() {
-        let message = format!("{path} sets it, but the study sets the attributes that strategies work on");
-        return Err(CliError::setting("groups.train", message, Some("write attributes in [[data]] instead")));
-    }
-    let known: Vec<&str> = run.attribute.iter().map(|attribute| attribute.name.as_str()).collect();
-    if known.is_empty() {
-        return Err(CliError::setting(
-            "attribute",
-            format!("{path} has no [[attribute]], so there are no groups"),
-            None,
-        ));
-    }
-    let key = format!("data.{data}.attributes");
-    if let Some(unknown) = of.attributes.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(CliError::unknown_attribute(&key, unknown, &known));
-    }
-    let attributes =
-        if of.attributes.is_empty() { known.into_iter().map(str::to_owned).collect() } else { of.attributes.clone() };
-    run.cache = Some(folder.cache());
-    run.shift = None;
-    let (cohort, exclusions) = label(&run)?;
-    cohort.require_samples("after labelling", &exclusions)?;
-    let content = cohort.provenance.as_ref().map(|provenance| provenance.content_hash.clone());
-    let content = content.ok_or_else(|| CliError::Bug(format!("the cohort of {path} has no content hash")))?;
-    let split = run.split.file.as_ref().map(|file| file_hash(file)).transpose()?;
-    let table = run.to_toml()?.parse().map_err(|error: toml::de::Error| CliError::Bug(error.to_string()))?;
-    Ok(Base { name: of.name.clone(), run: table, attributes, content, split })
-}
-
-/// The hashes of all files with weights.
-fn weights(study: &StudyFile, data: &[Base]) -> Result<BTreeMap<PathBuf, String>, CliError> {
-    let tables = study.starts.values().chain(study.backbones.values().map(|backbone| &backbone.settings));
-    let path = |table: &Table| Some(PathBuf::from(table.get("pretrained")?.as_table()?.get("path")?.as_str()?));
-    let mut found = BTreeMap::new();
-    for path in tables.chain(data.iter().map(|data| &data.run)).filter_map(path) {
-        if let std::collections::btree_map::Entry::Vacant(new) = found.entry(path) {
-            let bytes =
-                std::fs::read(new.key()).map_err(|source| CliError::ReadRunFile { path: new.key().clone(), source })?;
-            new.insert(fairtte_models::weights::sha256(&bytes));
-        }
-    }
-    Ok(found)
-}
-
-fn file_hash(path: &Path) -> Result<String, CliError> {
-    let bytes = std::fs::read(path).map_err(|source| CliError::ReadRunFile { path: path.to_owned(), source })?;
-    Ok(blake3::hash(&bytes).to_hex().to_string())
-}
-
-/// The name of a training: what determines it, without paths and machines.
-fn id(run: &RunFile, data: &Base) -> Result<String, CliError> {
-    let mut settings = essence(run)?;
-    // What the data are is in the content; where they are changes nothing.
-    settings.remove("data");
-    if let Some(Value::Table(split)) = settings.get_mut("split") {
-        split.remove("file");
-    }
-    let what = (ENGINE, run.data.name(), &data.content, &data.split, settings);
-    let text = serde_json::to_string(&what).map_err(|error| CliError::Bug(error.to_string()))?;
-    Ok(blake3::hash(text.as_bytes()).to_hex().to_string()[..16].to_owned())
 }

@@ -1,10 +1,13 @@
 //! The scores of finished trials as the analysis reads them: per place of the manifest, the kept epochs that serve the
 //! attribute of its cell.
 
+mod folds;
+
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use super::plan::Plan;
-use super::scores::{METRICS, MetricScores, Scores};
+use super::scores::{KeptScores, METRICS, MetricScores, Scores};
 use crate::CliError;
 use crate::run_folder::read_json;
 
@@ -16,9 +19,12 @@ pub(crate) struct Values {
     pub(crate) equity_scaling: Option<f64>,
     /// In the order of the levels of the setting.
     pub(crate) groups: Vec<Option<f64>>,
+    /// Standard error of `overall` over the folds, if there are any.
+    pub(crate) standard_error: Option<f64>,
 }
 
-/// A kept epoch: validation and test part of every metric of [`METRICS`].
+/// A kept epoch: validation and test part of every metric of [`METRICS`]. With folds the means of the epochs that one rule kept
+/// in every fold, and the epoch of the first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Point {
     pub(crate) epoch: usize,
@@ -62,44 +68,75 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    /// Reads the scores of all finished trials.
+    /// Reads the scores of all finished trials; of a trial with folds, the means over them, once all have finished.
     ///
     /// # Errors
     /// [`CliError::RunFolder`] if scores cannot be read, or two trials of a setting have other groups.
     pub(crate) fn read(plan: &Plan) -> Result<Self, CliError> {
         let mut points = Self { trials: Vec::new(), levels: BTreeMap::new() };
-        for (place, id) in plan.ids().iter().enumerate() {
-            let path = plan.folder().trial(id).scores();
-            if !path.exists() {
+        for place in (0..plan.ids().len()).filter(|place| plan.fold(*place) == 0) {
+            let paths: Vec<PathBuf> =
+                plan.folds_of(place).map(|place| plan.folder().trial(&plan.ids()[place]).scores()).collect();
+            if !paths.iter().all(|path| path.exists()) {
                 continue;
             }
-            let scores: Scores = read_json(&path)?;
+            let scores = paths.iter().map(|path| read_json(path)).collect::<Result<Vec<Scores>, _>>()?;
             let (cell, trial) = plan.place(place);
             let of = &plan.cells()[cell];
             let setting = Setting { data: of.data, attribute: of.attribute.clone() };
-            let levels = levels(&scores, &of.attribute);
+            let levels = all_levels(&scores, &of.attribute)
+                .ok_or_else(|| other_groups(&paths[0], &of.attribute, "other folds of this trial"))?;
             let known = points.levels.entry(setting).or_insert_with(|| levels.clone());
             if *known != levels {
                 // A split per attribute is a split per setting, so trials of a setting share groups and parts.
-                let problem = format!("its groups of {} are not those of other trials of this setting", of.attribute);
-                return Err(CliError::RunFolder { path, problem });
+                return Err(other_groups(&paths[0], &of.attribute, "other trials of this setting"));
             }
-            let points_of = scores.kept.iter().filter(|kept| serves(&kept.rules, &of.attribute));
-            let points_of = points_of.map(|kept| {
-                let part = |name: &str| {
-                    let part = kept.parts.iter().find(|part| part.part == name);
-                    let values = |metric: &str| {
-                        let found = part.and_then(|part| part.metrics.iter().find(|found| found.metric == metric));
-                        found.map(|found| values(found, &of.attribute)).unwrap_or_default()
-                    };
-                    METRICS.map(values)
-                };
-                Point { epoch: kept.epoch, validation: part("validation"), test: part("test") }
-            });
-            points.trials.push(TrialPoints { place, cell, trial, points: points_of.collect() });
+            let points_of = match &scores[..] {
+                [one] => {
+                    let kept = one.kept.iter().filter(|kept| serves(&kept.rules, &of.attribute));
+                    kept.map(|kept| point(kept, &of.attribute)).collect()
+                }
+                folds => folds::points(folds, &of.attribute),
+            };
+            points.trials.push(TrialPoints { place, cell, trial, points: points_of });
         }
         Ok(points)
     }
+}
+
+fn other_groups(path: &Path, attribute: &str, than: &str) -> CliError {
+    let problem = format!("its groups of {attribute} are not those of {than}; write its threshold as a number");
+    CliError::RunFolder { path: path.to_owned(), problem }
+}
+
+fn point(kept: &KeptScores, attribute: &str) -> Point {
+    let part = |name: &str| {
+        let part = kept.parts.iter().find(|part| part.part == name);
+        let of = |metric: &str| {
+            let found = part.and_then(|part| part.metrics.iter().find(|found| found.metric == metric));
+            found.map(|found| values(found, attribute)).unwrap_or_default()
+        };
+        METRICS.map(of)
+    };
+    Point { epoch: kept.epoch, validation: part("validation"), test: part("test") }
+}
+
+/// The groups of all folds together; `None` if they differ.
+fn all_levels(folds: &[Scores], attribute: &str) -> Option<Vec<Level>> {
+    let mut all = levels(&folds[0], attribute);
+    for fold in &folds[1..] {
+        let more = levels(fold, attribute);
+        if more.iter().map(|level| &level.name).ne(all.iter().map(|level| &level.name)) {
+            return None;
+        }
+        for (level, more) in all.iter_mut().zip(more) {
+            level.n_validation += more.n_validation;
+            level.events_validation += more.events_validation;
+            level.n_test += more.n_test;
+            level.events_test += more.events_test;
+        }
+    }
+    Some(all)
 }
 
 /// Whether a rule for this attribute, or for all, kept an epoch.
@@ -132,6 +169,7 @@ fn values(metric: &MetricScores, attribute: &str) -> Values {
         gap: of.and_then(|of| of.gap.value),
         equity_scaling: of.and_then(|of| of.equity_scaling.value),
         groups: of.map(|of| of.groups.iter().map(|group| group.value.value).collect()).unwrap_or_default(),
+        standard_error: None,
     }
 }
 

@@ -133,6 +133,9 @@ impl Rows {
             ("id".to_owned(), of_rows(&|place| Some(planned[place].id.clone()))),
             ("trial".to_owned(), whole_of(&|place| plan.place(place).1 + 1)),
         ];
+        if plan.study().folds > 1 {
+            columns.push(("fold".to_owned(), whole_of(&|place| plan.fold(place) + 1)));
+        }
         for axis in AXES {
             let word = |place: usize| plan.cells()[plan.place(place).0].word(axis, plan.study());
             columns.push((axis.to_owned(), of_rows(&word)));

@@ -117,7 +117,12 @@ fn training() -> Vec<Mode> {
                 ],
             ),
         ),
-        mode("compare", "dry run", compare, of(compare, vec![("--config", Changes("--config more.toml")), output()])),
+        mode(
+            "compare",
+            "dry run",
+            compare,
+            of(compare, vec![("--config", Changes("--config more.toml")), output(), ("--jobs", OnlySpeed("--jobs 2"))]),
+        ),
     ]
 }
 
@@ -798,7 +803,12 @@ fn studies() -> Vec<Mode> {
             "study template demo",
             vec![("KIND", Instead("study template paper".to_owned())), ("--output", Changes("--output templates"))],
         ),
-        mode("study plan", "a study", plan, [planned(plan), vec![JSON]].concat()),
+        mode(
+            "study plan",
+            "a study",
+            plan,
+            [planned(plan), vec![JSON, ("--estimate", Changes("--estimate"))]].concat(),
+        ),
         mode(
             "study run",
             "a study",

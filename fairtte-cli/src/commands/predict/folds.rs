@@ -5,15 +5,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use fairtte_data::cohort::Exclusions;
-use fairtte_data::predictions::{PredictionTable, Rising, match_predictions, write_predictions};
+use fairtte_data::predictions::{PredictionTable, Rising, write_predictions};
 use fairtte_data::{Cohort, FittedAttributes, Part, Split, read_cohort, read_predictions};
-use fairtte_metrics::SampleId;
-use ndarray::{Array2, Axis, concatenate};
 
 use super::publish::{Kind, Predicted, RunEntry, check_horizons};
-use super::{PREDICTIONS, at_times, common_times, planned, show};
+use super::{PREDICTIONS, planned, show};
 use crate::CliError;
 use crate::args::Predict;
+use crate::pooled::{self, FoldRows, common_times};
 use crate::progress::say;
 use crate::run_file::RunFile;
 use crate::run_folder::OpenRun;
@@ -37,6 +36,10 @@ impl Fold {
         let predictions = read_predictions(&folder.predictions(), Rising::Refuse)?;
         Ok(Self { run, cohort, rules, rows, predictions })
     }
+
+    fn rows(&self) -> FoldRows<'_> {
+        FoldRows { rows: &self.rows, predictions: &self.predictions, reading: self.run.evaluation.reading }
+    }
 }
 
 pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
@@ -49,8 +52,9 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     if arguments.dry_run {
         return planned(arguments, &format!("pool {} samples of {} folds", fold_of.len(), folds.len()));
     }
-    let (samples, survival) = pooled(&folds, &grid)?;
     let cohort = &folds[0].cohort;
+    let rows: Vec<FoldRows<'_>> = folds.iter().map(Fold::rows).collect();
+    let (_, table) = pooled::pooled(cohort, &rows, &grid)?;
     let mut notes = Vec::new();
     let predicted: Vec<usize> = (0..cohort.n()).filter(|row| fold_of.contains_key(row)).collect();
     let n_missing = cohort.n() - predicted.len();
@@ -67,7 +71,7 @@ pub(super) fn run(arguments: &Predict) -> Result<(), CliError> {
     for note in &notes {
         say(format!("note: {note}"));
     }
-    write_predictions(&arguments.output.join(PREDICTIONS), &samples, &grid, survival.view())?;
+    write_predictions(&arguments.output.join(PREDICTIONS), &table.samples, &grid, table.survival.view())?;
     let kept = select(cohort, &predicted);
     let fitted = FittedAttributes::apply(&folds[0].rules, &kept, &[])?;
     let entry = |(path, fold): (&std::path::PathBuf, &Fold)| RunEntry {
@@ -130,33 +134,11 @@ fn require_same_cohort(arguments: &Predict, folds: &[Fold]) -> Result<(), CliErr
 
 /// The fold whose test part has each row; a row in two of them is an error.
 fn fold_of_rows(arguments: &Predict, folds: &[Fold]) -> Result<HashMap<usize, usize>, CliError> {
-    let mut fold_of = HashMap::new();
-    for (index, fold) in folds.iter().enumerate() {
-        for row in &fold.rows {
-            if let Some(other) = fold_of.insert(*row, index) {
-                let [first, second] = [other, index].map(|index| arguments.runs[index].display());
-                let sample = &fold.cohort.samples[*row].sample_id;
-                let message = format!("\"{sample}\" is in the test parts of {first} and {second}, expected one");
-                return Err(CliError::setting("RUN", message, None));
-            }
-        }
-    }
-    Ok(fold_of)
-}
-
-/// The curves of all folds, in the order of the cohort.
-fn pooled(folds: &[Fold], grid: &[f64]) -> Result<(Vec<SampleId>, Array2<f64>), CliError> {
-    let (mut rows, mut blocks) = (Vec::<usize>::new(), Vec::new());
-    for fold in folds {
-        let order = match_predictions(&fold.cohort, &fold.rows, &fold.predictions.samples)?;
-        let curves = fold.predictions.survival.select(Axis(0), &order);
-        blocks.push(at_times(&fold.predictions.grid, curves, grid, fold.run.evaluation.reading)?);
-        rows.extend(&fold.rows);
-    }
-    let views: Vec<_> = blocks.iter().map(|block| block.view()).collect();
-    let all = concatenate(Axis(0), &views).map_err(|error| CliError::Bug(error.to_string()))?;
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|position| rows[*position]);
-    let samples = order.iter().map(|position| folds[0].cohort.samples[rows[*position]].sample_id.clone()).collect();
-    Ok((samples, all.select(Axis(0), &order)))
+    let in_two = |(row, folds_of_row): (usize, [usize; 2])| {
+        let [first, second] = folds_of_row.map(|index| arguments.runs[index].display());
+        let sample = &folds[0].cohort.samples[row].sample_id;
+        let message = format!("\"{sample}\" is in the test parts of {first} and {second}, expected one");
+        CliError::setting("RUN", message, None)
+    };
+    pooled::fold_of_rows(folds.iter().map(|fold| &fold.rows[..])).map_err(in_two)
 }

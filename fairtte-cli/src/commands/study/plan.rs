@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use serde::Serialize;
 
-use super::{read, timing};
+use super::{open, read, timing};
 use crate::CliError;
 use crate::args::StudyPlan;
 use crate::commands::{print, print_json};
@@ -18,9 +18,13 @@ use crate::study::{Block, Plan, Planned, TrialState};
 pub(super) fn run(arguments: &StudyPlan) -> Result<(), CliError> {
     let mut plan = read(&arguments.study)?;
     let planned = resolve(&plan)?;
-    let needs = Needs::of(&plan, &planned)?;
     if !arguments.dry_run {
         plan.write(&planned)?;
+    }
+    let mut needs = Needs::of(&plan, &planned)?;
+    if arguments.estimate {
+        let places: Vec<usize> = open(&plan, &[])?.into_iter().map(|(place, _)| place).collect();
+        needs.hours_at_most = Some(super::estimate::hours(&plan, &planned, &places)?);
     }
     if arguments.json {
         return print_json(&needs);
@@ -35,7 +39,7 @@ pub(super) fn run(arguments: &StudyPlan) -> Result<(), CliError> {
 }
 
 /// Resolves every place of the manifest; the first trial of every cell is checked as a run file is.
-pub(super) fn resolve(plan: &Plan) -> Result<Vec<Planned>, CliError> {
+pub(in crate::commands) fn resolve(plan: &Plan) -> Result<Vec<Planned>, CliError> {
     let n_cells = plan.cells().len();
     let one = |index: usize| {
         let planned = plan.resolve(index)?;
@@ -66,6 +70,9 @@ struct Needs {
     /// Hours on one machine with one trial at a time for what is missing, from finished trials of the same data set and head.
     #[serde(skip_serializing_if = "Option::is_none")]
     hours: Option<f64>,
+    /// The same from timed steps, if no training stops early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hours_at_most: Option<f64>,
     /// Gigabytes of all trials when they are finished, from those that are.
     #[serde(skip_serializing_if = "Option::is_none")]
     gigabytes: Option<f64>,
@@ -114,6 +121,7 @@ impl Needs {
             done: finished.n,
             blocks,
             hours: finished.hours,
+            hours_at_most: None,
             gigabytes: finished.gigabytes,
         })
     }
@@ -135,11 +143,18 @@ impl Needs {
         let done = if self.done > 0 { format!(" {} are done.", self.done) } else { String::new() };
         let (cells, trainings) = (counted(self.cells, "cell"), counted(self.trainings, "training"));
         lines.extend([String::new(), format!("{cells} of {trials} each are {trainings}{shared}{done}")]);
+        if let Some(hours) = self.hours_at_most {
+            lines.push(format!(
+                "From timed steps: at most {hours:.2} hours for the rest, one at a time; early stopping saves some."
+            ));
+        }
         lines.push(match (self.hours, self.gigabytes) {
             (Some(hours), Some(gigabytes)) => format!(
                 "From the finished trials: {hours:.2} hours for the rest, one at a time; {gigabytes:.2} GB for all."
             ),
-            _ => "Time and disk are estimated once a trial has finished.".to_owned(),
+            _ if self.hours_at_most.is_some() => "Disk is estimated once a trial has finished.".to_owned(),
+            _ => "Time and disk are estimated once a trial has finished; --estimate times a few steps instead."
+                .to_owned(),
         });
         lines.join("\n")
     }

@@ -11,17 +11,38 @@ use crate::progress::say;
 use crate::report::method_tests::{figures, sheets};
 use crate::report::study::{StudyFacts, render};
 use crate::run_folder::{write_json, write_text};
-use crate::study::{Points, Study};
+use crate::study::{Analysis, Plan, Points, Study};
 
 pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
-    let counts = Counts::of(&plan)?;
-    let points = Points::read(&plan)?;
+    let (facts, analysis) = write(&plan)?;
+    if arguments.json {
+        return print_json(&json!({ "study": facts, "analysis": analysis }));
+    }
+    print(&facts.counts);
+    for section in &analysis.sections {
+        print(format!("\n{}: {}", section.title, section.question));
+        section.verdict.iter().for_each(|sentence| print(format!("  {sentence}")));
+    }
+    for metric in analysis.gaps.iter().flat_map(|tests| &tests.metrics) {
+        print(format!("\n{}", metric.question));
+        metric.verdict.iter().for_each(|sentence| print(format!("  {sentence}")));
+    }
+    Ok(())
+}
+
+/// Writes the page, the tables and the figures of what is finished.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if nothing is finished, and for files that cannot be read or written.
+pub(in crate::commands) fn write(plan: &Plan) -> Result<(StudyFacts, Analysis), CliError> {
+    let counts = Counts::of(plan)?;
+    let points = Points::read(plan)?;
     if points.trials.is_empty() {
         let problem = "no trial has finished; `fairtte study run` runs them".to_owned();
-        return Err(CliError::RunFolder { path: arguments.folder.clone(), problem });
+        return Err(CliError::RunFolder { path: plan.folder().path().to_owned(), problem });
     }
-    let analysis = Study::new(&plan, &points).analyse()?;
+    let analysis = Study::new(plan, &points).analyse()?;
     let study = plan.study();
     let facts = StudyFacts {
         name: study.name.clone(),
@@ -59,18 +80,6 @@ pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let record = json!({ "study": facts, "analysis": analysis });
     write_json(&folder.join("study.json"), &record)?;
     write_text(&folder.join("study.html"), &render(&facts, &analysis)?)?;
-    if arguments.json {
-        return print_json(&record);
-    }
-    print(counts.sentence());
-    for section in &analysis.sections {
-        print(format!("\n{}: {}", section.title, section.question));
-        section.verdict.iter().for_each(|sentence| print(format!("  {sentence}")));
-    }
-    for metric in analysis.gaps.iter().flat_map(|tests| &tests.metrics) {
-        print(format!("\n{}", metric.question));
-        metric.verdict.iter().for_each(|sentence| print(format!("  {sentence}")));
-    }
     say(format!("report: {}", folder.join("study.html").display()));
-    Ok(())
+    Ok((facts, analysis))
 }

@@ -1,6 +1,7 @@
 //! `fairtte study run`: the open trials of a study as child processes of this one.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
 use fairtte_data::DataConfig;
 
@@ -22,27 +23,58 @@ pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
     }
     plan.write(&planned)?;
     let open = open(&plan, &arguments.only)?;
-    let n_trainings = plan.ids().iter().collect::<BTreeSet<_>>().len();
-    let jobs = arguments.jobs.unwrap_or(plan.study().execute.jobs).max(1);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = arguments.threads.unwrap_or((cores / jobs).max(1));
-    let trainings = counted(n_trainings, "training");
-    say(format!("{} of {trainings} to run, {jobs} at a time with {} each", open.len(), counted(threads, "thread")));
+    let share =
+        Share::of(arguments.jobs.map_or(plan.study().execute.jobs, NonZeroUsize::get), arguments.threads.unwrap_or(0));
     if arguments.dry_run {
+        say(share.sentence(&plan, &open));
         for (index, id) in &open {
             say(format!("  {index} {id} {}", planned[*index].run.name));
         }
         return Ok(());
     }
+    train(&plan, &open, share)?;
+    summary(&plan)
+}
+
+/// How a machine is shared among trials.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::commands) struct Share {
+    /// Trials at a time.
+    jobs: usize,
+    /// Threads of each.
+    threads: usize,
+}
+
+impl Share {
+    /// `jobs` trials at a time; `threads` each, 0 = the cores of the machine divided by `jobs`.
+    pub(in crate::commands) fn of(jobs: usize, threads: usize) -> Self {
+        let jobs = jobs.max(1);
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self { jobs, threads: if threads > 0 { threads } else { (cores / jobs).max(1) } }
+    }
+
+    fn sentence(self, plan: &Plan, open: &[(usize, String)]) -> String {
+        let trainings = counted(plan.ids().iter().collect::<BTreeSet<_>>().len(), "training");
+        let Self { jobs, threads } = self;
+        format!("{} of {trainings} to run, {jobs} at a time with {} each", open.len(), counted(threads, "thread"))
+    }
+}
+
+/// Prepares the data and runs `open` trials.
+///
+/// # Errors
+/// The errors of preparation; [`CliError::Training`] if a stop was requested, once all trials have saved their state.
+pub(in crate::commands) fn train(plan: &Plan, open: &[(usize, String)], share: Share) -> Result<(), CliError> {
+    say(share.sentence(plan, open));
     if open.is_empty() {
         return Ok(());
     }
-    prepare(&plan)?;
-    let pool = Pool { folder: plan.folder(), jobs, threads, timing: timing(&plan) };
+    prepare(plan)?;
+    let pool = Pool { folder: plan.folder(), jobs: share.jobs, threads: share.threads, timing: timing(plan) };
     let (bar, n, mut done) = (Files::new("training"), open.len(), 0);
     bar.update(0, n);
     interrupt::stoppable(|_| {
-        pool.run(&open, &mut |progress: &Progress| {
+        pool.run(open, &mut |progress: &Progress| {
             done += 1;
             if let Some(line) = line(progress) {
                 bar.note(&line);
@@ -54,7 +86,7 @@ pub(super) fn run(arguments: &StudyRun) -> Result<(), CliError> {
         say("stopped; the same command resumes the study");
         return Err(CliError::Training(fairtte_fairness::FairnessError::Interrupted { epoch: 0, step: 0, n_steps: 0 }));
     }
-    summary(&plan)
+    Ok(())
 }
 
 /// What a trial came to, if it is not done.
@@ -73,7 +105,7 @@ fn line(Progress { id, state, took }: &Progress) -> Option<String> {
 }
 
 /// The trials that a process may take, each once, by the first place that has it.
-pub(super) fn open(plan: &Plan, only: &[usize]) -> Result<Vec<(usize, String)>, CliError> {
+pub(in crate::commands) fn open(plan: &Plan, only: &[usize]) -> Result<Vec<(usize, String)>, CliError> {
     let path = plan.folder().path();
     let failed = |error: std::io::Error| CliError::RunFolder { path: path.to_owned(), problem: error.to_string() };
     std::fs::create_dir_all(path).map_err(failed)?;
@@ -102,7 +134,7 @@ fn prepare(plan: &Plan) -> Result<(), CliError> {
 }
 
 /// What the study came to; an error if a trial failed.
-fn summary(plan: &Plan) -> Result<(), CliError> {
+pub(in crate::commands) fn summary(plan: &Plan) -> Result<(), CliError> {
     let counts = super::status::Counts::of(plan)?;
     say(counts.sentence());
     if counts.failed > 0 {

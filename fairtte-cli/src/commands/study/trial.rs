@@ -67,12 +67,15 @@ fn one(plan: &Plan, index: usize, arguments: &StudyTrial) -> Result<(), CliError
             return Ok(());
         }
     }
-    let outcome = train::train(&planned.run, Shown::Unscored);
+    // A folder that is kept as a whole has its report too.
+    let keep = plan.study().execute.keep;
+    let shown = if keep == Keep::Everything { Shown::Nothing } else { Shown::Unscored };
+    let outcome = train::train(&planned.run, shown);
     if !lease.is_ours(&folder) {
         let problem = "another process took this trial over, because this one gave no sign of life".to_owned();
         return Err(CliError::RunFolder { path: folder.path().to_owned(), problem });
     }
-    let finished = finish(outcome, &folder, plan.study().execute.keep);
+    let finished = finish(outcome, &folder, keep);
     lease.release();
     finished
 }

@@ -161,6 +161,7 @@ pub(in super::super) fn verdict() -> Verdict {
         level: 0.95,
         replicates: 1000,
         n_seeds: 3,
+        n_folds: 1,
         n_test: 1776,
         n_test_events: 1212,
         blocks: vec![with_every_cell(), of_ibs],

@@ -14,13 +14,13 @@ use crate::study::points::Setting;
 
 /// The models of a setting by one metric.
 pub(super) struct ChosenOf<'a> {
-    setting: &'a Setting,
+    pub(super) setting: &'a Setting,
     metric: usize,
-    base: Option<Chosen>,
+    pub(super) base: Option<Chosen>,
     /// The base by the rule of the others.
     control: Option<Chosen>,
-    /// `None` = no model is within 5 % of the base. Strategies without a finished trial are absent.
-    others: Vec<(String, Option<Chosen>)>,
+    /// `None` = no model is within the tolerated loss of the base. Strategies without a finished trial are absent.
+    pub(super) others: Vec<(String, Option<Chosen>)>,
 }
 
 impl ChosenOf<'_> {
@@ -43,7 +43,9 @@ pub(super) fn choose<'a>(study: &Study<'a>) -> Result<Vec<ChosenOf<'a>>, CliErro
         for metric in 0..LABELS.len() {
             let chosen = best(&base, metric)?;
             let utility = chosen.as_ref().and_then(|chosen| chosen.validation.overall);
-            let like = |pool: &[_]| utility.map_or(Ok(None), |utility| fairest(pool, metric, utility));
+            let like = |pool: &[_]| {
+                utility.map_or(Ok(None), |utility| fairest(pool, metric, utility, study.plan.study().tolerated_loss))
+            };
             let control = like(&base)?;
             let mut others = Vec::new();
             for name in &of.names {
@@ -114,7 +116,7 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
     }
     let base = &study.plan.study().strategies.base;
     let (mut values, mut changes) = (Vec::new(), Vec::new());
-    let mut counts = Counts::default();
+    let (mut counts, tolerated) = (Counts::default(), study.plan.study().tolerated_loss);
     for of_setting in chosen.chunks(LABELS.len()) {
         let name = study.name(of_setting[0].setting);
         let model = |metric: usize, row: usize| -> Option<&Chosen> {
@@ -149,8 +151,9 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
                 (0..LABELS.len()).map(|m| change(m, |model| model.test.overall)).collect();
             let gaps: Vec<Option<f64>> = (0..LABELS.len()).map(|m| change(m, |model| model.test.gap)).collect();
             if row > 1 {
-                (0..LABELS.len())
-                    .for_each(|metric| counts.add(metric, models[metric], utilities[metric], gaps[metric]));
+                for (metric, model) in models.iter().enumerate() {
+                    counts.add(metric, *model, [utilities[metric], gaps[metric]], tolerated);
+                }
             }
             let mut line = head(n);
             line.extend(utilities.into_iter().chain(gaps).map(value));
@@ -165,14 +168,15 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
     };
     let rule = format!(
         "Chosen by the validation part: {base} by the best metric, the others by the smallest gap among the models that lose at \
-         most 5 % of {base}'s metric; a dash: there is none. \"Same rule\": {base} chosen as the others are, the control of \
-         their changes."
+         most {} of {base}'s metric; a dash: there is none. \"Same rule\": {base} chosen as the others are, the control of \
+         their changes.",
+        percent(study)
     );
     Some(Section {
         id: "strategies",
         title: "Strategies against the base".to_owned(),
         question: format!("Does a strategy narrow the gap of {base} without losing its metric?"),
-        verdict: counts.sentences(base),
+        verdict: counts.sentences(base, &percent(study)),
         sheets: vec![
             sheet(
                 "strategies-change",
@@ -192,6 +196,11 @@ pub(super) fn section(study: &Study<'_>, chosen: &[ChosenOf<'_>]) -> Option<Sect
     })
 }
 
+/// The tolerated loss in words: `5 %`.
+fn percent(study: &Study<'_>) -> String {
+    format!("{} %", 100.0 * study.plan.study().tolerated_loss)
+}
+
 /// How often gaps narrow, over settings, strategies and metrics.
 #[derive(Default)]
 struct Counts {
@@ -203,25 +212,25 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, metric: usize, model: Option<&Chosen>, utility: Option<f64>, gap: Option<f64>) {
+    fn add(&mut self, metric: usize, model: Option<&Chosen>, [utility, gap]: [Option<f64>; 2], tolerated_loss: f64) {
         self.cells += 1;
         self.none += usize::from(model.is_none());
         let (Some(utility), Some(gap)) = (utility, gap) else { return };
         let loss = if LABELS[metric] == "IBS" { utility } else { -utility };
         self.narrower += usize::from(gap < 0.0);
-        self.worse += usize::from(loss > 5.0);
+        self.worse += usize::from(loss > 100.0 * tolerated_loss);
         self.both += usize::from(gap < 0.0 && loss <= 0.0);
     }
 
-    fn sentences(&self, base: &str) -> Vec<String> {
+    fn sentences(&self, base: &str, tolerated: &str) -> Vec<String> {
         let Self { cells, none, narrower, worse, both } = self;
         let mut found = vec![format!(
             "Of {cells} cells (settings x strategies x metrics), the gap in the test part is narrower than that of {base} in \
-             {narrower}, in {both} of them at no loss of the metric; the metric is more than 5 % worse in {worse}, because the \
+             {narrower}, in {both} of them at no loss of the metric; the metric is more than {tolerated} worse in {worse}, because the \
              choice looks at the validation part."
         )];
         if *none > 0 {
-            found.push(format!("In {none} cells no model is within 5 % of {base}."));
+            found.push(format!("In {none} cells no model is within {tolerated} of {base}."));
         }
         found.push(
             "These counts are no test: of equal methods, about half would have the narrower gap. The rank tests below say whether \
