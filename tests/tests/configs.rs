@@ -27,6 +27,20 @@ fn every_run_file_parses() {
 }
 
 #[test]
+fn the_study_on_support_has_its_cells() {
+    let table = root().parent().unwrap().join("shared/data/tabular_fairness/support_named.csv.gz");
+    if !table.exists() {
+        println!("skipped: {} is missing", table.display());
+        return;
+    }
+    let path = root().join("configs/studies/support.toml").display().to_string();
+    let planned = succeed(["study", "plan", &path, "--dry-run", "--json"]).stdout;
+    let planned: serde_json::Value = serde_json::from_str(&planned).unwrap();
+    // 3 attributes x (erm + 15 strategies); those that read no groups are trained once for all three.
+    assert_eq!((planned["cells"].as_u64(), planned["trainings"].as_u64()), (Some(48), Some(400)));
+}
+
+#[test]
 fn the_run_files_of_the_paper_have_its_pre_processing_and_time_grid() {
     for (name, size, intervals) in [
         ("adni", "size = [96, 128, 128]", "intervals = 28"),
