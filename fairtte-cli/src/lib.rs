@@ -30,6 +30,8 @@ mod samples;
 mod scored;
 mod selection;
 #[cfg(feature = "train")]
+mod shell;
+#[cfg(feature = "train")]
 mod study;
 
 use std::process::ExitCode;

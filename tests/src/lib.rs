@@ -1,5 +1,6 @@
 //! What the end-to-end tests share: the binary, run files on simulated cohorts, and the numbers of a report.
 
+pub mod slurm;
 pub mod validation;
 
 use std::fmt::Write as _;
@@ -273,4 +274,41 @@ pub fn generic_table(folder: &Path, n: usize, cell: impl Fn(usize, &str) -> Opti
 /// The text of a `[data.generic]` table for a run file.
 pub fn generic_data(table: &Path) -> String {
     format!("[data.generic]\ntable = '{}'\ntime-unit = \"years\"\n", table.display())
+}
+
+const SMALL_STUDY: &str = "
+trials = 2
+[[data]]
+run-file = \"run.toml\"
+[heads]
+names = [\"nnet-survival\", \"pmf\"]
+[strategies]
+names = [\"group-dro\", \"laftr\"]
+[search]
+\"optimiser.learning-rate\" = { log-uniform = [1e-3, 1e-2] }
+\"strategy.group-dro.eta\" = { log-uniform = [1e-3, 1e-1] }
+[shifts.censoring]
+censoring-flip = [0.5]
+[shift-group]
+sex = \"F\"
+age = 0
+[set.training]
+epochs = 2
+";
+
+/// The study file of a small study of patients in a table, which ends in seconds: two attributes, two heads, three strategies,
+/// a shift, two trials.
+///
+/// # Panics
+/// If the folder cannot be written.
+pub fn small_study(folder: &Path) -> PathBuf {
+    patients(folder, 160, |_, _| ());
+    let run_file = folder.join("run.toml");
+    let text =
+        std::fs::read_to_string(&run_file).expect("a temporary folder can be written").replace("small-2d", "mlp");
+    let age = "[[attribute]]\nname = \"age\"\nthreshold = 57\n[image]\n";
+    std::fs::write(&run_file, text.replace("[image]\n", age)).expect("a temporary folder can be written");
+    let path = folder.join("study.toml");
+    std::fs::write(&path, SMALL_STUDY).expect("a temporary folder can be written");
+    path
 }

@@ -6,40 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use fairtte_tests::{fail, fairtte, files, patients, run, succeed};
+use fairtte_tests::{fail, fairtte, files, run, small_study, succeed};
 use serde_json::Value;
-
-/// A study of patients in a table: two attributes, two heads, three strategies, a shift; in `folder/study`.
-const STUDY: &str = "
-trials = 2
-[[data]]
-run-file = \"run.toml\"
-[heads]
-names = [\"nnet-survival\", \"pmf\"]
-[strategies]
-names = [\"group-dro\", \"laftr\"]
-[search]
-\"optimiser.learning-rate\" = { log-uniform = [1e-3, 1e-2] }
-\"strategy.group-dro.eta\" = { log-uniform = [1e-3, 1e-1] }
-[shifts.censoring]
-censoring-flip = [0.5]
-[shift-group]
-sex = \"F\"
-age = 0
-[set.training]
-epochs = 2
-";
-
-fn study(folder: &Path) -> PathBuf {
-    patients(folder, 160, |_, _| ());
-    let run_file = folder.join("run.toml");
-    let text = std::fs::read_to_string(&run_file).unwrap().replace("small-2d", "mlp");
-    let age = "[[attribute]]\nname = \"age\"\nthreshold = 57\n[image]\n";
-    std::fs::write(&run_file, text.replace("[image]\n", age)).unwrap();
-    let path = folder.join("study.toml");
-    std::fs::write(&path, STUDY).unwrap();
-    path
-}
 
 fn words<'a>(first: &'a [&'a str], file: &'a Path, output: &'a Path) -> Vec<String> {
     let mut all: Vec<String> = first.iter().map(|word| (*word).to_owned()).collect();
@@ -66,7 +34,7 @@ fn trial(study: &Path, id: &str) -> PathBuf {
 #[test]
 fn a_plan_draws_by_trial_and_key_and_names_trials_by_their_content() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, output) = (study(folder.path()), folder.path().join("a"));
+    let (file, output) = (small_study(folder.path()), folder.path().join("a"));
     let said = succeed(words(&["study", "plan"], &file, &output)).stdout;
     let rows = manifest(&output);
     // Base: 2 attributes x 2 heads; fair: 2 x 2; shift: 2 x 3.
@@ -100,7 +68,7 @@ fn a_plan_draws_by_trial_and_key_and_names_trials_by_their_content() {
 #[test]
 fn what_no_study_can_be_is_refused_by_key() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, output) = (study(folder.path()), folder.path().join("a"));
+    let (file, output) = (small_study(folder.path()), folder.path().join("a"));
     for (set, code, sentence) in [
         ("trials=0", 3, "trials: 0 trials, expected at least 1"),
         ("heads.names=[\"cix\"]", 3, "cix"),
@@ -127,7 +95,7 @@ fn what_no_study_can_be_is_refused_by_key() {
 #[test]
 fn a_study_that_is_killed_again_and_again_ends_with_the_same_results() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, whole, killed) = (study(folder.path()), folder.path().join("whole"), folder.path().join("killed"));
+    let (file, whole, killed) = (small_study(folder.path()), folder.path().join("whole"), folder.path().join("killed"));
     succeed(words(&["study", "run"], &file, &whole));
     let results = |study: &Path| {
         succeed(["study", "collect", &study.display().to_string()]);
@@ -290,7 +258,7 @@ fn the_report_follows_from_the_scores(study: &Path) {
 #[test]
 fn a_method_that_cannot_be_trained_is_a_result_and_a_failure_is_tried_again_on_request() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, output) = (study(folder.path()), folder.path().join("a"));
+    let (file, output) = (small_study(folder.path()), folder.path().join("a"));
     let mut arguments = words(&["study", "run"], &file, &output);
     let sets = ["strategies.names=[\"laftr\"]", "shifts={}", "trials=1", "heads.names=[\"pmf\"]"];
     arguments.extend(sets.iter().flat_map(|set| ["--set".to_owned(), (*set).to_owned()]));

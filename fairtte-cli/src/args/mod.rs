@@ -36,7 +36,7 @@ pub use predict::{Other, Predict};
 #[cfg(feature = "train")]
 pub use study::{
     StudyClean, StudyCommand, StudyCommands, StudyFileArguments, StudyFolderArgument, StudyPlan, StudyRestore,
-    StudyRun, StudyTemplate, StudyTrial, TemplateKind,
+    StudyRun, StudySubmit, StudyTemplate, StudyTrial, TemplateKind,
 };
 #[cfg(feature = "train")]
 pub use weights::{WeightsCommand, WeightsExport, WeightsImport, WeightsInspect};

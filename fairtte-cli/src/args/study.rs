@@ -16,10 +16,14 @@ pub enum StudyCommand {
     Plan(StudyPlan),
     /// Run what is missing of a study on this machine; the same command resumes it
     Run(StudyRun),
+    /// Submit what is missing of a study to SLURM as job arrays
+    Submit(StudySubmit),
     /// Run one trial of a planned study, by its place in the manifest: what jobs of a cluster call
     Trial(StudyTrial),
     /// Say what is done, running, failed and to do, from the files of the study
     Status(StudyFolderArgument),
+    /// Say what keeps a study from finishing: held tasks, failing machines, want of memory, trials whose machine is gone
+    Doctor(StudyFolderArgument),
     /// Print one command per group of open trials, for GNU parallel, `hq` and other engines
     Commands(StudyCommands),
     /// Gather the scores of all finished trials in `results.parquet`
@@ -112,6 +116,35 @@ pub struct StudyRun {
     /// Write the plan, show what would be run and stop
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// The arguments of `fairtte study submit`.
+#[derive(Args, Debug, Serialize)]
+pub struct StudySubmit {
+    /// The study.
+    #[command(flatten)]
+    pub study: StudyFileArguments,
+
+    /// Minutes that a task lasts, by the trials that are finished, instead of `execute.slurm.pack` trials (40 once a trial has
+    /// finished, if neither is given; 4 trials before)
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
+    pub minutes: Option<u32>,
+
+    /// Largest number of tasks, where a site limits the jobs of a person
+    #[arg(long, value_name = "N")]
+    pub max_tasks: Option<NonZeroUsize>,
+
+    /// Print the script, the lists and the calls of sbatch, and submit nothing
+    #[arg(long)]
+    pub print: bool,
+
+    /// Results as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+
+    /// Further options of sbatch, after `--`, for example `-- --exclude=n7`
+    #[arg(last = true, value_name = "SBATCH")]
+    pub options: Vec<String>,
 }
 
 /// The arguments of `fairtte study trial`.

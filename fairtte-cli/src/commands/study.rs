@@ -2,12 +2,14 @@
 
 mod clean;
 mod collect;
+mod doctor;
 mod estimate;
 mod plan;
 mod report;
 mod restore;
 mod run;
 mod status;
+mod submit;
 mod template;
 mod trial;
 
@@ -27,6 +29,8 @@ pub(super) fn run(command: &StudyCommand) -> Result<(), CliError> {
         StudyCommand::Template(arguments) => template::run(arguments),
         StudyCommand::Plan(arguments) => plan::run(arguments),
         StudyCommand::Run(arguments) => run::run(arguments),
+        StudyCommand::Submit(arguments) => submit::run(arguments),
+        StudyCommand::Doctor(arguments) => doctor::run(arguments),
         StudyCommand::Trial(arguments) => trial::run(arguments),
         StudyCommand::Status(arguments) => status::run(arguments),
         StudyCommand::Commands(arguments) => status::commands(arguments),

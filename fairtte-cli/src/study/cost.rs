@@ -13,7 +13,26 @@ type Kind<'a> = (usize, &'a str, Option<&'a str>);
 /// Seconds of finished trials by data set, head and backbone.
 #[derive(Debug, Default)]
 pub(crate) struct Seconds<'a> {
-    of_kind: BTreeMap<Kind<'a>, Vec<f64>>,
+    of_kind: BTreeMap<Kind<'a>, Sum>,
+    all: Sum,
+}
+
+/// A sum of seconds and the number of its terms.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    seconds: f64,
+    n: usize,
+}
+
+impl Sum {
+    fn add(&mut self, seconds: f64) {
+        self.seconds += seconds;
+        self.n += 1;
+    }
+
+    fn mean(self) -> Option<f64> {
+        (self.n > 0).then(|| self.seconds / self.n as f64)
+    }
 }
 
 fn kind(plan: &Plan, place: usize) -> Kind<'_> {
@@ -27,15 +46,14 @@ impl<'a> Seconds<'a> {
     /// # Errors
     /// [`CliError::RunFolder`] if the reports of its epochs cannot be read.
     pub(crate) fn add(&mut self, plan: &'a Plan, place: usize, folder: &TrialFolder) -> Result<(), CliError> {
-        let epochs = RunFolder::new(folder.path()).epochs()?;
-        self.of_kind.entry(kind(plan, place)).or_default().push(epochs.iter().map(|epoch| epoch.seconds).sum());
+        let seconds = RunFolder::new(folder.path()).epochs()?.iter().map(|epoch| epoch.seconds).sum();
+        self.of_kind.entry(kind(plan, place)).or_default().add(seconds);
+        self.all.add(seconds);
         Ok(())
     }
 
     /// The mean of finished trials of the same kind, or of all; `None` before one has finished.
     pub(crate) fn expected(&self, plan: &Plan, place: usize) -> Option<f64> {
-        let mean = |all: &[f64]| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
-        let of_kind = self.of_kind.get(&kind(plan, place)).and_then(|seconds| mean(seconds));
-        of_kind.or_else(|| mean(&self.of_kind.values().flatten().copied().collect::<Vec<_>>()))
+        self.of_kind.get(&kind(plan, place)).and_then(|of_kind| of_kind.mean()).or_else(|| self.all.mean())
     }
 }

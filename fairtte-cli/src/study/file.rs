@@ -10,6 +10,7 @@ use toml::{Table, Value};
 
 use super::cells::Block;
 use super::search::Range;
+use super::slurm::Slurm;
 use crate::CliError;
 use crate::merged::Merged;
 use crate::run_file::RunFile;
@@ -180,11 +181,13 @@ pub(crate) struct Execute {
     pub(crate) heartbeat_seconds: f64,
     /// Minutes without a sign of life after which another process takes a trial over.
     pub(crate) stale_minutes: f64,
+    /// What `study submit` asks of SLURM.
+    pub(crate) slurm: Slurm,
 }
 
 impl Default for Execute {
     fn default() -> Self {
-        Self { jobs: 1, keep: Keep::Weights, heartbeat_seconds: 60.0, stale_minutes: 10.0 }
+        Self { jobs: 1, keep: Keep::Weights, heartbeat_seconds: 60.0, stale_minutes: 10.0, slurm: Slurm::default() }
     }
 }
 
@@ -269,6 +272,9 @@ impl StudyFile {
         let tables =
             study.starts.values_mut().chain(study.backbones.values_mut().map(|backbone| &mut backbone.settings));
         tables.for_each(|table| resolve_weights(table, &base));
+        if let Some(template) = &mut study.execute.slurm.template {
+            *template = base.join(&*template);
+        }
         study.check()?;
         Ok(study)
     }
@@ -418,7 +424,7 @@ impl StudyFile {
             let message = format!("{beat} s and stale-minutes {stale} s, expected more than 0 and at least twice that");
             return wrong("execute.heartbeat-seconds".to_owned(), message);
         }
-        Ok(())
+        execute.slurm.check()
     }
 }
 

@@ -5,6 +5,7 @@
 //!    cache/                                   decoded images and simulated cohorts, shared by all trials
 //!    trials/ab/ab12..ef/                      a trial, named by its content
 //!    sex/erm-seed1/                           a trial of a comparison
+//!    todo/ log/                               what was submitted to SLURM, and what its tasks said
 //!    results.parquet choice.json ..           what `collect` and `report` write
 //! ```
 
@@ -51,6 +52,21 @@ impl StudyFolder {
             return TrialFolder { path: self.path.join(id) };
         }
         TrialFolder { path: self.path.join("trials").join(id.get(..2).unwrap_or_default()).join(id) }
+    }
+
+    /// The lists of what was submitted to SLURM, and the script of a task.
+    pub(crate) fn todo(&self) -> PathBuf {
+        self.path.join("todo")
+    }
+
+    /// The record of what was submitted.
+    pub(crate) fn submitted(&self) -> PathBuf {
+        self.todo().join("submitted.json")
+    }
+
+    /// What the tasks said.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.path.join("log")
     }
 
     /// One row per trial, rule, epoch, part, metric and group.

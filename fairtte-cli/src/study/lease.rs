@@ -125,6 +125,21 @@ pub(crate) fn held(
     Ok(Some((n, modified, Some(holder(&folder.lease(n))).filter(is_held))))
 }
 
+/// The last sign of life of a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sign {
+    pub(crate) holder: Holder,
+    pub(crate) at: SystemTime,
+}
+
+/// The last sign of life; `None` if nobody ever took the trial.
+///
+/// # Errors
+/// [`CliError::RunFolder`] if the folder cannot be read.
+pub(crate) fn last_sign(folder: &TrialFolder) -> Result<Option<Sign>, CliError> {
+    Ok(newest(folder)?.map(|(n, at)| Sign { holder: holder(&folder.lease(n)), at }))
+}
+
 /// Whether a lease of this time is abandoned, or given back.
 fn is_abandoned(modified: SystemTime, now: SystemTime, stale: Duration) -> bool {
     now.duration_since(modified).is_ok_and(|age| age > stale)

@@ -57,6 +57,7 @@ pub fn modes() -> Vec<Mode> {
         card,
         selection,
         studies,
+        clusters,
         files,
         program,
     ];
@@ -781,6 +782,40 @@ fn selection() -> Vec<Mode> {
 }
 
 /// The commands that read images and weights.
+/// Studies on a cluster, of which the tests have none.
+fn clusters() -> Vec<Mode> {
+    let submit = "study submit study.toml --output planned --print";
+    vec![
+        mode(
+            "study submit",
+            "a study, printed",
+            submit,
+            vec![
+                ("FILE", with(submit, "study.toml", "absent.toml")),
+                ("--output", with(submit, "--output planned", "--output elsewhere")),
+                ("--set", Changes("--set execute.slurm.cpus=3")),
+                (
+                    "--minutes",
+                    Refused(
+                        "--minutes 20 --set execute.slurm.time=\"10\"",
+                        "--minutes: 20 minutes, expected at most the 10",
+                    ),
+                ),
+                ("--max-tasks", Changes("--max-tasks 1")),
+                ("--print", without(submit, "--print")),
+                JSON,
+                ("SBATCH", Changes("-- --exclude=n7")),
+            ],
+        ),
+        mode(
+            "study doctor",
+            "a failed study",
+            "study doctor failed-study",
+            vec![("DIR", with("study doctor failed-study", " failed-study", " study")), JSON],
+        ),
+    ]
+}
+
 /// The commands of a study. Its trials are finished, failed for good, or not run.
 fn studies() -> Vec<Mode> {
     let planned = |base: &str| {

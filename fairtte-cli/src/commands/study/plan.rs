@@ -1,6 +1,6 @@
 //! `fairtte study plan`: the trials of a study, and what they need.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
@@ -12,8 +12,7 @@ use crate::args::StudyPlan;
 use crate::commands::{print, print_json};
 use crate::plural::counted;
 use crate::progress::say;
-use crate::run_folder::RunFolder;
-use crate::study::{Block, Plan, Planned, TrialState};
+use crate::study::{Block, Plan, Planned, Seconds, TrialState};
 
 pub(super) fn run(arguments: &StudyPlan) -> Result<(), CliError> {
     let mut plan = read(&arguments.study)?;
@@ -170,32 +169,25 @@ struct Finished {
 impl Finished {
     fn of(plan: &Plan, planned: &[Planned]) -> Result<Self, CliError> {
         let stale = timing(plan).stale;
-        // Seconds of finished trials by data set and head, and the places of those that are missing.
-        let (mut seconds, mut missing) = (BTreeMap::<_, Vec<f64>>::new(), Vec::new());
+        let (mut seconds, mut missing) = (Seconds::default(), Vec::new());
         let (mut bytes, mut n, mut seen) = (0, 0, BTreeSet::new());
         for (index, Planned { id, .. }) in planned.iter().enumerate().filter(|(_, planned)| seen.insert(&planned.id)) {
-            let cell = &plan.cells()[plan.place(index).0];
-            let kind = (cell.data, &cell.head, &cell.backbone);
             let folder = plan.folder().trial(id);
             match TrialState::of(&folder, SystemTime::now(), stale)? {
                 TrialState::Done => {
                     n += 1;
                     bytes += size(folder.path());
-                    let epochs = RunFolder::new(folder.path()).epochs()?;
-                    seconds.entry(kind).or_default().push(epochs.iter().map(|epoch| epoch.seconds).sum());
+                    seconds.add(plan, index, &folder)?;
                 }
                 TrialState::Refused(_) => {}
-                _ => missing.push(kind),
+                _ => missing.push(index),
             }
         }
-        let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-        let all: Vec<f64> = seconds.values().flatten().copied().collect();
-        let of = |kind| seconds.get(kind).map_or_else(|| mean(&all), |of_kind| mean(of_kind));
-        let left: f64 = missing.iter().map(of).sum();
+        let left: Option<f64> = missing.into_iter().map(|index| seconds.expected(plan, index)).sum();
         let n_all = seen.len() as f64;
         Ok(Self {
             n,
-            hours: (n > 0).then_some(left / 3600.0),
+            hours: left.filter(|_| n > 0).map(|seconds| seconds / 3600.0),
             gigabytes: (n > 0).then(|| bytes as f64 / n as f64 * n_all / 1e9),
         })
     }

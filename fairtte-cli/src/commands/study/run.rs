@@ -122,7 +122,7 @@ pub(in crate::commands) fn open(plan: &Plan, only: &[usize]) -> Result<Vec<(usiz
 }
 
 /// Simulates cohorts and decodes images once, before trials that would all do so at the same time.
-fn prepare(plan: &Plan) -> Result<(), CliError> {
+pub(super) fn prepare(plan: &Plan) -> Result<(), CliError> {
     for run in plan.data()? {
         say(format!("preparing {}", run.name));
         let (cohort, mut exclusions) = label(&run)?;

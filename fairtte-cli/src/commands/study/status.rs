@@ -1,6 +1,7 @@
 //! `fairtte study status` and `fairtte study commands`: what is done and what is open, from files alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use serde::Serialize;
 
@@ -10,7 +11,9 @@ use crate::CliError;
 use crate::args::{StudyCommands, StudyFolderArgument};
 use crate::commands::{print, print_json};
 use crate::plural::counted;
-use crate::study::{Plan, TrialState, time_of_server};
+use crate::progress::say;
+use crate::shell::quoted;
+use crate::study::{Plan, Queue, TaskState, TrialState, submissions, time_of_server};
 
 /// Places in the manifest, and machines.
 type Where = (Vec<usize>, BTreeSet<String>);
@@ -59,7 +62,9 @@ const MOST_PLACES: usize = 5;
 
 impl Counts {
     pub(super) fn of(plan: &Plan) -> Result<Self, CliError> {
-        let (now, stale) = (time_of_server(plan.folder().path())?, timing(plan).stale);
+        // The folder of another person may not be written to: then the clock of this machine must do.
+        let now = time_of_server(plan.folder().path()).unwrap_or_else(|_| SystemTime::now());
+        let stale = timing(plan).stale;
         let (mut counts, mut seen) = (Self::default(), BTreeSet::new());
         let mut reasons: BTreeMap<(&'static str, String), Where> = BTreeMap::new();
         for (index, id) in plan.ids().iter().enumerate().filter(|(_, id)| seen.insert(*id)) {
@@ -122,14 +127,55 @@ impl Counts {
     }
 }
 
+/// States, and what SLURM knows of the tasks that were submitted.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Status {
+    #[serde(flatten)]
+    counts: Counts,
+    /// Absent if nothing was submitted, or the machine has no `squeue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tasks: Option<Tasks>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Tasks {
+    running: usize,
+    pending: usize,
+    held: usize,
+}
+
+impl Tasks {
+    fn of(queue: &Queue) -> Self {
+        let [running, pending, held] =
+            [TaskState::Running, TaskState::Pending, TaskState::Held].map(|state| queue.count(state));
+        Self { running, pending, held }
+    }
+
+    fn sentence(&self) -> String {
+        let Self { running, pending, held } = self;
+        let held = if *held > 0 { format!(", {held} held (`fairtte study doctor` says why)") } else { String::new() };
+        format!("SLURM: {running} running, {pending} pending{held}")
+    }
+}
+
 pub(super) fn run(arguments: &StudyFolderArgument) -> Result<(), CliError> {
     let plan = planned(&arguments.folder)?;
     let counts = Counts::of(&plan)?;
+    let queue = Queue::of(&submissions(plan.folder())?).unwrap_or_else(|problem| {
+        say(problem);
+        None
+    });
+    let status = Status { counts, tasks: queue.as_ref().map(Tasks::of) };
     if arguments.json {
-        return print_json(&counts);
+        return print_json(&status);
     }
-    print(counts.sentence());
-    counts.lines().iter().for_each(|line| print(format!("  {line}")));
+    print(status.counts.sentence());
+    status.counts.lines().iter().for_each(|line| print(format!("  {line}")));
+    if let Some(tasks) = &status.tasks {
+        print(tasks.sentence());
+    }
     Ok(())
 }
 
@@ -143,22 +189,4 @@ pub(super) fn commands(arguments: &StudyCommands) -> Result<(), CliError> {
         print(format!("fairtte study trial {} {}", quoted(&folder.display().to_string()), places.join(" ")));
     }
     Ok(())
-}
-
-/// As a word of a POSIX shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn paths_are_one_word_of_a_shell() {
-        assert_eq!(quoted("/a/b-c.d"), "/a/b-c.d");
-        assert_eq!(quoted("/a b"), "'/a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
 }

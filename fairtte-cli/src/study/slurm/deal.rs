@@ -56,9 +56,6 @@ pub(crate) struct Packing {
     pub(crate) most_tasks: Option<usize>,
 }
 
-/// Minutes of a task if nothing is said: the middle of 20 to 60, below which the scheduler is the bottleneck and above which
-/// much is lost with a node and long queues pass by.
-const USUAL_MINUTES: f64 = 40.0;
 /// Trials per task if nothing is known of their time.
 const USUAL_PACK: usize = 4;
 
@@ -74,8 +71,7 @@ impl Packing {
         let n = match (self.minutes, self.pack, total) {
             (Some(minutes), _, Some(total)) => by_minutes(total, minutes),
             (_, Some(pack), _) => trials.len().div_ceil(pack),
-            (None, None, Some(total)) => by_minutes(total, USUAL_MINUTES),
-            (_, None, None) => trials.len().div_ceil(USUAL_PACK),
+            (_, None, _) => trials.len().div_ceil(USUAL_PACK),
         };
         // One job is left for others.
         let most = limits.max_job_count.saturating_sub(1).min(self.most_tasks.unwrap_or(usize::MAX));
@@ -144,13 +140,14 @@ mod tests {
         let limits = Limits::default();
         // 100 trials of a minute: 100 / 40 -> 3 tasks.
         let minute = trials(&[Some(60.0); 100]);
-        assert_eq!(sizes(&minute, Packing::default(), limits), [34, 33, 33]);
+        let usual = Packing { minutes: Some(40.0), ..Packing::default() };
+        assert_eq!(sizes(&minute, usual, limits), [34, 33, 33]);
         let ten = Packing { minutes: Some(10.0), pack: Some(2), most_tasks: None };
         assert_eq!(sizes(&minute, ten, limits), [10; 10]);
         // A trial longer than the task is a task.
-        assert_eq!(sizes(&trials(&[Some(36_000.0); 3]), Packing::default(), limits), [1; 3]);
+        assert_eq!(sizes(&trials(&[Some(36_000.0); 3]), usual, limits), [1; 3]);
         let unknown = trials(&[None; 10]);
-        assert_eq!(sizes(&unknown, Packing::default(), limits), [4, 3, 3]);
+        assert_eq!(sizes(&unknown, usual, limits), [4, 3, 3]);
         assert_eq!(sizes(&unknown, Packing { pack: Some(3), ..Packing::default() }, limits), [3, 3, 2, 2]);
         assert_eq!(sizes(&unknown, Packing { pack: Some(30), ..Packing::default() }, limits), [10]);
         let two = Packing { pack: Some(1), most_tasks: Some(2), ..Packing::default() };

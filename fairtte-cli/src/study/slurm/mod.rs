@@ -9,6 +9,8 @@ mod script;
 mod settings;
 
 pub(crate) use deal::{Limits, Packing, Trial, deal, shares};
-pub(crate) use queue::{Queue, Submission, TaskState, limits, submissions, submit, write_submissions};
+#[cfg(test)]
+pub(crate) use queue::Task;
+pub(crate) use queue::{Queue, Submission, TaskState, limits, next_list, submissions, submit, write_submissions};
 pub(crate) use script::{Call, script};
 pub(crate) use settings::{Slurm, check_options};

@@ -74,7 +74,8 @@ pub(crate) fn limits() -> Result<Option<Limits>, CliError> {
     let Some(said) = ask("scontrol", &["show".to_owned(), "config".to_owned()]) else { return Ok(None) };
     let limits = Limits::parse(&said.map_err(|message| refused("scontrol show config", message))?);
     if limits.max_array_size == 0 {
-        let problem = "MaxArraySize is 0: this cluster has no job arrays; `study commands` prints lines for other engines";
+        let problem =
+            "MaxArraySize is 0: this cluster has no job arrays; `study commands` prints lines for other engines";
         return Err(refused("scontrol show config", problem.to_owned()));
     }
     Ok(Some(limits))
@@ -191,7 +192,9 @@ impl Queue {
             let text = std::fs::read_to_string(&path)
                 .map_err(|error| CliError::RunFolder { path: path.clone(), problem: error.to_string() })?;
             let lines = text.lines().enumerate().filter(|(index, _)| indices.contains(index));
-            places.extend(lines.flat_map(|(_, line)| line.split_whitespace().filter_map(|place| place.parse().ok())));
+            places.extend(
+                lines.flat_map(|(_, line)| line.split_whitespace().filter_map(|place| place.parse::<usize>().ok())),
+            );
         }
         Ok(places)
     }
@@ -221,15 +224,13 @@ mod tests {
         let of = |job: &str, list: &str| Submission { job: job.to_owned(), list: list.to_owned(), tasks: 4, trials: 6 };
         let submissions = [of("17", "0001.txt"), of("3", "0009.txt")];
         // 18 is of another study, `N/A` no array; what has ended is not listed.
-        let text = "17|1|R|None\n17|2|PD|launch failed requeued held\n17|3|PD|BeginTime\n18|0|PD|Priority\n17|N/A|R|None\n\n";
+        let text =
+            "17|1|R|None\n17|2|PD|launch failed requeued held\n17|3|PD|BeginTime\n18|0|PD|Priority\n17|N/A|R|None\n\n";
         let queue = Queue::parse(text, &submissions);
         let states: Vec<_> = queue.tasks.iter().map(|task| (task.name(), task.state)).collect();
         let named = |name: &str, state| (name.to_owned(), state);
-        let expected = [
-            named("17_1", TaskState::Running),
-            named("17_2", TaskState::Held),
-            named("17_3", TaskState::Pending),
-        ];
+        let expected =
+            [named("17_1", TaskState::Running), named("17_2", TaskState::Held), named("17_3", TaskState::Pending)];
         assert_eq!(states, expected);
         assert_eq!(queue.count(TaskState::Pending), 1);
         assert_eq!(queue.places(&study, &submissions).unwrap(), BTreeSet::from([1, 5, 2, 3]));

@@ -52,9 +52,12 @@ pub(crate) fn script(slurm: &Slurm, name: &str, folder: &Path) -> Result<String,
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_keep_trailing_newline(true);
     let text = environment.render_named_str("template", &template, Serde(&names));
-    let text = text.map_err(|error| failed(format!("it cannot be filled in: {error}")))?;
+    let mut text = text.map_err(|error| failed(format!("it cannot be filled in: {error}")))?;
+    // The engine of templates takes the last line break away.
+    if template.ends_with('\n') && !text.ends_with('\n') {
+        text.push('\n');
+    }
     if !text.starts_with("#!") {
         return Err(failed("its first line is not #!, as in #!/bin/bash".to_owned()));
     }
@@ -141,11 +144,17 @@ mod tests {
                 "",
             ]
         );
-        assert!(text.contains("    apptainer exec --nv image.sif fairtte study trial '/a b/s' $places --threads "), "{text}");
+        assert!(
+            text.contains("    apptainer exec --nv image.sif fairtte study trial '/a b/s' $places --threads "),
+            "{text}"
+        );
         assert!(!text.contains("srun") && text.ends_with("exit \"$code\"\n"), "{text}");
         // Without a container the program is this one.
         let text = script(&Slurm::default(), "x", Path::new("/s")).unwrap();
-        assert!(text.contains(&format!("{} study trial /s $places", std::env::current_exe().unwrap().display())), "{text}");
+        assert!(
+            text.contains(&format!("{} study trial /s $places", std::env::current_exe().unwrap().display())),
+            "{text}"
+        );
     }
 
     #[test]

@@ -53,7 +53,17 @@ const LEAST_MINUTES: f64 = 5.0;
 
 /// Options that `submit` sets itself.
 const OURS: [&str; 11] = [
-    "array", "signal", "requeue", "no-requeue", "open-mode", "output", "parsable", "wrap", "test-only", "job-name", "wait",
+    "array",
+    "signal",
+    "requeue",
+    "no-requeue",
+    "open-mode",
+    "output",
+    "parsable",
+    "wrap",
+    "test-only",
+    "job-name",
+    "wait",
 ];
 /// Their short forms.
 const OURS_SHORT: [char; 4] = ['a', 'o', 'J', 'W'];
@@ -75,7 +85,8 @@ impl Slurm {
         if let Some(time) = &self.time {
             match minutes(time) {
                 None => {
-                    let forms = "\"90\" (minutes), \"4:00:00\", \"1-12\" (days and hours), \"1-12:30\" or \"UNLIMITED\"";
+                    let forms =
+                        "\"90\" (minutes), \"4:00:00\", \"1-12\" (days and hours), \"1-12:30\" or \"UNLIMITED\"";
                     return wrong("time", format!("\"{time}\", expected a time of SLURM, such as {forms}"));
                 }
                 Some(minutes) if minutes < LEAST_MINUTES => {
@@ -95,7 +106,10 @@ impl Slurm {
         }
         let is_line = |text: &str| !text.trim().is_empty() && !text.contains(char::is_control);
         if let Some(container) = self.container.as_deref().filter(|container| !is_line(container)) {
-            return wrong("container", format!("{container:?}, expected one line, such as \"apptainer exec image.sif\""));
+            return wrong(
+                "container",
+                format!("{container:?}, expected one line, such as \"apptainer exec image.sif\""),
+            );
         }
         check_options("execute.slurm.extra", &self.extra)
     }
@@ -187,6 +201,8 @@ fn minutes(time: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
+    type Change<'a> = &'a dyn Fn(&mut Slurm);
+
     #[test]
     fn times_are_read_as_slurm_reads_them() {
         // The forms of `man sbatch`.
@@ -226,7 +242,7 @@ mod tests {
             s.extra = vec!["--exclude=n7".to_owned(), "-wn1".to_owned(), "--exclusive".to_owned()];
         };
         assert_eq!(with(&all), Ok(()));
-        let refused: [(&str, &dyn Fn(&mut Slurm)); 12] = [
+        let refused: [(&str, Change<'_>); 12] = [
             ("partition: \"a b\"", &|s| s.partition = text("a b")),
             ("account: \"\"", &|s| s.account = text("")),
             ("qos: \"a\n", &|s| s.qos = text("a\n#SBATCH")),
@@ -244,7 +260,9 @@ mod tests {
             let error = with(change).expect_err(sentence);
             assert!(error.starts_with(&format!("execute.slurm.{sentence}")), "{error}");
         }
-        for option in ["--array=0", "--arr=0", "-a0", "--signal=B:USR1", "-o/dev/null", "--no-requeue", "script", "--", "-"] {
+        for option in
+            ["--array=0", "--arr=0", "-a0", "--signal=B:USR1", "-o/dev/null", "--no-requeue", "script", "--", "-"]
+        {
             assert!(with(&|s| s.extra = vec![option.to_owned()]).is_err(), "{option}");
         }
     }

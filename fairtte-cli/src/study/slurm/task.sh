@@ -41,7 +41,7 @@ while :; do
     [ "$code" -gt 128 ] || [ "$code" = 101 ] || break
     attempts=$((attempts - 1))
     [ "$attempts" -gt 0 ] || break
-    echo "the program was killed ($code); it goes on with what is left" >&2
+    echo "the program was killed ($code); the next attempt runs what is left" >&2
 done
 
 # Signalled before the program could listen.
