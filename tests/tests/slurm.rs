@@ -8,7 +8,7 @@ use std::time::Duration;
 use fairtte_tests::slurm::{Cluster, kill, processes};
 use fairtte_tests::{Outcome, fairtte, small_study, succeed};
 
-const LIMIT: Duration = Duration::from_mins(2);
+const LIMIT: Duration = Duration::from_mins(4);
 
 /// A study on a cluster.
 struct OnCluster<'a> {
@@ -117,6 +117,9 @@ fn killed_and_submitted_again(study: &OnCluster<'_>) {
     study.cluster.kill_node("n2");
     study.cluster.call("scancel", &["--me"]);
     study.cluster.start_node("n2").unwrap();
+    // The controller would notice it after minutes by itself.
+    study.cluster.call("scontrol", &["update", "NodeName=n2", "State=DOWN", "Reason=killed"]);
+    study.cluster.call("scontrol", &["update", "NodeName=n2", "State=RESUME"]);
     assert!(study.cluster.wait_until_empty(LIMIT), "{}", study.cluster.call("squeue", &[]));
     // Every later submission does what is missing.
     for _ in 0..6 {

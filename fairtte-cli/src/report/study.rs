@@ -6,8 +6,9 @@ use super::ReportError;
 use super::method_tests::MetricSection;
 use super::sheet::{Cell, Sheet};
 use super::template::{environment, fill_in};
+use super::{dots, scatter};
 use crate::method_tests::MethodTests;
-use crate::study::{Analysis, Section};
+use crate::study::{Analysis, Drawing, Plot, Section};
 
 const TEMPLATE: &str = include_str!("study.html");
 
@@ -32,7 +33,7 @@ pub(crate) fn render(facts: &StudyFacts, analysis: &Analysis) -> Result<String, 
     let ranks = |tests: &Option<MethodTests>| tests.as_ref().map(MetricSection::all).transpose();
     let context = Context {
         study: facts,
-        sections: analysis.sections.iter().map(Shown::of).collect(),
+        sections: analysis.sections.iter().map(Shown::of).collect::<Result<_, _>>()?,
         gaps: ranks(&analysis.gaps)?.unwrap_or_default(),
         control: ranks(&analysis.gaps_against_control)?.unwrap_or_default(),
     };
@@ -55,6 +56,15 @@ struct Shown<'a> {
     question: &'a str,
     verdict: &'a [String],
     tables: Vec<ShownTable<'a>>,
+    figures: Vec<ShownFigure<'a>>,
+    /// Folded, because they are many.
+    is_full: bool,
+}
+
+#[derive(Serialize)]
+struct ShownFigure<'a> {
+    svg: String,
+    caption: &'a str,
 }
 
 #[derive(Serialize)]
@@ -76,18 +86,35 @@ struct ShownCell {
     is_number: bool,
 }
 
+/// Draws a figure.
+///
+/// # Errors
+/// [`ReportError::Plot`] if it cannot be drawn.
+pub(crate) fn draw(plot: &Plot) -> Result<String, ReportError> {
+    match &plot.drawing {
+        Drawing::Dots(about) => dots(about, &plot.name),
+        Drawing::Scatter(about) => scatter(about, &plot.name),
+    }
+}
+
+/// Figures of a section above which they are folded.
+const MANY: usize = 12;
+
 /// Rows from which on a table is folded.
 const LONG: usize = 40;
 
 impl<'a> Shown<'a> {
-    fn of(section: &'a Section) -> Self {
-        Self {
+    fn of(section: &'a Section) -> Result<Self, ReportError> {
+        let figure = |plot: &'a Plot| Ok(ShownFigure { svg: draw(plot)?, caption: &plot.caption });
+        Ok(Self {
             id: section.id,
             title: &section.title,
             question: &section.question,
             verdict: &section.verdict,
             tables: section.sheets.iter().map(ShownTable::of).collect(),
-        }
+            figures: section.plots.iter().map(figure).collect::<Result<_, ReportError>>()?,
+            is_full: section.plots.len() > MANY,
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 mod folds;
 mod groups;
 mod pairs;
+mod plots;
 mod shifts;
 mod strategies;
 
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use self::pairs::{Family, PairRow};
+pub(crate) use self::plots::{Drawing, Plot};
 use super::cells::{Block, Cell};
 use super::plan::Plan;
 use super::points::{Level, Points, Setting, TrialPoints, Values};
@@ -38,6 +40,9 @@ pub(crate) struct Section {
     pub(crate) verdict: Vec<String>,
     #[serde(skip)]
     pub(crate) sheets: Vec<Sheet>,
+    /// The names of its figures.
+    #[serde(rename = "figures", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) plots: Vec<Plot>,
 }
 
 /// Everything that a report of a study shows.
@@ -180,6 +185,7 @@ impl<'a> Study<'a> {
             question: "How many events are there in every group?".to_owned(),
             verdict,
             sheets: vec![Sheet::new("sizes".to_owned(), caption, &columns, rows)],
+            plots: Vec::new(),
         }
     }
 }

@@ -24,7 +24,7 @@ mod slurm;
 mod state;
 mod tidy;
 
-pub(crate) use analysis::{Analysis, Section, Study};
+pub(crate) use analysis::{Analysis, Drawing, Plot, Section, Study};
 pub(crate) use cells::Block;
 pub(crate) use cost::Seconds;
 pub(crate) use file::{Keep, Strategies, StudyFile};

@@ -784,7 +784,7 @@ fn selection() -> Vec<Mode> {
 /// The commands that read images and weights.
 /// Studies on a cluster, of which the tests have none.
 fn clusters() -> Vec<Mode> {
-    let submit = "study submit study.toml --output planned --print";
+    let submit = "study submit study.toml --output planned --set execute.slurm.pack=1 --print";
     vec![
         mode(
             "study submit",

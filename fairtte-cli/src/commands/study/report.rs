@@ -8,8 +8,9 @@ use crate::CliError;
 use crate::args::StudyFolderArgument;
 use crate::commands::{print, print_json};
 use crate::progress::say;
+use crate::report::figures_of;
 use crate::report::method_tests::{figures, sheets};
-use crate::report::study::{StudyFacts, render};
+use crate::report::study::{StudyFacts, draw, render};
 use crate::run_folder::{write_json, write_text};
 use crate::study::{Analysis, Plan, Points, Study};
 
@@ -63,6 +64,11 @@ pub(in crate::commands) fn write(plan: &Plan) -> Result<(StudyFacts, Analysis), 
         let table = sheet.table();
         for (ending, text) in [("csv", sheet.csv()?), ("md", table.markdown()), ("tex", table.latex())] {
             write_text(&folder.join("tables").join(format!("{}.{ending}", sheet.name)), &text)?;
+        }
+    }
+    for plot in analysis.sections.iter().flat_map(|section| &section.plots) {
+        for (name, svg) in figures_of(&draw(plot)?) {
+            write_text(&folder.join("figures").join(format!("{name}.svg")), &svg)?;
         }
     }
     for (prefix, tests) in [("", &analysis.gaps), ("control-", &analysis.gaps_against_control)] {

@@ -2,22 +2,26 @@
 
 use fairtte_metrics::statistics::Alternative;
 
+use super::plots::{Plot, dot, dots, file_name};
 use super::{
-    Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet, value,
+    Family, LABELS, METRICS, PairRow, Section, Study, by_trial, columns, mean, metric_columns, of_trial, score, sheet,
+    value,
 };
 use crate::CliError;
+use crate::plural::counted;
+use crate::report::Series;
 use crate::report::sheet::Cell;
 use crate::study::cells::Block;
-use crate::study::choice::best;
-use crate::study::points::{Setting, TrialPoints};
+use crate::study::choice::{Chosen, best};
+use crate::study::points::{Level, Setting, TrialPoints};
 
 /// The groups of every head, and whether they differ over heads and trials.
 pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
     let of_study = study.plan.study();
-    let (mut rows, mut pairs) = (Vec::new(), Vec::new());
+    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), Vec::new());
     for setting in study.settings() {
         let levels = &study.points.levels[setting];
-        let mut by_head = Vec::new();
+        let (mut by_head, mut best_of_heads) = (Vec::new(), Vec::new());
         for head in &of_study.heads.names {
             let trials = study.trials(setting, |cell| {
                 cell.block == Block::Base && cell.head == *head && cell.start == of_study.base_start()
@@ -35,7 +39,9 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
                 rows.push(row);
             }
             by_head.push(trials);
+            best_of_heads.push(chosen);
         }
+        figures.extend((0..LABELS.len()).map(|metric| figure(study, setting, metric, &best_of_heads)));
         for (metric, label) in LABELS.into_iter().enumerate() {
             for (a, b) in all_pairs(levels.len()) {
                 let mut of_pair = Vec::new();
@@ -78,7 +84,27 @@ pub(super) fn section(study: &Study<'_>) -> Result<Section, CliError> {
             ),
             tested.sheet,
         ],
+        plots: figures,
     })
+}
+
+/// A metric of every group by head, of the models that are best in the validation part.
+fn figure(study: &Study<'_>, setting: &Setting, metric: usize, best_of_heads: &[Vec<Option<Chosen>>]) -> Plot {
+    let levels = &study.points.levels[setting];
+    let of = |group: usize, chosen: &Vec<Option<Chosen>>| chosen[metric].as_ref()?.test.groups.get(group).copied()?;
+    let series = |(group, level): (usize, &Level)| Series {
+        name: format!("{} ({})", level.name, counted(level.events_test, "event")),
+        dots: best_of_heads.iter().map(|chosen| dot(of(group, chosen))).collect(),
+    };
+    let name = study.name(setting);
+    dots(
+        file_name(&["groups", METRICS[metric], &name]),
+        format!("{}, {name}: the best model of every head by the validation part, in the test part.", LABELS[metric]),
+        (format!("{} of the groups, {name}", LABELS[metric]), LABELS[metric]),
+        study.plan.study().heads.names.clone(),
+        levels.iter().enumerate().map(series).collect(),
+        None,
+    )
 }
 
 fn all_pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -92,11 +118,12 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
         return Ok(None);
     }
     let base = of_study.base_start();
-    let (mut rows, mut pairs) = (Vec::new(), Vec::new());
+    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), Vec::new());
     for setting in study.settings() {
         let levels = &study.points.levels[setting];
         for start in of_study.starts.keys().filter(|start| *start != base) {
             let mut gaps: [Vec<(f64, f64)>; 3] = Default::default();
+            let mut means: Vec<Vec<[Option<f64>; 3]>> = Vec::new();
             for head in &of_study.heads.names {
                 let of_start =
                     |name: &str| {
@@ -117,6 +144,8 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                         }
                     }
                 }
+                let mean_of = |values: &[Vec<f64>; 3]| std::array::from_fn(|m| mean(values[m].iter().copied()).0);
+                means.push(differences.iter().map(mean_of).collect());
                 for (level, of_level) in levels.iter().zip(&differences) {
                     let names = [study.name(setting), head.clone(), format!("{base} - {start}"), level.name.clone()];
                     let mut row: Vec<Cell> = names.into_iter().map(Cell::Text).collect();
@@ -125,6 +154,7 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                     rows.push(row);
                 }
             }
+            figures.extend((0..LABELS.len()).map(|metric| start_figure(study, setting, (base, start), metric, &means)));
             for (metric, pairs_of) in gaps.into_iter().enumerate() {
                 let names = vec![study.name(setting), format!("{base}, {start}"), LABELS[metric].to_owned()];
                 pairs.push(PairRow { names, family: String::new(), pairs: pairs_of });
@@ -157,7 +187,35 @@ pub(super) fn starts(study: &Study<'_>) -> Result<Option<Section>, CliError> {
             ),
             tested.sheet,
         ],
+        plots: figures,
     }))
+}
+
+/// The mean change of a metric from a start to the base start, by head and group.
+fn start_figure(
+    study: &Study<'_>,
+    setting: &Setting,
+    (base, start): (&str, &str),
+    metric: usize,
+    means: &[Vec<[Option<f64>; 3]>],
+) -> Plot {
+    let levels = &study.points.levels[setting];
+    let series = |(group, level): (usize, &Level)| Series {
+        name: level.name.clone(),
+        dots: means.iter().map(|of_head| dot(of_head[group][metric])).collect(),
+    };
+    let (name, label) = (study.name(setting), LABELS[metric]);
+    dots(
+        file_name(&["start", METRICS[metric], &name, start]),
+        format!(
+            "{label} with {base} minus {label} with {start}, {name}: means over {}.",
+            counted(study.plan.study().trials, "trial")
+        ),
+        (format!("Change of {label} from {start} to {base}, {name}"), &format!("{label}, {base} - {start}")),
+        study.plan.study().heads.names.clone(),
+        levels.iter().enumerate().map(series).collect(),
+        Some(0.0),
+    )
 }
 
 /// Trials with the same number.
@@ -205,5 +263,6 @@ pub(super) fn backbones(study: &Study<'_>) -> Result<Option<Section>, CliError> 
         question: "Does another backbone predict better, or more equally?".to_owned(),
         verdict: vec!["One model per row: read differences beside those between trials.".to_owned()],
         sheets: vec![sheet("backbones", caption, &header, rows, &[])],
+        plots: Vec::new(),
     }))
 }

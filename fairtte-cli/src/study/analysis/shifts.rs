@@ -3,8 +3,10 @@
 use fairtte_data::shift::ShiftGroup;
 use fairtte_metrics::statistics::Alternative;
 
-use super::{Family, LABELS, PairRow, Section, Study, by_trial, columns, mean, of_trial, score, sheet};
+use super::plots::{Drawing, Plot, file_name};
+use super::{Family, LABELS, METRICS, PairRow, Section, Study, by_trial, columns, mean, of_trial, score, sheet};
 use crate::CliError;
+use crate::report::Scatter;
 use crate::report::sheet::Cell;
 use crate::study::cells::{Block, ShiftLevel};
 use crate::study::points::{Setting, TrialPoints, Values};
@@ -15,21 +17,17 @@ const OF: [&str; 3] = ["metric", "gap", "shifted group"];
 /// The shifts; none without any.
 pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
     let of_study = study.plan.study();
-    let mut levels: Vec<&ShiftLevel> = Vec::new();
-    for shift in study.plan.cells().iter().filter_map(|cell| cell.shift.as_ref()) {
-        if !levels.contains(&shift) {
-            levels.push(shift);
-        }
-    }
+    let levels = levels(study);
     if levels.is_empty() {
         return Ok(None);
     }
     let names: Vec<&String> = std::iter::once(&of_study.strategies.base).chain(&of_study.strategies.names).collect();
-    let (mut rows, mut pairs) = (Vec::new(), Vec::new());
+    let (mut rows, mut pairs, mut figures) = (Vec::new(), Vec::new(), Vec::new());
     for setting in study.settings() {
         let group = shifted_group(study, setting);
         for shift in &levels {
             let mut of_shift: Vec<Vec<(f64, f64)>> = vec![Vec::new(); 9];
+            let mut points: Vec<Vec<NamedPoint>> = vec![Vec::new(); 9];
             for name in &names {
                 let plain = by_trial(&study.trials(setting, |cell| {
                     study.is_plain(cell)
@@ -52,6 +50,10 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                         .map(Cell::Text)
                         .to_vec();
                     row.extend([Cell::Text(label.to_owned()), Cell::Count(values[0].len())]);
+                    for (of, values) in values.iter().enumerate() {
+                        let means = [0, 1].map(|side| mean(values.iter().map(|pair| [pair.0, pair.1][side])).0);
+                        points[3 * of + metric].push(((*name).clone(), means[0].zip(means[1])));
+                    }
                     for values in &values {
                         row.push(score(mean(values.iter().map(|pair| pair.0)).0));
                         row.push(score(mean(values.iter().map(|pair| pair.1)).0));
@@ -62,23 +64,10 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
                     }
                 }
             }
-            for (of, what) in OF.into_iter().enumerate() {
-                for (metric, label) in LABELS.into_iter().enumerate() {
-                    let lower_is_better = of == 1 || label == "IBS";
-                    // The first of a pair is the worse one if the shift harms.
-                    let turned = |(without, with): &(f64, f64)| {
-                        if lower_is_better { (*with, *without) } else { (*without, *with) }
-                    };
-                    let names = [study.name(setting), shift.name.clone(), shift.level.to_string(), what.to_owned()];
-                    let names = names.into_iter().chain([label.to_owned()]).collect();
-                    let family = format!("{} {} {what}", shift.name, shift.level);
-                    pairs.push(PairRow {
-                        names,
-                        family,
-                        pairs: of_shift[3 * of + metric].iter().map(turned).collect(),
-                    });
-                }
+            for (place, points) in points.into_iter().enumerate() {
+                figures.push(figure(study, setting, shift, (place / 3, place % 3), points));
             }
+            pairs.extend(harm(study, setting, shift, &of_shift));
         }
     }
     let family = Family { rows: pairs, alternative: Alternative::Greater };
@@ -113,7 +102,62 @@ pub(super) fn section(study: &Study<'_>) -> Result<Option<Section>, CliError> {
             ),
             tested.sheet,
         ],
+        plots: figures,
     }))
+}
+
+/// Pairs of every strategy and trial, by what is compared and metric. The first of a pair is the worse one if the shift harms.
+fn harm(study: &Study<'_>, setting: &Setting, shift: &ShiftLevel, of_shift: &[Vec<(f64, f64)>]) -> Vec<PairRow> {
+    let mut found = Vec::new();
+    for (of, what) in OF.into_iter().enumerate() {
+        for (metric, label) in LABELS.into_iter().enumerate() {
+            let lower_is_better = of == 1 || label == "IBS";
+            let turned =
+                |(without, with): &(f64, f64)| if lower_is_better { (*with, *without) } else { (*without, *with) };
+            let names = [study.name(setting), shift.name.clone(), shift.level.to_string(), what.to_owned()];
+            let names = names.into_iter().chain([label.to_owned()]).collect();
+            let family = format!("{} {} {what}", shift.name, shift.level);
+            found.push(PairRow { names, family, pairs: of_shift[3 * of + metric].iter().map(turned).collect() });
+        }
+    }
+    found
+}
+
+/// All levels of all shifts, in the order of the cells.
+fn levels<'a>(study: &Study<'a>) -> Vec<&'a ShiftLevel> {
+    let mut levels: Vec<&ShiftLevel> = Vec::new();
+    for shift in study.plan.cells().iter().filter_map(|cell| cell.shift.as_ref()) {
+        if !levels.contains(&shift) {
+            levels.push(shift);
+        }
+    }
+    levels
+}
+
+/// A strategy with its means on the data as they are and on shifted ones.
+type NamedPoint = (String, Option<(f64, f64)>);
+
+/// Trained on the data as they are against trained on shifted ones, a marker per strategy.
+fn figure(
+    study: &Study<'_>,
+    setting: &Setting,
+    shift: &ShiftLevel,
+    (of, metric): (usize, usize),
+    points: Vec<NamedPoint>,
+) -> Plot {
+    let (name, label, level) = (study.name(setting), LABELS[metric], shift.level.to_string());
+    let what = [label.to_owned(), format!("gap of {label}"), format!("{label} of the shifted group")][of].clone();
+    let stem = format!("shift-{}", shift.name);
+    Plot {
+        name: file_name(&[&stem, ["utility", "gap", "group"][of], METRICS[metric], &name, &level]),
+        caption: format!("{what}, {name}, {} {level}: means over trials, a marker per strategy.", shift.name),
+        drawing: Drawing::Scatter(Scatter {
+            title: format!("{what}, {name}, {} {level}", shift.name),
+            x: format!("{what}, unshifted"),
+            y: "shifted".to_owned(),
+            points,
+        }),
+    }
 }
 
 /// The values of two trainings in the test part, if both have any.
